@@ -119,7 +119,7 @@ def _read(stream: BinaryIO) -> tuple[int, bytes]:
     """One packet: its number and its body. Raises OSError at the end."""
     head = stream.read(4)
     if len(head) < 4:
-        raise OSError("hung up")
+        raise OSError("closed the connection")
     return head[3], stream.read(int.from_bytes(head[:3], "little"))
 
 

@@ -1,6 +1,7 @@
 """Write the reference of the profile language: `python -m tests.profile_reference`.
 
-It is made from the types that decode a profile; a test sees to it that docs/profile-reference.md is of today.
+It is generated from the types that decode a profile; a test checks that docs/profile-reference.md is up to
+date.
 """
 
 from inspect import cleandoc
@@ -19,9 +20,9 @@ PAGE = DOCS / "profile-reference.md"
 HEAD = """\
 # Profile language: reference
 
-Every key of a profile, made from the types that read it. [profiles.md](profiles.md) explains the language
-with examples. An unknown key or a wrong type is an error that names file, key and the nearest valid name:
-`tuibench profiles check FILE`.
+Every key of a profile, generated from the types that decode it. [profiles.md](profiles.md) explains the
+language with examples. An unknown key or a wrong type is an error that names the file, the key and the
+nearest valid name; `tuibench profiles check FILE` checks a file.
 
 An *operand* is an integer or an expression of options, lists and variables.
 """
@@ -53,7 +54,8 @@ def reference() -> str:
     """The page."""
     parts = [HEAD, *(_section(table, title, "##") for table, title in TABLES.items())]
     parts.append(
-        "## Generators\n\nA variable of `let` is drawn by the generator that `make` names, or computed.\n"
+        "## Generators\n\n"
+        "A variable of `let` is drawn by the generator named in `make`, or computed from an expression.\n"
     )
     parts += [
         _section(kind, f"make = {tag!r}".replace("'", '"'), "###")

@@ -1,8 +1,9 @@
 """Write the JSON schemas of all that programs may read: `python -m tests.schemas [FOLDER]`.
 
-They are made from the types themselves; a test sees to it that those in docs/schemas are of today.
+They are generated from the types; a test checks that docs/schemas is up to date.
 """
 
+import re
 import sys
 from inspect import cleandoc
 from pathlib import Path
@@ -36,7 +37,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 class Schema(NamedTuple):
-    """What a file or a command holds, and the type of it."""
+    """Content of a file or of a command's output, and its type."""
 
     title: str
     type: Any
@@ -79,24 +80,32 @@ SCHEMAS = {
 
 
 def text(name: str) -> bytes:
-    """One schema, as its file has it."""
+    """One schema, as in its file."""
     title, kind = SCHEMAS[name]
     schema = {"$schema": DIALECT, "title": title, **_cleaned(msgspec.json.schema(kind))}
     return msgspec.json.format(msgspec.json.encode(schema), indent=2) + b"\n"
 
 
 def _cleaned(schema: Any) -> Any:
-    """Descriptions are docstrings: Python up to 3.12 keeps their indentation, 3.13 does not."""
+    """The schema with its descriptions, which are docstrings, as text about JSON."""
     match schema:
         case dict():
             return {
-                name: cleandoc(part) if (name, type(part)) == ("description", str) else _cleaned(part)
+                name: _description(part) if (name, type(part)) == ("description", str) else _cleaned(part)
                 for name, part in schema.items()
             }
         case list():
             return [_cleaned(part) for part in schema]
         case _:
             return schema
+
+
+def _description(docstring: str) -> str:
+    """A docstring with JSON's constants. Python up to 3.12 keeps the indentation, 3.13 does not."""
+    text = cleandoc(docstring)
+    for python, json in (("None", "null"), ("True", "true"), ("False", "false")):
+        text = re.sub(rf"\b{python}\b", json, text)
+    return text
 
 
 def main(folder: Path) -> None:

@@ -71,7 +71,7 @@ def _restart(arguments: Sequence[str], password: str) -> None:
     if password and sys.stderr is not None:
         with contextlib.suppress(OSError):
             sys.stderr.write(
-                "tuibench: a password on the command line is visible to others; -p asks for it\n"
+                "tuibench: a password on the command line is visible to other users; -p asks for it\n"
             )
             sys.stderr.flush()
     os.execv(sys.executable, [sys.executable, "-m", "tuibench", *arguments])  # noqa: S606

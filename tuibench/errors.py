@@ -111,7 +111,7 @@ class ProtocolError(ConnectionLostError):
         place = f"the server at {where}" if where else "the server"
         super().__init__(
             self.OUT_OF_SYNC,
-            f"{place} broke the MySQL protocol: {what}",
+            f"{place} violated the MySQL protocol: {what}",
             "check that this is a MySQL or MariaDB server, without a proxy that changes the data",
         )
         self.what = what

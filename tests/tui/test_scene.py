@@ -48,7 +48,7 @@ async def test_space_leads_through_a_scene(size: tuple[int, int]) -> None:
         assert isinstance(app.screen, BigScreen)
         assert "Look." in it.shown("caption")
         await it.press("space")
-        assert "The scene is over" in it.shown("caption")
+        assert "The scene has ended" in it.shown("caption")
         assert "space" not in it.shown("caption")
         assert "continue" not in it.shown("footer")
         await it.press("space")

@@ -113,7 +113,7 @@ async def test_what_stops_a_run_does_not_start() -> None:
     backstage = FakeBackstage(start.BLOCKED, start.DOUBTFUL)
     async with form(backstage) as it:
         await it.press("down", "enter")
-        assert "✗ the server is read only" in it.text
+        assert "✗ the server is read-only" in it.text
         assert "→ run on the primary" in it.text
         await it.press("enter")
         assert "enter start anyway" in it.text
@@ -191,7 +191,7 @@ async def test_long_work_shows_how_far_it_is_and_can_be_cancelled() -> None:
         assert "esc cancel" in it.text
         await it.press("enter", "f5")
         await it.press("escape")
-        assert "Cancelled: nothing is left behind." in it.text
+        assert "Cancelled: nothing was changed." in it.text
         assert backstage.undone
         assert it.app.is_running
     assert [name for name, _ in backstage.asked] == ["examine", "make"]

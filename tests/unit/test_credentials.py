@@ -65,7 +65,7 @@ def test_a_password_leaves_the_command_line_through_a_pipe(
     assert credentials.inherited_password() == "sé cret"
     assert credentials.inherited_password() is None
     said = capsys.readouterr().err
-    assert "visible to others" in said
+    assert "visible to other users" in said
     assert "sé cret" not in said
 
 

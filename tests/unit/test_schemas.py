@@ -14,7 +14,7 @@ PAGE = FOLDER.parent / "json.md"
 
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_a_schema_is_of_today(name: str) -> None:
-    assert (FOLDER / f"{name}.json").read_bytes() == text(name), "write it anew: python -m tests.schemas"
+    assert (FOLDER / f"{name}.json").read_bytes() == text(name), "update it: python -m tests.schemas"
 
 
 @pytest.mark.parametrize(

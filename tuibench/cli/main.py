@@ -20,15 +20,15 @@ from tuibench.errors import ExitCode, TuibenchError
 
 SECTIONS = {
     "Put load on a server": {
-        "start": "Choose server and load on a form, then open the live monitor.",
-        "demo": "Start a private server, load small data, open the live monitor.",
-        "live": "Open the live monitor on a given server.",
-        "run": "Drive a load without a screen: interval lines, then the summary.",
-        "probe": "Find the saturation point, and what limits it there.",
-        "tune": "Try settings on the running server by A/B tests, and rank them by effect.",
+        "start": "Choose server and load on a form, then open the live screen.",
+        "demo": "Start a private server, load small data, open the live screen.",
+        "live": "Open the live screen on a given server.",
+        "run": "Run a load without a screen: interval lines, then the summary.",
+        "probe": "Find the saturation point and the bottleneck.",
+        "tune": "Test settings on the running server by A/B tests, and rank them by effect.",
         "sweep": "Run a load under every combination of threads and settings: one table.",
         "versions": "Compare server programs on private servers: each test relative to the first.",
-        "slap": "Run mysqlslap's test: seconds that concurrent clients take for a number of queries.",
+        "slap": "Run mysqlslap's test: the time that concurrent clients take for a number of queries.",
         "cluster": "Check the hosts of a load from several hosts.",
     },
     "Tables and profiles": {
@@ -39,14 +39,14 @@ SECTIONS = {
         "profiles": "List the profiles, show one, or check a file.",
     },
     "The server": {
-        "watch": "Watch and steer a server under its own traffic, without adding load.",
+        "watch": "Watch a server under its own traffic and change its settings, without adding load.",
         "doctor": "Check that server, host and data are ready for a load.",
         "settings": "List the settings that can be changed: value, meaning, risk, required privilege.",
         "restore": "Restore the settings that a crashed session left changed.",
     },
     "Running sessions": {
         "sessions": "List the sessions that run on this machine.",
-        "attach": "Open the live monitor on a running session.",
+        "attach": "Open the live screen on a running session.",
         "ctl": "Control a running session: threads, rate, settings, pause, marks, stop.",
         "web": "Show a running session in the browser.",
     },
@@ -60,7 +60,7 @@ SECTIONS = {
 }
 """Commands by subject. Each is the function of the same name in the module of the same name."""
 
-HIDDEN = {"agent": "Drive load on this host for a session elsewhere, which starts it."}
+HIDDEN = {"agent": "Run load on this host for a session on another host, which starts it."}
 """Commands for programs, hidden from the list of commands."""
 
 COMMANDS = {name: words for section in SECTIONS.values() for name, words in section.items()} | HIDDEN

@@ -93,7 +93,9 @@ def inspect_binary(path: Path | str) -> Binary:
     text = _version_line(str(path))
     match = _VERSION.search(text)
     if match is None:
-        raise ServerUnavailableError(f"{path} is not a MariaDB or MySQL server: it says {text.strip()!r}")
+        raise ServerUnavailableError(
+            f"{path} is not a MariaDB or MySQL server: its output is {text.strip()!r}"
+        )
     flavour = Flavour.MARIADB if "mariadb" in text.lower() else Flavour.MYSQL
     binary = Binary(path=str(path), flavour=flavour, version=match[1])
     if binary.version_tuple < OLDEST[flavour]:

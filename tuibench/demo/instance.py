@@ -70,7 +70,7 @@ class ServerInstance:
             self._process = process.spawn(command, log, enter=self._confinement.enter)
         if not process.wait_ready(self._process, self.layout.socket, START_SECONDS, self._clock):
             process.kill_process(self._process)
-            why = ": its memory is used up" if self._confinement.was_out_of_memory else ""
+            why = ": it ran out of memory" if self._confinement.was_out_of_memory else ""
             raise process.failure_with_log(f"{self._spec.binary} did not start{why}", self.layout.error_log)
         return ServerRunning(self._process.pid, self._port, str(self.layout.root), self._confinement.words)
 

@@ -137,7 +137,7 @@ def _make_group(limits: ServerLimits, name: str, root: Path, own: Path) -> tuple
     for parent in _parents(root, own):
         missing = {file.partition(".")[0] for file in files} - _handed_down(parent)
         if missing:
-            why_not = f"{parent} hands down no {' and '.join(sorted(missing))} controller"
+            why_not = f"{parent} does not delegate the {' and '.join(sorted(missing))} controller"
             continue
         group = parent / name
         try:

@@ -178,9 +178,9 @@ class PrivateServer:
         return (
             f"{self.binary.flavour} {self.binary.version} keeps running on port {self.target.port}"
             f" and socket {self.target.socket}\n"
-            f"  reach it:  tuibench live oltp_read_write --defaults-file={self.client_options}\n"
+            f"  connect:    tuibench live oltp_read_write --defaults-file={self.client_options}\n"
             f"  log in:    user {self.target.user}, the password is in {self.client_options}\n"
-            f"  end it:    kill {self.supervisor_pid}    (stops the server and removes {self.directory})"
+            f"  stop it:   kill {self.supervisor_pid}    (stops the server and removes {self.directory})"
         )
 
     def _end(self) -> None:
@@ -188,7 +188,7 @@ class PrivateServer:
         if self.keep or not self.directory.exists():
             return
         if not leftovers.remove_leftover(self._layout):
-            raise RunError(f"cannot remove {self.directory}", "remove it by hand")
+            raise RunError(f"cannot remove {self.directory}", "remove it manually")
 
     async def __aenter__(self) -> Self:
         return self

@@ -200,7 +200,7 @@ def share_directory(binary: str) -> Path:
                 return root / name
     raise ServerUnavailableError(
         f"the SQL files that belong to {binary} are missing (mariadb_system_tables.sql)",
-        "reinstall the package the server came with",
+        "reinstall the server's package",
     )
 
 
@@ -223,7 +223,7 @@ def _run(command: list[str], sql: bytes, layout: DirectoryLayout) -> None:
             code = process.run_with_input(command, sql, log, TIMEOUT_SECONDS)
         except subprocess.TimeoutExpired as error:
             raise ServerUnavailableError(
-                f"{command[0]} did not make its system tables in {TIMEOUT_SECONDS:.0f} s"
+                f"{command[0]} did not create its system tables within {TIMEOUT_SECONDS:.0f} s"
             ) from error
     if code:
         raise process.failure_with_log(f"{command[0]} could not create its system tables", layout.error_log)

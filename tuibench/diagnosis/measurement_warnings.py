@@ -251,7 +251,7 @@ class ClientLimit:
 def missing_worker_warnings(unresponsive: Collection[str]) -> tuple[str, ...]:
     """The warning that workers or hosts, by name, did not report the end of their load."""
     return tuple(
-        f"incomplete: {name} did not answer at the end; its last work is missing in the figures"
+        f"incomplete: {name} did not answer at the end; its last work is missing from the figures"
         for name in unresponsive
     )
 

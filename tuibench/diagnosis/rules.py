@@ -172,7 +172,7 @@ RULES = (
     Rule(
         "threads",
         _is_server_host_idle,
-        "the number of threads: no resource was used up",
+        "the number of threads: no resource was exhausted",
         "use more threads; tuibench probe finds the number at which throughput stops growing",
         ("cpu", "running", "commit"),
         needs_headroom=True,
@@ -182,7 +182,7 @@ RULES = (
 FIGURES: dict[str, Callable[[Evidence], str]] = {
     "worker": lambda e: (
         f"busiest worker {percent(100 * e.worker_cpu)} of a core, scheduling delay up to "
-        f"{decimal(e.lag_ms, 1)} ms; over the limit in {percent(100 * e.client_limited_share)} of the ticks"
+        f"{decimal(e.lag_ms, 1)} ms; over the limit in {percent(100 * e.client_limited_share)} of the samples"
     ),
     "late": lambda e: (
         f"the client, too, waited for a processor: scheduling delay up to {decimal(e.lag_ms, 1)} ms, "
@@ -242,7 +242,7 @@ FIGURES: dict[str, Callable[[Evidence], str]] = {
 
 UNSEEN_HOST = "; the CPU of the server is not monitored"
 MONITOR_HOST = "run tuibench on the server's host to include its CPU and disks"
-INSTRUMENTS = "look into performance_schema and SHOW ENGINE INNODB STATUS"
+INSTRUMENTS = "examine performance_schema and SHOW ENGINE INNODB STATUS"
 CLIENT_FIGURES = frozenset({"worker", "late", "connections"})
 
 

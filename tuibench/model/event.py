@@ -8,7 +8,7 @@ from tuibench.model.experiments.effect import Effect
 
 
 class EventKind(StrEnum):
-    """Why an event is told; `CHANGES` are those an operator looks for on the time axis."""
+    """The kind of an event. `CHANGES` are those that an operator looks for on the time axis."""
 
     START = "start"
     STOP = "stop"
@@ -57,11 +57,11 @@ COST_CHANGE_KINDS = frozenset({EventKind.START, EventKind.SETTING, EventKind.FOR
 
 
 class Event(msgspec.Struct, frozen=True, tag="event", kw_only=True):
-    """One thing that happened.
+    """One event of a run.
 
-    `at` is the wall clock (Unix seconds), `elapsed_seconds` counts from the start of the load (negative
-    before it), `marker` numbers the changes from 1 and is None for events that are not drawn on the charts.
-    An `effect` carries the marker of the (last) change that it is the effect of.
+    `at` is the wall clock (Unix seconds). `elapsed_seconds` counts from the start of the load and is negative
+    before it. `marker` numbers the changes from 1; it is None for events without a marker on the charts. An
+    `effect` has the marker of the change that it measures (of the last one, if there are several).
     """
 
     at: float

@@ -159,7 +159,7 @@ ViewerMessage = JoinSession | SubmitCommand
 
 REPLAY_SPEEDS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 """Speed factors offered for a replay; a replay may start at any other factor up to the last one."""
-REPLAY_REFUSAL = "this is a recorded run: it can be watched, not steered"
+REPLAY_REFUSAL = "this is a recorded run: it cannot be changed"
 
 
 class ReplayState(msgspec.Struct, frozen=True, tag="replaying", kw_only=True):

@@ -22,7 +22,7 @@ def parse_duration(text: str) -> float:
     """Parse a duration to seconds. Raises UsageError without a unit and for anything else."""
     text = text.strip()
     if not _WHOLE.fullmatch(text):
-        raise UsageError(f"'{text}' is not a length of time", "a number with its unit: 20ms, 30s, 1m30s")
+        raise UsageError(f"'{text}' is not a duration", "a number with its unit: 20ms, 30s, 1m30s")
     return sum(float(number) * SECONDS_PER_UNIT[unit] for number, unit in _PART.findall(text))
 
 
@@ -68,8 +68,7 @@ def parse_tolerance(text: str) -> float:
     percent = float(written[1]) if written else 0.0
     if not 0 < percent <= MAX_TOLERANCE_PERCENT:
         raise UsageError(
-            f"the share within which values are equal is a percentage of at most "
-            f"{MAX_TOLERANCE_PERCENT:g}, not '{text}'",
+            f"the tolerance is a percentage of at most {MAX_TOLERANCE_PERCENT:g}, not '{text}'",
             "for example ±2%",
         )
     return percent
@@ -98,7 +97,7 @@ def parse_weights(text: str, names: Sequence[str]) -> dict[str, float]:
     parts = text.replace("/", " ").replace(",", " ").split()
     if not any("=" in part for part in parts):
         if len(parts) != len(names):
-            raise UsageError(f"{len(names)} weights are wanted, for {', '.join(names)}", example)
+            raise UsageError(f"{len(names)} weights are required, for {', '.join(names)}", example)
         parts = [f"{name}={part}" for name, part in zip(names, parts, strict=True)]
     return dict(_parse_weight(part, names, example) for part in parts)
 

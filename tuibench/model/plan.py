@@ -19,28 +19,30 @@ GRACE_SECONDS = 60.0
 
 
 class Arrival(StrEnum):
-    """How the starts of an open loop are spread: at random (a Poisson process) or evenly."""
+    """Distribution of the start times in an open loop: random (a Poisson process) or at even intervals."""
 
     POISSON = "poisson"
     CONSTANT = "constant"
 
 
 class Backlog(StrEnum):
-    """What becomes of work that came due while the server was away: done late, or forgotten."""
+    """What happens to transactions that became due during an outage of the server: executed late, or
+    discarded.
+    """
 
     KEEP = "keep"
     DROP = "drop"
 
 
 class OnError(StrEnum):
-    """What an error does that is not ignored: end the run, or fail the one transaction."""
+    """The consequence of an error that is not ignored: the run ends, or only the transaction fails."""
 
     STOP = "stop"
     CONTINUE = "continue"
 
 
 class EngineChoice(StrEnum):
-    """What runs the transactions: the native engine where it can, always it, or always Python."""
+    """The engine that runs the transactions: native if it is available, always native, or always Python."""
 
     AUTO = "auto"
     NATIVE = "native"
@@ -52,30 +54,32 @@ WATCH = "watch"
 
 
 class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What to run, how hard, and for how long.
+    """What to run, with how much load, and for how long.
 
-    `options` holds the profile's options that were set, by their name with underscores; the rest have the
-    profile's defaults. `seconds` and `events` (transactions) are None without a limit. `rate` is transactions
-    per second, 0 for a closed loop; `arrival` and `backlog` matter with a rate only. The first of
-    `percentiles` is the one of the interval lines; there may be none. `ignored_errors` is None to ignore all.
-    `prepared` is False to send every statement as text. `isolation` is empty for the server's own. `workers`
-    is None to choose by cores. `opening_seconds` is how long the connections may take to open.
-    `schedule` is how threads and rate are to change on the way, from the start of measuring on.
-    `client_delay_ms` is a make-believe network: how much later the answer to each statement is handed on.
-    A `trial` alternates two values by itself, a `tune` many of them. `checkpoints` are the seconds after
-    which a full report is made of the time since the one before. With a `probe` the run is one, and ends
-    with it. `report_seconds` and `histogram` are how it is told as text: the time between interval lines,
-    0 for none, and whether the distribution of latencies is part of it.
-    `profile_text` is the profile itself where it is in no file; `sql_words` are the options of a command line
-    that made it of SQL. `engine` is what is to run the transactions, `cluster` the hosts that do, None for
-    this host alone. A session that `is_watch` has no load:
-    it watches the server's own traffic, and most of this is of no account. `host_metrics` and `replicas` are
-    what is read beside the server, as it was asked for; `max_lag_seconds` is how far behind a replica may be,
-    0 for no limit.
+    `options` are the profile's options that were set, by their name with underscores; the others have the
+    profile's defaults. `seconds` and `events` (transactions) are None without a limit. `rate` is in
+    transactions per second, 0 for a closed loop; `arrival` and `backlog` apply only with a rate. The first of
+    `percentiles` is printed in the interval lines; there may be none. `ignored_errors` is None to ignore all
+    errors. `prepared` is False to send every statement as text. `isolation` is empty for the server's
+    default. `workers` is None for a number that depends on the cores. `opening_seconds` is the time limit for
+    opening all connections.
 
-    Connections: `idle_connections` are open beside the load, each connection logs in again after `reconnect`
-    transactions (0: never), `connect_rate` is of extra logins per second. With `users` the threads are a
-    pool of connections that these users share, each of them in a closed loop; 0 for a connection each.
+    `schedule` is the plan of threads and rate, from the start of the measurement. `client_delay_ms` is the
+    simulated network delay of each response. A `trial` is an A/B test, a `tune` a screening of settings, a
+    `probe` a search for the saturation point; the run ends with them. `checkpoints` are the seconds after
+    which a full report since the previous checkpoint is printed. `report_seconds` (the time between interval
+    lines, 0 for none) and `histogram` (whether the latency distribution is printed) control the text output.
+
+    `profile_text` is the text of a profile that is not in a file; `sql_words` are the command-line options
+    from which it was made (`--sql`). `engine` is the requested engine. `cluster` are the hosts that drive the
+    load, None for this host. A session with `is_watch` has no load: it watches the server's own traffic, and
+    most fields do not apply. `host_metrics` and `replicas` are further sources to read, as given on the
+    command line; `max_lag_seconds` is the lag of a replica at which the load pauses, 0 for no limit.
+
+    `idle_connections` are opened in addition to the load. Each connection logs in again after `reconnect`
+    transactions (0: never). `connect_rate` is the number of additional logins per second. With `users`, the
+    threads are a connection pool that these users share, each in a closed loop; 0 for one connection per
+    user.
     """
 
     profile: str

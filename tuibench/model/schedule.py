@@ -1,7 +1,7 @@
 """Planned load: stages of constant levels, and ramps between levels.
 
-A stage sets the threads or the rate; the other one keeps its value. The `MAX_` constants bound both: larger
-numbers are taken for typing errors.
+A stage sets the threads or the rate; the other one keeps its value. The `MAX_` constants limit both: larger
+numbers are considered typing errors.
 
 Notation of a plan: `8:30s,16:30s,64:1m`, `1..128/60s`, `rate 200:30s,rate 400:1m`.
 
@@ -37,14 +37,14 @@ EXAMPLE = "such as 8:30s,16:30s,64:1m or 1..128/60s or rate 200:30s,rate 200..20
 
 
 class Quantity(StrEnum):
-    """What a stage steers."""
+    """The quantity that a stage controls."""
 
     THREADS = "threads"
     RATE = "rate"
 
 
 class ConstantStage(msgspec.Struct, frozen=True, kw_only=True, tag="step"):
-    """A level kept for some seconds: so many threads, or transactions a second (0: as many as can be)."""
+    """A constant level for some seconds: threads, or transactions per second (0 for no limit)."""
 
     quantity: Quantity = Quantity.THREADS
     level: float
@@ -56,9 +56,9 @@ class ConstantStage(msgspec.Struct, frozen=True, kw_only=True, tag="step"):
 
 
 class RampStage(msgspec.Struct, frozen=True, kw_only=True, tag="ramp"):
-    """From one level to another in some seconds, both included: evenly, or each level twice the one before.
+    """A ramp from one level to another, both included: in even steps, or by doubling.
 
-    Every level takes an equal part of the time: 1 to 4 threads in 40 s are four steps of 10 s.
+    Each level takes an equal part of the time: 1 to 4 threads in 40 s are four steps of 10 s.
     """
 
     quantity: Quantity = Quantity.THREADS
@@ -90,14 +90,16 @@ def validate_schedule(stages: Sequence[Stage]) -> Schedule:
 def stage_error(stage: Stage) -> str:
     """Why a stage is invalid; empty if it is valid."""
     if not SHORTEST_SECONDS <= stage.seconds <= LONGEST_SECONDS:
-        return f"it takes between {format_duration(SHORTEST_SECONDS)} and {format_duration(LONGEST_SECONDS)}"
+        return (
+            f"it must take between {format_duration(SHORTEST_SECONDS)} and {format_duration(LONGEST_SECONDS)}"
+        )
     if stage.quantity is Quantity.THREADS:
         if not all(1 <= level <= MAX_THREADS and level == int(level) for level in stage.levels):
             return f"threads are whole numbers from 1 to {MAX_THREADS:,}"
     elif not all(0 <= level <= MAX_RATE for level in stage.levels):
-        return f"a rate is between 0 and {MAX_RATE:,} a second"
+        return f"a rate is between 0 and {MAX_RATE:,} per second"
     elif isinstance(stage, RampStage) and not all(stage.levels):
-        return "a ramp of rates has both ends above 0"
+        return "both ends of a ramp of rates must be above 0"
     return ""
 
 
@@ -136,7 +138,7 @@ def parse_schedule(text: str, unnamed: Quantity = Quantity.THREADS) -> Schedule:
         names.append(name)
         if Quantity.RATE in names and "" in names:
             raise _syntax_error(
-                part.strip(), start + 1, "once a rate is planned, each stage says threads or rate"
+                part.strip(), start + 1, "if a stage sets a rate, each stage must name threads or rate"
             )
         position += len(part) + 1
     return validate_schedule(stages)
@@ -189,7 +191,9 @@ def _syntax_error(text: str, position: int, reason: str) -> UsageError:
 
 
 class PlanPhase(StrEnum):
-    """Held by somebody, paused with the load, or over; else it waits for the start of measuring, or runs."""
+    """The state of a plan: waiting for the start of the measurement, running, held, paused with the load, or
+    finished.
+    """
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -199,11 +203,11 @@ class PlanPhase(StrEnum):
 
 
 class PlanProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a plan stands. `stage` counts from 1.
+    """Progress of a plan. `stage` counts from 1.
 
-    `following` is the next level in words, empty if the plan ends next. It comes at second `due_seconds` of
-    the run, which is None while the plan stands still; `left_seconds` is how far off it was when this was
-    said. `held` says in words why the plan is held.
+    `following` is the next level in words, empty if the plan ends next. `due_seconds` is its time in seconds
+    of the run, None while the plan is held; `left_seconds` is the remaining time until then. `held` is the
+    reason why the plan is held.
     """
 
     stages: Schedule

@@ -11,10 +11,11 @@ class Flavour(StrEnum):
 
 
 class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """Flavour, version and identity. `version` is plain (10.11.19), `version_text` as the server says it.
+    """Flavour, version and identity. `version` is plain (10.11.19), `version_text` is the server's own
+    string.
 
-    `pid_file` and `socket` help to find its process; `is_local` is True when it runs on this host.
-    `identity` names the server instance across connections (host, port, data directory).
+    `pid_file` and `socket` are used to find its process; `is_local` is True if it runs on this host.
+    `identity` identifies the server instance across connections (host, port, data directory).
     """
 
     flavour: Flavour
@@ -36,7 +37,7 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What a private server may use of its host: processors and bytes of memory; None is no limit."""
+    """Limits of a private server: CPUs, and memory in bytes; None for no limit."""
 
     cpus: float | None = None
     memory_bytes: int | None = None

@@ -60,7 +60,7 @@ _TOPIC_TITLES = {
 
 
 class SettingRole(StrEnum):
-    """Where a setting appears without having been changed."""
+    """Where a setting appears even if it was not changed."""
 
     PANEL = "panel"
     """In the durability panel and the durability dialog."""
@@ -80,7 +80,7 @@ COMMIT_ROLES = tuple(SettingRole)
 
 
 class CostFigure(StrEnum):
-    """What a commit pays for a setting: work on the redo log or on the binary log."""
+    """The cost of a commit that a setting determines: work on the redo log, or on the binary log."""
 
     NONE = ""
     REDO_LOG = "redo log"
@@ -146,19 +146,20 @@ REPORTED_READ_ONLY = (ServerVariable.LOG_BIN,)
 
 
 class SettingState(msgspec.Struct, frozen=True, kw_only=True):
-    """One setting as the server has it now.
+    """A setting and its current state on the server.
 
-    `original` is the value before the first change by tuibench. `meaning` describes the value; `at_risk`
-    is True when committed data can be lost with it. `choices` are the values to offer, each with its
-    meaning; `risky` are those of them with which committed data can be lost. `unavailable` is the reason
-    why it cannot be changed, empty if it can. `scope` is the reach of a change: "server" (all
-    connections), "default" (the default of new connections, and the workload's connections at once),
-    "workload" (the workload's connections only). `takes` describes the values it takes, `risk` what
-    changing it can cost, `counters` are the status counters that show its effect. `began` is the value at
-    the start of the session, `changed_by` the origin of the value now: "us", "others", or empty if it has
-    not changed. `topic` is a `SettingTopic`. A login needs one of `needs` to change it. `short_name` is
-    for narrow panels, empty for `name`; a setting that `is_size` counts bytes. `only` is the flavour that has
-    it, if the server's has it in no version.
+    `original` is the value before the first change by tuibench, `began` the value at the start of the
+    session. `meaning` describes the value; `at_risk` is True if committed data can be lost with it. `choices`
+    are the values to offer, each with its meaning; `risky` are those with which committed data can be lost.
+    `unavailable` is the reason why the setting cannot be changed, empty if it can. `scope` is the reach of a
+    change: "server" (all connections), "default" (the default of new connections, and the connections of the
+    load at once), or "workload" (only the connections of the load).
+
+    `takes` describes the valid values, `risk` the risk of a change; `counters` are the status counters that
+    show its effect. `changed_by` is the origin of the current value: "us", "others", or empty if it has not
+    changed. `topic` is a `SettingTopic`. A login needs one of the privileges in `needs` to change it.
+    `short_name` is for narrow panels, empty if it is `name`; `is_size` marks a setting in bytes. `only` is
+    the flavour that has the setting, if the server's flavour has it in no version.
     """
 
     name: str
@@ -209,7 +210,7 @@ def settings_with(role: SettingRole, settings: Iterable[SettingState]) -> tuple[
 
 
 class PresetState(msgspec.Struct, frozen=True, kw_only=True):
-    """A named group of settings, and what choosing it risks in one sentence."""
+    """A named group of settings, with its risk in one sentence."""
 
     name: str
     values: dict[str, str]

@@ -13,7 +13,7 @@ LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """One address of a server. `socket` wins over `host` and `port` when it is not empty."""
+    """One address of a server. A non-empty `socket` takes precedence over `host` and `port`."""
 
     host: str = "localhost"
     port: int = 3306
@@ -23,12 +23,13 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
 class Target(msgspec.Struct, frozen=True, kw_only=True):
     """A server and a login. The password never appears in a repr, a log, a record or an argv.
 
-    `socket` wins over `host` and `port` when it is not empty. `further` are more servers that the
-    connections of a load are shared out to, in turn; sampling, steering and preparing know the first one
-    only. `password_command` is a shell command that prints the password of the moment, instead of `password`.
+    A non-empty `socket` takes precedence over `host` and `port`. `further` are more servers among which the
+    connections of a load are distributed round-robin; sampling, changes of settings and `prepare` use the
+    first server only. `password_command` is a shell command that prints the current password; it replaces
+    `password`.
 
-    `connect_timeout` limits a login, `query_timeout` the answer to a question of our own, both in seconds;
-    `net_timeout` is how long a peer may be unreachable before its connections count as lost.
+    `connect_timeout` limits a login and `query_timeout` a query of tuibench itself, both in seconds;
+    `net_timeout` is how long a peer may be unreachable before its connections are considered lost.
     """
 
     host: str = "localhost"

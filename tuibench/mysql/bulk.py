@@ -1,7 +1,7 @@
 """Bulk inserts by the fastest method of each server: MariaDB's bulk statements, and LOAD DATA LOCAL.
 
-Both send blocks of bytes that the caller has written in the server's form. LOAD DATA LOCAL sends what it is
-given and never a file, whatever name the server asks for.
+Both send blocks of bytes that the caller has encoded in the server's format. LOAD DATA LOCAL sends only these
+blocks, never a file, whatever name the server requests.
 """
 
 import struct
@@ -18,10 +18,10 @@ SEND_TYPES_FLAG = 128
 """Flag of a bulk statement: the types of its parameters come before the rows."""
 
 LOCAL_INFILE_REFUSED_CODES = frozenset({1148, 1235, 2068, 3948, 3950, 4166})
-"""What servers answer when they do not take LOAD DATA LOCAL (not allowed, switched off, rejected)."""
+"""Errors of servers that do not accept LOAD DATA LOCAL (not allowed, disabled, rejected)."""
 
 BULK_REFUSED_CODES = frozenset({1461, 4033})
-"""MariaDB's error when it keeps no more prepared statements, or its binary log is not in row format."""
+"""MariaDB's errors if it accepts no more prepared statements, or if its binary log is not in row format."""
 
 
 class LoadDataResult:
@@ -78,9 +78,10 @@ class BulkStatement:
 
 
 async def load_data(connection: Connection, sql: str, blocks: Iterable[bytes]) -> LoadDataResult:
-    """Runs a LOAD DATA LOCAL with these bytes as the file. The connection must have been made to send rows.
+    """Run a LOAD DATA LOCAL with these bytes as the file. The connection must have been opened with
+    `sends_rows`.
 
-    Raises SQLError; with one of INFILE_REFUSED_CODES nothing was read of the blocks.
+    Raises SQLError; with one of INFILE_REFUSED_CODES no block was read.
     """
     raw = connection.raw
     connection.statements += 1

@@ -1,4 +1,4 @@
-"""One connection to a server: text statements, prepared statements, errors of our own tree."""
+"""One connection to a server: text statements, prepared statements, tuibench's own errors."""
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
@@ -44,14 +44,14 @@ ENCODING = charset_by_name(CHARSET).encoding
 """What all statements are sent in."""
 
 RECEIVE_BUFFER_BYTES = 1 << 14
-"""The driver starts with 256 KiB a connection, too much for thousands; it grows the buffer at need."""
+"""The driver starts with 256 KiB per connection, too much for thousands; it grows the buffer when needed."""
 
 
 CLOSE_SECONDS = 1.0
-"""How long the goodbye may take before the connection is dropped."""
+"""Time limit for COM_QUIT before the connection is dropped."""
 
 LOGIN_BYTES = 1 << 20
-"""How much a server may send during a login."""
+"""Maximum number of bytes that a server may send during a login."""
 
 T = TypeVar("T")
 
@@ -63,14 +63,16 @@ class Questioned(Protocol):
 
 
 class NetDeadline:
-    """For statements in text that nothing else limits: a server silent for the net timeout counts as gone."""
+    """For text statements without another limit: a server that is silent for the net timeout is considered
+    gone.
+    """
 
     async def answer(self, connection: "Connection", sql: str, work: Awaitable[T]) -> T:
         return await answered_in_time(connection, work, connection.target.net_timeout)
 
 
 async def answered_in_time(connection: "Connection", work: Awaitable[T], seconds: float) -> T:
-    """What the work returns. Drops the connection and raises NoAnswerError if that takes too long."""
+    """The result of the work. Drops the connection and raises NoAnswerError if it takes too long."""
     try:
         return await wait_with_timeout(work, seconds)
     except TimeoutError as error:
@@ -80,7 +82,7 @@ async def answered_in_time(connection: "Connection", work: Awaitable[T], seconds
 
 
 class PreparedStatement:
-    """A statement prepared on the server: `packet` is what is sent to run it, `rows` reads its answers."""
+    """A statement prepared on the server: `packet` executes it, `rows` reads its responses."""
 
     __slots__ = ("packet", "prepared", "rows")
 
@@ -91,7 +93,9 @@ class PreparedStatement:
 
 
 class TextStatement:
-    """The same sent as text, with its values as literals: for servers that accept no more prepared ones."""
+    """The same statement sent as text, with its values as literals: for servers that accept no more prepared
+    statements.
+    """
 
     __slots__ = ("packet", "rows")
 
@@ -101,7 +105,9 @@ class TextStatement:
 
 
 def constant_packet(sql: str) -> PacketBuilder | None:
-    """A statement in text that has no values, as it is sent on every connection; None for one that has."""
+    """The packet of a text statement without values, the same on every connection; None for a statement with
+    values.
+    """
     if len(split_at_placeholders(sql)) > 1:
         return None
     whole = text_packet(sql, ENCODING)
@@ -143,20 +149,20 @@ class Connection:
         return str(self.raw.get_server_info())
 
     async def query(self, sql: str) -> Sequence[Row]:
-        """Sends one statement as text; returns its rows, none for a statement without a result.
+        """Send one statement as text; returns its rows, none for a statement without a result.
 
-        Raises SQLError, ProtocolError for an answer that is none or too large, and what `questions` raises.
+        Raises SQLError, ProtocolError for an invalid or too large response, and the errors of `questions`.
         """
         return self._rows_of(await self._answer(sql))
 
     async def query_named(self, sql: str) -> list[dict[str, Any]]:
-        """The rows of one statement in text, each by its columns' names."""
+        """The rows of one text statement, each by column name."""
         rows = await self.query(sql)
         names = column_names(self._text_rows.definitions if self._text_rows else (), ENCODING)
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     async def execute(self, sql: str) -> int:
-        """Sends one statement as text; returns the number of rows it affected, or those of its result."""
+        """Send one statement as text; returns the number of affected rows, or of rows in the result."""
         answer = await self._answer(sql)
         return affected(answer) if status_of(answer) is not None else len(self._rows_of(answer))
 
@@ -181,7 +187,7 @@ class Connection:
         return prepared
 
     async def prepare_all(self, texts: Sequence[str]) -> list[PreparedStatement | SQLError]:
-        """Prepares many statements in one go; for each, it or the server's refusal."""
+        """Prepare many statements in one round trip; for each, the statement or the server's error."""
         try:
             made = await answered_in_time(self, prepare_statements(self.raw, texts), self.target.net_timeout)
         except ProtocolError as error:
@@ -193,7 +199,7 @@ class Connection:
 
     @property
     def protocol(self) -> StatementProtocol:
-        """The hot path over this connection, made when it is first asked for."""
+        """The fast path of this connection, created on first use."""
         if self._protocol is None:
             if self.raw.transport is None:
                 raise ConnectionLostError(CR_SERVER_GONE_ERROR, SERVER_GONE_MESSAGE)
@@ -232,9 +238,9 @@ class Connection:
         return str(self.raw.escape(value))
 
     async def close(self) -> None:
-        """Says goodbye; a connection that is broken already is dropped without a word.
+        """Send COM_QUIT; a broken connection is dropped silently.
 
-        The goodbye (COM_QUIT) is a statement to the server: it raises its Questions, on both flavours.
+        COM_QUIT is a statement for the server: it increases Questions, on both flavours.
         """
         self.statements += self.is_open
         try:
@@ -243,7 +249,7 @@ class Connection:
             self.abort()
 
     def abort(self) -> None:
-        """Drops the connection at once, whatever it was doing. TLS would take its time to say goodbye."""
+        """Drop the connection at once, whatever its state, without TLS's closing messages."""
         transport = self.raw.transport
         self.raw.close()
         if transport is not None:
@@ -271,12 +277,12 @@ async def connect(
     sends_rows: bool = False,
     charset: str = CHARSET,
 ) -> Connection:
-    """Logs in to the target, the first of its servers, within `timeout_seconds` (None: the target's own).
-    `sends_rows` allows LOAD DATA LOCAL. Where all that is sent will be ASCII, another `charset` may be
-    spoken: one that spares the server conversions.
+    """Log in to the target, the first of its servers, within `timeout_seconds` (None: the target's own).
+    `sends_rows` allows LOAD DATA LOCAL. If everything sent will be ASCII, another `charset` may be used that
+    saves the server conversions.
 
-    Raises ServerUnavailableError when the server is away or refuses the login, SQLError with
-    code 1040, 1203 or 1226 when it accepts no more connections.
+    Raises ServerUnavailableError if the server cannot be reached or refuses the login, SQLError with code
+    1040, 1203 or 1226 if it accepts no more connections.
     """
     known = password_cache()
     options = {

@@ -27,7 +27,7 @@ class LoginSteps(Protocol):
 
 
 class DriverConnection(_Driver):  # type: ignore[misc]
-    """A connection of the driver. `login_steps` are set while it logs in."""
+    """A connection of the driver. `login_steps` are set during the login."""
 
     login_steps: LoginSteps | None = None
     _readable_bytes: int | None = None

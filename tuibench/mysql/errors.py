@@ -1,8 +1,6 @@
-"""Translation of the driver's and the network's exceptions to our own.
+"""Translation of the exceptions of driver and network to tuibench's own errors.
 
-Here is decided which error codes mean a broken connection, a server that is away, a login that is refused.
-
-What the server calls its errors.
+This module decides which error codes mean a broken connection, an unreachable server, or a refused login.
 """
 
 import errno
@@ -32,13 +30,13 @@ TOO_MANY_CONNECTIONS_HINTS = {
     1203: "raise its max_user_connections, which counts those of each account",
     1226: "ALTER USER … WITH MAX_USER_CONNECTIONS gives the account more",
 }
-"""What gives room where there are too many connections, by the server's error."""
+"""How to allow more connections, by the server's error."""
 
 TOO_MANY_CONNECTIONS_CODES = frozenset(TOO_MANY_CONNECTIONS_HINTS)
 """Too many connections: for the server, for this user, for this account's resource limits."""
 
 EXPIRED_CODES = frozenset({1820, 1862})
-"""The password has expired: the server lets one in to change it, and nothing else; or not even that."""
+"""The password has expired: the server accepts the login only to change it, or not at all."""
 
 EXPIRED_HINT = "give the account a new password with ALTER USER"
 GRANT_HINT = "grant the privilege, or log in as another user"
@@ -53,18 +51,18 @@ DENIED_HINTS = {
     **dict.fromkeys(EXPIRED_CODES, EXPIRED_HINT),
     **dict.fromkeys((1036, 1836, 1874, 1881), STARTED_READ_ONLY_HINT),
     1290: "",
-    1792: "its connections only read: SET GLOBAL transaction_read_only = OFF (older: tx_read_only)",
+    1792: "its connections are read-only: SET GLOBAL transaction_read_only = OFF (older: tx_read_only)",
     3989: "ALTER SCHEMA … READ ONLY = 0 lets it take writes again",
 }
-"""Logins that the server refuses to clients like this one, and the remedy."""
+"""Refused logins, and how to fix them."""
 
 FORBIDDEN_BY_OPTION = 1290
 _HOURLY_LIMIT = re.compile(r"max_\w+_per_hour", re.IGNORECASE)
 _READ_ONLY = re.compile("read[-_]only", re.IGNORECASE)
 
 UNSUPPORTED_CODES = frozenset({1047, 1064, 1105, 1109, 1146, 1149, 1193, 1235, 1289, 1295})
-"""A statement about the server that it does not know: another make of server says so for good. 1105 is the
-unknown error that TiDB, Vitess and ProxySQL give for it.
+"""A statement about the server that the server does not support: servers of another make return this always.
+1105 is the unknown error of TiDB, Vitess and ProxySQL.
 """
 
 CLIENT_CANNOT_CONNECT = 2003
@@ -82,11 +80,11 @@ OTHER_PLUGIN_HINT = "use an account IDENTIFIED with caching_sha2_password, mysql
 
 LOGIN_HINTS = {
     **dict.fromkeys(EXPIRED_CODES, EXPIRED_HINT),
-    3032: "it lets in administrators only: SET GLOBAL offline_mode = OFF lets others in again",
+    3032: "it accepts administrators only: SET GLOBAL offline_mode = OFF allows other users again",
     3118: "unlock it with ALTER USER … ACCOUNT UNLOCK",
     4151: "unlock it with ALTER USER … ACCOUNT UNLOCK",
     3159: "encrypt the connection with --ssl-mode=required",
-    **dict.fromkeys(BAD_HOST_CODES, "let this host in with CREATE USER, or reset it with FLUSH HOSTS"),
+    **dict.fromkeys(BAD_HOST_CODES, "allow this host with CREATE USER, or unblock it with FLUSH HOSTS"),
     **dict.fromkeys(PLUGIN_CODES, OTHER_PLUGIN_HINT),
 }
 """Hints for logins that the server or the driver refuses."""
@@ -98,27 +96,27 @@ NOT_YET_VALID, EXPIRED = 9, 10
 """X509_V_ERR_CERT_NOT_YET_VALID and X509_V_ERR_CERT_HAS_EXPIRED."""
 
 DRIVER_ERRORS = (driver.MySQLError, OSError, ssl.SSLError, TimeoutError, RuntimeError, AssertionError)
-"""What the driver may raise: its own errors, the network's, and uvloop's on a closed handle."""
+"""Exceptions of the driver: its own errors, the network's, and uvloop's on a closed handle."""
 
 
 MALFORMED = (LookupError, ValueError, ArithmeticError, AttributeError, TypeError, struct.error)
-"""What comes of reading bytes as something that they are not."""
+"""Exceptions caused by parsing invalid bytes."""
 
 
 class TLSError(ServerUnavailableError):
-    """The connection could not be encrypted as it was asked for."""
+    """The connection could not be encrypted as requested."""
 
 
 class AccessDeniedError(ServerUnavailableError):
-    """The server does not know the user by this password."""
+    """The server refuses the user or the password."""
 
 
 class NoDatabaseError(ServerUnavailableError):
-    """The server lets us in, but the database is not there."""
+    """The login succeeds, but the database does not exist."""
 
 
 def code_and_text(error: BaseException) -> tuple[int, str]:
-    """The server's error number (2013 if the driver gave none) and its words."""
+    """The server's error number (2013 if the driver gave none) and its message."""
     if isinstance(error, driver.MySQLError) and len(error.args) >= 2:
         code, text = error.args[0], error.args[1]
         return (code if isinstance(code, int) and code else 2013), str(text)
@@ -126,20 +124,22 @@ def code_and_text(error: BaseException) -> tuple[int, str]:
 
 
 def is_malformed(error: BaseException) -> bool:
-    """Whether the driver failed at bytes that break the protocol, a wrong sequence of packets included."""
+    """True if the driver failed because of bytes that violate the protocol, including a wrong sequence of
+    packets.
+    """
     is_out_of_sequence = isinstance(error, driver.InternalError) and len(error.args) == 1
     return isinstance(error, (*MALFORMED, AssertionError)) or is_out_of_sequence
 
 
 def statement_error(error: BaseException) -> SQLError:
-    """What a failed statement means."""
+    """The error of a failed statement."""
     if is_malformed(error):
         return ProtocolError(str(error) or type(error).__name__)
     return error_for_code(*code_and_text(error))
 
 
 def error_for_code(code: int, text: str) -> SQLError:
-    """What the server's code means, or the driver's."""
+    """The error for a code of the server or the driver."""
     if code in CONNECTION_LOST_CODES:
         return ConnectionLostError(code, f"connection lost: {text}")
     if code in DENIED_HINTS:
@@ -149,7 +149,7 @@ def error_for_code(code: int, text: str) -> SQLError:
 
 
 def connect_error(error: BaseException, target: Target) -> TuibenchError:
-    """What a failed connect means, with the remedy."""
+    """The error of a failed connect, with how to fix it."""
     code, text = code_and_text(error)
     if code in ACCESS_DENIED_CODES:
         return AccessDeniedError(
@@ -160,13 +160,13 @@ def connect_error(error: BaseException, target: Target) -> TuibenchError:
     if code == NO_SUCH_DATABASE:
         return NoDatabaseError(
             f"the database '{target.database}' does not exist at {target.where} (error {code})",
-            f"make it with: tuibench prepare PROFILE --create-database --database {target.database}",
+            f"create it with: tuibench prepare PROFILE --create-database --database {target.database}",
             code,
         )
     if code in TOO_MANY_CONNECTIONS_CODES:
         return SQLError(
             code,
-            f"the server at {target.where} takes no more connections: {text}",
+            f"the server at {target.where} accepts no more connections: {text}",
             _too_many_connections_hint(code, text),
         )
     if errno.EAGAIN in (getattr(error, "errno", None), getattr(error.__cause__, "errno", None)):
@@ -182,7 +182,7 @@ def connect_error(error: BaseException, target: Target) -> TuibenchError:
 
 
 def password_expired_error(error: SQLError, target: Target) -> ServerUnavailableError:
-    """What it means that the server lets one in and takes nothing but a new password."""
+    """The error of a server that accepts only a new password."""
     return ServerUnavailableError(
         f"the password of user '{target.user}' at {target.where} has expired (error {error.code})",
         LOGIN_HINTS[error.code],
@@ -209,40 +209,41 @@ def _access_hint(target: Target) -> str:
 
 
 def silent(target: Target, seconds: float) -> ServerUnreachableError:
-    """The server took too long to log us in."""
+    """The login took too long."""
     return ServerUnreachableError(
         f"cannot log in at {target.where}: no answer within {seconds:g} s",
-        "is the server running, or stopped? --connect-timeout gives it more time",
+        "check whether the server is running; increase --connect-timeout to wait longer",
     )
 
 
 def not_a_server_error(target: Target) -> ServerUnavailableError:
-    """What listens there speaks another protocol."""
+    """The listening program has another protocol."""
     return ServerUnavailableError(
-        f"what listens at {target.where} is neither MySQL nor MariaDB", "check --host and --port"
+        f"the server at {target.where} is neither MySQL nor MariaDB", "check --host and --port"
     )
 
 
 def tls_error(error: BaseException, target: Target) -> TLSError:
-    """What a failed TLS handshake means, with the remedy."""
+    """The error of a failed TLS handshake, with how to fix it."""
     if not isinstance(error, ssl.SSLCertVerificationError):
         return TLSError(
             f"the TLS handshake with {target.where} failed: {_ssl_reason(error)}",
-            "does the server want a client certificate (--ssl-cert, --ssl-key), or speak an old TLS only?",
+            "the server may require a client certificate (--ssl-cert, --ssl-key), or support only old TLS "
+            "versions",
         )
     if error.verify_code in (HOSTNAME_MISMATCH, ADDRESS_MISMATCH):
         return TLSError(
-            f"the certificate of {target.where} is not made out to '{target.host}'",
-            "use a host name that it names, or --ssl-mode=verify-ca",
+            f"the certificate of {target.where} is not for '{target.host}'",
+            "use a host name that it contains, or --ssl-mode=verify-ca",
         )
     if error.verify_code in (NOT_YET_VALID, EXPIRED):
         return TLSError(
             f"the certificate of {target.where} is not valid now: {error.verify_message}",
-            "give the server a new one, check the clock of this host, or use --ssl-mode=required",
+            "replace it, check the clock of this host, or use --ssl-mode=required",
         )
     return TLSError(
         f"the certificate of {target.where} is not trusted: {error.verify_message}",
-        "name the certificate of its issuer with --ssl-ca, or use --ssl-mode=required",
+        "give the certificate of its issuer with --ssl-ca, or use --ssl-mode=required",
     )
 
 

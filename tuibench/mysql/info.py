@@ -67,7 +67,7 @@ def detect_flavour(version: str, comment: str = "") -> Flavour:
 
 
 def instance_identity(variables: Mapping[str, str]) -> str:
-    """A name of the instance that is the same over every road to it and after a restart; empty if unknown."""
+    """A name of the instance that does not depend on the address and survives a restart; empty if unknown."""
     host, port, datadir = (variables.get(name, "") for name in ("hostname", "port", "datadir"))
     return f"{host}:{port}:{datadir}" if host or datadir else ""
 
@@ -115,7 +115,7 @@ async def _show(connection: Connection, sql: str) -> dict[str, str]:
 
 
 async def server_value(connection: Connection, variable: str) -> str | None:
-    """A variable's value for this connection; None from a server of another make that does not know it."""
+    """A variable's value for this connection; None from a server of another make that does not have it."""
     try:
         rows = await connection.query(f"SELECT @@{variable}")
     except SQLError as error:
@@ -125,7 +125,7 @@ async def server_value(connection: Connection, variable: str) -> str | None:
     return str(rows[0][0])
 
 
-READ_ONLY_BYPASS_WARNING = "the server is read only, which does not hold for this login: it may be a replica"
+READ_ONLY_BYPASS_WARNING = "the server is read-only, but not for this login: it may be a replica"
 
 _OFF_VALUES = ("OFF", "0")
 _READ_ONLY_ADMIN_SINCE = (10, 11)

@@ -10,7 +10,7 @@ from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.mysql.connection import Connection, Row
 
 MOST_NAMED = 3
-"""Sessions that a message names."""
+"""Maximum number of sessions that a message names."""
 
 WAITING = "Waiting for "
 """How the state of a process begins that waits for a lock."""
@@ -37,9 +37,9 @@ LIMIT {most}
 
 
 async def lock_wait(connection: Connection, waiting: int) -> str:
-    """The lock that the session `waiting` waits for and its holder, asked over another `connection`.
+    """The lock that the session `waiting` waits for and its holder, queried over another `connection`.
 
-    Empty if it waits for no lock, or the server does not say so. Raises ConnectionLostError.
+    Empty if it waits for no lock, or the server does not report it. Raises ConnectionLostError.
     """
     processes = await _rows(connection, PROCESSES_SQL)
     own = next((row for row in processes if int(row[0]) == waiting), None)

@@ -34,7 +34,7 @@ SQL_CHARACTERS = 60
 
 
 def lock_seconds(target: Target) -> int:
-    """How long a statement of tuibench may wait for a lock."""
+    """Maximum time that a statement of tuibench waits for a lock."""
     return max(1, int(target.query_timeout * LOCK_SHARE))
 
 
@@ -48,7 +48,7 @@ class Questions:
         self._lock = ""
 
     async def answer(self, connection: Connection, sql: str, work: Awaitable[T]) -> T:
-        """What the work returns. Raises NoAnswerError or LockedError if it waits for too long."""
+        """The result of the work. Raises NoAnswerError or LockedError if it waits for too long."""
         self._lock = ""
         watched = with_notice(work, partial(self._notice, sql))
         try:
@@ -73,14 +73,15 @@ class Questions:
         await self._look(ends_query=True)
         text = f"{self._target.where} has not answered {shortened(sql)} for {self._seconds:g} s"
         lock = f"; {self._lock}" if self._lock else ""
-        return NoAnswerError(2013, text + lock, "--query-timeout gives it more time")
+        return NoAnswerError(2013, text + lock, "increase --query-timeout to wait longer")
 
     def _locked(self, sql: str, error: SQLError) -> LockedError:
         lock = self._lock or "it waits for a lock"
         return LockedError(
             error.code,
-            f"{self._target.where} cannot do {shortened(sql)}: {lock} (error {error.code}: {error.message})",
-            "end that session, or wait until it gives the lock back; --query-timeout waits longer",
+            f"{self._target.where} cannot execute {shortened(sql)}: {lock} (error {error.code}: "
+            f"{error.message})",
+            "end that session, or wait until it releases the lock; increase --query-timeout to wait longer",
         )
 
     async def _look(self, *, ends_query: bool = False) -> None:
@@ -99,6 +100,6 @@ class Questions:
 
 
 def shortened(sql: str) -> str:
-    """A statement as messages quote it."""
+    """A statement as quoted in messages."""
     words = " ".join(sql.split())
     return f"'{words}'" if len(words) <= SQL_CHARACTERS else f"'{words[: SQL_CHARACTERS - 1]}…'"

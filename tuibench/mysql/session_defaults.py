@@ -1,8 +1,9 @@
 """Session variables of tuibench's own connections, independent of the server's defaults.
 
-A server may cut off every answer (sql_select_limit), end long statements (max_statement_time), hang up on who
-is silent (wait_timeout), or read SQL in its own way (sql_mode=ORACLE). The load lives with all that, since
-it measures the server as it is; what counts rows, makes tables and reads settings must not.
+A server may truncate every result (sql_select_limit), end long statements (max_statement_time), close idle
+connections (wait_timeout), or parse SQL differently (sql_mode=ORACLE). The load accepts all this, because it
+measures the server with its settings; statements that count rows, create tables and read settings must not
+depend on it.
 """
 
 from enum import Enum
@@ -29,7 +30,7 @@ SESSION_DEFAULTS = {
     "sql_safe_updates": "0",
     "wait_timeout": "28800",
 }
-"""What the servers are delivered with, but for wishes about statements that we never send."""
+"""The servers' built-in defaults, except for statements that tuibench never sends."""
 
 TIME_LIMIT_VARIABLES = {Flavour.MARIADB: "max_statement_time", Flavour.MYSQL: "max_execution_time"}
 
@@ -56,7 +57,7 @@ async def connect_with_defaults(
     sends_rows: bool = False,
     manner: Manner = Manner.ASKS,
 ) -> Connection:
-    """Logs in like `connect`, for own questions, and raises the same. A login that takes long is reported."""
+    """Log in like `connect`, for tuibench's own queries, with the same errors. A slow login is reported."""
 
     async def notice() -> str:
         return f"waiting for {target.where}: no login for {NOTICE_SECONDS:g} s"
@@ -73,9 +74,9 @@ async def connect_with_defaults(
 
 
 async def apply_session_defaults(connection: Connection) -> None:
-    """Gives the session the servers' own defaults; one that may not be set stays as it is.
+    """Set the session to the servers' own defaults; a variable that may not be set is left unchanged.
 
-    Raises ServerUnavailableError if the server hangs up on the first statement, or takes none.
+    Raises ServerUnavailableError if the server closes the connection at the first statement, or accepts none.
     """
     wanted = {
         **SESSION_DEFAULTS,
@@ -109,6 +110,7 @@ def _closed_at_once_error(connection: Connection, error: SQLError) -> ServerUnav
     connection.abort()
     target = connection.target
     return ServerUnavailableError(
-        f"the server at {target.where} lets user '{target.user}' in and hangs up at once: {error.message}",
-        "is its init_connect in order? its error log says more",
+        f"the server at {target.where} accepts user '{target.user}' and closes the connection at once: "
+        f"{error.message}",
+        "check its init_connect and its error log",
     )

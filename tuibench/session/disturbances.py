@@ -1,6 +1,6 @@
-"""Reasons why a tick is not comparable: an outage, lost connections, a starved host.
+"""Reasons why a sample is not comparable: an outage, lost connections, an overloaded host.
 
-A figure measured then is that of the disturbance, and not of the change that came before it.
+Figures measured during a disturbance are not attributed to a change.
 """
 
 from tuibench.diagnosis.indicators import is_host_starved
@@ -11,7 +11,7 @@ from tuibench.mysql.errors import UNREACHABLE_CODES
 NO_ANSWER = "the server did not answer"
 NOT_COUNTED = "the server does not count its statements"
 CONNECTIONS_LOST = "connections to the server were lost"
-HOST_STARVED = "this host was stopped, or had no processor time for tuibench"
+HOST_STARVED = "this host was suspended, or tuibench got no CPU time"
 WORKER_SILENT = "a worker process did not report"
 
 OF_EVENTS = {
@@ -25,7 +25,7 @@ OF_EVENTS = {
 
 
 def disturbance(sample: Sample, interval_seconds: float) -> str:
-    """Why this tick says nothing about the server's settings; empty for one that does."""
+    """The reason why this sample is not comparable; empty if it is."""
     if sample.traffic is not None:
         return HOST_STARVED if is_host_starved(sample, interval_seconds) else ""
     if sample.load is None:

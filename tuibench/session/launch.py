@@ -1,7 +1,7 @@
 """Start of a session as a separate process, detached from the terminal.
 
-It is started with plain `subprocess`: asyncio's transports close with their loop, and complain of a child
-that outlives it.
+It uses plain `subprocess`: asyncio's transports close with their loop, and warn about a child that outlives
+it.
 """
 
 import asyncio
@@ -25,10 +25,10 @@ Process = subprocess.Popen[bytes]
 
 
 async def launch(spec: ServiceSpec, log: Path, pass_fds: Sequence[int] = ()) -> Path:
-    """Starts the service and waits until it listens; the path of its socket.
+    """Start the service and wait until it listens; returns the path of its socket.
 
-    The process leads a session of its own, so a terminal that closes does not take it along; what it has to
-    say on stderr goes to `log`. Raises the service's own error if it cannot run. Cancelled, it ends it again.
+    The process leads its own process session, so that it survives the terminal; its stderr goes to `log`.
+    Raises the service's error if it cannot run. If cancelled, it ends the process.
     """
     process = _spawn(log, tuple(pass_fds))
     try:

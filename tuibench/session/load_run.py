@@ -89,9 +89,9 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
         self._is_load_ended = False
 
     async def __aenter__(self) -> "LoadRun":
-        """Checks that the run can work, starts the workers, opens the record.
+        """Check that the run is possible, start the workers, open the record.
 
-        Raises a TuibenchError that says what is missing; nothing is left behind then.
+        Raises a TuibenchError with the reason; everything is cleaned up then.
         """
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._end_workers)
@@ -108,7 +108,7 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
         await self._stack.aclose()
 
     async def run(self) -> Summary:
-        """Drives the load until its time is up, a stop is requested, or it fails; then ends it."""
+        """Run the load until its time is up, a stop is requested, or it fails; then end it."""
         try:
             await self._open_connections()
             await self.measuring.warm_up()
@@ -141,12 +141,12 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
         """Raises UsageError while a probe or a plan moves the load."""
         plan = self.plan_runner.state
         if self.probe_runner.is_under_way:
-            raise UsageError("a probe is under way", "end it first")
+            raise UsageError("a probe is running", "end it first")
         if plan is not None and plan.phase in (PlanPhase.RUNNING, PlanPhase.WAITING):
-            raise UsageError("the load follows a plan; a test needs a steady one", "hold it first")
+            raise UsageError("the load follows a plan; a test needs a constant load", "hold it first")
 
     def request_stop(self, outcome: RunOutcome = "stopped") -> None:
-        """Ends the run in good order; `outcome` goes into the summary."""
+        """End the run in an orderly way; `outcome` is written to the summary."""
         self.watcher.lifecycle.request_stop(outcome)
 
     def text(self, summary: Summary) -> str:
@@ -191,7 +191,7 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
         await made.fleet.start()
 
     def _assemble(self) -> None:
-        """Connects the parts; the workers and the watcher are there."""
+        """Connect the parts; workers and watcher exist already."""
         watcher, plan = self.watcher, self.spec.plan
         log, lifecycle, publish = watcher.log, watcher.lifecycle, watcher.bus.publish
         watcher.settings.lead(self.load.fleet.set_session)
@@ -273,7 +273,7 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
     # The end
 
     async def _end(self) -> Summary:
-        """Ends the load and restores the settings, in this order; then sums up. Every step is taken."""
+        """End the load and restore the settings, in this order; then compute the summary. Every step runs."""
         watcher = self.watcher
         steps = (
             self._end_effects,

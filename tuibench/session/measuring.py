@@ -1,7 +1,7 @@
-"""The measuring of a run: warm-up, ticks until its end, and the reset of its figures.
+"""The measurement of a run: warm-up, samples until its end, and the reset of its figures.
 
-A tick never overlaps another one, a reset, or the end of the load. After a reset client and server count from
-the same transaction: the load is held and drained, both sides are read, then it continues.
+Taking a sample never overlaps with another one, a reset, or the end of the load. After a reset, client and
+server count from the same transaction: the load is held and drained, both sides are read, then it continues.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from tuibench.units import pluralize
 
 
 def check_reset_possible(plan: RunPlan, *, is_over: bool) -> None:
-    """Raises UsageError when the run is limited by its figures, or ends."""
+    """Raises UsageError if the run is limited by its figures, or is ending."""
     if plan.events is not None:
         raise UsageError("the figures of a run with --events cannot be reset")
     if is_over:
@@ -42,7 +42,7 @@ def check_reset_possible(plan: RunPlan, *, is_over: bool) -> None:
 async def drain_and_reset(
     load: LoadController, sampler: Sampler, own_statements: int, drain_seconds: float
 ) -> None:
-    """Holds the load until nothing is in flight, reads both sides, and leaves it held."""
+    """Hold the load until no transaction is in flight, read both sides, and leave it held."""
     await load.drain(drain_seconds)
     await sampler.reset_stats(own_statements, load.accounting.transactions_total)
     await load.reset_stats()
@@ -90,7 +90,9 @@ class MeasuringLoop:
         return self._watched if self._plan.starts_idle and not has_worked else None
 
     async def warm_up(self) -> None:
-        """Runs for a while unmeasured, then drains: measuring begins with nothing in flight or due."""
+        """Run for a time without measuring, then drain: the measurement starts with nothing in flight or
+        due.
+        """
         seconds = self._plan.warmup_seconds
         if not seconds or self._lifecycle.over.is_set():
             return
@@ -103,7 +105,7 @@ class MeasuringLoop:
         await self._load.drain(self._drain_seconds)
 
     async def measure(self) -> None:
-        """The measured part: from the server's first reading until the time is up or the work is done."""
+        """The measured part: from the server's first reading until the time is up or all work is done."""
         watcher, plan = self._watcher, self._plan
         self.limit = ClientLimit()
         await watcher.sampler.begin(watcher.own_statements)
@@ -132,7 +134,7 @@ class MeasuringLoop:
         return f"{text} on the {engine.name} engine: {engine.reason}" if engine.reason else text
 
     async def reset_stats(self) -> None:
-        """Resets the run's figures; its time axis, its samples and its end stay as they are."""
+        """Reset the run's figures; its time axis, samples and end do not change."""
         watcher = self._watcher
         async with self.tick_lock:
             check_reset_possible(self._plan, is_over=self._lifecycle.over.is_set())

@@ -36,7 +36,7 @@ from tuibench.workload.datasets import build_data_set
 from tuibench.workload.program.program import Program
 
 BETWEEN_LOOKS_SECONDS = 1.0
-"""The time between the two readings, where nothing else fills it."""
+"""Minimum time between the two readings."""
 
 REFUSED = {"read_only": FORBIDDEN_BY_OPTION}
 """Findings that predict the server's refusal, by its error."""
@@ -59,7 +59,9 @@ class Preflight:
     async def begin(
         cls, connection: Connection, info: ServerInfo, target: Target, plan: RunPlan, program: Program
     ) -> "Preflight":
-        """The first reading. Raises what makes the run impossible or wrong: tables, privileges, limits."""
+        """The first reading. Raises errors that make the run impossible or invalid: tables, privileges,
+        limits.
+        """
         unused = await check_tables_ready(connection, program)
         await check_statements_allowed(connection, program)
         ready = DataFacts(described=build_data_set(program).describe(), ready=True, refusal="", unused=unused)
@@ -70,7 +72,7 @@ class Preflight:
         return preflight
 
     async def finish(self, connection: Connection) -> PreflightResult:
-        """The second reading, and what the two show."""
+        """The second reading, and the findings from both."""
         facts = await _watched(connection, self._facts)
         warnings = tuple(finding.text for finding in checks.run_checks_before_run(facts))
         return PreflightResult(warnings, _production_signs(facts.server, facts.requirements.stems))
@@ -91,7 +93,7 @@ async def run_preflight(
 
 
 async def identify_server(target: Target, clock: Clock) -> tuple[ServerInfo, tuple[str, ...]]:
-    """Identifies a server that gets no load, and the signs that it is a production server."""
+    """Identifies a server that gets no load, and signs of a production server."""
     connection = await connect_with_defaults(target, use_database=False)
     try:
         info = await server_info(connection)
@@ -105,9 +107,9 @@ async def identify_server(target: Target, clock: Clock) -> tuple[ServerInfo, tup
 async def diagnose(
     target: Target, plan: RunPlan, program: Program, clock: Clock, *, disk: str | None = None
 ) -> tuple[Finding, ...]:
-    """All findings. Raises ServerUnavailableError when the server is away or does not let us in.
+    """All findings. Raises ServerUnavailableError if the server cannot be reached or refuses the login.
 
-    `disk` is a folder whose disk is measured, empty for the server's data directory, None for none.
+    `disk` is a folder whose disk is measured, empty for the server's data directory, None for no measurement.
     """
     connection, missing = await _connect(target)
     try:
@@ -150,7 +152,7 @@ def _with_cpu(facts: Facts, shares: tuple[float, float] | None) -> Facts:
 
 
 def _disk_findings(info: ServerInfo, folder: str) -> tuple[Finding, ...]:
-    """Measures the disk, for some seven seconds."""
+    """Measures the disk, for about seven seconds."""
     if not folder and not info.is_local:
         return (note("disk_flush", "the server's disk cannot be measured from another host", "run it there"),)
     place = folder or info.datadir

@@ -1,6 +1,6 @@
 """Playback of a recorded run: the messages of its session at their original pace.
 
-It can be paused, sought through and sped up, but not steered: every command is refused with a message.
+It can be paused, moved and sped up, but not controlled: every command is refused with a message.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ class ReplayClient:
     # What the screen asks of any client.
 
     async def messages(self) -> AsyncIterator[ReplayMessage]:
-        """Messages when they are due; after a jump, a hello with the history of that position."""
+        """Messages when they are due; after a jump, a hello with the history at that position."""
         self._anchor(self._anchor_seconds)
         yield self._state()
         while not self._closed:
@@ -86,7 +86,7 @@ class ReplayClient:
                 yield self._state()
 
     async def submit(self, command: Command) -> CommandReply:
-        """No."""
+        """Refuse the command."""
         return CommandReply(id=0, ok=False, text=REPLAY_REFUSAL)
 
     async def close(self) -> None:
@@ -119,7 +119,7 @@ class ReplayClient:
 
     @property
     def position_seconds(self) -> float:
-        """Which second of the run is shown now."""
+        """The second of the run that is shown."""
         if self._paused:
             return self._anchor_seconds
         passed = (self._clock.now_ns() - self._anchor_ns) / NS_PER_SECOND
@@ -199,7 +199,7 @@ class ReplayClient:
 
 
 def timed_messages(run: Run) -> list[TimedMessage]:
-    """All messages in order; those of one time as status, event, sample, costs."""
+    """All messages in order; those of the same time as status, event, sample, costs."""
     messages: list[tuple[float, int, TimedMessage]] = []
     for state in run.states:
         messages.append((state.elapsed_seconds, 0, TimedMessage(state.elapsed_seconds, state.status)))

@@ -9,7 +9,7 @@ from tuibench.model.target import Target
 
 
 class Address(NamedTuple):
-    """Where to listen; port 0 is any that is free."""
+    """Address to listen on; port 0 is any free port."""
 
     host: str
     port: int
@@ -19,7 +19,7 @@ class Address(NamedTuple):
 
 
 class ReplicaChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """The replicas to read: those named, and with `find` those that the server names. None by default."""
+    """The replicas to read: the named ones, and with `find` those that the server lists. None by default."""
 
     targets: tuple[Target, ...] = ()
     find: bool = False
@@ -32,11 +32,11 @@ class ReplicaChoice(msgspec.Struct, frozen=True, kw_only=True):
 class SessionSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One run on one server.
 
-    `session` names it, `run_directory` takes its record. `inherit_fds` are descriptors that its guardian must
-    hold open too: a private server lives as long as a process holds its pipe. `yes_this_server` allows
-    changes of settings although the server looks like production. `drain_seconds` is how long
-    transactions in flight may take at the end before they are abandoned. `metrics_at` is where its metrics
-    are served for Prometheus, None for nowhere. `replicas` are those that the plan names, with their logins.
+    `session` is its name, `run_directory` the folder of its record. `inherit_fds` are descriptors that its
+    guardian must also hold open: a private server lives as long as a process holds its pipe.
+    `yes_this_server` allows changes of settings although the server looks like production. `drain_seconds` is
+    how long transactions in flight may take at the end before they are abandoned. `metrics_at` is the address
+    of its metrics for Prometheus, None for none. `replicas` are the plan's replicas, with their logins.
     """
 
     session: str
@@ -62,7 +62,7 @@ class ServiceSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Launched(msgspec.Struct, frozen=True, kw_only=True):
-    """What a starting service says: where it listens, or (with an exit code) why it cannot run."""
+    """The reply of a starting service: its socket, or (with an exit code) the reason why it cannot run."""
 
     socket: str = ""
     message: str = ""

@@ -313,7 +313,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
         if text:
             self.copy_to_clipboard(text)
             first, *more = text.splitlines()
-            self._tell(f"copied, if this terminal allows it: {first}{' …' if more else ''}")
+            self._tell(f"copied (if the terminal supports OSC 52): {first}{' …' if more else ''}")
         else:
             self._say("there is nothing to copy here yet")
 

@@ -1,5 +1,5 @@
 """Server settings: catalogue, changes, restore, preflight checks.
 
-`catalogue` and `presets` say what may be changed; `tuner` changes it, journal first; `undo` puts it back, and
-`guardian` and `restore` call the same `undo` when the session no longer can.
+`catalogue` contains the settings that can be changed; `change` changes them, journalled first; `undo`
+restores them, also when the session can no longer do it.
 """

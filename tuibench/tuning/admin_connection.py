@@ -1,7 +1,7 @@
 """Control connection: the statements that read and set settings, counted.
 
-Every statement here can be repeated without harm, so a broken connection is opened again and the statement is
-sent once more. Values are compared as SHOW GLOBAL VARIABLES says them. Never SET PERSIST. Redo logging is no
+Every statement can be repeated without harm, so a broken connection is opened again and the statement is sent
+again. Values are compared in the form of SHOW GLOBAL VARIABLES. Never SET PERSIST. Redo logging is not a
 variable: it is read from the status and set with ALTER INSTANCE.
 """
 
@@ -24,7 +24,7 @@ from tuibench.tuning.statements import change_sql, quoted_list, session_sql
 Connect = Callable[[], Awaitable[Connection]]
 
 CHANGE_TIMEOUT_SECONDS = 120.0
-"""How long a change may take: a smaller buffer pool has to be emptied, a new redo log to be written."""
+"""Time limit for a change: a smaller buffer pool must be emptied, a new redo log written."""
 
 _SESSION_NAMES = {
     str(ServerVariable.SQL_LOG_BIN): str(ServerVariable.SQL_LOG_BIN),
@@ -48,7 +48,7 @@ class AdminConnection:
 
     @property
     def statements(self) -> int:
-        """How many statements were sent, over all connections."""
+        """The number of statements sent, over all connections."""
         return self._counted_before + (self._connection.statements if self._connection else 0)
 
     @property
@@ -57,7 +57,7 @@ class AdminConnection:
         return {self._connection.thread_id} if self._connection else set()
 
     async def values(self, names: Iterable[str]) -> dict[str, str]:
-        """The values of those settings that the server has, for everybody."""
+        """The global values of those settings that the server has."""
         wanted = tuple(names)
         rows = await self._query(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({quoted_list(wanted)})")
         if ServerVariable.REDO_LOG_ENABLED in wanted:
@@ -65,7 +65,7 @@ class AdminConnection:
         return {str(name).lower(): str(value) for name, value in rows}
 
     async def session_values(self) -> dict[str, str]:
-        """What a new connection of this login starts with, of the settings that are each connection's own."""
+        """The session values with which a new connection of this login starts."""
         rows = await self._query(
             f"SHOW SESSION VARIABLES WHERE Variable_name IN ({quoted_list(_SESSION_NAMES)})"
         )
@@ -82,7 +82,7 @@ class AdminConnection:
         return any(str(value) != "0" for name, value in rows if name == Counter.PAGE_SIZE)
 
     async def set_global(self, name: str, value: str) -> None:
-        """Changes a setting until the server's next restart."""
+        """Change a setting until the server's next restart."""
         await self._query(change_sql(name, value), CHANGE_TIMEOUT_SECONDS)
 
     async def try_session(self, name: str, value: str, back: str) -> None:
@@ -91,7 +91,7 @@ class AdminConnection:
         await self._query(session_sql(name, back))
 
     async def grants(self) -> list[str]:
-        """What SHOW GRANTS says of this login, active roles included."""
+        """The output of SHOW GRANTS for this login, including active roles."""
         return [str(row[0]) for row in await self._query("SHOW GRANTS")]
 
     async def read_only(self, names: Iterable[str]) -> set[str]:
@@ -102,7 +102,7 @@ class AdminConnection:
         return {str(row[0]).lower() for row in rows}
 
     async def identity(self) -> str:
-        """Which instance this is, as the server itself says; empty if it does not."""
+        """The identity of this instance, as reported by the server; empty if it does not report it."""
         return info.instance_identity(await self.values(info.VARIABLES))
 
     async def close(self) -> None:
@@ -130,7 +130,7 @@ class AdminConnection:
             raise NoAnswerError(
                 2013,
                 f"no answer from the server for {timeout_seconds:.0f} s to {shortened(sql)}",
-                "--query-timeout gives it more time",
+                "increase --query-timeout to wait longer",
             ) from error
         except (ConnectionLostError, asyncio.CancelledError):
             self._drop()

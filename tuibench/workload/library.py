@@ -64,7 +64,7 @@ def _lua_hint(path: Path) -> str:
     if path.suffix != LUA:
         return ""
     known = path.stem in available_profiles()
-    return f"Lua scripts are not supported; use the profile {path.stem}" if known else "Lua is not read"
+    return f"Lua scripts are not supported; use the profile {path.stem}" if known else "Lua is not supported"
 
 
 def load_profile(name: str) -> Profile:

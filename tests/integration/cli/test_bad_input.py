@@ -130,5 +130,5 @@ def test_tables_too_small(any_tables: PrivateServer) -> None:
 def test_tables_there_already(any_tables: PrivateServer) -> None:
     asked = ("prepare", "oltp_read_write", "--tables=2", "--table-size=500")
     line = complaint(tuibench(*asked, target=any_tables.target), RUN_FAILED)
-    assert "the tables are there already" in line
+    assert "the tables already exist" in line
     assert "tuibench cleanup oltp_read_write --tables=2" in line

@@ -126,7 +126,7 @@ def test_the_command_and_its_exit_codes(tables: PrivateServer) -> None:
     assert missing.code == 1
     assert "stop    data_set" in missing.out
     assert "→ create the tables with: tuibench prepare oltp_read_write --tables=3" in missing.out
-    assert "a run would be wrong" in missing.err
+    assert "a run would be invalid" in missing.err
     nowhere = tuibench("doctor", "--socket=/nowhere/s.sock")
     assert (nowhere.code, nowhere.out) == (3, "")
 
@@ -139,7 +139,7 @@ def test_a_run_is_stopped_by_what_makes_it_wrong_and_told_of_the_rest(tables: Pr
     finally:
         asyncio.run(ask(tables.target, "SET GLOBAL general_log = OFF"))
     assert done.code == 0, done.err
-    assert done.err.count("[ 0s ] the general log writes down every statement") == 1
+    assert done.err.count("[ 0s ] the general log contains every statement") == 1
     summary = check_valid("summary", done.out)
     assert any("general log" in warning for warning in summary["warnings"])
     assert summary["reconciliation"]["foreign"] == 0
@@ -188,7 +188,7 @@ async def test_a_server_that_is_read_only_says_so_to_everybody(
                 await prepare_tables(plain, program, warn=said.append)
             assert said == []
             await prepare_tables(database, program, warn=said.append)
-            with pytest.raises(DeniedError, match="the server is read only, the load does") as caught:
+            with pytest.raises(DeniedError, match="the server is read-only, the load does") as caught:
                 await run_preflight(plain, plan, program, nothing)
             assert caught.value.exit_code == ExitCode.SERVER_UNAVAILABLE
             with pytest.raises(DeniedError, match="--read-only option"):

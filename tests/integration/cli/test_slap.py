@@ -214,7 +214,7 @@ async def test_a_killed_connection_ends_it_and_leaves_nothing(server: PrivateSer
         await ask(server.target, f"KILL {await a_client(server.target)}")
         ended = await asyncio.to_thread(finished, process)
     assert (ended.code, ended.out) == (1, ""), ended.err
-    assert " hung up in iteration 1 of 1 with 4 clients: " in ended.err
+    assert " closed the connection during iteration 1 of 1 with 4 clients: " in ended.err
     assert await ask(server.target, SCHEMAS) == []
 
 
@@ -225,5 +225,5 @@ async def test_a_restarted_server_ends_it_and_keeps_nothing(any_restartable: Pri
         await any_restartable.start_again()
         ended = await asyncio.to_thread(finished, process)
     assert (ended.code, ended.out) == (1, ""), ended.err
-    assert " hung up in iteration 1 of 1 with 4 clients: " in ended.err
+    assert " closed the connection during iteration 1 of 1 with 4 clients: " in ended.err
     assert await ask(any_restartable.target, SCHEMAS) == []

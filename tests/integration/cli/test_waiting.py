@@ -44,7 +44,7 @@ async def test_a_locked_table_is_not_waited_for(
     assert "it waits for a table metadata lock" in notice
     assert f"session {holder} (tuibench@localhost" in notice
     assert f"session {holder} (tuibench@localhost" in error
-    assert "end that session, or wait until it gives the lock back" in error
+    assert "end that session, or wait until it releases the lock" in error
     assert await ask(tables.target, "SELECT COUNT(*) FROM sbtest2") == [(500,)]
     assert_nothing_left(tuibench_home)
 

@@ -62,9 +62,7 @@ def test_a_port_out_of_range_is_refused(session: str) -> None:
     """The session runs on."""
     refused = tuibench("web", session, "--port=99999")
     assert (refused.code, refused.out) == (2, "")
-    assert (
-        refused.err == "tuibench: --port must be between 0 and 65535, not 99999 (0 takes any that is free)\n"
-    )
+    assert refused.err == "tuibench: --port must be between 0 and 65535, not 99999 (0 selects a free port)\n"
     assert threads_of(session) == 2
 
 

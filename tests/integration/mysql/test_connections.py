@@ -104,7 +104,7 @@ def test_a_certificate_nobody_vouches_for(secure: PrivateServer, run: Run) -> No
 
 
 def test_a_certificate_of_another_name(secure: PrivateServer, files: Files, run: Run) -> None:
-    with pytest.raises(TLSError, match=r"not made out to '127\.0\.0\.1'") as error:
+    with pytest.raises(TLSError, match=r"is not for '127\.0\.0\.1'") as error:
         run(cipher(over_tcp(secure, ssl_mode="verify-identity", ssl_ca=str(files.ca))))
     assert "--ssl-mode=verify-ca" in error.value.hint
 
@@ -134,7 +134,7 @@ async def test_many_encrypted_connections_at_once(secure: PrivateServer) -> None
 async def test_a_server_without_tls(binary: Binary, start: Starter) -> None:
     options = ["--tls-version="] if binary.flavour is Flavour.MYSQL else ["--skip-ssl"]
     async with await start(binary, options=options) as server:
-        with pytest.raises(TLSError, match="offers no TLS, and --ssl-mode=required asks for it"):
+        with pytest.raises(TLSError, match="offers no TLS, and --ssl-mode=required requires it"):
             await cipher(over_tcp(server, ssl_mode="required"))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Target, "is_local", False)

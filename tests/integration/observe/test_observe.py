@@ -200,6 +200,6 @@ async def test_what_the_server_screen_shows_is_told_by_both_flavours(server: Pri
         for item in items
     ]
     missing = {each.name: each.beside for each in shown if each.now == DASH}
-    apart = {"Fsyncs, log": "among data fsyncs"} if server.binary.flavour is Flavour.MARIADB else {}
+    apart = {"Log fsyncs": "part of data fsyncs"} if server.binary.flavour is Flavour.MARIADB else {}
     assert missing.pop("hits", "no reads") == "no reads"
     assert missing == apart

@@ -160,7 +160,7 @@ async def test_nothing_runs_while_paused(any_watcher: Watcher) -> None:
     assert [load.transactions_per_second for load in watcher.loads[held:]] == [0, 0]
     assert watcher.loads[-1].connections == 2
     assert (await watcher.submit(Pause())).text == "already paused"
-    assert (await watcher.submit(Resume())).text == "running again"
+    assert (await watcher.submit(Resume())).text == "resumed"
     await watcher.works()
     assert [event.kind for event in watcher.events if event.marker] == [EventKind.PAUSE, EventKind.RESUME]
     await watcher.submit(Pause())

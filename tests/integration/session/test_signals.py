@@ -121,7 +121,7 @@ async def test_a_killed_session_is_put_back_by_its_guardian(
     report = await asyncio.to_thread(tuibench, "report", watcher.directory.name)
     assert report.code == 0, report.err
     assert "SQL statistics:" in report.out
-    assert "made from its samples" in report.err
+    assert "computed from its samples" in report.err
     async with watched(session_spec(tables.target)) as next_one:
         await next_one.ticks()
         await next_one.submit(Stop())

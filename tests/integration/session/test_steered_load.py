@@ -108,7 +108,7 @@ async def test_an_ab_test_started_by_hand_leaves_everything_as_it_was(tables: Pr
         answer = await watcher.submit(StartAbTest(subject="long_query_time", a="2", b="3", max_seconds=40))
         assert answer.ok, answer.text
         refused = await watcher.submit(StartProbe())
-        assert "A/B test is under way" in refused.text
+        assert "A/B test is running" in refused.text
         await watcher.until(lambda: watcher.status.ab is not None)
         assert (await watcher.submit(StopAbTest())).ok
         await watcher.until(lambda: _value(watcher, "long_query_time").startswith("7"))
@@ -136,7 +136,7 @@ async def test_a_screening_started_by_hand_leaves_everything_as_it_was(
         order = StartTune(parse_tune_words(["innodb_io_capacity", "10m"]))
         answer = await watcher.submit(order)
         assert answer.ok, answer.text
-        assert "under way already" in (await watcher.submit(order)).text
+        assert "already running" in (await watcher.submit(order)).text
         test = StartAbTest(subject="long_query_time", a="2", b="3")
         assert "screening" in (await watcher.submit(test)).text
         await watcher.until(lambda: _value(watcher, "innodb_io_capacity") != before)

@@ -91,8 +91,8 @@ async def test_the_load_resumes_after_each_restart(restartable: PrivateServer, t
         await works_again(watcher, restarts=2)
         await watcher.until(lambda: len(watcher.told(EventKind.RESTORE)) == 2)
         assert [event.text for event in watcher.told(EventKind.RESTORE)] == [
-            "innodb_flush_log_at_trx_commit is back at 1, as before tuibench",
-            "sync_binlog is back at 1, as before tuibench",
+            "innodb_flush_log_at_trx_commit is 1 again, as before tuibench",
+            "sync_binlog is 1 again, as before tuibench",
         ]
         assert not journal_path(watcher.hello.session).exists()
         await watcher.submit(Stop())

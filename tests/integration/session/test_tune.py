@@ -145,9 +145,9 @@ def test_bad_input_is_refused_before_anything_is_changed(any_tables: PrivateServ
         ("--budget=1s", "--budget"),
         ("--only=flusing", "did you mean 'flushing'"),
         ("--slo=errors<1%", "windows measure tps and p95"),
-        ("--only=max_connections", "there is nothing to try"),
+        ("--only=max_connections", "there is nothing to test"),
         ("--resume=nothing", "there is no"),
-        ("--plan=4:10s", "does not go with a plan"),
+        ("--plan=4:10s", "cannot be combined with a plan"),
     ):
         done = tune(any_tables, home, option)
         assert done.code == 2, (option, done.err)

@@ -186,7 +186,7 @@ async def test_a_privilege_lost_meanwhile_is_the_servers_refusal_in_words(
         for (number,) in await root.query(theirs):
             await root.query(f"KILL {number}")
         await root.close()
-        with pytest.raises(SQLError, match=r"this login may not change innodb_flush_log_at_trx_commit") as no:
+        with pytest.raises(SQLError, match=r"this login cannot change innodb_flush_log_at_trx_commit") as no:
             await tuner.change("innodb_flush_log_at_trx_commit", "0")
         assert no.value.code == 1227
         assert tuner.journal.ledger.open_settings == ("sync_binlog",)

@@ -111,7 +111,7 @@ async def test_what_is_loaded_is_what_the_specification_says(
         assert await check_tables_ready(connection, tpcc.small(warehouses=1)) == (
             "there are 2 warehouses, this run uses 1: --warehouses=2 uses all"
         )
-        with pytest.raises(RunError, match="the tables are there already: 2 warehouses, smaller"):
+        with pytest.raises(RunError, match="the tables already exist: 2 warehouses, smaller"):
             await prepare_tables(target, program)
         with pytest.raises(RunError, match="exists, but not 3 warehouses"):
             await prepare_tables(target, tpcc.small(warehouses=3))

@@ -90,7 +90,7 @@ async def driven(target: Target, scale: Scale) -> list[str]:
     kinds = {name: (kind.count, kind.rolled_back) for name, kind in summary.by_transaction.items()}
     tpm = summary.headline.value if summary.headline else 0.0
     say(f"tpmC {tpm:,.0f}, {summary.retries} retries, {summary.failed} failed, {kinds}")
-    return [] if summary.retries else ["nothing was tried again: there was no deadlock"]
+    return [] if summary.retries else ["nothing was retried: there was no deadlock"]
 
 
 async def quarrelled(target: Target, warehouses: int) -> None:

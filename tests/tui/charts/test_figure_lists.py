@@ -56,7 +56,7 @@ async def test_at_most_four_are_stacked_and_the_oldest_gives_way(size: tuple[int
         await it.press("3", "enter", *("down", "enter") * 4)
         titles = [it.shown(f"server-charts-title-{place}").split()[0] for place in range(4)]
         assert titles == ["SELECT", "INSERT", "UPDATE", "DELETE"]
-        assert "Questions gave way" in it.shown("note")
+        assert "Questions was removed" in it.shown("note")
 
 
 async def test_the_charts_have_the_markers_the_cursor_and_the_zoom_of_the_run() -> None:

@@ -114,7 +114,7 @@ async def test_an_impossible_number_is_explained_and_not_submitted() -> None:
 
 async def test_an_impossible_rate_is_explained_and_not_submitted() -> None:
     reasons = {
-        "99,999,999": "at most 10,000,000 a second",
+        "99,999,999": "at most 10,000,000 per second",
         "-3": "'-3' is not a number",
         "inf": "not a number",
     }
@@ -134,13 +134,13 @@ async def test_an_impossible_rate_is_explained_and_not_submitted() -> None:
 async def test_a_delay_needs_its_unit_and_a_mix_its_transactions() -> None:
     status = script.status(weights={"old": 90, "new": 10})
     mistakes = (
-        ("n", "20", "'20' is not a length of time"),
+        ("n", "20", "'20' is not a duration"),
         ("n", "11s", "at most 10000ms"),
-        ("w", "50", "2 weights are wanted, for old, new"),
+        ("w", "50", "2 weights are required, for old, new"),
         ("w", "newer=5", "there is no transaction 'newer'"),
         ("w", "0/0", "at least one transaction needs a weight above 0"),
         ("w", "a/b", "'a' is not a weight"),
-        ("T", "8:3", "character 3, '8:3': '3' is not a length of time"),
+        ("T", "8:3", "character 3, '8:3': '3' is not a duration"),
     )
     async with viewer(script.hello(60, status)) as it:
         for key, typed, reason in mistakes:
@@ -186,7 +186,7 @@ async def test_the_dialog_tells_the_rate_there_is() -> None:
     async with viewer(script.hello(60, status)) as it:
         assert "rate 1,250/s" in it.shown("head")
         await it.press("r")
-        assert "1,250 a second now" in screen_text(it)
+        assert "1,250 per second now" in screen_text(it)
 
 
 async def test_only_yes_changes_the_server() -> None:
@@ -203,7 +203,7 @@ async def test_what_cannot_be_changed_cannot_be_chosen() -> None:
     status = script.status(unavailable="1227: no SUPER privilege")
     async with viewer(script.hello(60, status)) as it:
         await it.press("d")
-        assert screen_text(it).count("None of this can be changed: 1227: no SUPER privilege") == 1
+        assert screen_text(it).count("These settings cannot be changed: 1227: no SUPER privilege") == 1
         assert "log flushed once a second" in screen_text(it)
         await it.press("down", "enter", "y")
         assert it.client.submitted == []

@@ -129,8 +129,8 @@ CHARTS = {
     "zoom_in": Trial(zoom, "z 15 min", "z 5 min", lead=(*NEAREST, "z", "z")),
     "freeze": Trial(lambda it: "PICTURE FROZEN AT 01:00" in it.shown("tabs"), False, True),
     "clock": Trial(lambda it: "now" in it.shown("axis"), True, False),
-    "pin": Trial(lambda it: "no effect is known" in it.shown("note"), False, True),
-    "compare_effects": Trial(lambda it: "two effects are needed" in it.shown("note"), False, True),
+    "pin": Trial(lambda it: "no effect yet" in it.shown("note"), False, True),
+    "compare_effects": Trial(lambda it: "needs two effects" in it.shown("note"), False, True),
     "compare": Trial(question, "", "other end of span A", lead=("left",)),
 }
 

@@ -43,7 +43,7 @@ async def test_a_change_has_the_card_of_what_it_did() -> None:
         assert "+55 % (49..61 %)" in details(it)
         await it.press("down", "down")
         assert "threads 32 → 64" in details(it)
-        assert "not known yet" in details(it)
+        assert "not measured yet" in details(it)
         await it.press("up")
         assert "12 transactions failed with 1213" in details(it)
         assert "00:58 into the run" in details(it)

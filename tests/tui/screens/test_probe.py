@@ -72,7 +72,7 @@ async def test_it_follows_the_probe_to_its_answer() -> None:
         await it.hear(OVER)
         assert OVER.result is not None
         assert "done: the objective is met up to 32 threads" in it.shown("probe")
-        assert it.shown("answer").startswith("p95<40ms: kept up to 32 threads")
+        assert it.shown("answer").startswith("p95<40ms: met up to 32 threads")
         assert it.shown("found").startswith("Saturated at ")
 
 

@@ -54,7 +54,7 @@ async def test_the_chosen_one_is_told_in_full() -> None:
             assert words in details(it)
         await it.press("slash", *"table_open", "enter")
         assert chosen(it) == "table_open_cache"
-        assert "not here: this login may not change it: it needs the privilege SUPER" in details(it)
+        assert "not here: this login cannot change it: it needs the privilege SUPER" in details(it)
 
 
 async def test_words_find_settings_and_escape_ends_the_search() -> None:
@@ -72,7 +72,7 @@ async def test_words_find_settings_and_escape_ends_the_search() -> None:
         assert len(listed(it).splitlines()) > 6, "its neighbours are listed again"
         assert chosen(it) == "max_connections"
         await it.press("slash", *"xyzzy")
-        assert "no setting has these words" in listed(it)
+        assert "no matching setting" in listed(it)
         await it.press("enter", "enter", "u")
         assert isinstance(it.app.screen, SettingsScreen)
         await it.press("escape", "escape")
@@ -111,7 +111,7 @@ async def test_the_value_that_is_there_is_not_asked_for() -> None:
         await it.press("5", "enter", "enter")
         assert "type a value, or choose one" in screen_text(it)
         await it.press("0", "enter")
-        assert "it is 0 already" in screen_text(it)
+        assert "it is already 0" in screen_text(it)
         await it.press("escape")
         assert isinstance(it.app.screen, SettingsScreen)
         assert it.client.submitted == []

@@ -30,8 +30,8 @@ VALUES = {
 OURS = {"innodb_flush_log_at_trx_commit": "1", "sync_binlog": "1"}
 OTHERS = {"max_connections": "151"}
 DENIED = {
-    "innodb_doublewrite": "it is read only on this server: only a restart changes it",
-    "table_open_cache": "this login may not change it: it needs the privilege SUPER",
+    "innodb_doublewrite": "it is read-only on this server: changing it requires a restart",
+    "table_open_cache": "this login cannot change it: it needs the privilege SUPER",
 }
 
 

@@ -57,7 +57,7 @@ PRESETS = (
     PresetState(
         name="durable",
         values={FLUSH: "1", SYNC: "1"},
-        risk="Every commit is on disk before the client gets its answer: a crash loses nothing.",
+        risk="Every commit is on disk before the client gets the response: a crash loses nothing.",
     ),
     PresetState(
         name="relaxed",
@@ -67,8 +67,8 @@ PRESETS = (
     PresetState(
         name="unsafe",
         values={FLUSH: "0", SYNC: "0"},
-        risk="Any crash of the server loses about the last second of commits; a crash of the host also loses "
-        "the latest of the binary log, and replicas then differ.",
+        risk="Any crash of the server loses about the last second of commits; a crash of the host also "
+        "loses the end of the binary log, and replicas then differ.",
     ),
 )
 
@@ -218,7 +218,7 @@ EVENTS = (
         at=START + 58,
         elapsed_seconds=58.0,
         kind=EventKind.ERRORS,
-        text="12 transactions failed with 1213 (deadlock) and were tried again",
+        text="12 transactions failed with 1213 (deadlock) and were retried",
     ),
     Event(
         at=START + 66,

@@ -62,7 +62,7 @@ MISSING = ServerCheck(
     ),
     "4 × 100,000 rows",
 )
-BLOCKED = ServerCheck((finding(Severity.STOP, "the server is read only", "run on the primary"), *WELL))
+BLOCKED = ServerCheck((finding(Severity.STOP, "the server is read-only", "run on the primary"), *WELL))
 
 
 class FakeBackstage:

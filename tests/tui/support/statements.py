@@ -24,5 +24,5 @@ REPORT = StatementReport(
     rows=ROWS,
     before_seconds=4.0,
     change="preset unsafe: 1·1 → 0·0",
-    gaps=("prepared statements are the digests that begin with EXECUTE",),
+    gaps=("digests that begin with EXECUTE are prepared statements",),
 )

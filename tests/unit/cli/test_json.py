@@ -150,9 +150,10 @@ ASKING = {
 
 
 def replace_run_async(monkeypatch: pytest.MonkeyPatch, command: str, played: Callable[..., object]) -> None:
-    """Some commands import it when they run, others with their module."""
+    """Some commands import it when they run, others with their module, which must be imported before."""
+    module = command_module(command)
     monkeypatch.setattr("tuibench.cli.runner.event_loop.run_async", played)
-    monkeypatch.setattr(command_module(command), "run_async", played, raising=False)
+    monkeypatch.setattr(module, "run_async", played, raising=False)
 
 
 @pytest.mark.parametrize("command", ASKING)
@@ -206,7 +207,7 @@ def test_the_files_of_a_run_and_of_a_sweep(recorded: None) -> None:
 def test_slap_prints_one_form(tuibench: Program) -> None:
     ended = tuibench(*ASKING["slap"][0], "--csv", "--format=json")
     assert (ended.code, ended.out) == (ExitCode.USAGE_ERROR, "")
-    assert "only one form can go to stdout" in ended.err
+    assert "only one format can be printed on stdout" in ended.err
 
 
 def test_of_a_watch(capsys: pytest.CaptureFixture[str]) -> None:

@@ -59,7 +59,7 @@ def test_the_version(tuibench: Program) -> None:
         ("sessions --hlp", "unknown option --hlp (did you mean '--help'?)"),
         (
             "run",
-            "missing argument 'profile' (give one, such as oltp_read_write, or SQL of your own with --sql)",
+            "missing argument 'profile' (give one, such as oltp_read_write, or your own SQL with --sql)",
         ),
         ("run oltp_read_rwite", "did you mean 'oltp_read_write'?"),
         ("prepare oltp_read_onyl", "(did you mean 'oltp_read_only'?)"),
@@ -86,24 +86,24 @@ def test_the_version(tuibench: Program) -> None:
         ("cpu run", "measures the processor, and tuibench measures MySQL and MariaDB only"),
         ("demo --threads=0 --headless", "--threads must be between"),
         ("demo --profile=nothing --headless", "there is no profile 'nothing'"),
-        ("live oltp_read_write", "the live monitor needs a terminal"),
-        ("attach", "the live monitor needs a terminal"),
+        ("live oltp_read_write", "the live screen needs a terminal"),
+        ("attach", "the live screen needs a terminal"),
         ("live oltp_read_write --detach --grace=-1", "--grace is a number of seconds, not -1"),
         ("demo --detach --grace=nan", "--grace is a number of seconds, not nan"),
-        ("run oltp_read_write --grace=5", "--grace is for a run in the background (add --detach)"),
+        ("run oltp_read_write --grace=5", "--grace applies to a run in the background (add --detach)"),
         ("run oltp_read_write --detach --json=x", "--json cannot wait for a run in the background"),
         ("run oltp_read_write --detach --csv=x", "--csv cannot wait for a run in the background"),
         ("run oltp_read_write --detach --fail-if=tps<1", "--fail-if cannot wait for a run in the background"),
         ("run oltp_read_write --csv=/none/x.csv", "cannot write /none/x.csv: No such file or directory"),
         ("run oltp_read_write --fail-if=p95>>5", '(for example "p95>50ms", "errors>0.1%", "tps<500")'),
-        ("run oltp_read_write --fail-if=tps<5 --fail-if=p9x>5", "'p9x>5' is no threshold"),
+        ("run oltp_read_write --fail-if=tps<5 --fail-if=p9x>5", "'p9x>5' is not a threshold"),
         ("sessions --format=xml", "--format: 'xml' is unknown (valid: json, text)"),
         ("ctl", "missing argument '[ID] COMMAND …'"),
         ("ctl thraeds 64", "ctl has no command 'thraeds' (did you mean 'threads'?)"),
         ("ctl 2026 thraeds 64", "ctl has no command 'thraeds' (did you mean 'threads'?)"),
-        ("ctl threads many", "ctl threads: 'many' is not a whole number (it is ctl threads N)"),
+        ("ctl threads many", "ctl threads: 'many' is not a whole number (usage: ctl threads N)"),
         ("ctl pause --wait", "--wait is for stop, not for pause"),
-        ("ctl status now", "ctl status takes nothing after it, not 'now'"),
+        ("ctl status now", "ctl status takes no argument, not 'now'"),
         ("ctl status --format=table", "--format: 'table' is unknown"),
         (
             "watch --cluster=ssh:a",
@@ -111,7 +111,7 @@ def test_the_version(tuibench: Program) -> None:
         ),
         ("prepare tpcc --cluster-ca=x", "--cluster-ca is an option of run, live, probe, sweep, tune"),
         ("slap --on-host-loss=stop", "--on-host-loss is an option of run, live, probe, sweep, tune"),
-        ("demo --headless --cluster=somewhere", "'somewhere' does not say how the hosts are reached"),
+        ("demo --headless --cluster=somewhere", "'somewhere' has no ssh:, exec: or tls:"),
         ("restore --xyzzy", "unknown option --xyzzy (see tuibench restore --help)"),
     ],
 )
@@ -233,6 +233,6 @@ def test_the_module_is_the_program_and_takes_a_password_off_its_command_line() -
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert done.returncode == ExitCode.SERVER_UNAVAILABLE
     warning, error = done.stderr.splitlines()
-    assert "visible to others" in warning
+    assert "visible to other users" in warning
     assert error.startswith("tuibench: cannot reach a server")
     assert "secret" not in done.stderr

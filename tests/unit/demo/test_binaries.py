@@ -41,7 +41,9 @@ def test_too_old(tmp_path: Path) -> None:
 
 
 def test_not_a_server(tmp_path: Path) -> None:
-    with pytest.raises(ServerUnavailableError, match="is not a MariaDB or MySQL server: it says 'hello'"):
+    with pytest.raises(
+        ServerUnavailableError, match="is not a MariaDB or MySQL server: its output is 'hello'"
+    ):
         binaries.inspect_binary(program(tmp_path / "mysqld", "hello"))
 
 

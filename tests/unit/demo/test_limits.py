@@ -95,7 +95,7 @@ def test_without_a_group_processors_are_bound_and_the_buffer_pool_follows(hierar
     assert found.group is None
     assert found.words == (
         f"1 CPU and 4 GiB of memory by CPU affinity ({last}) and its buffer pool only; "
-        f"no cgroup: {hierarchy.root} hands down no cpu controller"
+        f"no cgroup: {hierarchy.root} does not delegate the cpu controller"
     )
     script = "import os; print(os.sched_getaffinity(0))"
     bound = subprocess.run(

@@ -54,7 +54,7 @@ IDLE: dict[str, Any] = {"cpu_total": 40.0, "cpu_server": 30.0, "cpu_tuibench": 6
         (
             Evidence(client_limited_share=0.6, worker_cpu=0.5, **IDLE),
             CLIENT_LIMITED,
-            "over the limit in 60 % of the ticks",
+            "over the limit in 60 % of the samples",
         ),
         (Evidence(lock_waiters=20.0, **IDLE), "row_locks", "on average 20.0 threads wait for a row lock"),
         (

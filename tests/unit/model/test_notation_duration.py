@@ -32,7 +32,7 @@ def test_a_length_of_time_is_a_number_with_its_unit(text: str, seconds: float) -
     "text", ["", "20", "s", "20 ms", "-20ms", "2x", "1e3s", "20ms!", "1m30", ".5s", "∞s"]
 )
 def test_what_is_none_is_refused_with_an_example(text: str) -> None:
-    with pytest.raises(UsageError, match=r"is not a length of time \(a number with its unit: 20ms"):
+    with pytest.raises(UsageError, match=r"is not a duration \(a number with its unit: 20ms"):
         parse_duration(text)
 
 

@@ -25,9 +25,9 @@ def test_weights_come_in_order_or_by_name(text: str, weights: dict[str, float]) 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "3 weights are wanted, for new_order, payment, status .such as 1/1/1, or new_order=50"),
-        ("1/2", "3 weights are wanted"),
-        ("1/2/3/4", "3 weights are wanted"),
+        ("", "3 weights are required, for new_order, payment, status .such as 1/1/1, or new_order=50"),
+        ("1/2", "3 weights are required"),
+        ("1/2/3/4", "3 weights are required"),
         ("1/2/x", "'x' is not a weight"),
         ("payment=-1", "'-1' is not a weight"),
         ("payment=1e3", "'1e3' is not a weight"),

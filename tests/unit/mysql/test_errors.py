@@ -47,7 +47,10 @@ def test_an_option_that_is_not_read_only_has_no_such_remedy() -> None:
 def test_a_server_that_is_full_says_what_gives_room(code: int, text: str, remedy: str) -> None:
     error = errors.connect_error(driver.OperationalError(code, text), Target(host="db1"))
     assert isinstance(error, SQLError)
-    assert (error.code, error.message) == (code, f"the server at db1:3306 takes no more connections: {text}")
+    assert (error.code, error.message) == (
+        code,
+        f"the server at db1:3306 accepts no more connections: {text}",
+    )
     assert remedy in error.hint
 
 

@@ -188,7 +188,7 @@ async def test_what_is_no_answer_is_an_error_with_the_address(answer: bytes) -> 
         with pytest.raises(TuibenchError) as caught:
             await connection.query(QUESTION)
     assert isinstance(caught.value, ProtocolError)
-    assert f"the server at {server.target.where} broke the MySQL protocol" in caught.value.message
+    assert f"the server at {server.target.where} violated the MySQL protocol" in caught.value.message
 
 
 LOGINS = {
@@ -237,7 +237,7 @@ async def test_a_statement_that_is_not_prepared_is_an_error_with_the_address(ans
     server = ScriptedServer(lambda command, payload: answer)
     async with server.listening():
         connection = await connect(quick(server.target))
-        with pytest.raises(ProtocolError, match="broke the MySQL protocol"):
+        with pytest.raises(ProtocolError, match="violated the MySQL protocol"):
             await connection.prepare("SELECT ?")
         assert not connection.is_open
 

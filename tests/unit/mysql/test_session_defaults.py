@@ -47,7 +47,7 @@ async def test_a_server_that_hangs_up_at_once_is_told_with_the_likely_cause(refu
     server = FakeServer([refusal])
     with pytest.raises(ServerUnavailableError) as caught:
         await settled(server)
-    assert "lets user 'app' in and hangs up at once: " + refusal.message in str(caught.value)
+    assert "accepts user 'app' and closes the connection at once: " + refusal.message in str(caught.value)
     assert "init_connect" in caught.value.hint
     assert not server.open_connections
 

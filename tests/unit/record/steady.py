@@ -29,7 +29,7 @@ HOST = HostSample(
 def steady(
     folder: Path, name: str, *, each: int = 50, us: int = 2_000, plan: RunPlan = PLAN, cut_short: bool = False
 ) -> Path:
-    """A run of twelve seconds with so many transactions a second, each of about so many µs."""
+    """A run of twelve seconds with so many transactions per second, each of about so many µs."""
     recorder = RunRecorder(folder / name)
     recorder.open(plan_record(plan), ENVIRONMENT)
     for number in range(1, 13):

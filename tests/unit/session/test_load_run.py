@@ -142,7 +142,7 @@ def test_a_paused_run_stays_paused(tmp_path: Path) -> None:
     ("plan", "at", "words"),
     [
         (replace(MEASURED, events=1000), 3.5, "cannot be reset"),
-        (PLAN, 3.5, "nothing is measured yet"),
+        (PLAN, 3.5, "nothing has been measured yet"),
     ],
 )
 def test_where_figures_cannot_begin_anew_that_is_said(

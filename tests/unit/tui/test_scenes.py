@@ -61,18 +61,18 @@ def test_every_built_in_scene_can_be_played(name: str) -> None:
             steps('say = "a"', "set = { thraeds = 4 }"),
             "step 2: set: unknown key 'thraeds' (did you mean 'threads'?)",
         ),
-        (steps('say = "a"\nshow = "live"'), "step 1: a step does one thing: it has say and show"),
-        (steps("seconds = 3"), "step 1: a step does one thing: one of say, ask, set"),
-        (steps('say = "a"\nexpect = "higher"'), "step 1: 'expect' means nothing beside 'say'"),
+        (steps('say = "a"\nshow = "live"'), "step 1: a step has one action: it has say and show"),
+        (steps("seconds = 3"), "step 1: a step has one action: one of say, ask, set"),
+        (steps('say = "a"\nexpect = "higher"'), "step 1: 'expect' is not valid with 'say'"),
         (steps("set = {}"), "step 1: set: nothing is set"),
-        (steps('set = { delay = "5" }'), "step 1: set.delay: '5' is not a length of time"),
+        (steps('set = { delay = "5" }'), "step 1: set.delay: '5' is not a duration"),
         (steps("set = { threads = 0 }"), "step 1: set.threads: at least 1, not 0"),
         (steps("set = { rate = -1 }"), "step 1: set.rate: 0 or more, not -1"),
         (steps("wait = -1"), "step 1: wait: between 0 and 3600 seconds, not -1"),
         (steps('wait = "setled"'), "step 1: wait"),
-        (steps('wait = "effect"'), "step 1: no step before it changes anything"),
-        (steps('reveal = "tps"'), "step 1: no step before it changes anything"),
-        (steps('reveal = "probe"'), "step 1: no step before it starts a probe"),
+        (steps('wait = "effect"'), "step 1: no earlier step changes anything"),
+        (steps('reveal = "tps"'), "step 1: no earlier step changes anything"),
+        (steps('reveal = "probe"'), "step 1: no earlier step starts a probe"),
         (steps('probe = { slo = ["fast"] }'), "step 1: probe.slo: "),
     ],
 )
@@ -102,7 +102,7 @@ def test_what_the_catalogue_does_not_have_is_refused(step: str, expected: str, t
 def test_an_unknown_scene_names_the_others_and_options_need_one() -> None:
     with pytest.raises(UsageError, match="durability"):
         load_scene("durabilty")
-    with pytest.raises(UsageError, match="--loop plays a scene"):
+    with pytest.raises(UsageError, match="--loop requires a scene"):
         SceneOptions(loop=True).load(is_possible=True)
 
 
@@ -151,7 +151,7 @@ def test_texts_stay_as_long_as_they_take_to_read_and_space_goes_on() -> None:
     assert stage.text == "three"
     stage.after(2.1)
     assert stage.player.is_over
-    assert "The scene is over" in stage.text
+    assert "The scene has ended" in stage.text
 
 
 def test_by_space_nothing_goes_on_by_itself() -> None:
@@ -194,7 +194,7 @@ def test_a_machine_without_an_effect_is_told_so() -> None:
     stage.after(0)
     stage.tell(effect_event(Verdict.EQUAL))
     stage.after(1)
-    assert stage.text.startswith("On this machine it makes no difference: TPS 1,560 → 2,412")
+    assert stage.text.startswith("On this machine there is no difference: TPS 1,560 → 2,412")
     assert stage.text.endswith("A fast disk.")
     assert stage.player.caption.kind == "nothing"
 
@@ -213,7 +213,7 @@ def test_a_level_that_moved_anyway_is_told_as_that() -> None:
     one = msgspec.structs.replace(script.EFFECT.comparisons[0], verdict=Verdict.CANNOT_TELL, movement=moved)
     text, kind = verdict_on(SceneStep(reveal="tps", expect="higher"), one)
     assert text.startswith(
-        "TPS 1,560 → 2,412. That cannot be attributed: other programs or guests used 30 % "
+        "TPS 1,560 → 2,412. This cannot be attributed: other programs or guests used 30 % "
     )
     assert kind == "nothing"
 
@@ -223,7 +223,7 @@ def test_the_other_way_is_told_as_that() -> None:
     one = script.EFFECT.comparison(EffectFigure.TPS)
     assert isinstance(one, Comparison)
     text, kind = verdict_on(step, one)
-    assert text.startswith("Here it went the other way: TPS")
+    assert text.startswith("Here the effect is the opposite: TPS")
     assert text.endswith("no")
     assert kind == "nothing"
 

@@ -1,4 +1,4 @@
-"""`tuibench attach`: opens the live monitor on a running session."""
+"""`tuibench attach`: opens the live screen on a running session."""
 
 import os
 from typing import Annotated
@@ -10,9 +10,9 @@ from tuibench.cli.parsing.declarations import Argument, Option
 from tuibench.errors import ExitCode
 
 DETAILS = (
-    "The session is named by its id or a unique part of it; it may be left out when there is just one. "
-    "Any number may watch and steer. x leaves and the run goes on; q asks whether to stop it. "
-    "With --read-only nothing can be steered."
+    "Name the session by its id or a unique part of it; if there is only one, the id can be omitted. Any "
+    "number of viewers may attach. x leaves the screen and the run continues; q asks whether to stop it. "
+    "With --read-only nothing can be changed."
 )
 
 DRIVER, IN_BROWSER = "TEXTUAL_DRIVER", "web_driver"
@@ -24,7 +24,9 @@ def is_in_browser() -> bool:
 
 
 def attach(
-    session: Annotated[str, Argument(metavar="[ID]", help="Which session.", show_default=False)] = "",
+    session: Annotated[
+        str, Argument(metavar="[ID]", help="Id of the session, or a unique part of it.", show_default=False)
+    ] = "",
     *,
     read_only: Annotated[
         bool, Option("--read-only", help="Read only: the session refuses changes by this viewer.")

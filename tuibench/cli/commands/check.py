@@ -24,8 +24,8 @@ from tuibench.workload.program.program import Program
 __all__ = ["CONTEXT", "check"]
 
 DETAILS = (
-    "Each condition is named, with how much contradicts it and an example. Exit code 0 if all hold, else 1. "
-    "May be asked while a load runs: each is read in one snapshot."
+    "Prints each condition; for a violated one, the number of violations and an example. Exit code 0 if all "
+    "conditions hold, otherwise 1. Can be used during a load: each condition is checked in one snapshot."
 )
 OUTCOME_WORDS = {
     ConditionOutcome.HOLDS: "hold",
@@ -41,7 +41,10 @@ def check(
     server: ServerOptions,
     after_load: Annotated[
         str,
-        Option("--after-load", help="Nothing ran since the load: on, off, or auto to find out."),
+        Option(
+            "--after-load",
+            help="No load has run since the tables were loaded: on, off, or auto to detect it.",
+        ),
     ] = "auto",
     output: TextOrJson = TEXT,
 ) -> None:

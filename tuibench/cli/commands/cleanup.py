@@ -11,7 +11,7 @@ from tuibench.cli.parsing.declarations import Argument
 
 __all__ = ["CONTEXT", "cleanup"]
 
-DETAILS = "Only tables with the data set's names and columns are dropped. Say how many: --tables=4."
+DETAILS = "Drops only tables with the names and columns of the data set. Give their number: --tables=4."
 
 
 def cleanup(
@@ -27,6 +27,6 @@ def cleanup(
     result = run_async(drop(server.target(), program, warning))
     info(f"dropped {', '.join(result.dropped) or 'nothing'}")
     for table in result.foreign:
-        info(f"left {table}: its columns are not those of the data set")
+        info(f"left {table}: its columns differ from the data set's")
     if result.others:
-        info(f"left {', '.join(result.others)}: --tables={len(program.tables)} does not reach them")
+        info(f"left {', '.join(result.others)}: --tables={len(program.tables)} does not include them")

@@ -18,10 +18,10 @@ from tuibench.record.files.loading import load_run
 from tuibench.record.files.store import find_run
 
 DETAILS = (
-    "What was not the same about the runs comes first, then each figure relative to the first run, with a "
-    "verdict: better, worse, equal within ±5 %, or cannot tell. Starts of one server often differ by 5 to "
-    "10 %: give several runs a side, each on a start of its own, as in compare A1,A2,A3 B1,B2,B3. With a "
-    "single start on a side there is a difference, but no verdict."
+    "Prints what differs between the runs, then each figure relative to the first run, with a verdict: "
+    "better, worse, equal within ±5 %, or cannot tell. Two starts of one server often differ by 5 to 10 %: "
+    "give several runs per side, each on its own start, as in compare A1,A2,A3 B1,B2,B3. With a single "
+    "start on a side, the difference has no verdict."
 )
 COMPARE_FORMATS = {TEXT: comparison_report.comparison_text, "markdown": comparison_report.comparison_markdown}
 
@@ -29,7 +29,7 @@ COMPARE_FORMATS = {TEXT: comparison_report.comparison_text, "markdown": comparis
 def compare(
     runs: Annotated[
         list[str],
-        Argument(metavar="RUN[,RUN…]…", help="Runs by name or folder; commas join those of a side."),
+        Argument(metavar="RUN[,RUN…]…", help="Runs by name or folder; commas join the runs of one side."),
     ],
     output: Annotated[str, Option("--format", help="text, markdown, or json for programs.")] = TEXT,
     fail_if: Annotated[
@@ -41,7 +41,7 @@ def compare(
     check_format(output, (*COMPARE_FORMATS, JSON))
     bounds = [relative.parse_relative_threshold(text) for text in fail_if or ()]
     if len(runs) < 2:
-        raise UsageError("compare takes two runs or more", "tuibench runs list says which there are")
+        raise UsageError("compare takes two runs or more", "see tuibench runs list")
     paths.keep_records_in(run_dir)
     sides = [[load_run(find_run(run)) for run in _runs_of(side)] for side in runs]
     found = compare_runs(sides, bounds)
@@ -61,6 +61,6 @@ def _runs_of(side: str) -> list[str]:
     found = [run.strip() for run in side.split(",")]
     if not all(found):
         raise UsageError(
-            f"'{side}' has a comma without a run beside it", "for example compare A1,A2,A3 B1,B2,B3"
+            f"'{side}': a comma needs a run on both sides", "for example compare A1,A2,A3 B1,B2,B3"
         )
     return found

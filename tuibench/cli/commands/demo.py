@@ -1,4 +1,4 @@
-"""`tuibench demo`: a private server with small tables, and the live monitor on it."""
+"""`tuibench demo`: a private server with small tables, and the live screen on it."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 __all__ = ["CONTEXT", "demo"]
 
 DETAILS = (
-    "The server lives in a temporary directory and is gone afterwards, whatever happens, unless --keep is "
-    "given. Without a terminal it runs headless."
+    "The server uses a temporary directory and is always removed at the end, unless --keep is given. "
+    "Without a terminal there is no screen."
 )
 
 DEMO_DATA: dict[str, OptionValue] = {"tables": 4, "table_size": 100_000}
@@ -68,7 +68,7 @@ def demo(
     plan_text: Annotated[str, Option("--plan", help=PLAN_HELP)] = "",
     ramp: Annotated[str, Option("--ramp", help=RAMP_HELP)] = "",
     client_delay: Annotated[
-        str, Option("--client-delay", help="Simulate a network: 20ms more on each round trip.")
+        str, Option("--client-delay", help="Simulate a network delay: 20ms on each round trip.")
     ] = "0",
     engine: Annotated[str, Option("--engine", help=ENGINE_HELP)] = EngineChoice.AUTO,
     headless: Annotated[bool, Option("--headless", help="No screen: interval lines and summary.")] = False,
@@ -79,7 +79,7 @@ def demo(
         bool, Option("--keep", help="Keep the server running, and print how to connect to it.")
     ] = False,
     no_hints: Annotated[
-        bool, Option("--no-hints", help="Do not suggest on the screen what to try first.")
+        bool, Option("--no-hints", help="Do not suggest a first change on the screen.")
     ] = False,
 ) -> None:
     on_screen = not headless and is_on_terminal()

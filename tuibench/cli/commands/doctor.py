@@ -19,9 +19,9 @@ from tuibench.model.plan import OptionValue
 __all__ = ["CONTEXT", "doctor"]
 
 DETAILS = (
-    "Every finding says how much it matters (ok, note, warning, stop), what was found, and how to fix it. "
-    "Nothing is changed. Exit code 1 if a run would be wrong, 3 if the server cannot be reached. Options of "
-    "the profile are taken, too: --tables=4 --table-size=100000 …"
+    "Each finding has a severity (ok, note, warning, stop) and says how to fix it. Nothing is changed. Exit "
+    "code 1 if a run would be invalid, 3 if the server cannot be reached. Options of the profile are "
+    "accepted, too: --tables=4 --table-size=100000 …"
 )
 DEFAULT_PROFILE = "oltp_read_write"
 
@@ -35,7 +35,7 @@ def doctor(
     ] = 1,
     rate: Annotated[float, Option("--rate", help="Planned transactions per second.")] = 0,
     disk: Annotated[
-        bool, Option("--disk", help="Measure the disk of the data directory, too: 10 s, 270 MB written.")
+        bool, Option("--disk", help="Also measure the disk of the data directory: 10 s, writes 270 MB.")
     ] = False,
     disk_dir: Annotated[str, Option("--disk-dir", help="Measure the disk of this folder instead.")] = "",
     output: TextOrJson = TEXT,
@@ -83,7 +83,7 @@ def summary_line(findings: Sequence[Finding]) -> str:
     """Summary of all findings in one line."""
     counts = {severity: sum(finding.severity is severity for finding in findings) for severity in Severity}
     parts = [_count_text(number, severity) for severity, number in counts.items() if number]
-    end = "a run would be wrong" if counts[Severity.STOP] else "ready to run"
+    end = "a run would be invalid" if counts[Severity.STOP] else "ready to run"
     return f"{', '.join(parts)}: {end}"
 
 

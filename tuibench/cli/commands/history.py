@@ -18,9 +18,9 @@ from tuibench.record.history.history_chart import history_chart
 from tuibench.record.history.history_text import history_text
 
 DETAILS = (
-    "The runs that did the same as the newest run of the profile: same statements, options, load and server "
-    "address. '*' marks the first run at another level. With --since RUN the exit code is 4 if the level has "
-    "changed for the worse since that run; at least 8 runs before it are what it is compared with."
+    "Shows the runs with the same statements, options, load and server address as the newest run of the "
+    "profile. '*' marks the first run at a new level. With --since RUN the exit code is 4 if the level is "
+    "worse since that run than in the runs before it, of which there must be at least 8."
 )
 
 

@@ -1,4 +1,4 @@
-"""`tuibench live`: opens the live monitor on a given server."""
+"""`tuibench live`: opens the live screen on a given server."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -17,10 +17,10 @@ from tuibench.cli.parsing.declarations import Argument
 __all__ = ["CONTEXT", "live"]
 
 DETAILS = (
-    "The run continues in its own process: it survives a dropped terminal for the grace, then stops and "
-    "puts the settings back; x leaves it, attach joins it again. "
-    "With --threads=0 the charts show the server's own traffic, as in watch, and + adds the load to it. "
-    "Every option of the profile is taken, too: --tables=4 --table-size=100000 …; "
+    "The run has its own process: without a viewer it continues for --grace seconds, then stops and "
+    "restores the settings. x leaves the screen, attach opens it again. With --threads=0 the charts show "
+    "the server's own traffic, as in watch, and + adds load. All options of the profile are accepted, too: "
+    "--tables=4 --table-size=100000 …; "
     "tuibench profiles show PROFILE lists them."
 )
 

@@ -40,7 +40,8 @@ def prepare(
         Option("--load-with", help="auto, bulk (MariaDB), infile (LOAD DATA LOCAL) or insert."),
     ] = "auto",
     without_binlog: Annotated[
-        bool, Option("--without-binlog", help="Hide the rows from the binary log: replicas lack them.")
+        bool,
+        Option("--without-binlog", help="Do not write the rows to the binary log: replicas do not get them."),
     ] = False,
     create_database: Annotated[
         bool, Option("--create-database", help="Create the database if it does not exist.")
@@ -82,4 +83,7 @@ async def make_tables(
         f"({made.rows_per_second:,.0f} rows/s)"
     )
     if made.insert_method == "insert" and method.insert_method == "auto":
-        info("with SET GLOBAL local_infile=ON, this server takes LOAD DATA LOCAL, in about a third less time")
+        info(
+            "with SET GLOBAL local_infile=ON, this server accepts LOAD DATA LOCAL, which takes about a "
+            "third less time"
+        )

@@ -12,7 +12,7 @@ from tuibench.errors import UsageError
 
 __all__ = ["CONTEXT", "prewarm"]
 
-DETAILS = "Each table is analysed and read by each of its indexes. Name their number: --tables=4."
+DETAILS = "Analyses each table and reads it through each of its indexes. Give their number: --tables=4."
 
 
 def prewarm(

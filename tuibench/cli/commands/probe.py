@@ -52,12 +52,12 @@ class ProbeOptions(ClusterOptions):
     ] = None
     max_step_time: Annotated[float, Option("--max-step-time", help="Time limit of a step in seconds.")] = 8
     max_time: Annotated[float, Option("--max-time", help="Time limit of the probe in seconds.")] = 85
-    min_threads: Annotated[int, Option("--min-threads", help="Threads to begin with.")] = 1
+    min_threads: Annotated[int, Option("--min-threads", help="Lowest number of threads.")] = 1
     max_threads: Annotated[
-        int, Option("--max-threads", help="Threads to end with; 0: up to 1,024, or what the server allows.")
+        int, Option("--max-threads", help="Highest number of threads; 0: up to 1,024, or the server's limit.")
     ] = 0
-    min_rate: Annotated[float, Option("--min-rate", help="With --by rate: the rate to begin with.")] = 0
-    max_rate: Annotated[float, Option("--max-rate", help="With --by rate: the rate to end with.")] = 0
+    min_rate: Annotated[float, Option("--min-rate", help="With --by rate: the lowest rate.")] = 0
+    max_rate: Annotated[float, Option("--max-rate", help="With --by rate: the highest rate.")] = 0
     threads: Annotated[int, Option("--threads", help="With --by rate: concurrent connections.")] = (
         RATE_THREADS
     )
@@ -77,10 +77,10 @@ class ProbeOptions(ClusterOptions):
         str, Option("--db-ps-mode", help="auto: statements are prepared; disable: they are sent as text.")
     ] = "auto"
     isolation: Annotated[str, Option("--isolation", help="Isolation level of the load.")] = ""
-    workers: Annotated[int, Option("--workers", help="Worker processes; 0 to choose by cores.")] = 0
+    workers: Annotated[int, Option("--workers", help="Worker processes; 0: by number of cores.")] = 0
     engine: Annotated[str, Option("--engine", help=ENGINE_HELP)] = "auto"
     client_delay: Annotated[str, Option("--client-delay", help="Simulate a network: 20ms, …")] = "0"
-    run_dir: Annotated[str, Option("--run-dir", help="Folder for records, instead of the usual one.")] = ""
+    run_dir: Annotated[str, Option("--run-dir", help="Folder for records instead of the default.")] = ""
 
     def plan(self, profile: str, profile_options: dict[str, OptionValue]) -> RunPlan:
         """Plan of a run that is a probe. Raises UsageError for invalid options."""
@@ -142,11 +142,11 @@ class ProbeOptions(ClusterOptions):
 __all__ = ["CONTEXT", "probe"]
 
 DETAILS = (
-    "Threads are doubled until doubling them gains less than 10 %, an objective (--slo) is lost, throughput "
-    "collapses or the limit is reached; then levels between are measured, and one on the way back. Each step "
-    "lasts until its throughput is known to ±3 %, at most --max-step-time. The answer says where the server "
-    "is saturated, what limits it, and how to run the formal test. "
-    "Every option of the profile is taken, too: --tables=4 --table-size=100000 …; "
+    "Doubles the threads until a doubling gains less than 10 %, an objective (--slo) is missed, throughput "
+    "collapses or the limit is reached; then measures levels in between, and an earlier level again. Each "
+    "step lasts until its throughput is known to ±3 %, at most --max-step-time. The result is the "
+    "saturation point, the bottleneck, and the commands for the formal test. "
+    "All options of the profile are accepted, too: --tables=4 --table-size=100000 …; "
     "tuibench profiles show PROFILE lists them."
 )
 REPORTED_PROBE_EVENTS = frozenset(
@@ -162,7 +162,7 @@ def probe(
     options: ProbeOptions,
     profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
     json_file: Annotated[
-        str, Option("--json", help="Write the summary, the probe in it, to this file; - for stdout.")
+        str, Option("--json", help="Write the summary with the probe's result to this file; - for stdout.")
     ] = "",
     output: TextOrJson = TEXT,
     yes_this_server: Annotated[

@@ -24,15 +24,20 @@ CAST_SIZE = "120x36"
 MOST_CELLS = 500
 SLOWEST, FASTEST = 0.01, REPLAY_SPEEDS[-1]
 DETAILS = (
-    "The run is named by its id or a unique part of it, by its folder, or as 'latest'. p pauses, , and . go "
-    "10 s back and on, < and > a minute, ^ and $ to the ends, { and } change the speed, q leaves."
+    "Name the run by its id or a unique part of it, by its folder, or as 'latest'. p pauses; , and . go 10 "
+    "s back and forward, < and > a minute, ^ and $ to the start and the end; { and } change the speed; q "
+    "quits."
 )
 
 
 def replay(
-    run: Annotated[str, Argument(metavar="RUN", help="Which run.")],
+    run: Annotated[
+        str, Argument(metavar="RUN", help="Id of the run, a unique part of it, its folder, or latest.")
+    ],
     *,
-    speed: Annotated[float, Option("--speed", help="How many times as fast as it was.")] = 1,
+    speed: Annotated[
+        float, Option("--speed", help="Speed relative to the run: 4 is four times as fast.")
+    ] = 1,
     cast: Annotated[
         str, Option("--cast", metavar="FILE", help="Write an asciinema cast instead of opening the screen.")
     ] = "",
@@ -48,13 +53,13 @@ def replay(
     paths.keep_records_in(run_dir)
     found = load_run(find_run(run))
     if not found.samples:
-        raise RunError(f"nothing was recorded of {found.id}: its load never began")
+        raise RunError(f"{found.id} has no samples: its load never started")
     if cast:
         look = screen.look()
         run_async(_write_cast(found, cast, parse_size(size or CAST_SIZE), speed, look))
         return
     if size:
-        raise UsageError("--size is that of a cast", "give --cast FILE, too")
+        raise UsageError("--size applies to a cast", "give --cast FILE, too")
     require_terminal(f"tuibench report {run}")
     look = screen.look()
     from tuibench.session.replay import ReplayClient

@@ -21,9 +21,9 @@ from tuibench.record.report.markdown import run_markdown
 from tuibench.record.report.sysbench_replay import csv_text, sysbench_text
 
 DETAILS = (
-    "The run is named by its id or a unique part of it, by its folder, or as 'latest', a sweep's cell as "
-    "SWEEP/CELL. Each form goes to stdout, or with =FILE to a file; without any it is --sysbench. No server "
-    "is needed."
+    "Name the run by its id or a unique part of it, by its folder, or as 'latest'; a sweep's cell as "
+    "SWEEP/CELL. Each format is printed on stdout, or with =FILE written to a file; the default is "
+    "--sysbench. No server is needed."
 )
 
 REPORT_FORMATS: dict[str, Callable[[Run], Iterable[str]]] = {
@@ -41,15 +41,19 @@ def _format_option(name: str, help: str) -> Option:
 
 
 def report(
-    run: Annotated[str, Argument(metavar="RUN", help="Which run.")],
+    run: Annotated[
+        str, Argument(metavar="RUN", help="Id of the run, a unique part of it, its folder, or latest.")
+    ],
     sysbench: Annotated[
         str, _format_option("sysbench", "What the run printed: interval lines and summary.")
     ] = "",
     json: Annotated[str, _format_option("json", "The summary, tuibench.summary/1.")] = "",
     csv: Annotated[str, _format_option("csv", "A row for each interval, as run --csv.")] = "",
-    markdown: Annotated[str, _format_option("markdown", "Where, what, the figures, the changes.")] = "",
+    markdown: Annotated[
+        str, _format_option("markdown", "Environment, plan, figures and changes as Markdown.")
+    ] = "",
     html: Annotated[
-        str, Option("--html", metavar="FILE", help="All of it with charts, in one file for a browser.")
+        str, Option("--html", metavar="FILE", help="Everything with charts, in one HTML file.")
     ] = "",
     run_dir: RunDir = "",
 ) -> None:

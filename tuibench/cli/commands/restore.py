@@ -14,14 +14,15 @@ from tuibench.model.target import Target
 from tuibench.tuning.undo.leftovers import Leftover, leftovers, restore_leftover
 
 DETAILS = (
-    "The journal knows the server and the user of each session; the password comes from -p, MYSQL_PWD or an "
-    "option file. Only values that tuibench set, and that nobody changed since, are restored."
+    "The journal contains the server and the user of each session; the password comes from -p, MYSQL_PWD or "
+    "an "
+    "option file. Only values that tuibench set, and that have not been changed since, are restored."
 )
 
 
 def restore(
     server: ServerOptions,
-    wait: Annotated[float, Option("--wait", help="Seconds to keep trying while the server is away.")] = 30,
+    wait: Annotated[float, Option("--wait", help="Seconds to retry while the server is unreachable.")] = 30,
     dry_run: Annotated[
         bool, Option("--dry-run", help="List what remains to be restored; change nothing.")
     ] = False,

@@ -50,7 +50,7 @@ class ReportOptions:
         "off"
     )
     verbosity: Annotated[
-        int, Option("--verbosity", help="5: all … 3: lines and summary … 0: nothing but errors.")
+        int, Option("--verbosity", help="5: all … 3: lines and summary … 0: errors only.")
     ] = 3
     json_file: Annotated[
         str,
@@ -110,7 +110,7 @@ class ReportOptions:
 __all__ = ["CONTEXT", "run"]
 
 DETAILS = (
-    "Every option of the profile is taken, too: --tables=4 --table-size=100000 --point-selects=10 …; "
+    "All options of the profile are accepted, too: --tables=4 --table-size=100000 --point-selects=10 …; "
     "tuibench profiles show PROFILE lists them."
 )
 
@@ -135,7 +135,7 @@ def run(
     if background.detach:
         report.check_detachable()
     if background.grace is not None and not background.detach:
-        raise UsageError("--grace is for a run in the background", "add --detach")
+        raise UsageError("--grace applies to a run in the background", "add --detach")
     plan = adhoc.apply_to(options.plan(*adhoc.profile_and_options(profile, context.args), RUN_SECONDS))
     plan = trial.plan(plan, options.time)
     plan = report.plan(plan)

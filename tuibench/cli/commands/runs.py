@@ -39,10 +39,10 @@ from tuibench.record.sweep.formats import sweep_text
 from tuibench.units import DASH, binary_size, decimal, first_to_last, hms, local_time
 
 DETAILS = (
-    "list: runs and sweeps that were recorded, the newest last. show RUN: its plan, where it was, its "
-    "result; of a sweep its table and how far it is. remove RUN …: deletes records. A run is "
-    "named by its id or a unique part of it, by its folder, or as 'latest', a sweep's cell as SWEEP/CELL. "
-    "More of one: tuibench report, replay, sweep --show."
+    "list: recorded runs and sweeps, the newest last. show RUN: plan, environment and figures; of a sweep, "
+    "its table and progress. remove RUN …: deletes records. Name a run by its id or a unique part of it, by "
+    "its folder, or as 'latest'; a sweep's cell as SWEEP/CELL. See also: tuibench report, replay, sweep "
+    "--show."
 )
 HEADINGS = ("run", "started", "profile", "outcome", "threads", "time", "TPS", "p95 ms")
 
@@ -55,21 +55,21 @@ class RunDetails(msgspec.Struct, frozen=True, kw_only=True):
     summary: Summary
 
 
-TABLES_REMAIN_NOTE = "; the tables that it made stay on their server"
+TABLES_REMAIN_NOTE = "; the tables that it created stay on the server"
 COLUMNS_IN_ID = ("started", "profile")
 FIRST_NUMERIC_COLUMN = HEADINGS.index("threads")
 
 
 def runs(
-    action: Annotated[str, Argument(metavar="list|show|remove", help="What to do.")] = "list",
+    action: Annotated[str, Argument(metavar="list|show|remove", help="Action.")] = "list",
     run: Annotated[list[str] | None, Argument(metavar="RUN…", help="Which.", show_default=False)] = None,
     output: TextOrJson = TEXT,
-    yes: Annotated[bool, Option("--yes", help="remove: do not ask.")] = False,
+    yes: Annotated[bool, Option("--yes", help="remove: do not ask for confirmation.")] = False,
     run_dir: RunDir = "",
 ) -> None:
     check_format(output)
     if action not in ACTIONS:
-        raise UsageError(f"runs cannot '{action}'", suggestions.did_you_mean(action, ACTIONS))
+        raise UsageError(f"runs has no action '{action}'", suggestions.did_you_mean(action, ACTIONS))
     paths.keep_records_in(run_dir)
     ACTIONS[action](run or [], output == JSON, yes)
 
@@ -86,7 +86,7 @@ def _list(named: Sequence[str], as_json: bool, _: bool) -> None:
             if line.trouble:
                 info(f"{line.id}: {line.trouble}")
     else:
-        info(f"no run is recorded in {paths.runs_dir()} (tuibench run … makes one)")
+        info(f"no run is recorded in {paths.runs_dir()} (tuibench run … records one)")
 
 
 def runs_table(lines: Sequence[RecordedEntry], room: int | None = None) -> str:
@@ -124,7 +124,7 @@ def _outcome_text(line: RecordedEntry) -> str:
 
 def _show(named: Sequence[str], as_json: bool, _: bool) -> None:
     if len(named) != 1:
-        raise UsageError("runs show takes one run", "tuibench runs list says which there are")
+        raise UsageError("runs show takes one run", "see tuibench runs list")
     directory = store.find_recorded(named[0])
     if is_sweep(directory):
         _show_sweep(directory, as_json)
@@ -148,7 +148,7 @@ def _described(run: Run) -> Iterator[str]:
         yield "the server's own traffic, without a load"
     else:
         yield _load_line(run)
-    yield f"{plan.server.version_text} at {plan.server.where}, as {plan.target.user or 'nobody'}"
+    yield f"{plan.server.version_text} at {plan.server.where}, user {plan.target.user or '(none)'}"
     if seen is not None:
         host = seen.host
         yield f"from {host.name} ({seen.location}): {host.cpu_model}, {host.cores} cores, {host.os}"
@@ -178,7 +178,7 @@ def _show_sweep(directory: Path, as_json: bool) -> None:
 
 def _remove(named: Sequence[str], as_json: bool, yes: bool) -> None:
     if not named:
-        raise UsageError("runs remove takes at least one run", "tuibench runs list says which there are")
+        raise UsageError("runs remove takes at least one run", "see tuibench runs list")
     if as_json:
         raise UsageError("runs remove has no --format json")
     directories = list(dict.fromkeys(store.find_recorded(name) for name in named))
@@ -192,10 +192,10 @@ def _remove(named: Sequence[str], as_json: bool, yes: bool) -> None:
 def _confirm_removal(directory: Path) -> bool:
     """Ask for confirmation. Raises UsageError without a terminal."""
     if not sys.stdin.isatty():
-        raise UsageError("whether to remove runs cannot be asked here", "add --yes")
+        raise UsageError("cannot ask for confirmation without a terminal", "add --yes")
     line = store.describe_recorded(directory)
     what = f"the sweep {line.id}" if line.kind == "sweep" else line.id
-    return confirm(f"remove {what} ({sanitize.text(line.profile)}, {binary_size(line.bytes)}) for good?")
+    return confirm(f"remove {what} ({sanitize.text(line.profile)}, {binary_size(line.bytes)}) permanently?")
 
 
 ACTIONS: dict[str, Callable[[Sequence[str], bool, bool], None]] = {

@@ -29,8 +29,8 @@ from tuibench.units import DASH
 
 SCOPE_TEXT = {
     "server": "",
-    "default": "; the workload's connections follow at once",
-    "workload": "; for the workload's own connections only",
+    "default": "; the load's connections change at once",
+    "workload": "; for the load's connections only",
 }
 """Sessions affected by a change, by scope of the setting; empty if it affects all."""
 
@@ -70,8 +70,8 @@ def _preset_lines(presets: Iterable[PresetState]) -> Iterator[str]:
 
 
 DETAILS = (
-    "Asks the server and changes nothing. Your own presets are in the file config.toml of the "
-    "configuration folder, see docs/settings.md."
+    "Reads from the server and changes nothing. Your own presets are in config.toml in the configuration "
+    "folder; see docs/settings.md."
 )
 
 
@@ -87,11 +87,11 @@ class SettingsListing(msgspec.Struct, frozen=True, kw_only=True):
 
 def settings(
     server: ServerOptions,
-    action: Annotated[str, Argument(metavar="list", help="What to do.")] = "list",
+    action: Annotated[str, Argument(metavar="list", help="Action.")] = "list",
     output: TextOrJson = TEXT,
 ) -> None:
     if action != "list":
-        raise UsageError(f"settings cannot '{action}'", "tuibench settings list")
+        raise UsageError(f"settings has no action '{action}'", "tuibench settings list")
     check_format(output)
     presets = preset_lookup.all_presets()
     listing = run_async(_fetch_listing(server.target(), presets))

@@ -49,25 +49,26 @@ class TuneOptions:
     budget: Annotated[str, Option("--budget", help="Time limit of the screening: 90s, 30m, 2h.")] = "30m"
     only: Annotated[
         str,
-        Option("--only", help="Settings or topics to try: durability,flushing,innodb_io_capacity. [all]"),
+        Option("--only", help="Settings or topics to test: durability,flushing,innodb_io_capacity. [all]"),
     ] = ""
     allow_risk: Annotated[
         bool,
-        Option("--allow-risk", help="Try values that can lose data or change results, too."),
+        Option("--allow-risk", help="Also test values that can lose data or change results."),
     ] = False
     slo: Annotated[
         list[str] | None,
-        Option("--slo", help='Objective that a winner must meet: "p95<20ms", "tps>500"; may be given again.'),
+        Option("--slo", help='Objective that a winner must meet: "p95<20ms", "tps>500"; repeatable.'),
     ] = None
-    values: Annotated[int, Option("--values", help="Values of each setting to try.")] = 2
+    values: Annotated[int, Option("--values", help="Number of values to test for each setting.")] = 2
     window: Annotated[float, Option("--window", help="Seconds of each window.")] = 5.0
-    tolerance: Annotated[float, Option("--tolerance", help="Percent within which a value has no effect.")] = (
-        2.0
-    )
+    tolerance: Annotated[
+        float, Option("--tolerance", help="A difference within this percentage counts as no effect.")
+    ] = 2.0
     apply: Annotated[
         bool,
         Option(
-            "--apply", help="Keep the winning values and the load until the run is stopped; then restore."
+            "--apply",
+            help="Apply the best values and keep the load running until it is stopped; then restore.",
         ),
     ] = False
     resume: Annotated[str, Option("--resume", help="Continue the screening of this recorded run.")] = ""
@@ -75,7 +76,9 @@ class TuneOptions:
     def plan(self, plan: RunPlan) -> RunPlan:
         """Plan of the run that screens settings. Raises UsageError for invalid options."""
         if plan.schedule:
-            raise UsageError("tune does not go with a plan or a ramp", "its windows must have the same load")
+            raise UsageError(
+                "tune cannot be combined with a plan or a ramp", "its windows must have the same load"
+            )
         order = self.order(plan)
         return msgspec.structs.replace(
             plan,
@@ -142,12 +145,11 @@ def recorded_run(name: str) -> str:
 __all__ = ["CONTEXT", "tune"]
 
 DETAILS = (
-    "Every value is alternated with the server as it is, in windows of random order, and has a verdict with "
-    "an interval: better, worse, no effect within ±2 %. Time is spent on what is undecided. At most 10 % of "
-    "all "
-    "verdicts are false on average. At the end the best are tested together, and the lines for my.cnf are "
-    "printed. Every setting is restored, also after kill -9. "
-    "Every option of the profile is taken, too: --tables=4 --table-size=100000 …; "
+    "Each value alternates with the current settings, in windows of random order, and gets a verdict with "
+    "an interval: better, worse, no effect within ±2 %. The remaining time is spent on undecided values. On "
+    "average at most 10 % of the verdicts are false. At the end the best values are tested together, and "
+    "their lines for my.cnf are printed. Every setting is restored, also after kill -9. "
+    "All options of the profile are accepted, too: --tables=4 --table-size=100000 …; "
     "tuibench profiles show PROFILE lists them."
 )
 REPORTED = frozenset(

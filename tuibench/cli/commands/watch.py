@@ -1,4 +1,4 @@
-"""`tuibench watch`: opens the live monitor on a server's own traffic, without a load."""
+"""`tuibench watch`: opens the live screen on a server's own traffic, without a load."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["watch"]
 
 DETAILS = (
-    "Throughput, commits and statement times are those that the server counts of all its clients. Settings "
-    "are changed as in every session: with a journal, and restored at its end. Nothing is switched on in the "
-    "server. Without --format the live monitor opens; with it, there is no screen: interval lines and a "
+    "Throughput, commits and statement times are counted by the server, for all of its clients. Settings "
+    "can be changed as in every session: changes are journalled, and restored at the end. Nothing is "
+    "enabled in the server. Without --format the live screen opens; with it, there is no screen: interval "
+    "lines and a "
     "summary (text), the summary alone (json), or a line for each sample and event, then the summary (jsonl)."
 )
 
@@ -56,7 +57,7 @@ class WatchOptions:
         bool,
         Option("--yes-this-server", help="Allow setting changes although the server looks like production."),
     ] = False
-    run_dir: Annotated[str, Option("--run-dir", help="Folder for records, instead of the usual one.")] = ""
+    run_dir: Annotated[str, Option("--run-dir", help="Folder for records instead of the default.")] = ""
 
     def plan(self) -> RunPlan:
         """The plan. Raises UsageError for numbers out of range, and for an unknown format."""
@@ -97,7 +98,7 @@ def watch(
     plan = trial.plan(options.plan(), options.time)
     if options.form and (background.detach or background.grace is not None):
         raise UsageError(
-            "--format does not go with a session in the background", "tuibench ctl status asks it"
+            "--format cannot be combined with a session in the background", "use tuibench ctl status"
         )
     if not (options.form or background.detach):
         require_terminal("tuibench watch --format text, or --detach")

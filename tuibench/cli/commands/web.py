@@ -37,19 +37,23 @@ EXTERNAL_LINKS = re.compile(r"<link[^>]*https://fonts\.[^>]*>")
 """External resources of the page, removed because it would wait for them on a host without internet."""
 
 DETAILS = (
-    "The page is served on this host's loopback unless --host names another address; it has no "
-    "password, so name one only where everybody may see it. Ctrl-C ends it; the session continues."
+    "The page is served on this host's loopback interface unless --host gives another address. It has no "
+    "password, so use --host only where everyone may see it. Ctrl-C ends the page; the session continues."
 )
 
 
 def web(
-    session: Annotated[str, Argument(metavar="[ID]", help="Which session.", show_default=False)] = "",
+    session: Annotated[
+        str, Argument(metavar="[ID]", help="Id of the session, or a unique part of it.", show_default=False)
+    ] = "",
     host: Annotated[str, Option("--host", help="Address to listen on.")] = LOOPBACK,
     port: Annotated[int, Option("--port", help="Port; 0 for any free port.")] = PORT,
-    read_write: Annotated[bool, Option("--read-write", help="Let the page steer the session, too.")] = False,
+    read_write: Annotated[
+        bool, Option("--read-write", help="Allow the page to control the session.")
+    ] = False,
 ) -> None:
     if not 0 <= port <= MAX_PORT:
-        raise UsageError(f"--port must be between 0 and {MAX_PORT}, not {port}", "0 takes any that is free")
+        raise UsageError(f"--port must be between 0 and {MAX_PORT}, not {port}", "0 selects a free port")
     server_class = require_textual_serve()
     hello = run_async(fetch_hello(find_session_socket(session)))
     name = hello.session

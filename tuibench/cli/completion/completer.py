@@ -24,7 +24,7 @@ PROFILE_COMMANDS = frozenset(
     {"run", "live", "probe", "tune", "sweep", "prepare", "prewarm", "cleanup", "check", "doctor"}
 )
 LONG_PREFIX = "--"
-HELP = Candidate("--help", "Show what it does, and exit.")
+HELP = Candidate("--help", "Show the help and exit.")
 GLOBAL_OPTIONS = (
     HELP,
     Candidate("--version", "Show the version and exit."),

@@ -86,7 +86,7 @@ def install_completion(named: str) -> str:
         raise RunError(
             f"completion cannot be set up: {error}", f"tuibench --show-completion={name}"
         ) from error
-    return f"completion for {name} is in {place}; a new shell has it"
+    return f"completion for {name} is in {place}; start a new shell to use it"
 
 
 def _add_line(rc: Path, line: str) -> None:

@@ -31,8 +31,8 @@ class AbTestOptions:
         str,
         Option(
             "--ab",
-            help="Compare two values in turns: SETTING=V1,V2, preset=NAME1,NAME2 or threads=N1,N2. "
-            "The length of the run follows from --cycles and --window, or from what --until finds.",
+            help="Alternate two values: SETTING=V1,V2, preset=NAME1,NAME2 or threads=N1,N2. The duration "
+            "follows from --cycles and --window; with --until, the test ends with its verdict.",
         ),
     ] = ""
     cycles: Annotated[int | None, Option("--cycles", help="With --ab: windows of each value [5].")] = None
@@ -61,11 +61,13 @@ class AbTestOptions:
                 raise UsageError("--until needs --ab", "for example --ab sync_binlog=1,0 --until ±2%")
             return plan
         if plan.schedule:
-            raise UsageError("--ab does not go with a plan or a ramp", "its windows must have the same load")
+            raise UsageError(
+                "--ab cannot be combined with a plan or a ramp", "its windows must have the same load"
+            )
         trial = self._trial(plan, given_seconds)
         if given_seconds is not None and not trial.is_sequential and given_seconds != trial.seconds:
             raise UsageError(
-                f"--time={given_seconds:g} does not go with --ab: {trial.cycles} cycles of 2 windows "
+                f"--time={given_seconds:g} cannot be combined with --ab: {trial.cycles} cycles of 2 windows "
                 f"of {trial.window_seconds:g} s are {trial.seconds:g} s",
                 "leave --time out, or change --cycles and --window",
             )
@@ -91,7 +93,9 @@ class AbTestOptions:
         primary = effect.primary_figure(is_watch=plan.is_watch, rate=plan.rate)
         if self.until:
             if self.cycles is not None:
-                raise UsageError("--cycles does not go with --until", "--max-time limits how long it takes")
+                raise UsageError(
+                    "--cycles cannot be combined with --until", "--max-time limits how long it takes"
+                )
             return effect.AbTestPlan.until_decided(
                 subject,
                 a,

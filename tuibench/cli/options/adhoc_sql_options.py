@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class AdhocSqlOptions:
     """Options of every command that drives a load."""
 
-    SECTION: ClassVar = "SQL of your own"
+    SECTION: ClassVar = "Your own SQL"
 
     sql: Annotated[
         list[str] | None,
@@ -33,7 +33,7 @@ class AdhocSqlOptions:
     ] = None
     sql_param: Annotated[
         list[str] | None,
-        Option("--sql-param", help="How a :name is drawn: id=1..1000, city=Rome|Oslo, x=id % 10, …"),
+        Option("--sql-param", help="Values of a :name: id=1..1000, city=Rome|Oslo, x=id % 10, …"),
     ] = None
     sql_weights: Annotated[
         str, Option("--sql-weights", help="Relative weights of the transactions: 9/1.")
@@ -75,7 +75,7 @@ class AdhocSqlOptions:
             if not profile:
                 raise UsageError(
                     "missing argument 'profile'",
-                    "give one, such as oltp_read_write, or SQL of your own with --sql",
+                    "give one, such as oltp_read_write, or your own SQL with --sql",
                 )
             return split_profile_and_options(profile, arguments)
         if profile and not profile.startswith("--"):

@@ -14,7 +14,7 @@ from tuibench.model.cluster.plan import AGENT_PROGRAM, LEASE_SECONDS, ClusterPla
 HOSTS = "Several hosts"
 CLUSTER_HELP = (
     "Drive the load from these hosts instead of this one: ssh:HOST,HOST,…, exec:COMMAND, or tls://SCHEDULER "
-    "(Dask); may be repeated. 'ssh:load-{1..4}' are four."
+    "(Dask); repeatable. 'ssh:load-{1..4}' names four hosts."
 )
 MAX_LEASE_SECONDS = 600.0
 
@@ -26,13 +26,15 @@ class ClusterOptions:
     cluster: Annotated[list[str] | None, Option("--cluster", help=CLUSTER_HELP, section=HOSTS)] = None
     cluster_program: Annotated[
         str,
-        Option("--cluster-program", help="How a host reached by ssh calls tuibench.", section=HOSTS),
+        Option(
+            "--cluster-program", help="Command that starts tuibench on a host reached by ssh.", section=HOSTS
+        ),
     ] = AGENT_PROGRAM
     cluster_lease: Annotated[
         float,
         Option(
             "--cluster-lease",
-            help="Seconds without word from this session after which a host ends its load.",
+            help="Seconds without a message from this session after which a host ends its load.",
             section=HOSTS,
         ),
     ] = LEASE_SECONDS
@@ -40,7 +42,7 @@ class ClusterOptions:
         str,
         Option(
             "--on-host-loss",
-            help="A host is lost: continue (the others take its connections over) or stop.",
+            help="When a host is lost: continue (the other hosts take over its connections) or stop.",
             section=HOSTS,
         ),
     ] = OnHostLoss.CONTINUE
@@ -52,10 +54,10 @@ class ClusterOptions:
         str, Option("--cluster-ca", help="Authority of a Dask cluster's certificates.", section=HOSTS)
     ] = ""
     cluster_cert: Annotated[
-        str, Option("--cluster-cert", help="Our certificate for a Dask cluster.", section=HOSTS)
+        str, Option("--cluster-cert", help="Client certificate for a Dask cluster.", section=HOSTS)
     ] = ""
     cluster_key: Annotated[
-        str, Option("--cluster-key", help="Our key for a Dask cluster.", section=HOSTS)
+        str, Option("--cluster-key", help="Client key for a Dask cluster.", section=HOSTS)
     ] = ""
     cluster_insecure: Annotated[
         bool,

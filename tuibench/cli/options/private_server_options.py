@@ -25,23 +25,24 @@ class PrivateServerOptions:
     my_cnf: Annotated[
         str,
         Option(
-            "--my-cnf", help="Option file with settings of the server; its folders and ports are left out."
+            "--my-cnf", help="Option file with settings of the server; its folders and ports are ignored."
         ),
     ] = ""
     mysqld_option: Annotated[
         list[str] | None,
         Option(
-            "--mysqld-option", help="An option of the server, over --my-cnf: NAME=VALUE; may be given again."
+            "--mysqld-option", help="An option of the server, overrides --my-cnf: NAME=VALUE; repeatable."
         ),
     ] = None
     cpus: Annotated[
         float | None,
-        Option("--cpus", help="Processors that the server may use: by cgroup v2, else affinity."),
+        Option("--cpus", help="CPUs that the server may use: by cgroup v2, otherwise by affinity."),
     ] = None
     memory: Annotated[
         str,
         Option(
-            "--memory", help="Memory of the server: 4G; by cgroup v2, else its buffer pool follows from it."
+            "--memory",
+            help="Memory of the server: 4G; by cgroup v2, otherwise only the size of its buffer pool.",
         ),
     ] = ""
 

@@ -30,9 +30,7 @@ def split_profile_and_options(first: str, arguments: Sequence[str]) -> tuple[str
         follows_option = place > 0 and words[place - 1].startswith("--") and "=" not in words[place - 1]
         if not word.startswith("--") and (not follows_option or word in library.available_profiles()):
             return word, parse_profile_options(words[:place] + words[place + 1 :])
-    raise UsageError(
-        "no profile is named", "give one, such as oltp_read_write, or SQL of your own with --sql"
-    )
+    raise UsageError("no profile is named", "give one, such as oltp_read_write, or your own SQL with --sql")
 
 
 def parse_profile_options(arguments: Sequence[str]) -> dict[str, OptionValue]:

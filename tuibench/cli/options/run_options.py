@@ -33,7 +33,7 @@ from tuibench.model.sql_errors import IGNORED_ERRORS
 
 PLAN_HELP = "Stages of THREADS:TIME, FIRST..LAST/TIME or rate N:TIME: 8:30s,16..64/1m. Instead of --threads."
 RAMP_HELP = "A rising number of threads: 1..128/60s, or '1..128/60s doubling'."
-RAMP_RATE_HELP = "A rate that rises: 100..2000/60s."
+RAMP_RATE_HELP = "A rising rate: 100..2000/60s."
 
 
 def schedule_from_options(plan: str, ramp: str, ramp_rate: str) -> Schedule:
@@ -99,7 +99,7 @@ TRANSACTIONS, FIGURES = "Transactions", "Output"
 
 
 RUN_SECONDS = 10.0
-"""Default duration of `run`, as in sysbench; the live monitor runs until it is stopped."""
+"""Default duration of `run`, as in sysbench; the live screen runs until it is stopped."""
 
 MAX_USERS = 1_000_000
 MAX_CONNECT_RATE = 10_000.0
@@ -194,7 +194,7 @@ class RunOptions(ClusterOptions):
         ),
     ] = 0
     idle_connections: Annotated[
-        int, Option("--idle-connections", help="Open connections without work.", section=CONNECTIONS)
+        int, Option("--idle-connections", help="Additional idle connections.", section=CONNECTIONS)
     ] = 0
     reconnect: Annotated[
         int,
@@ -206,17 +206,21 @@ class RunOptions(ClusterOptions):
     ] = 0
     connect_rate: Annotated[
         float,
-        Option("--connect-rate", help="Extra logins per second, each with a goodbye.", section=CONNECTIONS),
+        Option(
+            "--connect-rate",
+            help="Additional logins per second, each followed by a logout.",
+            section=CONNECTIONS,
+        ),
     ] = 0
     thread_init_timeout: Annotated[
-        float, Option("--thread-init-timeout", help="Seconds the connections may take to open.")
+        float, Option("--thread-init-timeout", help="Time limit for opening the connections in seconds.")
     ] = 30
     workers: Annotated[
-        int, Option("--workers", help="Worker processes (on each host); 0 to choose by cores.")
+        int, Option("--workers", help="Worker processes (on each host); 0: by number of cores.")
     ] = 0
     engine: Annotated[str, Option("--engine", help=ENGINE_HELP)] = EngineChoice.AUTO
     client_delay: Annotated[
-        str, Option("--client-delay", help="Simulate a network: 20ms more on each round trip (us, ms, s).")
+        str, Option("--client-delay", help="Simulate a network delay: 20ms on each round trip (us, ms, s).")
     ] = "0"
     yes_this_server: Annotated[
         bool,
@@ -225,7 +229,7 @@ class RunOptions(ClusterOptions):
             help="Allow setting changes although the server looks like production.",
         ),
     ] = False
-    run_dir: Annotated[str, Option("--run-dir", help="Folder for records, instead of the usual one.")] = ""
+    run_dir: Annotated[str, Option("--run-dir", help="Folder for records instead of the default.")] = ""
 
     def plan(
         self, profile: str, profile_options: dict[str, OptionValue], default_seconds: float = 0.0
@@ -286,6 +290,6 @@ class RunOptions(ClusterOptions):
         check_range("--connect-rate", self.connect_rate, 0, MAX_CONNECT_RATE)
         if self.users and (self.rate or self.ramp_rate or "rate" in self.plan_text):
             raise UsageError(
-                "--users and a rate exclude each other: users ask when they have thought, a rate does not",
-                "leave one of them out",
+                "--users and a rate exclude each other",
+                "use only one of them",
             )

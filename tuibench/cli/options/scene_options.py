@@ -25,22 +25,20 @@ class SceneOptions:
             help="Play a scene: durability, threads, hot-rows, network, cache, probe, or a TOML file.",
         ),
     ] = ""
-    by_space: Annotated[bool, Option("--by-space", help="Texts of the scene stay until you press space.")] = (
-        False
-    )
-    loop: Annotated[bool, Option("--loop", help="Play the scene again and again.")] = False
+    by_space: Annotated[
+        bool, Option("--by-space", help="Each text of the scene stays until you press space.")
+    ] = False
+    loop: Annotated[bool, Option("--loop", help="Repeat the scene.")] = False
 
     def load(self, *, is_possible: bool) -> "Scene | None":
         """The validated scene. Raises UsageError if it is unknown or invalid, or cannot be played here."""
         if not self.scene:
             for given, option in ((self.by_space, "--by-space"), (self.loop, "--loop")):
                 if given:
-                    raise UsageError(f"{option} plays a scene", "name one: --scene durability")
+                    raise UsageError(f"{option} requires a scene", "name one: --scene durability")
             return None
         if not is_possible:
-            raise UsageError(
-                "a scene is played on a terminal, with its own load", "leave out the other options"
-            )
+            raise UsageError("a scene needs a terminal, and has its own load", "leave out the other options")
         from tuibench.tui.scenes.library import load_scene
 
         scene = load_scene(self.scene)

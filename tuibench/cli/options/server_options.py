@@ -29,9 +29,7 @@ def parse_endpoints(found: Mapping[str, object]) -> tuple[Endpoint, ...]:
     hosts = _split_list(found, "host", Endpoint().host)
     ports = [_parse_port(text) for text in _split_list(found, "port", str(Endpoint().port))]
     if not hosts or not ports:
-        raise UsageError(
-            f"{'--port' if hosts else '--host'} names nothing", "a list looks like this: db1,db2"
-        )
+        raise UsageError(f"{'--port' if hosts else '--host'} is empty", "a list looks like this: db1,db2")
     if sockets := _split_list(found, "socket", ""):
         return tuple(Endpoint(host=hosts[0], port=ports[0], socket=socket) for socket in sockets)
     return tuple(Endpoint(host=host, port=port) for host, port in product(hosts, ports))
@@ -64,8 +62,8 @@ def prompt_password() -> str:
     line = sys.stdin.readline()
     if not line:
         raise UsageError(
-            "-p asks for the password, and there is no terminal to ask at",
-            "give it by --password-command, MYSQL_PWD or an option file",
+            "-p asks for the password, but there is no terminal",
+            "use --password-command, MYSQL_PWD or an option file",
         )
     return line.rstrip("\r\n")
 
@@ -108,27 +106,29 @@ class ServerOptions:
     user: Annotated[str | None, Option("-u", "--user", "--mysql-user", help="User to log in as.")] = None
     ask_password: Annotated[bool, Option("-p", help="Ask for the password.")] = False
     password: Annotated[
-        str | None, Option("--password", "--mysql-password", help="Password; visible to others, prefer -p.")
+        str | None,
+        Option("--password", "--mysql-password", help="Password; visible to other users, prefer -p."),
     ] = None
     password_command: Annotated[
         str | None,
         Option("--password-command", help="Shell command that prints the password, run for new logins."),
     ] = None
     socket: Annotated[
-        str | None, Option("-S", "--socket", "--mysql-socket", help="Unix socket; wins over host and port.")
+        str | None,
+        Option("-S", "--socket", "--mysql-socket", help="Unix socket; takes precedence over host and port."),
     ] = None
     database: Annotated[
         str | None, Option("-D", "--database", "--mysql-db", help="Database of the tables [sbtest].")
     ] = None
     defaults_file: Annotated[
-        str | None, Option("--defaults-file", help="Read this option file instead of the usual ones.")
+        str | None, Option("--defaults-file", help="Read this option file instead of the default ones.")
     ] = None
     no_defaults: Annotated[bool, Option("--no-defaults", help="Read no option files.")] = False
     protocol: Annotated[
         str | None, Option("--protocol", help="tcp or socket; tcp also for localhost.", hidden=True)
     ] = None
     defaults_group_suffix: Annotated[
-        str, Option("--defaults-group-suffix", help="Read the groups with this suffix, too.")
+        str, Option("--defaults-group-suffix", help="Also read the groups with this suffix.")
     ] = ""
     ssl_mode: Annotated[
         str | None,
@@ -138,19 +138,19 @@ class ServerOptions:
     ssl_cert: Annotated[str | None, Option("--ssl-cert", help="Client certificate.")] = None
     ssl_key: Annotated[str | None, Option("--ssl-key", help="Key of the client certificate.")] = None
     connect_timeout: Annotated[
-        float | None, Option("--connect-timeout", help="Seconds that a login may take [10].")
+        float | None, Option("--connect-timeout", help="Time limit of a login in seconds [10].")
     ] = None
     query_timeout: Annotated[
         float | None,
-        Option("--query-timeout", help="Seconds that the server may take to answer our own questions [15]."),
+        Option("--query-timeout", help="Time limit of tuibench's own queries in seconds [15]."),
     ] = None
     net_timeout: Annotated[
         float | None,
-        Option("--net-timeout", help="Seconds until connections to a host that is gone are replaced [30]."),
+        Option("--net-timeout", help="Seconds until connections to an unreachable host are replaced [30]."),
     ] = None
     compress: Annotated[bool, Option("--compress", help="Refused.", hidden=True)] = False
     mysql_compression: Annotated[
-        str | None, Option("--mysql-compression", help="Only off is taken.", hidden=True)
+        str | None, Option("--mysql-compression", help="Only off is accepted.", hidden=True)
     ] = None
 
     def target(self) -> Target:
@@ -177,7 +177,7 @@ class ServerOptions:
         try:
             return msgspec.convert({**found, **endpoint_fields(found)}, Target)
         except msgspec.ValidationError as error:
-            raise UsageError(f"the server options do not fit: {error}") from error
+            raise UsageError(f"invalid server options: {error}") from error
 
     def given(self) -> dict[str, object]:
         """Values of the given options, by field of a Target."""
@@ -199,7 +199,7 @@ class ServerOptions:
         try:
             return msgspec.convert({**found, **endpoint_fields(found)}, Target)
         except msgspec.ValidationError as error:
-            raise UsageError(f"the server options do not fit: {error}") from error
+            raise UsageError(f"invalid server options: {error}") from error
 
     def _uses_tcp(self) -> bool:
         if self.protocol not in (None, "tcp", "TCP", "socket", "SOCKET"):
@@ -221,8 +221,7 @@ class ServerOptions:
             raise UsageError(f"--mysql-compression is on or off, not '{self.mysql_compression}'")
         if self.compress or wanted in ON_WORDS:
             raise UsageError(
-                f"{'--compress' if self.compress else '--mysql-compression'}: "
-                "connections cannot be compressed here, the driver does not speak that protocol",
+                f"{'--compress' if self.compress else '--mysql-compression'}: compression is not supported",
                 "leave it out; between hosts, an ssh -C tunnel compresses",
             )
 

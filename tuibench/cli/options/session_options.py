@@ -27,9 +27,9 @@ class BackgroundOptions:
 
     SECTION: ClassVar = "In the background"
 
-    detach: Annotated[
-        bool, Option("--detach", help="Start it in the background, print its id and return.")
-    ] = False
+    detach: Annotated[bool, Option("--detach", help="Start in the background, print the id and return.")] = (
+        False
+    )
     grace: Annotated[
         float | None,
         Option(
@@ -67,7 +67,8 @@ class MetricsOptions:
         Option(
             "--prometheus",
             metavar="[HOST]:PORT",
-            help="Serve metrics for Prometheus there; this host's loopback without HOST, any port for 0.",
+            help="Serve metrics for Prometheus at this address; without HOST on loopback; port 0: any free "
+            "port.",
         ),
     ] = ""
 
@@ -121,13 +122,13 @@ class SightOptions(HostMetricsOptions):
         Option(
             "--replica",
             metavar="ADDRESS",
-            help="Read this replica: [USER@]HOST[:PORT] or a socket; auto: all that are attached.",
+            help="Monitor this replica: [USER@]HOST[:PORT] or a socket; auto: all replicas of the server.",
         ),
     ] = None
     max_lag: Annotated[
         str,
         Option(
-            "--max-lag", metavar="SECONDS", help="Hold the load back while a replica is further behind: 5s."
+            "--max-lag", metavar="SECONDS", help="Pause the load while a replica lags by more than this: 5s."
         ),
     ] = ""
 
@@ -137,9 +138,9 @@ class SightOptions(HostMetricsOptions):
         replicas = replica_choice(self.replica or [], spec.target)
         limit = parse_max_lag(self.max_lag)
         if limit and not replicas.is_wanted:
-            raise UsageError("--max-lag needs the replicas", "add --replica=HOST:PORT, or --replica=auto")
+            raise UsageError("--max-lag requires --replica", "add --replica=HOST:PORT, or --replica=auto")
         if limit and spec.plan.is_watch:
-            raise UsageError("--max-lag holds a load back, and watch has none")
+            raise UsageError("--max-lag pauses a load, but watch has none")
         plan = replace(plan, replicas=tuple(self.replica or ()), max_lag_seconds=limit)
         return replace(spec, plan=plan, replicas=replicas)
 
@@ -147,7 +148,7 @@ class SightOptions(HostMetricsOptions):
         """Raises UsageError for an objective on lag without replicas."""
         if not self.replica and any(text.strip().lower().startswith("lag") for text in texts):
             raise UsageError(
-                "an objective on lag needs the replicas", "add --replica=HOST:PORT, or --replica=auto"
+                "an objective on lag requires --replica", "add --replica=HOST:PORT, or --replica=auto"
             )
 
 

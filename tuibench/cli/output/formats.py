@@ -15,7 +15,7 @@ from tuibench.errors import UsageError
 TEXT, JSON = "text", "json"
 FORMATS = (TEXT, JSON)
 
-ONE_FORMAT_ON_STDOUT = "only one form can go to stdout"
+ONE_FORMAT_ON_STDOUT = "only one format can be printed on stdout"
 
 TextOrJson = Annotated[str, Option("--format", help="text, or json for programs.")]
 

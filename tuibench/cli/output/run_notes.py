@@ -25,12 +25,12 @@ def run_notes(summary: Summary, run_directory: str) -> list[str]:
         codes = ", ".join(
             f"{_error_code_text(code)} × {times}" for code, times in summary.errors.by_code.items()
         )
-        lines.append(f"errors by code: {codes}; transactions tried again: {summary.retries}")
+        lines.append(f"errors by code: {codes}; transactions retried: {summary.retries}")
     if summary.service_ms is not None:
         service = summary.service_ms
         lines.append(
             f"of {summary.scheduled:,} due, {summary.transactions.total:,} done, {summary.failed:,} failed; "
-            f"latency is response time, from the intended start; service time: "
+            f"latency is response time, from the scheduled start; service time: "
             f"p50 {service.p50:.2f}, p95 {service.p95:.2f}, p99 {service.p99:.2f} ms"
         )
     if summary.abandoned:
@@ -101,7 +101,7 @@ def _record_note(directory: Path) -> str:
     """Location of the record. A missing summary, its last file, means a full disk or a killed session."""
     if os.path.exists(directory / SUMMARY):
         return f"recorded in {directory}"
-    return f"recorded in part only, without its summary, in {directory}"
+    return f"recorded partially, without a summary, in {directory}"
 
 
 def _error_code_text(code: str) -> str:
@@ -130,5 +130,5 @@ def _server_counters_note(summary: Summary) -> str:
         return f"the server counted the same {counted.questions_client:,} statements"
     counts = f"the server counted {counted.questions_server - counted.own:,} statements"
     if counted.foreign < 0:
-        return f"{counts}, {-counted.foreign:,} fewer than ours: it did not receive all of them"
-    return f"{counts}, {counted.foreign:,} more than ours: other clients are active"
+        return f"{counts}, {-counted.foreign:,} fewer than tuibench sent: it did not receive all of them"
+    return f"{counts}, {counted.foreign:,} more than tuibench sent: other clients are active"

@@ -20,7 +20,7 @@ SECTION_ORDER = (
     "Several hosts",
     "Output",
     "Server",
-    "SQL of your own",
+    "Your own SQL",
     "Private servers",
     "A/B trial",
     "Screening",

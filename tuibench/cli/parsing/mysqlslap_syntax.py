@@ -14,7 +14,7 @@ REFUSED = {
         "use --defaults-file",
     ),
     "--plugin-dir": ("the driver has no plugins", "leave it out"),
-    "--default-auth": ("the server names the way to log in", "leave it out"),
+    "--default-auth": ("the server chooses the authentication method", "leave it out"),
 }
 
 

@@ -111,7 +111,7 @@ IGNORED_OPTIONS = {
     "--debug": ("off", "there is no such output", "--verbosity=5 prints the most"),
     "--force-pk": (ANY, "", ""),
     "--init-rng": (ANY, "", ""),
-    "--luajit-cmd": ("off", "there is no Lua here", "leave it out"),
+    "--luajit-cmd": ("off", "Lua is not supported", "leave it out"),
     "--myisam-max-rows": (ANY, "", ""),
     "--mysql-debug": ("off", "the driver has no trace", "leave it out"),
     "--mysql-dry-run": ("off", "statements are always sent", "tuibench profiles show NAME lists them"),

@@ -45,12 +45,12 @@ def start_detached(
     """
     ended = run_async(_start_and_wait(spec, background.grace_seconds, pass_fds))
     if ended is not None and ended.exit_code:
-        error = TuibenchError(ended.summary.failure or "the run ended before it began")
+        error = TuibenchError(ended.summary.failure or "the run ended before its load started")
         error.exit_code = ExitCode(ended.exit_code)
         raise error
     click.echo(spec.session)
     for line in (
-        [f"ended already, recorded in {ended.run_directory}"]
+        [f"already ended; recorded in {ended.run_directory}"]
         if ended
         else session_hints(spec.session, has_load=not spec.plan.is_watch)
     ):
@@ -106,6 +106,6 @@ def record_folder(parent: Path, stem: str) -> Path:
         return paths.claim(parent, stem)
     except OSError as error:
         raise RunError(
-            f"cannot make the folder of a record in {parent}: {error.strerror}",
+            f"cannot create a folder for the record in {parent}: {error.strerror}",
             "choose another place with --run-dir or TUIBENCH_HOME",
         ) from error

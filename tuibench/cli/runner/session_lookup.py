@@ -16,9 +16,9 @@ def find_session_socket(session: str) -> Path:
 def session_hints(session: str, *, has_load: bool = True) -> list[str]:
     """How to attach to a session that continues, control it and end it."""
     return [
-        f"watch it:  tuibench attach {session}",
-        f"steer it:  tuibench ctl {session} {'threads 16' if has_load else 'set sync_binlog=0'}",
-        f"end it:    tuibench ctl {session} stop --wait",
+        f"to watch:    tuibench attach {session}",
+        f"to control:  tuibench ctl {session} {'threads 16' if has_load else 'set sync_binlog=0'}",
+        f"to stop:     tuibench ctl {session} stop --wait",
     ]
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 def require_terminal(instead: str) -> None:
     """Raises UsageError if there is no terminal."""
     if not is_on_terminal():
-        raise UsageError("the live monitor needs a terminal", f"without one: {instead}")
+        raise UsageError("the live screen needs a terminal", f"without one: {instead}")
 
 
 def is_on_terminal() -> bool:

@@ -110,7 +110,7 @@ class Agent:
         while seconds := self._lease.seconds_left(self._clock.now_ns()):
             await self._clock.sleep(min(seconds, POLL_SECONDS))
         self._lease.end()
-        raise LeaseOverError("no word from the session for longer than the lease: its load has ended")
+        raise LeaseOverError("no message from the session for longer than the lease: its load has ended")
 
     async def _execute_all(self) -> None:
         """Executes the commands in their order, each at its instant."""

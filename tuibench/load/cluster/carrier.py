@@ -61,7 +61,7 @@ class Carrier(ABC):
     """A way to one host.
 
     `name` is the host's for messages, empty to take the one that it has itself; `place` is how it is reached.
-    One that `is_permanent` is tried again after a loss; others are discovered again.
+    One that `is_permanent` is retried after a loss; others are discovered again.
     """
 
     name: str
@@ -151,7 +151,7 @@ def ssh_carrier(host: str, program: str) -> Carrier:
     place = ("-p", port, "--", bare.translate(_BRACKETS)) if has_port else ("--", host.translate(_BRACKETS))
     remote = f"{program} agent"
     tried = shlex.join(["ssh", "-o", "BatchMode=yes", *(("-p", port, bare) if has_port else (host,)), remote])
-    hint = f"try: {tried} </dev/null (it must log in without a question and find tuibench)"
+    hint = f"try: {tried} </dev/null (it must log in without a prompt and find tuibench)"
     return CommandCarrier(host, (*SSH, *KEEP_ALIVE, *place, remote), hint)
 
 

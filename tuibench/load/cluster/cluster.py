@@ -1,4 +1,4 @@
-"""The hosts of a load: connected together, kept alive by beats, tried again when they were lost.
+"""The hosts of a load: connected together, kept alive by beats, retried when they were lost.
 
     running ──silent for half a lease──> silent ──for lease and grace──> lost ──connects again──> a new host
 

@@ -43,7 +43,7 @@ def check_address(address: str, plan: ClusterPlan) -> None:
     is_loopback = host in LOOPBACK_HOSTS or host.startswith("127.")
     if address.startswith("tcp://") and not is_loopback and not plan.insecure:
         raise UsageError(
-            f"{address} is without TLS: whoever reaches a Dask scheduler can run programs on all of its "
+            f"{address} is without TLS: anyone who can reach a Dask scheduler can run programs on all of its "
             "hosts, and read the server's password",
             "use tls://, or add --cluster-insecure on an isolated network",
         )

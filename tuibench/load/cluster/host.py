@@ -163,7 +163,7 @@ class HostLink(WorkerLink[FromAgent]):
 
     def give_up(self) -> None:
         """The lease and the grace have run out: its load has ended, whatever became of the host."""
-        self._reason = f"no word from it for {self.silent_seconds:.1f} s"
+        self._reason = f"no message from it for {self.silent_seconds:.1f} s"
         self.no_more_reports()
 
     def send(self, message: msgspec.Struct) -> None:
@@ -265,7 +265,7 @@ class HostLink(WorkerLink[FromAgent]):
         try:
             await super()._read()
         except BrokenFrameError as error:
-            self._reason = f"it sent what is no message ({error})"
+            self._reason = f"it sent an invalid message ({error})"
 
     def _take_reading(self, reply: BeatReply) -> None:
         clock = self._clock
@@ -293,10 +293,12 @@ async def _greeted(wire: Wire, carrier: Carrier) -> tuple[HostChannel, AgentHell
     except (EOFError, BrokenFrameError, TimeoutError) as error:
         is_late = isinstance(error, TimeoutError)
         await wire.close()
-        problem = wire.problem() or (f"no answer for {HELLO_SECONDS:g} s" if is_late else "it hung up")
+        problem = wire.problem() or (
+            f"no answer for {HELLO_SECONDS:g} s" if is_late else "it closed the connection"
+        )
         raise RunError(f"{_where(carrier)} runs no agent: {problem}", carrier.remedy(problem)) from error
     if not isinstance(hello, AgentHello):
-        raise RunError(f"{_where(carrier)} runs no agent: it hung up", carrier.remedy(""))
+        raise RunError(f"{_where(carrier)} runs no agent: it closed the connection", carrier.remedy(""))
     return channel, hello
 
 

@@ -218,7 +218,7 @@ class HostFleet(Fleet):
         for host, numbers in zip(arrived, spread[-len(arrived) :], strict=True):
             self.lost = [lost for lost in self.lost if lost.host.name != host.name]
             taken = pluralize(len(numbers), "connection")
-            self.cluster.notices.append(f"{host.name} is there and takes {taken}")
+            self.cluster.notices.append(f"{host.name} has joined and takes {taken}")
 
     async def finished(self) -> None:
         """Waits for the quota of lost hosts, too."""

@@ -92,7 +92,7 @@ class WorkerContext(Generic[QueueT]):
 
     @property
     def outlives_refusals(self) -> bool:
-        """Whether a login that the server refuses is tried again: the password or a privilege may come back.
+        """Whether a login that the server refuses is retried: the password or a privilege may come back.
 
         Before the first one of the load was let in, a refusal is a mistake in the options.
         """

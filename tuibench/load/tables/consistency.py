@@ -29,7 +29,7 @@ CHECK_TABLE_OK = "OK"
 
 
 class ConditionOutcome(StrEnum):
-    """The status of a condition. Conditions that hold directly after loading only may be skipped."""
+    """The status of a condition. Conditions that hold only directly after loading may be skipped."""
 
     HOLDS = "holds"
     BROKEN = "broken"

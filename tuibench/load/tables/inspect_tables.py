@@ -164,11 +164,11 @@ async def check_tables_absent(connection: Connection, program: Program) -> None:
         taken = [table for table in existing if table in found.foreign]
         raise RunError(
             f"{table_list(taken)} {where} exists with other columns than {program.data_set}'s",
-            "tuibench does not drop it: prepare in another database with --database NAME --create-database",
+            "tuibench does not drop it: use another database with --database NAME --create-database",
         )
     if len(existing) == len(names) and await _are_complete(connection, spec):
         raise RunError(
-            f"the tables are there already: {spec.describe()} {where}",
+            f"the tables already exist: {spec.describe()} {where}",
             f"use them for a run, or drop them with: {spec.cleanup_command(program.profile)}",
         )
     raise RunError(

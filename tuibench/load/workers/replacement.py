@@ -36,7 +36,7 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True):
     def event(self) -> str:
         """The message to the operator."""
         return (
-            f"{self.name} ended unexpectedly: another one opens its "
+            f"{self.name} ended unexpectedly: another worker opens its "
             f"{pluralize(self.connections, 'connection')} again; {pluralize(self.abandoned, 'transaction')} "
             "in flight and its work since its last report are lost"
         )

@@ -14,7 +14,7 @@ FIGURE_NAMES = {
     EffectFigure.FSYNCS: "fsyncs/trx",
     EffectFigure.FSYNC_RATE: "fsyncs/s",
 }
-ALTERNATION = "an A/B test (--ab) alternates the values and is not misled by this"
+ALTERNATION = "an A/B test (--ab) alternates the values and excludes this"
 
 
 def verdict_text(verdict: Verdict, tolerance_percent: float) -> str:

@@ -77,7 +77,7 @@ def rejection_reason(found: UslCurve, points: Sequence[ThroughputPoint]) -> str:
     if abs(miss) > LARGEST_MISS:
         return f"it misses the {worst.tps:,.0f}/s measured at {worst.level:g} by {abs(miss):.0%}"
     if points[-1].level * found.lam < (1 + NO_LIMIT) * found.tps(points[-1].level):
-        return "throughput grew in proportion or faster: no limit is in sight"
+        return "throughput grew in proportion or faster: no limit was found"
     return ""
 
 

@@ -156,7 +156,7 @@ def _latency_ms(latencies: Histogram, figure: str) -> float | None:
 
 
 def _syntax_error(text: str, reason: str) -> UsageError:
-    return UsageError(f"'{text}' is no threshold: {reason}", f"for example {THRESHOLD_EXAMPLES}")
+    return UsageError(f"'{text}' is not a threshold: {reason}", f"for example {THRESHOLD_EXAMPLES}")
 
 
 STEP_FIGURES = frozenset({"tps", "qps", "errors", "reconnects", LAG})
@@ -171,7 +171,8 @@ def parse_objectives(texts: Sequence[str]) -> tuple[Threshold, ...]:
     for each in found:
         if each.figure in UNITS and each.figure not in STEP_FIGURES:
             raise UsageError(
-                f"'{each.text}': a step is not judged by {each.figure}", f"for example {OBJECTIVE_EXAMPLES}"
+                f"'{each.text}': a step cannot be judged by {each.figure}",
+                f"for example {OBJECTIVE_EXAMPLES}",
             )
     return found
 

@@ -82,4 +82,4 @@ def _describe_difference(other: Contrast) -> str:
 
 
 def _syntax_error(text: str, reason: str) -> UsageError:
-    return UsageError(f"'{text}' is no threshold of a comparison: {reason}", f"for example {EXAMPLES}")
+    return UsageError(f"'{text}' is not a threshold of a comparison: {reason}", f"for example {EXAMPLES}")

@@ -4,10 +4,11 @@ import msgspec
 
 
 class HostCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """One host. `problem` says why it cannot take part, empty if it can; `notes` what differs.
+    """One host. `problem` is the reason why it cannot take part, empty if it can; `notes` are differences to
+    this host.
 
-    `server_ms` is how long a login to the server took, None if none was tried or it failed. `native` is the
-    version of the native engine, empty without it. `descriptors` is the most open files of a process.
+    `server_ms` is the time of a login to the server, None if none was tried or it failed. `native` is the
+    version of the native engine, empty without it. `descriptors` is the limit of open files per process.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""State and figures of a load host, per tick and per run."""
+"""State and figures of a load host, per sample and per run."""
 
 from enum import StrEnum
 
@@ -6,7 +6,9 @@ import msgspec
 
 
 class HostState(StrEnum):
-    """A host answers, does not answer for the moment, or has ended or outlived its lease in silence."""
+    """RUNNING: the host answers. SILENT: it does not answer at the moment. LOST: it has ended, or its lease
+    has expired.
+    """
 
     RUNNING = "running"
     SILENT = "silent"
@@ -14,15 +16,16 @@ class HostState(StrEnum):
 
 
 class LoadHost(msgspec.Struct, frozen=True, kw_only=True):
-    """One host of a load in a tick. Latencies and times are milliseconds, CPU figures percent of the host.
+    """One host of a load in one sample. Latencies and times are milliseconds, CPU figures percent of the
+    host.
 
-    `worker_cpu` is the busiest worker's share of one core (0 to 1), `lag_p99_ms` how late it ran.
-    `cpu_others` is what other programs used, `cpu_steal` what the hypervisor gave to other guests,
-    `cpu_throttled` how much of the time a control group held the load back; None where the host was not
-    sampled.
+    `worker_cpu` is the busiest worker's share of one core (0 to 1), `lag_p99_ms` its scheduling delay.
+    `cpu_others` is the CPU used by other programs, `cpu_steal` the CPU that the hypervisor gave to other
+    guests, `cpu_throttled` the share of time in which a control group throttled the load; None if the host
+    was not sampled.
 
-    `clock_offset_ms` is how far its wall clock is ahead of the session's, give or take
-    `clock_error_ms`, half of the shortest round trip. `round_trip_ms` is that of lately.
+    `clock_offset_ms` is how far its wall clock is ahead of the session's, with an error of at most
+    `clock_error_ms`, half of the shortest round trip. `round_trip_ms` is a recent round trip.
     """
 
     name: str
@@ -44,9 +47,9 @@ class LoadHost(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HostTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """One host in a run: its share of the load. `lost_after_seconds` is None for one that stayed to the end.
+    """One host in a run: its share of the load. `lost_after_seconds` is None if the host was not lost.
 
-    `late_commands_ms` is how late its latest command took effect, 0 if all were in time.
+    `late_commands_ms` is the delay of its latest command, 0 if no command was late.
     """
 
     name: str

@@ -25,7 +25,7 @@ def parse_places(given: Iterable[str]) -> tuple[str, ...]:
     """The address of each host. Raises UsageError for an invalid one."""
     places = tuple(place for text in given for place in _places(text.strip()))
     if len(places) > MOST_HOSTS:
-        raise UsageError(f"--cluster names {len(places)} hosts: the most is {MOST_HOSTS}")
+        raise UsageError(f"--cluster names {len(places)} hosts; the maximum is {MOST_HOSTS}")
     twice = next((place for number, place in enumerate(places) if place in places[:number]), "")
     if twice.startswith(SSH_PLACE):
         raise UsageError(
@@ -46,7 +46,7 @@ def _places(text: str) -> Iterator[str]:
                     raise UsageError(f"--cluster: '{host}' is not a host for ssh", f"such as {EXAMPLES}")
                 yield SSH_PLACE + host
     else:
-        raise UsageError(f"--cluster: '{text}' does not say how the hosts are reached", f"such as {EXAMPLES}")
+        raise UsageError(f"--cluster: '{text}' has no ssh:, exec: or tls:", f"such as {EXAMPLES}")
 
 
 def _commands(text: str) -> Iterator[str]:

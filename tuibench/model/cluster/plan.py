@@ -14,19 +14,20 @@ AGENT_PROGRAM = "tuibench"
 
 
 class OnHostLoss(StrEnum):
-    """What the loss of a host does: the others take its connections over, or the run ends."""
+    """The consequence of the loss of a host: the other hosts take over its connections, or the run ends."""
 
     CONTINUE = "continue"
     STOP = "stop"
 
 
 class ClusterPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """The hosts of a load, as `--cluster` names them, one each: `ssh:HOST`, `exec:COMMAND`, `tls://SCHEDULER`.
+    """The hosts of a load, one entry each, as given with `--cluster`: `ssh:HOST`, `exec:COMMAND`,
+    `tls://SCHEDULER`.
 
-    `program` is how tuibench is called on a host that is reached by ssh. `hosts` is how many hosts a Dask
-    scheduler is asked for, None for all that it has. A scheduler without TLS beyond loopback needs
-    `insecure`; one with TLS needs `ca`, `cert` and `key`, unless Dask's configuration names them.
-    `lease_seconds` is how long a host goes on without word from the session.
+    `program` is the command that starts tuibench on a host reached by ssh. `hosts` is the number of hosts
+    requested from a Dask scheduler, None for all of its workers. A scheduler without TLS beyond loopback
+    requires `insecure`; one with TLS requires `ca`, `cert` and `key`, unless Dask's configuration has them.
+    `lease_seconds` is how long a host continues without a message from the session.
     """
 
     places: tuple[str, ...]

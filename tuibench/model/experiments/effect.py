@@ -9,7 +9,7 @@ from tuibench.model.measurements.operation_cost import OperationCost
 
 
 class Verdict(StrEnum):
-    """What an interval says about a difference."""
+    """What an interval shows about a difference."""
 
     HIGHER = "higher"
     LOWER = "lower"
@@ -18,7 +18,9 @@ class Verdict(StrEnum):
 
 
 class MovementKind(StrEnum):
-    """How a level moves while nothing is changed; HOST is a host that lost more or less CPU to others."""
+    """How a level moves without a change; HOST means that other programs used more or less of the host's
+    CPU.
+    """
 
     TREND = "trend"
     STEP = "step"
@@ -28,11 +30,12 @@ class MovementKind(StrEnum):
 
 
 class LevelMovement(msgspec.Struct, frozen=True, kw_only=True):
-    """Why a difference cannot be attributed to a change.
+    """The reason why a difference cannot be attributed to a change.
 
-    `percent` is the slope per second of a trend, the height of a step, else the largest difference of two
-    windows without a change. `seconds` is when a step happened, from the change, negative before it; or the
-    period of a sawtooth. Of a host `percent` is by how many points of its CPU others used more, or less.
+    `percent` is the slope per second of a trend, the height of a step, or else the largest difference between
+    two windows without a change. `seconds` is the time of a step relative to the change (negative before it),
+    or the period of a sawtooth. For HOST, `percent` is the change of the CPU used by others, in percentage
+    points.
     """
 
     kind: MovementKind
@@ -41,9 +44,9 @@ class LevelMovement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EffectFigure(StrEnum):
-    """What is compared: transactions a second, milliseconds, and log fsyncs for each transaction.
+    """The compared figure: transactions per second, milliseconds, or log fsyncs per transaction.
 
-    Queries and fsyncs a second are those of a session without load.
+    Queries and fsyncs per second are figures of a session without load.
     """
 
     TPS = "tps"
@@ -56,9 +59,10 @@ class EffectFigure(StrEnum):
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """One figure, before and after.
 
-    `delta` is what is ascribed to the change, with its 95 % interval from `low` to `high`; `percent` and its
-    interval are the same relative to `before`, None where that is zero. Equal is within `tolerance_percent`.
-    `movement` is set where the level moved anyway, and the difference cannot be attributed to the change.
+    `delta` is the difference attributed to the change, with its 95 % interval from `low` to `high`; `percent`
+    and its interval are the same relative to `before`, None if that is zero. A difference within
+    `tolerance_percent` counts as equal. `movement` is set if the level was moving anyway, so that the
+    difference cannot be attributed to the change.
     """
 
     figure: EffectFigure
@@ -81,12 +85,12 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Effect(msgspec.Struct, frozen=True, kw_only=True):
-    """Equal windows before and after a change, or after several that came too quickly to be told apart.
+    """Equal windows before and after a change, or after several changes in quick succession.
 
-    `markers` are the numbers of the changes, `change` says them in words. `window_seconds` is the length of
-    either window; `settling_seconds` lie between the last change and the second window. `settled` is False
-    when the load was still moving after the longest time it is given. What was not measured is absent.
-    `cost_before` and `cost_after` are what an operation cost in the windows, None where that is unknown.
+    `markers` are the numbers of the changes, `change` describes them. `window_seconds` is the length of each
+    window; `settling_seconds` is the time between the last change and the second window. `settled` is False
+    if the load was still moving at the end of the maximum settling time. Figures that were not measured are
+    absent. `cost_before` and `cost_after` are the cost of an operation in the windows, None if unknown.
     """
 
     markers: tuple[int, ...]
@@ -104,9 +108,9 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CommitCost(msgspec.Struct, frozen=True, kw_only=True):
-    """Averages over all the time that `setting` had `value`; each of them for one transaction.
+    """Averages per transaction over the time in which `setting` had `value`.
 
-    None where the server does not count it. `seconds` and `transactions` are what they were taken over.
+    None if the server does not count it. `seconds` and `transactions` are the basis of the averages.
     """
 
     setting: str
@@ -132,7 +136,7 @@ DEFAULT_MAX_SECONDS = 600.0
 DEFAULT_TOLERANCE_PERCENT = 2.0
 
 MIN_WINDOW_SAMPLES = 4
-"""The least samples per window: some may be lost to settling."""
+"""The minimum number of samples per window: some may be lost to settling."""
 
 
 def until_window_seconds(interval_seconds: float) -> float:
@@ -150,11 +154,11 @@ def primary_figure(*, is_watch: bool, rate: float) -> EffectFigure:
 
 
 class AbTestPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What is alternated: a setting, `preset` or `threads`; from `a` to `b` and back.
+    """Plan of an A/B test: `subject` (a setting, `preset` or `threads`) alternates between `a` and `b`.
 
-    Each of `cycles` holds one window of either value, `window_seconds` long, settling included; `seed`
-    decides which comes first. Differences within `tolerance_percent` are equal. With `is_sequential` the test
-    ends as soon as there is a verdict on the `primary` figure, and `cycles` is the most it may take.
+    Each of the `cycles` has one window per value. A window lasts `window_seconds`, settling included; `seed`
+    determines the order. A difference within `tolerance_percent` counts as equal. With `is_sequential` the
+    test ends as soon as there is a verdict on the `primary` figure, and `cycles` is the maximum.
     """
 
     subject: str
@@ -210,9 +214,9 @@ class AbTestPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AbTestPair(msgspec.Struct, frozen=True, kw_only=True):
-    """One cycle: the figures under either value, by `Figure`. `order` is "AB" or "BA".
+    """One cycle: the figures under each value, by `Figure`. `order` is "AB" or "BA".
 
-    `settling_seconds` were discarded, of both windows together.
+    `settling_seconds` were discarded, in both windows together.
     """
 
     cycle: int
@@ -223,13 +227,14 @@ class AbTestPair(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AbTestResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The paired result: `before` of a comparison is under value A, `after` under B.
+    """Paired result of an A/B test: `before` of a comparison is value A, `after` is value B.
 
-    `left_out` counts cycles that were disturbed, `disturbances` says by what; `comparisons` is empty where
-    too few pairs remain for an interval. `verdict` is that on the primary figure; without one, `more_seconds`
-    estimates how much longer it takes, None where that is unknown. `sentence` says it all in words. `cost_a`
-    and `cost_b` are what an operation cost under either value. `ended_seconds` is the second of the run at
-    which the test ended, None while it goes on. `by_hand` marks one that an operator started in a session.
+    `left_out` is the number of discarded cycles, `disturbances` the reasons; `comparisons` is empty if too
+    few pairs remain for an interval. `verdict` is the verdict on the primary figure; without one,
+    `more_seconds` estimates the time still needed, None if unknown. `sentence` is the result in words.
+    `cost_a` and `cost_b` are the cost of an operation under each value. `ended_seconds` is the second of the
+    run at which the test ended, None while it is running. `by_hand` marks a test that an operator started
+    during the session.
     """
 
     subject: str

@@ -13,10 +13,10 @@ from tuibench.model.schedule import Quantity
 
 
 class ProbeOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """What to probe. `slo` are objectives such as `p95<20ms`; a level keeps them or misses them.
+    """What to probe. `slo` are objectives such as `p95<20ms`, which a level meets or misses.
 
-    `least` and `most` bound the levels; 0 is for as low and as high as makes sense. A step takes at most
-    `step_seconds`, all of it together about `seconds`.
+    `least` and `most` limit the levels; 0 for automatic limits. A step takes at most `step_seconds`, the
+    whole probe about `seconds`.
     """
 
     by: Quantity = Quantity.THREADS
@@ -28,9 +28,10 @@ class ProbeOrder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StepPurpose(StrEnum):
-    """Why a level is measured: on the way up, between two others, or again on the way back down.
+    """Why a level is measured: while the load increases, between two other levels, or again after the highest
+    level.
 
-    With a rate the first step finds out, without one, how much there can be at all.
+    With a rate, the first step measures the maximum throughput, without a rate.
     """
 
     SCALE = "scale"
@@ -40,7 +41,7 @@ class StepPurpose(StrEnum):
 
 
 class ProbeEnd(StrEnum):
-    """Why the way up ended, or all of it."""
+    """Why the increase, or the whole probe, ended."""
 
     KNEE = "knee"
     SLO = "slo"
@@ -52,10 +53,10 @@ class ProbeEnd(StrEnum):
 
 
 class ProbeStep(msgspec.Struct, frozen=True, kw_only=True):
-    """One level as it was measured, for `seconds` after `settling_seconds`; both add up over its ticks.
+    """The measurement of one level, for `seconds` after `settling_seconds`, each added up over its samples.
 
-    `is_stable` is True if its throughput is known well enough. `missed` says, for each objective that was not
-    kept, what was measured instead.
+    `is_stable` is True if the throughput is known precisely enough. `missed` has the measured value of each
+    objective that was not met.
     """
 
     level: float
@@ -74,9 +75,9 @@ class ProbeStep(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SloResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer for the objectives together. `most` is the highest level that keeps them, None if none does;
-    `missed_at` the lowest above it that does not, with what was `missed` there.
-    `best` is the fewest threads that give nearly all that can be had.
+    """The result for all objectives together. `most` is the highest level that meets them, None if no level
+    does; `missed_at` is the lowest level above it that does not, with the `missed` objectives. `best` is the
+    lowest number of threads with almost the maximum throughput.
     """
 
     slo: tuple[str, ...]
@@ -89,9 +90,9 @@ class SloResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UslFit(msgspec.Struct, frozen=True, kw_only=True):
-    """The Universal Scalability Law through the measured levels, or in `refusal` why there is no such curve.
+    """Fit of the Universal Scalability Law to the measured levels; without a fit, `refusal` is the reason.
 
-    `peak_level` is None where none can be told from what was measured. `curve` are points to draw.
+    `peak_level` is None if it cannot be determined. `curve` are points to draw.
     """
 
     refusal: str = ""
@@ -107,7 +108,7 @@ class UslFit(msgspec.Struct, frozen=True, kw_only=True):
 
 class Recovery(msgspec.Struct, frozen=True, kw_only=True):
     """The same level before and after the highest load; `percent` is the difference, `margin` half of its
-    interval, in points. `differs` is True if it is more than noise.
+    interval in percentage points. `differs` is True if it is significant.
     """
 
     level: float
@@ -119,13 +120,13 @@ class Recovery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a probe found. `knee` is the measured step at the saturation point, None if there is none;
-    `knee_low` and `knee_high` are the levels between which it lies for all that the noise allows.
+    """Result of a probe. `knee` is the measured step at the saturation point, None if there is none; the
+    saturation point lies between `knee_low` and `knee_high`.
 
-    `reason` says why the way up ended. `peak` is the step with the most throughput. `doubts` are what speaks
-    against it, `confidence` what they come to. Where the client was the limit there is no knee. `lines` say
-    it all in words, `commands` are for a formal run. `durability` are the values, by name, of the settings
-    that decide what a commit waits for.
+    `reason` is why the increase ended. `peak` is the step with the highest throughput. `doubts` are reasons
+    against the result; `confidence` summarises them. If the client was the bottleneck, there is no knee.
+    `lines` are the result in words, `commands` are for the formal test. `durability` has the values, by name,
+    of the settings that determine what a commit waits for.
     """
 
     order: ProbeOrder
@@ -151,10 +152,10 @@ class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProbeState(msgspec.Struct, frozen=True, tag="probe", kw_only=True):
-    """Progress of a probe; sent with every tick. `result` is set at its end.
+    """Progress of a probe, sent with every sample. `result` is set at its end.
 
-    `level` is the level under measurement; `tps` and `half_width` are its figures so far, `waiting` is what
-    the step waits for.
+    `level` is the level under measurement; `tps` and `half_width` are its figures so far; `waiting` describes
+    what the step waits for.
     """
 
     order: ProbeOrder

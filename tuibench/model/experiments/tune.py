@@ -19,13 +19,13 @@ OPERATORS_BUDGET = 600.0
 
 
 class TunePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """How settings are screened.
+    """Plan of a screening of settings.
 
-    `only` are names of settings and topics, empty for all; `values` is how many values of a setting are
-    tried; `allow_risk` admits values that can lose data or change results. `objectives` are thresholds such
-    as `p95<20ms` that a winner must meet. Windows last `window_seconds`; the one baseline window of a block
-    serves `candidates_per_block`. `false_rate` is the false discovery rate. With `apply` the load goes on
-    with the winner. `resume` is the folder of a run to continue.
+    `only` are names of settings and topics, empty for all; `values` is the number of values to test for each
+    setting; `allow_risk` includes values that can lose data or change results. `objectives` are thresholds
+    such as `p95<20ms` that a winner must meet. A window lasts `window_seconds`; a block has one baseline
+    window and `candidates_per_block` candidates. `false_rate` is the false discovery rate. With `apply`, the
+    load continues with the best settings. `resume` is the folder of a run to continue.
     """
 
     budget_seconds: float = 1800.0
@@ -44,9 +44,7 @@ class TunePlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """One value of one setting. `change` is from what to what, in words; with `at_risk` committed data can be
-    lost.
-    """
+    """One value of one setting. `change` describes the change; with `at_risk` committed data can be lost."""
 
     number: int
     setting: str
@@ -61,7 +59,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
-    """A setting, or a value of it, that is not tried, and why."""
+    """A setting, or a value of it, that is not tested, with the reason."""
 
     setting: str
     why: str
@@ -95,7 +93,7 @@ class TuneLogHead(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TuneVerdict(StrEnum):
-    """What is known of a candidate."""
+    """The verdict on a candidate."""
 
     BETTER = "better"
     WORSE = "worse"
@@ -105,10 +103,11 @@ class TuneVerdict(StrEnum):
 
 
 class CandidateResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A candidate against the server as it was.
+    """A candidate compared with the original settings.
 
-    `comparisons` are of TPS, p95 and fsyncs as far as they were measured. `misses` names the objective that
-    its windows did not meet, `failure` is the server's refusal. `sql` and `option_line` make it permanent.
+    `comparisons` are those of TPS, p95 and fsyncs that were measured. `misses` is the objective that its
+    windows did not meet, `failure` the error with which the server refused the value. `sql` and `option_line`
+    make the value permanent.
     """
 
     candidate: Candidate
@@ -125,7 +124,9 @@ class CandidateResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TogetherResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The best candidates at the same time. `product_percent` is what they promise by themselves."""
+    """The best candidates, tested together. `product_percent` is the effect expected from their single
+    effects.
+    """
 
     candidates: tuple[int, ...]
     verdict: TuneVerdict
@@ -139,7 +140,7 @@ class TogetherResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_tune_words(words: Sequence[str]) -> TunePlan:
-    """Parse an operator's order: settings and topics, and in any order `10m`, `±2%`, `allow-risk`.
+    """Parse the arguments of a screening: settings and topics, and in any order `10m`, `±2%`, `allow-risk`.
 
     Raises UsageError for any other word.
     """
@@ -154,7 +155,7 @@ def parse_tune_words(words: Sequence[str]) -> TunePlan:
         elif word.replace("_", "").isalnum():
             plan = replace(plan, only=(*plan.only, word))
         else:
-            raise UsageError(f"'{word}' is no setting, topic, time or tolerance", "flushing 10m ±2%")
+            raise UsageError(f"'{word}' is not a setting, topic, time or tolerance", "flushing 10m ±2%")
     return plan
 
 
@@ -164,7 +165,9 @@ def parse_tune_text(text: str) -> TunePlan:
 
 
 class TuneResult(msgspec.Struct, frozen=True, kw_only=True):
-    """A screening so far. `disturbed` counts blocks; `winner` are the numbers of the candidates to keep."""
+    """State of a screening. `disturbed` is the number of discarded blocks; `winner` are the numbers of the
+    candidates to keep.
+    """
 
     plan: TunePlan
     seconds: float

@@ -89,9 +89,10 @@ class Activity(msgspec.Struct, frozen=True, tag="activity", kw_only=True):
 
 
 class StatementFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """A statement in a span of time. Times are milliseconds; what the source does not tell is None.
+    """Figures of a statement in a period. Times are milliseconds; a figure that the source does not provide
+    is None.
 
-    `total_ms` is the time that the server spent in it, `rows_examined`, `lock_ms` and `cpu_ms` are sums, too.
+    `total_ms` is the execution time on the server; `rows_examined`, `lock_ms` and `cpu_ms` are also sums.
     """
 
     calls: int
@@ -107,7 +108,7 @@ class StatementFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StatementRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One statement now, and `before` the last change; `source` is where its figures come from."""
+    """One statement now, and `before` the last change; `source` is the source of its figures."""
 
     text: str
     source: str
@@ -116,10 +117,10 @@ class StatementRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StatementReport(msgspec.Struct, frozen=True, tag="statements", kw_only=True):
-    """The statements that took the most time of the server between two moments of the run.
+    """The statements with the most execution time on the server in a period of the run.
 
-    The span is `seconds` long: since the first reading, or since the last change (`change`); `before_seconds`
-    is the span before it, 0 without one. `gaps` say what could not be read, or where it is.
+    The period has `seconds`: since the first reading, or since the last change (`change`). `before_seconds`
+    is the length of the period before it, 0 without one. `gaps` describe what could not be read.
     """
 
     seconds: float

@@ -6,12 +6,12 @@ import msgspec
 
 
 class HostConditions(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits and habits of this host that matter to a measurement; None or empty where it does not tell.
+    """Limits and settings of this host that affect a measurement; None or empty if unknown.
 
-    `files_soft` and `files_hard` are the open files a process of ours may have, None without a limit. Disk
-    figures are those of the file system that holds the server's data directory. `busy_share` is how much of
-    all cores was in use while nothing of ours ran, `steal_share` what the hypervisor gave to others, of 1;
-    `load_average` is of one minute.
+    `files_soft` and `files_hard` are the limits of open files per process, None for no limit. Disk figures
+    describe the file system of the server's data directory. `busy_share` is the share of all cores in use
+    before tuibench's load, `steal_share` the share that the hypervisor gave to other guests (both 0 to 1);
+    `load_average` is that of one minute.
     """
 
     files_soft: int | None = None
@@ -30,10 +30,10 @@ class HostConditions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DiskFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """The file system that holds the server's data directory.
+    """The file system of the server's data directory.
 
-    `kind` is what can be told of the medium: NVMe SSD, SSD, HDD, virtual disk, memory, network, overlay;
-    empty if nothing can. `device` is the kernel's name of the block device, empty where there is none.
+    `kind` is the storage medium as far as it is known: NVMe SSD, SSD, HDD, virtual disk, memory, network,
+    overlay; otherwise empty. `device` is the kernel's name of the block device, empty if there is none.
     """
 
     mount: str
@@ -62,10 +62,10 @@ class DiskSpeed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """The host that the load came from. Empty or None where the system does not tell.
+    """The host that generated the load. Unknown values are empty or None.
 
-    `cpu_limit` (cores) and `memory_limit_bytes` are what a control group leaves us of it, None without a
-    limit. `virtualisation` names the hypervisor, "none" on bare metal; `container` likewise its kind.
+    `cpu_limit` (cores) and `memory_limit_bytes` are the limits of a control group, None for no limit.
+    `virtualisation` is the hypervisor, "none" on bare metal; `container` is the kind of container.
     """
 
     name: str = ""
@@ -84,7 +84,7 @@ class HostFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RoundTrip(msgspec.Struct, frozen=True, kw_only=True):
-    """How long the server took to answer a statement that does nothing, of so many tries, before the load."""
+    """Time of a trivial statement before the load, from a number of repetitions."""
 
     tries: int
     min_ms: float
@@ -93,11 +93,11 @@ class RoundTrip(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Environment(msgspec.Struct, frozen=True, kw_only=True):
-    """`environment.json`. `location` says where the client was, seen from the server.
+    """`environment.json`. `location` is the client's location relative to the server: local or remote.
 
-    `variables` are the server's global variables that matter to its speed, as they were before the load.
-    `disk` and what `host` says of the server are known only if the server shared the client's host.
-    `gaps` says in words what could not be found out.
+    `variables` are the server's global variables that affect speed or durability, before the load. `disk`,
+    and what `host` contains about the server, are known only if the server runs on the client's host. `gaps`
+    lists the information that was not available.
     """
 
     schema: Literal["tuibench.environment/1"] = "tuibench.environment/1"

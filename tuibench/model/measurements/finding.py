@@ -9,7 +9,7 @@ import msgspec
 
 
 class Severity(StrEnum):
-    """How much a finding matters: it is fine, worth knowing, to be fixed, or it would invalidate a run."""
+    """Severity of a finding: fine, worth knowing, to be fixed, or a reason not to start a run."""
 
     OK = "ok"
     NOTE = "note"
@@ -18,7 +18,7 @@ class Severity(StrEnum):
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """What was found, with its figures; the statement, option or command that fixes it; the evidence."""
+    """What was found, with figures; how to fix it (a statement, option or command); the evidence."""
 
     id: str
     severity: Severity
@@ -50,18 +50,18 @@ def stop(id: str, found: str, remedy: str = "") -> Finding:
 
 def not_visible(id: str, what: str, remedy: str = "") -> Finding:
     """A finding for something that the login has no privilege to read."""
-    return note(id, f"this login may not see {what}", remedy)
+    return note(id, f"not visible to this login: {what}", remedy)
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
-    """Client, server and host during a run or a step of a probe: means, or None where nothing was measured.
+    """Means of client, server and host during a run or a step of a probe; None if not measured.
 
-    CPU figures are percent of this whole host; `cpu_others` is what neither server nor tuibench used, None if
-    the server's share is unknown. `client_limited_share` is the share of the ticks in which the client was
-    the bottleneck, `worker_cpu` the busiest worker's share of one core, `lag_ms` its greatest delay.
-    `rate` is the target rate, 0 without one, and `is_rate_met` whether it was reached.
-    `lock_waiters` is how many threads waited for a row lock at a time. `commit_share` and `network_share` are
-    shares (0 to 1) of the transactions' time. `foreign_percent` is the share of other clients' statements.
+    CPU figures are percent of the whole host; `cpu_others` is the CPU used by other programs, None if the
+    server's share is unknown. `client_limited_share` is the share of samples in which the client was the
+    bottleneck, `worker_cpu` the busiest worker's share of one core, `lag_ms` its largest scheduling delay.
+    `rate` is the target rate, 0 without one, and `is_rate_met` is True if it was reached. `lock_waiters` is
+    the number of threads that waited for a row lock at the same time. `commit_share` and `network_share` are
+    shares (0 to 1) of the transactions' time. `foreign_percent` is the share of statements by other clients.
     """
 
     threads: float = 0.0

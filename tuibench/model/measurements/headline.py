@@ -4,10 +4,11 @@ import msgspec
 
 
 class Headline(msgspec.Struct, frozen=True, kw_only=True):
-    """What is counted: completed transactions of the kind `transaction` in `per_seconds` seconds.
+    """Definition of the headline figure: completed transactions of the kind `transaction` per `per_seconds`
+    seconds.
 
-    `note` stands behind the title wherever it stands ("not audited"). `ideal` is the most there can be, None
-    if nothing is known of that; `doubt` says why a comparison with it means nothing in this run.
+    `note` is shown after the title ("not audited"). `ideal` is the maximum, None if unknown; `doubt` is the
+    reason why the efficiency is not meaningful in this run.
     """
 
     title: str
@@ -32,7 +33,9 @@ class Headline(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HeadlineTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """The headline of a whole run. `efficiency` is percent of `ideal`; `doubt` says why it means nothing."""
+    """The headline figure of a run. `efficiency` is percent of `ideal`; `doubt` is the reason why it is not
+    meaningful.
+    """
 
     title: str
     note: str

@@ -27,7 +27,8 @@ class ResourceFacts(msgspec.Struct, frozen=True):
 
 
 _HOST = (
-    "the server's process cannot be read: screen 4 says why; on another host --host-metrics=ssh:HOST helps"
+    "the server's process cannot be read: screen 4 shows the reason; on another host "
+    "--host-metrics=ssh:HOST helps"
 )
 _COUNTER = "not counted by this server"
 _US, _BYTES, _COUNT = ResourceUnit.MICROSECONDS, ResourceUnit.BYTES, ResourceUnit.COUNT
@@ -74,9 +75,7 @@ class ResourceUse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OperationCost(msgspec.Struct, frozen=True, kw_only=True):
-    """Each resource for one transaction and for one query, by the names of `Resource`; what is not known is
-    absent.
-    """
+    """Resources per transaction and per query, by the names of `Resource`; an unknown resource is absent."""
 
     per_transaction: dict[str, float] = {}
     per_query: dict[str, float] = {}

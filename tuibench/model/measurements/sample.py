@@ -1,7 +1,7 @@
-"""One tick of a run: figures of the load, the server and the host.
+"""One sample of a run: figures of the load, the server and the host.
 
-A part that was not measured is None, never zero. Rates are per second over the *measured* interval.
-Latencies are milliseconds.
+A part that was not measured is None, never zero. Rates are per second over the *measured* interval. Latencies
+are milliseconds.
 """
 
 from collections.abc import Iterable
@@ -26,9 +26,9 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CoarseHistogram(msgspec.Struct, frozen=True):
-    """How latencies are distributed: counts in log buckets, the first of them number `first`.
+    """Distribution of latencies: counts in logarithmic buckets; `first` is the number of the first bucket.
 
-    What the numbers mean is decided in `metrics.histogram`.
+    `metrics.histogram` defines the buckets.
     """
 
     first: int
@@ -36,11 +36,11 @@ class CoarseHistogram(msgspec.Struct, frozen=True):
 
 
 class ConnectionSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Connections beside the load, and users who share those of the load, in the interval.
+    """Connections in addition to the load, and users who share the load's connections, in the interval.
 
-    `idle` connections are open of `idle_wanted`. `logins_per_second` are extra and planned logins that
-    succeeded, `login` their times; those that were due and not started are missed. `waiting` of the `users`
-    wait for a connection; `wait` is how long those had waited who got one.
+    `idle` of `idle_wanted` connections are open. `logins_per_second` are successful additional and planned
+    logins, `login` their times; logins that were due but not started are missed. `waiting` of the `users`
+    wait for a connection; `wait` is the waiting time of users who got one.
     """
 
     idle: int = 0
@@ -54,8 +54,9 @@ class ConnectionSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
 
 
 class TimedStatement(msgspec.Struct, frozen=True, array_like=True):
-    """Statements of one name that a transaction sent one after the other: how many, their time together, and
-    the longest. `error` is the server's code of one that failed, 0 otherwise."""
+    """Consecutive statements of one name in a transaction: their number, their total time, and the longest
+    one. `error` is the server's error code of a failed statement, otherwise 0.
+    """
 
     name: str
     count: int
@@ -65,10 +66,10 @@ class TimedStatement(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SlowTransaction(msgspec.Struct, frozen=True, kw_only=True):
-    """One of the slowest transactions of a tick, with what it sent, in order, over all its attempts.
+    """One of the slowest transactions of a sample, with its statements in order, over all attempts.
 
-    `response_ms` counts from the intended start, `service_ms` from the actual one; they are equal in a closed
-    loop. `at_seconds` is the end of its tick.
+    `response_ms` is measured from the scheduled start, `service_ms` from the actual start; they are equal in
+    a closed loop. `at_seconds` is the end of the sample.
     """
 
     transaction: str
@@ -79,12 +80,12 @@ class SlowTransaction(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def longest(self) -> TimedStatement | None:
-        """The statements that took the most of its time."""
+        """The statements with the longest time."""
         return max(self.statements, key=lambda each: each.ms, default=None)
 
 
 MOST_SLOW = 3
-"""Number of slow transactions kept per tick."""
+"""Number of slow transactions kept per sample."""
 
 
 def slowest_of(transactions: Iterable[SlowTransaction], most: int = MOST_SLOW) -> tuple[SlowTransaction, ...]:
@@ -102,18 +103,18 @@ def grouped_statements(timed: Iterable[tuple[str, int, int]]) -> tuple[TimedStat
 
 
 class LoadSample(msgspec.Struct, frozen=True, kw_only=True):
-    """What the workers did in the interval. `latency` and `statements` are empty when nothing finished.
+    """The load in the interval. `latency` and `statements` are empty if no transaction finished.
 
-    `rate` is transactions per second asked for, 0 in a closed loop. In an open loop `latency` is the response
-    time (from the intended start), `service` the time from the real one, `backlog` what is due and waits.
-    `by_transaction` is the latency of each kind of transaction, empty for a profile that has only one.
-    `client_delay_ms` is what a make-believe network added to each round trip. `connections` are open,
-    `threads` is how many were asked for. `errors` and `reconnects` are counts of the interval. `worker_cpu`
-    is the busiest worker's share of one core (0 to 1); `lag_p99_ms` how late the busiest worker's loop ran.
-    `latency_buckets` is the distribution of `latency`, coarse. `headline` is the figure that the
-    profile is known by (see `Hello`), None without one. `connection_load` is None for a load without idle
-    connections, planned logins and users. `slowest` are the slowest transactions; the record keeps the first.
-    `hosts` are those that drive the load, empty for this host alone.
+    `rate` is the target rate in transactions per second, 0 in a closed loop. In an open loop `latency` is the
+    response time (from the scheduled start), `service` the time from the actual start, and `backlog` the
+    number of transactions that are due but not started. `by_transaction` has the latency of each kind of
+    transaction, and is empty if the profile has only one. `client_delay_ms` is the simulated network delay
+    per round trip. `connections` are open, `threads` are requested. `errors` and `reconnects` are counts of
+    the interval. `worker_cpu` is the busiest worker's share of one core (0 to 1); `lag_p99_ms` is its
+    scheduling delay. `latency_buckets` is a coarse distribution of `latency`. `headline` is the profile's
+    headline figure (see `Hello`), None without one. `connection_load` is None for a load without idle
+    connections, planned logins and users. `slowest` are the slowest transactions; the record keeps the first
+    one. `hosts` are the hosts that drive the load, empty for this host alone.
     """
 
     threads: int
@@ -145,13 +146,13 @@ class LoadSample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TrafficSample(msgspec.Struct, frozen=True, kw_only=True):
-    """What the server's clients did in the interval, as the server counted it; the session's own statements
-    are not included.
+    """What the server's clients did in the interval, as counted by the server, without the session's own
+    statements.
 
-    Transactions are COMMIT statements: those that autocommit are queries only. `latency` is that of
-    statements, by the upper ends of the server's buckets; it is None where the server keeps no distribution,
-    and `latency_avg_ms` is None where it keeps no times at all. `latency_note` says where they come from, or
-    why they are missing. `transactions_total` counts since the session began.
+    Transactions are COMMIT statements; autocommitted statements count as queries only. `latency` is the
+    latency of statements, from the upper ends of the server's buckets; it is None if the server has no
+    distribution, and `latency_avg_ms` is None if it has no times at all. `latency_note` is the source of the
+    times, or the reason why they are missing. `transactions_total` counts since the start of the session.
     """
 
     seconds: float
@@ -169,13 +170,13 @@ class TrafficSample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServerSample(msgspec.Struct, frozen=True, kw_only=True):
-    """What SHOW GLOBAL STATUS and SHOW GLOBAL VARIABLES said. `max_connections` and `table_open_cache` are 0
-    where the server does not tell them; the other figures are None where they are not in its status.
+    """Values of SHOW GLOBAL STATUS and SHOW GLOBAL VARIABLES. `max_connections` and `table_open_cache` are 0
+    if the server does not provide them; the other figures are None if its status does not have them.
 
-    Rates are None in the first tick after a connect, a restart or a FLUSH STATUS, and where the counter does
-    not exist. `buffer_pool_hit` is a percentage (0 to 100). `counters` are the cumulative counters the rates
-    came from, by the server's own names; `gauges` is what held at that moment. `untold` says why a name is in
-    neither where the reason is not the server's flavour.
+    Rates are None in the first sample after a connect, a restart or a FLUSH STATUS, and if the counter does
+    not exist. `buffer_pool_hit` is a percentage (0 to 100). `counters` are the cumulative counters behind the
+    rates, by the server's names; `gauges` are current values. `untold` has the reason for each name that is
+    in neither of them, unless the server's flavour does not have it.
     """
 
     uptime_seconds: int | None
@@ -199,21 +200,21 @@ class ServerSample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HostSample(msgspec.Struct, frozen=True, kw_only=True):
-    """What a host did. CPU figures are percent of the whole machine (0 to 100).
+    """Figures of a host. CPU figures are percent of the whole host (0 to 100).
 
-    `cpu_server` is None when the server's process was not found (see `note`) or cannot be read;
-    `memory_server_bytes`, the memory it holds (its resident set), likewise. `cpu_by_core` is each core's own
-    percentage. `disk_read_ms` and `disk_write_ms` are how long a read or write took from queue to end, None
-    where there was none. `cpu_steal` is what the hypervisor gave to other guests, a part of `cpu_rest`;
-    `cpu_throttled` is how much of the time the CPU limit of the control group held its threads back.
+    `cpu_server` and `memory_server_bytes` (the resident set) are None if the server's process was not found
+    (see `note`) or cannot be read. `cpu_by_core` has the percentage of each core. `disk_read_ms` and
+    `disk_write_ms` are the mean time of a read or write, including the queue, None if there was none.
+    `cpu_steal` is the CPU that the hypervisor gave to other guests, a part of `cpu_rest`; `cpu_throttled` is
+    the share of time in which the CPU limit of the control group stopped its threads.
 
     `seconds` is the interval. `server_voluntary_switches` and `server_involuntary_switches` are context
-    switches of the server's threads in it, `server_read_bytes` and `server_written_bytes` what its process
-    read from storage and wrote to it; None where they cannot be read.
+    switches of the server's threads, `server_read_bytes` and `server_written_bytes` the bytes that its
+    process read from and wrote to storage; None if they cannot be read.
 
-    `cpu_limit` (in cores) and `memory_limit_bytes` are the limits of a control group, None without one: of
-    tuibench's on its own host, of the server's on another. `origin` says where the figures of another host
-    come from, as it was asked for; it is empty for this host.
+    `cpu_limit` (in cores) and `memory_limit_bytes` are the limits of a control group, None for no limit:
+    tuibench's control group on its own host, the server's on another host. `origin` is the source of another
+    host's figures, as given with `--host-metrics`; empty for this host.
     """
 
     cores: int
@@ -247,9 +248,9 @@ class HostSample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReplicaSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How far one replica is behind. `lag_bytes` is what the source has written to its binary log since the
-    replica's position. `state` is what its applier does, or what stopped it; `note` says why it could not be
-    read. Where `is_running` is false, the lag in seconds is not known: it grows.
+    """Lag of one replica. `lag_bytes` is what the source has written to its binary log after the replica's
+    position. `state` is the applier's state, or the error that stopped it; `note` is the reason why the
+    replica could not be read. If `is_running` is False, the lag in seconds is unknown and grows.
     """
 
     name: str
@@ -261,12 +262,12 @@ class ReplicaSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
 
 class Sample(msgspec.Struct, frozen=True, tag="sample", kw_only=True):
-    """One tick: due `elapsed_seconds` after the start of the load, and `late_ms` late.
+    """One sample: scheduled for `elapsed_seconds` after the start of the load, and `late_ms` late.
 
-    `load` is the session's own load, `traffic` is all that a server does for its clients. A session has one
-    of them; one whose load began without a thread has both. `host` is the server's host; `host_note` says why
-    it is missing, where another host was to be read. `client_host` is this host where the server is on
-    another one. `replicas` are those that the session reads.
+    `load` is the session's own load, `traffic` the work of the server for all of its clients. A session has
+    one of them, or both if its load started with no threads. `host` is the server's host; `host_note` is the
+    reason why it is missing, if another host was to be read. `client_host` is this host if the server is on
+    another one. `replicas` are the replicas that the session reads.
     """
 
     number: int

@@ -4,12 +4,12 @@ import msgspec
 
 
 class StallConditions(msgspec.Struct, frozen=True, kw_only=True):
-    """What server and disk did during a stall: the worst of its ticks; None where that is not known.
+    """State of server and disk during a stall, in its worst sample; None if unknown.
 
     `is_answered` is False if the server did not answer the sampler. The checkpoint age is a percentage of the
-    redo log's capacity, `disk_write_ms` how long a write took, `row_lock_waits` how many transactions waited
-    for a row lock at a time. `log_waits` (for room in the log buffer) and `free_page_waits` (for a free page
-    in the buffer pool) are counts.
+    redo log's capacity, `disk_write_ms` the time of a write, `row_lock_waits` the number of transactions that
+    waited for a row lock at the same time. `log_waits` (for space in the log buffer) and `free_page_waits`
+    (for a free page in the buffer pool) are counts.
     """
 
     is_answered: bool = True
@@ -23,7 +23,7 @@ class StallConditions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stall(msgspec.Struct, frozen=True):
-    """A stretch with next to no throughput for its level, in seconds from the start of the run."""
+    """A period with almost no throughput compared with its level, in seconds from the start of the run."""
 
     start_seconds: float
     end_seconds: float
@@ -36,10 +36,10 @@ class Stall(msgspec.Struct, frozen=True):
 
 
 class Steadiness(msgspec.Struct, frozen=True, kw_only=True):
-    """TPS of single seconds (of ticks, where those are longer), and all stalls in the order of time.
+    """TPS of single seconds (of samples, if these are longer), and all stalls in chronological order.
 
-    `variation` is the coefficient of variation, standard deviation over mean; None without throughput. Pauses
-    are left out.
+    `variation` is the coefficient of variation (standard deviation divided by mean), None without throughput.
+    Pauses are excluded.
     """
 
     p1: float

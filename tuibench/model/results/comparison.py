@@ -8,7 +8,9 @@ import msgspec
 
 
 class ComparisonVerdict(StrEnum):
-    """EQUAL is within 5 %; CANNOT_TELL also where one of the runs did not measure it, or is too short."""
+    """EQUAL means within 5 %. CANNOT_TELL also means that a run did not measure the figure, or is too
+    short.
+    """
 
     BETTER = "better"
     WORSE = "worse"
@@ -17,10 +19,10 @@ class ComparisonVerdict(StrEnum):
 
 
 class Contrast(msgspec.Struct, frozen=True, kw_only=True):
-    """One figure of one run against the first run's.
+    """One figure of a run compared with the first run.
 
-    `relative` is what it is of the first's (1.0 is the same), `percent` the difference, from `low` to `high`
-    its 95 % interval, all relative to the first; None where that is zero or was not measured.
+    `relative` is the ratio to the first run (1.0 is equal), `percent` the difference with its 95 % interval
+    from `low` to `high`, all relative to the first run; None if that is zero or was not measured.
     """
 
     value: float | None
@@ -32,7 +34,7 @@ class Contrast(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True):
-    """One figure over all runs: `first` is the first run's, `others` those of the rest, in their order."""
+    """One figure over all runs: `first` is that of the first run, `others` those of the other runs."""
 
     metric: str
     title: str
@@ -43,7 +45,7 @@ class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SetupDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """A value that is not the same in all runs: what it belongs to, its path, and what it is in each."""
+    """A value that differs between the runs: its subject, its path, and its value in each run."""
 
     group: str
     path: str
@@ -51,9 +53,10 @@ class SetupDifference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunComparison(msgspec.Struct, frozen=True, kw_only=True, tag="compare", tag_field="type"):
-    """All of it. `runs` has a name for each side, `starts` on how many starts of the server it was measured.
-    `doubts` speak against the comparison, `crossed` are the thresholds that were crossed. `stalls` and
-    `slowest` say for each side when it stood still, and what its slowest transaction did."""
+    """Comparison of runs. `runs` has a name for each side, `starts` the number of server starts on which it
+    was measured. `doubts` are reasons against the comparison, `crossed` are the crossed thresholds. `stalls`
+    and `slowest` have the stalls and the slowest transaction of each side.
+    """
 
     schema: Literal["tuibench.compare/1"] = "tuibench.compare/1"
     runs: tuple[str, ...]
@@ -66,7 +69,7 @@ class RunComparison(msgspec.Struct, frozen=True, kw_only=True, tag="compare", ta
     slowest: tuple[str, ...] = ()
 
 
-UNNAMED = "as it stands"
+UNNAMED = "unchanged"
 """The name of a variant without settings."""
 
 
@@ -123,14 +126,14 @@ class HistoryRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LevelChange(msgspec.Struct, frozen=True, kw_only=True):
-    """From `run` on the level is another, by so many percent."""
+    """The level changes at `run` by a percentage."""
 
     run: str
     percent: float
 
 
 class Regression(msgspec.Struct, frozen=True, kw_only=True):
-    """A change for the worse that began at `run` and was evident at run `seen`."""
+    """A change for the worse that began at `run` and was detected at run `seen`."""
 
     run: str
     seen: str
@@ -138,10 +141,11 @@ class Regression(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True, tag="history", tag_field="type"):
-    """All of it. `other_plans` counts the runs of the profile that ran something else and are left out.
+    """History of a plan. `other_plans` is the number of runs of the profile with another plan; they are left
+    out.
 
-    `since` is the first run that was checked for a regression, None if none was. `note` says why nothing can
-    be said, else it is empty.
+    `since` is the first run that was checked for a regression, None if none was. `note` is the reason why
+    there is no result, otherwise empty.
     """
 
     schema: Literal["tuibench.history/1"] = "tuibench.history/1"

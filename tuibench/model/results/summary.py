@@ -32,7 +32,7 @@ class QueryTotals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ErrorTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """Failed statements, by the server's error number."""
+    """Failed statements by the server's error code."""
 
     total: int
     by_code: dict[str, int]
@@ -49,9 +49,9 @@ class StatementTotals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KindTotals(StatementTotals, frozen=True, kw_only=True):
-    """One kind of transaction: its latency, and how often it was tried again, or rolled back by intent.
+    """One kind of transaction: its latency, and how often it was retried or rolled back intentionally.
 
-    Those rolled back by intent are in `count`, too.
+    Intentional rollbacks are included in `count`.
     """
 
     p90: float = 0.0
@@ -60,7 +60,7 @@ class KindTotals(StatementTotals, frozen=True, kw_only=True):
 
 
 class ServerTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """The server, and by how much its counters grew while the load ran."""
+    """The server, and the increase of its counters during the load."""
 
     version: str
     flavour: str
@@ -68,11 +68,11 @@ class ServerTotals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reconciliation(msgspec.Struct, frozen=True, kw_only=True):
-    """Our statements against the server's own count, over the whole run.
+    """tuibench's statements compared with the server's own count, over the whole run.
 
-    foreign = questions_server - own - questions_client: what other clients sent. None when the server's
-    counters went back (restart, FLUSH STATUS) or could not be read, or when a worker did not report its end.
-    Commits likewise, against Com_commit.
+    foreign = questions_server - own - questions_client: statements of other clients. None if the server's
+    counters decreased (restart, FLUSH STATUS) or could not be read, or if a worker did not report its end.
+    Commits are compared in the same way with Com_commit.
     """
 
     questions_client: int
@@ -84,10 +84,11 @@ class Reconciliation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClientTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """What the load cost this side. `cpu_share` is the busiest worker's share of one core, 0 to 1.
+    """Cost of the load on the client. `cpu_share` is the busiest worker's share of one core (0 to 1).
 
-    `engine` is what ran the load, native or asyncio; `engine_reason` why it was not the native one, unless
-    that was asked for. `hosts` are those that drove the load, empty for this host alone.
+    `engine` is the engine that ran the load, native or asyncio; `engine_reason` is the reason why it was not
+    native, unless asyncio was requested. `hosts` are the hosts that drove the load, empty for this host
+    alone.
     """
 
     workers: int
@@ -105,7 +106,7 @@ def engine_text(client: ClientTotals) -> str:
 
 
 class Fairness(msgspec.Struct, frozen=True, kw_only=True):
-    """How evenly connections got through: mean and population deviation."""
+    """How evenly the work was distributed among connections: mean and population standard deviation."""
 
     events_avg: float
     events_stddev: float
@@ -114,10 +115,10 @@ class Fairness(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConnectionTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """Connections beside the load, and users who shared those of the load.
+    """Connections in addition to the load, and users who shared the load's connections.
 
-    `idle` connections were open at the end. `logins` are extra and planned ones that succeeded, `login_ms`
-    their times, `missed_logins` those that were due and not started. `wait_ms` is how long the `users` waited
+    `idle` connections were open at the end. `logins` are successful additional and planned logins, `login_ms`
+    their times, `missed_logins` those that were due but not started. `wait_ms` is how long the `users` waited
     for a connection.
     """
 
@@ -132,9 +133,9 @@ class ConnectionTotals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WatchedTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """What the server counted of its clients, beyond what every summary holds.
+    """Counts of the server's traffic in addition to those of every summary.
 
-    `latency_note` says where statement times come from, or why there are none.
+    `latency_note` is the source of the statement times, or the reason why there are none.
     """
 
     rollbacks: int
@@ -145,8 +146,8 @@ class WatchedTotals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReplicationTotals(msgspec.Struct, frozen=True, kw_only=True):
-    """The replicas of a session: their names, the longest lag of any, in seconds and in bytes of the source's
-    binary log, and the ticks in which one was not replicating or could not be read.
+    """The replicas of a session: their names, the longest lag of any in seconds and in bytes of the source's
+    binary log, and the number of samples in which one was not replicating or could not be read.
     """
 
     replicas: tuple[str, ...]
@@ -156,26 +157,26 @@ class ReplicationTotals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_field="type"):
-    """The whole run in figures. Latencies are milliseconds, `seconds` is the measured time of the load.
+    """Figures of a whole run. Latencies are milliseconds, `seconds` is the measured time of the load.
 
-    With the outcome "failed", `failure` says why. `latency_histogram` holds all transaction latencies in
+    With the outcome "failed", `failure` is the reason. `latency_histogram` has all transaction latencies in
     µs, in HdrHistogram's compressed encoding (base64), so that runs can be merged and compared.
-    `by_transaction` is empty for a profile with one kind of transaction. `client_delay_ms` is the longest
-    make-believe network delay that the run had on each round trip. `ab` is the result of an A/B test,
-    `earlier_ab_tests` those that an operator ran before it; `tune` that of a screening, if the run was one;
-    `probe` that of the last probe, if there was one. `headline` is the figure that the profile is known by,
-    if it has one. `steadiness` is None where no tick was measured.
+    `by_transaction` is empty if the profile has one kind of transaction. `client_delay_ms` is the largest
+    simulated network delay per round trip. `ab` is the result of an A/B test, `earlier_ab_tests` are those
+    that an operator ran before it; `tune` is the result of a screening, if the run was one; `probe` is the
+    result of the last probe, if there was one. `headline` is the profile's headline figure, if it has one.
+    `steadiness` is None if there was no sample.
 
     `connection_load` is None for a load without idle connections, planned logins and users.
 
-    `slowest` are the slowest transactions with their statements. `operation_cost` is what a transaction and
-    a query cost, as far as it is known. `replication` is None where no replica was read.
+    `slowest` are the slowest transactions with their statements. `operation_cost` is the cost of a
+    transaction and of a query, as far as it is known. `replication` is None if no replica was read.
 
-    `is_complete` is False if work was done that is in no figure: a host was lost, or a worker did not report
-    the end of its load. `warnings` say which.
+    `is_complete` is False if some work is missing from the figures: a host was lost, or a worker did not
+    report the end of its load. `warnings` name them.
 
-    With `watched` it is that of a session without load: transactions, queries and latencies are those of the
-    server's own traffic, and what only a load knows (errors, retries, reconnects, fairness) is not known.
+    With `watched`, it is the summary of a session without load: transactions, queries and latencies are those
+    of the server's own traffic, and figures of a load (errors, retries, reconnects, fairness) are unknown.
     """
 
     schema: Literal["tuibench.summary/1"] = "tuibench.summary/1"
@@ -234,12 +235,13 @@ OWN_QUERIES = "query"
 
 
 class SlapBenchmark(msgspec.Struct, frozen=True, kw_only=True):
-    """One engine with one number of clients, `seconds` for each iteration.
+    """One engine with one number of clients, with the `seconds` of each iteration.
 
-    `engine` is empty for the server's own, `load_type` is `OWN_QUERIES` for those of a user. `queries` are
-    what the clients sent in all iterations, without COMMITs and logins; `latency_ms` is of single queries.
-    `errors` are by the server's code, `retries` the queries tried again. `server` is by how much the server's
-    counters grew while the clients ran, `cpu_share` how busy the client was: 1 is one core for each worker.
+    `engine` is empty for the server's default; `load_type` is `OWN_QUERIES` for a user's statements.
+    `queries` are those that the clients sent in all iterations, without COMMITs and logins; `latency_ms` is
+    the latency of single queries. `errors` are by the server's code, `retries` is the number of retried
+    queries. `server` is the increase of the server's counters while the clients ran, `cpu_share` the CPU
+    usage of the client: 1 is one core per worker.
     """
 
     engine: str

@@ -22,12 +22,12 @@ SUMMARY = "summary"
 
 
 class CellOrder(StrEnum):
-    """In which order cells run.
+    """The order in which cells run.
 
-    INTERLEAVED: all cells once, then all again the other way round, and so on; in a round the variants of
-    each number of threads stand side by side, to and fro. So a drift of the machine cancels out, and even in
-    a single round it hardly touches their ratios. RANDOM: likewise in rounds, each shuffled. GIVEN: as they
-    were asked for.
+    INTERLEAVED: all cells once, then all again in reverse order, and so on; in a round, the variants of each
+    number of threads run in succession, in alternating order. So a drift of the machine cancels out, and even
+    in a single round it hardly affects their ratios. RANDOM: also in rounds, each shuffled. GIVEN: as
+    specified.
     """
 
     INTERLEAVED = "interleaved"
@@ -36,10 +36,10 @@ class CellOrder(StrEnum):
 
 
 class SweepCase(msgspec.Struct, frozen=True, kw_only=True):
-    """A profile with options; `name` tells it from the others of its sweep.
+    """A profile with options; `name` is unique in the sweep.
 
-    `data` names the tables it runs on (by the command that makes them); cases with the same share them.
-    `size` tells them in words: 4 × 100,000 rows.
+    `data` identifies the tables that it uses (by the command that creates them); cases with equal `data`
+    share them. `size` describes them: 4 × 100,000 rows.
     """
 
     name: str
@@ -50,10 +50,11 @@ class SweepCase(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SweepVariant(msgspec.Struct, frozen=True, kw_only=True):
-    """Server settings: a preset, and values over it. Without either the server is taken as it stands.
+    """Server settings: a preset, and values that override it. Without either, the server's settings are not
+    changed.
 
-    `load` are values of the run's plan, by their fields, where a sweep has several of them. `server` is the
-    name of the private server's program, where the sweep has such.
+    `load` are values of fields of the run's plan, if the sweep varies them. `server` is the name of the
+    private server's program, if the sweep has private servers.
     """
 
     name: str
@@ -64,9 +65,10 @@ class SweepVariant(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SweepPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """All that is to be run. `base` holds what the cells have in common: times, seed, error policy, …
+    """Plan of a sweep. `base` has what all cells have in common: times, seed, error policy, …
 
-    `prepare` has the tables made before the first cell that needs them, `cleanup` dropped in the end.
+    With `prepare`, tables are created before the first cell that needs them; with `cleanup`, they are dropped
+    at the end.
     """
 
     cases: tuple[SweepCase, ...]
@@ -87,7 +89,7 @@ class SweepPlan(msgspec.Struct, frozen=True, kw_only=True):
 class Cell(msgspec.Struct, frozen=True, kw_only=True):
     """One run of a sweep.
 
-    `number` (from 1) is its place as the cells were asked for, `repeat` counts from 1.
+    `number` (from 1) is its position in the plan, `repeat` counts from 1.
     """
 
     number: int
@@ -105,14 +107,14 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CellFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """What a cell measured; None where nobody could tell.
+    """Figures of a cell; None if unknown.
 
-    `headline` is what the profile is about: its own figure, else transactions per second. Rates are per
-    second of the measured time, latencies milliseconds. `errors`, `retries` and `slow_queries` are counts.
-    Questions are the server's count without our sampling. `open_tables` is the most that were open at a time.
-    CPU figures are percent of the whole machine, the server's memory is its resident set; None for one
-    elsewhere. `per_transaction` and `per_query` are what an operation cost, by the names of `Resource`; what
-    is not known is absent.
+    `headline` is the profile's headline figure, or else transactions per second. Rates are per second of the
+    measured time, latencies milliseconds. `errors`, `retries` and `slow_queries` are counts. Questions are
+    the server's count without tuibench's sampling. `open_tables` is the maximum number of tables open at the
+    same time. CPU figures are percent of the whole host, the server's memory is its resident set; None for a
+    server on another host. `per_transaction` and `per_query` are the cost of an operation, by the names of
+    `Resource`; unknown resources are absent.
     """
 
     headline: float
@@ -145,11 +147,11 @@ class CellFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CellResult(msgspec.Struct, frozen=True, kw_only=True, tag="cell"):
-    """How a cell ended. One that "failed" says why, and has no figures that count.
+    """Result of a cell. A "failed" cell has the reason, and no valid figures.
 
-    `attempt` counts from 1. `seconds` is all the time it took, `run` the folder of its record below the
-    sweep's. `headline` names the headline figure. `limited` is True if the client was the bottleneck.
-    `cores` and `memory_total_bytes` are those of the server's host, if that is known.
+    `attempt` counts from 1. `seconds` is the total time, `run` the folder of its record inside the sweep's
+    folder. `headline` is the name of the headline figure. `limited` is True if the client was the bottleneck.
+    `cores` and `memory_total_bytes` are those of the server's host, if known.
     """
 
     cell: Cell
@@ -168,7 +170,7 @@ class CellResult(msgspec.Struct, frozen=True, kw_only=True, tag="cell"):
 
 
 class DataReady(msgspec.Struct, frozen=True, kw_only=True, tag="data"):
-    """Tables that cells are about to run on: how large their files are, and whether the sweep made them."""
+    """Tables for the next cells: the size of their files, and whether the sweep created them."""
 
     data: str
     files_bytes: int | None = None
@@ -176,7 +178,7 @@ class DataReady(msgspec.Struct, frozen=True, kw_only=True, tag="data"):
 
 
 class DataDropped(msgspec.Struct, frozen=True, kw_only=True, tag="dropped"):
-    """Tables that the sweep had made, and has dropped."""
+    """Tables that the sweep had created and has dropped."""
 
     data: str
 
@@ -204,10 +206,10 @@ class SweepEnvironment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SweepRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """`sweep.json`: what is to be run, and where. Never holds a password.
+    """`sweep.json`: the plan and the environment. It never contains a password.
 
-    With `versions`, on private servers: their builds are the variants, their starts the repeats;
-    `surroundings` are then those of the first. `servers` are the private servers of any other sweep.
+    With `versions`, on private servers: the builds are the variants, the starts are the repeats;
+    `surroundings` are those of the first start. `servers` are the private servers of any other sweep.
     """
 
     schema: Literal["tuibench.sweep/1"] = "tuibench.sweep/1"
@@ -221,7 +223,7 @@ class SweepRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Sweep(msgspec.Struct, frozen=True, kw_only=True):
-    """A sweep so far. `results` hold the last result of each cell, `data` the last state of all tables."""
+    """State of a sweep. `results` has the last result of each cell, `data` the last state of all tables."""
 
     record: SweepRecord
     results: tuple[CellResult, ...] = ()
@@ -230,12 +232,12 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def done(self) -> tuple[CellResult, ...]:
-        """The results that count."""
+        """The valid results."""
         return tuple(result for result in self.results if result.outcome == "done")
 
 
 class Mean(msgspec.Struct, frozen=True, kw_only=True):
-    """The mean of so many runs; `half_width` of its 95 % interval, None for a single run."""
+    """The mean of a number of runs; `half_width` of its 95 % interval, None for a single run."""
 
     mean: float
     half_width: float | None
@@ -243,7 +245,7 @@ class Mean(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SweepPoint(msgspec.Struct, frozen=True, kw_only=True):
-    """The runs of one combination together; `figures` by the fields of `Figures`, absent if not known."""
+    """The runs of one combination together; `figures` by the fields of `Figures`, absent if unknown."""
 
     case: SweepCase
     variant: SweepVariant

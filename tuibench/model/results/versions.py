@@ -10,10 +10,9 @@ from tuibench.model.server import Flavour, ServerLimits
 
 
 class ServerBuild(msgspec.Struct, frozen=True, kw_only=True):
-    """A server program under the name of its column.
+    """A server program and the name of its column.
 
-    `options` are added to its command line; `variables` are those of its settings that matter to speed or
-    durability.
+    `options` are added to its command line; `variables` are its settings that affect speed or durability.
     """
 
     name: str
@@ -30,9 +29,9 @@ class ServerBuild(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class VersionsSetup(msgspec.Struct, frozen=True, kw_only=True):
-    """The builds and their limits; `limited` says by what means those hold.
+    """The builds and their limits; `limited` is the method by which the limits are enforced.
 
-    `start_seconds` is how long a start with its tables was expected to take.
+    `start_seconds` is the expected time of a start with its tables.
     """
 
     builds: tuple[ServerBuild, ...]
@@ -42,9 +41,9 @@ class VersionsSetup(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServerStart(msgspec.Struct, frozen=True, kw_only=True, tag="start"):
-    """A private server that was started for the cells of a build's start; `seconds` with making its tables.
+    """A private server that was started for one start of a build; `seconds` includes creating its tables.
 
-    A start that was interrupted goes on with a new server.
+    A start that was interrupted continues with a new server.
     """
 
     build: str
@@ -56,8 +55,8 @@ class ServerStart(msgspec.Struct, frozen=True, kw_only=True, tag="start"):
 class VersionComparison(msgspec.Struct, frozen=True, kw_only=True):
     """A build's figure relative to the first build's, with its 95 % interval over the starts.
 
-    `case` is empty for the geometric mean of all. Without an interval there are too few starts for one.
-    `levels` are the figures, a start each.
+    `case` is empty for the geometric mean of all. Without an interval, there are too few starts for one.
+    `levels` has the figure of each start.
     """
 
     build: str

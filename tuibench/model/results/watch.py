@@ -11,17 +11,17 @@ from tuibench.model.results.summary import RunOutcome, ServerTotals
 
 
 class WatchedRate(msgspec.Struct, frozen=True, kw_only=True):
-    """A count and how many there were a second; None where the server does not count its statements."""
+    """A count, and its rate per second; None if the server does not count its statements."""
 
     total: int | None
     per_second: float | None
 
 
 class WatchReport(msgspec.Struct, frozen=True, kw_only=True):
-    """One session without load. Counts are those of all clients, without the session's own statements.
+    """Report of a session without load. Counts include all clients, without the session's own statements.
 
-    `transactions` are COMMIT statements. `latency_ms` is that of statements, None where the server keeps no
-    distribution of times. `server.deltas` is by how much the server's counters grew.
+    `transactions` are COMMIT statements. `latency_ms` is the latency of statements, None if the server has no
+    distribution of times. `server.deltas` is the increase of the server's counters.
     """
 
     schema: Literal["tuibench.watch/1"] = "tuibench.watch/1"

@@ -24,7 +24,7 @@ BULK_STATEMENTS = 1 << 2
 """MariaDB's bulk statements: the one extended capability that the driver uses."""
 
 CACHED_METADATA = 1 << 4
-"""MariaDB leaves out the columns of a prepared statement's result as long as they are what they were."""
+"""MariaDB omits the columns of a prepared statement's result as long as they do not change."""
 
 EXTENDED_CAPABILITIES_OFFSET = 28
 """Where a login has the extended capabilities, in four bytes."""
@@ -51,7 +51,7 @@ CLEARTEXT_PLUGINS = frozenset({"mysql_clear_password", "dialog"})
 
 
 class Handshake:
-    """Watches over one connection of the driver while it logs in."""
+    """Controls one connection of the driver during the login."""
 
     def __init__(self, raw: Any, target: Target, tls_seconds: float) -> None:
         self._raw = raw
@@ -67,7 +67,9 @@ class Handshake:
         self._raw.__dict__.pop("write_packet", None)
 
     async def read_greeting(self) -> None:
-        """Reads the server's greeting; encrypts the connection if the target wants it and the server can."""
+        """Read the server's greeting; encrypt the connection if the target requires it and the server
+        supports it.
+        """
         await self._raw.driver_read_greeting()
         self._is_greeted = True
         await self._secure()
@@ -75,7 +77,7 @@ class Handshake:
             self._raw.write_packet = self.send_login
 
     async def authenticate(self) -> Any:
-        """Logs in; the driver would take any last packet but an error for the server's OK."""
+        """Log in; the driver would accept any last packet except an error as OK."""
         read, last = self._raw.read_packet, None
 
         async def noted(*kind: Any) -> Any:
@@ -93,7 +95,7 @@ class Handshake:
         return answer
 
     def failure(self, error: BaseException) -> TuibenchError:
-        """What an exception of the driver means, by how far the login has come."""
+        """The error for an exception of the driver, by the progress of the login."""
         if not errors.is_malformed(error):
             return errors.connect_error(error, self._target)
         if not self._is_greeted:
@@ -128,12 +130,12 @@ class Handshake:
         else:
             raise TLSError(
                 f"the server at {self._target.where} offers no TLS, "
-                f"and --ssl-mode={self._target.ssl_mode} asks for it",
+                f"and --ssl-mode={self._target.ssl_mode} requires it",
                 "give the server a certificate (ssl_cert, ssl_key), or use --ssl-mode=disabled",
             )
 
     async def authenticate_with_plugin(self, name: bytes | str, packet: Any) -> Any:
-        """Logs in with the plugin that the account has. Raises ServerUnavailableError for one we have not."""
+        """Log in with the account's plugin. Raises ServerUnavailableError if it is not supported."""
         plugin = name.decode() if isinstance(name, bytes) else name
         who = f"'{self._target.user}' at {self._target.where}"
         if plugin not in SUPPORTED_PLUGINS:
@@ -148,7 +150,8 @@ class Handshake:
             )
         if plugin in CLEARTEXT_PLUGINS and not self._raw.is_secure:
             raise ServerUnavailableError(
-                f"the account {who} wants its password as it is ('{plugin}'), on a connection without TLS",
+                f"the account {who} requires its password in clear text ('{plugin}'), on a connection "
+                "without TLS",
                 "encrypt it with --ssl-mode=required, or use the unix socket",
             )
         return await self._raw.driver_authenticate_with_plugin(name, packet)
@@ -161,7 +164,7 @@ class Handshake:
         except (OSError, ssl.SSLError, TimeoutError) as error:
             raise tls_error(error, self._target) from error
         if not is_encrypted:
-            raise tls_error(ConnectionResetError("the server hung up"), self._target)
+            raise tls_error(ConnectionResetError("the server closed the connection"), self._target)
 
     def _request(self) -> bytes:
         """The packet that requests TLS: the start of the login, with the flags that will be in the login."""

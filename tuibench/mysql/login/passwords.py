@@ -1,7 +1,7 @@
-"""Passwords that a command prints, for servers whose tokens expire.
+"""Passwords printed by a command, for servers whose tokens expire.
 
-The command runs in a shell, once for all logins that come together: what it printed is good for a few
-seconds. Its output goes to the server and nowhere else.
+The command runs in a shell, once for all simultaneous logins: its output is valid for a few seconds. The
+output is sent to the server and to nothing else.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ COMMAND_TIMEOUT_SECONDS = 30.0
 MAX_STDERR_CHARACTERS = 200
 """Characters of the command's complaint that an error shows."""
 
-HINT = "run it by hand: it must print the password, and end with 0"
+HINT = "run it manually: it must print the password and exit with 0"
 
 
 class PasswordCache:
-    """What the commands of one event loop printed last."""
+    """The last outputs of the commands of one event loop."""
 
     def __init__(self, good_for_seconds: float = CACHE_SECONDS) -> None:
         self._good_for_seconds = good_for_seconds
@@ -32,7 +32,7 @@ class PasswordCache:
         self._running: dict[str, asyncio.Task[str]] = {}
 
     async def of(self, target: Target) -> str:
-        """The target's password of now. Raises ServerUnavailableError when its command fails."""
+        """The target's current password. Raises ServerUnavailableError if its command fails."""
         command = target.password_command
         if not command:
             return target.password
@@ -42,9 +42,10 @@ class PasswordCache:
         return await asyncio.shield(self._run(command))
 
     def forget(self, target: Target, password: str, since: float) -> bool:
-        """Drops a password that the server refused; `since` is when it was asked for (monotonic seconds).
+        """Discard a password that the server refused; `since` is the time of the request (monotonic seconds).
 
-        True if a new one may do better: it was printed for an earlier login, or another one is there by now.
+        True if another attempt may succeed: the password was printed for an earlier login, or there is a
+        newer one.
         """
         command = target.password_command
         if not command:
@@ -83,7 +84,7 @@ def password_cache() -> PasswordCache:
 
 
 async def run_password_command(command: str, longest_seconds: float = COMMAND_TIMEOUT_SECONDS) -> str:
-    """What a command prints, without the end of the line. Raises ServerUnavailableError."""
+    """The output of a command, without the newline at its end. Raises ServerUnavailableError."""
     process = await asyncio.create_subprocess_exec(
         "/bin/sh",
         "-c",
@@ -119,7 +120,7 @@ def _parse_password(out: bytes) -> str:
     try:
         password = out.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError:
-        raise ServerUnavailableError("the password command prints what is no text", HINT) from None
+        raise ServerUnavailableError("the password command does not print text", HINT) from None
     if not password:
         raise ServerUnavailableError("the password command prints nothing", HINT)
     if "\n" in password:

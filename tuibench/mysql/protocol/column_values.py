@@ -43,7 +43,7 @@ class ResultColumn(NamedTuple):
 
 
 def parse_column_definition(definition: bytes) -> ResultColumn:
-    """What a definition, the payload of its packet, says of its column."""
+    """The column described by the payload of a definition packet."""
     place = 0
     for _ in range(NAME_FIELDS):
         size, place = read_length_encoded_int(definition, place)
@@ -58,7 +58,7 @@ TextConverter = Callable[[bytes], Any]
 
 
 def text_converter(column: ResultColumn, encoding: str) -> TextConverter:
-    """What makes a column's values of their text. Those without a character set are bytes."""
+    """The function that converts a column's values from text. Columns without a character set give bytes."""
     if column.kind in TEXT_CONVERTERS:
         return TEXT_CONVERTERS[column.kind]
     if column.charset == BINARY_CHARSET and column.kind != FIELD_TYPE.JSON:
@@ -127,7 +127,7 @@ BinaryReader = Callable[[bytes, int], tuple[Any, int]]
 
 
 def binary_reader(column: ResultColumn, encoding: str) -> BinaryReader:
-    """What reads a column's values."""
+    """The function that reads a column's values."""
     if column.kind in FIXED_SIZE_FORMATS:
         signed, unsigned = FIXED_SIZE_FORMATS[column.kind]
         return _fixed_size_reader(unsigned if column.is_unsigned else signed)

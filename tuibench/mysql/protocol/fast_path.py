@@ -1,10 +1,10 @@
-"""Fast parsing of responses that arrive in one piece and have rows of one width.
+"""Fast parsing of responses that arrive in one piece and have rows of equal width.
 
-Quicker by far than `answer`, which reads all others and would find the same. The header of every packet is
-looked at, so that nothing within a row passes for the end.
+Much faster than `answer`, which reads all other responses and gives the same results. The header of every
+packet is checked, so that nothing within a row is taken for the end.
 
-A single row is mostly enclosed by the same bytes as the row before it: the columns, and the end. Such frames
-are remembered, once for all connections of a process, and compared whole.
+A single row is usually enclosed by the same bytes as the previous one: the columns, and the end. Such frames
+are cached, once for all connections of a process, and compared as a whole.
 """
 
 import struct
@@ -40,9 +40,9 @@ header is besides their number."""
 
 
 def try_parse(data: bytes) -> int | None:
-    """The rows affected, or returned, if this is a complete response of a known form; else None.
+    """The affected or returned rows, if this is a complete response of a known form; otherwise None.
 
-    Results are those of a server that leaves out EOFs (DEPRECATE_EOF).
+    Results are those of a server that omits EOFs (DEPRECATE_EOF).
     """
     size = len(data)
     if size < MIN_RESPONSE_BYTES:

@@ -1,9 +1,9 @@
 """Encoding of statements: text, or prepared with binary values.
 
-Preparing many statements on one connection at the cost of one round trip.
+Many statements are prepared on one connection in one round trip.
 
-All COM_STMT_PREPARE packets leave at once, and the answers are read in their order: a login with forty
-statements to prepare would else wait forty times for its turn beside a load that keeps the loop busy.
+All COM_STMT_PREPARE packets are sent at once, and the responses are read in order: otherwise a login with
+forty statements would wait forty times for its turn while a load keeps the event loop busy.
 """
 
 import struct
@@ -25,7 +25,7 @@ _QUERY = bytes((COMMAND.COM_QUERY,))
 
 
 def frame_payload(payload: bytes) -> bytes:
-    """A payload as the packet that begins an exchange, or as several where it takes more than one."""
+    """The payload as one packet that starts an exchange, or as several if it is too long for one."""
     if len(payload) < MAX_PAYLOAD_BYTES:
         return _PACK_HEADER(len(payload)) + payload
     pieces: list[bytes] = []
@@ -81,7 +81,7 @@ class PreparedHandle(NamedTuple):
 
 
 async def prepare_statements(raw: Any, texts: Sequence[str]) -> list[PreparedHandle | SQLError]:
-    """What became of each statement: prepared, or why not. Raises ConnectionLostError."""
+    """The result for each statement: prepared, or its error. Raises ConnectionLostError."""
     encoding = raw.statement_encoding
     try:
         raw.write_bytes(b"".join(frame_payload(_PREPARE_COMMAND + text.encode(encoding)) for text in texts))

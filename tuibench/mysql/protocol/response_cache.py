@@ -1,19 +1,19 @@
 """Cache of parsed responses: a response with the same bytes has the same meaning.
 
-The same SELECT on the same rows gives the same bytes, and to compare them takes a fraction of reading them.
-One answer is remembered for all connections of a process, so that thousands of them cost no memory. What can
-be recognized by the fast path never comes here.
+The same SELECT on the same rows gives the same bytes, and comparing them takes a fraction of the time of
+parsing. One response is cached for all connections of a process, so that thousands of them cost no memory.
+Responses that the fast path recognises never get here.
 """
 
 from tuibench.errors import SQLError
 from tuibench.mysql.protocol.response_parser import ResponseParser
 
 MAX_CACHED_BYTES = 1 << 17
-"""Longer answers are not remembered, in bytes."""
+"""Longer responses are not cached, in bytes."""
 
 
 class ResponseCache:
-    """The last response that was read to its end, and its result."""
+    """The last response that was read completely, and its result."""
 
     __slots__ = ("affected", "answer")
 

@@ -40,9 +40,9 @@ _short = struct.Struct("<H").unpack_from
 
 
 class ResponseParser:
-    """Reads one answer after the other: `feed` what comes until it says what was affected.
+    """Parses one response after the other: `feed` the received bytes until it returns the number of rows.
 
-    What comes behind an answer belongs to the next. `is_new` while nothing of the next one has come.
+    Bytes after a response belong to the next one. `is_new` is True until bytes of the next one have arrived.
     """
 
     __slots__ = ("_affected", "_are_alike", "_earlier", "_has_eof", "_in_rows", "_left", "_longest_eof",
@@ -55,9 +55,10 @@ class ResponseParser:
         self._begin()
 
     def feed(self, data: bytes) -> int | None:
-        """Takes what has come. With the end of the answer, returns the rows affected, or those of a result.
+        """Parse received bytes. At the end of the response, returns the affected rows, or the rows of a
+        result.
 
-        Raises SQLError if the server refused the statement, ProtocolError for what is no answer.
+        Raises SQLError if the server refused the statement, ProtocolError for an invalid response.
         """
         try:
             affected = self._read_on(self._left + data)
@@ -65,7 +66,7 @@ class ResponseParser:
             self._begin()
             raise
         except errors.MALFORMED as error:
-            raise ProtocolError("a packet is shorter than what it announces") from error
+            raise ProtocolError("a packet is shorter than its header says") from error
         if affected is not None:
             self._begin()
         else:
@@ -181,9 +182,9 @@ class ResponseParser:
 
 
 def count_equal_sized_rows(data: bytes, start: int, size: int, sequence: int) -> int | None:
-    """How many rows of this size follow from `start` on, with sequences from this one; None if they differ.
+    """The number of rows of this size from `start`, with consecutive sequence numbers; None if they differ.
 
-    The last packet of a result is shorter than two rows, so that many are left out of account.
+    The last packet of a result is shorter than two rows, so that much is not counted.
     """
     stride = size + HEADER_BYTES
     rows = min((len(data) - start) // stride - 1, MAX_ALIKE_ROWS)

@@ -1,7 +1,7 @@
 """The rows of a response: bytes in, tuples out; no I/O.
 
-`answer` has found where the answer ends, and that it is no refusal; here it is read once more, packet by
-packet. What comes before the rows is mostly what it was the last time, and is not read again.
+`answer` has found the end of the response, and that it is not an error; here it is read again, packet by
+packet. The part before the rows is usually the same as before, and is then not parsed again.
 """
 
 import struct
@@ -31,17 +31,17 @@ RowReaderFactory = Callable[[Sequence[ResultColumn], str], ReadRow]
 """What reads rows of these columns, whose texts are encoded so."""
 
 EOF_BYTES = HEADER_BYTES + 5
-MALFORMED_ROW = "its rows are not what their columns announce"
+MALFORMED_ROW = "its rows do not match their column definitions"
 MOST_ROWS = 250_000
-"""More rows of one answer are not kept: no question needs them, and a server could send them for ever."""
+"""Maximum number of rows per response: no query needs more, and a server could send rows without end."""
 
 _unpack_packet = struct.Struct("<IB").unpack_from
 
 
 class ResultReader:
-    """Reads the answers to one statement. Its columns are remembered: servers may leave them out then.
+    """Reads the responses to one statement. Its columns are kept, because servers may omit them later.
 
-    `definitions` are those of the columns, if they are known before the first answer.
+    `definitions` are those of the columns, if they are known before the first response.
     """
 
     __slots__ = ("_definitions", "_encoding", "_form", "_gap", "_head", "_longest_eof", "_read_row",
@@ -128,7 +128,7 @@ class ResultReader:
                     raise ProtocolError(MALFORMED_ROW)
             rows.append(row)
             if len(rows) > MOST_ROWS:
-                raise ProtocolError(f"it answers with more than {MOST_ROWS:,} rows")
+                raise ProtocolError(f"its response has more than {MOST_ROWS:,} rows")
 
     def _large(self, answer: bytes, place: int) -> tuple[Row, int]:
         """A row that takes several packets, and where the last one of them ends."""

@@ -33,7 +33,7 @@ from tuibench.mysql.protocol.response_parser import ResponseParser
 from tuibench.units import binary_size as data_text
 
 MOST_BYTES = 1 << 26
-"""Longer answers are not kept: a server could send rows for ever."""
+"""Longer responses are not kept: a server could send rows without end."""
 
 
 class ResponseCapture:
@@ -56,7 +56,7 @@ class ResponseCapture:
         self._left -= len(data)
         if self._left < 0:
             self._leave()
-            raise ProtocolError(f"it answers with more than {data_text(MOST_BYTES)}")
+            raise ProtocolError(f"its response has more than {data_text(MOST_BYTES)}")
         affected = try_parse(data) if self._answer.is_new else None
         if affected is None:
             try:
@@ -81,7 +81,7 @@ Request = bytes | CaptureResponse | AsyncCall | None
 TransactionLoop = Generator[Request, Any, None]
 
 MOST_UNREAD_BYTES = 1 << 26
-"""A server may send this much without a request, then the connection is dropped."""
+"""Maximum number of unrequested bytes from a server before the connection is dropped."""
 
 CR_SERVER_GONE_ERROR, CR_SERVER_LOST = 2006, 2013
 SERVER_GONE_MESSAGE = "connection lost: the server has gone away"

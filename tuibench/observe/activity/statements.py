@@ -28,12 +28,12 @@ PS_PER_US = 1_000_000
 
 DIGEST, PREPARED = "digest", "prepared"
 OFF = "performance_schema is OFF: the server counts no statements"
-NO_HISTOGRAMS = "p95: this server keeps no times of single statements' distribution"
+NO_HISTOGRAMS = "p95: this server has no distribution of statement times"
 PREPARED_NOTE = (
-    "this server does not count prepared statements among its digests: they are read from "
-    "prepared_statements_instances, while they are prepared"
+    "this server does not include prepared statements in its digests; they are read from "
+    "prepared_statements_instances as long as they are prepared"
 )
-EXECUTED_NOTE = "prepared statements are the digests that begin with EXECUTE"
+EXECUTED_NOTE = "digests that begin with EXECUTE are prepared statements"
 EXECUTED = re.compile(r"EXECUTE [A-Z(]")
 """A prepared statement among the digests; the statement EXECUTE itself is followed by a quoted name."""
 

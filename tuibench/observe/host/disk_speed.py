@@ -62,7 +62,9 @@ def _working_folder(folder: str) -> Iterator[Path]:
     except OSError as error:
         raise RunError(f"{folder} cannot be read: {error.strerror}", "choose a folder: --disk-dir") from error
     if room.f_bavail * room.f_frsize < FREE_BYTES:
-        raise RunError(f"too little is free in {folder} to measure its disk", "make room, or use --disk-dir")
+        raise RunError(
+            f"too little space is free in {folder} to measure its disk", "free some space, or use --disk-dir"
+        )
     for parent in (where.parent, where):
         if parent.stat().st_dev != device or not os.access(parent, os.W_OK | os.X_OK):
             continue

@@ -87,13 +87,13 @@ async def _read_status(connection: Connection) -> ReplicaStatus:
                 continue
             raise
         return parse_status(rows)
-    raise RunError("the server does not tell the state of its replication")
+    raise RunError("the server does not report the state of its replication")
 
 
 def parse_status(rows: Sequence[Mapping[str, Any]]) -> ReplicaStatus:
     """The state of the worst channel. Raises RunError for a server that replicates nothing."""
     if not rows:
-        raise RunError("this server is no replica")
+        raise RunError("this server is not a replica")
     return max((_channel(row) for row in rows), key=_badness)
 
 

@@ -98,7 +98,7 @@ async def _read(connection: Connection, database: str) -> dict[str, _Row]:
     if not rows and not await _keeps_digests(connection):
         raise RunError(
             "the server keeps no statement digests: performance_schema is OFF",
-            "take a slow query log with long_query_time=0: tuibench profiles from-slow-log FILE",
+            "use a slow query log with long_query_time=0: tuibench profiles from-slow-log FILE",
         )
     return {
         str(digest): _Row(str(text), int(count), float(first), float(last))
@@ -160,5 +160,5 @@ async def _span(
 def checked_database(database: str) -> str:
     """The database whose traffic is read. Raises UsageError without one."""
     if not database:
-        raise UsageError("whose traffic: a database is needed", "-D NAME names it")
+        raise UsageError("a database is required", "-D NAME names it")
     return database

@@ -253,11 +253,14 @@ def comparability_warnings(
         if run.unreadable_lines:
             yield f"{name}: {run.unreadable_lines} lines of its record could not be read"
         if changes := sum(event.kind in STEERED and event.elapsed_seconds > 0 for event in run.events):
-            yield f"{name} was changed {changes} times on the way: its figures mix what was before and after"
+            yield (
+                f"{name} was changed {changes} times during the run: its figures mix the times before and "
+                "after"
+            )
         yield from (f"{name}: {warning}" for warning in run.summary.warnings)
     for side in sides:
         if any(_telling(list(setup_differences([side[0], run]))) for run in side[1:]):
-            yield f"the runs of a side differ in more than the start of the server: {side[0].id} and others"
+            yield f"the runs of one side differ not only in the start of the server: {side[0].id} and others"
     is_single = all(len(side) == 1 for side in sides)
     if is_single and any(other.value is not None and other.low is None for other in rows[0].others):
-        yield "a run is too short to tell a difference from its noise"
+        yield "a run is too short to distinguish a difference from noise"

@@ -85,8 +85,8 @@ def start_warnings(sides: Sequence[Side], names: Sequence[str]) -> Iterator[str]
         is_single = min(len(by_start(sides[0])), len(by_start(side))) == 1
         if is_single and not (is_one and len(sides[0]) == len(side) == 1):
             yield (
-                f"{names[0]} and {name}: a single start of the server on a side; starts of one server "
-                "often differ by 5 to 10 %, so there is no verdict (compare A1,A2,A3 B1,B2,B3 takes several)"
+                f"{names[0]} and {name}: only one start of the server per side; starts of one server often "
+                "differ by 5 to 10 %, so there is no verdict (give several: compare A1,A2,A3 B1,B2,B3)"
             )
 
 

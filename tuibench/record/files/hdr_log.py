@@ -56,9 +56,9 @@ def decode_histogram(
         if decoded.significant_figures != SIGNIFICANT_DIGITS:
             raise ValueError("not of three significant digits")
     except codec_errors as error:
-        raise RunError(f"this is no histogram of tuibench: {error}") from error
+        raise RunError(f"this is not a histogram of tuibench: {error}") from error
     except (ValueError, IndexError, TypeError, zlib.error, binascii.Error) as error:
-        raise RunError(f"this is no histogram of tuibench: {error}") from error
+        raise RunError(f"this is not a histogram of tuibench: {error}") from error
     counts = {bucket: times for bucket, times in enumerate(decoded.counts[:]) if times}
     if not counts:
         return Histogram()

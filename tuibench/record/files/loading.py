@@ -25,7 +25,7 @@ def load_run(directory: Path) -> Run:
     """Load a run. Raises RunError if there is none, or its plan cannot be read."""
     plan = reader.read_document(directory / PLAN, PlanRecord)
     if plan is None:
-        raise RunError(f"there is no recorded run in {directory}", "tuibench runs list says which there are")
+        raise RunError(f"there is no recorded run in {directory}", "see tuibench runs list")
     lines = reader.JsonLines()
     samples, counts = _samples(lines.of(directory / SAMPLES, SampleLine))
     events = tuple(lines.of(directory / EVENTS, Event))

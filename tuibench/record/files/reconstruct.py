@@ -27,10 +27,10 @@ from tuibench.record.files.hdr_log import LogLine, decode_histogram, encode_hist
 from tuibench.record.files.run import Run
 from tuibench.record.files.schema import PlanRecord, TickCounts
 
-CUT_SHORT = "cut short: the session ended without a summary; this one was made from its samples"
-STILL_RUNS = "the run is still in progress; these are its figures so far"
+CUT_SHORT = "cut short: the session ended without a summary; this summary was computed from its samples"
+STILL_RUNS = "the run is still in progress; these are the figures so far"
 UNKNOWN = (
-    "unknown in a summary made from samples: fairness, the reconciliation, what was in flight at the end"
+    "unknown in a summary computed from samples: fairness, reconciliation, transactions in flight at the end"
 )
 
 _ROUNDING_SECONDS = 0.0015
@@ -188,7 +188,7 @@ def _merged(lines: Iterator[LogLine]) -> dict[str, Histogram]:
 
 
 def _statements(ticks: Iterable[Mapping[str, Latency]]) -> dict[str, StatementTotals]:
-    """Totals of each statement: counts and maxima are exact, percentiles are means of the ticks', weighted
+    """Totals of each statement: counts and maxima are exact, percentiles are means of the samples', weighted
     by count.
     """
     found: dict[str, list[Latency]] = {}

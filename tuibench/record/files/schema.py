@@ -29,11 +29,11 @@ class LoadHostLine(LoadHost, frozen=True, kw_only=True, array_like=True):
 
 
 class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """`plan.json`: what was run, and where. Never holds a password.
+    """`plan.json`: what was run, and on which server. It never contains a password.
 
-    `options` are the profile's with their defaults, `profile_text` is its file as it was, `profile_digest`
-    the SHA-256 of the program that it became: equal digests ran the same statements. `data_set` describes the
-    tables in words, `headline` what the samples' headline is.
+    `options` are the profile's options including defaults, `profile_text` is its file, `profile_digest` the
+    SHA-256 of the compiled program: runs with equal digests send the same statements. `data_set` describes
+    the tables, `headline` the headline figure of the samples.
     """
 
     schema: Literal["tuibench.run/1"] = "tuibench.run/1"
@@ -51,7 +51,7 @@ class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TickCounts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the load's counters grew by in one tick, exactly; `in_flight` as it stood at its end.
+    """Exact increase of the load's counters in one sample; `in_flight` is the number at its end.
 
     `sum_us` and `service_sum_us` are the sums of all response and service times. `errors` are by code.
     """
@@ -79,9 +79,9 @@ class TickCounts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class StatusLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A line of `status.jsonl`: what has changed since the line before; the first one holds everything.
+    """A line of `status.jsonl`: the changes since the line before; the first line is complete.
 
-    Of the settings only those that changed are stored. A `plan` or `ab` that is null means none.
+    Of the settings, only the changed ones are stored. A `plan` or `ab` of null means none.
     """
 
     at: float
@@ -100,9 +100,9 @@ class StatusLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ReportLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of `reports.jsonl`: sysbench's full report of the time since the one before.
+    """A line of `reports.jsonl`: sysbench's full report of the time since the previous one.
 
-    The `last` one is the run's summary; its `latency_histogram` is in HdrHistogram's encoding.
+    The `last` one is the report at the end of the run; its `latency_histogram` is in HdrHistogram's encoding.
     """
 
     report: FullReport

@@ -28,12 +28,13 @@ LATEST = "latest"
 
 
 class RecordedEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One run or sweep in a list. What is not known is None; `trouble` says why a record cannot be read.
+    """One run or sweep in a list. Unknown values are None; `trouble` is the reason why a record cannot be
+    read.
 
-    `started_at` is Unix time. `outcome` is that of the summary, "running" while it is being written, or
-    "cut short" without a summary. `threads` are those at the end. `p95_ms` is that of the whole run. A sweep
-    has no figures of its own, but so many `cells`, of which `cells_done` were measured; `seconds` is the time
-    they took.
+    `started_at` is Unix time. `outcome` is the summary's, "running" while the record is being written, or
+    "cut short" without a summary. `threads` are those at the end. `p95_ms` is the p95 of the whole run. A
+    sweep has no figures of its own, but a number of `cells`, of which `cells_done` are finished; `seconds` is
+    their total time.
     """
 
     id: str
@@ -86,13 +87,13 @@ def find_run_directory(wanted: str) -> Path:
         return Path(wanted)
     known = {directory.name: directory for directory in _directories()}
     if not known:
-        raise UsageError(f"there is no recorded run in {paths.runs_dir()}", "tuibench run … makes one")
+        raise UsageError(f"there is no recorded run in {paths.runs_dir()}", "tuibench run … records one")
     if wanted == LATEST:
         return known[_by_start(known)[-1]]
     meant = suggestions.matching_names(wanted, sorted(known))
     if len(meant) > 1:
         raise UsageError(
-            f"several runs are meant: {suggestions.abbreviated_list(meant)}", "give more of the id"
+            f"several runs match: {suggestions.abbreviated_list(meant)}", "give a longer part of the id"
         )
     if not meant:
         raise UsageError(
@@ -108,7 +109,7 @@ def describe_run(directory: Path) -> RecordedEntry:
         plan = reader.read_document(directory / PLAN, PlanRecord)
         figures = reader.read_document(directory / SUMMARY, _SummaryFigures)
         if plan is None:
-            return msgspec.structs.replace(known, trouble="its plan is not there")
+            return msgspec.structs.replace(known, trouble="its plan is missing")
         known = msgspec.structs.replace(
             known,
             started_at=plan.started_at,
@@ -266,7 +267,7 @@ def remove_recorded(directory: Path) -> None:
         remove_run(directory)
         return
     if is_being_run(directory):
-        raise RunError(f"the sweep {directory.name} is being run", "end it first, with Ctrl-C")
+        raise RunError(f"the sweep {directory.name} is running", "end it first, with Ctrl-C")
     try:
         shutil.rmtree(directory)
     except OSError as error:
@@ -299,7 +300,7 @@ def _runs_meant(wanted: str) -> list[str]:
 def _single(names: Iterable[str], wanted: str) -> str:
     found = list(names)
     if len(found) > 1:
-        raise UsageError(f"'{wanted}' may be any of {', '.join(found)}", "give more of the id")
+        raise UsageError(f"'{wanted}' may be any of {', '.join(found)}", "give a longer part of the id")
     return found[0]
 
 

@@ -84,7 +84,7 @@ def _record(directory: Path) -> SweepRecord:
         return msgspec.json.decode((directory / RECORD).read_bytes(), type=SweepRecord)
     except OSError as error:
         raise UsageError(
-            f"there is no sweep in {directory}: {error.strerror}", f"a sweep's folder holds {RECORD}"
+            f"there is no sweep in {directory}: {error.strerror}", f"a sweep's folder contains {RECORD}"
         ) from error
     except DECODE_ERRORS as error:
         raise UsageError(f"cannot read {directory / RECORD}: {error}") from error
@@ -137,7 +137,7 @@ def _locked(directory: Path) -> IO[bytes]:
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         stream.close()
-        raise UsageError(f"the sweep in {directory} is being run by another process") from None
+        raise UsageError(f"the sweep in {directory} is used by another process") from None
     return stream
 
 

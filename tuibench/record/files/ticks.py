@@ -1,9 +1,9 @@
-"""Compact encoding of a tick in `samples.jsonl`.
+"""Compact encoding of a sample in `samples.jsonl`.
 
 Names are written once: those of statements and transactions before their first rows, those of counters and
 gauges with their first values, those of the server's and the host's other figures never. Values that follow
-from the counts of the tick are omitted. No line needs a later one; a lost line loses its own tick, and
-counters until they are written in full again.
+from the counts of the sample are omitted. No line depends on a later one; a lost line loses its own sample,
+and counters until they are written in full again.
 
 Latencies are rows without names, and figures by name are differences.
 """
@@ -33,8 +33,8 @@ from tuibench.model.measurements.sample import (
 from tuibench.record.files.schema import LoadHostLine, TickCounts
 
 LatencyRow = tuple[int, ...]
-"""A `Latency`: count, then µs: min, avg, p50, p95, p99, p99.9, max. Values missing at its end equal the last
-one written. Empty without a latency.
+"""A `Latency`: count, then µs: min, avg, p50, p95, p99, p99.9, max. Missing values at the end equal the last
+one. Empty without a latency.
 """
 
 SlowRow = tuple[int, int, int, tuple[LatencyRow, ...]]
@@ -127,11 +127,11 @@ _AS_THEY_ARE = (
 
 
 class LoadLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The load part. `statements` and `by_transaction` have a row for each, by its place in the names.
+    """The load part. `statements` and `by_transaction` have a row per name, by its index in the names.
 
-    `names` is written when there is a new one, and then has all of them. Absent rates are counts divided by
-    the seconds; absent `errors_by_code` are those of the counts. `latency_buckets` has the number of its
-    first bucket, then the counts. `slowest` is the slowest transaction of the tick.
+    `names` is written when a name is added, with all names. Absent rates are counts divided by the seconds;
+    an absent `errors_by_code` is that of the counts. `latency_buckets` has the number of its first bucket,
+    then the counts. `slowest` is the slowest transaction of the sample.
     """
 
     threads: int = 0
@@ -164,7 +164,7 @@ class LoadLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ServerLine(ServerSample, frozen=True, kw_only=True, array_like=True):
-    """The server part, without names. `untold` that is null is as it was."""
+    """The server part, without names. An `untold` of null is unchanged."""
 
     counters: EncodedFigures = field(default_factory=dict)  # type: ignore[assignment]
     gauges: EncodedFigures = field(default_factory=dict)  # type: ignore[assignment]
@@ -176,7 +176,7 @@ class HostLine(HostSample, frozen=True, kw_only=True, array_like=True):
 
 
 class TrafficLine(TrafficSample, frozen=True, kw_only=True, array_like=True):
-    """The traffic part, without names. A `latency_note` that is null is as it was."""
+    """The traffic part, without names. A `latency_note` of null is unchanged."""
 
     latency: LatencyRow = ()  # type: ignore[assignment]
     latency_buckets: LatencyRow = ()  # type: ignore[assignment]
@@ -184,7 +184,7 @@ class TrafficLine(TrafficSample, frozen=True, kw_only=True, array_like=True):
 
 
 class SampleLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A line of `samples.jsonl`. `elapsed_seconds` is 0 or less while the load warmed up."""
+    """A line of `samples.jsonl`. `elapsed_seconds` is 0 or less during the warm-up."""
 
     number: int
     at: float

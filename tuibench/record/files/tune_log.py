@@ -38,7 +38,7 @@ def read_tune_log(directory: Path) -> tuple[TuneLogHead, tuple[TuneBlock, ...]]:
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError:
-        raise UsageError(f"{directory} has no {TUNE_LOG}", "it is no run of tuibench tune") from None
+        raise UsageError(f"{directory} has no {TUNE_LOG}", "it is not a run of tuibench tune") from None
     try:
         head = msgspec.json.decode(lines[0], type=TuneLogHead)
         blocks = tuple(msgspec.json.decode(line, type=TuneBlock) for line in lines[1:-1])

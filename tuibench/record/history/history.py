@@ -87,7 +87,7 @@ def _plan_key(run: RecordedRun) -> tuple[object, ...]:
 def _note(runs: Sequence[HistoryRun]) -> str:
     if len(runs) >= 2 * FEWEST_RUNS:
         return ""
-    return f"{len(runs)} runs of this plan are too few to find a change; it takes {2 * FEWEST_RUNS}"
+    return f"{len(runs)} runs of this plan are too few to find a change; at least {2 * FEWEST_RUNS}"
 
 
 def _levels(runs: Sequence[HistoryRun]) -> list[float]:
@@ -107,11 +107,11 @@ def _place(runs: Sequence[HistoryRun], since: str) -> int:
     places = [place for place, run in enumerate(runs) if run.run.startswith(since)]
     if not places:
         raise UsageError(
-            f"--since: '{since}' is no run of this plan", "tuibench history PROFILE lists its runs"
+            f"--since: '{since}' is not a run of this plan", "tuibench history PROFILE lists its runs"
         )
     if places[0] < FEWEST_BASELINE:
         raise UsageError(
-            f"--since: {places[0]} runs before '{since}' are too few to compare with",
+            f"--since: {places[0]} runs before '{since}' are too few for a comparison",
             f"it takes {FEWEST_BASELINE}",
         )
     return places[0]

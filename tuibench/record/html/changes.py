@@ -37,9 +37,9 @@ def changes_section(run: Run) -> Markup:
     return join_markup(
         tag("div", cards, class_="cards")
         if cards
-        else tag("p", _NO_EFFECT if numbered else "Nothing was changed on the way."),
+        else tag("p", _NO_EFFECT if numbered else "Nothing was changed during the run."),
         join_markup(
-            tag("h3", "What a commit cost"),
+            tag("h3", "Cost of a commit"),
             figure_table(("setting", "transactions", "for each of them"), costs, words=3),
         )
         if costs
@@ -52,7 +52,7 @@ def changes_section(run: Run) -> Markup:
     )
 
 
-_NO_EFFECT = "No effect of a change was measured; the events have the reasons."
+_NO_EFFECT = "No effect of a change was measured; the events show the reasons."
 
 
 def _card(event: Event, effect: Effect) -> Markup:

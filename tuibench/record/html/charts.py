@@ -88,7 +88,7 @@ PLOTS = (
     Plot(
         "tps",
         "Transactions",
-        "a second",
+        "per second",
         (
             PlotLine("TPS", throughput_value(lambda part: part.transactions_per_second)),
             PlotLine("asked for", load_value(lambda part: part.rate or None), dashed=True),
@@ -109,7 +109,7 @@ PLOTS = (
     Plot(
         "queries",
         "Queries",
-        "a second, stacked",
+        "per second, stacked",
         (
             PlotLine("reads", throughput_value(lambda part: part.reads_per_second)),
             PlotLine("writes", throughput_value(lambda part: part.writes_per_second)),
@@ -139,7 +139,7 @@ PLOTS = (
     Plot(
         "mishaps",
         "Errors and reconnects",
-        "a second",
+        "per second",
         (
             PlotLine("errors", load_value(lambda part: part.errors_per_second)),
             PlotLine("reconnects", load_value(lambda part: part.reconnects_per_second)),
@@ -150,7 +150,7 @@ PLOTS = (
     Plot(
         "commits",
         "Commits and log fsyncs",
-        "a second",
+        "per second",
         (
             PlotLine("commits", server_value(lambda part: part.commits_per_second)),
             PlotLine("log fsyncs", server_value(lambda part: part.log_fsyncs_per_second)),
@@ -168,7 +168,7 @@ PLOTS = (
     Plot(
         "written",
         "Written by InnoDB",
-        "a second",
+        "per second",
         (
             PlotLine("all", growth_of=Counter.DATA_WRITTEN),
             PlotLine("redo log", growth_of=Counter.OS_LOG_WRITTEN),
@@ -179,7 +179,7 @@ PLOTS = (
     Plot(
         "locks",
         "Row lock waits",
-        "a second",
+        "per second",
         (PlotLine("waits", server_value(lambda part: part.row_lock_waits_per_second)),),
         rare=True,
         group="Server",
@@ -187,7 +187,7 @@ PLOTS = (
     Plot(
         "pages",
         "Pages read from disk",
-        "a second",
+        "per second",
         (PlotLine("reads", growth_of=Counter.POOL_READS),),
         rare=True,
         group="Server",
@@ -238,7 +238,7 @@ PLOTS = (
     Plot(
         "disk",
         "Disks",
-        "a second",
+        "per second",
         (
             PlotLine("written", host_value(lambda part: part.disk_write_bytes_per_second)),
             PlotLine("read", host_value(lambda part: part.disk_read_bytes_per_second)),
@@ -249,7 +249,7 @@ PLOTS = (
     Plot(
         "network",
         "Network",
-        "a second",
+        "per second",
         (
             PlotLine("received", host_value(lambda part: part.net_received_bytes_per_second)),
             PlotLine("sent", host_value(lambda part: part.net_sent_bytes_per_second)),
@@ -268,7 +268,7 @@ PLOTS = (
     ),
     Plot(
         "lag",
-        "Lateness of its loop",
+        "Scheduling delay",
         "99th percentile",
         (PlotLine("late", load_value(lambda part: part.lag_p99_ms)),),
         units.milliseconds,

@@ -19,7 +19,8 @@ from tuibench.record.html.series import TimeAxis
 from tuibench.record.html.tornado import tornado_section
 
 HINT = (
-    "All charts share one time axis. Numbers mark changes; point at a chart to read all of them at that time."
+    "All charts share one time axis. Numbers mark changes; point at a chart to see the values of all charts "
+    "at that time."
 )
 
 

@@ -41,7 +41,7 @@ def results_section(run: Run) -> Markup:
         level_table(levels),
         figure_table(("", "total"), [row[:2] for row in rates], wide=False)
         if has_several(levels)
-        else figure_table(("", "total", "a second"), rates, wide=False),
+        else figure_table(("", "total", "per second"), rates, wide=False),
         tag("h3", "Latency, ms"),
         figure_table(
             ("", "count", "min", "avg", "p50", "p95", "p99", "p99.9", "max"),
@@ -138,15 +138,15 @@ def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
     if has_several(levels := thread_levels(run)):
         yield from level_tiles(levels)
         yield "transactions", count(figures_.transactions.total), f"in {hms(figures_.seconds)}"
-        yield "errors", count(figures_.errors.total), f"{count(figures_.retries)} transactions tried again"
+        yield "errors", count(figures_.errors.total), f"{count(figures_.retries)} transactions retried"
         return
     yield (
-        "transactions a second",
+        "transactions per second",
         decimal(figures_.transactions.per_second, 1),
         f"{count(figures_.transactions.total)} in all",
     )
     yield (
-        "queries a second",
+        "queries per second",
         decimal(figures_.queries.per_second, 1),
         f"{count(figures_.queries.total)} in all",
     )
@@ -156,7 +156,7 @@ def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
     if figures_.watched is not None:
         yield "rollbacks", count(figures_.watched.rollbacks), "by ROLLBACK statements"
         return
-    yield "errors", count(figures_.errors.total), f"{count(figures_.retries)} transactions tried again"
+    yield "errors", count(figures_.errors.total), f"{count(figures_.retries)} transactions retried"
 
 
 def _tile(title: str, value: str, more: str) -> Markup:
@@ -187,7 +187,7 @@ def slowest_section(run: Run) -> Markup | None:
         (hms(slow.at_seconds), slow.transaction, milliseconds(slow.response_ms), "; ".join(slow_parts(slow)))
         for slow in slowest
     ]
-    heading = tag("tr", [tag("th", name) for name in ("at", "transaction", "took", "where the time went")])
+    heading = tag("tr", [tag("th", name) for name in ("at", "transaction", "took", "share of time")])
     return tag("table", heading, [tag("tr", [tag("td", cell) for cell in row]) for row in rows])
 
 
@@ -199,7 +199,7 @@ def warnings_section(run: Run) -> Markup:
     if run.summary.failure:
         told.insert(0, f"the run failed: {run.summary.failure}")
     if not told:
-        return tag("p", "No warnings: nothing was noticed that puts these figures in doubt.", class_="fine")
+        return tag("p", "No warnings.", class_="fine")
     return tag("div", tag("b", "Warnings"), tag("ul", [tag("li", text) for text in told]), class_="warnings")
 
 
@@ -208,5 +208,5 @@ def report_footer(run: Run) -> str:
     return (
         f"Written by tuibench {run.plan.version or ''} from the record of run {run.id}. "
         f"Times on the charts count from the start of the measured load; "
-        f"{units.DASH} means that nothing was measured."
+        f"{units.DASH} means not measured."
     )

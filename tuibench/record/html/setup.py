@@ -25,7 +25,7 @@ def environment_section(run: Run) -> Markup:
     variables = seen.variables
     return join_markup(
         property_table([*rows, *_host(run), *important_variables(run)]),
-        [tag("p", f"Not found out: {gap}", class_="note") for gap in seen.gaps],
+        [tag("p", f"Unknown: {gap}", class_="note") for gap in seen.gaps],
         tag(
             "details",
             tag("summary", f"All {len(variables)} server variables that were recorded"),
@@ -61,15 +61,15 @@ def _host(run: Run) -> Iterator[tuple[str, str]]:
     if trip is not None:
         yield (
             "round trip",
-            f"{trip.median_ms:.3f} ms in the median of {trip.tries} tries "
+            f"{trip.median_ms:.3f} ms median of {trip.tries} tries "
             f"({trip.min_ms:.3f} to {trip.max_ms:.3f} ms)",
         )
 
 
 WATCH_METHOD = (
     "The session had no load: it watched the server's own traffic. Queries, reads, writes and commits are "
-    "the growth of the server's counters, without the session's own statements; a statement that autocommits "
-    "is no commit. Latencies are those of statements as the server measured them, where it does."
+    "increases of the server's counters, without the session's own statements; an autocommitted statement "
+    "is not a commit. Latencies are statement times measured by the server, if it provides them."
 )
 
 
@@ -90,7 +90,7 @@ def method_section(run: Run) -> Markup:
                 ("isolation", plan.isolation),
                 ("idle connections", count(plan.idle_connections) if plan.idle_connections else ""),
                 ("new login", f"after {count(plan.reconnect)} transactions" if plan.reconnect else ""),
-                ("extra logins", f"{plan.connect_rate:g} a second" if plan.connect_rate else ""),
+                ("extra logins", f"{plan.connect_rate:g} per second" if plan.connect_rate else ""),
                 ("simulated network", format_delay(plan.client_delay_ms) if plan.client_delay_ms else ""),
                 ("statements", "prepared" if plan.prepared else "sent as text"),
                 ("engine", engine_text(run.summary.client)),
@@ -100,9 +100,9 @@ def method_section(run: Run) -> Markup:
         ),
         tag(
             "p",
-            "A transaction counts when its COMMIT, or its only statement, succeeded. Latencies are kept in "
-            "HDR histograms with three significant digits; percentiles of the run are those of all its "
-            "transactions, not means of percentiles.",
+            "A transaction counts if its COMMIT, or its only statement, succeeded. Latencies are recorded "
+            "in HDR histograms with three significant digits; percentiles of the run are computed from all "
+            "transactions, not as means of percentiles.",
             class_="note",
         ),
     )
@@ -110,12 +110,12 @@ def method_section(run: Run) -> Markup:
 
 def _pace(plan: RunPlan) -> str:
     if plan.users:
-        return f"{count(plan.users)} users share the connections; latency is counted from when a user asked"
+        return f"{count(plan.users)} users share the connections; latency is measured from a user's request"
     if not plan.rate:
-        return "closed loop: each connection begins its next transaction when the last one is done"
+        return "closed loop: each connection starts its next transaction when the last one has ended"
     return (
-        f"open loop: {plan.rate:g} transactions a second, {plan.arrival} arrivals; latency is counted "
-        "from when a transaction was due"
+        f"open loop: {plan.rate:g} transactions per second, {plan.arrival} arrivals; latency is measured "
+        "from the scheduled start"
     )
 
 
@@ -147,7 +147,7 @@ def commands_section(run: Run) -> Markup:
         join_markup(tag("p", "Changed during the run:"), tag("ul", by_hand)) if by_hand else None,
         tag(
             "p",
-            "The password comes from an option file or MYSQL_PWD; it is in no record.",
+            "The password comes from an option file or MYSQL_PWD; it is not recorded.",
             class_="note",
         ),
     )

@@ -50,9 +50,9 @@ def level_tiles(levels: list[ThreadLevel]) -> Iterator[tuple[str, str, str]]:
     """The level with the most transactions per second, instead of averages over all of them."""
     best = max(levels, key=lambda level: level.tps)
     words = f"with {pluralize(best.threads, 'thread')}, for {best.seconds:.0f} s"
-    yield "most transactions a second", decimal(best.tps, 1), words
+    yield "most transactions per second", decimal(best.tps, 1), words
     if best.p95_ms is not None:
-        yield "p95 there", f"{decimal(best.p95_ms, 1)} ms", "mean of its seconds"
+        yield "p95 there", f"{decimal(best.p95_ms, 1)} ms", "mean over its duration"
 
 
 def level_table(levels: list[ThreadLevel]) -> Markup | None:

@@ -85,10 +85,8 @@ _SWITCHES = ("server_context_switches", "Context switches of the server's thread
 _STORAGE = ("server_storage_bytes", "Bytes that the server's process read from storage and wrote to it.")
 
 RESOURCE_COUNTERS = (
-    ResourceCounter(
-        "server_cpu_seconds", "Processor time of the server's process.", Resource.SERVER_CPU, 1e-6
-    ),
-    ResourceCounter("client_cpu_seconds", "Processor time of tuibench.", Resource.CLIENT_CPU, 1e-6),
+    ResourceCounter("server_cpu_seconds", "CPU time of the server's process.", Resource.SERVER_CPU, 1e-6),
+    ResourceCounter("client_cpu_seconds", "CPU time of tuibench.", Resource.CLIENT_CPU, 1e-6),
     ResourceCounter(*_SWITCHES, Resource.VOLUNTARY_SWITCHES, labels=(("kind", "voluntary"),)),
     ResourceCounter(*_SWITCHES, Resource.INVOLUNTARY_SWITCHES, labels=(("kind", "involuntary"),)),
     ResourceCounter(*_STORAGE, Resource.DISK_READ_BYTES, labels=(("direction", "read"),)),
@@ -109,11 +107,11 @@ class LoadCounter(NamedTuple):
 
 LOAD_COUNTERS = (
     LoadCounter("transactions", "Transactions that were committed.", lambda totals: totals.completed),
-    LoadCounter("transactions_failed", "Transactions that failed for good.", lambda totals: totals.failed),
+    LoadCounter("transactions_failed", "Transactions that failed.", lambda totals: totals.failed),
     LoadCounter(
         "transactions_abandoned", "Transactions cut off or never started.", lambda totals: totals.abandoned
     ),
-    LoadCounter("transaction_retries", "Transactions tried again.", lambda totals: totals.retries),
+    LoadCounter("transaction_retries", "Transactions retried.", lambda totals: totals.retries),
     LoadCounter("reconnects", "Connections reopened after they were lost.", lambda totals: totals.reconnects),
 )
 
@@ -160,10 +158,10 @@ STATUS_GAUGES: tuple[Gauge[Status], ...] = (
     ),
     Gauge(
         "client_delay_seconds",
-        "Make-believe network delay that is added to each round trip.",
+        "Simulated network delay of each round trip.",
         lambda now: now.client_delay_ms / 1e3,
     ),
-    Gauge("workers", "Processes that drive the load.", lambda now: now.workers),
+    Gauge("workers", "Worker processes of the load.", lambda now: now.workers),
     Gauge("warnings", "Measurement warnings in effect.", lambda now: len(now.warnings)),
 )
 
@@ -175,25 +173,25 @@ SAMPLE_GAUGES: tuple[Gauge[Sample], ...] = (
         "Binary log that the replica furthest behind has not replayed.",
         lambda sample: sample.lag_bytes,
     ),
-    Gauge("sample_lateness_seconds", "How late the newest sample was.", lambda sample: sample.late_ms / 1e3),
+    Gauge("sample_lateness_seconds", "Delay of the newest sample.", lambda sample: sample.late_ms / 1e3),
 )
 
 LOAD_GAUGES: tuple[Gauge[LoadSample], ...] = (
     Gauge("connections", "Connections of the load that are open.", lambda load: load.connections),
-    Gauge("backlog_transactions", "Transactions that are due and wait.", lambda load: load.backlog),
+    Gauge("backlog_transactions", "Transactions that are due but not started.", lambda load: load.backlog),
     Gauge(
         "idle_connections",
-        "Open connections without work.",
+        "Additional idle connections.",
         lambda load: load.connection_load.idle if load.connection_load else None,
     ),
     Gauge(
         "logins_per_second",
-        "Extra and planned logins, over the last interval.",
+        "Additional and planned logins, over the last interval.",
         lambda load: load.connection_load.logins_per_second if load.connection_load else None,
     ),
     Gauge(
         "login_p95_seconds",
-        "95th percentile of the time of extra and planned logins, over the last interval.",
+        "95th percentile of the time of additional and planned logins, over the last interval.",
         lambda load: _p95_seconds(load.connection_load.login) if load.connection_load else None,
     ),
     Gauge(
@@ -209,21 +207,21 @@ LOAD_GAUGES: tuple[Gauge[LoadSample], ...] = (
     Gauge("worker_cpu_ratio", "The busiest worker's share of one core.", lambda load: load.worker_cpu),
     Gauge(
         "worker_loop_lag_seconds",
-        "99th percentile of how late the busiest worker's event loop ran.",
+        "99th percentile of the busiest worker's scheduling delay.",
         lambda load: load.lag_p99_ms / 1e3,
     ),
 )
 
 SERVER_GAUGES: tuple[Gauge[ServerSample], ...] = (
     Gauge("server_uptime_seconds", "Uptime of the server.", lambda part: part.uptime_seconds),
-    Gauge("server_threads_running", "Threads at work in the server.", lambda part: part.threads_running),
+    Gauge("server_threads_running", "Running threads of the server.", lambda part: part.threads_running),
     Gauge("server_threads_connected", "Connections to the server.", lambda part: part.threads_connected),
     Gauge("server_max_connections", "Its max_connections.", lambda part: part.max_connections),
     Gauge("server_open_tables", "Tables in the table cache.", lambda part: part.open_tables),
     Gauge("server_table_open_cache", "Its table_open_cache.", lambda part: part.table_open_cache),
     Gauge(
         "server_buffer_pool_hit_ratio",
-        "Share of page requests that the buffer pool had, over the last interval.",
+        "Share of page requests served from the buffer pool, over the last interval.",
         lambda part: _percent(part.buffer_pool_hit),
     ),
 )
@@ -232,9 +230,9 @@ CLIENT = "client_"
 """Prefix of the client's host metrics, if the server is on another host."""
 
 HOST_GAUGES: tuple[Gauge[HostSample], ...] = (
-    Gauge("host_cpus", "Processors of the host.", lambda host: host.cores),
-    Gauge("host_memory_used_bytes", "Memory in use.", lambda host: host.memory_used_bytes),
-    Gauge("host_memory_total_bytes", "Memory there is.", lambda host: host.memory_total_bytes),
+    Gauge("host_cpus", "CPUs of the host.", lambda host: host.cores),
+    Gauge("host_memory_used_bytes", "Used memory of the host.", lambda host: host.memory_used_bytes),
+    Gauge("host_memory_total_bytes", "Total memory of the host.", lambda host: host.memory_total_bytes),
     Gauge(
         "host_disk_read_bytes_per_second",
         "Read from disks, over the last interval.",

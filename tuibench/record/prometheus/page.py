@@ -124,7 +124,7 @@ def _host(host: HostSample | None, prefix: str) -> Iterator[Metric]:
     if host is None:
         return
     yield from _read(metrics.HOST_GAUGES, host, prefix)
-    cpu = GaugeMetricFamily(prefix + "host_cpu_ratio", "Share of all processor time.", labels=["owner"])
+    cpu = GaugeMetricFamily(prefix + "host_cpu_ratio", "Share of all CPU time.", labels=["owner"])
     for owner in metrics.CPU_OWNERS:
         if (share := owner.read(host)) is not None:
             cpu.add_metric([owner.name], share)
@@ -135,7 +135,7 @@ def _identity(snapshot: MetricsSnapshot) -> Iterator[Metric]:
     yield InfoMetricFamily(PREFIX + "build", "The program.", {"version": snapshot.version})
     yield InfoMetricFamily(
         PREFIX + "run",
-        "What runs, and on which server.",
+        "Profile and server of the run.",
         {
             "session": snapshot.session,
             "profile": snapshot.plan.profile,
@@ -147,7 +147,9 @@ def _identity(snapshot: MetricsSnapshot) -> Iterator[Metric]:
     started = GaugeMetricFamily(PREFIX + "start_time_seconds", "Unix time at which the session began.")
     started.add_metric([], snapshot.started_at)
     yield started
-    state = GaugeMetricFamily(PREFIX + "state", "1 for the state of the run, 0 for others.", labels=["state"])
+    state = GaugeMetricFamily(
+        PREFIX + "state", "1 for the current state of the run, 0 for the others.", labels=["state"]
+    )
     for one in RunState:
         state.add_metric([str(one)], float(one is snapshot.status.state))
     yield state
@@ -190,7 +192,9 @@ def _resources(use: ResourceUse) -> Iterator[Metric]:
 def _traffic(totals: TrafficTotals) -> Iterator[Metric]:
     """The server's own traffic; its transactions are the server's commits."""
     queries = CounterMetricFamily(
-        PREFIX + "traffic_queries", "Statements of the server's clients, ours not included.", labels=["kind"]
+        PREFIX + "traffic_queries",
+        "Statements of the server's clients, without tuibench's own.",
+        labels=["kind"],
     )
     for kind, count in (("read", totals.reads), ("write", totals.writes), ("other", totals.others)):
         queries.add_metric([kind], count)
@@ -198,7 +202,7 @@ def _traffic(totals: TrafficTotals) -> Iterator[Metric]:
     if totals.latency.count:
         yield HistogramMetricFamily(
             PREFIX + "traffic_statement_duration_seconds",
-            "Time of statements, as the server measured it.",
+            "Statement times, measured by the server.",
             buckets=cumulated(totals.latency),
             sum_value=sum_seconds(totals.latency),
         )
@@ -214,14 +218,14 @@ def _durations(name: str, help: str, totals: RunTotals) -> Metric:
 def _service(histogram: Histogram) -> Metric:
     return HistogramMetricFamily(
         PREFIX + "transaction_service_seconds",
-        "Time from the real start of transactions, where they are due at a rate.",
+        "Time from the actual start of transactions, in a run with a rate.",
         buckets=cumulated(histogram),
         sum_value=sum_seconds(histogram),
     )
 
 
 def _events(seen: dict[str, int]) -> Metric:
-    family = CounterMetricFamily(PREFIX + "events", "What happened, by its kind.", labels=["kind"])
+    family = CounterMetricFamily(PREFIX + "events", "Events by kind.", labels=["kind"])
     for kind in EventKind:
         family.add_metric([str(kind)], seen.get(kind, 0))
     return family

@@ -78,14 +78,14 @@ def _queries(run: Run) -> Iterator[str]:
         f"{percent(100 * part / queries.total)} {name}" for part, name in kinds if part and queries.total
     ]
     yield (
-        f"The server answered {count(queries.per_second)} queries a second, {decimal(each, 1)} for each "
+        f"The server executed {count(queries.per_second)} queries per second, {decimal(each, 1)} per "
         f"transaction: {join_words(shares)}."
     )
     counted = run.summary.reconciliation
     if counted.foreign is None:
         return
     if counted.foreign == 0:
-        yield f"Its own count of {count(counted.questions_client)} statements agrees to the last one."
+        yield f"Its own count of {count(counted.questions_client)} statements is the same."
     elif counted.foreign > 0:
         share = percent(100 * counted.foreign / max(1, counted.questions_server or 0), 1)
         yield f"Other clients sent {count(counted.foreign)} statements meanwhile, {share} of all."
@@ -95,12 +95,12 @@ def _transactions(run: Run) -> Iterator[str]:
     figures = run.summary
     yield (
         f"{count(figures.transactions.total)} transactions were committed in {hms(figures.seconds)}, "
-        f"{decimal(figures.transactions.per_second, 1)} a second."
+        f"{decimal(figures.transactions.per_second, 1)} per second."
     )
     yield from _steadiness(run)
     if run.plan.plan.rate and figures.scheduled:
         share = 100 * figures.transactions.total / figures.scheduled
-        yield f"Of {count(figures.scheduled)} that came due, {percent(share, 1)} were done."
+        yield f"Of {count(figures.scheduled)} transactions that were due, {percent(share, 1)} were done."
     if not figures.errors.total:
         yield "No statement failed."
         return
@@ -112,7 +112,7 @@ def _transactions(run: Run) -> Iterator[str]:
     yield (
         f"{count(figures.errors.total)} statements failed, "
         f"{percent(100 * figures.errors.total / attempts, 2)} of the attempts: {join_words(codes)}; "
-        f"{count(figures.retries)} transactions were tried again, {count(figures.failed)} failed for good."
+        f"{count(figures.retries)} transactions were retried, {count(figures.failed)} failed."
     )
 
 
@@ -126,11 +126,12 @@ def _steadiness(run: Run) -> Iterator[str]:
     word = "steady" if spread <= STEADY else "uneven" if spread >= UNSTEADY else "fairly steady"
     changes = ", over all changes of the run," if any(event.marker for event in run.events) else ""
     yield (
-        f"The rate was {word}: from second to second it varied{changes} by {percent(100 * spread)} (standard "
-        f"deviation), in nine of ten between {count(ordered[edge])} and {count(ordered[-1 - edge])} a second."
+        f"The rate was {word}: between seconds it varied{changes} by {percent(100 * spread)} (standard "
+        f"deviation), in nine of ten between {count(ordered[edge])} and {count(ordered[-1 - edge])} per "
+        "second."
     )
     if stalls := sum(rate == 0 for rate in rates):
-        yield f"In {stalls} of {len(rates)} intervals no transaction was done at all."
+        yield f"In {stalls} of {len(rates)} intervals no transaction was completed."
     if (found := run.summary.steadiness) is not None:
         yield f"{steadiness_line(found)}."
         if found.stalls:
@@ -157,8 +158,8 @@ def _latency(run: Run) -> Iterator[str]:
     yield f"The 99th percentile is {decimal(tail, 1)} times the median, {word}."
     if service is not None:
         yield (
-            f"That is response time, from when a transaction was due; from its real start 95 % took up to "
-            f"{milliseconds(service.p95)}: the rest is waiting for a free connection."
+            f"That is response time, from the scheduled start; from the actual start, 95 % took up to "
+            f"{milliseconds(service.p95)}: the difference is the wait for a free connection."
         )
     worst = max(
         (sample for sample in run.measured if sample.load and sample.load.latency),
@@ -171,7 +172,7 @@ def _latency(run: Run) -> Iterator[str]:
     loads = [sample.load for sample in run.measured if sample.load is not None]
     if shares := list(statement_shares(loads).items())[:3]:
         statements = [f"{name} ({percent(100 * share)})" for name, share in shares]
-        yield f"Most of the time went into {join_words(statements)}."
+        yield f"Most of the time was spent in {join_words(statements)}."
 
 
 def _fairness(run: Run) -> Iterator[str]:
@@ -181,11 +182,12 @@ def _fairness(run: Run) -> Iterator[str]:
     share = fairness.events_stddev / fairness.events_avg
     word = "unevenly" if share > UNEQUAL else "evenly"
     yield (
-        f"Connections got through {word}: {count(fairness.events_avg)} transactions each on average, with a "
+        f"Transactions were distributed {word} among connections: {count(fairness.events_avg)} transactions "
+        "each on average, with a "
         f"standard deviation of {count(fairness.events_stddev)} ({percent(100 * share, 1)})."
     )
     if share > UNEQUAL and any(event.kind == "threads" and event.marker for event in run.events):
-        yield "Threads were added or taken away on the way, so not all connections had the same time."
+        yield "Threads were added or removed during the run, so not all connections had the same time."
 
 
 def _bottleneck(bottleneck: Finding) -> Iterator[str]:
@@ -203,7 +205,7 @@ SHORT_SECONDS = 30.0
 CAVEATS: tuple[tuple[Callable[[Run], bool], str], ...] = (
     (
         lambda run: run.summary.seconds < SHORT_SECONDS,
-        "This was a short run: repeat it for some minutes before deciding anything by it.",
+        "This was a short run: repeat it for some minutes before drawing conclusions.",
     ),
     (
         lambda run: not run.plan.plan.warmup_seconds,
@@ -211,11 +213,11 @@ CAVEATS: tuple[tuple[Callable[[Run], bool], str], ...] = (
     ),
     (
         lambda run: run.plan.server.is_local,
-        "Client and server shared a host and took each other's time; two hosts show the server by itself.",
+        "Client and server competed for the CPU of one host; use two hosts to measure the server alone.",
     ),
     (
         lambda run: bool(run.summary.client_delay_ms),
-        "Part of the latency was simulated: it shows what a client far away would get.",
+        "Part of the latency was simulated (--client-delay): it shows the latency of a distant client.",
     ),
 )
 """Limits of the results of a run, with their conditions."""

@@ -120,7 +120,7 @@ def trial_text(result: AbTestResult) -> str:
         lines += ["    " + _aligned(row, widths) for row in rows]
     if result.left_out:
         why = f" ({'; '.join(result.disturbances)})" if result.disturbances else ""
-        lines.append(f"    cycles left out, as they were disturbed: {result.left_out}{why}")
+        lines.append(f"    disturbed cycles, left out: {result.left_out}{why}")
     lines += change_cost_lines(result.cost_a, result.cost_b)
     return "\n".join([*lines, result.sentence, ""]) + "\n"
 
@@ -130,7 +130,7 @@ def _more(result: AbTestResult) -> str:
     if not result.is_sequential or result.verdict is not Verdict.CANNOT_TELL:
         return ""
     if result.more_seconds is None:
-        return "; undecided: how much longer it needs is not known"
+        return "; undecided: the time still needed is unknown"
     return f"; undecided: needs about {_duration_text(result.more_seconds / 60)}"
 
 

@@ -74,7 +74,7 @@ def _environment(run: Run, seen: Environment) -> Iterator[tuple[str, str]]:
     yield "memory", binary_size(host.memory_bytes)
     yield "virtual", ", ".join(part for part in (host.virtualisation, host.container) if part)
     yield "disk", f"{disk.kind or disk.device} ({disk.file_system})" if disk else ""
-    yield "round trip", f"{trip.median_ms:.3f} ms (least {trip.min_ms:.3f} ms)" if trip else ""
+    yield "round trip", f"{trip.median_ms:.3f} ms (min {trip.min_ms:.3f} ms)" if trip else ""
     for name, value in important_variables(run):
         yield f"`{name}`", value
 

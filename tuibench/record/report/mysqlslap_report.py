@@ -62,7 +62,7 @@ def slap_extra_lines(done: SlapBenchmark) -> list[str]:
         )
     if done.errors:
         told = ", ".join(f"{code} × {times}" for code, times in done.errors.items())
-        lines.append(f"  errors by code: {told}; queries tried again: {done.retries}")
+        lines.append(f"  errors by code: {told}; queries retried: {done.retries}")
     counted = [f"{done.server[name]:,} {words}" for name, words in FIGURES if done.server.get(name)]
     if counted:
         lines.append(f"  the server counted: {', '.join(counted)}")

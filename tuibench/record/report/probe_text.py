@@ -17,9 +17,9 @@ SMALL_PERCENT = 10.0
 REASONS = {
     ProbeEnd.SLO: "the objectives are missed before the server is saturated",
     ProbeEnd.COLLAPSE: "throughput collapsed",
-    ProbeEnd.CONNECTIONS: "the server let no more connections in",
+    ProbeEnd.CONNECTIONS: "the server accepted no more connections",
     ProbeEnd.LIMIT: "throughput still grew at the highest level allowed",
-    ProbeEnd.TIME: "the time was up while throughput still grew",
+    ProbeEnd.TIME: "the time limit was reached while throughput still grew",
     ProbeEnd.ABORTED: "the probe ended early",
     ProbeEnd.KNEE: "throughput stopped growing",
 }
@@ -88,7 +88,7 @@ def fit_line(fit: UslFit) -> str:
     peak = (
         f"highest throughput {count(fit.peak_tps)} TPS at {fit.peak_level:,.0f} threads"
         if fit.peak_level is not None
-        else "no peak within four times what was measured"
+        else "no peak up to four times the highest measured level"
     )
     return f"USL: σ {fit.sigma:.4f}, κ {fit.kappa:.3g}, R² {fit.r2:.3f}: {peak}"
 
@@ -100,9 +100,9 @@ def _saturation(result: ProbeResult) -> Iterator[str]:
         return
     most = f"{count(peak.tps)} TPS at {probe_level_text(order, peak.level)}"
     if result.reason:
-        yield f"Ended early: {result.reason}. What follows is of the time before."
+        yield f"Ended early: {result.reason}. The results are from the time before."
     if result.client_limited:
-        yield f"{_client_bottleneck(result)}, not the server, which does {most} or more."
+        yield f"{_client_bottleneck(result)}, not the server, which can do {most} or more."
     elif knee is not None and result.confidence == LOW:
         yield (
             f"Inconclusive: throughput stops growing somewhere from {_number(result.knee_low)} to "
@@ -137,11 +137,11 @@ def _objective(result: ProbeResult) -> Iterator[str]:
     what = " and ".join(found.slo)
     missed = f"missed at {probe_level_text(order, found.missed_at)} ({'; '.join(found.missed)})"
     if found.most is None:
-        yield f"{what}: kept at no level; {missed}."
+        yield f"{what}: met at no level; {missed}."
         return
     until = missed if found.missed_at is not None else "the highest measured"
     yield (
-        f"{what}: kept up to {probe_level_text(order, found.most)}, {until}. Best within it: "
+        f"{what}: met up to {probe_level_text(order, found.most)}, {until}. Best within it: "
         f"{probe_level_text(order, found.best)}, {count(found.tps)} TPS, p95 {milliseconds(found.p95_ms)}."
     )
 

@@ -11,7 +11,7 @@ from tuibench.model.experiments.effect import Comparison, EffectFigure
 from tuibench.model.experiments.tune import CandidateResult, TuneResult
 
 METHOD = (
-    "Each value was alternated with the server as it was, in random order. Intervals are confidence "
+    "Each value was alternated with the original settings, in random order. Intervals are confidence "
     "sequences at the level of e-BY: of all verdicts on {figure}, at most {rate:.0f} % are false on average."
 )
 
@@ -83,7 +83,7 @@ def _together(result: TuneResult) -> Iterator[str]:
     found = both.comparison(result.plan.primary)
     if found is not None and found.percent is not None:
         yield (
-            f"  by themselves they promise {units.signed(both.product_percent)} %: "
+            f"  expected from the single effects: {units.signed(both.product_percent)} %: "
             + ("they add up" if _adds_up(found, both.product_percent) else "they depend on each other")
         )
     if both.misses:
@@ -100,15 +100,15 @@ def _keep(result: TuneResult) -> Iterator[str]:
     yield ""
     winners = [result.result_of(number) for number in result.winner]
     if not winners:
-        yield "Nothing that was tried is known to be better. Every setting is as it was."
+        yield "No tested value is known to be better. Every setting was restored."
         return
-    yield "To keep it, below [mysqld] in my.cnf:"
+    yield "To keep these settings, in my.cnf below [mysqld]:"
     yield from (f"  {one.option_line}" for one in winners if one.option_line)
-    yield "and until the next restart:"
+    yield "or until the next restart:"
     yield from (f"  {one.sql};" for one in winners)
-    yield "What it risks:"
+    yield "Risk:"
     yield from (f"  {one.candidate.setting}: {one.candidate.risk}" for one in winners)
-    yield "Every setting is as it was; the statements above were not left in effect."
+    yield "Every setting was restored; the statements above are not in effect."
 
 
 def _left_out(result: TuneResult) -> Iterable[str]:
@@ -116,7 +116,7 @@ def _left_out(result: TuneResult) -> Iterable[str]:
         return ()
     width = max(len(one.setting) for one in result.left_out)
     rows = [f"  {one.setting:{width}}  {one.why}" for one in result.left_out]
-    return ("", "Not tried:", *rows)
+    return ("", "Not tested:", *rows)
 
 
 def candidate_line(one: CandidateResult, result: TuneResult) -> str:

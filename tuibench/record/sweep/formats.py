@@ -22,9 +22,9 @@ from tuibench.record.sweep.versions_page import versions_html
 
 
 class SweepExport(msgspec.Struct, frozen=True, kw_only=True):
-    """`tuibench.sweep/1` as it is exported: the record, each cell's result, the repeats taken together.
+    """`tuibench.sweep/1` as exported: the record, the result of each cell, and the means over the repeats.
 
-    Of server programs against each other also the starts, and every test relative to the first.
+    A comparison of server programs also has the starts, and every test relative to the first program.
     """
 
     record: SweepRecord

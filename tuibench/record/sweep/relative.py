@@ -15,7 +15,7 @@ from tuibench.record.report.text_table import TextTable
 from tuibench.record.sweep.tables import variant_label
 
 OVERLAPPING = "~"
-NOTE = f"{OVERLAPPING} the 95 % intervals of both overlap: that may be chance"
+NOTE = f"{OVERLAPPING} the 95 % intervals of both overlap: the difference may be chance"
 
 MAY_DIFFER = ("base.seed", "prepare", "cleanup", "order")
 """Differences that do not prevent a comparison of two sweeps."""
@@ -106,7 +106,7 @@ def _unlike(sweeps: Sequence[Sweep]) -> list[str]:
     """Other differences between the sweeps: the ratio does not depend on the servers alone."""
     first = sweeps[0].record.plan
     return [
-        f"sweep {number} is unlike the first: {difference}"
+        f"sweep {number} differs from the first: {difference}"
         for number, sweep in enumerate(sweeps[1:], 2)
         for difference in struct_differences(first, sweep.record.plan, MAY_DIFFER)
     ]

@@ -14,7 +14,7 @@ from tuibench.model.measurements.operation_cost import Resource
 from tuibench.model.results.sweep import TPS, CellResult, Mean, Sweep, SweepCase, SweepPoint, SweepVariant
 from tuibench.record.report.text_table import TextTable
 
-AS_IT_STANDS = "as it stands"
+AS_IT_STANDS = "unchanged"
 """The name of the variant without any settings, if it needs one."""
 
 SIDE_FIGURES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
@@ -90,8 +90,8 @@ def _headline(
         header=("threads", *map(str, threads)),
         rows=tuple(rows),
         notes=(
-            f"{LIMITED_MARK} client-limited: the load generator is the bottleneck, "
-            "or too late to time it well",
+            f"{LIMITED_MARK} client-limited: the load generator is the bottleneck, or too slow to measure "
+            "latency exactly",
         )
         * any(point.limited for point in found.values()),
     )

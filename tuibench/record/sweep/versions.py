@@ -182,7 +182,10 @@ def _interval_words(starts: int) -> str:
 
 def _notes(sweep: Sweep, comparisons: Sequence[VersionComparison], starts: int) -> Iterator[str]:
     if starts < FEWEST_STARTS:
-        yield "starts of one server often differ by 5 to 10 %: --starts=5 tells a difference from chance"
+        yield (
+            "starts of one server often differ by 5 to 10 %: --starts=5 distinguishes a difference from "
+            "chance"
+        )
         return
     compared = [one for one in comparisons if one.low is not None]
     for verdict, (mark, words) in MARKS.items():
@@ -190,9 +193,9 @@ def _notes(sweep: Sweep, comparisons: Sequence[VersionComparison], starts: int) 
             yield f"{mark} {words}"
     by_chance = len(compared) / 20
     if by_chance >= 1:
-        yield f"of {len(compared)} intervals about {by_chance:.0f} miss the true ratio by chance"
+        yield f"of {len(compared)} intervals about {by_chance:.0f} exclude the true ratio by chance"
     if any(result.limited for result in sweep.done):
-        yield "in some runs the load generator was the bottleneck: their ratios are too near to 1"
+        yield "in some runs the load generator was the bottleneck: their ratios are too close to 1"
 
 
 def versions_csv(sweep: Sweep) -> str:

@@ -66,7 +66,10 @@ def _facts(sweep: Sweep, setup: VersionsSetup) -> list[tuple[str, str]]:
         ("Host", ", ".join(word for word in (host.os, host.cpu_model, f"{host.cores} cores") if word)),
         ("Tables", f"{size}, made for every start"),
         ("Each run", f"{base.warmup_seconds:g} s of warm-up, then {base.seconds or 0:g} s"),
-        ("Starts", f"{plan.repeats} of each, to and fro; a new server in a new directory each time"),
+        (
+            "Starts",
+            f"{plan.repeats} of each, in alternating order; a new server in a new directory each time",
+        ),
         ("Intervals", "95 %, Welch's t over the starts; the means are geometric"),
     ]
 
@@ -80,7 +83,7 @@ def _settings_section(setup: VersionsSetup, names: Sequence[str]) -> Markup | No
         tag("h2", "Settings that differ"),
         tag(
             "p",
-            "Of the settings that all of them have, and that matter to speed or durability.",
+            "Only settings that all of them have and that affect speed or durability.",
             class_="note",
         ),
         figure_table(("setting", *names), rows, words=1 + len(names)),

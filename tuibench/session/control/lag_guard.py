@@ -1,7 +1,7 @@
-"""Holds the load back while a replica is too far behind (`--max-lag`).
+"""Pauses the load while a replica lags too far behind (`--max-lag`).
 
-The load is paused when a replica's lag passes the limit, or a replica stops replicating, and resumed when all
-are below half of the limit. A replica that cannot be read decides nothing: its figures are a gap.
+The load is paused when a replica's lag exceeds the limit, or a replica stops replicating, and resumed when
+all are below half of the limit. A replica that cannot be read has no influence: its figures are a gap.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -21,27 +21,27 @@ Emit = Callable[[EventKind, str], object]
 
 
 class LagDecision(NamedTuple):
-    """To pause or resume, and why."""
+    """Whether to pause or to resume, and the reason."""
 
     pause: bool
     text: str
 
 
 class LagLimit:
-    """The decisions alone. `is_held` is True from a pause to the next resume."""
+    """The decisions, without I/O. `is_held` is True from a pause to the next resume."""
 
     def __init__(self, limit_seconds: float) -> None:
         self._limit_seconds = limit_seconds
         self.is_held = False
 
     def look(self, replicas: Sequence[ReplicaSample]) -> LagDecision | None:
-        """One tick; None where nothing is to be done."""
+        """Process one sample; None if nothing is to be done."""
         known = [each for each in replicas if not each.note]
         late = next((each for each in known if self._is_late(each, self._limit_seconds)), None)
         if not self.is_held and late is not None:
             self.is_held = True
             limit = f"--max-lag {decimal(self._limit_seconds, 1)} s"
-            return LagDecision(True, f"load held back: replica {late.name} {_lag_text(late)} ({limit})")
+            return LagDecision(True, f"load paused: replica {late.name} {_lag_text(late)} ({limit})")
         resume_seconds = self._limit_seconds * RESUME_SHARE
         if self.is_held and known and not any(self._is_late(each, resume_seconds) for each in known):
             self.is_held = False
@@ -56,7 +56,7 @@ class LagLimit:
 
 
 class LagGuard:
-    """Carries the decisions out, by the commands that an operator has."""
+    """Executes the decisions with an operator's commands."""
 
     def __init__(self, limit_seconds: float, submit: Submit, emit: Emit, start_task: StartTask) -> None:
         self._limit = LagLimit(limit_seconds) if limit_seconds else None
@@ -65,7 +65,7 @@ class LagGuard:
         self._start_task = start_task
 
     def tick(self, replicas: Sequence[ReplicaSample]) -> None:
-        """One tick of the measuring."""
+        """Process one sample of the measurement."""
         decision = self._limit.look(replicas) if self._limit is not None else None
         if decision is not None:
             self._start_task(self._carry_out(decision), "max lag")

@@ -6,21 +6,21 @@ from tuibench.model.schedule import MAX_CLIENT_DELAY_MS, MAX_RATE, MAX_THREADS
 
 
 def checked_threads(threads: int, least: int = 1) -> int:
-    """The number itself. Raises UsageError when it is out of range."""
+    """Returns the number. Raises UsageError if it is out of range."""
     if not least <= threads <= MAX_THREADS:
         raise UsageError(f"threads must be between {least} and {MAX_THREADS:,}, not {threads:,}")
     return threads
 
 
 def checked_rate(rate: float) -> float:
-    """The rate itself. Raises UsageError when it is out of range."""
+    """Returns the rate. Raises UsageError if it is out of range."""
     if not 0 <= rate <= MAX_RATE:
-        raise UsageError(f"the rate must be between 0 and {MAX_RATE:,} a second, not {rate:,g}")
+        raise UsageError(f"the rate must be between 0 and {MAX_RATE:,} per second, not {rate:,g}")
     return rate
 
 
 def checked_delay_ms(milliseconds: float) -> float:
-    """The delay itself. Raises UsageError when it is out of range."""
+    """Returns the delay. Raises UsageError if it is out of range."""
     if not 0 <= milliseconds <= MAX_CLIENT_DELAY_MS:
         raise UsageError(
             f"the client delay must be between 0 and {format_delay(MAX_CLIENT_DELAY_MS)}, "

@@ -48,7 +48,7 @@ class LoadChanges:
         self.lock = asyncio.Lock()
 
     async def follow(self, due: Callable[[], list[LevelChange]]) -> None:
-        """Makes the moves of a plan that are due when their turn comes; none once the run is ending."""
+        """Make the changes of a plan that are due; none once the run is ending."""
         async with self.lock:
             if self.lifecycle.is_ending:
                 return
@@ -81,7 +81,7 @@ class LoadChanges:
         self._emit_change(move, EventKind.RATE, is_change=is_change)
 
     async def _threads(self, move: LevelChange) -> None:
-        """Connections that the server refused are not tried again at every move."""
+        """Connections that the server refused are not retried at every change."""
         load = self.load
         threads = int(move.level)
         if load.accepted_connections is not None:
@@ -102,7 +102,7 @@ def rate_text(rate: float) -> str:
 
 
 class LoadCommands:
-    """Commands in, replies out. A refusal is raised as a TuibenchError and changes nothing."""
+    """Executes commands and returns replies. A refusal is raised as a TuibenchError and changes nothing."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class LoadCommands:
         self._reset_stats = reset_stats
 
     async def execute(self, command: LoadCommand) -> str:
-        """Executes a command in its order; returns the reply as text."""
+        """Execute a command after the previous ones; returns the reply as text."""
         async with self._lock:
             self._lifecycle.check_running()
             return await self._execute(command)
@@ -159,7 +159,7 @@ class LoadCommands:
     def _rate(self, rate: float) -> str:
         if self._load.users:
             raise UsageError(
-                f"{self._load.users:,} users share the connections: there is no rate",
+                f"{self._load.users:,} users share the connections: a rate cannot be set",
                 "change the threads, or start a load without --users",
             )
         before = self._load.rate
@@ -199,12 +199,14 @@ class LoadCommands:
         return f"threads: {threads}" + self._override(Quantity.THREADS)
 
     def _override(self, quantity: Quantity) -> str:
-        """Ends a probe, and holds a plan, of a quantity that the operator changed; returns what to add."""
+        """End a probe, or hold a plan, whose quantity the operator has changed; returns an addition to the
+        reply.
+        """
         return self._probe_runner.on_manual_change(quantity) + self._plan_runner.on_manual_change(quantity)
 
     async def _reset(self) -> str:
         if self._lifecycle.state in (RunState.STARTING, RunState.WARMING):
-            raise UsageError("nothing is measured yet")
+            raise UsageError("nothing has been measured yet")
         await self._reset_stats()
         self._emit(EventKind.RESET, "figures of the run are reset")
         return "the figures of the run are reset"
@@ -213,7 +215,7 @@ class LoadCommands:
         if self._lifecycle.state is RunState.STARTING:
             raise UsageError("the load has not started yet")
         if self._lifecycle.state is RunState.WARMING:
-            raise UsageError("the load is still warming up", "pause it once it is measured")
+            raise UsageError("the load is still warming up", "pause it after the warm-up")
         if self._lifecycle.state is RunState.PAUSED:
             return "already paused"
         self._load.pause()
@@ -229,4 +231,4 @@ class LoadCommands:
         self._plan_runner.unpause()
         self._lifecycle.set_state(RunState.RUNNING)
         self._emit(EventKind.RESUME, "resumed")
-        return "running again"
+        return "resumed"

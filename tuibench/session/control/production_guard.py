@@ -6,7 +6,7 @@ from tuibench.tuning.change.production_consent import ConsentRecord, ProductionC
 
 
 class ProductionGuard:
-    """`signs` is what speaks against a change; empty once it is allowed."""
+    """`signs` are the reasons against a change; empty once changes are allowed."""
 
     def __init__(
         self,
@@ -21,15 +21,15 @@ class ProductionGuard:
         self.signs = () if not signs or self._consent.is_given(server.identity) else signs
 
     def require_confirmation(self) -> None:
-        """Raises ProductionError with what was seen, unless changes are allowed."""
+        """Raises ProductionError with the signs, unless changes are allowed."""
         if self.signs:
             raise ProductionError(self._server.where, self.signs)
 
     def confirm(self) -> str:
         """Allows changes of this server, now and in later sessions; returns the reply as text."""
         if not self.signs:
-            return "this server may be changed already"
+            return "changes of this server are already allowed"
         yes = ConsentRecord(identity=self._server.identity, at=self._clock.wall_seconds(), signs=self.signs)
         self._consent.give(yes)
         self.signs = ()
-        return f"{self._server.where} may be changed from now on"
+        return f"{self._server.where} may be changed now"

@@ -26,7 +26,7 @@ from tuibench.session.sampling.statement_monitor import StatementMonitor
 
 
 class SessionCommands:
-    """Commands in, replies out. A refusal is raised as a TuibenchError and changes nothing."""
+    """Executes commands and returns replies. A refusal is raised as a TuibenchError and changes nothing."""
 
     def __init__(
         self,

@@ -1,8 +1,7 @@
-"""The server's settings as a session changes and restores them, by command and at its end.
+"""The server's settings, as a session changes and restores them.
 
-The changes themselves are the settings manager's; the guardian is a process that restores them should this
-one die. A server that looks like production is changed only after a confirmation; restoring needs no
-confirmation.
+The settings manager executes the changes. The guardian is a process that restores them if this process dies.
+A server that looks like production is changed only after a confirmation; restoring needs none.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -34,13 +33,13 @@ from tuibench.tuning.undo.other_sessions import ChangeAttribution
 from tuibench.tuning.undo.restore import OtherServerError, RestoreOutcome, restore_with_retries
 
 RESTORE_SECONDS = 10.0
-"""How long the end of a run waits for a server that does not answer, to restore the settings."""
+"""How long the end of a run waits for an unresponsive server in order to restore the settings."""
 
 Emit = Callable[[EventKind, str], object]
 
 
 class Settings:
-    """Before the first change, and before any after it died, a guardian is started.
+    """Starts a guardian before the first change, and before the next one if it has died.
 
     `guard` refuses changes of a server that looks like production.
     """
@@ -68,7 +67,7 @@ class Settings:
     async def open(
         cls, spec: SessionSpec, server: ServerInfo, guard: ProductionGuard, clock: Clock, emit: Emit
     ) -> "Settings":
-        """Reads the settings of the server and what this login may change."""
+        """Read the settings of the server, and which of them this login can change."""
         journal = session_journal(spec.session, spec.target, server, clock)
         guardian = Guardian(GuardianRequest(target=spec.target, journal=str(journal.path)), spec.inherit_fds)
         workload = WorkloadSettings(_set_at_login(spec.plan))
@@ -108,12 +107,12 @@ class Settings:
 
     @property
     def guardian_pid(self) -> int:
-        """The guardian's process id; 0 as long as there is none."""
+        """The guardian's process id; 0 without a guardian."""
         return self._guardian.pid
 
     @property
     def ours(self) -> Mapping[str, str]:
-        """The values that this session set, by setting; restored originals, too."""
+        """The values that this session has set, by setting, including restored originals."""
         mine = (
             state
             for state in self.states
@@ -130,7 +129,7 @@ class Settings:
         return self._authors.author_of(setting, value)
 
     def lead(self, tell: RunOnConnections) -> None:
-        """Sends changes of the workload's own settings to its connections from now on, by `tell`."""
+        """Send changes of the load's own settings to its connections from now on, with `tell`."""
         self._workload.tell = tell
 
     async def start_guardian(self) -> None:
@@ -166,7 +165,7 @@ class Settings:
         return text
 
     async def change(self, name: str, value: str) -> str:
-        """Sets one setting; says from what to what."""
+        """Set one setting; returns the change as text."""
         before = self._values()
         state = await self._manager.change(name, value)
         self._changes += 1
@@ -176,7 +175,7 @@ class Settings:
         return f"{change} ({rounding})" if rounding else change
 
     async def apply(self, preset: str) -> str:
-        """Sets a preset; says from what to what."""
+        """Set a preset; returns the change as text."""
         before = self._values()
         states = await self._manager.apply(preset)
         self._changes += 1
@@ -185,9 +184,10 @@ class Settings:
         return f"preset {preset}: {old} → {'·'.join(state.value for state in states)}"
 
     async def restore_named(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Restores what this session changed, or of that the settings named; the result for each, as text.
+        """Restore the changes of this session, or those of the named settings; returns the result for each as
+        text.
 
-        Raises UsageError for a name that is no setting.
+        Raises UsageError for an unknown name.
         """
         wanted = {setting_lookup.find_setting(name).name for name in names}
         restored = await self._manager.restore(wanted)
@@ -197,18 +197,20 @@ class Settings:
 
     @property
     def changes(self) -> tuple[int, bool]:
-        """How many changes this session has made, and whether one is under way."""
+        """The number of changes that this session has made, and whether one is in progress."""
         return self._changes, self._manager.is_busy
 
     async def variables(self, names: Iterable[str]) -> dict[str, str]:
-        """Variables of the server that are not in the catalogue, too, as far as it has them."""
+        """The values of server variables, including variables outside the catalogue, if the server has
+        them.
+        """
         return await self._manager.control.values(names)
 
     async def catch_up(self, *, restarted: bool) -> list[str]:
-        """Reads the settings again after others changed some; settles what a restart has reset.
+        """Read the settings again after other clients changed some; settles changes that a restart has reset.
 
-        Returns the result for each setting that this session had changed, in words. While the server does
-        not answer, it is left to the next call.
+        Returns the result for each setting that this session had changed, as text. While the server does not
+        answer, this is left to the next call.
         """
         self._restarted |= restarted
         try:
@@ -229,17 +231,17 @@ class Settings:
         return self._restarted
 
     async def restore(self, tell: Callable[[str], None] = lambda _: None) -> list[str]:
-        """Restores all settings; the result for each, as text. `tell` is called with what takes its time."""
+        """Restore all settings; returns the result for each as text. `tell` is called with the reason for a
+        delay.
+        """
         restored = await restore_with_retries(self._manager.restore, self._clock, RESTORE_SECONDS, tell)
         texts = [one.text for one in restored]
         if any(one.outcome is RestoreOutcome.UNREACHABLE for one in restored):
-            texts.append(
-                f"the guardian tries for another {GUARDIAN_RETRY_SECONDS:.0f} s; then: tuibench restore"
-            )
+            texts.append(f"the guardian retries for {GUARDIAN_RETRY_SECONDS:.0f} s; then: tuibench restore")
         return texts
 
     async def close(self) -> None:
-        """Logs out and releases the guardian, which restores what is left, and ends."""
+        """Log out and release the guardian, which restores what is left and ends."""
         try:
             await self._manager.close()
         finally:
@@ -250,5 +252,5 @@ class Settings:
 
 
 def _set_at_login(plan: RunPlan) -> dict[str, str]:
-    """What the plan gives to each connection of the workload."""
+    """The session settings that the plan gives to each connection of the load."""
     return {ServerVariable.ISOLATION: plan.isolation.upper().replace(" ", "-")} if plan.isolation else {}

@@ -1,7 +1,7 @@
-"""Execution of an A/B test (`--ab`): sets the value that is due, and reports the comparison.
+"""Execution of an A/B test (`--ab`): sets the next value, and reports the comparison.
 
-Its changes are commands like any other: journalled, emitted as events, restored at the end. Another change, a
-pause or an outage of the server invalidates the cycle in which it happens.
+Its changes are ordinary commands: journalled, emitted as events, restored at the end. Another change, a pause
+or an outage of the server invalidates the cycle in which it happens.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ Submit = Callable[[Command], Awaitable[str]]
 
 
 def command_for(subject: str, value: str) -> ApplyPreset | SetThreads | ChangeSetting:
-    """What sets a value of a trial's subject. Raises UsageError if it cannot be one."""
+    """The command that sets a value of a trial's subject. Raises UsageError if there is none."""
     if subject == PRESET:
         return ApplyPreset(value)
     if subject == THREADS:
@@ -43,7 +43,7 @@ def command_for(subject: str, value: str) -> ApplyPreset | SetThreads | ChangeSe
 
 
 def resolve_subject(subject: str, values: Sequence[str]) -> str:
-    """The subject by its own name. Raises UsageError for one that is none, or a value that cannot be."""
+    """The subject by its canonical name. Raises UsageError for an unknown subject or an invalid value."""
     for value in values:
         command = command_for(subject, value)
         if isinstance(command, SetThreads):
@@ -54,9 +54,10 @@ def resolve_subject(subject: str, values: Sequence[str]) -> str:
 
 
 class AbTest:
-    """Slots and events in, commands out. Each command is a separate task: a tick does not wait for it.
+    """Takes samples and events, returns commands. Each command is a separate task: a sample does not wait for
+    it.
 
-    The test of a run (`--ab`) begins with the load, and ends the run with its verdict or an error. One that
+    The test of a run (`--ab`) starts with the load and ends the run with its verdict or an error. A test that
     an operator starts begins at `start_seconds`, when its first value is set, and calls `on_end` instead,
     with the error if there is one.
     """
@@ -90,8 +91,8 @@ class AbTest:
         self._ended_at: float | None = None
 
     async def dry_run(self) -> None:
-        """Sets both values before the load starts, and leaves that of the first window. Restores and raises
-        what cannot be set: the server's refusal, or a UsageError when both are the same value to it.
+        """Set both values before the load starts, and keep that of the first window. If a value cannot be
+        set, restores and raises the server's error, or a UsageError if both are the same value on the server.
         """
         first, second = self._windows.all[:2]
         try:
@@ -105,9 +106,9 @@ class AbTest:
             raise
 
     def tick(self, slot: Slot, *, disturbance: str = "") -> None:
-        """One more slot; the value that is due now, if it is not the present one.
+        """Process one sample; returns the value to set now, if it is not the current one.
 
-        A `disturbance` is the reason why the measurement does not count for the value.
+        A `disturbance` is the reason why the measurement does not count.
         """
         self._windows.add_slot(slot)
         if disturbance:
@@ -117,14 +118,16 @@ class AbTest:
             self._enter(self._windows.at(slot.end_seconds))
 
     def on_event(self, event: Event) -> None:
-        """The load has started, with the first window's value; or something else is changed meanwhile."""
+        """Process an event: the load has started with the first window's value, or something else has
+        changed.
+        """
         if event.kind is EventKind.START:
             self.begin()
         elif event.kind in CHANGE_KINDS and self._window is not None and not self._is_ours(event):
             self._spoil(event)
 
     def begin(self) -> None:
-        """The first window begins; its value is set."""
+        """Start the first window with its value."""
         self._window = self._windows.all[0]
         self._window.was_changed = True
         if self._on_end is not None:
@@ -132,18 +135,18 @@ class AbTest:
         self._current = self._window.value
 
     async def wait_for_change(self) -> None:
-        """Waits for a change of value that is under way."""
+        """Wait for a change of value that is in progress."""
         if self._setting is not None:
             await asyncio.wait([self._setting])
 
     def end(self) -> None:
-        """No more changes; the restore of the settings waits for one that is under way."""
+        """Stop changing values; the restore of the settings waits for a change in progress."""
         if self._ended_at is None:
             self._ended_at = self._log.elapsed_seconds()
 
     @property
     def result(self) -> AbTestResult:
-        """What is known so far: of all cycles that are over."""
+        """The result of all completed cycles."""
         until = self._log.elapsed_seconds() if self._ended_at is None else self._ended_at
         trial, pairs = self._trial, self._windows.pairs(until)
         is_at_the_end = not trial.is_sequential and self._windows.over(until) == trial.cycles
@@ -175,7 +178,7 @@ class AbTest:
         )
 
     async def _try(self, value: str) -> str:
-        """Sets a value while there is no load; the value that it became."""
+        """Set a value while there is no load; returns the resulting value."""
         command = command_for(self._trial.subject, value)
         if isinstance(command, SetThreads):
             if self._load is None:
@@ -226,7 +229,7 @@ class AbTest:
         return self._setting is not None and event.kind in (EventKind.SETTING, EventKind.THREADS)
 
     def _spoil(self, event: Event) -> None:
-        """A change by others is noticed late: it may have happened in the window before."""
+        """Changes by others are noticed late: the change may have happened in the previous window."""
         self._current = ""
         place = self._windows.all.index(self._window) if self._window else 0
         first = place - 1 if event.kind is EventKind.FOREIGN else place

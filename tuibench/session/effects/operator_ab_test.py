@@ -24,12 +24,14 @@ from tuibench.session.lifecycle.tasks import StartTask
 from tuibench.session.load.load_controller import LoadController
 from tuibench.tuning.catalogue import preset_lookup
 
-AB_TEST_RUNS = "an A/B test is under way, and its load must stay as it is"
+AB_TEST_RUNS = "an A/B test is running; its load must not be changed"
 STOPPED = "stopped by the operator"
 
 
 class OperatorAbTest:
-    """Starts, follows and ends them. `on_change` is called when one begins, and when the last is set back."""
+    """Starts, runs and ends the tests. `on_change` is called at the start of a test and after its values are
+    restored.
+    """
 
     def __init__(
         self,
@@ -60,7 +62,7 @@ class OperatorAbTest:
 
     @property
     def result(self) -> AbTestResult | None:
-        """The one under way, or the last one."""
+        """The running test, or the last one."""
         return self._test.result if self._test is not None else None
 
     @property
@@ -90,32 +92,32 @@ class OperatorAbTest:
         return text
 
     def tick(self, slot: Slot, *, disturbance: str = "") -> None:
-        """One more slot of the run."""
+        """Process one sample of the run."""
         if self._due is not None:
             self._begin(self._due, slot.end_seconds)
         elif self._test is not None and self._is_running:
             self._test.tick(slot, disturbance=disturbance)
 
     def on_event(self, event: Event) -> None:
-        """Something else is changed meanwhile."""
+        """Process an event: something else has changed."""
         if self._test is not None and self._is_running:
             self._test.on_event(event)
 
     def end(self) -> None:
-        """The session ends; the journal restores the settings."""
+        """End with the session; the journal restores the settings."""
         self._due = None
         self._is_running = False
         if self._test is not None:
             self._test.end()
 
     def _trial(self, order: StartAbTest) -> AbTestPlan:
-        """The test that was ordered. Raises UsageError for one that cannot be, or not now."""
+        """The requested test. Raises UsageError if it is not possible, or not now."""
         if self._plan.trial is not None or self._plan.tune is not None:
             raise UsageError("this run is an A/B test or a screening itself; no other one can be started")
         if self._lifecycle.state is not RunState.RUNNING:
             raise UsageError(f"the load is not running: {self._lifecycle.state}")
         if self.is_under_way:
-            raise UsageError("an A/B test is under way already", "stop it first")
+            raise UsageError("an A/B test is already running", "stop it first")
         subject = resolve_subject(order.subject, [order.a, order.b])
         if subject == THREADS and self._load is None:
             raise UsageError(NO_LOAD_REFUSAL, "compare two values of a setting or a preset")
@@ -133,7 +135,7 @@ class OperatorAbTest:
         )
 
     def _present_values(self, trial: AbTestPlan) -> list[Command]:
-        """What sets back everything that the test changes."""
+        """The commands that restore everything that the test changes."""
         if trial.subject == THREADS and self._load is not None:
             return [SetThreads(self._load.threads)]
         names = {trial.subject}
@@ -146,7 +148,7 @@ class OperatorAbTest:
         ]
 
     async def _try(self, trial: AbTestPlan) -> None:
-        """Sets both values, that of the first window last. Raises what the server refuses."""
+        """Set both values, that of the first window last. Raises the server's refusal."""
         first, second = (trial.a, trial.b) if random_orders(1, trial.seed)[0] else (trial.b, trial.a)
         replies = [await self._submit(command_for(trial.subject, value)) for value in (second, first)]
         results = [reply.partition("→")[2] for reply in replies]
@@ -154,7 +156,7 @@ class OperatorAbTest:
             raise UsageError(f"{trial.subject} has the same value with {trial.a} and {trial.b}")
 
     def _begin(self, trial: AbTestPlan, start_seconds: float) -> None:
-        """With a tick, so that no sample belongs to two windows."""
+        """Start with a sample, so that no sample belongs to two windows."""
         if self._test is not None:
             self._earlier.append(self._test.result)
         self._due = None
@@ -179,12 +181,12 @@ class OperatorAbTest:
         elif self._test is not None and self._is_running:
             self._test.end()
         else:
-            raise UsageError("no A/B test is under way")
+            raise UsageError("no A/B test is running")
         self._end(STOPPED)
         return "the A/B test is stopped"
 
     def _ended(self, error: TuibenchError | None) -> None:
-        """By its verdict or its time, or because a value could not be set."""
+        """Called after the verdict, at the time limit, or because a value could not be set."""
         self._end(str(error) if error is not None else "")
 
     def _end(self, why: str) -> None:
@@ -208,7 +210,7 @@ class OperatorAbTest:
         except TuibenchError as error:
             if not self._lifecycle.is_ending:
                 self._log.emit(
-                    EventKind.WARNING, f"a value could not be set back after the A/B test: {error}"
+                    EventKind.WARNING, f"a value could not be restored after the A/B test: {error}"
                 )
         finally:
             self.is_under_way = False

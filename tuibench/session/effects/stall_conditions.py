@@ -1,4 +1,4 @@
-"""Conditions of server and disk in a tick that can explain a stall."""
+"""Conditions of server and disk in a sample that can explain a stall."""
 
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
@@ -11,7 +11,7 @@ Number = TypeVar("Number", int, float)
 
 
 def conditions_of(sample: Sample, before: Mapping[str, int]) -> StallConditions:
-    """Those of one tick; `before` are the counters of the tick before it."""
+    """The conditions of one sample; `before` are the counters of the previous sample."""
     server, host = sample.server, sample.host
     disk_write_ms = host.disk_write_ms if host is not None else None
     if server is None:
@@ -28,7 +28,9 @@ def conditions_of(sample: Sample, before: Mapping[str, int]) -> StallConditions:
 
 
 def worst_of(several: Iterable[StallConditions]) -> StallConditions | None:
-    """Of the ticks of a stall: the most of each, the fewest fsyncs, and all waits; None without any tick."""
+    """The worst conditions of a stall's samples: the maximum of each, the fewest fsyncs, and the sum of all
+    waits; None without samples.
+    """
     ticks = list(several)
     if not ticks:
         return None

@@ -16,17 +16,18 @@ from tuibench.session.effects.steadiness_log import LEVEL_CHANGES
 
 RECENT_TICKS = 120
 FEWEST_TICKS = 10
-"""Number of ticks whose median a stall is compared with."""
+"""Number of samples whose median a stall is compared with."""
 
 SLOW = 0.5
-"""Of that median: slower ticks may turn out to be part of a stall, so their conditions are kept."""
+"""Fraction of that median: slower samples may turn out to be part of a stall, so their conditions are kept.
+"""
 
 MOST_SLOW_TICKS = 5_000
-"""Of a run that lasts for days, the newest are kept."""
+"""For runs that last for days, only the newest are kept."""
 
 
 class StallLog:
-    """Slots, samples and events in, in the order of time."""
+    """Takes samples and events in chronological order."""
 
     def __init__(self) -> None:
         self._recent: deque[float] = deque(maxlen=RECENT_TICKS)
@@ -47,7 +48,7 @@ class StallLog:
             self._stalled = []
 
     def tick(self, slot: Slot, sample: Sample) -> Stall | None:
-        """One more tick; the stall that it ends, if any."""
+        """Process one sample; returns the stall that it ends, if any."""
         before = self._counters
         self._counters = sample.server.counters if sample.server is not None else {}
         if self._is_paused or self._is_partial:

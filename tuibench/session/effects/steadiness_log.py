@@ -1,7 +1,7 @@
-"""Ticks of a run that count for its steadiness: all without a pause.
+"""Samples of a run that count for its steadiness: all outside pauses.
 
-A run may last for days, so a tick takes 32 bytes, and the number of ticks is bounded: when there are too
-many, neighbours are added up.
+A run may last for days, so a sample takes 32 bytes, and the number of samples is limited: beyond it,
+neighbouring samples are merged.
 """
 
 from array import array
@@ -30,7 +30,7 @@ LEVEL_CHANGES = frozenset(
 
 
 class SteadinessLog:
-    """Slots and events in, in the order of time."""
+    """Takes samples and events in chronological order."""
 
     def __init__(self, most: int = MOST_TICKS) -> None:
         self._most = most
@@ -79,7 +79,7 @@ class SteadinessLog:
         self._levels = array("q")
 
     def _coarsen(self) -> None:
-        """Makes one tick of each two."""
+        """Merge each pair of samples."""
         self._ends = self._ends[1::2]
         self._seconds = array("d", _sums_of_pairs(self._seconds))
         self._transactions = array("d", _sums_of_pairs(self._transactions))

@@ -1,7 +1,7 @@
 """Effects of the changes of a run, from samples and events; commit costs; the A/B test.
 
-The arithmetic is in `metrics`; this decides which events are changes, when each of them began, and reports
-what was found.
+The arithmetic is in `metrics`; this module decides which events are changes, when each of them began, and
+reports the result.
 """
 
 from collections.abc import Callable, Iterator
@@ -60,12 +60,12 @@ COMPARED = CHANGE_KINDS - BOUNDARIES
 OPERATOR_TEST = "an A/B test changed values"
 
 SHORTEST_STALL_SECONDS = 0.95
-"""A shorter stall is listed in the summary, and is no event."""
+"""A shorter stall is listed in the summary, but is not an event."""
 
 
 class EffectTracker:
-    """One run's effects, costs and A/B test. `total_use` is what its operations used since the start,
-    `slowest` are its slowest transactions since the figures last began.
+    """Effects, costs and A/B test of one run. `total_use` are the resources used since the start, `slowest`
+    the slowest transactions since the last reset.
     """
 
     def __init__(
@@ -118,18 +118,20 @@ class EffectTracker:
         self.total_use = ResourceUse()
 
     async def execute(self, command: AbTestCommand | TuneCommand) -> str:
-        """Starts or ends an A/B test or a screening of the operator. UsageError while the other one runs."""
+        """Start or end an operator's A/B test or screening. Raises UsageError while the other one is
+        running.
+        """
         if isinstance(command, StartAbTest) and self.operator_tune.is_under_way:
-            raise UsageError("a screening of settings is under way", "end it first")
+            raise UsageError("a screening of settings is running", "end it first")
         if isinstance(command, StartTune) and self.operator_test.is_under_way:
-            raise UsageError("an A/B test is under way", "end it first")
+            raise UsageError("an A/B test is running", "end it first")
         if isinstance(command, AbTestCommand):
             return await self.operator_test.execute(command)
         return await self.operator_tune.execute(command)
 
     @property
     def operation_cost(self) -> OperationCost:
-        """What an operation cost since the figures last began."""
+        """The cost of an operation since the last reset."""
         return operation_cost(total_use(self._uses))
 
     def _compact_uses(self) -> None:
@@ -139,7 +141,7 @@ class EffectTracker:
 
     @property
     def steadiness(self) -> Steadiness | None:
-        """How steady the throughput was since the figures last began."""
+        """The steadiness of the throughput since the last reset."""
         return self._stalls.with_conditions(self._steadiness.result)
 
     @property
@@ -153,7 +155,7 @@ class EffectTracker:
 
     @property
     def earlier_ab_tests(self) -> tuple[AbTestResult, ...]:
-        """Those that an operator ran before it."""
+        """The tests that an operator ran before the last one."""
         return self.operator_test.earlier
 
     @property
@@ -173,13 +175,13 @@ class EffectTracker:
         return None if result is None else msgspec.structs.replace(result, pairs=())
 
     async def dry_run(self) -> None:
-        """Before the load starts: what an A/B test or a screening cannot try is refused now."""
+        """Before the load starts: refuse an A/B test or a screening that is not possible."""
         if self._trial is not None:
             await self._trial.dry_run()
 
     @contextmanager
     def command_running(self) -> Iterator[None]:
-        """While a command is executed: its change began with it, even where its event comes late."""
+        """Context of a command's execution: its change began with it, even if its event comes late."""
         begun = self._log.elapsed_seconds()
         self._begun.append(begun)
         try:
@@ -188,7 +190,7 @@ class EffectTracker:
             self._begun.remove(begun)
 
     def on_event(self, event: Event) -> None:
-        """Something happened."""
+        """Process an event."""
         self._steadiness.on_event(event.kind)
         if event.kind not in LEVEL_CHANGES or self._measuring is None:
             self._stalls.on_event(event.kind)
@@ -213,14 +215,14 @@ class EffectTracker:
                 self._report_none(event.text, f"{self._why} shortly before it")
 
     def gap(self, why: str = WORKER_SILENT) -> None:
-        """A tick without figures, for this reason: what was done in it comes with a later one."""
+        """A sample without figures, with the reason: its work is contained in a later one."""
         self._before = None
         if self._measuring is None:
             self._interrupt(why)
 
     @property
     def _measuring(self) -> AbTest | TuneRun | OperatorAbTest | OperatorTune | None:
-        """What judges the changes at present, instead of a window before and after each."""
+        """The test that evaluates changes at present, instead of a window before and after each change."""
         if self._trial is None and self.operator_test.is_under_way:
             return self.operator_test
         if self._trial is None and self.operator_tune.is_under_way:
@@ -228,11 +230,11 @@ class EffectTracker:
         return self._trial
 
     def _on_operator_test(self) -> None:
-        """An A/B test begins, or is over: nothing is compared across it."""
+        """An A/B test starts or ends: nothing is compared across it."""
         self._interrupt(OPERATOR_TEST)
 
     def _interrupt(self, why: str, since_seconds: float | None = None) -> None:
-        """Ends the window. A change that cannot be measured any more is reported."""
+        """End the window. Reports a change whose effect can no longer be measured."""
         pending, effect = self._watch.pending, self._watch.boundary(since_seconds)
         self._emit_effect(effect)
         self._why, self._calm_ticks = why, 0
@@ -243,7 +245,7 @@ class EffectTracker:
         self._log.emit(EventKind.EFFECT, f"no effect of {change}: {why}")
 
     def tick(self, sample: Sample, interval: IntervalCounts) -> None:
-        """One sample of the measured run."""
+        """Process one sample of the measured run."""
         use = resource_use(self._before, sample)
         self._before = sample
         self.total_use = total_use((self.total_use, use))
@@ -277,7 +279,7 @@ class EffectTracker:
             self._publish(CommitCosts(self.costs))
 
     def end(self) -> None:
-        """The load has ended: reports what is known of the last change."""
+        """The load has ended: report the effect of the last change, if it is known."""
         self.operator_test.end()
         self.operator_tune.end()
         if self._trial is not None:
@@ -286,7 +288,7 @@ class EffectTracker:
             self._emit_effect(self._watch.boundary())
 
     def _began(self, event: Event) -> float:
-        """When a change may have begun; changes by others are noticed late."""
+        """The earliest time at which a change may have begun; changes by others are noticed late."""
         if event.kind is EventKind.FOREIGN:
             return event.elapsed_seconds - self._notice_seconds
         return min([event.elapsed_seconds, *self._begun])

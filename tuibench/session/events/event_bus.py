@@ -63,7 +63,7 @@ class SessionRecorder:
         self._recorder.report(report)
 
     def summary(self, summary: Summary, load: LoadController) -> None:
-        """The last report, what came in after the last tick, and the summary."""
+        """Write the last report, the figures after the last sample, and the summary."""
         if (remainder := load.remainder()) is not None:
             self._recorder.remainder(remainder)
         since = load.accounting.since_checkpoint
@@ -75,7 +75,7 @@ class SessionRecorder:
         self._recorder.summary(summary)
 
     async def close(self) -> None:
-        """All of it is on the disk afterwards. Harmless to repeat."""
+        """Close the record after syncing everything to disk. May be called again."""
         if not self._is_closed:
             self._is_closed = True
             self._recorder.close()
@@ -84,7 +84,7 @@ class SessionRecorder:
 def build_plan_record(
     spec: SessionSpec, server: ServerInfo, program: Program | None, started_at: float
 ) -> PlanRecord:
-    """What is run, and where; without the password. `started_at` is by the wall clock."""
+    """What was run, and on which server; without the password. `started_at` is wall-clock time."""
     record = PlanRecord(
         version=__version__,
         session=spec.session,
@@ -106,7 +106,7 @@ def build_plan_record(
 
 
 def read_profile_text(profile: str) -> str:
-    """The profile's file as it is now; empty if it was removed since it was read."""
+    """The current text of the profile's file; empty if the file was removed."""
     try:
         return files.read_text(library.find_profile(profile))
     except (UsageError, OSError, UnicodeDecodeError):

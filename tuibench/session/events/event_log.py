@@ -1,6 +1,6 @@
 """Event log of a run: assigns time and marker number to each event.
 
-The past of a run as far as viewers that come late get to see it: bounded, and slim.
+The history for viewers that join later: limited in number, and reduced to what charts need.
 """
 
 from collections import deque
@@ -27,12 +27,12 @@ class EventLog:
         self._markers = 0
 
     def start(self, at_ns: int) -> None:
-        """Elapsed time counts from here; before a time that is still to come it is negative."""
+        """Set the start of elapsed time; it is negative before a start in the future."""
         self.zero_ns = at_ns
         self._is_started = True
 
     def elapsed_seconds(self) -> float:
-        """Seconds since the start; 0 as long as it is not known."""
+        """Seconds since the start; 0 while it is unknown."""
         return self.elapsed_at(self._clock.now_ns())
 
     def elapsed_at(self, at_ns: int) -> float:
@@ -40,7 +40,7 @@ class EventLog:
         return (at_ns - self.zero_ns) / NS_PER_SECOND if self._is_started else 0.0
 
     def emit(self, kind: EventKind, text: str, effect: Effect | None = None) -> Event:
-        """Something happened now."""
+        """Emit an event that happens now."""
         if kind in CHANGE_KINDS:
             self._markers += 1
         marker = self._markers if kind in CHANGE_KINDS else None
@@ -61,7 +61,9 @@ MOST_SAMPLES = 3600
 
 
 class SampleHistory:
-    """The newest samples. Only the very newest is kept whole; charts need no counters and no statements."""
+    """The newest samples. Only the last one is kept completely; charts need neither counters nor
+    statements.
+    """
 
     def __init__(self, most: int = MOST_SAMPLES) -> None:
         self._samples: deque[Sample] = deque(maxlen=most)

@@ -1,4 +1,4 @@
-"""The end of a session as a list of steps, each of which runs whatever the others did."""
+"""The end of a session as a list of steps; every step runs, even if another one fails."""
 
 from collections.abc import Awaitable, Callable, Iterable
 
@@ -6,9 +6,9 @@ ClosingStep = Callable[[], Awaitable[object]]
 
 
 async def run_steps(steps: Iterable[ClosingStep], on_failure: Callable[[Exception], None]) -> None:
-    """Runs all steps in their order.
+    """Run all steps in order.
 
-    An error of a step is reported to `on_failure`. A cancellation interrupts the step under way only, and is
+    An error of a step is reported to `on_failure`. A cancellation interrupts only the current step, and is
     raised after the last one.
     """
     interruption: BaseException | None = None

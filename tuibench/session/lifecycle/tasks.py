@@ -1,6 +1,6 @@
-"""The background tasks of a session: one group that reports failed tasks, and that no task outlives.
+"""Background tasks of a session: a group that reports failed tasks, and that no task outlives.
 
-A failure does not cancel the owner, as that of a plain TaskGroup would: the session ends in good order,
+In contrast to a plain TaskGroup, a failure does not cancel the owner: the session ends in an orderly way,
 restores settings and writes its summary.
 """
 
@@ -37,7 +37,7 @@ class BackgroundTasks(AbstractAsyncContextManager["BackgroundTasks"]):
         return task
 
     async def close(self) -> None:
-        """Cancels the tasks that still run, and waits for their end."""
+        """Cancel the running tasks, and wait for their end."""
         await cancel_all(tuple(self._tasks))
 
     async def _supervised(self, work: Coroutine[Any, Any, None]) -> None:

@@ -1,4 +1,4 @@
-"""The ticks of a session: at fixed intervals, until it is over."""
+"""The samples of a session: at fixed intervals, until it is over."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -7,7 +7,7 @@ from tuibench.clock import Tick
 
 
 async def ticks_until(over: asyncio.Event, schedule: AsyncIterator[Tick]) -> AsyncIterator[Tick]:
-    """The ticks of the schedule until `over` is set, which does not wait for the next tick."""
+    """The times of the schedule until `over` is set; ends at once when it is set."""
     ending = asyncio.create_task(over.wait())
     try:
         while not over.is_set():

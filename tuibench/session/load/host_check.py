@@ -1,4 +1,4 @@
-"""Checks the hosts of a load before a run: separately, so that a host that fails hides no other."""
+"""Checks the hosts of a load before a run: separately, so that a failing host does not hide others."""
 
 import asyncio
 
@@ -19,11 +19,11 @@ from tuibench.model.target import Target
 from tuibench.session.load.hosts import MS_PER_SECOND
 
 CLOCK_APART_MS = 1000.0
-"""A clock that is off by more than this makes logs of both sides hard to compare."""
+"""A larger clock offset makes logs of both hosts difficult to compare."""
 
 
 async def check_hosts(plan: ClusterPlan, target: Target | None, clock: Clock) -> tuple[HostCheck, ...]:
-    """What each host is, and whether it reaches the server; without a target only what it is."""
+    """The facts of each host, and whether it can reach the server; without a target only the facts."""
     carriers, _ = await find_carriers(plan, clock)
     return tuple(await asyncio.gather(*(_check(carrier, plan, target, clock) for carrier in carriers)))
 
@@ -55,7 +55,7 @@ def _of(host: HostLink) -> HostCheck:
     if hello.version != __version__:
         notes.append(f"this host has version {__version__}: figures of different versions may differ")
     if abs(offset_ms) > CLOCK_APART_MS + error_ms:
-        notes.append("its clock is off: the load takes no harm, comparing logs does; run NTP there")
+        notes.append("its clock differs: this affects the comparison of logs, not the load; run NTP there")
     return HostCheck(
         name=host.label,
         version=hello.version,
@@ -80,5 +80,5 @@ async def _with_server(found: HostCheck, host: HostLink, target: Target) -> Host
     except TuibenchError as error:
         return replace(found, problem=error.message, remedy=error.hint)
     if reached.problem:
-        return replace(found, problem=f"it does not reach the server: {reached.problem}")
+        return replace(found, problem=f"it cannot reach the server: {reached.problem}")
     return replace(found, server_ms=reached.seconds * MS_PER_SECOND)

@@ -1,7 +1,7 @@
-"""The fleet of a run: workers of this host, or hosts; what the hosts were in the summary.
+"""The fleet of a run: workers on this host, or load hosts; totals of the hosts in the summary.
 
-Refused before the load begins: a host that does not answer, or speaks another protocol; an address of the
-server that means another machine there; too few descriptors. Another version is a warning.
+Refused before the load starts: a host that does not answer, or has another protocol version; a server address
+that means another machine on that host; too few descriptors. Another version of tuibench is a warning.
 """
 
 from typing import NamedTuple
@@ -71,7 +71,7 @@ def _engine_of_all(cluster: Cluster, wanted: EngineChoice, engine: Chosen) -> Ch
 
 
 def host_totals(load: LoadController) -> tuple[HostTotals, ...]:
-    """What each host did in the measured time; empty for a load from this host alone."""
+    """Totals of each host in the measured time; empty for a load from this host."""
     fleet, zero_ns = load.fleet, load.zero_ns
     if not isinstance(fleet, HostFleet) or zero_ns is None:
         return ()

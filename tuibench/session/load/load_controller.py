@@ -23,10 +23,10 @@ POLL_SECONDS = 0.02
 
 
 class LoadTick(NamedTuple):
-    """One tick of the load. `refused` describes the connections that the server refused, else it is empty.
+    """The load in one sample. `refused` describes connections that the server refused, otherwise it is empty.
 
-    `detail` is for the record. `has_reported` is False if no worker answered in time: then the tick is a gap,
-    and the next one covers it.
+    `detail` is for the record. `has_reported` is False if no worker answered in time: the sample is then a
+    gap, and the next one covers it.
     """
 
     part: LoadSample
@@ -37,12 +37,12 @@ class LoadTick(NamedTuple):
 
 
 class LoadController:
-    """Drives the fleet. `threads`, `rate`, `weights` and `client_delay_ms` are what is asked for.
+    """Controls the fleet. `threads`, `rate`, `weights` and `client_delay_ms` are the requested values.
 
-    `checkpoint_listeners` receive the full reports of checkpoints. `accepted_connections` is how many
-    connections the server let in when it refused some, None if it has not. `max_client_delay_ms` is the
-    longest make-believe delay so far, `seconds` how long the load was measured, from `zero_ns` on.
-    `unresponsive` are the workers that did not answer in the end: what they did last is in no figure.
+    `checkpoint_listeners` receive the full reports of checkpoints. `accepted_connections` is the number of
+    connections that the server accepted when it refused some, None if it refused none. `max_client_delay_ms`
+    is the largest simulated delay so far, `seconds` the measured time of the load, from `zero_ns` on.
+    `unresponsive` are the workers that did not answer at the end: their last work is in no figure.
     """
 
     def __init__(self, plan: RunPlan, program: Program, fleet: Fleet, clock: Clock) -> None:
@@ -66,7 +66,7 @@ class LoadController:
 
     @property
     def headline(self) -> Headline | None:
-        """What the profile is known by."""
+        """The profile's headline figure."""
         return self._program.headline
 
     def _headline_of(self, part: LoadSample) -> float | None:
@@ -78,7 +78,7 @@ class LoadController:
 
     @property
     def users(self) -> int:
-        """The number of users that share the connections; 0 for a connection each."""
+        """The number of users that share the connections; 0 for one user per connection."""
         return self._plan.users
 
     def pause(self) -> None:
@@ -100,7 +100,7 @@ class LoadController:
         return weights_of(self._program)
 
     def set_weights(self, given: Mapping[str, float]) -> None:
-        """Sets the weights of the transactions. Raises UsageError for weights that make no mix."""
+        """Set the weights of the transactions. Raises UsageError for invalid weights."""
         mix = tuple(validated_mix(self._program, given).values())
         self._program = with_weights(self._program, mix)
         self.fleet.set_weights(mix)
@@ -111,9 +111,9 @@ class LoadController:
         self.fleet.set_delay(milliseconds)
 
     async def open(self, is_over: Callable[[], bool]) -> str:
-        """Opens the connections while the load is held; returns a description of refused ones.
+        """Open the connections while the load is held; returns a description of refused ones.
 
-        Raises RunError when none opens, or not all of them in time, with the reason.
+        Raises RunError, with the reason, if none opens, or not all of them in time.
         """
         self.fleet.pause()
         await self.fleet.set_threads(self.threads)
@@ -138,11 +138,13 @@ class LoadController:
 
     @property
     def refusal_remedy(self) -> str:
-        """The setting that would make the server accept the refused connections."""
+        """The setting with which the server would accept the refused connections."""
         return self.alarms.refusal_remedy(self._latest)
 
     async def drain(self, seconds: float) -> None:
-        """Holds the load until nothing is in flight, and forgets what is due: a warm-up leaves no trace."""
+        """Hold the load until no transaction is in flight, and discard those that are due: nothing of a
+        warm-up remains.
+        """
         self.fleet.pause()
         deadline_ns = self._clock.now_ns() + int(seconds * NS_PER_SECOND)
         while True:
@@ -155,7 +157,7 @@ class LoadController:
         self.fleet.reset_stats()
 
     async def begin(self) -> int:
-        """What is reported from now on counts. The load is still held. Returns the time (ns)."""
+        """Start counting reports; the load is still held. Returns the time (ns)."""
         self.accounting = LoadTotals()
         self.max_client_delay_ms = self.client_delay_ms
         await self._report()
@@ -164,7 +166,7 @@ class LoadController:
         return self.zero_ns
 
     async def reset_stats(self) -> None:
-        """The run's figures count from now on; the load is held and drained."""
+        """Restart the run's figures; the load is held and drained."""
         self.accounting.reset_stats(await self._report())
         self.max_client_delay_ms = self.client_delay_ms
         self.zero_ns, self._checkpoint_seconds = self._clock.now_ns(), 0.0
@@ -198,11 +200,11 @@ class LoadController:
         )
 
     def remainder(self) -> TickDetail | None:
-        """What came in after the last tick, None if nothing did."""
+        """The figures after the last sample, None if there are none."""
         return self.accounting.remainder()
 
     async def checkpoint(self) -> FullReport:
-        """What was done since the last checkpoint, or the start; the next one begins here."""
+        """The figures since the last checkpoint, or the start; starts the next one."""
         self.accounting.add_reports(await self._report(checkpoint=True))
         self.seconds = self._elapsed()
         report = self.since_checkpoint()
@@ -213,12 +215,12 @@ class LoadController:
         return report
 
     def since_checkpoint(self) -> FullReport:
-        """What was done since the last checkpoint, as it is known now; the whole run if there was none."""
+        """The figures since the last checkpoint as known now; those of the whole run if there was none."""
         seconds = self.seconds - self._checkpoint_seconds
         return full_report(self.accounting, seconds, self.seconds, self._plan.percentiles)
 
     async def finish(self, drain_seconds: float) -> None:
-        """Ends the load and the workers, and takes their last reports in."""
+        """End the load and the workers, and collect their last reports."""
         try:
             reports = await self.fleet.finish(drain_seconds)
             self.unresponsive = self.fleet.unresponsive
@@ -229,7 +231,7 @@ class LoadController:
             await self.fleet.kill()
 
     def _elapsed(self, until_ns: int | None = None) -> float:
-        """Seconds since measuring began, until now unless an end is given."""
+        """Seconds since the start of the measurement, until now or a given end."""
         now_ns = self._clock.now_ns() if until_ns is None else until_ns
         return max(1e-9, (now_ns - (self.zero_ns or 0)) / NS_PER_SECOND)
 
@@ -260,7 +262,7 @@ class LoadController:
         await self.set_threads(max(1, self.threads - count))
         if count:
             self.accepted_connections = self.threads
-        return f"{refused}; going on with {self.threads}"
+        return f"{refused}; continuing with {self.threads}"
 
     def _too_slow(self, opened: int, reports: Sequence[WorkerReport]) -> RunError:
         seconds = self._plan.opening_seconds
@@ -268,5 +270,5 @@ class LoadController:
         return RunError(
             f"only {opened} of {self.threads} connections opened in {seconds:g} s"
             + (f": {reason}" if reason else ""),
-            "give them more with --thread-init-timeout",
+            "increase --thread-init-timeout",
         )

@@ -11,16 +11,17 @@ from tuibench.session.events.event_log import EventLog
 from tuibench.session.plan.timeline import LevelChange, PlanTimeline
 
 AFTER_TICK_SECONDS = 0.01
-"""A plan begins so much after the start of measuring: its moves then come just after a tick, not at the same
-time, and a sample belongs to one level."""
+"""A plan starts this much later than the measurement: its changes then come just after a sample instead of at
+the same time, and a sample belongs to one level.
+"""
 
-BY_HAND = "held by hand"
+BY_HAND = "held manually"
 
 DueChanges = Callable[[], list[LevelChange]]
 
 
 class PlanRunner:
-    """The plan of a run. `follow` makes the changes that are due when their turn comes."""
+    """The plan of a run. `follow` makes the changes that are due."""
 
     def __init__(
         self, stages: Schedule, log: EventLog, clock: Clock, follow: Callable[[DueChanges], Awaitable[None]]
@@ -38,7 +39,7 @@ class PlanRunner:
         return self._timeline.state(self._now) if self._timeline is not None else None
 
     def set(self, stages: Schedule) -> str:
-        """Another plan, from now on."""
+        """Replace the plan."""
         timeline = PlanTimeline(validate_schedule(stages))
         timeline.begin(self._measured_now)
         self._timeline, self._is_over_reported = timeline, False
@@ -47,10 +48,10 @@ class PlanRunner:
         return f"plan: {format_schedule(stages)}"
 
     def hold(self) -> str:
-        """Holds the plan at its present level. Raises UsageError if there is nothing to hold."""
+        """Hold the plan at its current level. Raises UsageError if there is nothing to hold."""
         timeline = self._under_way()
         if timeline.held:
-            return "the plan is held already"
+            return "the plan is already held"
         timeline.hold(self._now, BY_HAND)
         self._log.emit(EventKind.PLAN, "plan held")
         self._changed.set()
@@ -66,7 +67,7 @@ class PlanRunner:
         return "the plan continues"
 
     def on_manual_change(self, quantity: Quantity) -> str:
-        """Holds a plan of the quantity that the operator changed; returns an addition to the reply."""
+        """Hold a plan whose quantity the operator has changed; returns an addition to the reply."""
         timeline = self._timeline
         if (
             timeline is None
@@ -75,8 +76,8 @@ class PlanRunner:
             or not timeline.is_about(quantity)
         ):
             return ""
-        timeline.hold(self._now, f"the {quantity} were set by hand")
-        self._log.emit(EventKind.PLAN, f"plan held: the {quantity} were set by hand")
+        timeline.hold(self._now, f"the {quantity} were set manually")
+        self._log.emit(EventKind.PLAN, f"plan held: the {quantity} were set manually")
         self._changed.set()
         return "; the plan is held"
 
@@ -93,7 +94,7 @@ class PlanRunner:
             self._changed.set()
 
     async def run(self) -> None:
-        """Begins the plan with the measuring, and follows it, and any other, until cancelled."""
+        """Start the plan with the measurement, and follow it, and any later plan, until cancelled."""
         if self._timeline is not None and not self._timeline.is_begun:
             self._timeline.begin(AFTER_TICK_SECONDS)
         while True:
@@ -109,7 +110,7 @@ class PlanRunner:
     def _emit_over(self, timeline: PlanTimeline) -> None:
         if timeline.is_over(self._now) and not self._is_over_reported:
             self._is_over_reported = True
-            self._log.emit(EventKind.PLAN, "the plan is over; its last level stays")
+            self._log.emit(EventKind.PLAN, "the plan has ended; its last level stays")
 
     async def _wait(self) -> None:
         """Until something is due, or something changes."""
@@ -126,7 +127,7 @@ class PlanRunner:
 
     def _under_way(self) -> PlanTimeline:
         if self._timeline is None or self._timeline.is_over(self._now):
-            raise UsageError("there is no plan under way", "give one, such as 8:30s,16:30s,64:1m")
+            raise UsageError("no plan is running", "give one, such as 8:30s,16:30s,64:1m")
         return self._timeline
 
     @property

@@ -33,9 +33,9 @@ MOST_LEVELS = 3600
 
 
 class LevelChange(NamedTuple):
-    """From second `at` of the plan on, this level holds.
+    """This level applies from second `at` of the plan.
 
-    `text` says what begins here, for the list of events; it is empty on the way of an even ramp.
+    `text` describes a new stage for the list of events; it is empty within an even ramp.
     """
 
     at: float
@@ -47,7 +47,7 @@ class LevelChange(NamedTuple):
 
 
 def level_changes(stages: Sequence[Stage]) -> list[LevelChange]:
-    """All moves of a plan, in order."""
+    """All level changes of a plan, in order."""
     found: list[LevelChange] = []
     start = 0.0
     for number, stage in enumerate(stages):
@@ -57,7 +57,7 @@ def level_changes(stages: Sequence[Stage]) -> list[LevelChange]:
 
 
 def level_text(quantity: Quantity, level: float) -> str:
-    """A level as it is said: 16 threads, 400/s, no rate."""
+    """A level as text: 16 threads, 400/s, no rate."""
     if quantity is Quantity.THREADS:
         return f"{level:,.0f} {'thread' if level == 1 else 'threads'}"
     return f"{level:,.6g}/s" if level else "no rate"
@@ -87,7 +87,7 @@ def _ramp_text(ramp: RampStage, level: float, each_seconds: float, label: str, *
 
 
 def _even(ramp: RampStage) -> list[float]:
-    """Levels that are equally far apart, both ends included."""
+    """Levels at equal distances, both ends included."""
     span = ramp.last - ramp.first
     if not span:
         return [ramp.first]
@@ -99,7 +99,7 @@ def _even(ramp: RampStage) -> list[float]:
 
 
 def _doubled(ramp: RampStage) -> list[float]:
-    """Each level twice (or half) the one before; the last may be less far."""
+    """Each level is twice (or half) the previous one; the last step may be smaller."""
     levels = [ramp.first]
     while levels[-1] < ramp.last:
         levels.append(min(levels[-1] * 2, ramp.last))
@@ -113,7 +113,7 @@ def _is_whole(ramp: RampStage) -> bool:
 
 
 ROUNDING_SECONDS = 1e-6
-"""Seconds of the run are floating-point numbers; a move is due when it is no farther off than this."""
+"""Times are floating-point numbers; a change is due if its time is at most this far ahead."""
 
 
 class PlanTimeline:
@@ -131,7 +131,7 @@ class PlanTimeline:
         self._takes_up = False
 
     def begin(self, now: float) -> None:
-        """The plan's second 0 is now."""
+        """Second 0 of the plan is now."""
         self._begun_at = now
         if self._is_still:
             self._still_at = 0.0
@@ -141,12 +141,12 @@ class PlanTimeline:
         return self._begun_at is not None
 
     def hold(self, now: float, why: str) -> None:
-        """Stops the plan's time until `resume`."""
+        """Stop the plan's time until `resume`."""
         self._stop(now)
         self.held = why
 
     def resume(self, now: float) -> None:
-        """Continues where it stopped, and sets its levels again."""
+        """Continue from the held position, and set its levels again."""
         self.held = ""
         self._takes_up = True
         self._go(now)
@@ -174,7 +174,7 @@ class PlanTimeline:
         return any(stage.quantity is quantity for stage in self.stages)
 
     def due(self, now: float) -> list[LevelChange]:
-        """The moves to be made now. Of several for one quantity it is the newest."""
+        """The changes to be made now; for each quantity the newest."""
         if self._is_still or self._begun_at is None or now < self._begun_at:
             return []
         elapsed, found = self.elapsed(now) + ROUNDING_SECONDS, []
@@ -187,7 +187,7 @@ class PlanTimeline:
         return _newest(found)
 
     def next_due(self, now: float) -> float | None:
-        """The second of the run at which something happens next: a move, or the end. None for never."""
+        """The second of the run of the next change, or of the end; None if there is none."""
         if self._is_still or self._begun_at is None or self.is_over(now):
             return None
         return self._begun_at + (
@@ -195,7 +195,7 @@ class PlanTimeline:
         )
 
     def state(self, now: float) -> PlanProgress:
-        """How far it has come."""
+        """The progress of the plan."""
         stage = self._moves[max(0, self._made - 1)].stage
         following, at = self._following(stage)
         left = max(0.0, at - self.elapsed(now))

@@ -25,7 +25,7 @@ from tuibench.model.experiments.probe import ProbeEnd, ProbeOrder, ProbeStep, St
 from tuibench.model.schedule import Quantity
 
 FINE = {Quantity.THREADS: 1.25, Quantity.RATE: 1.12}
-"""Two neighbouring levels that are no farther apart need nothing in between."""
+"""Two neighbouring levels at most this far apart need no level in between."""
 
 LOSS = math.log(0.8)
 COLLAPSE_SHARE, COLLAPSE_ERRORS = 0.5, 50.0
@@ -34,7 +34,7 @@ COLLAPSE_SHARE, COLLAPSE_ERRORS = 0.5, 50.0
 FIRST_RATE_SHARE = 0.125
 SHORTEST_STEP_SECONDS = 3.0
 RISES_WITH_LOAD = ("tps", "qps")
-"""Figures that an objective may miss for want of load."""
+"""Figures that may miss an objective because there is too little load."""
 
 
 class NextLevel(NamedTuple):
@@ -45,7 +45,7 @@ class NextLevel(NamedTuple):
 
 
 class ProbeProgress(NamedTuple):
-    """What a probe has behind it: its steps, and how long it took so far. `ceiling` bounds its levels."""
+    """The steps of a probe and its time so far. `ceiling` is the highest level."""
 
     order: ProbeOrder
     ceiling: float
@@ -58,7 +58,7 @@ class ProbeProgress(NamedTuple):
 
     @property
     def usual_seconds(self) -> float:
-        """How long a step takes."""
+        """The usual duration of a step."""
         spent = [step.seconds + step.settling_seconds for step in self.steps]
         return max(SHORTEST_STEP_SECONDS, math.fsum(spent) / len(spent)) if spent else SHORTEST_STEP_SECONDS
 
@@ -67,12 +67,12 @@ class ProbeProgress(NamedTuple):
 
     @property
     def measured(self) -> list[ProbeStep]:
-        """The steps of the way up and between them, by level."""
+        """The steps of the increase and in between, by level."""
         return sorted(self.of(StepPurpose.UP, StepPurpose.REFINE), key=lambda step: step.level)
 
 
 def next_level(progress: ProbeProgress) -> NextLevel | None:
-    """The next level; None when the probe is over."""
+    """The next level; None if the probe is over."""
     if not progress.steps:
         return start_level(progress)
     if progress.left_seconds < SHORTEST_STEP_SECONDS:
@@ -89,7 +89,7 @@ def start_level(progress: ProbeProgress) -> NextLevel:
 
 
 def end_of_climb(progress: ProbeProgress) -> ProbeEnd | None:
-    """Why the ascent has ended; None while it continues."""
+    """Why the increase has ended; None while it continues."""
     ups = progress.of(StepPurpose.UP)
     if not ups:
         return None
@@ -106,13 +106,13 @@ def end_of_climb(progress: ProbeProgress) -> ProbeEnd | None:
 
 
 def is_collapsed(step: ProbeStep, steps: Sequence[ProbeStep]) -> bool:
-    """More load has broken it."""
+    """True if more load has caused throughput to collapse."""
     best = max(each.tps for each in steps)
     return step.tps < COLLAPSE_SHARE * best or step.errors_percent > COLLAPSE_ERRORS
 
 
 def is_saturated(by: Quantity, ups: Sequence[ProbeStep]) -> bool:
-    """Whether a higher level gains nothing beyond the noise; of a rate, whether the server falls behind."""
+    """True if a higher level gains nothing beyond the noise; for a rate, if the server falls behind."""
     if by is Quantity.RATE:
         return not keeps_up(ups[-1])
     gains = [_per_doubling(before, after) for before, after in pairwise(ups)]
@@ -126,12 +126,12 @@ def is_saturated(by: Quantity, ups: Sequence[ProbeStep]) -> bool:
 
 
 def keeps_up(step: ProbeStep) -> bool:
-    """Whether the server reached the step's rate."""
+    """True if the server reached the step's rate."""
     return is_rate_met(step.tps, step.level, step.evidence.backlog, step.half_width or 0.0)
 
 
 def knee_of(progress: ProbeProgress) -> Knee | None:
-    """Where the measured curve bends; with a rate, the highest that was kept up with."""
+    """The saturation point of the measured curve; for a rate, the highest rate that was reached."""
     steps = progress.measured
     if progress.order.by is Quantity.THREADS:
         return find_knee(throughput_curve(points_of(steps)))
@@ -146,7 +146,7 @@ def points_of(steps: Sequence[ProbeStep]) -> list[ThroughputPoint]:
 
 
 def is_connection_limited(step: ProbeStep) -> bool:
-    """Not all the threads that were asked for took part."""
+    """True if not all requested threads had a connection."""
     return 0 < step.evidence.connections < step.level
 
 
@@ -155,7 +155,7 @@ def point_of(step: ProbeStep) -> ThroughputPoint:
 
 
 def objective_edge(progress: ProbeProgress) -> tuple[ProbeStep | None, ProbeStep | None]:
-    """The highest level that keeps the objectives, and the lowest above it that does not."""
+    """The highest level that meets the objectives, and the lowest above it that does not."""
     most: ProbeStep | None = None
     for step in progress.measured:
         if not step.missed:

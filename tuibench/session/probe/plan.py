@@ -42,7 +42,7 @@ class ProbePlan:
 
     @property
     def next_level(self) -> NextLevel | None:
-        """The level to set now; None while one is being measured, and once all is over."""
+        """The level to set now; None while one is being measured, and at the end."""
         return self._next_level
 
     @property
@@ -50,7 +50,7 @@ class ProbePlan:
         return self.end is not None
 
     def level_applied(self, now: float) -> None:
-        """The level that `next_level` asked for holds from now on."""
+        """The level requested by `next_level` is now set."""
         if self._next_level is None or self.is_over:
             return
         level, purpose = self._next_level
@@ -59,7 +59,7 @@ class ProbePlan:
         self._next_level = None
 
     def add_tick(self, tick: ProbeTick, now: float) -> None:
-        """One tick; afterwards there may be a level to enter, or an end."""
+        """Process one sample; afterwards there may be a level to set, or the end."""
         if self._run is None or self.is_over:
             return
         self._run.add_tick(tick)
@@ -67,7 +67,7 @@ class ProbePlan:
             self._finish_step(now)
 
     def next_step(self, now: float) -> None:
-        """The step is over with what is known now. Raises UsageError if nothing is."""
+        """End the step with what is known. Raises UsageError if nothing is known."""
         if self._run is None or self.is_over:
             raise UsageError("no step is being measured now")
         if not self._run.known.mean:
@@ -81,11 +81,11 @@ class ProbePlan:
             self._run = StepRun(self.order.by, old.level, old.purpose, now, old.most_seconds)
 
     def is_late(self, now: float) -> bool:
-        """Whether all of the time it was given is spent."""
+        """True if all of its time is used."""
         return now - self._began_at >= self.order.seconds
 
     def abort(self, reason: str, now: float) -> None:
-        """It ends here, with what there is."""
+        """End the probe with what was measured."""
         if self.is_over:
             return
         if self._run is not None and self._run.is_stable:
@@ -93,7 +93,7 @@ class ProbePlan:
         self._end(ProbeEnd.ABORTED, reason, now)
 
     def state(self, now: float, fit: UslFit | None = None) -> ProbeState:
-        """Where it stands."""
+        """The state of the probe."""
         run = self._run
         known = run.known if run is not None else None
         bend = knee_of(self._progress(now))
@@ -110,7 +110,7 @@ class ProbePlan:
         return _with_step(state, run, now)
 
     def progress(self) -> ProbeProgress:
-        """All that was measured, to be judged at the end."""
+        """All measurements, for the evaluation at the end."""
         return self._progress(self.ended_at)
 
     def _finish_step(self, now: float) -> None:

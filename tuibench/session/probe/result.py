@@ -43,10 +43,10 @@ from tuibench.session.probe.level_search import (
 )
 
 NEARLY = 0.97
-"""A level with this part of the highest throughput has nearly all of it."""
+"""A level with this fraction of the highest throughput has almost the maximum."""
 
 GROWN = 1.1
-"""A level with this times the throughput of another has more of it, beyond noise."""
+"""A level with this multiple of another level's throughput is higher beyond noise."""
 
 FOREIGN_PERCENT = 10.0
 DRIFT_PERCENT = 5.0
@@ -56,7 +56,7 @@ WIDE = 4.0
 def probe_result(
     progress: ProbeProgress, end: ProbeEnd, reason: str, fitted: UslFit | None, disturbances: Sequence[str]
 ) -> ProbeResult:
-    """The result without its words. `disturbances` are what others did meanwhile."""
+    """The result without its text. `disturbances` are changes by others during the probe."""
     steps = progress.measured
     climbed = end_of_climb(progress)
     knee = knee_step(progress)
@@ -86,7 +86,7 @@ def probe_result(
 
 
 def knee_step(progress: ProbeProgress) -> ProbeStep | None:
-    """The measured step that lies nearest to the bend of the curve."""
+    """The measured step closest to the saturation point of the curve."""
     bend = knee_of(progress)
     if bend is None:
         return None
@@ -94,7 +94,7 @@ def knee_step(progress: ProbeProgress) -> ProbeStep | None:
 
 
 def client_limited(progress: ProbeProgress, knee: ProbeStep | None) -> bool:
-    """Whether the throughput stopped growing, or failed to, where the client was the bottleneck."""
+    """True if the throughput stopped growing, or collapsed, at levels where the client was the bottleneck."""
     steps = progress.measured
     if not steps:
         return False
@@ -117,7 +117,7 @@ def probe_bottleneck(progress: ProbeProgress, knee: ProbeStep | None, *, limited
 
 
 def objective_of(progress: ProbeProgress) -> SloResult | None:
-    """The levels that keep all objectives; None without any, or where nothing was measured."""
+    """The levels that meet all objectives; None without objectives or measurements."""
     if not progress.order.slo or not progress.measured:
         return None
     most, missed = objective_edge(progress)
@@ -136,7 +136,7 @@ def objective_of(progress: ProbeProgress) -> SloResult | None:
 
 
 def recovery_of(progress: ProbeProgress) -> Recovery | None:
-    """The first level on the way back against the same level on the way up."""
+    """The first level after the highest load, compared with the same level during the increase."""
     back = next(iter(progress.of(StepPurpose.BACK)), None)
     before = next((step for step in progress.of(StepPurpose.UP) if back and step.level == back.level), None)
     if back is None or before is None or not before.tps or not back.tps:
@@ -160,7 +160,7 @@ def probe_doubts(
     recovery: Recovery | None,
     disturbances: Sequence[str],
 ) -> tuple[str, ...]:
-    """What speaks against the answer, a sentence each."""
+    """Reasons against the result, one sentence each."""
     found = list(disturbances)
     shaky = [
         step
@@ -173,10 +173,10 @@ def probe_doubts(
     if 2 * len(shaky) > len(
         [step for step in progress.measured if step.level >= _lowest_that_matters(progress)]
     ):
-        found.append("that is most of those that matter: the machine is not calm")
+        found.append("these are most of the relevant levels: other activity disturbs this machine")
     bend = knee_of(progress)
     if bend is not None and bend.high > WIDE * bend.low:
-        found.append("the noise leaves open where between these two levels throughput stops growing")
+        found.append("the noise does not show where between these two levels throughput stops growing")
     foreign = [step.evidence.foreign_percent or 0.0 for step in progress.measured]
     if foreign and sorted(foreign)[len(foreign) // 2] > FOREIGN_PERCENT:
         found.append("other clients are active on the server")
@@ -187,7 +187,7 @@ def probe_doubts(
             f"after the highest load the same level gives {abs(recovery.percent):.0f} % {later}: {why}"
         )
     if climbed is None and end is not ProbeEnd.ABORTED:
-        found.append("the time was up on the way up: a longer --max-time sees more")
+        found.append("the time limit was reached while the load was increased: use a longer --max-time")
     return tuple(found)
 
 
@@ -209,12 +209,14 @@ def confidence_of(doubts: Sequence[str], end: ProbeEnd, *, limited: bool) -> str
 
 
 def usl_of(progress: ProbeProgress) -> UslFit:
-    """The fit, up to where something else than the law set the limit; or why there is none."""
+    """The fit, up to the level at which something other than the law set the limit; or the reason why there
+    is none.
+    """
     if progress.order.by is not Quantity.THREADS:
-        return UslFit(refusal="it is about threads, not about a rate")
+        return UslFit(refusal="the law applies to threads, not to a rate")
     steps = usl_steps(progress.measured)
     if len(steps) < len(progress.measured) and not steps:
-        return UslFit(refusal="the client was the limit from the first level on")
+        return UslFit(refusal="the client was the bottleneck from the first level on")
     points = throughput_curve(points_of(steps))
     try:
         found = fit_usl_curve(points)
@@ -268,10 +270,10 @@ def formal_run_commands(
     has_password: bool,
     settings: Sequence[SettingState] = (),
 ) -> dict[str, str]:
-    """By the program's name; `level` is the one to run at, `threads` the connections with a rate.
+    """Commands by program name; `level` is the level to run at, `threads` the connections for a rate.
 
-    What the session has changed of the `settings` is to be set again before the formal run, as the session
-    restores it: those statements are there as `mysql`.
+    Settings that the session has changed must be set again before the formal run, because the session
+    restores them: these statements are under `mysql`.
     """
     load = (
         [f"--threads={level:.0f}"]

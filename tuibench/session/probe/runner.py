@@ -35,7 +35,7 @@ from tuibench.session.probe.result import formal_run_commands, probe_result, usl
 from tuibench.session.probe.step import level_ceiling, probe_tick
 
 DISTURBING = frozenset({EventKind.SETTING, EventKind.FOREIGN, EventKind.WEIGHTS, EventKind.DELAY})
-BY_HAND = "set by hand"
+BY_HAND = "set manually"
 
 PRIVATE_SERVER_NOTE = (
     "The commands below name a private server: replace its address with that of the server to test."
@@ -46,7 +46,7 @@ LoadLevel = tuple[int, float]
 
 
 class ProbeRunner:
-    """Starts, follows and ends probes. `result` is that of the last one."""
+    """Starts, runs and ends probes. `result` is that of the last one."""
 
     def __init__(
         self,
@@ -95,14 +95,14 @@ class ProbeRunner:
         return self._ordered is not None or (self._plan is not None and not self._plan.is_over)
 
     def start(self, order: ProbeOrder) -> str:
-        """Begins with the next tick. Raises UsageError for what cannot be probed, or not now."""
+        """Start with the next sample. Raises UsageError if the probe is not possible, or not now."""
         parse_objectives(order.slo)
         if self._run_plan.trial is not None:
-            raise UsageError("a trial is under way; its load must stay as it is")
+            raise UsageError("an A/B test or a screening is running; its load must not be changed")
         if self._lifecycle.state is not RunState.RUNNING:
             raise UsageError(f"the load is not running: {self._lifecycle.state}")
         if self.is_under_way:
-            raise UsageError("a probe is under way already", "stop it first")
+            raise UsageError("a probe is already running", "stop it first")
         self._ordered, self._plan, self.result = order, None, None
         self._fit, self._disturbances = None, []
         load = self._load
@@ -111,7 +111,7 @@ class ProbeRunner:
         return f"probing by {order.by}, about {order.seconds:g} s{held}"
 
     def stop(self) -> str:
-        """Ends it here; the load goes back. Raises UsageError if there is none."""
+        """End the probe and restore the load. Raises UsageError if none is running."""
         self._check_under_way()
         self._abort("stopped by the operator")
         return "the probe is stopped"
@@ -123,7 +123,7 @@ class ProbeRunner:
             raise UsageError("no step is being measured now")
         self._plan.next_step(self._log.elapsed_seconds())
         self._follow()
-        return "on to the next step"
+        return "continuing with the next step"
 
     def on_manual_change(self, quantity: Quantity) -> str:
         """Ends a probe after the operator's change; returns an addition to the reply."""
@@ -134,7 +134,7 @@ class ProbeRunner:
         return "; the probe is stopped"
 
     def tick(self, sample: Sample, interval: IntervalCounts) -> None:
-        """One tick of the measured run."""
+        """Process one sample of the measured run."""
         now = self._log.elapsed_seconds()
         if self._ordered is not None and self._lifecycle.state is RunState.RUNNING:
             self._begin(self._ordered, sample, now)
@@ -159,11 +159,11 @@ class ProbeRunner:
         elif event.kind is EventKind.RESUME:
             self._plan.restart_step(event.elapsed_seconds)
         elif event.kind in DISTURBING:
-            self._disturbances.append(f"it was changed meanwhile: {event.text}")
+            self._disturbances.append(f"the load was changed during the probe: {event.text}")
             self._plan.restart_step(event.elapsed_seconds)
 
     async def close(self, outcome: RunOutcome) -> None:
-        """The run has ended: the result of what was measured."""
+        """The run has ended: compute the result of what was measured."""
         self._ordered = None
         if self._plan is not None:
             self._plan.abort(f"the run was {outcome}", self._log.elapsed_seconds())
@@ -185,7 +185,7 @@ class ProbeRunner:
 
     def _check_under_way(self) -> None:
         if not self.is_under_way:
-            raise UsageError("no probe is under way")
+            raise UsageError("no probe is running")
 
     def _begin(self, order: ProbeOrder, sample: Sample, now: float) -> None:
         self._ordered = None

@@ -34,9 +34,7 @@ CHANCE = 2.0
 
 
 class ProbeTick(NamedTuple):
-    """What a probe sees of one tick. `connections` are open, `threads` asked for; None where nobody
-    counts them.
-    """
+    """What a probe uses of one sample. `connections` are open, `threads` requested; None if unknown."""
 
     slot: Slot
     sample: Sample | None = None
@@ -48,9 +46,9 @@ class ProbeTick(NamedTuple):
 
 
 class StepRun:
-    """A level that is being measured, from second `at_seconds` of the run on.
+    """A level under measurement, from second `at_seconds` of the run.
 
-    `known` is what is known so far of its throughput, from the ticks that count.
+    `known` is what is known so far of its throughput, from the samples that count.
     """
 
     def __init__(
@@ -68,7 +66,7 @@ class StepRun:
         self._threads: int | None = None
 
     def add_tick(self, tick: ProbeTick) -> None:
-        """One tick more."""
+        """Process one sample."""
         if tick.slot.start_seconds < self.at_seconds - 1e-3:
             return
         self._connections, self._threads = tick.connections, tick.threads
@@ -78,7 +76,7 @@ class StepRun:
         self.known = estimate_mean([each.slot.tps for each in self._kept])
 
     def is_over(self, now: float) -> bool:
-        """Whether enough is known, or the time is up."""
+        """True if enough is known, or the time is up."""
         return self.is_stable or self.is_late(now)
 
     def is_late(self, now: float) -> bool:
@@ -86,7 +84,7 @@ class StepRun:
 
     @property
     def is_stable(self) -> bool:
-        """Known well enough, and not still under way somewhere."""
+        """True if the throughput is known precisely enough and does not move any more."""
         rates = [tick.slot.tps for tick in self._kept]
         return len(rates) >= FEWEST_TICKS and self.known.half_width <= self._wanted and is_at_rest(rates)
 
@@ -95,17 +93,17 @@ class StepRun:
         return self._p95_ms(self._kept)
 
     def waiting(self) -> str:
-        """What it waits for, as text."""
+        """What the step waits for, as text."""
         if self.is_connecting:
             return f"connections: {self._connections:,} of {self.level:,.0f} are open"
         if len(self._kept) < FEWEST_TICKS:
-            return f"ticks at rest: {len(self._kept)} of {FEWEST_TICKS}"
+            return f"settled samples: {len(self._kept)} of {FEWEST_TICKS}"
         width = self.known.half_width
         known = f"±{width:.1%}" if math.isfinite(width) else "unknown"
-        return f"throughput known to {known}, wanted ±{self._wanted:.1%}"
+        return f"throughput known to {known}, required ±{self._wanted:.1%}"
 
     def finished(self, now: float, objectives: Sequence[Threshold], *, is_local: bool) -> ProbeStep:
-        """The step as far as it was measured; `is_local` is True if the server runs on this host."""
+        """The step as measured so far; `is_local` is True if the server runs on this host."""
         kept = self._kept
         seconds = math.fsum(tick.slot.seconds for tick in kept)
         known = self.known
@@ -206,7 +204,7 @@ RESERVE, RESERVE_SHARE = 5, 20
 
 
 def level_ceiling(order: ProbeOrder, sample: Sample) -> float:
-    """The highest level: what was ordered, and room for the operator below the server's limit."""
+    """The highest level: the requested one, limited so that connections of the operator remain."""
     if order.by is Quantity.RATE:
         return order.most or float(MAX_RATE)
     most = order.most or float(MOST_THREADS)
@@ -219,7 +217,7 @@ def level_ceiling(order: ProbeOrder, sample: Sample) -> float:
 
 
 def probe_tick(sample: Sample, interval: IntervalCounts, now: float, threads: int) -> ProbeTick:
-    """What a step takes of a tick."""
+    """The figures that a step uses of a sample."""
     latency = sample.load.latency if sample.load else None
     slot = Slot(
         end_seconds=now,

@@ -17,20 +17,20 @@ from tuibench.session.spec import SessionSpec
 
 LEASE_SECONDS = 5.0
 LEASE_TICKS = 3.0
-"""One renewal is good for so long, whichever is more."""
+"""Duration of one renewal in samples; the longer of both limits applies."""
 
 OwnIds = Callable[[], Awaitable[Set[int]]]
 ExpectKill = Callable[[int], Awaitable[None]]
 
 KILL_PRIVILEGE = "KILL needs CONNECTION ADMIN (MariaDB), CONNECTION_ADMIN (MySQL) or SUPER"
 REFUSALS = {
-    1094: ("there is no connection {id} any more", "its query may have ended by itself"),
+    1094: ("connection {id} no longer exists", "its query may have ended by itself"),
     1095: ("connection {id} belongs to another user", KILL_PRIVILEGE),
 }
 
 
 class ActivityMonitor:
-    """Reads at every tick, but not while the reading before is still under way."""
+    """Reads at every sample, unless the previous reading is still in progress."""
 
     def __init__(
         self,
@@ -81,14 +81,14 @@ class ActivityMonitor:
         return self._until_ns is not None and self._clock.now_ns() < self._until_ns
 
     def renew(self) -> None:
-        """Renews the lease. The first reading is taken at once."""
+        """Renew the lease. The first reading starts at once."""
         was_wanted = self.is_wanted
         self._until_ns = self._clock.now_ns() + self._lease_ns
         if not was_wanted:
             self.tick()
 
     def tick(self) -> None:
-        """Starts another reading, or closes the connection once the lease has run out. Returns at once."""
+        """Start another reading, or close the connection if the lease has expired. Returns at once."""
         if self._is_closed or (self._task is not None and not self._task.done()):
             return
         if self.is_wanted:
@@ -109,7 +109,7 @@ class ActivityMonitor:
         return f"connection {id} was asked to end its query"
 
     async def close(self) -> None:
-        """Ends the query under way, and logs out. Nothing is asked any more."""
+        """End the query in progress, and log out. No further query is sent."""
         self._is_closed = True
         if self._task is not None:
             self._task.cancel()
@@ -129,5 +129,7 @@ def kill_error(error: SQLError, id: int) -> SQLError:
         message, hint = REFUSALS[error.code]
         return SQLError(error.code, f"{message.format(id=id)} (error {error.code})", hint)
     if isinstance(error, DeniedError):
-        return SQLError(error.code, f"this login may not end queries (error {error.code})", KILL_PRIVILEGE)
+        return SQLError(
+            error.code, f"this login has no privilege to end queries (error {error.code})", KILL_PRIVILEGE
+        )
     return error

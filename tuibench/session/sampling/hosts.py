@@ -1,4 +1,4 @@
-"""The hosts of a session: the server's, here or from afar, and the client's where it is another one."""
+"""The hosts of a session: the server's host, local or remote, and the client's host if it is another one."""
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
@@ -13,8 +13,8 @@ from tuibench.observe.host.server_process import find_server_process
 
 
 class HostsObservation(NamedTuple):
-    """`host` is the server's, `client` this one where the server is on another; `note` says why the former is
-    missing. `news` is an event's text: the other host was lost, or is back.
+    """`host` is the server's host, `client` this host if the server is on another one; `note` is the reason
+    why the former is missing. `news` is the text of an event: the remote host was lost, or is back.
     """
 
     host: HostSample | None = None
@@ -24,7 +24,7 @@ class HostsObservation(NamedTuple):
 
 
 class Hosts:
-    """`local` is None only in tests. `remote` reads the server's host, None where that is not asked for."""
+    """`local` is None only in tests. `remote` reads the server's host, None if this was not requested."""
 
     def __init__(self, local: HostSampler | None, remote: RemoteHost | None, *, is_local: bool) -> None:
         self._local = local
@@ -56,12 +56,12 @@ class Hosts:
         if first.failed:
             raise RunError(
                 f"--host-metrics: {first.note}",
-                "ssh must log in without a question (ssh -o BatchMode=yes HOST true); "
+                "ssh must log in without a prompt (ssh -o BatchMode=yes HOST true); "
                 "a node_exporter answers with curl URL",
             )
 
     def begin(self) -> None:
-        """Starts what takes time; `finish` collects it."""
+        """Start the slow part; `finish` collects it."""
         if self._remote is not None:
             self._remote.begin()
 
@@ -76,7 +76,7 @@ class Hosts:
         return HostsObservation(found.sample, local, found.note, self._news(found.failed, found.note))
 
     def follow(self, server: ServerInfo) -> None:
-        """The server was restarted: it is another process."""
+        """The server was restarted: it has another process."""
         if self._remote is not None:
             self._remote.follow(server)
         elif self._is_local and self._local is not None:

@@ -1,7 +1,7 @@
-"""The replicas of a session's server, beside its ticks: those that were named, or all that are attached.
+"""The replicas of a session's server: those that were named, or all attached ones.
 
-A reading is begun at the start of a tick and collected at its end; one that is late is collected by a later
-tick, and its figures are missing until then.
+A reading starts at the beginning of a sample and is collected at its end; a late reading is collected by a
+later sample, and its figures are missing until then.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ LATE = "no answer in time"
 
 
 class ReplicasObservation(NamedTuple):
-    """The replicas of a tick, and the texts of events about them."""
+    """The replicas in a sample, and the texts of events about them."""
 
     samples: tuple[ReplicaSample, ...] = ()
     news: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ class Replicas:
 
     @property
     def connection_ids(self) -> set[int]:
-        """The source's id of our connection, if there is one."""
+        """The source's id of this connection, if there is one."""
         return self._source.connection_ids
 
     async def connect(self) -> None:
@@ -86,12 +86,12 @@ class Replicas:
                 )
 
     def begin(self) -> None:
-        """Starts a reading, unless one is under way."""
+        """Start a reading, unless one is in progress."""
         if self.is_wanted and self._task is None:
             self._task = asyncio.create_task(self._read(), name="replicas")
 
     async def finish(self, patience_seconds: float = PATIENCE_SECONDS) -> ReplicasObservation:
-        """The replicas as the reading found them."""
+        """The replicas according to the reading."""
         if self._task is None:
             return ReplicasObservation()
         done, _ = await asyncio.wait({self._task}, timeout=patience_seconds)

@@ -26,9 +26,10 @@ LAST_LOOK_ATTEMPTS = 10
 
 
 class TickObservation(msgspec.Struct, frozen=True, kw_only=True):
-    """One tick's view. `settings_changed` is True when variables changed, but not by us, or `restarted`.
+    """One observation. `settings_changed` is True if variables changed, but not by this session, or
+    `restarted`.
 
-    `traffic` is what the server's clients did, in a session without load.
+    `traffic` is the work of the server's clients, in a session without load.
     """
 
     server: ServerSample | None
@@ -43,7 +44,8 @@ class TickObservation(msgspec.Struct, frozen=True, kw_only=True):
 class Sampler:
     """Samples server and host, and keeps the first and the last reading for the reconciliation.
 
-    `own_changes` are how many settings this session has changed, and whether it is changing one now.
+    `own_changes` are the number of settings that this session has changed, and whether a change is in
+    progress.
     """
 
     def __init__(
@@ -90,13 +92,13 @@ class Sampler:
         return cls(sampler, hosts, Replicas(replicas, target, clock), author_of)
 
     async def log_in(self) -> None:
-        """Takes its connections: a load that is let in before it may leave none, and it has more."""
+        """Open the connections: a load that starts first may use up all connections of the server."""
         await self._sampler.variables()
         await self._hosts.connect()
         await self._replicas.connect()
 
     async def begin(self, steering_statements: int) -> None:
-        """The reading that everything later is compared with: the load has not begun yet."""
+        """The reading that everything later is compared with, before the start of the load."""
         self._variables = await self._sampler.variables()
         self._hosts.begin()
         await self._hosts.finish()
@@ -165,7 +167,7 @@ class Sampler:
 
     @property
     def connection_ids(self) -> set[int]:
-        """The server's ids of our connections."""
+        """The server's ids of the sampler's connections."""
         return self._sampler.connection_ids | self._replicas.connection_ids
 
     @property

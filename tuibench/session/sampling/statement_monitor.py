@@ -1,8 +1,8 @@
-"""The server's statements on demand: between the first time that a viewer asked for them and now.
+"""The server's statements on demand: from a viewer's first request until now.
 
-Nothing is read before a viewer asks. After that it is read when a viewer asks again, at most every three
-seconds, and once at each change that is drawn on the charts, so that what is before and after it can be
-compared. The load's own statements, as the client measured them, are always part of it.
+Nothing is read before a viewer's request. After that, statements are read at further requests, at most every
+three seconds, and once at each change with a marker on the charts, so that the periods before and after it
+can be compared. The load's own statements, as measured by the client, are always included.
 """
 
 import asyncio
@@ -17,13 +17,13 @@ from tuibench.observe.activity.statements import PS_PER_US, StatementReading, St
 from tuibench.session.lifecycle.tasks import StartTask
 
 LEAST_SECONDS = 3.0
-"""Between two readings for viewers."""
+"""Minimum time between two readings for viewers."""
 
 OwnStatements = Callable[[], Mapping[str, Histogram]]
 
 
 class _Moment:
-    """The sums of one moment."""
+    """The cumulative figures at one moment."""
 
     def __init__(self, at_ns: int, sums: dict[str, StatementSums], label: str = "") -> None:
         self.at_ns = at_ns
@@ -64,14 +64,14 @@ class StatementMonitor:
         return self._sampler.connection_ids
 
     def renew(self) -> None:
-        """A viewer asks. Returns at once; the answer is published."""
+        """Process a viewer's request. Returns at once; the report is published."""
         now_ns = self._clock.now_ns()
         is_due = self._read_at_ns is None or now_ns - self._read_at_ns >= LEAST_SECONDS * NS_PER_SECOND
         if is_due:
             self._begin("")
 
     def on_event(self, event: Event) -> None:
-        """A change that is drawn on the charts begins another span, once statements were asked for."""
+        """A change with a marker on the charts starts another period, if statements were requested."""
         if event.marker is not None and self._first is not None:
             self._pending = event.text
             self._begin(event.text)

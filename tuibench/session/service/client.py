@@ -37,7 +37,7 @@ LONGEST_LINE_BYTES = 1 << 26
 """A Hello carries the history of a long run."""
 
 CONNECT_TIMEOUT_SECONDS = 10.0
-"""A session that does not greet in this time is stopped, or hangs."""
+"""A session that sends no greeting within this time is stopped, or hangs."""
 
 SessionUpdate = (
     Sample
@@ -59,7 +59,7 @@ class VersionMismatchError(SessionUnreachableError):
 
 
 class _Opening(msgspec.Struct, tag="hello"):
-    """As much of a Hello as every version understands."""
+    """The part of a Hello that every version understands."""
 
     protocol: int
     version: str = "unknown version"
@@ -101,9 +101,9 @@ class SessionClient:
     async def join(
         cls, path: Path, samples: int = MOST_SAMPLES, *, read_only: bool = False
     ) -> "SessionClient":
-        """Calls, and becomes a viewer: `messages` is what happens from now on.
+        """Become a viewer: `messages` then returns all further messages.
 
-        The session refuses a `read_only` one every command that steers.
+        The session refuses commands that change something from a `read_only` viewer.
         """
         client = await cls.connect(path)
         client._write(JoinSession(samples=samples, read_only=read_only))
@@ -115,14 +115,16 @@ class SessionClient:
         return client
 
     async def messages(self) -> AsyncIterator[SessionUpdate]:
-        """What the session says, until it hangs up; `Ended` is the last of an orderly end."""
+        """The messages of the session until it closes the connection; `Ended` is the last one of an orderly
+        end.
+        """
         while (news := await self._news.get()) is not None:
             yield news
 
     async def submit(self, command: Command) -> CommandReply:
-        """Sends a command and waits for what the session did with it.
+        """Send a command and wait for the reply.
 
-        Raises SessionAwayError if the session is gone before it answers.
+        Raises SessionAwayError if the session ends before it replies.
         """
         self._last_id += 1
         answer: asyncio.Future[CommandReply] = asyncio.get_running_loop().create_future()
@@ -161,7 +163,9 @@ class SessionClient:
         finally:
             self._abandon_answers()
             if not self._joined.done():
-                self._joined.set_exception(SessionUnreachableError("the session ended before it let us join"))
+                self._joined.set_exception(
+                    SessionUnreachableError("the session ended before the viewer could join")
+                )
                 self._joined.exception()
             self._news.put_nowait(None)
 
@@ -173,7 +177,7 @@ class SessionClient:
 
 
 async def within_timeout(answer: Awaitable[T], path: Path, seconds: float) -> T:
-    """What a session says, if it says it in time. Raises SessionAwayError."""
+    """The session's reply, if it comes in time. Raises SessionAwayError."""
     try:
         async with asyncio.timeout(seconds):
             return await answer
@@ -193,7 +197,8 @@ def _parse_hello(line: bytes, path: Path) -> Hello:
         opening = msgspec.json.decode(line, type=_Opening)
     except DECODE_ERRORS as error:
         raise VersionMismatchError(
-            f"what listens at {path} is no session of this tuibench", "use the one it was started with"
+            f"the process that listens at {path} is not a session of this tuibench version",
+            "use the one it was started with",
         ) from error
     hello = _decoded(line) if opening.protocol == PROTOCOL_VERSION else None
     if not isinstance(hello, Hello):
@@ -206,11 +211,11 @@ def _parse_hello(line: bytes, path: Path) -> Hello:
 
 
 def _hung_up(path: Path) -> SessionUnreachableError:
-    return SessionUnreachableError(f"the session at {path} hung up", "it may have ended")
+    return SessionUnreachableError(f"the session at {path} closed the connection", "it may have ended")
 
 
 def _decoded(line: bytes) -> SessionMessage | None:
-    """A message of the session; None for a line that is none."""
+    """A message of the session; None for an invalid line."""
     try:
         message: SessionMessage = msgspec.json.decode(line, type=SessionMessage)
     except DECODE_ERRORS:

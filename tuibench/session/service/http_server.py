@@ -19,11 +19,11 @@ MAX_CONNECTIONS = 16
 REQUEST_TIMEOUT_SECONDS = 5.0
 LONGEST_REQUEST_BYTES = 1 << 14
 PLAIN = "text/plain; charset=utf-8"
-HINT = "choose another port, or 0 for any that is free"
+HINT = "choose another port, or 0 for any free port"
 
 
 class HttpContent(NamedTuple):
-    """What is answered, and what kind of text that is."""
+    """The body of a response and its content type."""
 
     body: bytes
     content_type: str = PLAIN
@@ -34,7 +34,7 @@ ContentSource = Callable[[str], Awaitable[HttpContent | None]]
 
 
 class HttpRequest(NamedTuple):
-    """As much of a request as matters here."""
+    """The relevant part of a request."""
 
     method: str
     path: str
@@ -56,14 +56,14 @@ class HttpServer:
         self.url = ""
 
     async def open(self, address: Address) -> None:
-        """Listens. Raises RunError when that is not possible."""
+        """Start to listen. Raises RunError if that is not possible."""
         sock = await asyncio.get_running_loop().run_in_executor(None, listen_tcp, address)
         host, port = sock.getsockname()[:2]
         self.url = f"http://{Address(host, port)}"
         self._server = await asyncio.start_server(self._on_connect, sock=sock, limit=LONGEST_REQUEST_BYTES)
 
     async def close(self) -> None:
-        """Hangs up on everybody."""
+        """Close all connections."""
         if self._server is not None:
             self._server.close()
         for caller in list(self._connections):
@@ -110,7 +110,7 @@ def _status_response(status: HTTPStatus, text: str = "") -> HttpResponse:
 
 
 def parse_request(head: bytes) -> HttpRequest:
-    """The request line and the header that matters. Raises ValueError for what is no request."""
+    """The request line and the relevant header. Raises ValueError for an invalid request."""
     first, *lines = head.decode("latin-1").split("\r\n")
     method, target, version = first.split(" ")
     if not version.startswith("HTTP/1."):
@@ -122,7 +122,7 @@ def parse_request(head: bytes) -> HttpRequest:
 
 
 def encode_response(answer: HttpResponse, *, with_body: bool) -> bytes:
-    """The answer as it goes over the wire."""
+    """The response as bytes."""
     status, page = answer
     head = (
         f"HTTP/1.1 {status.value} {status.phrase}\r\n"
@@ -134,7 +134,7 @@ def encode_response(answer: HttpResponse, *, with_body: bool) -> bytes:
 
 
 def listen_tcp(address: Address, what: str = "metrics") -> socket.socket:
-    """A socket that listens there. Raises RunError, which says what for, when that is not possible."""
+    """A listening socket. Raises RunError, with its purpose, if that is not possible."""
     try:
         found = socket.getaddrinfo(
             address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

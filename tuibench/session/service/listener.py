@@ -1,6 +1,6 @@
 """A session's listening socket, which is reopened if its file is removed.
 
-The folder for sockets goes when its user's last login ends, though a session outlives that; at the next
+The folder for sockets is removed after the user's last logout, but a session may continue; after the next
 login the session must be found again.
 """
 
@@ -15,13 +15,13 @@ from tuibench.session.service.unix_sockets import listen_unix
 LONGEST_LINE_BYTES = 1 << 16
 CHECK_SECONDS = 2.0
 WAITING_CALLS = 1024
-"""Calls that the kernel keeps until they are taken; beyond it a caller is refused."""
+"""Length of the kernel's queue of connections; more are refused."""
 
 OnConnect = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
 class SocketListener:
-    """Open from `open` to `close`; `keep` looks after it in between."""
+    """Open from `open` to `close`; `keep` checks the socket in between."""
 
     def __init__(self, path: Path, on_connect: OnConnect) -> None:
         self._path = path
@@ -38,7 +38,7 @@ class SocketListener:
         )
 
     async def keep(self) -> None:
-        """Looks every now and then whether the socket is still there."""
+        """Check regularly whether the socket still exists."""
         while True:
             await asyncio.sleep(CHECK_SECONDS)
             await self.check()

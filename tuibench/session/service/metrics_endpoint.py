@@ -23,12 +23,12 @@ from tuibench.session.watch_run import WatchRun
 
 METRICS = "/metrics"
 UNMEASURED = frozenset({RunState.STARTING, RunState.WARMING})
-"""States in which nothing counts yet."""
+"""States in which nothing is counted yet."""
 
 
 @asynccontextmanager
 async def serve_metrics(run: LoadRun | WatchRun) -> AsyncIterator[str]:
-    """Serves the run's metrics within the context, if its spec requests it; yields the address, or nothing.
+    """Serve the run's metrics within the context, if its spec requests it; yields the address, or nothing.
 
     Raises RunError at once if that is not possible. Until the load runs, a scrape gets status 503.
     """
@@ -61,7 +61,7 @@ class MetricsExporter:
         run.watcher.bus.listeners.append(self._on_message)
 
     async def page(self, accept: str) -> HttpContent | None:
-        """The page as it is now; None before the first status."""
+        """The current page; None before the first status."""
         if self._status is None:
             return None
         return HttpContent(*await asyncio.to_thread(self._make, self._snapshot(self._status), accept))

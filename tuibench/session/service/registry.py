@@ -1,6 +1,6 @@
 """Registry of this user's running sessions, and lookup by name.
 
-Asking costs a bounded time, whatever the sessions do; what a dead one left behind is cleared away.
+A lookup takes a limited time, whatever the state of the sessions; files of ended sessions are removed.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ DEAD = frozenset({errno.ECONNREFUSED, errno.ENOENT})
 
 
 class SessionEntry(NamedTuple):
-    """One session: what it says of itself, or why it says nothing. `pid` is 0 if it is not known."""
+    """One session: its description, or the reason why there is none. `pid` is 0 if unknown."""
 
     name: str
     path: Path
@@ -33,15 +33,15 @@ class SessionEntry(NamedTuple):
 
 
 async def running_sessions(timeout_seconds: float = HELLO_TIMEOUT_SECONDS) -> list[SessionEntry]:
-    """All that run, by name, also those that do not answer."""
+    """All running sessions by name, including those that do not answer."""
     asked = await asyncio.gather(*(_ask(path, timeout_seconds) for path in _sockets()))
     return sorted((entry for entry in asked if entry is not None), key=lambda entry: entry.name)
 
 
 async def find_session(wanted: str, timeout_seconds: float = HELLO_TIMEOUT_SECONDS) -> Path:
-    """The socket of the session meant: by its name, a unique beginning or part of it; empty: the only one.
+    """The socket of a session: by its name, a unique beginning or part of it; empty: the only one.
 
-    Raises SessionAwayError when there is none, with the nearest name; UsageError when several are meant.
+    Raises SessionAwayError if there is none, with the nearest name; UsageError if several match.
     """
     running = await running_sessions(timeout_seconds)
     names = [entry.name for entry in running]
@@ -51,9 +51,7 @@ async def find_session(wanted: str, timeout_seconds: float = HELLO_TIMEOUT_SECON
         )
     meant = suggestions.matching_names(wanted, names)
     if len(meant) > 1:
-        raise UsageError(
-            f"several sessions are meant: {suggestions.abbreviated_list(meant)}", "name one of them"
-        )
+        raise UsageError(f"several sessions match: {suggestions.abbreviated_list(meant)}", "name one of them")
     if not meant:
         near = get_close_matches(wanted, names, 1, cutoff=0.0)
         raise SessionUnreachableError(f"there is no session '{wanted}'", f"did you mean '{near[0]}'?")

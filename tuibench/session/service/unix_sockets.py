@@ -22,14 +22,14 @@ from tuibench.errors import RunError
 
 LONGEST_ADDRESS_BYTES = 103 if sys.platform == "darwin" else 107
 LONGEST_STEM_BYTES = 64
-"""Leaves room in an address for the way through an open directory."""
+"""Leaves space in an address for the path through an open directory."""
 
 DESCRIPTORS = Path("/proc/self/fd")
 SUFFIX = ".sock"
 
 
 def socket_path(session: str) -> Path:
-    """Where a session of this name listens."""
+    """The socket's path of a session of this name."""
     stem = session
     if len(os.fsencode(stem)) > LONGEST_STEM_BYTES:
         digest = hashlib.sha256(os.fsencode(session)).hexdigest()[:8]
@@ -40,7 +40,7 @@ def socket_path(session: str) -> Path:
 
 @contextlib.contextmanager
 def socket_address(path: Path) -> Iterator[str]:
-    """A name of the path that fits into a socket's address, good while the context lasts."""
+    """A name of the path that fits into a socket's address, valid within the context."""
     if len(os.fsencode(path)) <= LONGEST_ADDRESS_BYTES:
         yield str(path)
     elif DESCRIPTORS.is_dir():
@@ -109,7 +109,7 @@ class Peer(NamedTuple):
 
     @property
     def is_welcome(self) -> bool:
-        """Sessions serve their own user, and root, which could read their memory anyway."""
+        """True for this user, and for root, which could read the session's memory anyway."""
         return self.uid in (os.getuid(), 0)
 
 

@@ -1,10 +1,9 @@
 """A client's connection to a session: its requests, and an outbox that never blocks the session.
 
-What waits to be sent to one viewer, and what is left out when it reads too slowly.
-
-Samples are dropped, the oldest first, and the viewer gets the number of those it missed. Only the newest
-status and probe state are kept. Events, replies and the end are never dropped: a viewer with too many of them
-waiting is overfull, and can be dropped.
+The outbox contains the messages that wait to be sent to one viewer. If the viewer reads too slowly, samples
+are dropped, the oldest first, and the viewer gets the number of dropped samples. Only the newest status and
+probe state are kept. Events, replies and the end are never dropped: a viewer with too many of them waiting is
+overfull, and can be disconnected.
 """
 
 import asyncio
@@ -41,7 +40,7 @@ def encode_line(message: SessionMessage) -> bytes:
 
 
 class Outbox:
-    """Lines in the order they were put."""
+    """Lines in the order in which they were added."""
 
     def __init__(self, most_samples: int = MOST_SAMPLES, most_bytes: int = MOST_BYTES) -> None:
         self._most_samples = most_samples
@@ -61,7 +60,7 @@ class Outbox:
         return self._bytes > self._most_bytes
 
     def put(self, message: SessionMessage, line: bytes) -> None:
-        """Takes a message in; `line` is the same as bytes, made once for all viewers."""
+        """Add a message; `line` is the same message as bytes, encoded once for all viewers."""
         self._last += 1
         self._lines[self._last] = line
         self._bytes += len(line)
@@ -95,14 +94,14 @@ class Outbox:
 
 MAX_CONNECTIONS = 200
 MAX_PENDING_COMMANDS = 32
-"""Commands of one line that may be under way; more are refused."""
+"""Maximum number of commands in progress per connection; more are refused."""
 
 _decoder = msgspec.json.Decoder(ViewerMessage)
 _Submit = Callable[[Command], Awaitable[str]]
 
 
 class _Numbered(msgspec.Struct):
-    """What can be known of a line that is no command: which answer it waits for."""
+    """The id of an invalid command, for the error reply."""
 
     id: int = 0
 
@@ -123,14 +122,14 @@ class Viewer:
 
     @property
     def is_idle(self) -> bool:
-        """True if no command of it is under way."""
+        """True if none of its commands is in progress."""
         return not self._running
 
     def send(self, message: SessionMessage) -> None:
         self.send_line(message, encode_line(message))
 
     def send_line(self, message: SessionMessage, line: bytes) -> None:
-        """Queues a message; never waits for the viewer. One that has stopped reading is dropped at last."""
+        """Queue a message without waiting. A viewer that has stopped reading is finally disconnected."""
         if self._writer.is_closing():
             return
         self._outbox.put(message, line)
@@ -140,14 +139,14 @@ class Viewer:
             self._writer.transport.abort()
 
     async def serve(self, submit: _Submit, join: Callable[[JoinSession], None]) -> None:
-        """Replies until the client disconnects. A line that is no command gets an error reply."""
+        """Reply until the client disconnects. An invalid line gets an error reply."""
         running = self._running
         while (line := await self._line()) is not None:
             match self._request(line):
                 case SubmitCommand(id=number) if len(running) >= MAX_PENDING_COMMANDS:
                     self.send(
                         CommandReply(
-                            id=number, ok=False, text=f"{MAX_PENDING_COMMANDS} commands wait already"
+                            id=number, ok=False, text=f"{MAX_PENDING_COMMANDS} commands are already waiting"
                         )
                     )
                 case SubmitCommand(id=number, command=command) if self._read_only and is_control_command(
@@ -165,7 +164,7 @@ class Viewer:
                     continue
 
     async def flush(self) -> None:
-        """Waits until everything sent has left."""
+        """Wait until everything is sent."""
         with contextlib.suppress(ConnectionError):
             await self._emptied.wait()
             self._writer.transport.set_write_buffer_limits(0)
@@ -222,7 +221,7 @@ class Viewer:
 
 
 def is_control_command(command: Command) -> bool:
-    """True for all that does more than look."""
+    """True for all commands that are not read-only."""
     return not isinstance(command, PollCommand)
 
 
@@ -246,7 +245,7 @@ class ConnectionLimit:
         self._open: dict[Viewer, None] = {}
 
     def admit(self, newcomer: Viewer) -> bool:
-        """Whether it is accepted; another connection may be dropped for it."""
+        """True if it is accepted; another connection may be closed for it."""
         if len(self._open) >= self._most:
             replaced = next(filter(self._is_replaceable, self._open), None)
             if replaced is None:

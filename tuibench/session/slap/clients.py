@@ -1,6 +1,6 @@
 """Clients of one iteration: login, queries, disconnect, timed.
 
-As in mysqlslap, the time has logins and goodbyes in it, and not the start of processes.
+As in mysqlslap, the time includes logins and disconnects, but not the start of processes.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ DRAIN_SECONDS = 2.0
 
 
 class IterationResult(NamedTuple):
-    """How long the clients took, and what they did."""
+    """The duration of an iteration, and what the clients did."""
 
     seconds: float
     accounting: LoadTotals
@@ -40,7 +40,7 @@ class IterationResult(NamedTuple):
 
 
 class SlapClients:
-    """The clients of one iteration, in the `pool` processes of the one before."""
+    """The clients of one iteration, in the `pool` processes of the previous one."""
 
     def __init__(
         self, target: Target, program: Program, plan: RunPlan, clock: Clock, *, charset: str, pool: WorkerPool
@@ -52,13 +52,15 @@ class SlapClients:
         self._clock = clock
 
     async def ready(self, session_sql: Sequence[str]) -> None:
-        """Starts the processes; each connection will begin with these statements."""
+        """Start the processes; each connection will begin with these statements."""
         await self._load.fleet.start()
         if session_sql:
             self._load.fleet.set_session(tuple(session_sql))
 
     async def play(self) -> IterationResult:
-        """Lets them go; returns when the last connection is closed. Raises what keeps one from its work."""
+        """Start the clients; returns when the last connection is closed. Raises an error that prevents their
+        work.
+        """
         load, fleet = self._load, self._load.fleet
         began_ns = await load.begin()
         await fleet.set_threads(load.threads)
@@ -68,7 +70,7 @@ class SlapClients:
         return IterationResult((ended_ns - began_ns) / NS_PER_SECOND, load.accounting, workers)
 
     async def kill(self) -> None:
-        """Ends what is left of them."""
+        """End the remaining processes."""
         await self._load.fleet.kill()
 
     async def _end(self) -> int:

@@ -136,8 +136,8 @@ class SlapRunner:
             return [row[0] for row in rows]
         name = engine.name if engine is not None else "this engine"
         raise RunError(
-            f"{name} keeps no rows: there is no key to look for",
-            "take --auto-generate-sql-load-type=write",
+            f"{name} stores no rows, so there is no key to select",
+            "use --auto-generate-sql-load-type=write",
         )
 
     async def _send_all(self, statements: tuple[str, ...]) -> None:

@@ -1,13 +1,13 @@
-"""Schema of a slap: created before each iteration and dropped after it; never one of others.
+"""Schema of a slap: created before each iteration and dropped after it; never a schema of others.
 
-mysqlslap drops what `--create-schema` names without a look. Here a schema that is there at the beginning is
-dropped only if it is mysqlslap's by its name, holds nothing but mysqlslap's table, or was given up in words.
+mysqlslap drops what `--create-schema` names without a check. Here, an existing schema is dropped only if it
+has mysqlslap's name, contains nothing but mysqlslap's table, or if `--drop-schema` allows it.
 
-How a slap ends: its schema goes, whatever happened, and over a new connection if the old one is lost.
+At the end of a slap its schema is dropped in any case, over a new connection if the old one is lost.
 
-A lost connection ends the test, as in mysqlslap. Whether the server is back in time decides what that is: a
-run that failed, or a server that is away. In the latter case the schema stays, and a message names it, and
-what removes it.
+A lost connection ends the test, as in mysqlslap. The result depends on whether the server is back in time: a
+failed run, or an unreachable server. In the latter case the schema remains, and a message contains its name
+and the statement that removes it.
 """
 
 import asyncio
@@ -42,21 +42,21 @@ _COLUMNS = (
 
 
 def quote_schema(name: str) -> str:
-    """A schema's name as SQL takes it."""
+    """A schema's name, quoted for SQL."""
     return f"`{name.replace('`', '``')}`"
 
 
 def check_not_system_schema(name: str) -> None:
-    """Raises UsageError for a schema that the server lives on."""
+    """Raises UsageError for a system schema."""
     if name.lower() in SYSTEM_SCHEMAS:
         raise UsageError(
-            f"'{name}' is the server's own schema: nothing is made or dropped in it",
-            "name another one with --create-schema",
+            f"'{name}' is a system schema: nothing is created or dropped in it",
+            "choose another one with --create-schema",
         )
 
 
 class SlapSchema:
-    """The schema over one connection. `is_ours` once this run has made it."""
+    """The schema over one connection. `is_ours` is True after this run has created it."""
 
     def __init__(self, connection: Connection, name: str) -> None:
         self._connection = connection
@@ -64,7 +64,7 @@ class SlapSchema:
         self.is_ours = False
 
     async def check_droppable(self, *, may_drop: bool) -> None:
-        """Raises RunError when it is there and holds what is not ours to drop."""
+        """Raises RunError if it exists and contains tables of others."""
         if may_drop or self._name == DEFAULT_SCHEMA:
             return
         tables = await self._names(_TABLES)
@@ -72,21 +72,21 @@ class SlapSchema:
             return
         raise RunError(
             f"the schema '{self._name}' exists with {_table_list(tables)}: mysqlslap would drop it",
-            "name another one with --create-schema, or say --drop-schema if it may go",
+            "choose another one with --create-schema, or add --drop-schema to allow it",
         )
 
     @property
     def quoted(self) -> str:
-        """Its name as SQL takes it."""
+        """Its name, quoted for SQL."""
         return quote_schema(self._name)
 
     async def drop(self, connection: Connection | None = None) -> None:
-        """Drops it, over another connection if one is given."""
+        """Drop it, over another connection if one is given."""
         await (connection or self._connection).execute(f"DROP SCHEMA IF EXISTS {self.quoted}")
         self.is_ours = False
 
     async def make(self) -> None:
-        """Makes it, and goes there. Raises RunError when it is there."""
+        """Create and select it. Raises RunError if it exists."""
         try:
             await self._connection.execute(f"CREATE SCHEMA {self.quoted}")
         except ConnectionLostError:
@@ -96,21 +96,21 @@ class SlapSchema:
             if error.code != DATABASE_EXISTS:
                 raise
             raise RunError(
-                f"the schema '{self._name}' is there already", "drop it first, or leave out --no-drop"
+                f"the schema '{self._name}' already exists", "drop it first, or leave out --no-drop"
             ) from error
         self.is_ours = True
         await self.enter()
 
     async def enter(self) -> None:
-        """Goes there. Raises RunError when it is not there."""
+        """Select it. Raises RunError if it does not exist."""
         try:
             await self._connection.execute(f"USE {self.quoted}")
         except SQLError as error:
             if error.code != NO_SUCH_DATABASE:
                 raise
             raise RunError(
-                f"the schema '{self._name}' is not there",
-                "name the one to run in with --create-schema, or make tables with --create or -a",
+                f"the schema '{self._name}' does not exist",
+                "name an existing one with --create-schema, or create tables with --create or -a",
             ) from error
 
     async def _is_slaps(self) -> bool:
@@ -152,14 +152,14 @@ def raise_as_lost(target: Target, doing: str) -> Iterator[None]:
         yield
     except ConnectionLostError as error:
         raise ConnectionLostInTestError(
-            f"the server at {target.where} hung up in {doing}: {error.message}", SEE_THE_LOG
+            f"the server at {target.where} closed the connection during {doing}: {error.message}", SEE_THE_LOG
         ) from error
 
 
 class SchemaCleanup:
-    """Sees to the schema when a test is over; `schema` is set as soon as there is one that would have to go.
+    """Drops the schema at the end of a test; `schema` is set as soon as there is one to drop.
 
-    Without trouble a drop takes the time it takes; after trouble the user does not wait for ever.
+    Without an error, a drop may take as long as it needs; after an error, the time is limited.
     """
 
     def __init__(self, connection: Connection, dial: Dial, say: Callable[[str], None], clock: Clock) -> None:
@@ -227,7 +227,7 @@ class SchemaCleanup:
     def _report_leftover(self) -> None:
         if self.schema is not None and self.schema.is_ours:
             name = self.schema.quoted
-            self._say(f"the schema {name} stays at {self._where}; to remove it: DROP SCHEMA {name}")
+            self._say(f"the schema {name} was not removed at {self._where}; to remove it: DROP SCHEMA {name}")
 
     def _final_error(self, lost: BaseException | None, trouble: BaseException) -> TuibenchError:
         """What the test ends with when its schema could not be dropped, or its server did not come back."""
@@ -236,11 +236,11 @@ class SchemaCleanup:
         what = (
             lost.message
             if isinstance(lost, ConnectionLostInTestError)
-            else f"lost the server at {self._where}"
+            else f"lost the connection to the server at {self._where}"
         )
         return ServerUnreachableError(
             f"{what}; it did not come back within {CLEANUP_TIMEOUT_SECONDS:.0f} s",
-            "is it running? its error log says more",
+            "check that it is running, and its error log",
         )
 
     async def _close_connection(self, *, in_order: bool) -> None:

@@ -15,7 +15,7 @@ which on MariaDB with latin1 tables is a twentieth of the whole time."""
 
 
 class Hooks(msgspec.Struct, frozen=True):
-    """Shell commands to run right before the clients begin and after they have ended."""
+    """Shell commands to run before the clients start and after they have ended."""
 
     before: str = ""
     after: str = ""
@@ -24,10 +24,10 @@ class Hooks(msgspec.Struct, frozen=True):
 class SlapSpec(msgspec.Struct, frozen=True, kw_only=True):
     """One mysqlslap test on one server.
 
-    `target` names the schema as its database. Without `engines` the tables are of the server's own. Of
-    `queries_in_all` each client gets its part; 0 for `queries_per_client`, and if that is 0, too, each goes
-    once through its list. With `drops`, a schema that is there is dropped at the beginning, and ours at the
-    end; `may_drop` allows the first for one that holds what we have not made. `init_sql` is run at logins.
+    The database of `target` is the schema. Without `engines` the tables use the server's default engine. Each
+    client gets its share of `queries_in_all`; `queries_per_client` is 0 if not given, and if both are 0, each
+    client runs its list once. With `drops`, an existing schema is dropped at the start, and the test's own at
+    the end; `may_drop` allows the former for a schema with other tables. `init_sql` is run at logins.
     """
 
     target: Target

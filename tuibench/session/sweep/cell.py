@@ -158,5 +158,5 @@ def cell_failure(summary: Summary) -> str:
     if any(event.kind is EventKind.RESTART for event in summary.events):
         return "the server was restarted in the middle of the run"
     if not summary.server.deltas:
-        return "the server's counters were reset during the run, or the server was away at its end"
+        return "the server's counters were reset during the run, or the server was unreachable at its end"
     return ""

@@ -75,7 +75,7 @@ class PrivateServers:
         except ServerUnavailableError:
             if self._cell is None:
                 raise
-            self._tell(f"the server is gone: a new one for {self._start_words(self._cell)}")
+            self._tell(f"the server has ended; starting a new one for {self._start_words(self._cell)}")
             await self._start_server(self._cell)
             await self._tables(self.target).make(self._cell.case)
             self._data = self._cell.case.data

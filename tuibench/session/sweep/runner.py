@@ -144,7 +144,7 @@ class SweepRunner:
             result = conducted.result
             if result.outcome == "done" or attempt == MAX_ATTEMPTS:
                 return result
-            self._listener.tell(f"{cell.words} failed: {result.failure}; once more")
+            self._listener.tell(f"{cell.words} failed: {result.failure}; retrying once")
             await self._do(self._server_back(conducted.error))
             attempt += 1
 
@@ -237,7 +237,7 @@ def check_same_plan(there: SweepPlan, here: SweepPlan, *, any_seed: bool) -> Non
     found = struct_differences(there, here, ("base.seed",) if any_seed else ())
     if found:
         raise UsageError(
-            f"the sweep has another plan: {'; '.join(found)}", "resume it without any options of the plan"
+            f"the sweep's plan differs: {'; '.join(found)}", "resume it without any options of the plan"
         )
 
 

@@ -132,7 +132,7 @@ class TableManager:
             return
         if self._plan.prepare:
             await self.drop(sweep, write)
-            self._tell(f"making the tables: {case.size}")
+            self._tell(f"creating the tables: {case.size}")
             await self._tables.make(case)
             write(DataReady(data=case.data, prepared=True))
         size = await self._tables.files_bytes(case)

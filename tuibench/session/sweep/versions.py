@@ -65,7 +65,7 @@ def _parse_build(word: str) -> tuple[str, Binary]:
     if not colon or "/" in name:
         name, path = "", word
     if not path or (colon and not name and word.startswith(":")):
-        raise UsageError(f"'{word}' is no NAME:PATH of a server program", "mariadb:/usr/sbin/mariadbd")
+        raise UsageError(f"'{word}' is not NAME:PATH of a server program", "mariadb:/usr/sbin/mariadbd")
     real = shutil.which(os.path.expanduser(path)) or path
     binary = inspect_binary(os.path.abspath(real) if os.path.exists(real) else real)
     return name or f"{binary.flavour} {binary.version}", binary
@@ -175,7 +175,7 @@ def versions_setup(sweep: Sweep) -> VersionsSetup:
     """Of a comparison of versions. Raises UsageError for any other sweep."""
     if sweep.record.versions is None:
         raise UsageError(
-            f"{sweep.record.name} is no comparison of versions", "tuibench sweep --show shows it"
+            f"{sweep.record.name} is not a comparison of versions", "tuibench sweep --show shows it"
         )
     return sweep.record.versions
 

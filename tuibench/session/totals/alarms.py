@@ -21,12 +21,11 @@ REFUSALS = {
     1226: "the account's resource limit (error 1226)",
 }
 PREPARED_LIMIT = 1461
-PREPARED_LIMIT_WORDS = "the server takes no more prepared ones (error 1461, max_prepared_stmt_count)"
+PREPARED_LIMIT_WORDS = "the server accepts no more prepared statements (error 1461, max_prepared_stmt_count)"
 
 SILENT = "{name} does not answer: its figures are missing until it does"
 LATE = (
-    "{name} runs, but reports late: threads outnumber the processors of this host; "
-    "its figures come with a later report"
+    "{name} reports late: this host has more runnable threads than CPUs; its figures come with a later report"
 )
 
 
@@ -52,7 +51,7 @@ class Alarms:
             alarms += self._once(EventKind.ERRORS, f"errors: {codes}")
         if load.reconnects_per_second:
             count = round(load.reconnects_per_second * load.seconds)
-            alarms += self._once(EventKind.RECONNECT, f"{count} connections came back")
+            alarms += self._once(EventKind.RECONNECT, f"{count} connections were reopened")
         return alarms
 
     def report_unresponsive(self, overdue: Sequence[str], silent: Sequence[str]) -> None:

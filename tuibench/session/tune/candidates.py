@@ -26,7 +26,7 @@ SCREENING_SHARE = 0.8
 """Of the budget; the rest is for the best together."""
 
 USUAL_PAIRS = FIRST_PAIRS + 2
-NO_OTHER_VALUE = "there is no other value to try"
+NO_OTHER_VALUE = "there is no other value to test"
 SMALLER = "less than it has now"
 
 
@@ -89,7 +89,7 @@ def _obstacle(setting: Setting, state: SettingState, values: Mapping[str, str], 
     if state.unavailable:
         return state.unavailable
     if setting.trial is TrialRule.NEVER:
-        return "a limit or a log: it is no question of speed, or too dangerous to try"
+        return "a limit or a log: it does not affect speed, or is too dangerous to test"
     if setting.trial is TrialRule.RISKY and not plan.allow_risk:
         return f"only with --allow-risk: {setting.risk}"
     for name, needed in setting.acts_with.items():

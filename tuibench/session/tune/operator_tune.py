@@ -26,7 +26,7 @@ from tuibench.session.tune.candidates import wanted_settings
 from tuibench.session.tune.runner import TuneRun
 from tuibench.units import duration, pluralize
 
-TUNE_RUNS = "a screening of settings is under way, and its load must stay as it is"
+TUNE_RUNS = "a screening of settings is running; its load must not be changed"
 SLOTS_PER_WINDOW = 10
 MIN_BUDGET_SECONDS, MAX_BUDGET_SECONDS = 20.0, 7 * 86_400.0
 
@@ -110,7 +110,7 @@ class OperatorTune:
         if self._lifecycle.state is not RunState.RUNNING:
             raise UsageError(f"the load is not running: {self._lifecycle.state}")
         if self.is_under_way:
-            raise UsageError("a screening is under way already", "stop it first")
+            raise UsageError("a screening is already running", "stop it first")
         if not MIN_BUDGET_SECONDS <= plan.budget_seconds <= MAX_BUDGET_SECONDS:
             raise UsageError("a screening takes 20 s to 7 days", "for example ctl tune 10m")
         changed = [state.name for state in self._settings.states if state.changed_by == "us"]
@@ -128,14 +128,14 @@ class OperatorTune:
 
     def _stop(self) -> str:
         if self._run is None or not self._is_running:
-            raise UsageError("no screening is under way")
+            raise UsageError("no screening is running")
         self._run.end()
         self._ended()
         return "the screening is stopped"
 
     def _ended(self) -> None:
         self._is_running = False
-        self._log.emit(EventKind.EFFECT, "the screening is over; the settings are set back")
+        self._log.emit(EventKind.EFFECT, "the screening has ended; the settings are restored")
         self._start_task(self._set_back(), "tune")
 
     async def _set_back(self) -> None:
@@ -144,7 +144,7 @@ class OperatorTune:
             if self._run is not None and not self._lifecycle.is_ending:
                 await self._run.set_back()
         except TuibenchError as error:
-            self._log.emit(EventKind.WARNING, f"a value could not be set back after the screening: {error}")
+            self._log.emit(EventKind.WARNING, f"a value could not be restored after the screening: {error}")
         finally:
             self.is_under_way = False
             self._on_change()

@@ -133,7 +133,7 @@ class TuneRun:
             )
             if not found:
                 reasons = "; ".join(f"{one.setting}: {one.why}" for one in left_out[:3])
-                raise UsageError(f"there is nothing to try: {reasons}", "see tuibench settings list")
+                raise UsageError(f"there is nothing to test: {reasons}", "see tuibench settings list")
             self._begin(found)
             self._evaluation.left_out = left_out
 
@@ -347,5 +347,5 @@ class TuneRun:
                 raise UsageError(
                     f"{one.setting} was {one.original} when the screening began, and is "
                     f"{now.get(one.setting)} now",
-                    "set it back, or start again without --resume",
+                    "restore it, or start again without --resume",
                 )

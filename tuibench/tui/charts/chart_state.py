@@ -4,7 +4,7 @@ The cursor is a time range of the run, not a column, so it keeps its position in
 move.
 
 Two spans selected by the operator are compared by TPS, QPS and p95, each with its 95 % interval. The
-intervals are those of `metrics.inference.bootstrap`. The p95 of a span is the mean of its seconds' p95,
+intervals are those of `metrics.inference.bootstrap`. The p95 of a span is the mean of its samples' p95,
 weighted by their transactions: the screen has no histograms to merge.
 """
 

@@ -171,7 +171,7 @@ REPLAY_ACTIONS = (
     _replay_action("seek_back", "comma", ",", "10 s", "Replay: 10 s back", _seek(-10)),
     _replay_action("seek_on", "full_stop", ".", "10 s", "Replay: 10 s on", _seek(10)),
     _replay_action("seek_far_back", "less_than_sign", "<", "1 min", "Replay: a minute back", _seek(-60)),
-    _replay_action("seek_far_on", "greater_than_sign", ">", "1 min", "Replay: a minute on", _seek(60)),
+    _replay_action("seek_far_on", "greater_than_sign", ">", "1 min", "Replay: a minute forward", _seek(60)),
     _replay_action(
         "slower", "left_curly_bracket", "{", "speed", "Replay: half as fast", lambda it: it.slower()
     ),
@@ -197,7 +197,7 @@ ACTIONS = (
         "Type the weights of the profile's transactions",
         rare=True,
         applies=lambda view: bool(view.status.weights),
-        absent="this load has one kind of transaction only: there are no weights",
+        absent="this load has only one kind of transaction: there are no weights",
     ),
     _load_action(
         "delay", "n", "n", "network", "Simulate network latency: a delay on each round trip", rare=True
@@ -243,7 +243,7 @@ ACTIONS = (
         command=stop_tune,
         in_footer=False,
     ),
-    UserAction("durability", "d", "d", "durability", "Choose what survives a crash: a preset or one setting"),
+    UserAction("durability", "d", "d", "durability", "Durability: choose a preset or change one setting"),
     UserAction(
         "locks",
         "l",
@@ -307,7 +307,7 @@ ACTIONS = (
         "ctrl+p",
         "^p",
         "menu",
-        "Menu: all of this by name, and the themes",
+        "Menu: all commands by name, and the themes",
         states=ALL_STATES,
         rare=True,
     ),

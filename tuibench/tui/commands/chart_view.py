@@ -15,8 +15,10 @@ from tuibench.tui.view import View, view_grid, visible_view, with_note
 ViewChange = Callable[[View, int], View]
 
 _MARK_NAMES = ("first end of span A", "other end of span A", "first end of span B", "other end of span B")
-_NO_EFFECT = "no effect is known yet: each change has one once the load has settled"
-_NO_SECOND_EFFECT = "two effects are needed for a comparison; each change has one once the load has settled"
+_NO_EFFECT = "no effect yet: the effect of a change is measured after the load has settled"
+_NO_SECOND_EFFECT = (
+    "a comparison needs two effects: the effect of a change is measured after the load has settled"
+)
 _MARK_HINT = "← → moves the cursor, c marks the {}, esc ends it"
 
 
@@ -149,7 +151,7 @@ def _toggle_text(key: str, shown: tuple[str, ...], place: str) -> str:
     if key in shown:
         return f"{title} is off {place}"
     oldest = figure_of(shown[0]) if len(shown) >= MAX_FIGURES else None
-    return f"{title} is on {place}" + (f"; {oldest.title} gave way" if oldest is not None else "")
+    return f"{title} is on {place}" + (f"; {oldest.title} was removed" if oldest is not None else "")
 
 
 def pin_effect(marker: int) -> ViewChange:
@@ -190,7 +192,7 @@ def compare_effects(view: View, columns: int) -> View:
     others = [marker for marker in known if marker != first]
     if first is None or not others:
         return with_note(view, _NO_SECOND_EFFECT, ok=False)
-    words = f"compared: the effects of {first} and {others[-1]}; e chooses another for the second"
+    words = f"compared: the effects of {first} and {others[-1]}; e selects another second effect"
     return with_note(_with_chart_state(view, pins=(first, others[-1])), words, ok=True)
 
 

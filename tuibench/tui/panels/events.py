@@ -148,8 +148,8 @@ EVENT_FILTERS: tuple[tuple[str, frozenset[EventKind]], ...] = (
 _TIMELINE_BADGE_WIDTH, _TIME_WIDTH, _KIND_WIDTH = 4, 10, 11
 _EMPTY_TEXTS = {
     "all": "No events yet.",
-    "effects": "No effects yet: each change is followed by one, once the load has settled.",
-    "trouble": "No trouble: no errors, no reconnects, no restarts, no changes by others.",
+    "effects": "No effects yet: the effect of a change is measured after the load has settled.",
+    "trouble": "No errors, no reconnects, no restarts, no changes by other clients.",
     "marks": "No marks yet: space adds one.",
 }
 
@@ -234,7 +234,7 @@ def event_detail(event: Event | None, events: Sequence[Event], width: int, heigh
         ]
     text = [(TextSpan(piece),) for piece in wrap_text(event.text, width)]
     if event.kind in CHANGE_KINDS:
-        text.append((TextSpan("Its effect is not known yet: the load has to settle first.", "muted"),))
+        text.append((TextSpan("Its effect is not measured yet: the load has to settle first.", "muted"),))
     return [pad_line(line, width) for line in (head, *text)][:height]
 
 

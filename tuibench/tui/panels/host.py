@@ -105,7 +105,7 @@ def _whose(view: View) -> str:
 def _why_missing(view: View) -> str:
     if view.sample is None:
         return "waiting for the first sample"
-    return view.sample.host_note or "could not be measured this second"
+    return view.sample.host_note or "not measured in this sample"
 
 
 def _no_sample(view: View, width: int) -> list[TextLine]:

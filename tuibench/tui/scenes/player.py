@@ -99,7 +99,7 @@ class ScenePlayer:
         """End the scene; with `loop`, restore everything and start again."""
         if not self._loop:
             self._is_over = True
-            text = "The scene is over; the load continues. q stops it and restores the settings."
+            text = "The scene has ended; the load continues. q stops it and restores the settings."
             self._caption = Caption(self.scene.title, text, is_over=True)
             return []
         self._place, self._effects, self._no_effect = -1, [], ""
@@ -214,7 +214,7 @@ class ScenePlayer:
         return newest if newest is not None and newest.markers[-1] > self._marker else None
 
 
-_UNSTEADY = "The figures vary too much, by themselves or because of other programs on this host."
+_UNSTEADY = "The figures vary too much, on their own or because of other programs on this host."
 _WAITING = {
     "settled": "waiting until the load has settled",
     "effect": "measuring the effect",
@@ -228,15 +228,15 @@ def verdict_on(step: SceneStep, one: Comparison) -> tuple[str, str]:
     expected = DIRECTIONS.get(step.expect)
     if one.movement is not None:
         return (
-            f"{FIGURE_NAMES[one.figure]} {before_after_text(one)}. That {attribution_text(one)}.",
+            f"{FIGURE_NAMES[one.figure]} {before_after_text(one)}. This {attribution_text(one)}.",
             "nothing",
         )
     if one.verdict is Verdict.CANNOT_TELL:
         return f"The difference is not significant here: {figures} {_UNSTEADY}", "nothing"
     if one.verdict is Verdict.EQUAL and expected is not Verdict.EQUAL:
-        return f"On this machine it makes no difference: {figures} {step.otherwise}".strip(), "nothing"
+        return f"On this machine there is no difference: {figures} {step.otherwise}".strip(), "nothing"
     if expected is not None and one.verdict is not expected:
-        return f"Here it went the other way: {figures} {step.otherwise}".strip(), "nothing"
+        return f"Here the effect is the opposite: {figures} {step.otherwise}".strip(), "nothing"
     return f"{figures} {step.then}".strip(), "reveal"
 
 

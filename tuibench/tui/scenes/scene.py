@@ -164,9 +164,9 @@ def _check_scene(scene: Scene, raw: dict[str, Any], source: str) -> None:
         where = f"{source}: step {number}"
         _check_step(step, set(table), where)
         if step.wait == "effect" or step.reveal in REVEALED or step.compare:
-            _require(has_change, f"{where}: no step before it changes anything, so there is no effect")
+            _require(has_change, f"{where}: no earlier step changes anything, so there is no effect")
         if step.wait == PROBE or step.reveal == PROBE:
-            _require(has_probe, f"{where}: no step before it starts a probe")
+            _require(has_probe, f"{where}: no earlier step starts a probe")
         has_change = has_change or step.set is not None
         has_probe = has_probe or step.probe is not None
 
@@ -175,10 +175,10 @@ def _check_step(step: SceneStep, keys: set[str], where: str) -> None:
     actions = list(_actions(step))
     if len(actions) != 1:
         said = f"it has {' and '.join(actions)}" if actions else f"one of {', '.join(ACTIONS)}"
-        raise UsageError(f"{where}: a step does one thing: {said}")
+        raise UsageError(f"{where}: a step has one action: {said}")
     (action,) = actions
     if stray := sorted(keys - {action} - ACTIONS[action]):
-        raise UsageError(f"{where}: '{stray[0]}' means nothing beside '{action}'")
+        raise UsageError(f"{where}: '{stray[0]}' is not valid with '{action}'")
     for name, value in (("seconds", step.seconds), ("at-most", step.at_most), ("wait", step.wait)):
         if isinstance(value, int | float) and not 0 < value <= MAX_SECONDS:
             raise UsageError(f"{where}: {name}: between 0 and {MAX_SECONDS:g} seconds, not {value:g}")

@@ -22,9 +22,9 @@ from tuibench.tui.view import View
 MAX_LENGTH = 120
 
 _FACTS = (
-    "Alternates the two values in windows of a few seconds, in random order, until B is known to be better "
-    "or worse than A, or equal to it. A setting, preset=NAME1,NAME2 or threads=N1,N2. Afterwards everything "
-    "is as it was; {key} ends it before."
+    "Alternates two values in windows of a few seconds, in random order, until B is better or worse than A, "
+    "or equal. The values are those of a setting, or preset=NAME1,NAME2, or threads=N1,N2. The original "
+    "value is restored at the end; {key} ends the test early."
 )
 
 

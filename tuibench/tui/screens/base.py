@@ -212,7 +212,7 @@ def too_small_notice(view: View, size: Size, *, is_asking: bool = False) -> str:
     """Notice for a terminal that is too small; `is_asking` is True while a dialog is open."""
     needed, present = (f"{width}×{height}" for width, height in (MIN_SIZE, size))
     parts = [f"tuibench needs {needed} characters, this terminal has {present}.", _way_out_text(view)]
-    parts += ["A dialog is open; it comes back when there is room, esc closes it."] if is_asking else []
+    parts += ["A dialog is open: enlarge the window to see it, or close it with esc."] if is_asking else []
     parts += [f"{'✓' if view.note.ok else '✗'} {view.note.text}"] if view.note else []
     return "\n\n".join(parts)
 

@@ -111,7 +111,7 @@ class ChangeDialog(ModalScreen[ChangePrompt | None]):
     def _missing(self, value: str) -> str:
         """Why the value cannot be submitted."""
         if value:
-            return f"it is {value} already"
+            return f"it is already {value}"
         return "type a value, or choose one with ↑ ↓" if self._values else "type a value"
 
     def _fill(self, value: str) -> None:

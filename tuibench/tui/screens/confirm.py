@@ -100,8 +100,8 @@ class StopDialog(ModalScreen[StopChoice | None]):
             dialog.border_title = "Stop the run?"
             dialog.border_subtitle = "esc goes back"
             yield Static(
-                "It ends for every viewer: the settings are restored, the summary is written. "
-                "To leave only this screen, x is enough: the run continues."
+                "It ends for all viewers: the settings are restored, and the summary is written. To leave "
+                "only this screen, press x: the run continues."
             )
             yield Static(
                 "[b][@click=screen.choose('stop')] s  stop the run [/][/b]     "

@@ -131,7 +131,9 @@ class DurabilityDialog(ModalScreen[ChangePrompt | None]):
             dialog.border_title = "Durability: what survives a crash"
             dialog.border_subtitle = " · ".join(("● now", "▲ at risk", *self._keys()))
             yield OptionList(*self._options(), markup=False)
-            why = f"None of this can be changed: {sanitize.text(self._obstacle)}" if self._obstacle else ""
+            why = (
+                f"These settings cannot be changed: {sanitize.text(self._obstacle)}" if self._obstacle else ""
+            )
             yield Static(why, id="verdict", markup=False, classes="-at-risk" if why else "")
 
     def on_mount(self) -> None:

@@ -24,12 +24,12 @@ from tuibench.tui.screens import tabs
 from tuibench.tui.view import View
 
 _GLOSSARY = (
-    "TPS counts transactions whose commit succeeded, QPS every statement that returned, p95 is the time that"
-    " 95 of 100 transactions stayed below, all in the last second, measured by the client. SERVER is what the"
-    " server counts itself: Questions/s above QPS is traffic of others.",
-    "A vertical line through the charts is a change; its number is the number in the events. A break in the"
-    " baseline is a second that was not measured. – is a value that is not known, never a zero.",
-    "AT RISK means that a transaction that was reported as committed can be lost in a crash.",
+    "TPS counts successful commits, QPS completed statements; 95 % of the transactions took at most p95. All"
+    " three are measured by the client over the last second. SERVER shows the server's own counters:"
+    " Questions/s above QPS are statements of other clients.",
+    "A vertical line through the charts is a change, with its number in the events. A break in the baseline"
+    " is a second that was not measured. – is an unknown value, never a zero.",
+    "AT RISK means that a crash can lose transactions that were reported as committed.",
 )
 LOAD_ACTIONS = (
     *("more", "fewer", "halve", "double", "type_threads", "rate", "weights", "delay"),

@@ -46,14 +46,14 @@ def rate_dialog(view: View) -> NumberDialog:
     """Asks for transactions per second; 0 removes the limit."""
     now = view.status.rate
     facts = (
-        f"{f'{now:,g} a second now' if now else 'No rate now: as many as the connections can do'}. "
-        "Transactions that are due and not started wait as backlog; 0 removes the rate."
+        f"{f'{now:,g} per second now' if now else 'No rate now: as many as the connections can do'}. "
+        "Transactions that are due but not started are the backlog; 0 removes the rate."
     )
     return NumberDialog("Rate: transactions per second", facts, f"now {now:g}", _rate_error, whole=False)
 
 
 def _rate_error(number: float) -> str:
-    return f"at most {MAX_RATE:,} a second" if number > MAX_RATE else ""
+    return f"at most {MAX_RATE:,} per second" if number > MAX_RATE else ""
 
 
 def weights_dialog(view: View) -> InputDialog[dict[str, float]]:
@@ -61,8 +61,9 @@ def weights_dialog(view: View) -> InputDialog[dict[str, float]]:
     weights = view.status.weights
     now = format_weights(weights)
     facts = (
-        f"{', '.join(f'{name} {weight:g}' for name, weight in weights.items())} now. Type all of them, in "
-        f"this order, {now}, or some by name, {next(iter(weights))}=50. With 0 a transaction is not drawn."
+        f"{', '.join(f'{name} {weight:g}' for name, weight in weights.items())} now. Type all weights, in "
+        f"this order, {now}, or some by name, {next(iter(weights))}=50. A transaction with weight 0 is not "
+        "run."
     )
     return InputDialog(
         "Weights of the transactions",
@@ -85,7 +86,7 @@ MAX_MARK_LENGTH = 80
 
 def mark_dialog(view: View) -> InputDialog[str]:
     """Asks for the text of a mark."""
-    facts = "A numbered line through all charts, with this text among the events and in the report."
+    facts = "Adds a numbered line to all charts, with this text in the events and in the report."
     return InputDialog(
         "Mark", facts, "for example: index added", parse_mark, verb="marks", max_length=MAX_MARK_LENGTH
     )
@@ -94,7 +95,7 @@ def mark_dialog(view: View) -> InputDialog[str]:
 def parse_mark(text: str) -> str:
     """Parse the text of a mark. Raises UsageError if it is empty."""
     if not text.strip():
-        raise UsageError("type what the mark is to say")
+        raise UsageError("type a text for the mark")
     return text.strip()
 
 
@@ -105,8 +106,8 @@ def delay_dialog(view: View) -> InputDialog[float]:
     """Asks for milliseconds per round trip; 0 removes the delay."""
     now = format_delay(view.status.client_delay_ms)
     facts = (
-        f"{now} now. Delays the response to each statement, including BEGIN and COMMIT, as a distant client "
-        "would see it. 0 removes it."
+        f"{now} now. Delays the response to each statement, including BEGIN and COMMIT, like a network "
+        "between client and server. 0 removes it."
     )
     return InputDialog(
         "Simulated network delay", facts, f"now {now}", parse_delay, max_length=MAX_DELAY_LENGTH
@@ -138,8 +139,8 @@ def plan_dialog(view: View) -> InputDialog[Schedule]:
 
 _PROBE_FACTS = (
     "Doubles the threads step by step until throughput stops growing, then refines; about 90 s. Optionally "
-    "type objectives: p95<20ms errors<1%. Begin with rate to step the rate instead. The field may stay "
-    "empty. {screen} shows the probe, {key} ends it; the load is then as before."
+    "type objectives: p95<20ms errors<1%. Start with rate to increase the rate instead. The field may be "
+    "empty. {screen} shows the probe, {key} ends it; the previous load is then restored."
 )
 
 
@@ -155,9 +156,10 @@ def probe_dialog(view: View) -> InputDialog[ProbeOrder]:
 
 
 _TUNE_FACTS = (
-    "Alternates each value with the server as it is, tells which are better, worse or without effect, and "
-    "sets everything back. Type topics or settings (durability, flushing, innodb_io_capacity), a time (10m), "
-    "a tolerance (±2%), allow-risk; empty tries all for 10 min. {screen} shows the screening, {key} ends it."
+    "Alternates each value with the current settings, shows which values are better, worse or without "
+    "effect, and restores everything. Type topics or settings (durability, flushing, innodb_io_capacity), a "
+    "time (10m), a tolerance (±2%), allow-risk; an empty field tests all for 10 min. {screen} shows the "
+    "screening, {key} ends it."
 )
 
 

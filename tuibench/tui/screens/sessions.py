@@ -86,8 +86,8 @@ def kill_prompt(session: ServerSession) -> ChangePrompt:
         command=KillQuery(session.id),
         title=f"End the query of connection {session.id}",
         steps=(where, session.statement or f"({session.command}, no statement)"),
-        meaning="Its statement fails with error 1317. Whoever sent it may do it again.",
+        meaning="Its statement fails with error 1317. The client may retry it.",
         at_risk=True,
-        promise="The connection stays; one that is idle in a transaction keeps its locks.",
+        promise="The connection stays open; if it is idle in a transaction, it keeps its locks.",
         verb="end its query",
     )

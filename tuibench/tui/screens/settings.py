@@ -157,8 +157,10 @@ def restore_prompt(settings: list[SettingState]) -> ChangePrompt:
         command=RestoreSettings(tuple(setting.name for setting in settings)),
         title=f"Restore {settings[0].name if is_one else 'all settings that tuibench changed'}",
         steps=tuple(f"{each.name:<32} {each.value} → {each.original}" for each in settings),
-        meaning="The server is as it was before this session." if not is_one else settings[0].risk,
+        meaning="The server then has the values from before this session."
+        if not is_one
+        else settings[0].risk,
         at_risk=False,
-        promise="Settings that others have changed since are left as they are, and reported.",
+        promise="Settings that other clients have changed since are kept, and reported.",
         verb="restore",
     )

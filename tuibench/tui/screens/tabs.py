@@ -63,7 +63,7 @@ SCREEN_TABS = (
         "sessions of the server, lock waits",
         SessionsScreen,
         offered=lambda view: view.replay is None,
-        absent="a recorded run holds no sessions",
+        absent="a recorded run has no sessions",
     ),
     ScreenTab("7", "events", "Events", "Evts", "what happened, and the effect of each change", EventsScreen),
     ScreenTab(
@@ -104,7 +104,7 @@ SCREEN_TABS = (
         StatementsScreen,
         offered=lambda view: view.replay is None,
         on_tabs=False,
-        absent="a recorded run holds no statements",
+        absent="a recorded run has no statements",
     ),
     ScreenTab("b", "big", "Big", "Big", "numbers for a projector", BigScreen, on_tabs=False),
 )

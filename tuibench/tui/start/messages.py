@@ -21,7 +21,7 @@ SEVERITY_GLYPHS = {
 _BAR_WIDTH = 40
 _NEXT_TEXTS = {
     EnterAction.START: "All checks passed.",
-    EnterAction.START_ALL_THE_SAME: "The run can start; findings marked ▲ make its figures wrong.",
+    EnterAction.START_ALL_THE_SAME: "The run can start; findings marked ▲ make its figures invalid.",
     EnterAction.RECHECK: "Fix this first.",
 }
 

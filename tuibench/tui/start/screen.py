@@ -143,7 +143,7 @@ class StartScreen(Screen[None]):
         except TuibenchError as error:
             self._said = messages.error_text(error)
         except asyncio.CancelledError:
-            self._said = messages.muted_text("Cancelled: nothing is left behind.")
+            self._said = messages.muted_text("Cancelled: nothing was changed.")
         finally:
             self._step = None
             self._work = None
@@ -216,7 +216,7 @@ class StartScreen(Screen[None]):
 
     def _hint(self) -> str:
         if self.server.is_private:
-            return "A server of your own, in a temporary directory: nothing else on this host is touched."
+            return "A private server in a temporary directory: nothing else on this host is changed."
         return "Enter checks the server first: nothing is changed, and no load starts."
 
     def _keys(self, *, can_go: bool) -> str:

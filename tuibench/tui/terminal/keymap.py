@@ -93,11 +93,11 @@ def _refuse_clashes(keys: Mapping[str, list[str]], source: str) -> None:
                 mine, old = (name, other) if name in keys else (other, name)
                 raise UsageError(
                     f"{source}: keys.{mine}: {format_key(key)} is the key of '{old}', too",
-                    f'give that another one: {old} = "…"',
+                    f'give that action another key: {old} = "…"',
                 )
             owners[key] = name
 
 
 def _nearest(word: str, known: Iterable[str]) -> str:
     found = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-    return f"did you mean '{found[0]}'?" if found else "tuibench's help (?) lists the actions' keys"
+    return f"did you mean '{found[0]}'?" if found else "the help (?) lists the keys of all actions"

@@ -16,7 +16,7 @@ from tuibench.tui.screens.base import size_classes
 from tuibench.tui.terminal.keyboard import TypedInput
 
 LEAVING_KEYS = frozenset(("escape", "ctrl+c", "ctrl+q"))
-NEEDS_ROOM = "a dialog needs more room: enlarge the window first"
+NEEDS_ROOM = "the dialog needs more space: enlarge the window first"
 HIDDEN_CLASS = "-cramped"
 
 

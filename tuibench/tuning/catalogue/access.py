@@ -1,6 +1,6 @@
-"""Settings that a login cannot change on a server, and the reason, determined without trying.
+"""Settings that a login cannot change on a server, with the reason, determined without trying.
 
-What a login may do, read from the lines of SHOW GRANTS. Pure text: roles that are active are in there.
+The privileges of a login are parsed from the lines of SHOW GRANTS, which include active roles.
 """
 
 import re
@@ -28,11 +28,11 @@ def global_privileges(grants: Iterable[str]) -> frozenset[str]:
 
 
 def missing_privilege(setting: Setting, server: ServerInfo, held: frozenset[str]) -> str:
-    """Why a login with these privileges may not change the setting; empty if it may."""
+    """Why a login with these privileges cannot change the setting; empty if it can."""
     needed = setting.privileges(server.flavour, server.version_tuple)
     if not needed or "ALL" in held or held.intersection(needed):
         return ""
-    return "this login may not change it: it needs the privilege " + " or ".join(needed)
+    return "this login cannot change it: it needs the privilege " + " or ".join(needed)
 
 
 WITHOUT_EFFECT = "this server has no InnoDB: it accepts the variable, which has no effect"
@@ -65,11 +65,11 @@ def _read_only_reason(setting: Setting, server: ServerInfo, value: str | None, *
     """What keeps this one server from changing it, though its version could."""
     support = setting.support(server)
     if value is None:
-        return f"{server.flavour} {server.version} does not show it here"
+        return f"{server.flavour} {server.version} does not have it here"
     if is_fixed:
-        return "it is read only on this server: only a restart changes it"
+        return "it is read-only on this server: changing it requires a restart"
     if support is not None and value in support.stuck:
-        return f"it is {value}, and only a restart changes that"
+        return f"it is {value}; changing that requires a restart"
     return ""
 
 

@@ -19,7 +19,7 @@ from tuibench.tuning.catalogue.setting import (
 )
 
 MARIADB, MYSQL = Flavour.MARIADB, Flavour.MYSQL
-UNKNOWN = "a value this version of tuibench does not know"
+UNKNOWN = "a value unknown to this version of tuibench"
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 _WORD = 2**32 - 1
 _TEMPORARY = (Counter.TMP_DISK_TABLES, Counter.TMP_TABLES)
@@ -139,7 +139,7 @@ CACHES = (
         supported=(FlavourSupport(MARIADB, 400, 2**21), FlavourSupport(MYSQL, 400, 2**19)),
         otherwise="up to {value} table definitions kept in memory",
         offered=("400", "2000", "10000"),
-        risk="Too few and definitions are read over and over; each takes memory.",
+        risk="If too few, definitions are read again and again; each takes memory.",
         counters=(Counter.OPENED_TABLE_DEFINITIONS, Counter.OPENED_TABLES),
     ),
     _tuned(
@@ -167,7 +167,7 @@ CACHES = (
         },
         otherwise=UNKNOWN,
         offered=(OFF, ON, "DEMAND"),
-        risk="One lock guards the cache: with many threads that write, all of them wait for it.",
+        risk="One lock protects the cache: many writing threads wait for it.",
         counters=_CACHED,
     ),
     _tuned(
@@ -177,7 +177,7 @@ CACHES = (
         supported=(FlavourSupport(MARIADB, 0, 64 * GIB),),
         otherwise="{value} of results kept in the query cache",
         offered=("0", str(MIB), str(64 * MIB)),
-        risk="A large cache holds up statements while it is cleaned.",
+        risk="A large cache delays statements while it is cleaned.",
         counters=_CACHED,
         rounding="it is rounded to whole KiB, and below 40 KiB to nothing",
         memory=MemoryUse.ONCE,
@@ -202,10 +202,10 @@ THREADS = (
         topic=SettingTopic.THREADS,
         kind=ValueKind.INTEGER,
         supported=(FlavourSupport(MARIADB, 0, 6000), FlavourSupport(MYSQL, 0, 1000)),
-        meanings={"0": "no pause between two looks at a latch"},
-        otherwise="up to {value} units of pause between two looks at a latch",
+        meanings={"0": "no pause between two attempts to get a latch"},
+        otherwise="up to {value} units of pause between two attempts to get a latch",
         offered=("4", "6", "24"),
-        risk="Long pauses find a free latch late; short ones take the memory bus from others.",
+        risk="Long pauses notice a free latch late; short ones load the memory bus.",
         counters=_SPIN,
     ),
     _tuned(
@@ -215,7 +215,7 @@ THREADS = (
         supported=(FlavourSupport(MYSQL, 0, 100, since=(8, 0, 16)),),
         otherwise="a unit of pause at a latch is {value} PAUSE instructions",
         offered=("50", "5", "100"),
-        risk="On processors with a long PAUSE, a high value finds a free latch late.",
+        risk="On CPUs with a long PAUSE instruction, a high value notices a free latch late.",
         counters=_SPIN,
     ),
     _tuned(
@@ -224,9 +224,9 @@ THREADS = (
         kind=ValueKind.INTEGER,
         supported=(FlavourSupport(MARIADB, 0, _WORD), FlavourSupport(MYSQL, 0, _WORD)),
         meanings={"0": "a thread sleeps at once when a latch is taken"},
-        otherwise="a thread looks at a latch {value} times before it sleeps",
+        otherwise="a thread tries a latch {value} times before it sleeps",
         offered=("30", "0", "100"),
-        risk="With more threads than cores, spinning keeps the thread with the latch from running.",
+        risk="With more threads than cores, spinning prevents the thread that holds the latch from running.",
         counters=_SPIN,
     ),
     _tuned(
@@ -260,7 +260,7 @@ THREADS = (
         supported=(FlavourSupport(MARIADB, 1, _WORD, until=(10, 6)), FlavourSupport(MYSQL, 1, _WORD)),
         otherwise="a thread inside InnoDB may read {value} rows before it queues again",
         offered=("5000", "500", "50000"),
-        risk="A high value lets large statements keep small ones waiting.",
+        risk="A high value makes small statements wait for large ones.",
         counters=_SPIN,
         acts_with={"innodb_thread_concurrency": (ABOVE_ZERO,)},
     ),
@@ -276,14 +276,14 @@ THREADS = (
         supported=(FlavourSupport(MARIADB, 1, 1000),),
         otherwise="a group of threads runs up to {value} more at the same time",
         offered=("3", "10"),
-        risk="A high value gives up what a thread pool is for.",
+        risk="A high value defeats the purpose of a thread pool.",
     ),
     _pool(
         name="thread_pool_max_threads",
         supported=(FlavourSupport(MARIADB, 1, 65_536),),
         otherwise="the thread pool has up to {value} threads",
         offered=("65536", "2000"),
-        risk="When all of them wait, no client is served, not even an administrator.",
+        risk="When all of them wait, no client is served, including administrators.",
         trial=TrialRule.NEVER,
     ),
 )

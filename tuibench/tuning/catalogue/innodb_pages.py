@@ -9,7 +9,7 @@ from tuibench.tuning.catalogue import privileges
 from tuibench.tuning.catalogue.setting import NEVER, OFF, ON, FlavourSupport, Setting, TrialRule, ValueKind
 
 MARIADB, MYSQL = Flavour.MARIADB, Flavour.MYSQL
-UNKNOWN = "a value this version of tuibench does not know"
+UNKNOWN = "a value unknown to this version of tuibench"
 _WORD = 2**32 - 1
 _BOTH = (FlavourSupport(MARIADB), FlavourSupport(MYSQL))
 _FLUSHED = (Counter.POOL_PAGES_FLUSHED, Counter.POOL_BYTES_DIRTY, Counter.POOL_WAIT_FREE)
@@ -37,7 +37,7 @@ FLUSHING = (
         meanings={"0.000000": "no flushing ahead of innodb_max_dirty_pages_pct"},
         otherwise="flushing ahead begins at {value} % dirty pages",
         offered=("0", "10", "50"),
-        risk="Early flushing writes more pages in all; without it flushing comes in bursts.",
+        risk="Early flushing writes more pages in total; without it, flushing comes in bursts.",
         counters=_FLUSHED,
     ),
     _tuned(
@@ -51,7 +51,7 @@ FLUSHING = (
         },
         otherwise=UNKNOWN,
         offered=(ON, OFF),
-        risk="Off, a full redo log stops all writes until pages are flushed.",
+        risk="When off, a full redo log stops all writes until pages are flushed.",
         counters=(*_FLUSHED, Counter.LOG_WAITS),
     ),
     _tuned(
@@ -61,7 +61,7 @@ FLUSHING = (
         supported=(FlavourSupport(MARIADB, 0, 70), FlavourSupport(MYSQL, 0, 70, kind=ValueKind.INTEGER)),
         otherwise="adaptive flushing begins when {value} % of the redo log are used",
         offered=("10", "30", "60"),
-        risk="A high value leaves little room in the redo log for a burst of writes.",
+        risk="A high value leaves little space in the redo log for a burst of writes.",
         counters=_FLUSHED,
     ),
     _tuned(
@@ -81,11 +81,11 @@ FLUSHING = (
         supported=(FlavourSupport(MARIADB), FlavourSupport(MYSQL, since=(5, 7, 8))),
         meanings={
             ON: "at a checkpoint, flushing may exceed innodb_io_capacity",
-            OFF: "flushing keeps to innodb_io_capacity at a checkpoint, too",
+            OFF: "flushing obeys innodb_io_capacity at a checkpoint, too",
         },
         otherwise=UNKNOWN,
         offered=(ON, OFF),
-        risk="Off, writes wait longer when the redo log is full; on, a burst of flushing delays reads.",
+        risk="When off, writes wait longer for a full redo log; when on, bursts of flushing delay reads.",
         counters=_FLUSHED,
     ),
     _tuned(
@@ -95,7 +95,7 @@ FLUSHING = (
         supported=(FlavourSupport(MARIADB, 100, _WORD), FlavourSupport(MYSQL, 100, _WORD)),
         otherwise="each buffer pool is scanned {value} pages deep for pages to free",
         offered=("1024", "256", "4096"),
-        risk="A high value costs processor time every second; a low one leaves reads without a free page.",
+        risk="A high value costs CPU time every second; with a low one, reads lack free pages.",
         counters=(Counter.POOL_WAIT_FREE, Counter.POOL_PAGES_FLUSHED),
     ),
     _tuned(
@@ -114,12 +114,12 @@ FLUSHING = (
         kind=ValueKind.SWITCH,
         supported=(FlavourSupport(MYSQL, since=(8, 0, 26)),),
         meanings={
-            ON: "files are flushed with fdatasync, which leaves out their times of change",
+            ON: "files are flushed with fdatasync, without their modification time",
             OFF: "files are flushed with fsync",
         },
         otherwise=UNKNOWN,
         offered=(ON, OFF),
-        risk="None for data: fdatasync writes all that is needed to read a file again.",
+        risk="No risk for data: fdatasync writes everything needed to read a file again.",
         counters=(Counter.DATA_FSYNCS, Counter.OS_LOG_FSYNCS),
     ),
     _tuned(
@@ -142,7 +142,7 @@ PURGE = (
         supported=(FlavourSupport(MARIADB, 1, 5000), FlavourSupport(MYSQL, 1, 5000)),
         otherwise="old row versions are purged {value} undo pages at a time",
         offered=("300", "30", "1000"),
-        risk="Large batches hold up other threads; small ones let old row versions pile up.",
+        risk="Large batches delay other threads; with small ones, old row versions accumulate.",
         counters=HISTORY_LIST_LENGTH,
     ),
     _tuned(
@@ -155,7 +155,7 @@ PURGE = (
         ),
         otherwise="{value} threads purge old row versions",
         offered=("1", "4", "8"),
-        risk="Many threads take processor time and locks from transactions; too few fall behind.",
+        risk="Many threads compete with transactions for CPU and locks; too few fall behind.",
         counters=HISTORY_LIST_LENGTH,
     ),
     _tuned(
@@ -165,7 +165,7 @@ PURGE = (
         supported=(FlavourSupport(MARIADB, 1, 128), FlavourSupport(MYSQL, 1, 128)),
         otherwise="undo space is freed after every {value} rounds of purge",
         offered=("128", "32"),
-        risk="A low value frees undo space earlier, and costs time for it.",
+        risk="A low value frees undo space earlier, and costs time.",
         counters=HISTORY_LIST_LENGTH,
     ),
     _tuned(
@@ -199,7 +199,7 @@ PURGE = (
         supported=(FlavourSupport(MARIADB), FlavourSupport(MYSQL, since=(5, 7, 5))),
         meanings={
             ON: "undo tablespaces that have grown large are truncated",
-            OFF: "undo tablespaces keep the size that they once needed",
+            OFF: "undo tablespaces never shrink",
         },
         otherwise=UNKNOWN,
         offered=(ON, OFF),
@@ -231,7 +231,7 @@ READING = (
         },
         otherwise=UNKNOWN,
         offered=(OFF, ON),
-        risk="On, speculative reads take the disk from others.",
+        risk="When on, speculative reads compete with others for the disk.",
         counters=_READS,
     ),
     _tuned(
@@ -239,10 +239,10 @@ READING = (
         topic=SettingTopic.READING,
         kind=ValueKind.INTEGER,
         supported=(FlavourSupport(MARIADB, 5, 95), FlavourSupport(MYSQL, 5, 95)),
-        otherwise="{value} % of the buffer pool are for pages that were read once",
+        otherwise="{value} % of the buffer pool is for pages that were read once",
         offered=("37", "20", "60"),
         rounding="it is kept as a fraction of 1024 pages",
-        risk="Too much for new pages and a scan displaces those that are used often.",
+        risk="If too high, a scan displaces pages that are used often.",
         counters=_READS,
     ),
     _tuned(
@@ -266,7 +266,7 @@ READING = (
         ),
         otherwise="{value} threads complete reads from disk",
         offered=("4", "8", "16"),
-        risk="More threads than the disk serves at a time only take memory.",
+        risk="More threads than the disk can serve in parallel only take memory.",
         counters=_READS,
     ),
     _tuned(
@@ -279,7 +279,7 @@ READING = (
         ),
         otherwise="{value} threads complete writes to disk",
         offered=("4", "8", "16"),
-        risk="More threads than the disk serves at a time only take memory.",
+        risk="More threads than the disk can serve in parallel only take memory.",
         counters=_FLUSHED,
     ),
     _tuned(
@@ -308,7 +308,7 @@ READING = (
         supported=(FlavourSupport(MARIADB, 0, 50, until=(11,)), FlavourSupport(MYSQL, 0, 50)),
         otherwise="buffered changes take up to {value} % of the buffer pool",
         offered=("5", "25", "50"),
-        risk="What buffered changes take is missing for pages.",
+        risk="Space for buffered changes is not available for pages.",
         counters=_READS,
         acts_with={"innodb_change_buffering": ("inserts", "deletes", "changes", "purges", "all")},
     ),
@@ -318,12 +318,12 @@ READING = (
         kind=ValueKind.SWITCH,
         supported=(FlavourSupport(MARIADB), FlavourSupport(MYSQL, since=(5, 6, 6))),
         meanings={
-            ON: "the statistics of a table are renewed after a tenth of its rows have changed",
-            OFF: "the statistics of a table are renewed by ANALYZE TABLE only",
+            ON: "the statistics of a table are updated after a tenth of its rows have changed",
+            OFF: "the statistics of a table are updated by ANALYZE TABLE only",
         },
         otherwise=UNKNOWN,
         offered=(ON, OFF),
-        risk="Off, the optimizer works with old statistics, and its plans may get worse.",
+        risk="When off, the optimizer uses old statistics, and its plans may get worse.",
         counters=(Counter.POOL_READ_REQUESTS,),
     ),
 )

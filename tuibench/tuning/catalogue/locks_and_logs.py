@@ -17,7 +17,7 @@ from tuibench.tuning.catalogue.setting import (
 )
 
 MARIADB, MYSQL = Flavour.MARIADB, Flavour.MYSQL
-UNKNOWN = "a value this version of tuibench does not know"
+UNKNOWN = "a value unknown to this version of tuibench"
 _WORD = 2**32 - 1
 _BOTH = (FlavourSupport(MARIADB), FlavourSupport(MYSQL))
 
@@ -34,7 +34,7 @@ LOCKING = (
         },
         otherwise=UNKNOWN,
         offered=(ON, OFF),
-        risk="Off, each deadlock blocks its rows for innodb_lock_wait_timeout: 50 s unless it was lowered.",
+        risk="When off, each deadlock blocks its rows for innodb_lock_wait_timeout, by default 50 s.",
         counters=(*DEADLOCKS, Counter.ROW_LOCK_TIME),
         trial=TrialRule.RISKY,
     ),
@@ -50,7 +50,7 @@ LOCKING = (
         },
         otherwise=UNKNOWN,
         offered=(OFF, ON),
-        risk="On, transactions fail that would have gone through; off, they may lose an update.",
+        risk="When on, more transactions fail; when off, they may lose an update.",
         counters=(*DEADLOCKS, Counter.COM_ROLLBACK),
         trial=TrialRule.RISKY,
     ),
@@ -60,10 +60,10 @@ LOCKING = (
         kind=ValueKind.INTEGER,
         scope=SettingScope.DEFAULT,
         supported=(FlavourSupport(MARIADB, 0, 31_536_000), FlavourSupport(MYSQL, 1, 31_536_000)),
-        meanings={"0": "a table's lock is not waited for"},
-        otherwise="a table's lock is waited for up to {value} s",
+        meanings={"0": "statements do not wait for table locks"},
+        otherwise="statements wait up to {value} s for a table's lock",
         offered=("86400", "60", "5"),
-        risk="A short one makes ALTER TABLE and the statements behind it fail.",
+        risk="With a low value, ALTER TABLE and the statements queued behind it fail.",
         counters=(Counter.COM_ROLLBACK,),
         trial=TrialRule.NEVER,
     ),
@@ -106,7 +106,7 @@ LOGGING = (
         otherwise=UNKNOWN,
         offered=(OFF, ON),
         tried=(OFF,),
-        risk="On, every statement waits for its line, and the log fills the disk.",
+        risk="When on, every statement waits for its log line, and the log fills the disk.",
         counters=(Counter.QUESTIONS,),
     ),
     _tuned(
@@ -162,7 +162,7 @@ LOGGING = (
         otherwise=UNKNOWN,
         offered=(OFF, ON),
         tried=(OFF,),
-        risk="Long lines take more of the disk.",
+        risk="Long lines take more disk space.",
         counters=(Counter.SLOW_QUERIES,),
         acts_with={"slow_query_log": (ON,)},
     ),
@@ -175,7 +175,7 @@ LOGGING = (
         otherwise=UNKNOWN,
         offered=(OFF, ON),
         tried=(OFF,),
-        risk="On, a load with many deadlocks fills the error log, and each waits for its lines.",
+        risk="When on, many deadlocks fill the error log, and each waits for its log lines.",
         counters=DEADLOCKS,
     ),
     _tuned(
@@ -187,7 +187,7 @@ LOGGING = (
         otherwise=UNKNOWN,
         offered=(OFF, ON),
         tried=(OFF,),
-        risk="On, each statement takes a little longer.",
+        risk="When on, each statement takes a little longer.",
         counters=(Counter.ROWS_READ,),
     ),
 )

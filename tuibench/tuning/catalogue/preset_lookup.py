@@ -37,8 +37,8 @@ def _grouped(name: str, delay_us: int, count: int) -> PresetState:
         "binlog_group_commit_sync_delay": str(delay_us),
     }
     risk = (
-        f"A crash loses nothing; a commit may wait {delay_us / 1000:g} ms longer for others to flush with, "
-        "and holds its locks for it."
+        f"No crash loses a commit; a commit may wait {delay_us / 1000:g} ms longer for other commits to "
+        "share its flush, and holds its locks meanwhile."
     )
     return PresetState(name=name, values=values, risk=risk)
 
@@ -48,7 +48,7 @@ BUILTIN_PRESETS = (
         "durable",
         "1",
         "1",
-        "Every commit is on disk before the client gets its answer: a crash loses nothing.",
+        "Every commit is on disk before the client gets the response: a crash loses nothing.",
     ),
     _grouped("grouped", 1000, 16),
     _grouped("batched", 5000, 64),
@@ -62,8 +62,8 @@ BUILTIN_PRESETS = (
         "unsafe",
         "0",
         "0",
-        "Any crash of the server loses about the last second of commits; a crash of the host also loses the "
-        "latest of the binary log, and replicas then differ.",
+        "Any crash of the server loses about the last second of commits; a crash of the host also loses "
+        "the end of the binary log, and replicas then differ.",
     ),
 )
 """Those that come with tuibench, the safest first."""
@@ -106,7 +106,7 @@ def _canonical_if_valid(name: str, value: str, server: ServerInfo) -> str:
         return value
 
 
-NO_RISK_GIVEN = "Your own preset; it does not say what it risks."
+NO_RISK_GIVEN = "Your own preset, without a description of its risk."
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,30}")
 
@@ -131,7 +131,7 @@ def _user_preset(name: str, table: Any, where: str) -> PresetState:
     if not _NAME.fullmatch(name):
         raise UsageError(f"{where}: a preset's name is small letters, digits, - and _")
     if name in {preset.name for preset in BUILTIN_PRESETS}:
-        raise UsageError(f"{where}: {name} is built in", "give yours another name")
+        raise UsageError(f"{where}: {name} is built in", "give your preset another name")
     text = _decode_preset(table, where)
     values = {}
     for written, value in text.settings.items():

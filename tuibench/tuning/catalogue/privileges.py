@@ -31,4 +31,4 @@ SESSION_LOG_BIN = (
 )
 REDO_LOG = (PrivilegeRule(Flavour.MYSQL, (8, 0, 21), ("INNODB_REDO_LOG_ENABLE",)),)
 NONE_NEEDED: tuple[PrivilegeRule, ...] = ()
-"""Everybody may change the transaction isolation of a connection of his own."""
+"""Everyone may change the transaction isolation of their own connection."""

@@ -23,7 +23,7 @@ from tuibench.tuning.catalogue.setting import (
 )
 
 MARIADB, MYSQL = Flavour.MARIADB, Flavour.MYSQL
-UNKNOWN = "a value this version of tuibench does not know"
+UNKNOWN = "a value unknown to this version of tuibench"
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 _WORD = 2**32 - 1
 _LOG = (Counter.LOG_WRITES, *LOG_FSYNCS, Counter.LOG_WAITS)
@@ -47,7 +47,7 @@ GROUP_COMMIT = (
         meanings={"0": "the binary log is flushed without a delay"},
         otherwise="the binary log waits {value} µs for more commits before it is flushed",
         offered=("0", "500", "2000"),
-        risk="Each commit may take that much longer, and its locks are held for it.",
+        risk="Each commit may take that much longer, and holds its locks meanwhile.",
         counters=BINLOG_SYNCS,
         acts_with=_WITH_BINLOG,
     ),
@@ -69,7 +69,7 @@ GROUP_COMMIT = (
         meanings={"0": "the binary log is flushed without a delay"},
         otherwise="the binary log waits for {value} commits before it is flushed",
         offered=("0", "4", "16"),
-        risk="Each commit may take as much longer as binlog_commit_wait_usec, and its locks are held for it.",
+        risk="Each commit may take up to binlog_commit_wait_usec longer, and holds its locks meanwhile.",
         counters=BINLOG_SYNCS,
     ),
     _binlog(
@@ -102,7 +102,7 @@ BINLOG = (
         },
         otherwise=UNKNOWN,
         offered=("FULL", "MINIMAL", "NOBLOB"),
-        risk="Programs that read the binary log may need columns that are left out.",
+        risk="Programs that read the binary log may need the missing columns.",
         counters=_BINLOG_BYTES,
         trial=TrialRule.RISKY,
     ),
@@ -135,7 +135,7 @@ BINLOG = (
         },
         otherwise=UNKNOWN,
         offered=(OFF, ON),
-        risk="Compression takes processor time in each commit; old programs cannot read its events.",
+        risk="Compression takes CPU time in each commit; old programs cannot read its events.",
         counters=_BINLOG_BYTES,
     ),
     _binlog(
@@ -145,7 +145,7 @@ BINLOG = (
         supported=(FlavourSupport(MYSQL, 1, 22, since=(8, 0, 20)),),
         otherwise="the binary log is compressed at zstd's level {value}",
         offered=("3", "1", "9"),
-        risk="High levels take much processor time in each commit.",
+        risk="High levels take much CPU time in each commit.",
         counters=_BINLOG_BYTES,
         acts_with={"log_bin": (ON,), "binlog_transaction_compression": (ON,)},
     ),
@@ -159,7 +159,7 @@ BINLOG = (
         },
         otherwise=UNKNOWN,
         offered=(OFF, ON),
-        risk="Compression takes processor time in each commit; old programs cannot read its events.",
+        risk="Compression takes CPU time in each commit; old programs cannot read its events.",
         counters=_BINLOG_BYTES,
     ),
     _binlog(
@@ -168,7 +168,7 @@ BINLOG = (
         supported=(FlavourSupport(MARIADB, 10, 1024, since=(10, 2, 3)),),
         otherwise="events of {value} bytes and more are compressed",
         offered=("256", "64", "1024"),
-        risk="Compressing small events takes processor time and saves little.",
+        risk="Compressing small events takes CPU time and saves little.",
         counters=_BINLOG_BYTES,
         acts_with={"log_bin": (ON,), "log_bin_compress": (ON,)},
     ),
@@ -176,9 +176,9 @@ BINLOG = (
         name="binlog_cache_size",
         kind=ValueKind.SIZE,
         supported=(FlavourSupport(MARIADB, 4 * KIB, 64 * GIB), FlavourSupport(MYSQL, 4 * KIB, 64 * GIB)),
-        otherwise="{value} of a transaction are kept in memory before the binary log takes it",
+        otherwise="{value} of a transaction is kept in memory before it is written to the binary log",
         offered=(str(32 * KIB), str(256 * KIB), str(MIB)),
-        risk="It is taken for each connection; what does not fit goes through a temporary file.",
+        risk="Each connection allocates it; larger transactions use a temporary file.",
         counters=(Counter.BINLOG_CACHE_DISK_USE, Counter.BINLOG_CACHE_USE),
         rounding="it is rounded to whole blocks of 4 KiB",
         memory=MemoryUse.PER_CONNECTION,
@@ -189,7 +189,7 @@ BINLOG = (
         supported=(FlavourSupport(MARIADB, 4 * KIB, GIB), FlavourSupport(MYSQL, 4 * KIB, GIB)),
         otherwise="a new binary log begins after {value}",
         offered=(str(128 * MIB), str(512 * MIB), str(GIB)),
-        risk="Beginning a new binary log holds up commits; large ones are kept and copied as a whole.",
+        risk="Starting a new binary log delays commits; large logs are kept and copied as a whole.",
         counters=_BINLOG_BYTES,
         rounding="it is rounded to whole blocks of 4 KiB",
     ),
@@ -222,7 +222,7 @@ REDO = (
         ),
         otherwise="{value} of redo kept in memory before it is written",
         offered=(str(16 * MIB), str(64 * MIB), str(256 * MIB)),
-        risk="Too small and transactions wait for the log to be written; a change holds up all commits.",
+        risk="If too small, transactions wait until the log is written; a change delays all commits.",
         counters=(Counter.LOG_WAITS, Counter.LOG_WRITES),
         rounding="it is rounded to whole KiB",
         memory=MemoryUse.ONCE,
@@ -233,12 +233,12 @@ REDO = (
         kind=ValueKind.SWITCH,
         supported=(FlavourSupport(MYSQL, since=(8, 0, 22)),),
         meanings={
-            ON: "threads of their own write the redo log: for many connections",
-            OFF: "each connection writes the redo log for itself: for few connections",
+            ON: "dedicated threads write the redo log: for many connections",
+            OFF: "each connection writes the redo log itself: for few connections",
         },
         otherwise=UNKNOWN,
         offered=(OFF, ON),
-        risk="On, each commit waits for another thread; off, many connections get into each other's way.",
+        risk="When on, each commit waits for another thread; when off, many connections block each other.",
         counters=_LOG,
     ),
     _tuned(
@@ -251,7 +251,7 @@ REDO = (
         ),
         otherwise="the redo log is written in blocks of {value}",
         offered=("512", "4096", "8192"),
-        risk="Smaller than a block of the file system, and the system reads it before each write.",
+        risk="If smaller than a block of the file system, the system reads the block before each write.",
         counters=(Counter.OS_LOG_WRITTEN, *_LOG),
         rounding="it is rounded to a power of two",
     ),
@@ -263,7 +263,7 @@ REDO = (
         meanings={"0": "commits never spin while they wait for the redo log"},
         otherwise="commits spin for the redo log while a flush takes less than {value} µs on average",
         offered=("400", "0", "2000"),
-        risk="Spinning takes processor time from other threads.",
+        risk="Spinning takes CPU time from other threads.",
         counters=_LOG,
     ),
     _tuned(
@@ -273,7 +273,7 @@ REDO = (
         supported=(FlavourSupport(MYSQL, 0, _WORD, since=(8, 0, 11)),),
         otherwise="nothing spins for the redo log below {value} % of one core",
         offered=("80", "0", "400"),
-        risk="Spinning takes processor time from other threads.",
+        risk="Spinning takes CPU time from other threads.",
         counters=_LOG,
     ),
     _tuned(
@@ -283,7 +283,7 @@ REDO = (
         supported=(FlavourSupport(MYSQL, 0, 100, since=(8, 0, 11)),),
         otherwise="nothing spins for the redo log above {value} % of all cores",
         offered=("50", "0", "90"),
-        risk="Spinning takes processor time from other threads.",
+        risk="Spinning takes CPU time from other threads.",
         counters=_LOG,
     ),
 )

@@ -88,7 +88,7 @@ class FlavourSupport(msgspec.Struct, frozen=True):
     """A setting as a flavour has it in the versions from `since` up to, but without, `until`.
 
     Numbers (bytes for sizes) run from `low` to `high`; `values` are the words of a choice. Before
-    `dynamic_since` only a restart of the server changes it, and later too from a value that is `stuck`.
+    `dynamic_since` changing it requires a restart of the server, and later too from a value that is `stuck`.
     `kind` is set where the flavour has its own notation.
     """
 

@@ -103,9 +103,9 @@ def unsupported_reason(setting: Setting, server: ServerInfo) -> str:
         if server.version_tuple >= support.dynamic_since:
             return ""
         if support.dynamic_since == NEVER:
-            return f"it is read only on {here}: only a restart changes it"
+            return f"it is read-only on {here}: changing it requires a restart"
         since = version_text(support.dynamic_since)
-        return f"it is read only on {here}, and dynamic since {since}: only a restart changes it"
+        return f"it is read-only on {here}, and dynamic since {since}: changing it requires a restart"
     supported = [support for support in setting.supported if support.flavour == server.flavour]
     if not supported:
         return f"only {_exclusive_flavour(setting)} has it; this is {here}"

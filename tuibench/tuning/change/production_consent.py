@@ -1,6 +1,6 @@
-"""Consents of the operator to change servers that look like production.
+"""The operator's consents to changes of servers that look like production.
 
-One line a server in a file of the state directory; a line that cannot be read counts for nothing.
+One line per server in a file of the state directory; an unreadable line is ignored.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ CONSENT_OPTION = "--yes-this-server"
 
 
 class ConsentRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Said once: to which server (its identity), when (Unix seconds), and in spite of what."""
+    """A consent: the server's identity, the time (Unix seconds), and the signs of a production server."""
 
     identity: str
     at: float
@@ -28,13 +28,13 @@ class ProductionError(UsageError):
 
     def __init__(self, where: str, signs: tuple[str, ...]) -> None:
         super().__init__(
-            f"{where} looks like a production server: {'; '.join(signs)}; its settings are left alone",
-            f"if it is meant, say so once: {CONSENT_OPTION}",
+            f"{where} looks like a production server: {'; '.join(signs)}; its settings are not changed",
+            f"to allow changes, use once: {CONSENT_OPTION}",
         )
 
 
 class ProductionConsent:
-    """The yeses given so far, for ever."""
+    """All consents given so far."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path or paths.state_dir() / "servers.jsonl"
@@ -43,14 +43,14 @@ class ProductionConsent:
         return any(yes.identity == identity for yes in self._read())
 
     def give(self, yes: ConsentRecord) -> None:
-        """Remembers it. Raises TuibenchError where the state directory cannot be written."""
+        """Store the consent. Raises TuibenchError if the state directory cannot be written."""
         try:
             paths.ensure_private(self._path.parent)
             with self._path.open("ab") as file:
                 file.write(msgspec.json.encode(yes) + b"\n")
             self._path.chmod(0o600)
         except OSError as error:
-            raise TuibenchError(f"cannot remember the answer in {self._path}: {error.strerror}") from error
+            raise TuibenchError(f"cannot store the consent in {self._path}: {error.strerror}") from error
 
     def _read(self) -> Iterator[ConsentRecord]:
         try:

@@ -6,16 +6,16 @@ from tuibench.tuning.catalogue.setting import Setting
 
 _MANAGED = "{privilege}; a managed service has a parameter group for it"
 _WORDS = {
-    1045: ("this login may not change {name}", _MANAGED),
+    1045: ("this login cannot change {name}", _MANAGED),
     1193: ("{server} has no variable {name}", "choose another setting"),
-    1210: ("{server} does not take {value} for {name}: {text}", ""),
-    1227: ("this login may not change {name}", _MANAGED),
+    1210: ("{server} does not accept {value} for {name}: {text}", ""),
+    1227: ("this login cannot change {name}", _MANAGED),
     1228: ("{name} is not a global variable", "it belongs to each connection"),
     1229: ("{name} is a global variable and was not set as one", ""),
-    1231: ("{server} does not take {value} for {name}", "{takes}"),
-    1232: ("{server} does not take {value} for {name}: wrong type", "{takes}"),
-    1238: ("{name} is read only on this server", "only a restart of the server changes it"),
-    1290: ("the server's own options forbid to change {name}", ""),
+    1231: ("{server} does not accept {value} for {name}", "{takes}"),
+    1232: ("{server} does not accept {value} for {name}: wrong type", "{takes}"),
+    1238: ("{name} is read-only on this server", "changing it requires a restart of the server"),
+    1290: ("the server's options do not allow changing {name}", ""),
 }
 
 

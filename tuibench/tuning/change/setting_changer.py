@@ -17,7 +17,9 @@ from tuibench.tuning.undo.restore import SLOW_ATTEMPTS, SLOW_PAUSE_SECONDS
 
 
 class SettingChanger:
-    """Sets one setting at a time, when it is our turn. `values` are those of the server as last read."""
+    """Changes one setting at a time, under the server's lock. `values` are those last read from the
+    server.
+    """
 
     def __init__(self, control: AdminConnection, journal: Journal, server: ServerInfo, clock: Clock) -> None:
         self.values: dict[str, str] = {}
@@ -37,10 +39,10 @@ class SettingChanger:
         return self.values[setting.name]
 
     async def set(self, setting: Setting, value: str) -> bool:
-        """Whether the server has another value now than before; it may be rounded.
+        """True if the server's value has changed; it may be rounded.
 
-        A value that is there already is noted as ours if another session would put it back. Raises SQLError
-        when the server refuses, JournalError when the change cannot be made safe.
+        A value that is already set is recorded as this session's if another session would restore it. Raises
+        SQLError if the server refuses, JournalError if the change cannot be journalled.
         """
         await self._keep_limits(setting, value)
         old = await self.read(setting)
@@ -78,8 +80,8 @@ class SettingChanger:
             raise
         except SQLError as error:
             raise UsageError(
-                f"{setting.name} is {old}, and the server would not take that back: {error.message}",
-                "it can only be changed in the server's option file, with a restart",
+                f"{setting.name} is {old}, and the server would not accept that value again: {error.message}",
+                "change it in the server's option file, with a restart",
             ) from error
 
     async def _note(self, setting: Setting, old: str, new: str) -> SettingChange:
@@ -114,8 +116,8 @@ class SettingChanger:
             await self._withdraw(change, "no effect")
             said = f"it is {actual} as before"
         raise TuibenchError(
-            f"{setting.name} was set to {change.new}, the server took it, and {said}",
-            setting.rounding or "the server has its own limits for it, or another session changes it, too",
+            f"{setting.name} was set to {change.new} without an error, and {said}",
+            setting.rounding or "the server limits this setting, or another session also changes it",
         )
 
     async def _settled_value(self, setting: Setting, change: SettingChange) -> str:

@@ -1,8 +1,7 @@
 """Settings of a session: the available ones, single changes, presets, restore.
 
-The settings that the workload's own connections have: what they are, and what to send to each connection.
-
-They are never set for anybody else, and need no journal: they end with the connections.
+Session settings of the load's connections: their values, and the statements for each connection. They never
+affect other clients, and need no journal, because they end with the connections.
 """
 
 import asyncio
@@ -44,7 +43,9 @@ RunOnConnections = Callable[[tuple[str, ...]], None]
 
 
 class WorkloadSettings:
-    """What the workload's connections have. `at_login` are values that its logins set by themselves."""
+    """The session settings of the load's connections. `at_login` are values that its logins set
+    themselves.
+    """
 
     def __init__(self, at_login: Mapping[str, str] | None = None) -> None:
         self.tell: RunOnConnections = lambda _: None
@@ -53,12 +54,12 @@ class WorkloadSettings:
         self._now: dict[str, str] = {}
 
     def learn(self, values: Mapping[str, str]) -> None:
-        """What a new connection starts with, as the server says."""
+        """Read the values with which a new connection starts."""
         self._original |= {name: value for name, value in values.items() if name not in self._fixed}
 
     @property
     def values(self) -> dict[str, str]:
-        """What its connections have now, of the settings that are theirs alone."""
+        """The current values of the load's session settings."""
         return self._original | {name: value for name, value in self._now.items() if name in self._original}
 
     @property
@@ -67,7 +68,7 @@ class WorkloadSettings:
         return {name: was for name, was in self._original.items() if self.values[name] != was}
 
     def set(self, name: str, value: str) -> None:
-        """From now on its connections have this value."""
+        """Set this value on all connections of the load from now on."""
         self._now[name] = value
         self.tell(tuple(session_sql(*each) for each in self._now.items()))
 
@@ -89,10 +90,12 @@ def session_journal(session: str, target: Target, server: ServerInfo, clock: Clo
 
 
 class SettingsManager:
-    """A session's hand on the settings. One change at a time; `guard` is awaited before each on the server.
+    """A session's access to the settings. One change at a time; `guard` is awaited before each change of the
+    server.
 
-    `presets` are those that can be applied, `workload` is what the workload's own connections have, `control`
-    the connection that it all goes over, `refusal` the error of a server that does not report its settings.
+    `presets` are those that can be applied, `workload` are the session settings of the load's connections,
+    `control` is the connection for all statements, `refusal` the error of a server that does not report its
+    settings.
     """
 
     def __init__(
@@ -171,10 +174,10 @@ class SettingsManager:
             return self.known
 
     async def change(self, name: str, value: str) -> SettingState:
-        """Sets one setting and returns its state as read back, which may be rounded.
+        """Set one setting and return its state as read back, which may be rounded.
 
-        Raises UsageError for a name or value that cannot be, SQLError when the server refuses, JournalError
-        when the change cannot be made safe, ServerUnavailableError when the server is away.
+        Raises UsageError for an invalid name or value, SQLError if the server refuses, JournalError if the
+        change cannot be journalled, ServerUnavailableError if the server cannot be reached.
         """
         setting = setting_lookup.find_setting(name)
         wanted = self._checked(setting, value)
@@ -182,7 +185,7 @@ class SettingsManager:
             return await self._change(setting, wanted)
 
     async def apply(self, preset: str) -> tuple[SettingState, ...]:
-        """Sets all settings of a preset. An error says which of them were set before it."""
+        """Set all settings of a preset. An error says which of them were set before it."""
         wanted = {
             name: self._checked(setting_lookup.find_setting(name), value)
             for name, value in find_preset(self.presets, preset).values.items()
@@ -204,9 +207,9 @@ class SettingsManager:
         return "" if asked == now else f"asked for {setting.spoken(asked)}: {setting.rounding}"
 
     async def restore(self, only: Collection[str] = ()) -> list[RestoreResult]:
-        """Puts back what this session changed, or of that `only` these settings.
+        """Restore what this session changed, or only the settings in `only`.
 
-        Harmless to repeat; what is pending stays in the journal.
+        May be repeated; open changes stay in the journal.
         """
         async with self._lock:
             restored = await restore_settings(self.control, self.journal, self._clock, only)
@@ -227,7 +230,7 @@ class SettingsManager:
                 return [await self._after_restart(decision) for decision in found]
 
     async def close(self) -> None:
-        """Logs out and lets go of the journal; whatever was not restored stays in it for the guardian."""
+        """Log out and release the journal; unrestored changes stay in it for the guardian."""
         await self.control.close()
         await asyncio.to_thread(self.journal.close)
 

@@ -27,13 +27,14 @@ def disk_findings(facts: DiskFacts | None, speed: DiskSpeed) -> tuple[Finding, .
 
 def _flushes(speed: DiskSpeed) -> Finding:
     said = (
-        f"{units.count(speed.flushes_per_second)} flushes/s of 4 KiB one after the other, each "
+        f"{units.count(speed.flushes_per_second)} flushes/s of 4 KiB in sequence, each "
         f"{_time(speed.flush_p50_us)} (p95 {_time(speed.flush_p95_us)}, p99 {_time(speed.flush_p99_us)}, "
         f"max {_time(speed.flush_max_us)})"
     )
     if speed.flush_p99_us > UNEVEN * speed.flush_p50_us:
         return note(
-            "disk_flush", f"{said}: some take {UNEVEN:g} times as long as usual, and commits with them"
+            "disk_flush",
+            f"{said}: some flushes, and commits that wait for them, take {UNEVEN:g} times as long as usual",
         )
     return ok("disk_flush", said)
 
@@ -52,7 +53,7 @@ def _ceiling(speed: DiskSpeed) -> Finding:
 
 def _reads(speed: DiskSpeed) -> Finding:
     if speed.reads_per_second is None or speed.reads_per_second_parallel is None:
-        return note("disk_reads", "this file system takes no reads past its cache: they were not measured")
+        return note("disk_reads", "this file system does not support direct reads: they were not measured")
     return ok(
         "disk_reads",
         f"{units.count(speed.reads_per_second)} random reads/s of 16 KiB, and "
@@ -66,18 +67,20 @@ def _truth(facts: DiskFacts | None, speed: DiskSpeed) -> Finding:
     if kind == "memory":
         return warning(
             name,
-            f"{speed.folder} is in memory: a flush costs nothing, and a restart of the host loses all of it",
+            f"{speed.folder} is in memory: a flush costs nothing, and a restart of the host loses all data",
             "put the data directory on a disk",
         )
     least = FASTEST_FLUSH_US.get(kind, FASTEST_FLUSH_US[""])
     if speed.flush_p50_us < least:
         return warning(
             name,
-            f"this disk lies: a flush takes {_time(speed.flush_p50_us)}, and {medium} cannot do it in "
-            f"less than {_time(least)}; a power failure loses commits, and durable settings seem to be free",
-            "switch its write cache off (hdparm -W0), or look for cache=unsafe of the virtual machine",
+            f"this disk confirms flushes too early: a flush takes {_time(speed.flush_p50_us)}, and {medium} "
+            "cannot do it in "
+            f"less than {_time(least)}; a power failure loses commits, and durable settings appear to cost "
+            "nothing",
+            "disable its write cache (hdparm -W0), or check the virtual machine for cache=unsafe",
         )
-    return ok(name, f"the time of a flush is possible for this medium ({medium})")
+    return ok(name, f"the time of a flush is plausible for this medium ({medium})")
 
 
 def _time(us: float) -> str:

@@ -22,7 +22,7 @@ OWN_AT_ONCE = 2
 """Those of them that every run has from its beginning: sampler and settings."""
 
 DISK_PER_ROW_BYTE = 1.4
-"""What InnoDB needs for a byte of a row: half-filled pages, the row's own head, one secondary index."""
+"""Disk space of InnoDB per byte of a row: half-filled pages, the row's header, one secondary index."""
 
 
 class LoadRequirements(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,12 +123,12 @@ class ClientConnection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """Facts about the server. None is what this login may not see.
+    """Facts about the server. None is not visible to this login.
 
     `clients` are the connections of others; without `sees_all` only those of this user. `writes` are the
-    server's counts of data changes at `read_at` (seconds of a monotonic clock), `writes_later` those of a
-    second look, `watched_seconds` after it. `user` is who has logged in, `user_connections` how many
-    connections the account may have at a time: its own limit, else the server's for each, 0 for any number.
+    server's counts of data changes at `read_at` (seconds of a monotonic clock), `writes_later` those of the
+    second reading, `watched_seconds` later. `user` is the login's user, `user_connections` the maximum number
+    of connections of the account: its own limit, otherwise the server's, 0 for no limit.
     """
 
     info: ServerInfo

@@ -30,7 +30,7 @@ def check_files(facts: Facts) -> Finding:
         )
     most = "any number" if machine.files_hard is None else f"{machine.files_hard:,}"
     if machine.files_soft is not None and machine.files_soft < needed:
-        return ok(name, f"{said} {machine.files_soft:,}, raised to {most} by itself")
+        return ok(name, f"{said} {machine.files_soft:,}, raised to {most} automatically")
     return ok(name, f"{said} {most}")
 
 
@@ -38,7 +38,7 @@ def check_disk(facts: Facts) -> Finding:
     """Room for the data set that is not there yet, and for the logs that a load writes."""
     name, machine = "disk", facts.machine
     if not facts.server.info.is_local:
-        return note(name, "the server's disk cannot be looked at from another host")
+        return note(name, "the server's disk cannot be examined from another host")
     if machine.disk_free_bytes is None or machine.disk_total_bytes is None:
         return not_visible(name, "the disk of the server's data directory")
     missing = 0 if facts.data.ready else facts.requirements.data_bytes
@@ -48,13 +48,13 @@ def check_disk(facts: Facts) -> Finding:
         f"{binary_size(machine.disk_free_bytes)} of {binary_size(machine.disk_total_bytes)} are free{wanted}"
     )
     if machine.disk_free_bytes < missing:
-        return stop(name, said, "make room, or prepare a smaller --table-size")
+        return stop(name, said, "free some space, or prepare a smaller --table-size")
     full = machine.disk_free_bytes < DISK_SHARE * machine.disk_total_bytes
     if machine.disk_free_bytes < needed or (full and facts.requirements.writes):
         return warning(
             name,
             f"{said}: redo and binary log grow while the load writes",
-            f"make room in {facts.server.info.datadir}",
+            f"free some space in {facts.server.info.datadir}",
         )
     return ok(name, said)
 
@@ -69,7 +69,8 @@ def check_clock_offset(facts: Facts) -> Finding:
     way = "ahead of" if ahead > 0 else "behind"
     return note(
         name,
-        f"the server's clock is {abs(ahead):,.1f} s {way} this host's: times in its logs differ from ours",
+        f"the server's clock is {abs(ahead):,.1f} s {way} this host's: times in its logs differ from "
+        "tuibench's",
         "timedatectl set-ntp true (on both hosts)",
     )
 
@@ -79,23 +80,23 @@ def check_busy(facts: Facts) -> Finding:
     name, machine = "host_busy", facts.machine
     busy, steal = machine.busy_share, machine.steal_share
     if busy is None or steal is None:
-        return not_visible(name, "how busy this host is")
+        return not_visible(name, "the CPU usage of this host")
     load = "" if machine.load_average is None else f", load average {machine.load_average:.1f}"
     said = (
-        f"{percent(100 * busy)} of {machine.cores} cores are in use before the load begins, "
-        f"{percent(100 * steal)} are stolen{load}"
+        f"{percent(100 * busy)} of {machine.cores} cores are in use before the load starts, "
+        f"{percent(100 * steal)} steal{load}"
     )
     if steal > STEAL_SHARE:
         return warning(
             name,
-            f"{said}: the hypervisor gives this host's time to others, and all figures vary with it",
-            "measure at another time, or on a host of its own",
+            f"{said}: the hypervisor gives CPU time to other guests, which affects all figures",
+            "measure at another time, or on a dedicated host",
         )
     if busy > BUSY_SHARE:
         return warning(
             name,
-            f"{said}: throughput is lower and intervals are wider by what others take",
-            "find the program with top, and stop it for the measurement",
+            f"{said}: other programs reduce throughput and widen intervals",
+            "find the program with top, and stop it during the measurement",
         )
     return ok(name, said)
 
@@ -103,19 +104,19 @@ def check_busy(facts: Facts) -> Finding:
 def check_clocksource(facts: Facts) -> Finding:
     name, source = "clocksource", facts.machine.clocksource
     if source in STEADY_CLOCKS:
-        return ok(name, f"this host reads its clock quickly ({source or 'source unknown'})")
+        return ok(name, f"reading this host's clock is fast ({source or 'source unknown'})")
     return note(
         name,
-        f"this host's clock source is {source}: each reading enters the kernel and costs the client time",
+        f"this host's clock source is {source}: each reading is a system call and costs the client CPU time",
         "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource (if it has one)",
     )
 
 
 def check_timers(facts: Facts) -> Finding:
     if facts.machine.fine_timers or not facts.requirements.rate:
-        return ok("timers", "starts are timed as exactly as this system can")
+        return ok("timers", "transaction starts are timed precisely")
     return note(
-        "timers", "timers of this system are up to 1 ms late: response times of an open loop are as blurred"
+        "timers", "timers of this system are up to 1 ms late, and so are transaction starts in an open loop"
     )
 
 
@@ -130,7 +131,7 @@ def check_swap(facts: Facts) -> Finding:
     if used > SWAP_SHARE * total:
         return note(
             name,
-            f"{said}: what was swapped out comes back slowly",
+            f"{said}: swapped-out memory is slow to access",
             "free memory, then swapoff -a && swapon -a",
         )
     return ok(name, said)
@@ -142,9 +143,10 @@ def check_governor(facts: Facts) -> Finding:
     if slow:
         return note(
             name,
-            f"the processor's speed is governed by '{', '.join(slow)}': it changes with the load",
+            f"the CPU frequency governor is '{', '.join(slow)}': the frequency changes with the load",
             "cpupower frequency-set -g performance",
         )
     return ok(
-        name, f"the processor's governor is {found[0]}" if found else "the processor's governor is unknown"
+        name,
+        f"the CPU frequency governor is {found[0]}" if found else "the CPU frequency governor is unknown",
     )

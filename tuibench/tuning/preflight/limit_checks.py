@@ -33,12 +33,12 @@ def check_connections(facts: Facts) -> Finding:
 def _in_all(facts: Facts, limit: int) -> Finding:
     others = max(0, facts.server.status.get(Counter.THREADS_CONNECTED, 1) - 1)
     needed = others + facts.requirements.connections
-    said = f"{_wanted(facts)} beside {others:,} of others, the server takes {limit:,}"
+    said = f"{_wanted(facts)}, plus {others:,} of other clients; the server accepts {limit:,}"
     remedy = f"SET GLOBAL max_connections = {needed + ROOM_FOR_OPERATOR}"
     if needed > limit:
         return warning(NAME, f"{said}: {needed - limit:,} will be refused", remedy)
     if needed + ROOM_FOR_OPERATOR > limit:
-        return note(NAME, f"{said}: {limit - needed} are left for you to log in", remedy)
+        return note(NAME, f"{said}: {limit - needed} are left for your own logins", remedy)
     return ok(NAME, said)
 
 
@@ -58,21 +58,21 @@ def _of_user(facts: Facts, limit: int) -> Finding | None:
     )
     may = f"the account may have {most:,} ({which})"
     if most <= OWN_AT_ONCE:
-        return stop(NAME, f"a run takes {OWN_AT_ONCE} connections beside its load, {may}", remedy)
+        return stop(NAME, f"a run takes {OWN_AT_ONCE} connections in addition to its load, {may}", remedy)
     if needed <= most:
         return None
-    beside = f" beside {others:,} of the same user" if others else ""
+    beside = f", plus {others:,} of the same user" if others else ""
     return warning(NAME, f"{_wanted(facts)}{beside}, {may}: up to {needed - most:,} will be refused", remedy)
 
 
 def _wanted(facts: Facts) -> str:
     wanted = facts.requirements
     idle = f", {wanted.idle_connections:,} idle" if wanted.idle_connections else ""
-    return f"{pluralize(wanted.threads, 'thread')}{idle} and {OWN_CONNECTIONS} connections of our own"
+    return f"{pluralize(wanted.threads, 'thread')}{idle} and {OWN_CONNECTIONS} connections of tuibench"
 
 
 def check_prepared_statements(facts: Facts) -> Finding:
-    """Threads times statements against max_prepared_stmt_count, which counts everybody's."""
+    """Threads times statements, compared with max_prepared_stmt_count, which counts those of all clients."""
     name, limit = (
         ServerVariable.MAX_PREPARED_STATEMENTS,
         facts.server.number(ServerVariable.MAX_PREPARED_STATEMENTS),
@@ -92,7 +92,7 @@ def check_prepared_statements(facts: Facts) -> Finding:
     raised = f"SET GLOBAL max_prepared_stmt_count={enough}, or {instead}"
     return warning(
         name,
-        f"{said}: the rest will be sent as text, which is slower",
+        f"{said}: the others will be sent as text, which is slower",
         raised if enough <= LARGEST_PREPARED_LIMIT else instead,
     )
 
@@ -107,7 +107,7 @@ def check_open_tables(facts: Facts) -> Finding:
     said = f"{product} open tables, the server keeps {cache:,}"
     remedy = f"SET GLOBAL table_open_cache = {threads * tables}"
     if threads > cache:
-        return warning(name, f"{said}: tables are closed and opened all the time", remedy)
+        return warning(name, f"{said}: tables are closed and reopened all the time", remedy)
     if threads * tables > cache:
         return note(name, f"{said}: some will be reopened", remedy)
     return ok(name, said)
@@ -132,10 +132,10 @@ def check_idle_connections(facts: Facts) -> Finding:
         return not_visible(name, ServerVariable.WAIT_TIMEOUT)
     rate, threads = facts.requirements.rate, facts.requirements.threads
     if not rate or (idle := SPREAD * threads / rate) < limit:
-        return ok(name, f"the server lets a connection be idle for {limit:,} s")
+        return ok(name, f"the server allows idle connections for {limit:,} s")
     return warning(
         name,
         f"at {rate:g} transactions/s {threads} connections may be idle for {idle:.0f} s, "
-        f"the server hangs up after {limit:,} s: transactions will fail for it",
+        f"the server closes them after {limit:,} s: transactions will fail",
         f"SET GLOBAL wait_timeout={math.ceil(idle * 2)}, or run with fewer --threads",
     )

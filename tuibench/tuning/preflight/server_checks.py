@@ -39,10 +39,10 @@ def check_read_only(facts: Facts) -> Finding:
     if ServerVariable.READ_ONLY not in server.variables:
         return not_visible(name, ServerVariable.READ_ONLY)
     if not server.is_on(ServerVariable.READ_ONLY) and not server.is_on(ServerVariable.INNODB_READ_ONLY):
-        return ok(name, "the server takes writes")
+        return ok(name, "the server accepts writes")
     kinds = ", ".join(kind for kind in facts.requirements.kinds if kind != "SELECT")
     if not facts.requirements.writes:
-        return note(name, "the server is read only, and so is the load")
+        return note(name, "the server is read-only, and so is the load")
     above = server.grants is not None and server.grants.may(*read_only_bypass_privileges(server.info))
     if above and not (
         server.is_on(ServerVariable.SUPER_READ_ONLY) or server.is_on(ServerVariable.INNODB_READ_ONLY)
@@ -54,7 +54,7 @@ def check_read_only(facts: Facts) -> Finding:
         )
     return stop(
         name,
-        f"the server is read only, the load does {kinds}",
+        f"the server is read-only, the load does {kinds}",
         "run on the primary, or SET GLOBAL read_only = OFF",
     )
 
@@ -67,10 +67,11 @@ def check_slow_log(facts: Facts) -> Finding:
     if not server.is_on(ServerVariable.SLOW_QUERY_LOG):
         return ok(name, f"the slow query log is off (long_query_time {float(text):g} s)")
     if float(text) >= SLOW_SECONDS:
-        return ok(name, f"the slow query log takes statements over {float(text):g} s")
+        return ok(name, f"the slow query log contains statements over {float(text):g} s")
     return warning(
         name,
-        f"the slow query log takes statements over {float(text):g} s: nearly all of a load, which costs time",
+        f"the slow query log contains statements over {float(text):g} s: nearly all statements of the load, "
+        "which costs time",
         "SET GLOBAL long_query_time = 1",
     )
 
@@ -79,7 +80,7 @@ def check_general_log(facts: Facts) -> Finding:
     if facts.server.is_on(ServerVariable.GENERAL_LOG):
         return warning(
             ServerVariable.GENERAL_LOG,
-            "the general log writes down every statement, which costs time",
+            "the general log contains every statement, which costs time",
             "SET GLOBAL general_log = OFF",
         )
     return ok(ServerVariable.GENERAL_LOG, "the general log is off")
@@ -103,7 +104,7 @@ def check_performance_schema(facts: Facts) -> Finding:
 def check_replicas(facts: Facts) -> Finding:
     name, count = "replicas", facts.server.replicas
     if count:
-        found = f"{pluralize(count, 'replica')} attached: everything the load writes goes there, too"
+        found = f"{pluralize(count, 'replica')} attached: everything that the load writes is replicated"
         return (warning if facts.requirements.writes else note)(
             name, found, "run on a server without replicas"
         )
@@ -112,7 +113,7 @@ def check_replicas(facts: Facts) -> Finding:
             name, "whether replicas are attached", f"GRANT PROCESS ON *.* TO {facts.server.account}"
         )
     if facts.server.clients is None:
-        return not_visible(name, "whether replicas are attached: the server does not list its sessions")
+        return not_visible(name, "whether replicas are attached (the server does not list its sessions)")
     return ok(name, "no replica is attached")
 
 
@@ -129,14 +130,15 @@ def check_binary_log(facts: Facts) -> Finding:
     if not seconds:
         return note(
             name,
-            "the binary log is on and kept for ever: a writing load fills the disk",
+            "the binary log is on and never purged: a load with writes fills the disk",
             "PURGE BINARY LOGS BEFORE NOW() after the run",
         )
     if seconds < DAY_SECONDS:
         return ok(name, f"the binary log is on and kept for {seconds:,.0f} s")
     return note(
         name,
-        f"the binary log is on and kept for {seconds / DAY_SECONDS:,.3g} days: a writing load makes it grow",
+        f"the binary log is on and kept for {seconds / DAY_SECONDS:,.3g} days: a load with writes increases "
+        "it",
         "PURGE BINARY LOGS BEFORE NOW() after the run",
     )
 
@@ -149,7 +151,9 @@ def check_clients(facts: Facts) -> Finding:
     if busy:
         named = "; ".join(dict.fromkeys(_named(client) for client in busy[:NAMED]))
         return warning(
-            name, f"{pluralize(len(busy), 'connection')} of others at work ({named})", "SHOW PROCESSLIST"
+            name,
+            f"{pluralize(len(busy), 'active connection')} of other users ({named})",
+            "SHOW PROCESSLIST",
         )
     if not facts.server.sees_all:
         return not_visible(
@@ -158,10 +162,11 @@ def check_clients(facts: Facts) -> Finding:
     if facts.server.written:
         return warning(
             name,
-            f"others changed data {facts.server.written:,} times in {facts.server.watched_seconds:.1f} s",
+            f"other clients changed data {facts.server.written:,} times in "
+            f"{facts.server.watched_seconds:.1f} s",
             "SHOW PROCESSLIST",
         )
-    return ok(name, f"{pluralize(len(facts.server.clients), 'other connection')}, none of them at work")
+    return ok(name, f"{pluralize(len(facts.server.clients), 'other connection')}, none of them active")
 
 
 def _expiry_seconds(facts: Facts) -> float:
@@ -189,7 +194,7 @@ def check_load_privileges(facts: Facts) -> Finding:
     missing = grants.lacks(kinds)
     if not missing:
         return ok(name, f"this login has {wanted} on the database")
-    found = f"this login has no {', '.join(missing)} on the database as a whole"
+    found = f"this login has no {', '.join(missing)} privilege on the whole database"
     return (note if grants.partly else stop)(name, found, _grant(facts, missing))
 
 
@@ -203,11 +208,11 @@ def check_setting_privileges(facts: Facts) -> Finding:
     ]
     refused = [setting for setting in settings if access.missing_privilege(setting, info, grants.everywhere)]
     if not refused:
-        return ok(name, f"this login may change all {len(settings)} settings")
+        return ok(name, f"this login can change all {len(settings)} settings")
     needed = dict.fromkeys(setting.privileges(info.flavour, info.version_tuple)[0] for setting in refused)
     return note(
         name,
-        f"this login may not change {len(refused)} of {len(settings)} settings "
+        f"this login cannot change {len(refused)} of {len(settings)} settings "
         f"({', '.join(setting.name for setting in refused[:3])}{', …' if len(refused) > 3 else ''})",
         f"GRANT {', '.join(needed)} ON *.* TO {facts.server.account}",
     )
@@ -218,10 +223,10 @@ def check_process_privilege(facts: Facts) -> Finding:
     if facts.server.grants is None:
         return not_visible(name, "its own privileges (SHOW GRANTS)")
     if facts.server.sees_all:
-        return ok(name, "this login sees all sessions and locks (PROCESS)")
+        return ok(name, "this login can see all sessions and locks (PROCESS)")
     return note(
         name,
-        "without the PROCESS privilege the sessions of others, replicas and lock waits stay hidden",
+        "without the PROCESS privilege, other users' sessions, replicas and lock waits are not visible",
         f"GRANT PROCESS ON *.* TO {facts.server.account}",
     )
 

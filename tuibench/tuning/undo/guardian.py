@@ -109,7 +109,7 @@ def _send_request(process: Process, request: GuardianRequest) -> None:
 
 def _did_not_start(why: str) -> RunError:
     return RunError(
-        f"the guardian, which puts settings back after a crash, did not start: {why}",
+        f"the guardian, which restores settings after a crash, did not start: {why}",
         "no setting is changed without it",
     )
 

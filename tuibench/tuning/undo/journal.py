@@ -183,5 +183,5 @@ def _translated(path: Path) -> Iterator[None]:
     except OSError as error:
         raise JournalError(
             f"cannot use the settings journal {path}: {error.strerror or error}",
-            "without it no setting is changed; TUIBENCH_HOME moves it elsewhere",
+            "without it no setting is changed; TUIBENCH_HOME sets another place",
         ) from error

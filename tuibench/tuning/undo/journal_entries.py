@@ -121,7 +121,7 @@ def decode_journal(data: bytes, name: str) -> JournalContents:
     """
     lines = data[: complete_length(data)].splitlines()
     if not lines:
-        raise JournalError(f"the settings journal {name} is empty", "there is nothing in it: remove the file")
+        raise JournalError(f"the settings journal {name} is empty", "it is empty: remove the file")
     entries, faults = list[JournalEntry](), list[str]()
     for number, line in enumerate(lines[1:], 2):
         try:
@@ -137,13 +137,13 @@ def _header(line: bytes, name: str, entries: list[JournalEntry]) -> JournalHeade
         header = _header_decoder.decode(line)
     except DECODE_ERRORS as error:
         raise JournalError(
-            f"the settings journal {name} does not say its server: line 1 cannot be read: {error}",
-            f"restore it by hand and remove the file: {rescue}",
+            f"the settings journal {name} does not name its server: line 1 cannot be read: {error}",
+            f"restore it manually and remove the file: {rescue}",
         ) from error
     if header.format != FORMAT:
         raise JournalError(
             f"{name} is a settings journal of format {header.format}, and this tuibench reads {FORMAT}",
-            f"restore it with the tuibench that wrote it, or by hand: {rescue}",
+            f"restore it with the version of tuibench that wrote it, or manually: {rescue}",
         )
     return header
 

@@ -143,7 +143,7 @@ def restored_message(decision: RestoreDecision) -> str:
 
 
 def already_original(decision: RestoreDecision) -> str:
-    return f"{decision.setting} is {decision.current} already"
+    return f"{decision.setting} is already {decision.current}"
 
 
 def handed_over(decision: RestoreDecision) -> str:
@@ -155,8 +155,8 @@ def handed_over(decision: RestoreDecision) -> str:
 
 def left_unchanged(decision: RestoreDecision) -> str:
     return (
-        f"{decision.setting} is left at {decision.current}: tuibench had set it to {decision.last} "
-        f"and another session changed it since; before tuibench it was {decision.original}"
+        f"{decision.setting} is kept at {decision.current}: tuibench set it to {decision.last}, and another "
+        f"session changed it later; before tuibench it was {decision.original}"
     )
 
 
@@ -169,8 +169,9 @@ def restore_refused(decision: RestoreDecision, error: TuibenchError) -> str:
 
 
 def without_effect(decision: RestoreDecision, value: str) -> str:
-    return f"{decision.setting} was set back to {decision.original}, and the server says {value}" + _by_hand(
-        decision.setting, decision.original
+    return (
+        f"{decision.setting} was restored to {decision.original}, and the server returns {value}"
+        + _by_hand(decision.setting, decision.original)
     )
 
 
@@ -184,13 +185,13 @@ def journal_not_written(error: TuibenchError) -> str:
 
 
 def _by_hand(name: str, value: str) -> str:
-    return f"; by hand: {manual_statement(name, value)}"
+    return f"; manually: {manual_statement(name, value)}"
 
 
 def reset_by_restart(decision: RestoreDecision) -> str:
     """After a restart of the server."""
     if decision.action is not RestoreAction.LEAVE:
-        return f"{decision.setting} is back at {decision.current}, as before tuibench"
+        return f"{decision.setting} is {decision.current} again, as before tuibench"
     return (
         f"{decision.setting} is {decision.current} now, as the server is configured; "
         f"before tuibench it was {decision.original}"

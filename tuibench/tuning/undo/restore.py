@@ -256,6 +256,6 @@ async def restore_with_retries(
         if waited - reported_at >= REPORT_EVERY_SECONDS:
             reported_at = waited
             names = ", ".join(one.setting for one in waiting)
-            notify(f"{names}: not restored yet, trying for another {seconds - waited:.0f} s")
+            notify(f"{names}: not restored yet, retrying for {seconds - waited:.0f} s")
         await clock.sleep(pause)
     return list(done.values())

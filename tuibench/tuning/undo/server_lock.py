@@ -39,7 +39,7 @@ async def server_lock(journals: Path, identity: str, clock: Clock) -> AsyncItera
                 raise ServerLockError(
                     "another tuibench has been changing settings on this server "
                     f"for {LOCK_TIMEOUT_SECONDS:.0f} s",
-                    "is one stopped, or does it wait for the server? see: tuibench sessions",
+                    "it may be stopped, or wait for the server; see tuibench sessions",
                 )
             await clock.sleep(PAUSE_SECONDS)
         yield
@@ -60,7 +60,7 @@ def _open(folder: Path, identity: str) -> int:
     except OSError as error:
         raise JournalError(
             f"cannot use {path}: {error.strerror or error}",
-            "without it no setting is changed; TUIBENCH_HOME moves it elsewhere",
+            "without it no setting is changed; TUIBENCH_HOME sets another place",
         ) from error
 
 

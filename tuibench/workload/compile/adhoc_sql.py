@@ -155,10 +155,15 @@ def _strip_begin_and_end(
     if _BEGIN.fullmatch(found[0][1]):
         end = _END.fullmatch(found[-1][1])
         if end is None or len(found) < 2:
-            _fail(text, len(text.sql.rstrip()), "BEGIN is never ended", "end it with COMMIT or ROLLBACK")
+            _fail(
+                text,
+                len(text.sql.rstrip()),
+                "BEGIN has no COMMIT or ROLLBACK",
+                "end it with COMMIT or ROLLBACK",
+            )
         explicit, ending, inner = True, end["word"].upper(), found[1:-1]
         if not inner:
-            _fail(text, 0, "no statement between BEGIN and its end")
+            _fail(text, 0, "no statement between BEGIN and COMMIT")
     for offset, statement in inner:
         if found_word := _TRANSACTION_CONTROL.match(statement):
             _fail(
@@ -202,7 +207,7 @@ def _reject_profile_syntax(
     for place, letter in enumerate(statement):
         if letter in "?{}" and not any(first <= place < last for first, last in shut):
             hint = "write :name for a value" if letter == "?" else "put it in quotes"
-            _fail(text, offset + place, f"'{letter}' has no meaning here", hint)
+            _fail(text, offset + place, f"'{letter}' is not valid here", hint)
 
 
 def _with_dependencies(used: Iterable[str], known: Mapping[str, _Parameter]) -> set[str]:

@@ -140,7 +140,9 @@ class StepCompiler:
     def _repeat(self, text: StepText) -> Bound:
         repeat = self._values.bound(text.repeat)
         if isinstance(repeat, int) and not 0 <= repeat <= MAX_REPEAT:
-            raise UsageError(f"a step would be done {repeat:,} times", f"0 to {MAX_REPEAT:,} are possible")
+            raise UsageError(
+                f"a step would be repeated {repeat:,} times", f"0 to {MAX_REPEAT:,} are possible"
+            )
         return repeat
 
     def _statement(self, text: StatementText) -> Statement:

@@ -166,7 +166,7 @@ class ValueCompiler:
     def _range(self, name: str, low: Operand, high: Operand) -> tuple[Bound, Bound]:
         first, last = self.bound(low), self.bound(high)
         if isinstance(first, int) and isinstance(last, int) and first > last:
-            raise UsageError(f"the values of '{name}' go from {first:,} to {last:,}: nothing lies between")
+            raise UsageError(f"the range of '{name}' from {first:,} to {last:,} is empty")
         return first, last
 
 

@@ -193,7 +193,7 @@ def _numbered_loop(loop: _Loop, place: int) -> _Loop:
 
 def _assign_columns(row: VariableRow, columns: list[int], values: Sequence[Any], where: str) -> None:
     if len(values) < len(columns):
-        raise UsageError(f"'{where}' gives {len(values)} columns, {len(columns)} variables wait for them")
+        raise UsageError(f"'{where}' gives {len(values)} columns, {len(columns)} variables are declared")
     for place, value in zip(columns, values, strict=False):
         row[place] = value
 

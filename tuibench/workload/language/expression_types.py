@@ -90,7 +90,7 @@ def _type_of_operation(operator: str, found: list[ExpressionType]) -> Expression
         return result
     left, right = found
     if "any" not in found and left != right:
-        raise UsageError(f"'{operator}' takes two of a kind, not a {left} and a {right}")
+        raise UsageError(f"'{operator}' takes two values of one kind, not a {left} and a {right}")
     if operator != "+":
         return "flag"
     for kind in found:

@@ -167,7 +167,7 @@ def _tokenize(text: str) -> list[tuple[str, str]]:
         found.append((match.lastgroup, match[match.lastgroup]))
         place = match.end()
     if len(found) > MAX_TOKENS:
-        raise UsageError("this expression is too long", "give its parts names with `let`")
+        raise UsageError("this expression is too long", "split it into variables with `let`")
     return found
 
 
@@ -208,7 +208,7 @@ class _ExpressionParser:
     def _expression(self) -> Expression:
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise UsageError("the expression is nested too deeply", "give its parts names with `let`")
+            raise UsageError("the expression is nested too deeply", "split it into variables with `let`")
         value = self._binary(1)
         if self._take("if"):
             test = self._binary(1)

@@ -29,7 +29,7 @@ FLAG_WORDS = {
 
 
 class ProfileOption(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One option. `minimum` and `maximum` are inclusive; `choices` are for the type "choice"."""
+    """One option. `minimum` and `maximum` are inclusive; `choices` applies to the type "choice"."""
 
     type: OptionType
     default: OptionValue

@@ -151,7 +151,7 @@ class TransactionText(StrictStruct, frozen=True, kw_only=True):
 class HeadlineText(StrictStruct, frozen=True, kw_only=True):
     """The profile's main figure: how often a transaction is completed in `per_seconds`.
 
-    `ideal` is its maximum, an expression of options. The efficiency is meaningful only with the flag `needs`;
+    `ideal` is its maximum, an expression of options. The efficiency is valid only if the flag `needs` is on;
     otherwise `doubt` is shown.
     """
 

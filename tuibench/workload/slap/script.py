@@ -116,7 +116,8 @@ def client_turns(places: Sequence[int], rhythm: QueryCycle, commit: int) -> Turn
     period = min(lcm(length, every) if every else length, rhythm.queries)
     if period > MAX_TURNS:
         raise UsageError(
-            f"{length:,} queries and a commit after every {every:,} of them: their order is too long",
+            f"{length:,} queries and a commit after every {every:,} of them: the combined sequence is too "
+            "long",
             "use a --commit that is a multiple of the number of queries",
         )
     dealt: list[int] = []
@@ -141,7 +142,7 @@ def split_user_statements(text: str, delimiter: str) -> tuple[str, ...]:
     found = tuple(part.strip() for part in text.split(delimiter) if part.strip())
     for sql in found:
         if "?" in strip_literals(sql):
-            raise UsageError(f"'{sql[:60]}' has a placeholder, and nothing to put there")
+            raise UsageError(f"'{sql[:60]}' has a placeholder without a value")
     return found
 
 

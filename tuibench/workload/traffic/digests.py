@@ -81,7 +81,7 @@ def model_of_digest(digest: str, tables: Tables) -> StatementModel:
     """The model of a digest's statements. Raises UnknownValueError with the reason if a value is unknown."""
     tokens = [token for token in tokens_of(digest) if token.kind != "space"]
     if [token.text for token in tokens[-3:]] == ["."] * 3:
-        raise UnknownValueError("the server has cut its text off")
+        raise UnknownValueError("the server truncated its text")
     return _DigestReader(tokens, [tables[name] for name in tables_named(digest) if name in tables]).read()
 
 

@@ -190,7 +190,7 @@ async def test_an_idle_connection_that_is_killed_comes_back(kind: AnyEngine, row
 
 
 OVERLOAD = 50_000.0
-"""More transactions a second than one connection can run, so that there is always a backlog."""
+"""More transactions per second than one connection can run, so that there is always a backlog."""
 
 
 async def test_the_backlog_of_a_pause_is_dropped_if_wanted(kind: AnyEngine, rows: Target) -> None:

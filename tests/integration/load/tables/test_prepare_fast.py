@@ -236,6 +236,6 @@ def test_the_command_line(any_server: PrivateServer) -> None:
     assert "loaded 2 tables with 6,000 rows" in made.err
     again = tuibench("prepare", *arguments, target=any_server.target)
     assert again.code == 1
-    assert "are there already: 2 × 3,000 rows" in again.err
+    assert "already exist: 2 × 3,000 rows" in again.err
     dropped = tuibench("cleanup", *arguments, target=any_server.target)
     assert dropped.code == 0, dropped.err

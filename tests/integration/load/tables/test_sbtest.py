@@ -72,7 +72,7 @@ async def test_existing_tables_are_refused_with_the_remedy(server: PrivateServer
         await prepare_tables(target, sbtest.program())
         with pytest.raises(RunError) as same:
             await prepare_tables(target, sbtest.program())
-        assert "are there already: 2 × 5,000 rows" in same.value.message
+        assert "already exist: 2 × 5,000 rows" in same.value.message
         assert "tuibench cleanup oltp_read_write --tables=2" in same.value.hint
         with pytest.raises(RunError) as other:
             await prepare_tables(target, sbtest.program(tables=3))

@@ -41,7 +41,7 @@ def test_a_threshold_that_is_crossed_is_an_exit_code(tuibench: Program, tmp_path
         (("one",), "compare takes two runs or more"),
         (("no-such-run", "b"), "there is no recorded run in"),
         (("a", "b", "--format=yaml"), "--format: 'yaml' is unknown"),
-        (("a", "b", "--fail-if=tps<5"), "is no threshold of a comparison"),
+        (("a", "b", "--fail-if=tps<5"), "is not a threshold of a comparison"),
     ],
 )
 def test_wrong_usage(tuibench: Program, arguments: tuple[str, ...], words: str) -> None:

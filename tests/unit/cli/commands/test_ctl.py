@@ -95,7 +95,7 @@ def test_no_session_is_exit_code_3_and_several_are_a_mistake(
         assert f"there is no session 'tppc' (did you mean '{SECOND}'?)" in err
         code, _, err = tuibench("ctl", "pause")
         assert code == ExitCode.USAGE_ERROR
-        assert "several sessions are meant" in err
+        assert "several sessions match" in err
 
 
 def test_an_answer_that_does_not_come_is_not_waited_for(
@@ -106,7 +106,7 @@ def test_an_answer_that_does_not_come_is_not_waited_for(
         code, _, err = tuibench("ctl", "pause", "--timeout", "0.1")
         assert served.session.submitted == [Pause()]
     assert code == ExitCode.SERVER_UNAVAILABLE
-    assert "no answer in 0.1 s" in err
+    assert "no reply within 0.1 s" in err
 
 
 def test_status_says_how_it_stands(

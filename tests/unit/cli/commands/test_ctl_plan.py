@@ -31,7 +31,7 @@ def test_words_stand_for_a_command(words: list[str], command: Command) -> None:
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        ([], "ctl plan: stages are taken, such as 8:30s"),
+        ([], "ctl plan: it takes stages, such as 8:30s"),
         (["stop"], "character 1, 'stop': a stage is LEVEL:TIME"),
         (["8:30s,x"], "character 7, 'x'"),
     ],

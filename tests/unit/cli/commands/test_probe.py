@@ -35,8 +35,8 @@ def test_a_probe_by_rate_has_its_threads() -> None:
     ("options", "words"),
     [
         (ProbeOptions(by="tables"), "--by is one of threads, rate"),
-        (ProbeOptions(slo=["p95"]), "'p95' is no threshold"),
-        (ProbeOptions(slo=["abandoned<1"]), "not judged by abandoned"),
+        (ProbeOptions(slo=["p95"]), "'p95' is not a threshold"),
+        (ProbeOptions(slo=["abandoned<1"]), "cannot be judged by abandoned"),
         (ProbeOptions(min_threads=8, max_threads=4), "--max-threads is below --min-threads"),
         (ProbeOptions(max_step_time=0), "--max-step-time must be between 2 and 600"),
         (ProbeOptions(max_time=5), "--max-time must be between 13 and 86,403, not 5"),
@@ -52,7 +52,7 @@ def test_what_cannot_be_probed_is_refused(options: ProbeOptions, words: str) -> 
 def test_a_mistake_is_wrong_usage(tuibench: Program) -> None:
     code, out, err = tuibench("probe", "oltp_read_write", "--slo", "quick")
     assert (code, out) == (ExitCode.USAGE_ERROR, "")
-    assert err.startswith("tuibench: 'quick' is no threshold")
+    assert err.startswith("tuibench: 'quick' is not a threshold")
 
 
 @pytest.mark.parametrize(

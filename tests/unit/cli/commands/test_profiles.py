@@ -138,7 +138,7 @@ def test_a_bad_file_is_one_line_and_exit_code_2(run: Any, tmp_path: Path, text: 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("shwo oltp_delete", "profiles cannot 'shwo' (did you mean 'show'?)"),
+        ("shwo oltp_delete", "profiles has no action 'shwo' (did you mean 'show'?)"),
         ("show", "profiles show takes a name or a file"),
         ("list oltp_delete", "profiles list takes no name"),
         ("show oltp_delte", "did you mean 'oltp_delete'?"),

@@ -117,10 +117,10 @@ def test_a_sweep_is_removed_as_a_run_is(tuibench: Program, folder: Path, sweep: 
     assert "add --yes" in tuibench("runs", "remove", "080000").err
     running = SweepFolder.resume(sweep)
     refused = tuibench("runs", "remove", "080000", "--yes")
-    assert (refused.code, "is being run" in refused.err) == (1, True)
+    assert (refused.code, "is running" in refused.err) == (1, True)
     running.close()
     removed = tuibench("runs", "remove", "080000", "--yes")
-    assert removed.err == f"removed {sweep}; the tables that it made stay on their server\n"
+    assert removed.err == f"removed {sweep}; the tables that it created stay on the server\n"
     assert not sweep.exists()
 
 
@@ -173,7 +173,7 @@ def test_a_run_under_way_is_not_removed(tuibench: Program, folder: Path) -> None
         (("runs", "show", "nothing"), "there is no run 'nothing'"),
         (("runs", "remove"), "at least one run"),
         (("runs", "--format=xml"), "'xml' is unknown"),
-        (("report", "insert", "--csv", "--json"), "only one form can go to stdout"),
+        (("report", "insert", "--csv", "--json"), "only one format can be printed on stdout"),
         (("report", "insert", "--csv=/nowhere/x"), "cannot write /nowhere/x"),
     ],
 )

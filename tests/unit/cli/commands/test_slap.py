@@ -62,8 +62,8 @@ def test_statements_from_files(slap: Program, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ((), "there is nothing to do for the clients"),
-        (("-a", "--query=SELECT 1"), "makes up what --create and --query say"),
+        ((), "the clients have no queries to run"),
+        (("-a", "--query=SELECT 1"), "generates what --create and --query specify"),
         (("-a", "--auto-generate-sql-load-type=key"), "a load by key needs a key"),
         (("-a", "--auto-generate-sql-load-type=bogus"), "is one of mixed, update, write, key, read"),
         (
@@ -76,10 +76,10 @@ def test_statements_from_files(slap: Program, tmp_path: Path) -> None:
         (("-a", "--iterations=0"), "--iterations must be between 1 and"),
         (("-a", "--number-int-cols=two"), "--number-int-cols is a number of columns"),
         (("-a", "--number-int-cols=0", "--number-char-cols=0"), "a table needs a column"),
-        (("-a", "--create-schema=MySQL"), "'MySQL' is the server's own schema"),
-        (("--query=SELECT 1", "--create-schema=sys"), "'sys' is the server's own schema"),
+        (("-a", "--create-schema=MySQL"), "'MySQL' is a system schema"),
+        (("--query=SELECT 1", "--create-schema=sys"), "'sys' is a system schema"),
         (("-a", "--format=xml"), "--format: 'xml' is unknown"),
-        (("--query=SELECT 1", "--delimiter="), "--delimiter names nothing"),
+        (("--query=SELECT 1", "--delimiter="), "--delimiter is empty"),
     ],
 )
 def test_what_is_refused(slap: Program, words: tuple[str, ...], told: str) -> None:

@@ -98,7 +98,7 @@ def test_the_form_is_as_it_was_left(files: Path) -> None:
         ({"threads": "0"}, {"threads": "must be between 1 and 100,000, not 0"}),
         (
             {"seconds": "5 minutes"},
-            {"seconds": "'5 minutes' is not a length of time (a number with its unit"},
+            {"seconds": "'5 minutes' is not a duration (a number with its unit"},
         ),
         ({"seconds": "90"}, {}),
         ({"seconds": "1m30s"}, {}),

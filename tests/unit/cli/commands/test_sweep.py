@@ -42,12 +42,12 @@ def recorded(tuibench_home: Path) -> Path:
         (("oltp_read_only", "--repeat=0"), "--repeat must be between"),
         (("oltp_read_only", "--rate=100,x"), "--rate takes numbers separated by commas, not '100,x'"),
         (("oltp_read_only", "--rate=100,100"), "--rate: 100 is given twice"),
-        (("oltp_read_only", "--client-delay=0,fast"), "--client-delay: 'fast' is not a length of time"),
+        (("oltp_read_only", "--client-delay=0,fast"), "--client-delay: 'fast' is not a duration"),
         (("oltp_read_only", "--isolation=serial,"), "--isolation takes values separated by commas"),
         (("oltp_read_only", "--engine=native,fast"), "--engine is one of auto, native, asyncio, not 'fast'"),
-        (("oltp_read_only", "--time=0"), "each cell of a sweep needs an end"),
+        (("oltp_read_only", "--time=0"), "each cell of a sweep needs a time limit"),
         (("oltp_read_only", "--order=rnadom"), "random"),
-        (("oltp_read_only", "--cleanup"), "--cleanup drops what --prepare has made"),
+        (("oltp_read_only", "--cleanup"), "--cleanup drops only the tables that --prepare created"),
         (("oltp_read_only", "--create-database"), "--create-database is for the tables of --prepare"),
         (("oltp_read_only", "--preset=safe"), "there is no preset 'safe'"),
         (("oltp_read_only", "--format=xml"), "--format: 'xml' is unknown"),
@@ -72,7 +72,7 @@ def test_what_cannot_be_is_refused_before_any_server_is_asked(
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (("--prepare",), "(--create-database makes it, beside the tables of --prepare)"),
+        (("--prepare",), "(--create-database creates it, too)"),
         ((), "(make it with: tuibench prepare)"),
     ],
 )

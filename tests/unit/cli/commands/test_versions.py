@@ -36,8 +36,8 @@ def recorded(tuibench_home: Path) -> Path:
         (("--format=xml",), "--format: 'xml' is unknown"),
         (("--show=nowhere",), "there is no sweep in nowhere"),
         (("--resume=nowhere",), "there is no sweep in nowhere"),
-        (("--resume=nowhere", "mysql:/x"), "--resume takes nothing else"),
-        (("--resume=nowhere", "--tables=4"), "--resume takes nothing else"),
+        (("--resume=nowhere", "mysql:/x"), "--resume takes no other options"),
+        (("--resume=nowhere", "--tables=4"), "--resume takes no other options"),
     ],
 )
 def test_what_cannot_be_is_refused(tuibench: Program, arguments: tuple[str, ...], said: str) -> None:
@@ -52,7 +52,7 @@ def test_what_cannot_be_is_refused(tuibench: Program, arguments: tuple[str, ...]
     [
         ("--starts=0", "--starts must be between"),
         ("--threads=0", "threads must be between"),
-        ("--time=0", "needs an end"),
+        ("--time=0", "needs a time limit"),
         ("--profile=oltp", "oltp"),
         ("--warehouses=2", "warehouses"),
         ("--my-cnf=/none.cnf", "cannot read the option file /none.cnf"),
@@ -89,7 +89,7 @@ def test_a_sweep_is_refused(tuibench: Program, tuibench_home: Path) -> None:
     for option in ("--show", "--resume"):
         ended = tuibench("versions", option, "one")
         assert (ended.code, ended.out) == (2, "")
-        assert "is no comparison of versions" in ended.err
+        assert "is not a comparison of versions" in ended.err
 
 
 def test_a_comparison_is_not_resumed_as_a_sweep(tuibench: Program, recorded: Path) -> None:

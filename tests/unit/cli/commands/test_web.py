@@ -97,7 +97,7 @@ def test_a_port_out_of_range_is_refused_before_all_else(tuibench: Program, port:
     """No session is looked for: there is none."""
     ended = tuibench("web", f"--port={port}")
     assert (ended.code, ended.out) == (2, "")
-    assert f"--port must be between 0 and 65535, not {port} (0 takes any that is free)" in ended.err
+    assert f"--port must be between 0 and 65535, not {port} (0 selects a free port)" in ended.err
 
 
 def test_a_port_that_is_taken_is_named(monkeypatch: pytest.MonkeyPatch, tuibench: Program) -> None:

@@ -53,7 +53,7 @@ def test_everything_is_made_ready_for_the_most_threads() -> None:
 
 def test_a_trial_has_the_same_load_in_all_its_windows() -> None:
     ramped = msgspec.structs.replace(PLAN, schedule=parse_schedule("8:30s,16:30s"))
-    with pytest.raises(UsageError, match="--ab does not go with a plan"):
+    with pytest.raises(UsageError, match="--ab cannot be combined with a plan"):
         planned("sync_binlog=1,0", plan=ramped)
     assert planned("", plan=ramped) is ramped
 
@@ -83,7 +83,7 @@ def test_what_cannot_be_tried(text: str, words: str) -> None:
 
 
 def test_another_time_is_a_contradiction() -> None:
-    with pytest.raises(UsageError, match=r"--time=30 does not go with --ab.*are 100 s"):
+    with pytest.raises(UsageError, match=r"--time=30 cannot be combined with --ab.*are 100 s"):
         planned("sync_binlog=1,0", seconds=30)
 
 
@@ -114,9 +114,9 @@ def test_at_a_fixed_rate_latency_decides() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"until": "soon"}, "the share within which values are equal is a percentage"),
-        ({"until": "0%"}, "the share within which values are equal is a percentage"),
-        ({"until": "2%", "cycles": 5}, "--cycles does not go with --until"),
+        ({"until": "soon"}, "the tolerance is a percentage"),
+        ({"until": "0%"}, "the tolerance is a percentage"),
+        ({"until": "2%", "cycles": 5}, "--cycles cannot be combined with --until"),
         ({"until": "2%", "seconds": 30}, "takes between 32 and .* not 30"),
     ],
 )

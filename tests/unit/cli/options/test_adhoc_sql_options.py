@@ -55,7 +55,7 @@ def test_options_of_every_profile_are_taken_beside_sql() -> None:
     [
         (AdhocSqlOptions(sql_param=["id=1..2"]), "there is no SQL to go with it"),
         (AdhocSqlOptions(sql_file=["/nowhere/x.sql"]), "--sql-file: cannot read /nowhere/x.sql"),
-        (AdhocSqlOptions(sql=["DO 1"], sql_weights="1/2"), "1 weights are wanted"),
+        (AdhocSqlOptions(sql=["DO 1"], sql_weights="1/2"), "1 weights are required"),
         (AdhocSqlOptions(sql=["DO :x"], sql_param=["x={ make = 'nosuch' }"]), "nosuch"),
     ],
 )
@@ -88,7 +88,7 @@ def test_options_of_no_profile_and_tables_of_nobody_are_refused() -> None:
     adhoc = AdhocSqlOptions(sql=["DO 1"])
     with pytest.raises(UsageError, match="unknown option --tables"):
         SweepOptions().plan(*adhoc.profile_and_options("", ["--tables=4"]), RunOptions(), adhoc)
-    with pytest.raises(UsageError, match="has no tables to --prepare"):
+    with pytest.raises(UsageError, match="has no tables to create"):
         SweepOptions(prepare=True).plan(*adhoc.profile_and_options("", []), RunOptions(), adhoc)
 
 

@@ -55,7 +55,7 @@ def test_ramps_have_short_forms() -> None:
         ({"ramp": "1..2/1s", "ramp_rate": "1..2/1s"}, "--ramp and --ramp-rate: one plan"),
         ({"ramp": "8:3s"}, "--ramp takes one ramp, not '8:3s'"),
         ({"ramp": "1..8/3s,8:3s"}, "--ramp takes one ramp"),
-        ({"ramp_rate": "1..8/3"}, "--ramp-rate: character 6, '1..8/3': '3' is not a length of time"),
+        ({"ramp_rate": "1..8/3"}, "--ramp-rate: character 6, '1..8/3': '3' is not a duration"),
         ({"plan_text": "8:30s,x"}, "--plan: character 7, 'x': a stage is"),
     ],
 )

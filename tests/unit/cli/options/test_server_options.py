@@ -107,7 +107,7 @@ def test_sockets_win_over_hosts() -> None:
 
 @pytest.mark.parametrize("given", [{"host": ","}, {"host": "a", "port": ","}, {"host": "a", "port": "1,0"}])
 def test_a_list_that_names_nothing_is_refused(given: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match=r"--host names nothing|--port"):
+    with pytest.raises(UsageError, match=r"--host is empty|--port"):
         target(**given)
 
 
@@ -116,7 +116,7 @@ def test_a_list_that_names_nothing_is_refused(given: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("given", [{"compress": True}, {"mysql_compression": "on"}])
 def test_compression_is_refused_in_words(given: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="cannot be compressed"):
+    with pytest.raises(UsageError, match="compression is not supported"):
         target(**given)
 
 
@@ -171,7 +171,7 @@ def test_p_is_refused_where_nobody_can_be_asked(option_file: Path, monkeypatch: 
     """As from cron, whose jobs have neither a terminal nor anything on stdin."""
     monkeypatch.setattr(server_options, "TERMINAL", "/none")
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
-    with pytest.raises(UsageError, match="there is no terminal to ask at") as refused:
+    with pytest.raises(UsageError, match="there is no terminal") as refused:
         target(option_file, ask_password=True)
     assert "MYSQL_PWD" in refused.value.hint
 

@@ -43,9 +43,9 @@ def test_max_lag() -> None:
 
 
 def test_a_limit_and_an_objective_need_replicas() -> None:
-    with pytest.raises(UsageError, match="needs the replicas"):
+    with pytest.raises(UsageError, match="requires --replica"):
         SightOptions(max_lag="5s").spec(SPEC)
-    with pytest.raises(UsageError, match="needs the replicas"):
+    with pytest.raises(UsageError, match="requires --replica"):
         SightOptions().check_thresholds(["tps>5", " Lag<5s"])
     SightOptions(replica=["auto"]).check_thresholds(["lag<5s"])
     spec = SightOptions(replica=["db2"], max_lag="5s", host_metrics="ssh:db1").spec(SPEC)

@@ -71,7 +71,7 @@ def test_what_cannot_be_had_is_refused_with_the_reason(option: str) -> None:
         ("tpcc --warehouses=3", "run it: tuibench run tpcc"),
         ("oltp_read_rwite run", "there is no profile 'oltp_read_rwite' (did you mean 'oltp_read_write'?)"),
         ("oltp_read_write --db-driver=pgsql run", "--db-driver: only MySQL and MariaDB are supported"),
-        ("./mine.lua run", "there is no profile file ./mine.lua (Lua is not read)"),
+        ("./mine.lua run", "there is no profile file ./mine.lua (Lua is not supported)"),
     ],
 )
 def test_a_mistake_is_told_as_one_line(tuibench: Program, line: str, words: str) -> None:

@@ -178,8 +178,11 @@ LAST_NOTE = "52.0 TPS, p95 590.56 ms"
     ("figures", "words"),
     [
         (counted(3200, 0), "the server counted the same 3,195 statements"),
-        (counted(4200, 1000), "counted 4,195 statements, 1,000 more than ours: other clients are active"),
-        (counted(3190, -10), "counted 3,185 statements, 10 fewer than ours"),
+        (
+            counted(4200, 1000),
+            "counted 4,195 statements, 1,000 more than tuibench sent: other clients are active",
+        ),
+        (counted(3190, -10), "counted 3,185 statements, 10 fewer than tuibench sent"),
         (
             counted(None, None),
             "the server's counters cannot be compared: they were reset, not read, or not reported",
@@ -206,7 +209,7 @@ def test_all_that_sysbench_has_no_place_for(tmp_path: Path) -> None:
     )
     assert run_notes(figures, str(tmp_path)) == [
         "failed: the server went away",
-        "errors by code: 1205 lock wait timeout × 2, 1213 deadlock × 3; transactions tried again: 4",
+        "errors by code: 1205 lock wait timeout × 2, 1213 deadlock × 3; transactions retried: 4",
         "abandoned, in flight or due: 2",
         "the server counted the same 3,195 statements",
         "warning: client-limited",
@@ -217,7 +220,7 @@ def test_all_that_sysbench_has_no_place_for(tmp_path: Path) -> None:
 
 def test_a_record_that_ended_early_is_not_passed_off_as_whole(tmp_path: Path) -> None:
     assert run_notes(summary(), str(tmp_path))[-2:] == [
-        f"recorded in part only, without its summary, in {tmp_path}",
+        f"recorded partially, without a summary, in {tmp_path}",
         LAST_NOTE,
     ]
 
@@ -230,14 +233,14 @@ def test_an_open_loop_tells_what_was_due_and_how_fast_the_server_was() -> None:
         service_ms=msgspec.structs.replace(LATENCY, p50=1.234, p95=2.5, p99=9.0),
     )
     assert (
-        "of 1,200 due, 1,150 done, 3 failed; latency is response time, from the intended start; "
+        "of 1,200 due, 1,150 done, 3 failed; latency is response time, from the scheduled start; "
         "service time: p50 1.23, p95 2.50, p99 9.00 ms"
     ) in run_notes(figures, "/runs/1")
 
 
 def test_a_code_without_a_name_is_told_by_its_number() -> None:
     figures = summary(errors=ErrorTotals(total=1, by_code={"59999": 1}))
-    assert "errors by code: 59999 × 1; transactions tried again: 2" in run_notes(figures, "/runs/1")
+    assert "errors by code: 59999 × 1; transactions retried: 2" in run_notes(figures, "/runs/1")
 
 
 def test_a_quiet_run_has_three_notes() -> None:
@@ -247,7 +250,7 @@ def test_a_quiet_run_has_three_notes() -> None:
 
 def test_a_run_without_transactions_has_no_last_figures() -> None:
     empty = summary(transactions=TransactionTotals(total=0, per_second=0.0))
-    assert run_notes(empty, "/runs/1")[-1].startswith("recorded in")
+    assert run_notes(empty, "/runs/1")[-1].startswith("recorded")
 
 
 # Thresholds

@@ -133,7 +133,7 @@ def test_a_silent_host_holds_no_tick_for_long_and_is_lost_when_its_lease_and_gra
                     assert (fleet.silent, fleet.hosts[1].state) == (("host west",), HostState.SILENT)
                 await clock.sleep(1)
             assert 5 < clock.time() - frozen_at < 8
-            assert "no word from it for 5" in fleet.losses[0].event
+            assert "no message from it for 5" in fleet.losses[0].event
             assert hosts[1].worker.has_ended_at is not None
             assert hosts[1].worker.has_ended_at - frozen_at < ENDS_WITHIN
             assert hosts[0].worker.has_ended_at is None
@@ -153,7 +153,7 @@ def test_a_host_that_comes_back_is_a_new_one_and_takes_its_share() -> None:
             assert not used & set(hosts[1].worker.numbers)
             assert [report.worker for report in await fleet.report()] == [0, 2]
             assert [line.state for line in fleet.hosts] == [HostState.RUNNING] * 2
-            assert "host west is there and takes 4 connections" in fleet.take_notices()
+            assert "host west has joined and takes 4 connections" in fleet.take_notices()
 
     in_no_time(scenario)
 

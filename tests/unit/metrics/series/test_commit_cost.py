@@ -1,4 +1,4 @@
-"""What a commit costs, by the value that was active; and what belongs to no value."""
+"""Cost of a commits, by the value that was active; and what belongs to no value."""
 
 import msgspec
 import pytest

@@ -83,7 +83,7 @@ def test_what_is_understood(text: str, figure: str, operator: str, limit: float,
 def test_nonsense_is_wrong_usage_with_valid_examples(text: str, reason: str) -> None:
     with pytest.raises(UsageError) as refusal:
         parse_threshold(text)
-    assert refusal.value.message.startswith(f"'{text}' is no threshold: {reason}")
+    assert refusal.value.message.startswith(f"'{text}' is not a threshold: {reason}")
     assert refusal.value.hint == f"for example {THRESHOLD_EXAMPLES}"
 
 

@@ -30,13 +30,13 @@ def test_places(given: list[str], places: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ("host1,host2", "does not say how the hosts are reached"),
+        ("host1,host2", "has no ssh:, exec: or tls:"),
         ("ssh:-oProxyCommand=evil", "'-oProxyCommand=evil' is not a host for ssh"),
         ("ssh:a,,b", "'' is not a host for ssh"),
         ("ssh:a b", "is not a host for ssh"),
         ("ssh:a,a", "names a twice"),
         ("ssh:x{1..5000}", "more than 1000 hosts"),
-        ("ssh:x{1..999},y{1..999}", "the most is 1000"),
+        ("ssh:x{1..999},y{1..999}", "the maximum is 1000"),
         ("exec:", "needs a command"),
         ("exec:'open", "quote the command"),
     ],

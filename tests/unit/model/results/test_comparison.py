@@ -32,4 +32,4 @@ def test_what_has_a_name_is_told_by_it() -> None:
         PLAN, variants=(SweepVariant(name="durable 1/1"), SweepVariant(name="unsafe 0/0"))
     )
     none = msgspec.structs.replace(PLAN, variants=(SweepVariant(name=""),))
-    assert struct_differences(some, none) == ("variants: durable 1/1, unsafe 0/0 there, as it stands here",)
+    assert struct_differences(some, none) == ("variants: durable 1/1, unsafe 0/0 there, unchanged here",)

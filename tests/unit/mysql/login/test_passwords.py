@@ -61,7 +61,7 @@ async def test_every_loop_has_its_own() -> None:
         ("echo topsecret; kill -9 $$", "was ended by signal 9"),
         ("true", "prints nothing"),
         ("echo topsecret; echo topsecret", "more than one line"),
-        ("printf '\\377topsecret'", "no text"),
+        ("printf '\\377topsecret'", "not print text"),
     ],
 )
 async def test_a_command_that_fails_is_one_line_without_what_it_printed(command: str, words: str) -> None:
@@ -69,7 +69,7 @@ async def test_a_command_that_fails_is_one_line_without_what_it_printed(command:
         await run_password_command(command)
     assert "\n" not in str(error.value)
     assert "topsecret" not in str(error.value)
-    assert error.value.hint.startswith("run it by hand")
+    assert error.value.hint.startswith("run it manually")
     with pytest.raises(ServerUnavailableError, match=words):
         raise ServerUnavailableError(error.value.message)
 

@@ -74,7 +74,7 @@ def test_its_reason_is_told(loop: Loop) -> None:
 @loops
 def test_too_many_connections_are_known_as_such(loop: Loop) -> None:
     error, where = refused(loop, error_packet(1040, "Too many connections"))
-    assert error.message == f"the server at {where} takes no more connections: Too many connections"
+    assert error.message == f"the server at {where} accepts no more connections: Too many connections"
 
 
 @loops

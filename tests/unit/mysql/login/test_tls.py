@@ -55,8 +55,8 @@ def certificate_error(code: int) -> ssl.SSLCertVerificationError:
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (certificate_error(HOSTNAME_MISMATCH), "is not made out to 'db'"),
-        (certificate_error(ADDRESS_MISMATCH), "is not made out to 'db'"),
+        (certificate_error(HOSTNAME_MISMATCH), "is not for 'db'"),
+        (certificate_error(ADDRESS_MISMATCH), "is not for 'db'"),
         (certificate_error(18), "is not trusted: self-signed certificate"),
         (ConnectionResetError("reset"), "handshake with db:3306 failed: reset"),
         (TimeoutError(), "handshake with db:3306 failed: TimeoutError"),

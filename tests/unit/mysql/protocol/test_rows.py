@@ -90,7 +90,7 @@ def test_columns_may_be_known_from_the_preparing(form: str) -> None:
 
 @both_forms
 def test_columns_that_were_never_told_cannot_be_read(form: str) -> None:
-    with pytest.raises(ConnectionLostError, match="not what their columns announce"):
+    with pytest.raises(ConnectionLostError, match="do not match their column definitions"):
         reader(form).read(answer(form, [INT], [[1]], cached=True))
 
 

@@ -45,5 +45,5 @@ def test_a_folder_that_is_not_there_or_full_is_an_error(
     with pytest.raises(RunError, match="cannot be read: No such file"):
         measure_disk(str(tmp_path / "none"))
     monkeypatch.setattr(disk_speed, "FREE_BYTES", 2**60)
-    with pytest.raises(RunError, match="too little is free"):
+    with pytest.raises(RunError, match="too little space is free"):
         measure_disk(str(tmp_path))

@@ -54,7 +54,7 @@ def test_the_worst_channel_counts() -> None:
 
 
 def test_a_server_that_is_none() -> None:
-    with pytest.raises(RunError, match="no replica"):
+    with pytest.raises(RunError, match="not a replica"):
         parse_status([])
 
 

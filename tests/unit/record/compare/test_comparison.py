@@ -84,7 +84,7 @@ def test_doubts_are_told(tmp_path: Path) -> None:
     (steered / "events.jsonl").write_bytes(msgspec.json.encode(change) + b"\n")
     told = comparison(steady(tmp_path, "a", cut_short=True), steered).doubts
     assert [line for line in told if line.startswith("odd")] == [
-        "odd was changed 1 times on the way: its figures mix what was before and after",
+        "odd was changed 1 times during the run: its figures mix the times before and after",
         "odd: simulated: 20 ms",
     ]
     assert any(line.startswith("a: cut short: ") for line in told)
@@ -128,7 +128,7 @@ def test_a_single_start_on_a_side_gives_a_difference_but_no_verdict(tmp_path: Pa
     assert (tps.verdict, found.starts) == ("cannot tell", (1, 1))
     assert tps.low is not None
     assert tps.percent == pytest.approx(100, abs=3)
-    assert found.doubts[0].startswith("a0 and b0: a single start of the server on a side")
+    assert found.doubts[0].startswith("a0 and b0: only one start of the server per side")
 
 
 def test_several_starts_a_side_are_judged_by_how_much_starts_differ(tmp_path: Path) -> None:

@@ -53,5 +53,5 @@ def test_sum_and_ends_come_from_whoever_knows_them() -> None:
 
 @pytest.mark.parametrize("text", ["", "HISTFAAA", "no base64!", encode_histogram(Histogram.of([5]))[:-8]])
 def test_what_is_no_histogram_is_said(text: str) -> None:
-    with pytest.raises(RunError, match="no histogram"):
+    with pytest.raises(RunError, match="not a histogram"):
         decode_histogram(text)

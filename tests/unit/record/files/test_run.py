@@ -133,7 +133,7 @@ def test_the_summary_of_a_run_that_was_cut_short_is_made_from_its_samples(tmp_pa
     assert (figures.statements["commit"].count, figures.statements["commit"].max) == (150, 15.0)
     assert figures.server.deltas["Com_commit"] == 100
     assert figures.reconciliation.questions_server is None
-    assert any("made from its samples" in warning for warning in figures.warnings)
+    assert any("computed from its samples" in warning for warning in figures.warnings)
     assert run.latencies().counts == latencies.counts
 
 

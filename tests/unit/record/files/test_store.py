@@ -113,7 +113,7 @@ def test_a_sweep_is_no_run(recorded: Path, wanted: str) -> None:
 def test_a_sweep_is_removed_but_not_while_it_is_run(recorded: Path) -> None:
     running = SweepFolder.resume(recorded / HALF)
     assert store.describe_recorded(recorded / HALF).outcome == "running"
-    with pytest.raises(RunError, match="is being run"):
+    with pytest.raises(RunError, match="is running"):
         store.remove_recorded(recorded / HALF)
     running.close()
     store.remove_recorded(recorded / HALF)

@@ -67,7 +67,7 @@ def test_a_folder_anywhere_is_a_run(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [
-        ("tpcc", "several runs are meant: .*give more"),
+        ("tpcc", "several runs match: .*give a longer part"),
         ("tpc-c", "there is no run 'tpc-c'"),
         ("x", "no run 'x'"),
     ],

@@ -69,7 +69,7 @@ def test_a_sweep_is_run_by_one_process_at_a_time(directory: Path) -> None:
 
 
 def test_no_sweep_there(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"a sweep's folder holds sweep\.json"):
+    with pytest.raises(UsageError, match=r"a sweep's folder contains sweep\.json"):
         load_sweep(tmp_path)
     (tmp_path / "sweep.json").write_text("{}")
     with pytest.raises(UsageError, match="cannot read"):

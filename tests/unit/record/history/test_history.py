@@ -65,7 +65,7 @@ def test_few_runs_have_no_change_and_say_so() -> None:
     assert "4 runs of this plan are too few" in history_text(found)
 
 
-@pytest.mark.parametrize(("since", "words"), [("run-99", "is no run of this plan"), ("run-3", "too few")])
+@pytest.mark.parametrize(("since", "words"), [("run-99", "is not a run of this plan"), ("run-3", "too few")])
 def test_what_since_does_not_take(since: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         history("p", fallen(), "tps", since=since)

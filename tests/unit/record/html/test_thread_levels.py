@@ -33,13 +33,13 @@ def test_a_run_with_several_numbers_of_threads_has_a_row_for_each(tmp_path: Path
         (2, 200),
     ]
     text = read(html_report(run)).text
-    assert "most transactions a second\n800.0\nwith 8 threads" in text
-    assert "\nqueries a second\n" not in text
+    assert "most transactions per second\n800.0\nwith 8 threads" in text
+    assert "\nqueries per second\n" not in text
 
 
 def test_a_run_with_one_number_of_threads_has_its_averages(tmp_path: Path) -> None:
     text = read(html_report(load_run(steady(tmp_path, "run")))).text
-    assert "transactions a second" in text
+    assert "transactions per second" in text
     assert "most transactions" not in text
 
 

@@ -66,7 +66,7 @@ def test_steadiness_is_told_from_the_ticks(run: Run) -> None:
     )
     told = said(uneven)["Transactions"]
     assert "The rate was uneven" in told
-    assert "In 8 of 12 intervals no transaction was done at all." in told
+    assert "In 8 of 12 intervals no transaction was completed." in told
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,10 @@ def test_errors_are_told_by_their_names(run: Run, errors: ErrorTotals, words: st
 @pytest.mark.parametrize(("deviation", "word"), [(0.1, "evenly"), (8.0, "unevenly")])
 def test_fairness(run: Run, deviation: float, word: str) -> None:
     fair = Fairness(events_avg=20.0, events_stddev=deviation, seconds_avg=3.0, seconds_stddev=0.0)
-    assert f"Connections got through {word}: 20 transactions each" in said(run, fairness=fair)["Fairness"]
+    assert (
+        f"Transactions were distributed {word} among connections: 20 transactions each"
+        in said(run, fairness=fair)["Fairness"]
+    )
 
 
 def test_unknown_fairness_has_no_chapter(run: Run) -> None:

@@ -131,7 +131,7 @@ def test_a_trial_says_what_an_operation_cost_under_either_value() -> None:
 
 
 def test_left_out_cycles_are_said() -> None:
-    assert "cycles left out, as they were disturbed: 2\n" in trial_text(result(left_out=2))
+    assert "disturbed cycles, left out: 2\n" in trial_text(result(left_out=2))
 
 
 def test_too_few_cycles_make_no_claim() -> None:
@@ -171,7 +171,7 @@ def test_a_difference_with_its_interval(values: tuple[float, float, float], text
         (47.0, "about 0.78 more minutes"),
         (720.0, "about 12 more minutes"),
         (12_600.0, "about 4 more hours"),
-        (None, "how much longer it needs is not known"),
+        (None, "the time still needed is unknown"),
     ],
 )
 def test_an_undecided_test_says_how_much_longer_it_takes(seconds: float | None, words: str) -> None:

@@ -60,6 +60,6 @@ def test_what_mysqlslap_lacks() -> None:
     assert slap_extra_lines(failing) == [
         "2 clients, innodb: 5,000 queries/s (36 reads, 44 writes, 0 other)",
         "  query latency: p50 120.00, p95 590.56, p99 700.00, p99.9 789.00, max 789.19 ms",
-        "  errors by code: 1213 × 3; queries tried again: 3",
+        "  errors by code: 1213 × 3; queries retried: 3",
         "  the server counted: 36 selects, 44 inserts",
     ]

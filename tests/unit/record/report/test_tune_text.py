@@ -44,7 +44,7 @@ def test_it_says_how_to_keep_the_winner_and_what_that_risks() -> None:
 
 def test_without_a_winner_nothing_is_recommended() -> None:
     text = tune_text(msgspec.structs.replace(result(), winner=(), is_complete=False))
-    assert "Nothing that was tried is known to be better." in text
+    assert "No tested value is known to be better." in text
     assert "SET GLOBAL" not in text
     assert "--resume continues it" in text
 

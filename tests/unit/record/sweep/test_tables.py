@@ -45,7 +45,7 @@ oltp_write_only  durable 1/1  4                    1.00           0.53~
 oltp_write_only  durable 1/1  8                    1.00            0.53
 oltp_write_only  unsafe 0/0   4                    1.00            0.53
 oltp_write_only  unsafe 0/0   8                    1.00            0.53
-~ the 95 % intervals of both overlap: that may be chance
+~ the 95 % intervals of both overlap: the difference may be chance
 """
 
 
@@ -142,7 +142,7 @@ def test_two_servers_alike_are_numbered_and_other_plans_are_told() -> None:
     longer = msgspec.structs.replace(sweeps.PLAN, base=msgspec.structs.replace(sweeps.PLAN.base, seconds=9.0))
     text = compare_sweeps([sweeps.sweep(), sweeps.sweep(longer)])
     assert "MariaDB 10.11.19 (1)  MariaDB 10.11.19 (2)" in text
-    assert "sweep 2 is unlike the first: base.seconds: 5.0 there, 9.0 here" in text
+    assert "sweep 2 differs from the first: base.seconds: 5.0 there, 9.0 here" in text
 
 
 def test_variants_are_relative_to_the_first() -> None:

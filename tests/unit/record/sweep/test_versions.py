@@ -90,7 +90,7 @@ def test_many_tests_say_how_many_are_off_by_chance() -> None:
     )
     setup = msgspec.structs.replace(versions.SETUP, builds=builds)
     sweep = msgspec.structs.replace(versions.record(plan, setup), results=(*old, *copies))
-    assert "of 30 intervals about 2 miss the true ratio by chance" in versions_text(sweep)
+    assert "of 30 intervals about 2 exclude the true ratio by chance" in versions_text(sweep)
 
 
 def test_settings_that_differ() -> None:
@@ -105,7 +105,7 @@ def test_the_page_has_the_table_its_picture_and_every_test() -> None:
         "new: 0.50 (0.48..0.52)",
         "<h2>oltp_insert</h2>",
         "Settings that differ",
-        "3 of each, to and fro",
+        "3 of each, in alternating order",
     ):
         assert words in page
     assert "http" not in page.split("</style>")[1]

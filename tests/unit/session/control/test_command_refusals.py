@@ -64,7 +64,7 @@ async def test_threads_out_of_range_are_refused_in_words(threads: int) -> None:
 @pytest.mark.parametrize("rate", [-0.1, MAX_RATE + 1, math.inf, math.nan])
 async def test_a_rate_out_of_range_is_refused_in_words(rate: float) -> None:
     session = FakeControllable()
-    with pytest.raises(UsageError, match="the rate must be between 0 and 10,000,000 a second, not"):
+    with pytest.raises(UsageError, match="the rate must be between 0 and 10,000,000 per second, not"):
         await session.execute(SetRate(rate))
     assert (session.load.rate, session.done, session.told) == (0.0, [], [])
 

@@ -101,7 +101,7 @@ async def test_each_command_has_its_effect_its_event_and_its_answer(
 async def test_a_pause_ends_with_resume_and_is_not_doubled() -> None:
     session = FakeControllable()
     answers = [await session.execute(command) for command in (Pause(), Pause(), Resume(), Resume())]
-    assert answers == ["paused", "already paused", "running again", "not paused"]
+    assert answers == ["paused", "already paused", "resumed", "not paused"]
     assert session.done == ["pause", "pause plan", "resume", "unpause plan"]
     assert [kind for kind, _ in session.told] == [EventKind.PAUSE, EventKind.RESUME]
 

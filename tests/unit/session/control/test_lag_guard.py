@@ -36,7 +36,7 @@ def test_a_replica_that_stopped_holds_it_too() -> None:
     decision = limit.look((behind(0), behind(None, is_running=False, name="db3:3306")))
     assert decision is not None
     assert decision.text == (
-        "load held back: replica db3:3306 does not replicate: the applier is stopped (--max-lag 5.0 s)"
+        "load paused: replica db3:3306 does not replicate: the applier is stopped (--max-lag 5.0 s)"
     )
 
 
@@ -74,7 +74,7 @@ async def test_decisions_are_the_operators_commands_and_a_refusal_is_reported() 
     await asyncio.gather(*tasks)
     assert submitted == [Pause(), Resume()]
     assert [text.partition(":")[0] for _, text in told] == [
-        "load held back",
+        "load paused",
         "load resumed",
         "--max-lag",
     ]

@@ -21,7 +21,7 @@ def test_with_signs_it_refuses_until_yes_and_remembers(tmp_path: Path) -> None:
     caution = ProductionGuard(SERVER, SIGNS, FakeClock(), consent)
     with pytest.raises(ProductionError, match="2 replicas attached"):
         caution.require_confirmation()
-    assert "may be changed from now on" in caution.confirm()
+    assert "may be changed now" in caution.confirm()
     caution.require_confirmation()
     assert caution.signs == ()
     assert ProductionGuard(SERVER, SIGNS, FakeClock(), consent).signs == ()
@@ -29,5 +29,5 @@ def test_with_signs_it_refuses_until_yes_and_remembers(tmp_path: Path) -> None:
 
 def test_a_second_yes_is_no_news(tmp_path: Path) -> None:
     caution = ProductionGuard(SERVER, (), FakeClock(), ProductionConsent(tmp_path / "s"))
-    assert caution.confirm() == "this server may be changed already"
+    assert caution.confirm() == "changes of this server are already allowed"
     assert not (tmp_path / "s").exists()

@@ -219,7 +219,7 @@ async def test_what_cannot_be_tested_is_refused(order: StartAbTest, words: str) 
 async def test_only_one_at_a_time_and_only_while_the_load_runs() -> None:
     session = Session()
     await session.test.execute(ORDER)
-    with pytest.raises(UsageError, match="under way already"):
+    with pytest.raises(UsageError, match="already running"):
         await session.test.execute(ORDER)
     paused = Session()
     paused.state = RunState.PAUSED

@@ -253,10 +253,10 @@ DISTURBED: dict[str, tuple[dict[str, Any], str]] = {
     "network": ({"tps": 0, "server": None}, "the server did not answer"),
     "losses": ({"load": load_part(errors_by_code={"2013": 4})}, "connections to the server were lost"),
     "reconnects": ({"load": load_part(reconnects_per_second=4.0)}, "connections to the server were lost"),
-    "stopped": ({"late_ms": 8000.0}, "this host was stopped, or had no processor time for tuibench"),
+    "stopped": ({"late_ms": 8000.0}, "this host was suspended, or tuibench got no CPU time"),
     "starved": (
         {"load": load_part(lag_p99_ms=900.0)},
-        "this host was stopped, or had no processor time for tuibench",
+        "this host was suspended, or tuibench got no CPU time",
     ),
 }
 

@@ -106,14 +106,14 @@ async def test_connections_that_take_too_long_are_given_up_with_the_reason(reaso
     with pytest.raises(RunError) as failure:
         await load.open(never)
     assert failure.value.message == words
-    assert failure.value.hint == "give them more with --thread-init-timeout"
+    assert failure.value.hint == "increase --thread-init-timeout"
     assert 2.0 < clock.now_ns() / 1e9 < 2.1
 
 
 async def test_some_refused_connections_make_a_smaller_run() -> None:
     load, fleet, _ = loading(opened(1, 0), opened(4, 2, refused=2))
     told = await load.open(never)
-    assert told == "2 refused: too many connections (error 1040, max_connections); going on with 6"
+    assert told == "2 refused: too many connections (error 1040, max_connections); continuing with 6"
     assert load.threads == 6
     assert fleet.told[-1] == "threads 6"
 

@@ -104,7 +104,7 @@ def test_a_rate_is_planned_like_threads(tmp_path: Path) -> None:
 def test_a_run_that_outlasts_its_plan_keeps_the_last_level_and_says_so(tmp_path: Path) -> None:
     run = followed(tmp_path, "8:1s,16:2s", seconds=5.0)
     assert run.threads == [8, 16, 16, 16, 16]
-    assert run.told[-1] == (EventKind.PLAN, "the plan is over; its last level stays")
+    assert run.told[-1] == (EventKind.PLAN, "the plan has ended; its last level stays")
 
 
 def test_the_warm_up_is_not_part_of_the_plan(tmp_path: Path) -> None:
@@ -118,7 +118,7 @@ def test_a_change_by_hand_holds_the_plan_until_it_is_resumed_where_it_stopped(tm
     assert run.threads == [8, 8, 5, 5, 8, 16, 16, 16]
     assert run.told[1:] == [
         (EventKind.THREADS, "threads 8 → 5"),
-        (EventKind.PLAN, "plan held: the threads were set by hand"),
+        (EventKind.PLAN, "plan held: the threads were set manually"),
         (EventKind.RATE, "rate open → 9/s"),
         (EventKind.THREADS, "plan continues with 8 threads"),
         (EventKind.THREADS, "plan 2/2: 16 threads for 9s"),
@@ -148,7 +148,7 @@ def test_a_plan_is_held_and_resumed_by_command(tmp_path: Path) -> None:
         PlanPhase.RUNNING,
         PlanPhase.RUNNING,
     ]
-    assert [answer for _, answer in phases][1::2] == ["the plan is held already", "the plan is not held"]
+    assert [answer for _, answer in phases][1::2] == ["the plan is already held", "the plan is not held"]
     assert run.threads == [8, 8, 8, 16]
 
 
@@ -174,7 +174,7 @@ def test_a_run_without_a_plan_can_be_given_one(tmp_path: Path) -> None:
 def test_without_a_plan_under_way_there_is_nothing_to_hold(tmp_path: Path, command: Any, plan: str) -> None:
     async def script(session: LoadRun) -> None:
         await asyncio.sleep(2)
-        with pytest.raises(UsageError, match="there is no plan under way"):
+        with pytest.raises(UsageError, match="no plan is running"):
             await session.submit(command)
 
     followed(tmp_path, plan, script)
@@ -196,4 +196,4 @@ def test_a_ramp_into_the_servers_limit_is_told_once(tmp_path: Path) -> None:
     assert max(asked) == 11
     assert [
         event.text for event in summary.events if event.kind is EventKind.THREADS and "refused" in event.text
-    ] == ["1 refused: too many connections (error 1040, max_connections); going on with 10"]
+    ] == ["1 refused: too many connections (error 1040, max_connections); continuing with 10"]

@@ -132,7 +132,7 @@ def test_it_says_what_comes_next_and_when(text: str, now: float, following: str,
 def test_the_state_tells_stage_and_reason() -> None:
     made = course()
     made.due(40)
-    made.hold(40, "the threads were set by hand")
+    made.hold(40, "the threads were set manually")
     assert made.state(99) == PlanProgress(
         stages=made.stages,
         phase=PlanPhase.HELD,
@@ -140,7 +140,7 @@ def test_the_state_tells_stage_and_reason() -> None:
         following="64 threads",
         due_seconds=None,
         left_seconds=20,
-        held="the threads were set by hand",
+        held="the threads were set manually",
     )
     assert course().state(120).phase is PlanPhase.OVER
 

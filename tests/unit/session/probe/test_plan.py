@@ -90,7 +90,7 @@ def test_ticks_before_all_connections_are_open_do_not_count() -> None:
     driven.ticks(6, connections=3, threads=8)
     assert driven.plan.state(driven.now).waiting == "connections: 3 of 8 are open"
     driven.ticks(2, connections=8, threads=8)
-    assert driven.plan.state(driven.now).waiting == f"ticks at rest: 1 of {FEWEST_TICKS}"
+    assert driven.plan.state(driven.now).waiting == f"settled samples: 1 of {FEWEST_TICKS}"
 
 
 def test_a_step_whose_connections_never_opened_says_nothing_of_the_server() -> None:
@@ -236,5 +236,5 @@ def test_objectives_are_what_a_step_measures() -> None:
         "errors",
         "tps",
     ]
-    with pytest.raises(UsageError, match="not judged by abandoned"):
+    with pytest.raises(UsageError, match="cannot be judged by abandoned"):
         parse_objectives(("abandoned<1%",))

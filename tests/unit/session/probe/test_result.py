@@ -67,7 +67,7 @@ def test_a_client_that_was_the_limit_is_never_the_servers_limit(from_level: floa
     assert found.bottleneck is not None
     assert found.bottleneck.id == CLIENT_LIMITED
     assert "Saturated" not in probe_text(found)
-    assert found.lines[0].startswith("The load generator was the limit, not the server, which does ")
+    assert found.lines[0].startswith("The load generator was the limit, not the server, which can do ")
     assert found.lines[0].endswith(" or more.")
 
 
@@ -77,7 +77,7 @@ def test_others_on_the_host_are_named_instead_of_the_client() -> None:
     assert found.client_limited
     assert found.knee is None
     assert found.lines[0].startswith(
-        "Other programs on this host were the limit, not the server, which does "
+        "Other programs on this host were the limit, not the server, which can do "
     )
 
 
@@ -128,7 +128,7 @@ def test_an_objective_that_nothing_keeps() -> None:
     found = answered(probed(order=ProbeOrder(slo=("p95<1us",))), ProbeEnd.SLO)
     assert found.objective is not None
     assert found.objective.most is None
-    assert any("kept at no level; missed at 1 thread" in line for line in found.lines)
+    assert any("met at no level; missed at 1 thread" in line for line in found.lines)
 
 
 def test_what_has_not_recovered_is_told() -> None:
@@ -154,7 +154,7 @@ def test_steps_that_were_not_stable_lower_the_confidence() -> None:
 
 
 def test_what_others_changed_is_told() -> None:
-    found = answered(probed(), disturbances=("it was changed meanwhile: sync_binlog 1 → 0",))
+    found = answered(probed(), disturbances=("the load was changed during the probe: sync_binlog 1 → 0",))
     assert found.confidence == "medium"
     assert any("sync_binlog" in line for line in found.lines)
 
@@ -166,7 +166,7 @@ def test_ended_early_it_answers_for_what_there_is() -> None:
     )
     assert found.end is ProbeEnd.ABORTED
     assert found.confidence == "low"
-    assert found.lines[0] == "Ended early: the server was restarted. What follows is of the time before."
+    assert found.lines[0] == "Ended early: the server was restarted. The results are from the time before."
     assert answered(progress._replace(steps=[]), ProbeEnd.ABORTED, "the run was interrupted").lines[0] == (
         "Nothing was measured: the run was interrupted."
     )
@@ -189,7 +189,7 @@ def test_the_fit_is_part_of_the_answer() -> None:
 
 
 def test_a_rate_has_no_fit() -> None:
-    assert "not about a rate" in usl_of(ProbeProgress(ProbeOrder(by=Quantity.RATE), 100, (), 0.0)).refusal
+    assert "not to a rate" in usl_of(ProbeProgress(ProbeOrder(by=Quantity.RATE), 100, (), 0.0)).refusal
 
 
 def test_the_commands_of_the_formal_run() -> None:

@@ -187,14 +187,14 @@ def test_threads_set_by_hand_end_it_and_stay(tmp_path: Path) -> None:
     summary, script, workers = run(tmp_path, LIVE, (2.2, StartProbe(ORDER)), (14.2, SetThreads(50)))
     assert script.answers[1] == "threads: 50; the probe is stopped"
     assert summary.probe is not None
-    assert summary.probe.reason == "the threads were set by hand"
+    assert summary.probe.reason == "the threads were set manually"
     assert [word for word in workers.told if word.startswith("threads")][-1] == "threads 50"
 
 
 def test_a_plan_gives_way(tmp_path: Path) -> None:
     plan = replace(LIVE, schedule=parse_schedule("6:30s,8:40s"))
     _, script, _ = run(tmp_path, plan, (2.2, StartProbe(ORDER)), (3.2, HoldPlan()))
-    assert script.answers == ["probing by threads, about 60 s; the plan is held", "the plan is held already"]
+    assert script.answers == ["probing by threads, about 60 s; the plan is held", "the plan is already held"]
 
 
 def test_paused_its_step_begins_anew(tmp_path: Path) -> None:
@@ -276,7 +276,7 @@ def test_interrupted_it_answers_for_what_there_is(tmp_path: Path) -> None:
 
 def test_a_jump_goes_on_to_the_next_level(tmp_path: Path) -> None:
     summary, script, _ = run(tmp_path, PLAN, (2.2, NextStep()))
-    assert script.answers == ["on to the next step"]
+    assert script.answers == ["continuing with the next step"]
     assert summary.probe is not None
     assert not summary.probe.steps[0].is_stable
     assert summary.probe.steps[1].at_seconds == pytest.approx(2.2, abs=0.01)
@@ -317,11 +317,11 @@ class RatedWorkers:
 @pytest.mark.parametrize(
     ("commands", "words"),
     [
-        (((2.2, StopProbe()),), "no probe is under way"),
-        (((2.2, NextStep()),), "no probe is under way"),
-        (((2.2, StartProbe(ProbeOrder(slo=("quick",)))),), "'quick' is no threshold"),
+        (((2.2, StopProbe()),), "no probe is running"),
+        (((2.2, NextStep()),), "no probe is running"),
+        (((2.2, StartProbe(ProbeOrder(slo=("quick",)))),), "'quick' is not a threshold"),
         (((2.2, Pause()), (3.2, StartProbe(ORDER))), "the load is not running: paused"),
-        (((2.2, StartProbe(ORDER)), (4.2, StartProbe(ORDER))), "a probe is under way already"),
+        (((2.2, StartProbe(ORDER)), (4.2, StartProbe(ORDER))), "a probe is already running"),
     ],
 )
 def test_what_cannot_be_is_refused(

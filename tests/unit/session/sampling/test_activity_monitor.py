@@ -131,9 +131,9 @@ async def test_closing_ends_a_look_that_is_out(watched: Watched) -> None:
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (SQLError(1094, "x"), r"there is no connection 9 any more \(error 1094\)"),
+        (SQLError(1094, "x"), r"connection 9 no longer exists \(error 1094\)"),
         (SQLError(1095, "x"), r"connection 9 belongs to another user \(error 1095\) \(KILL needs"),
-        (DeniedError(1227, "x"), r"this login may not end queries \(error 1227\) \(KILL needs"),
+        (DeniedError(1227, "x"), r"this login has no privilege to end queries \(error 1227\) \(KILL needs"),
         (SQLError(1317, "odd"), "odd"),
     ],
 )

@@ -25,7 +25,7 @@ PLAN = RunPlan(profile="oltp_point_select", threads=4, seconds=8, warmup_seconds
 
 
 class Busy:
-    """Ten transactions a second, each of 2 ms, and a deadlock each time it is asked."""
+    """Ten transactions per second, each of 2 ms, and a deadlock each time it is asked."""
 
     def __init__(self) -> None:
         self.asked = 0

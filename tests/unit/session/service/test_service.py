@@ -100,7 +100,7 @@ async def test_nobody_else_may_join(serve: Serve) -> None:
 async def test_another_users_viewer_is_turned_away(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(service_module, "peer_of", lambda sock: Peer(1, os.getuid() + 1))
     async with serve() as served:
-        with pytest.raises(RunError, match="hung up"):
+        with pytest.raises(RunError, match="closed the connection"):
             await served.join()
 
 

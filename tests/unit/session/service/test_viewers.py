@@ -154,7 +154,9 @@ async def test_so_many_commands_at_once_are_too_many(serve: Serve) -> None:
         client = await served.join()
         asked = [asyncio.create_task(client.submit(Mark())) for _ in range(MAX_PENDING_COMMANDS + 1)]
         done, _ = await asyncio.wait(asked, return_when=asyncio.FIRST_COMPLETED)
-        assert [task.result().text for task in done] == [f"{MAX_PENDING_COMMANDS} commands wait already"]
+        assert [task.result().text for task in done] == [
+            f"{MAX_PENDING_COMMANDS} commands are already waiting"
+        ]
         served.session.answering.set()
         assert sum(answer.ok for answer in await asyncio.gather(*asked)) == MAX_PENDING_COMMANDS
         await client.close()

@@ -29,7 +29,7 @@ TARGET = Target(host="db1")
 DROP = "DROP SCHEMA IF EXISTS `mysqlslap`"
 LOST = ConnectionLostError(2013, "connection lost: who knows")
 AWAY = ServerUnreachableError("cannot reach a server at db1:3306: refused")
-STAYS = "the schema `mysqlslap` stays at db1:3306; to remove it: DROP SCHEMA `mysqlslap`"
+STAYS = "the schema `mysqlslap` was not removed at db1:3306; to remove it: DROP SCHEMA `mysqlslap`"
 
 
 class Ended(NamedTuple):
@@ -113,7 +113,8 @@ def test_a_server_that_is_lost_at_the_very_end() -> None:
     assert back.heard == [(1, DROP)]
     away = ended(FakeServer([LOST], logins=[None, *[AWAY] * 100]))
     assert isinstance(away.error, ServerUnreachableError)
-    assert away.error.message == "lost the server at db1:3306; it did not come back within 20 s"
+    lost = "lost the connection to the server at db1:3306"
+    assert away.error.message == f"{lost}; it did not come back within 20 s"
     assert away.said[-1] == STAYS
 
 
@@ -164,7 +165,7 @@ def test_a_loss_is_told_with_its_place() -> None:
     ):
         check_no_connection_lost({1213: 5, 2003: 12, 2013: 8})
     assert caught.value.message == (
-        "the server at db1:3306 hung up in iteration 2 of 3 with 8 clients: "
+        "the server at db1:3306 closed the connection during iteration 2 of 3 with 8 clients: "
         "error 2003 (12 ×), error 2013 (8 ×)"
     )
 

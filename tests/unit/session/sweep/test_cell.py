@@ -96,7 +96,7 @@ def test_questions_are_the_servers_without_our_sampling() -> None:
         ),
         (
             {"server": msgspec.structs.replace(examples.summary().server, deltas={})},
-            "the server's counters were reset during the run, or the server was away at its end",
+            "the server's counters were reset during the run, or the server was unreachable at its end",
         ),
     ],
 )

@@ -52,7 +52,7 @@ def test_a_path_that_is_relative_stays_the_same_program(
 
 @pytest.mark.parametrize("word", ["name:", ":/usr/sbin/mysqld", ":"])
 def test_what_is_no_build(word: str) -> None:
-    with pytest.raises(UsageError, match="is no NAME:PATH of a server program"):
+    with pytest.raises(UsageError, match="is not NAME:PATH of a server program"):
         parse_builds([word])
 
 
@@ -112,7 +112,7 @@ def test_the_time_of_starts_is_foreseen_first_and_measured_later() -> None:
 
 def test_a_sweep_is_no_comparison() -> None:
     sweep = versions.record()
-    with pytest.raises(UsageError, match="is no comparison of versions"):
+    with pytest.raises(UsageError, match="is not a comparison of versions"):
         versions_setup(
             msgspec.structs.replace(sweep, record=msgspec.structs.replace(sweep.record, versions=None))
         )

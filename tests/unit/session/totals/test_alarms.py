@@ -46,7 +46,7 @@ def test_one_trouble_does_not_hide_another() -> None:
     alarms = Alarms()
     alarms.look(TROUBLED)
     back = load_part(seconds=2.0, reconnects_per_second=4.0)
-    assert alarms.look(back) == [(EventKind.RECONNECT, "8 connections came back")]
+    assert alarms.look(back) == [(EventKind.RECONNECT, "8 connections were reopened")]
     assert alarms.look(CALM) == []
 
 
@@ -54,7 +54,7 @@ def test_a_worker_that_runs_is_late_and_one_that_does_not_is_silent_each_told_on
     alarms = Alarms()
     alarms.report_unresponsive(["process 7", "process 8"], ["process 8"])
     late, silent = (text for _, text in alarms.look(CALM))
-    assert "process 7 runs, but reports late" in late
+    assert "process 7 reports late" in late
     assert "process 8 does not answer" in silent
     alarms.report_unresponsive(["process 7", "process 8"], ["process 8"])
     assert alarms.look(CALM) == []
@@ -86,8 +86,8 @@ def test_a_statement_that_is_sent_as_text_is_no_refused_connection() -> None:
     reports = [report(counters=refusing(e1461=40))]
     assert alarms.refusals(reports) == 0
     assert alarms.refused(reports) == (
-        "40 statements are sent as text: the server takes no more prepared ones "
-        "(error 1461, max_prepared_stmt_count)"
+        "40 statements are sent as text: the server accepts no more prepared statements (error 1461, "
+        "max_prepared_stmt_count)"
     )
     assert alarms.refused(reports) == ""
 
@@ -100,7 +100,7 @@ def test_a_lost_worker_is_told_once_with_what_is_lost() -> None:
     ((kind, text),) = alarms.look(load_part())
     assert kind is EventKind.WARNING
     assert text == (
-        "worker process 4711 ended unexpectedly: another one opens its 8 connections again; "
+        "worker process 4711 ended unexpectedly: another worker opens its 8 connections again; "
         "3 transactions in flight and its work since its last report are lost"
     )
     assert alarms.look(load_part()) == []

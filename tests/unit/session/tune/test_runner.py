@@ -231,7 +231,7 @@ async def test_it_is_resumed_only_where_it_began(tmp_path: Path) -> None:
 
 
 async def test_nothing_to_try_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is nothing to try: max_connections: a limit or a log"):
+    with pytest.raises(UsageError, match="there is nothing to test: max_connections: a limit or a log"):
         await Session(tmp_path, only=("max_connections",)).run.dry_run()
 
 

@@ -44,7 +44,7 @@ def test_a_host_that_was_not_measured_says_so() -> None:
     view = initial_view(script.hello(20))
     assert view.sample is not None
     view = next_view(view, script.without(view.sample, "host"))
-    assert "could not be measured" in text(core_bars(view, 118, 5))
+    assert "not measured in this sample" in text(core_bars(view, 118, 5))
     assert core_bars_height(view, 118) == 1
     assert row(view, "Write")[1:3] == ("–", "no answer")
 

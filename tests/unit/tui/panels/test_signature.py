@@ -125,7 +125,7 @@ def test_without_a_second_effect_there_is_no_comparison() -> None:
     view = compare_effects(with_effects(script.EFFECT), COLUMNS)
     assert view.chart_state.pins == ()
     assert view.note is not None
-    assert "two effects are needed" in view.note.text
+    assert "needs two effects" in view.note.text
     assert pin_previous_effect(with_effects(), COLUMNS).chart_state.pins == ()
 
 

@@ -39,7 +39,10 @@ def test_keys_can_change_places() -> None:
         ({"pause": " "}, "c.toml: keys.pause: a key is a text"),
         ({"pause": "spcae"}, "c.toml: keys.pause: there is no key 'spcae' (did you mean 'space'?)"),
         ({"pause": "Enter"}, "c.toml: keys.pause: Enter confirms and goes back everywhere"),
-        ({"pause": "q"}, "c.toml: keys.pause: q is the key of 'stop', too (give that another one: stop = "),
+        (
+            {"pause": "q"},
+            "c.toml: keys.pause: q is the key of 'stop', too (give that action another key: stop = ",
+        ),
         ({"stop": "i", "pause": "i"}, "c.toml: keys.pause: i is the key of 'stop', too"),
     ],
 )

@@ -44,15 +44,15 @@ async def test_reasons_why_settings_cannot_be_changed() -> None:
     server.read_only = {"sync_binlog"}
     server.grants = ["GRANT SELECT ON *.* TO `u`@`%`"]
     reasons = await access.unavailable_settings(AdminConnection(server.connect), INFO)
-    privilege = "this login may not change it: it needs the privilege "
+    privilege = "this login cannot change it: it needs the privilege "
     expected = {
         "binlog_order_commits": "only MySQL 5.6 and later has it; this is MariaDB 10.11.19",
-        "innodb_flush_log_at_timeout": "MariaDB 10.11.19 does not show it here",
+        "innodb_flush_log_at_timeout": "MariaDB 10.11.19 does not have it here",
         "innodb_flush_log_at_trx_commit": privilege + "SUPER",
         "innodb_redo_log_enabled": "only MySQL 8.0.21 and later has it; this is MariaDB 10.11.19",
         "innodb_thread_concurrency": "MariaDB has it only before 10.6; this is MariaDB 10.11.19",
         "sql_log_bin": privilege + "BINLOG ADMIN or SUPER",
-        "sync_binlog": "it is read only on this server: only a restart changes it",
+        "sync_binlog": "it is read-only on this server: changing it requires a restart",
     }
     assert {name: reasons[name] for name in expected} == expected
     assert "transaction_isolation" not in reasons
@@ -62,7 +62,7 @@ async def test_reasons_why_settings_cannot_be_changed() -> None:
 async def test_a_value_that_only_a_restart_changes() -> None:
     server = FakeServer(innodb_doublewrite="OFF")
     reasons = await access.unavailable_settings(AdminConnection(server.connect), MYSQL)
-    assert reasons["innodb_doublewrite"] == "it is OFF, and only a restart changes that"
+    assert reasons["innodb_doublewrite"] == "it is OFF; changing that requires a restart"
     server.settings["innodb_doublewrite"] = "DETECT_ONLY"
     assert "innodb_doublewrite" not in await access.unavailable_settings(
         AdminConnection(server.connect), MYSQL
@@ -72,11 +72,11 @@ async def test_a_value_that_only_a_restart_changes() -> None:
 @pytest.mark.parametrize(
     ("code", "message", "hint"),
     [
-        (1227, "this login may not change sync_binlog (error 1227)", "SYSTEM_VARIABLES_ADMIN or SUPER"),
+        (1227, "this login cannot change sync_binlog (error 1227)", "SYSTEM_VARIABLES_ADMIN or SUPER"),
         (1193, "MySQL 9.7.4 has no variable sync_binlog (error 1193)", "another setting"),
-        (1238, "sync_binlog is read only on this server (error 1238)", "restart"),
-        (1231, "MySQL 9.7.4 does not take 7 for sync_binlog (error 1231)", "0 to 4294967295"),
-        (1210, "MySQL 9.7.4 does not take 7 for sync_binlog: its words (error 1210)", ""),
+        (1238, "sync_binlog is read-only on this server (error 1238)", "restart"),
+        (1231, "MySQL 9.7.4 does not accept 7 for sync_binlog (error 1231)", "0 to 4294967295"),
+        (1210, "MySQL 9.7.4 does not accept 7 for sync_binlog: its words (error 1210)", ""),
         (3577, "MySQL 9.7.4 refused to set sync_binlog to 7: its words (error 3577)", ""),
     ],
 )

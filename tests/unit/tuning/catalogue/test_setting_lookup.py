@@ -136,9 +136,21 @@ def test_three_is_mariadbs_own() -> None:
         ("binlog_order_commits", MARIADB, "only MySQL 5.6 and later has it; this is MariaDB 10.11.19"),
         ("innodb_redo_log_capacity", server(Flavour.MYSQL, "8.0.28"), "MySQL has it since 8.0.30; this is"),
         ("innodb_log_file_size", MYSQL, "MySQL has it only before 8.0.30; this is MySQL 9.7.4"),
-        ("innodb_log_file_size", server(Flavour.MYSQL, "5.7.44"), "it is read only on MySQL 5.7.44: only a"),
-        ("innodb_log_file_size", server(Flavour.MARIADB, "10.6.4"), "and dynamic since 10.9: only a restart"),
-        ("innodb_doublewrite", server(Flavour.MYSQL, "8.0.28"), "dynamic since 8.0.30: only a restart"),
+        (
+            "innodb_log_file_size",
+            server(Flavour.MYSQL, "5.7.44"),
+            "it is read-only on MySQL 5.7.44: changing it requires a",
+        ),
+        (
+            "innodb_log_file_size",
+            server(Flavour.MARIADB, "10.6.4"),
+            "and dynamic since 10.9: changing it requires a restart",
+        ),
+        (
+            "innodb_doublewrite",
+            server(Flavour.MYSQL, "8.0.28"),
+            "dynamic since 8.0.30: changing it requires a restart",
+        ),
         ("innodb_thread_concurrency", MARIADB, "MariaDB has it only before 10.6; this is MariaDB 10.11.19"),
         ("innodb_thread_concurrency", server(Flavour.MARIADB, "10.5.9"), ""),
         ("innodb_log_file_size", MARIADB, ""),
@@ -163,7 +175,7 @@ def test_why_a_version_lacks_a_setting(name: str, here: ServerInfo, why: str) ->
         (SYNC_BINLOG, "250", True, "every 250 commits"),
         (SETTINGS_BY_NAME["innodb_buffer_pool_size"], "268435456", False, "256 MiB of pages"),
         (SETTINGS_BY_NAME["long_query_time"], "0.500000", False, "longer than 0.5 s"),
-        (SETTINGS_BY_NAME["sql_log_bin"], "OFF", True, "left out of the binary log"),
+        (SETTINGS_BY_NAME["sql_log_bin"], "OFF", True, "not written to the binary log"),
     ],
 )
 def test_values_in_words(setting: setting_lookup.Setting, value: str, at_risk: bool, words: str) -> None:

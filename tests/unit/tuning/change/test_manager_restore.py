@@ -24,7 +24,7 @@ async def test_a_foreign_change_is_left_and_told(tmp_path: Path) -> None:
         "innodb_flush_log_at_trx_commit": RestoreOutcome.RESTORED,
         "sync_binlog": RestoreOutcome.LEFT,
     }
-    assert "left at 7" in restored[1].text
+    assert "kept at 7" in restored[1].text
     assert server.settings["sync_binlog"] == "7"
     assert not tuner.journal.path.exists()
 

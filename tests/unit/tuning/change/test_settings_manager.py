@@ -126,7 +126,7 @@ async def test_a_refusal_is_told_in_words_and_closed_in_the_journal(tmp_path: Pa
         raise SQLError(1227, "Access denied")
 
     server.on_set = refuse
-    with pytest.raises(SQLError, match=r"this login may not change sync_binlog \(error 1227\)") as caught:
+    with pytest.raises(SQLError, match=r"this login cannot change sync_binlog \(error 1227\)") as caught:
         await tuner.change("sync_binlog", "0")
     assert "BINLOG ADMIN or SUPER" in caught.value.hint
     assert tuner.journal.ledger.open_settings == ("innodb_flush_log_at_trx_commit",)
@@ -141,7 +141,7 @@ async def test_half_a_preset_is_said(tmp_path: Path) -> None:
             raise SQLError(1238, "read only")
 
     server.on_set = refuse
-    with pytest.raises(SQLError, match=r"sync_binlog is read only.*; innodb_flush_log_at_trx_commit is 0"):
+    with pytest.raises(SQLError, match=r"sync_binlog is read-only.*; innodb_flush_log_at_trx_commit is 0"):
         await tuner.apply("unsafe")
 
 
@@ -171,7 +171,7 @@ async def test_an_unavailable_setting_is_refused_with_its_reason(tmp_path: Path)
     tuner = await opened(server, tmp_path)
     reasons = {state.name: state.unavailable for state in tuner.known}
     assert reasons["sync_binlog"] == ""
-    with pytest.raises(UsageError, match="cannot be changed here: this login may not"):
+    with pytest.raises(UsageError, match="cannot be changed here: this login cannot"):
         await tuner.apply("unsafe")
     assert server.settings["sync_binlog"] == "1"
 
@@ -219,7 +219,9 @@ async def test_a_size_that_the_server_would_not_take_back_is_not_changed(tmp_pat
             raise SQLError(1210, "innodb_log_file_size must be at least innodb_log_buffer_size=16777216")
 
     server.on_set = refuse
-    with pytest.raises(UsageError, match=r"is 8388608, and the server would not take that back: .*at least"):
+    with pytest.raises(
+        UsageError, match=r"is 8388608, and the server would not accept that value again: .*at least"
+    ):
         await tuner.change("innodb_log_file_size", "1G")
     assert server.settings["innodb_log_file_size"] == "8388608"
     assert not tuner.journal.path.exists()

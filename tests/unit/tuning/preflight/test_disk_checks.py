@@ -27,7 +27,7 @@ def findings(kind: str = "SSD", **changes: Any) -> dict[str, Finding]:
 
 def test_flushes_say_how_many_commits_are_possible() -> None:
     found = findings()
-    assert found["disk_flush"].found.startswith("2,000 flushes/s of 4 KiB one after the other, each 480 µs")
+    assert found["disk_flush"].found.startswith("2,000 flushes/s of 4 KiB in sequence, each 480 µs")
     assert "max 12 ms" in found["disk_flush"].found
     assert "commits at most 1,000 times/s with a binary log (sync_binlog=1) and 2,000" in (
         found["disk_commits"].found
@@ -55,7 +55,7 @@ def test_a_flush_faster_than_the_medium_is_a_lie(kind: str, median_us: float, li
     found = findings(kind, flush_p50_us=median_us, flush_p99_us=median_us)["disk_truth"]
     assert (found.severity is Severity.WARNING) is lies
     if lies and kind != "memory":
-        assert found.found.startswith("this disk lies: a flush takes")
+        assert found.found.startswith("this disk confirms flushes too early: a flush takes")
 
 
 def test_stalls_and_missing_reads_are_told() -> None:

@@ -49,23 +49,23 @@ OF_EACH = "SET GLOBAL max_user_connections ="
 @pytest.mark.parametrize(
     ("most", "of_each", "others", "severity", "words", "remedy"),
     [
-        (None, 0, 0, Severity.OK, "the server takes 151", ""),
-        (0, 0, 9, Severity.OK, "the server takes 151", ""),
-        (-1, -1, 9, Severity.OK, "the server takes 151", ""),
-        (20, 0, 0, Severity.OK, "the server takes 151", ""),
-        (152, 0, 0, Severity.OK, "the server takes 151", ""),
+        (None, 0, 0, Severity.OK, "the server accepts 151", ""),
+        (0, 0, 9, Severity.OK, "the server accepts 151", ""),
+        (-1, -1, 9, Severity.OK, "the server accepts 151", ""),
+        (20, 0, 0, Severity.OK, "the server accepts 151", ""),
+        (152, 0, 0, Severity.OK, "the server accepts 151", ""),
         (19, 0, 0, Severity.WARNING, "may have 19 (its MAX_USER_CONNECTIONS): up to 1", f"{OWN_LIMIT} 20"),
-        (20, 0, 3, Severity.WARNING, "beside 3 of the same user, the account may have 20", f"{OWN_LIMIT} 23"),
+        (20, 0, 3, Severity.WARNING, "plus 3 of the same user, the account may have 20", f"{OWN_LIMIT} 23"),
         (9, 9, 0, Severity.WARNING, "have 9 (max_user_connections): up to 11 will be", f"{OF_EACH} 20"),
         (3, 0, 0, Severity.WARNING, "up to 17 will be refused", f"{OWN_LIMIT} 20"),
-        (2, 0, 0, Severity.STOP, "a run takes 2 connections beside its load", f"{OWN_LIMIT} 20"),
+        (2, 0, 0, Severity.STOP, "a run takes 2 connections in addition to its load", f"{OWN_LIMIT} 20"),
         (1, 1, 0, Severity.STOP, "the account may have 1 (max_user_connections)", f"{OF_EACH} 20"),
     ],
 )
 def test_the_accounts_own_limit(
     most: int | None, of_each: int, others: int, severity: Severity, words: str, remedy: str
 ) -> None:
-    """16 threads and 4 connections of our own; the server takes 151."""
+    """16 threads and 4 connections of tuibench; the server accepts 151."""
     clients = [client(id=number, user="app") for number in range(others)]
     finding = check_connections(
         facts(
@@ -83,7 +83,7 @@ def test_where_the_server_takes_too_few_the_lower_limit_counts() -> None:
             facts(variables={"max_connections": str(in_all)}, server={"user_connections": most})
         ).found
 
-    assert "the server takes 10: 12 will be refused" in found(10, 15)
+    assert "the server accepts 10: 12 will be refused" in found(10, 15)
     assert "the account may have 9" in found(10, 9)
 
 

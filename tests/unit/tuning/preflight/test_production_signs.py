@@ -16,21 +16,21 @@ LOAD = client(database="sbtest", statement="UPDATE sbtest3 SET k=k+1 WHERE id=5"
     [
         ({}, ()),
         ({"registered_replicas": 2}, ("2 replicas attached",)),
-        ({"clients": (client(), client())}, ("2 connections of others at work (shop)",)),
+        ({"clients": (client(), client())}, ("2 active connections of other users (shop)",)),
         ({"clients": (client(command="Sleep"),)}, ()),
-        (WRITTEN, ("others changed data 40 times in 0.4 s",)),
+        (WRITTEN, ("other clients changed data 40 times in 0.4 s",)),
         ({**WRITTEN, "clients": (LOAD,)}, ()),
         ({"clients": (LOAD, client(database="sbtest", statement="COMMIT"))}, ()),
         (
             {"clients": (client(database="sbtest", statement="DELETE FROM orders"),)},
-            ("1 connection of others at work (shop)",),
+            ("1 active connection of other users (shop)",),
         ),
         (
             {**WRITTEN, "clients": (client(), client(command="Binlog Dump GTID"))},
             (
                 "1 replica attached",
-                "1 connection of others at work (shop)",
-                "others changed data 40 times in 0.4 s",
+                "1 active connection of other users (shop)",
+                "other clients changed data 40 times in 0.4 s",
             ),
         ),
     ],

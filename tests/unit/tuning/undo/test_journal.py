@@ -83,7 +83,7 @@ def test_a_damaged_journal_stays_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "s1.jsonl"
     path.write_bytes(b"garbage\n")
     for _ in range(2):
-        with pytest.raises(JournalError, match=r"s1.jsonl does not say its server"):
+        with pytest.raises(JournalError, match=r"s1.jsonl does not name its server"):
             Journal.claim(path)
     assert path.read_bytes() == b"garbage\n"
 

@@ -95,9 +95,9 @@ def test_without_its_first_line_a_journal_says_what_can_be_done_by_hand(head: by
     other = journal_entries.encode_line(
         SettingChange(seq=3, at=2.0, setting="max_connections", old="7", new="8")
     )
-    with pytest.raises(JournalError, match=r"/j/s1.jsonl does not say its server: line 1 cannot") as caught:
+    with pytest.raises(JournalError, match=r"/j/s1.jsonl does not name its server: line 1 cannot") as caught:
         journal_entries.decode_journal(head + CHANGE + REDO + other + settled, "/j/s1.jsonl")
-    assert caught.value.hint == f"restore it by hand and remove the file: {BY_HAND}"
+    assert caught.value.hint == f"restore it manually and remove the file: {BY_HAND}"
 
 
 @pytest.mark.parametrize("data", [b"", HEAD[:-1], b"half a line"])
@@ -109,4 +109,4 @@ def test_an_empty_journal_is_said_to_be_empty(data: bytes) -> None:
 def test_a_newer_format_is_refused() -> None:
     with pytest.raises(JournalError, match="format 2") as caught:
         journal_entries.decode_journal(HEAD.replace(b'"format":1', b'"format":2') + CHANGE, "j")
-    assert caught.value.hint.endswith("by hand: SET GLOBAL sync_binlog = 1")
+    assert caught.value.hint.endswith("manually: SET GLOBAL sync_binlog = 1")

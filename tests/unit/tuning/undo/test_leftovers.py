@@ -32,7 +32,7 @@ def test_a_damaged_journal_is_told_and_left(tmp_path: Path) -> None:
     path.write_bytes(b"x\n")
     (found,) = leftovers(tmp_path)
     assert found.header is None
-    assert f"the settings journal {path} does not say its server" in found.text
+    assert f"the settings journal {path} does not name its server" in found.text
     assert path.read_bytes() == b"x\n"
 
 

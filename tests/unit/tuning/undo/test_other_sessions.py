@@ -126,7 +126,7 @@ async def test_an_heir_that_cannot_says_so_and_both_journals_stay(server: FakeSe
     refused = await ended(b)
     assert refused.outcome is RestoreOutcome.REFUSED
     assert refused.text == (
-        "sync_binlog stays 2, it was 1: Access denied (error 1227); by hand: SET GLOBAL sync_binlog = 1"
+        "sync_binlog stays 2, it was 1: Access denied (error 1227); manually: SET GLOBAL sync_binlog = 1"
     )
     assert [left.path.stem for left in leftovers(a.journal.path.parent)] == ["a", "b"]
 
@@ -176,10 +176,10 @@ async def test_after_a_restart_each_session_settles_what_is_its_own(
     await b.change("sync_binlog", "2")
     server.settings |= {"innodb_flush_log_at_trx_commit": "1", "sync_binlog": "1"}
     assert await a.after_restart() == [
-        "innodb_flush_log_at_trx_commit is back at 1, as before tuibench",
-        "sync_binlog is back at 1, as before tuibench",
+        "innodb_flush_log_at_trx_commit is 1 again, as before tuibench",
+        "sync_binlog is 1 again, as before tuibench",
     ]
-    assert await b.after_restart() == ["sync_binlog is back at 1, as before tuibench"]
+    assert await b.after_restart() == ["sync_binlog is 1 again, as before tuibench"]
     assert [one.outcome for one in await a.restore()] == [RestoreOutcome.UNCHANGED]
     assert not a.journal.path.exists()
     assert not b.journal.path.exists()

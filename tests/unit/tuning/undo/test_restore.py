@@ -32,7 +32,7 @@ async def test_a_server_that_comes_back_is_waited_for_and_told_of(tmp_path: Path
     outcomes, text, told = await tried(server, tmp_path, clock)
     assert (outcomes, text) == ([RestoreOutcome.RESTORED], "sync_binlog 0 → 1, as before")
     assert 12 <= clock.seconds < 18
-    assert told[0] == "sync_binlog: not restored yet, trying for another 30 s"
+    assert told[0] == "sync_binlog: not restored yet, retrying for 30 s"
     assert 2 <= len(told) <= 4
 
 
@@ -42,7 +42,7 @@ async def test_patience_ends_with_what_to_do_by_hand(tmp_path: Path) -> None:
     outcomes, text, told = await tried(server, tmp_path, clock)
     assert outcomes == [RestoreOutcome.UNREACHABLE]
     assert text == (
-        "sync_binlog could not be restored to 1: cannot reach a server; by hand: SET GLOBAL sync_binlog = 1"
+        "sync_binlog could not be restored to 1: cannot reach a server; manually: SET GLOBAL sync_binlog = 1"
     )
     assert 24 <= clock.seconds <= 30
     assert told

@@ -108,9 +108,9 @@ def test_a_name_may_be_made_of_another() -> None:
             "SELECT 1\n FROM t WHERE id=:ix",
             "--sql: line 2, column 18: no value for :ix (did you mean 'id'?)",
         ),
-        ("SELECT :id, ?", "--sql: line 1, column 13: '?' has no meaning here"),
-        ("SELECT :id FROM {table}", "--sql: line 1, column 17: '{' has no meaning here"),
-        ("BEGIN; SELECT :id", "--sql: line 1, column 18: BEGIN is never ended"),
+        ("SELECT :id, ?", "--sql: line 1, column 13: '?' is not valid here"),
+        ("SELECT :id FROM {table}", "--sql: line 1, column 17: '{' is not valid here"),
+        ("BEGIN; SELECT :id", "--sql: line 1, column 18: BEGIN has no COMMIT or ROLLBACK"),
         ("BEGIN; COMMIT", "no statement between"),
         ("SELECT :id; COMMIT", "--sql: line 1, column 13: COMMIT must be the first or last statement, alone"),
         (

@@ -189,7 +189,7 @@ def test_values_that_cannot_be_calculated_with_are_told(answer: Rows) -> None:
 
 def test_too_few_columns_are_told() -> None:
     of = one(step(statement("a", capture='["x", "y"]')))
-    with pytest.raises(UsageError, match="'a' gives 1 columns, 2 variables wait for them"):
+    with pytest.raises(UsageError, match="'a' gives 1 columns, 2 variables are declared"):
         Player(of, lambda *_: [(1,)]).play()
 
 

@@ -181,10 +181,10 @@ def test_kinds(text: str, kind: ExpressionType) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("n + t", "'+' takes two of a kind, not a number and a text"),
+        ("n + t", "'+' takes two values of one kind, not a number and a text"),
         ("t * 2", "'*' takes a number, not a text"),
         ("n and f", "'and' takes a flag, not a number"),
-        ("n == t", "'==' takes two of a kind"),
+        ("n == t", "'==' takes two values of one kind"),
         ("n[0]", "'pick' takes a list"),
         ("1 if n else 2", "'if' takes a flag, not a number"),
         ("f + f", "'+' does not take a flag"),

@@ -67,7 +67,7 @@ BAD = [
     ('capture = ["a"]', 'capture = ["a b"]', f"{T}.steps[0].statements[0].capture: 'a b' is not a name", ""),
     ('repeat = "n"', 'repeat = "words"', f"{T}.steps[1].repeat: 'words' is a list, not a number", ""),
     ('bind = ["m"]', 'bind = ["words"]', f"{T}.steps[1].statements[0].bind: 'words' is a list", ""),
-    ('"words[i % 2]"', '"words[i] * 2 + \'a\'"', f"{T}.steps[1].let.m: '+' takes two of a kind", ""),
+    ('"words[i % 2]"', '"words[i] * 2 + \'a\'"', f"{T}.steps[1].let.m: '+' takes two values of one kind", ""),
     ('bind = ["y"]', 'bind = ["m"]', f"{T}.steps[2].statements[0].bind: unknown variable or option 'm'", ""),
     (', into = ["y"]', "", f"{T}.steps[2].into: `each` needs names", ""),
     ('each = "all", ', "", f"{T}.steps[2].into: `each` needs names", ""),
@@ -118,7 +118,7 @@ def test_steps_are_nested_ten_deep_at_most() -> None:
 @pytest.mark.parametrize(
     ("let", "options", "message"),
     [
-        ('{ make = "uniform", high = "tables - 1" }', {}, "go from 1 to 0: nothing lies between"),
+        ('{ make = "uniform", high = "tables - 1" }', {}, "from 1 to 0 is empty"),
         ('{ make = "uniform", high = "tables / 2" }', {}, "'tables / 2' is 0.5, not a whole number"),
         ('{ make = "chance", percent = "tables" }', {"tables": 101}, "0 to 100 percent, not 101"),
         (

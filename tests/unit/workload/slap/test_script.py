@@ -66,7 +66,7 @@ def test_logins_come_before_every_nth_query_of_the_list(
 
 
 def test_an_order_that_never_comes_round_is_refused() -> None:
-    with pytest.raises(UsageError, match="order is too long"):
+    with pytest.raises(UsageError, match="sequence is too long"):
         client_turns(range(9973), QueryCycle(queries=10**9, commit=9967), 9973)
 
 

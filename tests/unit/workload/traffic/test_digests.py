@@ -62,7 +62,7 @@ def test_functions_have_no_space_before_their_parentheses() -> None:
     [
         ("SELECT ROUND ( ? )", "a value after ("),
         ("SELECT `x` FROM `t` WHERE `unheard` = ?", "the values of 'unheard'"),
-        ("SELECT `x` FROM `t` WHERE `id` = ? AND . . .", "the server has cut its text off"),
+        ("SELECT `x` FROM `t` WHERE `id` = ? AND . . .", "the server truncated its text"),
     ],
 )
 def test_what_nothing_tells_is_left_out_with_its_reason(digest: str, reason: str) -> None:

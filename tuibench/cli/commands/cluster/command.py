@@ -16,18 +16,18 @@ from tuibench.model.cluster.check import HostCheck
 from tuibench.units import DASH, count, decimal, milliseconds, pluralize, signed
 
 DETAILS = (
-    "check connects to each host as a load would, and tells its version, cores, open files, round trip and "
-    "clock, and how long a login from there to the server takes. Exit code 1 if a host cannot take part."
+    "check connects to each host as a load does, and shows its version, cores, open files, round trip and "
+    "clock, and the time of a login from there to the server. Exit code 1 if a host cannot take part."
 )
 CHECK = "check"
 HEADER = ("host", "tuibench", "Python", "native", "cores", "files", "round trip", "clock", "server")
 
 
 def cluster(
-    action: Annotated[str, Argument(metavar="check", help="What to do: check.")],
+    action: Annotated[str, Argument(metavar="check", help="Action: check.")],
     hosts: Annotated[ClusterOptions, OmitOptions("on_host_loss")],
     server: ServerOptions,
-    hosts_only: Annotated[bool, Option("--hosts-only", help="Do not try the server.")] = False,
+    hosts_only: Annotated[bool, Option("--hosts-only", help="Do not connect to the server.")] = False,
     output: TextOrJson = TEXT,
 ) -> None:
     from tuibench.cli.runner.event_loop import run_async

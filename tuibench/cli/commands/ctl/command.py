@@ -25,9 +25,9 @@ from tuibench.record.report.statement_text import statements_text
 from tuibench.session.service.client import SessionClient
 
 DETAILS = (
-    "The session is named by its id or a unique part of it; it may be left out when there is just one. "
-    "Its answer goes to stdout, a refusal to stderr. "
-    "Exit codes: 1 refused, 2 wrong usage, 3 no such session.\n\n"
+    "Name the session by its id or a unique part of it; if there is only one, the id can be omitted. The "
+    "reply is printed on stdout, a refusal on stderr. Exit codes: 1 refused, 2 usage error, 3 no such "
+    "session.\n\n"
     "\b\n" + verbs.verbs_help()
 )
 ANSWER_TIMEOUT_SECONDS = 60.0
@@ -40,13 +40,15 @@ class CommandAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ctl(
-    words: Annotated[list[str], Argument(metavar="[ID] COMMAND …", help="What to do, and in which session.")],
+    words: Annotated[
+        list[str], Argument(metavar="[ID] COMMAND …", help="Command, after the id of the session.")
+    ],
     output: TextOrJson = TEXT,
     wait: Annotated[
         bool, Option("--wait", help="With stop: wait for the end, and print the summary.")
     ] = False,
     timeout: Annotated[
-        float, Option("--timeout", help="Seconds that a command's answer may take.")
+        float, Option("--timeout", help="Time limit for the reply in seconds.")
     ] = ANSWER_TIMEOUT_SECONDS,
 ) -> None:
     session, name, rest = verbs.split_words(words)
@@ -74,7 +76,7 @@ def ctl(
 
 def _print_status(session: str, rest: list[str], output: str) -> None:
     if rest:
-        raise UsageError(f"ctl status takes nothing after it, not '{rest[0]}'")
+        raise UsageError(f"ctl status takes no argument, not '{rest[0]}'")
     hello = run_async(fetch_hello(find_session_socket(session)))
     if output == JSON:
         echo_json(session_status(hello))
@@ -84,7 +86,7 @@ def _print_status(session: str, rest: list[str], output: str) -> None:
 
 def _print_statements(session: str, rest: list[str], output: str, timeout: float) -> None:
     if rest:
-        raise UsageError(f"ctl statements takes nothing after it, not '{rest[0]}'")
+        raise UsageError(f"ctl statements takes no argument, not '{rest[0]}'")
     report = run_async(_read_statements(find_session_socket(session), timeout))
     if output == JSON:
         echo_json(report)
@@ -120,7 +122,8 @@ async def _submit(socket: Path, command: Command, seconds: float) -> CommandRepl
             return await client.submit(command)
     except TimeoutError as error:
         raise SessionUnreachableError(
-            f"no answer in {seconds:g} s", "the session may still do it; ask with tuibench ctl status"
+            f"no reply within {seconds:g} s",
+            "the session may still execute it; check with tuibench ctl status",
         ) from error
     finally:
         await client.close()

@@ -26,7 +26,7 @@ class ServerSummary(msgspec.Struct, frozen=True, kw_only=True):
 class SessionStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Status of a session as JSON, with the newest sample, None before the first.
 
-    `rate` is in transactions a second, 0 for no limit; `plan` is the progress of a planned load, `ab` the
+    `rate` is in transactions per second, 0 for no limit; `plan` is the progress of a planned load, `ab` the
     result of an A/B test so far.
     """
 

@@ -70,7 +70,7 @@ class Verb(NamedTuple):
         try:
             return self.parse(words)
         except ValueError as error:
-            raise UsageError(f"ctl {self.name}: {error}", f"it is ctl {self.usage}") from error
+            raise UsageError(f"ctl {self.name}: {error}", f"usage: ctl {self.usage}") from error
 
 
 def no_argument(make: Callable[[], Command]) -> VerbParser:
@@ -78,7 +78,7 @@ def no_argument(make: Callable[[], Command]) -> VerbParser:
 
     def read(words: Arguments) -> Command:
         if words:
-            raise ValueError(f"nothing is taken after it, not '{words[0]}'")
+            raise ValueError(f"it takes no argument, not '{words[0]}'")
         return make()
 
     return read
@@ -89,7 +89,7 @@ def one_argument(value: Callable[[str], Value], make: Callable[[Value], Command]
 
     def read(words: Arguments) -> Command:
         if len(words) != 1:
-            raise ValueError(f"one value is taken, {len(words)} were given")
+            raise ValueError(f"it takes one value, not {len(words)}")
         return make(value(words[0]))
 
     return read
@@ -119,7 +119,7 @@ def parse_setting(words: Arguments) -> Command:
     """`NAME=VALUE`, or `NAME VALUE`."""
     parts = words[0].split("=", 1) if len(words) == 1 else list(words)
     if len(parts) != 2 or not all(parts):
-        raise ValueError("a name and a value are taken")
+        raise ValueError("it takes a name and a value")
     return ChangeSetting(parts[0].strip(), parts[1].strip())
 
 
@@ -127,14 +127,14 @@ def parse_weights(words: Arguments) -> Command:
     """`NAME=WEIGHT …`, with spaces or commas between them."""
     pairs = [pair.partition("=") for word in words for pair in word.split(",")]
     if not pairs or not all(name and equals for name, equals, _ in pairs):
-        raise ValueError("names with weights are taken")
+        raise ValueError("it takes names with weights")
     return SetWeights({name.strip(): parse_number(weight) for name, _, weight in pairs})
 
 
 def parse_plan(words: Arguments) -> Command:
     """`hold`, `resume`, or the stages of a plan."""
     if not words:
-        raise ValueError("stages are taken, such as 8:30s,16:30s,64:1m")
+        raise ValueError("it takes stages, such as 8:30s,16:30s,64:1m")
     if list(words) in (["hold"], ["resume"]):
         return HoldPlan() if words[0] == "hold" else ResumePlan()
     return SetPlan(parse_schedule(" ".join(words)))
@@ -152,7 +152,7 @@ def parse_ab_test(words: Arguments) -> Command:
     if list(words) == ["stop"]:
         return StopAbTest()
     if not words:
-        raise ValueError("two values are taken, such as sync_binlog=1,0")
+        raise ValueError("it takes two values, such as sync_binlog=1,0")
     subject, a, b = parse_ab(words[0])
     order = StartAbTest(subject=subject, a=a, b=b)
     for word in words[1:]:
@@ -178,7 +178,7 @@ VERBS = (
         "start N transactions per second; 0: no limit",
         one_argument(parse_number, SetRate),
     ),
-    Verb("weights", "NAME=N …", "mix the profile's transactions by these weights", parse_weights),
+    Verb("weights", "NAME=N …", "set the weights of the profile's transactions", parse_weights),
     Verb(
         "plan",
         "STAGES|hold|resume",
@@ -210,7 +210,7 @@ VERBS = (
         parse_tune,
     ),
     Verb("set", "NAME=VALUE", "change a setting of the server", parse_setting),
-    Verb("preset", "NAME", "change several: durable, relaxed, unsafe", one_argument(str, ApplyPreset)),
+    Verb("preset", "NAME", "apply a preset: durable, relaxed, unsafe", one_argument(str, ApplyPreset)),
     Verb(
         "restore",
         "[NAME …]",
@@ -238,7 +238,7 @@ STATEMENTS = "statements"
 """A command whose reply is a report, not a text."""
 REPORTS = {
     STATUS: "print its status; --format json",
-    STATEMENTS: "the statements that took the most time of the server, since the first time it was asked",
+    STATEMENTS: "print the statements with the most execution time on the server since the first request",
 }
 
 

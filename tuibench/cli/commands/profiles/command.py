@@ -27,8 +27,8 @@ from tuibench.workload.language.profile_schema import (
 
 DETAILS = (
     "list: names, data sets, summaries. show NAME: options with defaults and limits, transactions, "
-    "statements. check FILE: says ok, or what is wrong and where. from-slow-log FILE: makes a profile of a "
-    "slow query log. from-digest: makes one of the statement digests of a server's database."
+    "statements. check FILE: prints ok, or the error and its place. from-slow-log FILE: creates a profile "
+    "from a slow query log. from-digest: creates one from the statement digests of a server's database."
 )
 
 
@@ -69,14 +69,14 @@ def profiles(
     traffic: TrafficOptions,
     server: ServerOptions,
     action: Annotated[
-        str, Argument(metavar="list|show|check|from-slow-log|from-digest", help="What to do.")
+        str, Argument(metavar="list|show|check|from-slow-log|from-digest", help="Action.")
     ] = "list",
     name: Annotated[str, Argument(help="A profile's name, or a file.", show_default=False)] = "",
     output: TextOrJson = TEXT,
 ) -> None:
     if action not in (*ACTIONS, FROM_SLOW_LOG, FROM_DIGEST):
         raise UsageError(
-            f"profiles cannot '{action}'",
+            f"profiles has no action '{action}'",
             suggestions.did_you_mean(action, (*ACTIONS, FROM_SLOW_LOG, FROM_DIGEST)),
         )
     check_format(output)

@@ -48,11 +48,11 @@ def from_slow_log(name: str, options: TrafficOptions) -> None:
     if not kinds:
         raise UsageError(
             f"{name} has no statements of a slow query log",
-            "SET GLOBAL slow_query_log = ON, GLOBAL long_query_time = 0 makes one",
+            "to create one: SET GLOBAL slow_query_log = ON, GLOBAL long_query_time = 0",
         )
     seconds = times[1] - times[0] + 1 if times else 0
     notes = [
-        *_head(f"Made by tuibench of the slow query log {Path(name).name}.", databases),
+        *_head(f"Created by tuibench from the slow query log {Path(name).name}.", databases),
         *_rate_notes(mix.transactions, seconds, "transactions"),
         *_kept(kinds, mix.transactions, "transactions"),
         *_skipped(mix, grouper),
@@ -106,24 +106,25 @@ def from_digest(server: ServerOptions, options: TrafficOptions) -> None:
         raise RunError(
             f"the server has no digests of statements on the database '{database}'"
             + (f": {_unseen(found.unseen)}" if found.unseen else ""),
-            "run the traffic, or take a slow query log: tuibench profiles from-slow-log FILE",
+            "run the traffic first, or use a slow query log: tuibench profiles from-slow-log FILE",
         )
     total = sum(digest.times for digest in found.digests if _is_of(digest.text, tables))
     notes = [
-        *_head("Made by tuibench of a server's statement digests.", {database}),
-        "A digest has no values: they come from the columns that it names. Each statement commits by itself.",
+        *_head("Created by tuibench from a server's statement digests.", {database}),
+        "Digests have no values: they are drawn from the columns that a statement names. Each statement "
+        "commits on its own.",
         *_rate_notes(total, found.seconds, "statements"),
         *_kept(kinds, total, "statements"),
         *(f"Left out: {line}" for line in skipped),
     ]
     if found.unseen:
         notes.append(f"Left out: {_unseen(found.unseen)}.")
-        info(f"left out: {_unseen(found.unseen)}; tuibench profiles from-slow-log has them")
+        info(f"left out: {_unseen(found.unseen)}; a slow query log has them: tuibench profiles from-slow-log")
     _write("observed_digests", f"statements of the database {database}", notes, kinds, options)
 
 
 def _unseen(executions: int) -> str:
-    return f"{count(executions)} executions of prepared statements, which MariaDB keeps no digests of"
+    return f"{count(executions)} executions of prepared statements, for which MariaDB has no digests"
 
 
 def _is_of(digest: str, tables: Tables) -> bool:

@@ -16,10 +16,14 @@ class TrafficOptions:
     SECTION: ClassVar = "Profiles of real traffic"
 
     out: Annotated[str, Option("--out", help="Write the profile to this file, instead of stdout.")] = ""
-    top: Annotated[int, Option("--top", help="The most frequent kinds of transactions.")] = 20
+    top: Annotated[
+        int, Option("--top", help="Number of kinds of transactions to keep, the most frequent ones.")
+    ] = 20
     seconds: Annotated[
         float,
-        Option("--seconds", help="from-digest: count for so long; 0: since the server's statistics began."),
+        Option(
+            "--seconds", help="from-digest: seconds to count; 0: since the server's statistics were reset."
+        ),
     ] = 0
 
     def check(self) -> None:

@@ -79,9 +79,9 @@ def _client_lines(spec: SlapSpec, clients: int) -> Iterator[str]:
 __all__ = ["CONTEXT", "slap"]
 
 DETAILS = (
-    "The report on stdout is mysqlslap's, label for label; throughput, percentiles and the server's counters "
-    "are reported on stderr. As with mysqlslap, the schema is dropped before and after, if there is anything "
-    "to create; but never one that holds more than mysqlslap's table, unless --drop-schema is given."
+    "The report on stdout has mysqlslap's labels; throughput, percentiles and the server's counters are "
+    "reported on stderr. As with mysqlslap, a schema that the test creates is dropped before and after; a "
+    "schema with other tables than mysqlslap's is dropped only with --drop-schema."
 )
 CONTEXT = {"help_option_names": ["--help", "-?", "-I"]}
 CLIENT_LIMITED_SHARE = 0.85
@@ -94,9 +94,9 @@ class ClientOptions:
     concurrency: Annotated[
         str, Option("-c", "--concurrency", help="Concurrent clients, or several numbers: 16,32.")
     ] = "1"
-    iterations: Annotated[int, Option("-i", "--iterations", help="Times each is run.")] = 1
+    iterations: Annotated[int, Option("-i", "--iterations", help="Repetitions of each test.")] = 1
     number_of_queries: Annotated[
-        int, Option("--number-of-queries", help="Queries of all clients together.")
+        int, Option("--number-of-queries", help="Total number of queries of all clients.")
     ] = 0
     engine: Annotated[
         str, Option("-e", "--engine", help="Storage engines, one after the other: innodb,memory.")
@@ -108,13 +108,13 @@ class ClientOptions:
     detach: Annotated[int, Option("--detach", help="Reconnect after this many queries.")] = 0
     no_drop: Annotated[bool, Option("--no-drop", help="Keep the schema.")] = False
     drop_schema: Annotated[
-        bool, Option("--drop-schema", help="Allow dropping the schema though it holds other tables.")
+        bool, Option("--drop-schema", help="Allow dropping a schema that contains other tables.")
     ] = False
     pre_system: Annotated[str, Option("--pre-system", help="Shell command, run before the clients.")] = ""
     post_system: Annotated[str, Option("--post-system", help="Shell command, run after the clients.")] = ""
     init_command: Annotated[str, Option("--init-command", help="SQL to run at each client's login.")] = ""
     rand_seed: Annotated[int, Option("--rand-seed", help="Seed of all random values; 0: a new one.")] = 0
-    workers: Annotated[int, Option("--workers", help="Worker processes; 0 to choose by cores.")] = 0
+    workers: Annotated[int, Option("--workers", help="Worker processes; 0: by number of cores.")] = 0
     load_engine: Annotated[str, Option("--load-engine", help=ENGINE_HELP)] = EngineChoice.AUTO
 
     def spec(self, target: Target, script: SlapScript, generation: GenerationOptions) -> SlapSpec:
@@ -152,9 +152,9 @@ class ClientOptions:
 class SlapReportOptions:
     """Output and its destinations."""
 
-    only_print: Annotated[
-        bool, Option("--only-print", help="Connect to nothing; print what would be sent.")
-    ] = False
+    only_print: Annotated[bool, Option("--only-print", help="Print the statements without connecting.")] = (
+        False
+    )
     csv: Annotated[str, Option("--csv", help="CSV instead of the report: to a file, or to stdout.")] = ""
     silent: Annotated[bool, Option("-s", "--silent", help="No report.")] = False
     verbose: Annotated[
@@ -179,9 +179,7 @@ class SlapReportOptions:
             for line in slap_extra_lines(done):
                 info(line)
             if done.cpu_share > CLIENT_LIMITED_SHARE:
-                info(
-                    "warning: client-limited: the client was busy all the time, the server may not have been"
-                )
+                info("warning: client-limited: the client used all of its CPU time; the server may do more")
 
 
 def slap(
@@ -215,5 +213,7 @@ def _script(generation: GenerationOptions, statements: StatementOptions, seed: i
     if not generation.auto_generate_sql:
         return statements.script()
     if statements.given:
-        raise UsageError("--auto-generate-sql makes up what --create and --query say", "leave out either")
+        raise UsageError(
+            "--auto-generate-sql generates what --create and --query specify", "leave out either"
+        )
     return generation.script(statements.before, statements.after, Random(f"tuibench:slap:{seed}"))

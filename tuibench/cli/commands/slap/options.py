@@ -44,14 +44,22 @@ class GenerationOptions:
         int, Option("--auto-generate-sql-secondary-indexes", help="Number of secondary indexes.")
     ] = 0
     auto_generate_sql_unique_query_number: Annotated[
-        int, Option("--auto-generate-sql-unique-query-number", help="Different statements for the clients.")
+        int,
+        Option(
+            "--auto-generate-sql-unique-query-number", help="Number of distinct statements of the clients."
+        ),
     ] = 10
     auto_generate_sql_unique_write_number: Annotated[
-        int, Option("--auto-generate-sql-unique-write-number", help="Different INSERTs to fill the table.")
+        int,
+        Option(
+            "--auto-generate-sql-unique-write-number", help="Number of distinct INSERTs that fill the table."
+        ),
     ] = 10
     auto_generate_sql_write_number: Annotated[
         int,
-        Option("--auto-generate-sql-write-number", help="Statements to make and fill the table: rows + 1."),
+        Option(
+            "--auto-generate-sql-write-number", help="Statements that create and fill the table: rows + 1."
+        ),
     ] = 100
     auto_generate_sql_execute_number: Annotated[
         int, Option("--auto-generate-sql-execute-number", help="Queries of each client.")
@@ -143,7 +151,7 @@ class StatementOptions:
         """The user's queries. Raises UsageError if there are none."""
         found = self.parts("--query", self.query)
         if not found:
-            raise UsageError("there is nothing to do for the clients", "give --query, or --auto-generate-sql")
+            raise UsageError("the clients have no queries to run", "give --query, or --auto-generate-sql")
         return SlapScript(
             create=self.parts("--create", self.create),
             queries=tuple(map(SlapQuery, found)),
@@ -163,7 +171,7 @@ class StatementOptions:
         """Statements of an option, which is the name of a file or SQL."""
         delimiter = ESCAPES.get(self.delimiter, self.delimiter)
         if not delimiter:
-            raise UsageError("--delimiter names nothing", "for example --delimiter=';'")
+            raise UsageError("--delimiter is empty", "for example --delimiter=';'")
         return split_user_statements(_read_file_or_text(name, text), delimiter)
 
 
@@ -193,5 +201,5 @@ def _parse_columns(name: str, text: str) -> tuple[int, bool]:
     """Parse `2`, or `2:1` for indexed columns."""
     number, _, indexed = text.partition(":")
     if not number.isdecimal() or indexed not in ("", "0", "1"):
-        raise UsageError(f"{name} is a number of columns, with :1 behind it to index them, not '{text}'")
+        raise UsageError(f"{name} is a number of columns, with :1 after it to index them, not '{text}'")
     return check_range(name, int(number), 0, 1000), indexed == "1"

@@ -1,4 +1,4 @@
-"""`tuibench start`, and `tuibench` alone in a terminal: the start form, then the live monitor."""
+"""`tuibench start`, and `tuibench` alone in a terminal: the start form, then the live screen."""
 
 import click
 
@@ -8,8 +8,9 @@ from tuibench.cli.runner.viewer import open_viewer, print_result, report_left_ru
 from tuibench.errors import ExitCode
 
 DETAILS = (
-    "`tuibench` alone does the same in a terminal. Servers of your option files and those used last are "
-    "offered, and a private one that is gone afterwards. Passwords are never kept."
+    "`tuibench` without arguments does the same in a terminal. The form offers the servers of your option "
+    "files, servers used recently, and a private server that is removed at the end. Passwords are never "
+    "stored."
 )
 
 

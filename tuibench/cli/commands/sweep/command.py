@@ -16,9 +16,9 @@ from tuibench.cli.parsing.declarations import Argument, OmitOptions
 __all__ = ["CONTEXT", "sweep"]
 
 DETAILS = (
-    "Several profiles are separated by commas, and so are several values of a profile's option: "
-    "--table-size=10000,100000, --rand-type=uniform,zipfian. A sweep that was cut short goes on with "
-    "--resume DIR."
+    "Separate several profiles by commas, and several values of a profile's option, too: "
+    "--table-size=10000,100000, --rand-type=uniform,zipfian. Continue an interrupted sweep with --resume "
+    "DIR."
 )
 
 LoadOptions = Annotated[

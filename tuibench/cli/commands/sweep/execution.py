@@ -62,7 +62,7 @@ def run_sweep(
     plan = _plan_from_options(context, profile, adhoc, axes, options)
     plan = replace(plan, base=host.apply_to(plan.base)) if plan is not None else None
     if host.host_metrics and axes.server_programs:
-        raise UsageError("--host-metrics is for a server elsewhere", "private servers are on this host")
+        raise UsageError("--host-metrics is for a server on another host", "private servers are on this host")
     if private.is_given and not axes.server_programs:
         raise UsageError(
             "--cpus, --memory, --my-cnf and --mysqld-option are for private servers",
@@ -115,7 +115,7 @@ async def _create_sweep(plan: SweepPlan, target: Target, *, create_database: boo
         return await sweeping.create_sweep(plan, target, _new_folder(plan))
     except NoDatabaseError as error:
         if plan.prepare:
-            error.hint = "--create-database makes it, beside the tables of --prepare"
+            error.hint = "--create-database creates it, too"
         raise
 
 

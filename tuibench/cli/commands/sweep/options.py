@@ -58,7 +58,7 @@ class SweepOptions:
     preset: Annotated[str, Option("--preset", help="Presets to compare: durable,relaxed,unsafe.")] = ""
     setting: Annotated[
         list[str] | None,
-        Option("--setting", help="A setting and its values: sync_binlog=0,1; may be given again."),
+        Option("--setting", help="A setting and its values: sync_binlog=0,1; repeatable."),
     ] = None
     rate: Annotated[
         str,
@@ -76,12 +76,12 @@ class SweepOptions:
     engine: Annotated[str, Option("--engine", help="Load engines: native,asyncio.")] = EngineChoice.AUTO
     users: Annotated[str, Option("--users", help="Users who share the connections: 50,200.")] = "0"
     idle_connections: Annotated[
-        str, Option("--idle-connections", help="Open connections without work: 0,1000.")
+        str, Option("--idle-connections", help="Additional idle connections: 0,1000.")
     ] = "0"
     reconnect: Annotated[
-        str, Option("--reconnect", help="A new login after so many transactions: 0,10,1.")
+        str, Option("--reconnect", help="Log in again after this many transactions: 0,10,1.")
     ] = "0"
-    connect_rate: Annotated[str, Option("--connect-rate", help="Extra logins per second: 0,50.")] = "0"
+    connect_rate: Annotated[str, Option("--connect-rate", help="Additional logins per second: 0,50.")] = "0"
     server_programs: Annotated[
         str,
         Option(
@@ -94,8 +94,8 @@ class SweepOptions:
         str,
         Option(
             "--order",
-            help="interleaved: settings side by side, alternating direction against drift; "
-            "random: shuffled rounds; given.",
+            help="interleaved: settings in turn, in alternating order, so that drift cancels; random: "
+            "shuffled rounds; given: as specified.",
         ),
     ] = CellOrder.INTERLEAVED
     time: Annotated[float, Option("--time", "--max-time", help="Measured seconds of each cell.")] = (
@@ -141,9 +141,12 @@ class SweepOptions:
         load = self._load(options, first)
         base = (adhoc or AdhocSqlOptions()).apply_to(load.plan(names[0], {}, CELL_SECONDS))
         if base.seconds is None:
-            raise UsageError("each cell of a sweep needs an end", "give --time, in seconds")
+            raise UsageError("each cell of a sweep needs a time limit", "give --time, in seconds")
         if self.prepare and base.profile_text:
-            raise UsageError("SQL of one's own has no tables to --prepare", "tuibench prepare makes some")
+            raise UsageError(
+                "--prepare needs a profile: --sql has no tables to create",
+                "create tables with tuibench prepare",
+            )
         plan = SweepPlan(
             cases=build_cases(names, given, max(threads), base.profile_text),
             variants=with_loads(
@@ -202,28 +205,22 @@ class SweepOptions:
         if self.create_database and not self.prepare:
             raise UsageError("--create-database is for the tables of --prepare", "give that, too")
         if self.cleanup and not self.prepare:
-            raise UsageError(
-                "--cleanup drops what --prepare has made, and nothing else", "see tuibench cleanup"
-            )
+            raise UsageError("--cleanup drops only the tables that --prepare created", "see tuibench cleanup")
 
 
 @dataclass(frozen=True)
 class ResultOptions:
     """Destination of the results, and selection of a sweep."""
 
-    resume: Annotated[
-        str, Option("--resume", help="Resume the sweep in this folder, which holds its plan.")
-    ] = ""
-    show: Annotated[bool, Option("--show", help="Print the results of a sweep that was run: --show DIR.")] = (
-        False
-    )
+    resume: Annotated[str, Option("--resume", help="Continue the sweep in this folder with its plan.")] = ""
+    show: Annotated[bool, Option("--show", help="Print the results of a recorded sweep: --show DIR.")] = False
     compare: Annotated[
         bool,
         Option("--compare", help="Print sweeps of several servers, relative to the first: DIR DIR …"),
     ] = False
     table: Annotated[
         str,
-        Option("--table", help="summary, runs (a row a run), or relative (to the first settings given)."),
+        Option("--table", help="summary, runs (one row per run), or relative (to the first settings)."),
     ] = SUMMARY
     form: Annotated[str, Option("--format", help="text, markdown, csv, json, or html with charts.")] = "text"
     out: Annotated[str, Option("--out", help="Write the results to this file, not to stdout.")] = ""

@@ -21,7 +21,7 @@ def sweep_notes(known: Sweep, directory: Path) -> list[str]:
         are = "1 cell is" if left == 1 else f"{left} cells are"
         lines.append(f"{are} left; continue with: tuibench sweep --resume {directory}")
     if has_tables(known):
-        lines.append("the tables that were made are still there")
+        lines.append("the tables that the sweep created still exist")
     lines.append(f"recorded in {directory}")
     return lines
 
@@ -43,7 +43,7 @@ def recorded_sweeps_text(places: list[str], results: ResultOptions) -> str:
     if results.compare:
         return compare_sweeps(sweeps, results.form)
     if len(sweeps) > 1:
-        raise UsageError("--show takes one sweep", "--compare puts several beside each other")
+        raise UsageError("--show takes one sweep", "--compare compares several")
     return sweep_text(sweeps[0], results.table, results.form)
 
 

@@ -33,8 +33,8 @@ from tuibench.session.sweep.versions import create_versions, parse_builds, versi
 __all__ = ["CONTEXT", "versions"]
 
 DETAILS = (
-    "Each server is NAME:PATH of a program, or a path alone. The first is 1. An interrupted comparison "
-    "continues with --resume DIR. Options of the tests: --tables=4 --table-size=100000."
+    "Each server is a program, as NAME:PATH or PATH. The first one is the reference (1). Continue an "
+    "interrupted comparison with --resume DIR. Options of the tests: --tables=4 --table-size=100000."
 )
 
 PAGE = "versions.html"
@@ -82,7 +82,7 @@ def versions(
     check_writable(output.out)
     if output.resume:
         if words or rest:
-            raise UsageError("--resume takes nothing else", "the comparison's plan is in its folder")
+            raise UsageError("--resume takes no other options", "the comparison's plan is in its folder")
         folder = SweepFolder.resume(sweep_folder(output.resume))
     else:
         folder = _new_comparison(words, rest, tests, servers, options)

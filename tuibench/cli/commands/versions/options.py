@@ -25,7 +25,7 @@ class VersionsOptions:
 
     profile: Annotated[
         str,
-        Option("--profile", help="Tests: oltp_read_only,tpcc; without it the nine of the classic suite."),
+        Option("--profile", help="Tests: oltp_read_only,tpcc; default: nine tests of the classic suite."),
     ] = ""
     starts: Annotated[int, Option("--starts", help="Starts of each server, each with new tables.")] = STARTS
     threads: Annotated[str, Option("--threads", "--num-threads", help="Concurrent connections: 1,4,16.")] = (
@@ -48,7 +48,7 @@ class VersionsOptions:
         profiles = parse_profiles(self.profile) if self.profile else (SUITE[0][0],)
         base = load.plan(profiles[0], {}, CELL_SECONDS)
         if base.seconds is None:
-            raise UsageError("each run of a comparison needs an end", "give --time, in seconds")
+            raise UsageError("each run of a comparison needs a time limit", "give --time, in seconds")
         most = max(threads)
         plan = SweepPlan(
             cases=build_cases(profiles, given, most) if self.profile else suite_cases(given, most),

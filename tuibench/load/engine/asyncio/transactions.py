@@ -82,7 +82,7 @@ class TransactionRunner:
         self._since_login = 0
 
     def expect_kill(self) -> None:
-        """The next query that is interrupted is to be tried again, whatever the rules say."""
+        """The next query that is interrupted is to be retried, whatever the rules say."""
         self._kill_expected = True
 
     @property

@@ -89,9 +89,7 @@ class VirtualUser:
         except TuibenchError as error:
             self._context.fail(error)
         except Exception as error:
-            self._context.fail(
-                RunError(f"a connection of the load broke down: {type(error).__name__}: {error}")
-            )
+            self._context.fail(RunError(f"a connection of the load failed: {type(error).__name__}: {error}"))
         finally:
             await self._disconnect()
 

@@ -48,7 +48,7 @@ class Returned(NamedTuple):
             case "usage":
                 return UsageError(self.message)
             case "fault":
-                return RunError(self.message, "look at its expressions and at the columns it captures")
+                return RunError(self.message, "check its expressions and captured columns")
             case _:
                 return None
 
@@ -174,7 +174,7 @@ class NativeUser:
         except TuibenchError as error:
             self._fail(error)
         except Exception as error:
-            self._fail(RunError(f"a connection of the load broke down: {type(error).__name__}: {error}"))
+            self._fail(RunError(f"a connection of the load failed: {type(error).__name__}: {error}"))
         finally:
             await self._disconnect()
             if self._is_admitted:

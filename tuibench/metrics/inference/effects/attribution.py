@@ -6,9 +6,10 @@ One value per tick, as a logarithm:
 y(t) = a + b·t + δ·[t is after the change] + u(t)
 
 so that a trend continues after the change, and δ is the effect of the change. The errors u are
-autocorrelated. Their φ is estimated from the residuals of the ticks and of blocks of ticks, corrected for its
-bias (Kendall, Biometrika 41, 1954) and raised by a part of its standard error; the widest of these intervals
-is used. Interrupted time series: Wagner et al., Journal of Clinical Pharmacy and Therapeutics 27 (2002).
+autocorrelated. Their φ is estimated from the residuals of the samples and of blocks of samples, corrected for
+its bias (Kendall, Biometrika 41, 1954) and raised by a part of its standard error; the widest of these
+intervals is used. Interrupted time series: Wagner et al., Journal of Clinical Pharmacy and Therapeutics 27
+(2002).
 
 Before and after differ in time only, so anything else that happened at the change is attributed to it, too.
 A difference is attributed only if the level did not move as much by itself: it must exceed

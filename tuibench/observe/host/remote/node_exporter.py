@@ -21,7 +21,7 @@ from tuibench.observe.host.totals import CpuTime, DiskTotals
 COLLECTORS = ("cpu", "meminfo", "diskstats", "netdev", "time")
 QUERY = "&".join(f"collect[]={name}" for name in COLLECTORS)
 MAX_BYTES = 16 << 20
-NOTE = "node_exporter does not tell processes; ssh: does"
+NOTE = "node_exporter has no figures of processes; ssh: has"
 BAD_REQUEST = 400
 MS_PER_SECOND = 1000.0
 
@@ -59,7 +59,7 @@ class NodeExporterSource(HostSource):
             raise HostSourceError(f"node_exporter {where}: {reason}") from error
         totals = parse_page(page)
         if totals is None:
-            raise HostSourceError(f"{where} answers, but is no node_exporter of a Linux host")
+            raise HostSourceError(f"{where} answers, but is not a node_exporter of a Linux host")
         return HostReading(totals, len(totals.cores), None, NOTE)
 
     def follow(self, server: ServerInfo) -> None:

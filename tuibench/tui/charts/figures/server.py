@@ -105,8 +105,8 @@ INNODB: tuple[ServerRow, ...] = (
     ),
     GaugeRow("checkpoint age", _checkpoint_age, binary_size, _redo_room, title="Checkpoint age"),
     CounterRow("log waits", (Counter.LOG_WAITS,), alarms=True, rare=True, title="Log waits"),
-    CounterRow("Fsyncs, log", (Counter.OS_LOG_FSYNCS,), why="among data fsyncs", title="Log fsyncs"),
-    CounterRow("fsyncs, data", (Counter.DATA_FSYNCS,), title="Data fsyncs"),
+    CounterRow("Log fsyncs", (Counter.OS_LOG_FSYNCS,), why="part of data fsyncs", title="Log fsyncs"),
+    CounterRow("Data fsyncs", (Counter.DATA_FSYNCS,), title="Data fsyncs"),
     GaugeRow("History list", gauge_reader(*counters.HISTORY_LIST_LENGTH), needs=counters.HISTORY_LIST_LENGTH),
 )
 GROUP: tuple[ServerRow, ...] = (

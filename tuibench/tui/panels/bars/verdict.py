@@ -82,7 +82,9 @@ def _states(view: View) -> Iterator[Verdict]:
     if diagnose(evidence).id == HOST_CPU_OTHERS:
         yield Verdict(f"host busy: other programs use {percent(evidence.cpu_others)} of CPU")
     if any(is_host_starved(sample, interval) for sample in recent):
-        yield Verdict("host disturbed: it was stopped, or tuibench got no CPU time; the last figures are off")
+        yield Verdict(
+            "host disturbed: it was suspended, or tuibench got no CPU time; the last figures are wrong"
+        )
 
 
 def _warnings(view: View) -> Iterator[Verdict]:

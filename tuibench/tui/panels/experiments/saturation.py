@@ -15,8 +15,8 @@ PROBE_END_TEXTS = {
     ProbeEnd.COLLAPSE: "throughput collapsed",
     ProbeEnd.CONNECTIONS: "the server refused more connections",
     ProbeEnd.LIMIT: "the upper limit was reached",
-    ProbeEnd.TIME: "the time was up",
-    ProbeEnd.ABORTED: "it was ended early",
+    ProbeEnd.TIME: "the time limit was reached",
+    ProbeEnd.ABORTED: "it was stopped early",
 }
 """Headings for the reasons why a probe ended."""
 FORMAL = "For the formal run:"

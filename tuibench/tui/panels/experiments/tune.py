@@ -110,7 +110,7 @@ def _ending(progress: TuneProgress) -> list[TextLine]:
         lines.append((TextSpan(words, "muted"), TextSpan(comparison_text(found), "strong")))
     if result.is_complete or progress.is_over:
         kept = winner_lines_of(result)
-        text = f" y copies for my.cnf: {'; '.join(kept)}" if kept else " nothing is known to be better"
+        text = f" y copies for my.cnf: {'; '.join(kept)}" if kept else " no value is known to be better"
         lines.append((TextSpan(text, "ok" if kept else "muted"),))
     return [(), *lines] if lines else []
 

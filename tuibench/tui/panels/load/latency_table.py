@@ -70,7 +70,7 @@ def _why_nothing(view: View) -> str:
         return "waiting for the first sample"
     if view.sample.traffic is not None and view.sample.traffic.latency_note:
         return f"no percentiles: {view.sample.traffic.latency_note}"
-    return "nothing has finished in the last minute"
+    return "no transaction finished in the last minute"
 
 
 def latency_table(view: View, width: int, height: int) -> list[TextLine]:

@@ -57,7 +57,7 @@ def durability_panel(view: View, width: int, height: int) -> list[TextLine]:
 
 def _setting_line(view: View, setting: SettingState | None, width: int) -> TextLine:
     if setting is None:
-        return () if view.durability else (TextSpan(f"{DASH} not known to this server", "muted"),)
+        return () if view.durability else (TextSpan(f"{DASH} unknown to this server", "muted"),)
     name_width = max(_NAME_WIDTH, *(len(other.label) + 1 for other in view.durability))
     cost = _cost_span(view, setting) if width + _VERDICT_WIDTH >= _WIDE_ENOUGH else ()
     room = width - name_width - (_COST_WIDTH if cost else 0)
@@ -87,7 +87,7 @@ def _durability_verdict(view: View) -> TextSpan:
 
 def _setting_state(view: View, setting: SettingState, room: int) -> TextLine:
     if not setting.value:
-        return (TextSpan(f"{DASH} not known to this server", "muted"),)
+        return (TextSpan(f"{DASH} unknown to this server", "muted"),)
     value_width = max(len(other.value) for other in view.durability) + 1
     line: TextLine = (
         TextSpan(f"{setting.value:<{value_width}}", "risk" if setting.at_risk else "strong"),

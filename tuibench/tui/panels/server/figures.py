@@ -47,7 +47,7 @@ def _reason_no_rate(value: float | None, part: ServerSample, otherwise: str) -> 
     if value is not None:
         return ""
     is_first = part.questions_per_second is None and part.questions_total is not None
-    return "next tick" if is_first else otherwise
+    return "next sample" if is_first else otherwise
 
 
 def _hit_text(part: ServerSample) -> str:
@@ -192,5 +192,5 @@ def _strip_row(tiles: list[ServerTile], part: ServerSample, width: int) -> TextL
 
 def _no_server_sample(view: View, width: int) -> list[TextLine]:
     """Why there is nothing to show."""
-    reason = "no answer from the server this second" if view.sample else "waiting for the first sample"
+    reason = "no answer from the server" if view.sample else "waiting for the first sample"
     return [pad_line((TextSpan(f"{DASH} {reason}", "muted"),), width)]

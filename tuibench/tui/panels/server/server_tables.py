@@ -64,7 +64,7 @@ def _counter_trend(item: CounterRow, samples: Sequence[Sample]) -> TrendRow:
     values = [item.value(before, after) for before, after in pairwise(samples)]
     total = item.write_total(part.counters[name])
     if not values or values[-1] is None:
-        return TrendRow(called, DASH, "next tick", values)
+        return TrendRow(called, DASH, "next sample", values)
     alarm = item.alarms and values[-1] > 0
     return TrendRow(called, item.write(values[-1]), total, values, alarm, item.rare)
 

@@ -190,7 +190,7 @@ def _deadlock_heading(told: Deadlock, width: int) -> TextLine:
 
 
 def _party_line(party: DeadlockParty, width: int) -> TextLine:
-    fate = TextSpan("rolled back  ", "risk") if party.rolled_back else TextSpan("went on      ", "muted")
+    fate = TextSpan("rolled back  ", "risk") if party.rolled_back else TextSpan("continued    ", "muted")
     return pad_line((TextSpan(f"{party.connection:>{ID_WIDTH}}  "), fate, TextSpan(party.statement)), width)
 
 

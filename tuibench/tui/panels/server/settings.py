@@ -19,8 +19,8 @@ TOPIC_TITLES = {str(topic): topic.heading for topic in SettingTopic}
 CHANGED_BY_TEXT = {"us": ("tuibench", "warn"), "others": ("▲ others", "risk")}
 SCOPE_TEXT = {
     "server": "for all sessions of the server",
-    "default": "for all new connections, and for the workload's at once",
-    "workload": "for the workload's own connections only",
+    "default": "for new connections, and for the load's at once",
+    "workload": "for the load's connections only",
 }
 """Sessions affected by a change, by scope of the setting."""
 
@@ -42,9 +42,7 @@ def settings_table(
 ) -> list[TextLine]:
     """Column heads, then the settings by topic, scrolled so that the selected one is visible."""
     if not shown:
-        return [_column_heads(width), pad_line((TextSpan("  no setting has these words", "muted"),), width)][
-            :height
-        ]
+        return [_column_heads(width), pad_line((TextSpan("  no matching setting", "muted"),), width)][:height]
     lines, place = _table_body(settings, shown, selection, width)
     first = first_visible(place, len(lines), height - 1)
     return [_column_heads(width), *lines[first : first + height - 1]][:height]
@@ -117,7 +115,7 @@ def setting_detail(setting: SettingState | None, width: int, height: int) -> lis
     entries = (
         (
             "value",
-            f"{_value_text(setting.value)}: {setting.meaning}" if setting.value else "not known here",
+            f"{_value_text(setting.value)}: {setting.meaning}" if setting.value else "unknown here",
             "strong",
         ),
         ("risk", setting.risk, "warn"),

@@ -73,8 +73,8 @@ def statements_panel(view: View, width: int, height: int) -> list[TextLine]:
 
 
 def _title(report: StatementReport, width: int) -> TextLine:
-    since = f"since {report.change}" if report.change else "since they were asked for"
-    text = f"  by time of the server, {report.seconds:.0f} s {since}"
+    since = f"since {report.change}" if report.change else "since the first request"
+    text = f"  by time on the server, {report.seconds:.0f} s {since}"
     return (TextSpan("STATEMENTS", "title"), TextSpan(shorten(text, width - 10), "muted"))
 
 

@@ -86,7 +86,7 @@ async def test_an_exporter_that_lacks_one_is_asked_for_all(exporter: tuple[type[
 async def test_another_page_is_no_exporter(exporter: tuple[type[Exporter], str]) -> None:
     served, url = exporter
     served.page = "<html>hello</html>"
-    with pytest.raises(HostSourceError, match="is no node_exporter"):
+    with pytest.raises(HostSourceError, match="is not a node_exporter"):
         await NodeExporterSource(parse_host_metrics(url), 5.0).read()
 
 

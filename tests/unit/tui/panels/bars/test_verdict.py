@@ -52,7 +52,7 @@ def test_the_server_and_tuibench_may_use_up_the_host() -> None:
 
 def test_a_late_tick_is_a_disturbance() -> None:
     assert line(view_of(late_ms=1200.0)).startswith(
-        "▲ host disturbed: it was stopped, or tuibench got no CPU"
+        "▲ host disturbed: it was suspended, or tuibench got no CPU"
     )
 
 

@@ -92,7 +92,7 @@ def test_an_objective_that_some_level_keeps_is_found() -> None:
     view = seen(OVER)
     assert "the objective is met up to 32 threads" in plain_text(saturation.probe_status(view, 120, 1)[0])
     answer = saturation.probe_answer(view, 100, 2)
-    assert plain_text(answer[0]).startswith("p95<40ms: kept up to 32 threads")
+    assert plain_text(answer[0]).startswith("p95<40ms: met up to 32 threads")
     assert answer[0][0].role == "good"
 
 

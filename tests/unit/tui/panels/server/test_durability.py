@@ -129,12 +129,12 @@ def test_settings_without_any_value_are_not_called_durable() -> None:
     shown = text(durability_panel(view, 78, 2))
     assert "DURABLE" not in shown
     assert "– unknown" in shown
-    assert "– not known to this server" in shown
+    assert "– unknown to this server" in shown
 
 
 def test_unknown_settings_are_not_called_durable() -> None:
     status = msgspec.structs.replace(script.status(), settings=())
     lines = durability_panel(initial_view(script.hello(10, status)), 118, 2)
     assert "– unknown" in text(lines)
-    assert "– not known to this server" in text(lines)
+    assert "– unknown to this server" in text(lines)
     assert "DURABLE" not in text(lines)

@@ -60,7 +60,7 @@ def test_a_missed_second_is_a_gap() -> None:
         script.without(counting(2.0), "server"),
         counting(3.0, Com_select=9),
     ]
-    assert table_row(item("SELECT"), samples)[1:3] == ("–", "next tick")
+    assert table_row(item("SELECT"), samples)[1:3] == ("–", "next sample")
     assert list(table_row(item("SELECT"), samples).values) == [None, None]
 
 
@@ -72,7 +72,7 @@ def test_without_an_answer_the_reason_stands_in_the_place_of_the_value() -> None
 
 
 def test_what_a_flavour_does_not_count_says_so() -> None:
-    assert table_row(item("Fsyncs, log"), SAMPLES)[1:3] == ("–", "among data fsyncs")
+    assert table_row(item("Log fsyncs"), SAMPLES)[1:3] == ("–", "part of data fsyncs")
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_a_wide_screen_has_database_and_state() -> None:
 def test_the_last_deadlock() -> None:
     assert text(panels.last_deadlock(ACTIVITY, 78, 3)) == (
         "LAST DEADLOCK  2026-03-01 11:58:07  on sbtest.sbtest2\n"
-        "     212  went on      UPDATE sbtest2 SET k=k+? WHERE id=?\n"
+        "     212  continued    UPDATE sbtest2 SET k=k+? WHERE id=?\n"
         "     219  rolled back  DELETE FROM sbtest2 WHERE id=?"
     )
 
