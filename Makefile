@@ -13,7 +13,7 @@ STEP := .ci/step
 ONE_TEST := "run one of the failed tests with .venv/bin/pytest PATH::NAME; changed screens: see docs/architecture.md"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-lowest lint native check dist audit docs bench chaos faults soak tpcc screenshots format clean setup-demo setup-test
+.PHONY: help demo test test-all test-lowest lint style types native check dist audit docs bench chaos faults soak tpcc screenshots format clean setup-demo setup-test
 
 help:
 	@echo "make demo         run a private server under load in the live monitor (ARGS=... are passed to it)"
@@ -37,8 +37,11 @@ help:
 demo: setup-demo
 	@$(BIN)/tuibench demo $(ARGS)
 
-test: setup-test
-	@$(MAKE) --no-print-directory -j2 native lint
+# The native engine's checks need no .venv: they run while it is being made. Types are checked beside the tests.
+test:
+	@.ci/setup needs
+	@$(MAKE) --no-print-directory -j2 setup-test native
+	@$(MAKE) --no-print-directory style
 	@$(BIN)/python .ci/all_tests.py $(ONE_TEST) $(ARGS)
 
 # Everything: also the tests marked whole, TPC-C at full size, and the oldest dependencies.
@@ -49,9 +52,13 @@ test-lowest: setup-test
 	@$(STEP) "tests with the oldest dependencies" \
 	    "raise the lower bound in pyproject.toml, or avoid what the old version lacks" .ci/test-lowest $(ARGS)
 
-lint:
+lint: style types
+
+style:
 	@$(STEP) "format" "run make format" $(BIN)/ruff format --check
 	@$(STEP) "lint" "run make format; correct the rest by hand" $(BIN)/ruff check
+
+types:
 	@$(STEP) "types" "correct the lines above" $(BIN)/mypy
 	@$(STEP) "import contracts" "move the import: docs/architecture.md has the layers" $(BIN)/lint-imports
 

@@ -1,8 +1,8 @@
-"""Runs all tests: those on real servers, which mostly wait, and beside them those that only need CPU time.
+"""Runs all tests: those on real servers, which mostly wait, and beside them what only needs CPU time.
 
-The latter run at a lower priority, and their output is printed when they end. Where Python may not keep its
-bytecode beside the sources, it is kept in a temporary folder for all test processes and the programs they
-start: otherwise each of them would compile the same files.
+That is the type checks, and the unit and screen tests at a lower priority; their output is printed when they
+end. Where Python may not keep its bytecode beside the sources, it is kept in a temporary folder for all test
+processes and the programs they start: otherwise each of them would compile the same files.
 Usage: python .ci/all_tests.py ADVICE [PYTEST-ARGUMENTS...]; ADVICE says what to do about a failed test.
 """
 
@@ -11,9 +11,12 @@ import os
 import signal
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
 from typing import IO
 
 UNIT = ("--dist", "worksteal", "-m", "not whole", "tests/unit", "tests/tui")
@@ -22,30 +25,41 @@ SERVERS = (
     "-n", "3", "--dist", "loadfile", "--no-loadscope-reorder", "-m", "not whole",
     "tests/integration", "tests/faults",
 )  # fmt: skip
+TYPES = ("make", "--no-print-directory", "types")
 LAST_LINES = 3
+UNUSED_FOLDERS = frozenset({"test", "tests", "idlelib", "ensurepip", "lib2to3", "mypy", "pip"})
+"""Folders of Python and of packages that no test imports."""
 
 
 def main() -> int:
     advice, *arguments = sys.argv[1:]
-    with shared_bytecode(), tempfile.TemporaryFile("w+") as output:
-        cores = str(os.cpu_count() or 2)
-        unit = subprocess.Popen(
-            ["nice", "-n", "5", *step("unit and screen tests", advice), "-n", cores, *UNIT, *arguments],
-            stdout=output, stderr=output, process_group=0,
-        )  # fmt: skip
-        printer = threading.Thread(target=print_when_ended, args=(unit, output))
-        printer.start()
+    cores = str(os.cpu_count() or 2)
+    unit = ["nice", "-n", "5", *step("unit and screen tests", advice), "-n", cores, *UNIT, *arguments]
+    with shared_bytecode(), ExitStack() as stack:
+        others = [stack.enter_context(in_background(each)) for each in (TYPES, unit)]
         try:
             servers = subprocess.run(
                 [*step("tests on real servers", advice), *SERVERS, *arguments], check=False
             )
         except KeyboardInterrupt:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(unit.pid, signal.SIGINT)
+            for other in others:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(other.pid, signal.SIGINT)
             return 130
+    return next((each.returncode for each in (servers, *others) if each.returncode), 0)
+
+
+@contextlib.contextmanager
+def in_background(command: Sequence[str]) -> "Iterator[subprocess.Popen[bytes]]":
+    """Runs a command, and prints its output when it has ended; waits for that at the end."""
+    with tempfile.TemporaryFile("w+") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output, process_group=0)
+        printer = threading.Thread(target=print_when_ended, args=(process, output))
+        printer.start()
+        try:
+            yield process
         finally:
             printer.join()
-    return servers.returncode or unit.returncode
 
 
 @contextlib.contextmanager
@@ -55,18 +69,36 @@ def shared_bytecode() -> Iterator[None]:
         yield
         return
     with tempfile.TemporaryDirectory(prefix="tb-") as folder:
+        link_bytecode(Path(folder))
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         os.environ["PYTHONPYCACHEPREFIX"] = folder
         yield
+
+
+def link_bytecode(folder: Path) -> None:
+    """Makes the bytecode that is there beside the sources of Python and the packages known to the processes.
+
+    With PYTHONPYCACHEPREFIX, Python looks for bytecode in that folder only.
+    """
+    ending = f".{sys.implementation.cache_tag}.pyc"
+    for base in {sysconfig.get_path("stdlib"), sysconfig.get_path("purelib")}:
+        for path, folders, files in os.walk(base):
+            folders[:] = [name for name in folders if name not in UNUSED_FOLDERS]
+            if os.path.basename(path) == "__pycache__":
+                linked = Path(f"{folder}{os.path.dirname(path)}")
+                linked.mkdir(parents=True, exist_ok=True)
+                for name in files:
+                    if name.endswith(ending):
+                        (linked / name).symlink_to(f"{path}/{name}")
 
 
 def step(name: str, advice: str) -> list[str]:
     return [".ci/step", name, advice, ".ci/tests"]
 
 
-def print_when_ended(unit: "subprocess.Popen[bytes]", output: IO[str]) -> None:
-    """Prints the whole output if a test failed, else its last lines."""
-    failed = unit.wait() != 0
+def print_when_ended(process: "subprocess.Popen[bytes]", output: IO[str]) -> None:
+    """Prints the whole output of a process that failed, else its last lines."""
+    failed = process.wait() != 0
     output.seek(0)
     lines = output.readlines()
     print("\n" + "".join(lines if failed else lines[-LAST_LINES:]), end="", flush=True)

@@ -162,7 +162,14 @@ def _drawn(scale: ChartScale, span: ChartSpan, look: ChartStyle, one: Series, nu
     return tag(
         "g",
         tag("path", class_="band", d=band) if band else None,
-        tag("path", class_="line dashed" if one.dashed else "line", d=_path(scale, span, one.means)),
+        tag(
+            "path",
+            class_="line dashed" if one.dashed else "line",
+            d=_path(scale, span, one.means),
+            # Also where a style sheet does not reach, as in some printers.
+            fill="none",
+            stroke="currentColor",
+        ),
         class_=f"s{number}",
     )
 
