@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import re
+import shutil
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -96,6 +97,7 @@ async def test_every_statement_of_another_client_is_counted(tables: PrivateServe
 
 
 @pytest.mark.sysbench
+@pytest.mark.skipif(shutil.which("sysbench") is None, reason="no sysbench program here")
 async def test_qps_are_those_of_sysbench(tables: PrivateServer) -> None:
     target = tables.target
     outputs: list[str] = []

@@ -7,6 +7,7 @@ import msgspec
 
 from tuibench.clock import SystemClock
 from tuibench.demo.server import PrivateServer
+from tuibench.model.server import Flavour
 from tuibench.model.target import Target
 from tuibench.mysql.connection import connect
 from tuibench.mysql.info import server_info
@@ -23,6 +24,12 @@ async def opened(target: Target, session: str = "test", **options: object) -> Se
     tuner = SettingsManager(admin_connector(target), journal, info, **options)  # type: ignore[arg-type]
     await tuner.open()
     return tuner
+
+
+def steering_privileges(server: PrivateServer) -> tuple[str, ...]:
+    """To change sync_binlog: from MariaDB 11.0.1 on, SUPER does not include BINLOG ADMIN."""
+    mariadb = server.binary.flavour is Flavour.MARIADB
+    return ("SUPER", "BINLOG ADMIN") if mariadb and server.binary.version_tuple >= (11, 0, 1) else ("SUPER",)
 
 
 @contextlib.asynccontextmanager

@@ -46,6 +46,9 @@ class Account:
         self._admin = server.target
         self.target = msgspec.structs.replace(target, user="least", password=PASSWORD)
         self.page = granted(server.binary.flavour)
+        if server.binary.flavour is Flavour.MARIADB and server.binary.version_tuple >= (11, 0, 1):
+            parts = ("BINLOG ADMIN", "CONNECTION ADMIN", "REPLICATION SLAVE ADMIN")
+            self.page["steer"] += [(privilege, "*.*") for privilege in parts]
 
     async def make(self, *tasks: str) -> None:
         await self.drop()

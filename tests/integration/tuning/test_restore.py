@@ -12,7 +12,7 @@ import pytest
 
 from tests import guardians
 from tests.integration.support.processes import gone, until
-from tests.integration.support.steering import a_user, opened
+from tests.integration.support.steering import a_user, opened, steering_privileges
 from tests.paths import ROOT
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import SQLError
@@ -177,11 +177,12 @@ async def test_a_killed_guardian_is_replaced_before_the_next_change(
 async def test_a_privilege_lost_meanwhile_is_the_servers_refusal_in_words(
     server: Server, admin: AdminConnection
 ) -> None:
-    async with a_user(server, "fallen", "SUPER") as fallen:
+    async with a_user(server, "fallen", *steering_privileges(server)) as fallen:
         tuner = await opened(fallen)
         await tuner.change("sync_binlog", "0")
         root = await connect(server.target)
-        await root.query("REVOKE SUPER ON *.* FROM fallen@localhost")
+        privileges = ", ".join(steering_privileges(server))
+        await root.query(f"REVOKE {privileges} ON *.* FROM fallen@localhost")
         theirs = "SELECT id FROM information_schema.processlist WHERE user = 'fallen'"
         for (number,) in await root.query(theirs):
             await root.query(f"KILL {number}")
@@ -204,7 +205,7 @@ async def test_a_role_counts_as_a_privilege(server: Server, admin: AdminConnecti
     async with a_user(server, "member") as member:
         root = await connect(server.target)
         await root.query("CREATE ROLE boss")
-        await root.query("GRANT SUPER ON *.* TO boss")
+        await root.query(f"GRANT {', '.join(steering_privileges(server))} ON *.* TO boss")
         await root.query("GRANT boss TO member@localhost")
         await root.query(f"SET DEFAULT ROLE boss {whom} member@localhost")
         tuner = await opened(member)
