@@ -98,7 +98,7 @@ async def test_own_statements_with_files_and_hooks(any_server: PrivateServer, tm
         assert seen.read_text() == "x\nx\n"
         again = slap(any_server.target, *words)
         assert again[0] == 1
-        assert "the schema 'mysqlslap' is there already" in again[2]
+        assert "the schema 'mysqlslap' already exists" in again[2]
     finally:
         await ask(any_server.target, "DROP SCHEMA IF EXISTS mysqlslap")
 
@@ -122,7 +122,7 @@ async def test_a_query_that_fails_ends_it_and_leaves_nothing(any_server: Private
     assert "nosuch" in err
     assert await ask(any_server.target, SCHEMAS) == []
     code, _, err = slap(any_server.target, "--query=SELECT 1", "--create-schema=nowhere")
-    assert (code, "the schema 'nowhere' is not there" in err) == (1, True)
+    assert (code, "the schema 'nowhere' does not exist" in err) == (1, True)
 
 
 async def test_own_sql_is_a_load_like_any_other(tables: PrivateServer, tmp_path: Path) -> None:

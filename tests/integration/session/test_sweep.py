@@ -137,7 +137,7 @@ async def test_a_cell_in_which_the_server_was_restarted_is_run_again(
     assert restarter.restarted is not None
     await restarter.restarted
     assert "unsafe begins" in restarter.said
-    assert any("once more" in words for words in restarter.said)
+    assert any("retrying once" in words for words in restarter.said)
     assert "done at attempt 2" in restarter.said
     assert await ask(target, DURABILITY) == [DURABLE]
     assert await ask(target, "SHOW TABLES") == []
