@@ -40,7 +40,7 @@ async def test_the_load_is_steered_from_every_screen(place: ScreenTab) -> None:
         assert it.client.submitted == [SetThreads(65), Pause(), Stop()]
 
 
-@pytest.mark.parametrize("size", [SMALL, (200, 60)])
+@pytest.mark.parametrize("size", [SMALL, pytest.param((200, 60), marks=pytest.mark.whole)])
 @pytest.mark.parametrize("place", SCREEN_TABS, ids=lambda place: place.name)
 async def test_every_screen_has_head_tabs_and_keys(place: ScreenTab, size: tuple[int, int]) -> None:
     async with viewer(ALL_OFFERED, size=size) as it:

@@ -11,7 +11,13 @@ from tuibench.tui.text.drawing import to_ascii
 PLAIN_CHARACTERS = DisplayOptions(ascii_only=True)
 
 
-@pytest.mark.parametrize("picture", PICTURES, ids=lambda picture: picture.name)
+@pytest.mark.parametrize(
+    "picture",
+    [
+        pytest.param(each, id=each.name, marks=() if each.size == SMALL else pytest.mark.whole)
+        for each in PICTURES
+    ],
+)
 async def test_every_character_has_its_likeness(picture: Picture) -> None:
     app, lead = picture.scene.opened(PLAIN_CHARACTERS)
     async with app.run_test(size=picture.size) as pilot:
