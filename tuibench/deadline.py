@@ -13,8 +13,8 @@ T = TypeVar("T")
 NOTICE_SECONDS = 2.0
 """Waits longer than this are reported."""
 
-Tell = Callable[[str], None]
-listener: ContextVar[Tell | None] = ContextVar("listener", default=None)
+Report = Callable[[str], None]
+listener: ContextVar[Report | None] = ContextVar("listener", default=None)
 
 
 async def wait_with_timeout(work: Awaitable[T], seconds: float) -> T:
@@ -35,18 +35,18 @@ async def wait_with_timeout(work: Awaitable[T], seconds: float) -> T:
 
 async def with_notice(work: Awaitable[T], notice: Callable[[], Awaitable[str]]) -> T:
     """Return the result of the work; a long wait is reported to the listener unless the notice is empty."""
-    telling = asyncio.create_task(_tell(notice), name="notice of a long wait")
+    reporting = asyncio.create_task(_report_after_delay(notice), name="notice of a long wait")
     try:
         return await work
     finally:
-        telling.cancel()
+        reporting.cancel()
 
 
-async def _tell(notice: Callable[[], Awaitable[str]]) -> None:
+async def _report_after_delay(notice: Callable[[], Awaitable[str]]) -> None:
     await asyncio.sleep(NOTICE_SECONDS)
     text = await notice()
-    if text and (tell := listener.get()) is not None:
-        tell(text)
+    if text and (report := listener.get()) is not None:
+        report(text)
 
 
 def _cancellations() -> int:

@@ -154,7 +154,7 @@ async def test_a_session_that_cannot_be_joined_ends_the_viewer() -> None:
 
 def test_a_theme_that_does_not_exist_is_told_before_the_screen_opens() -> None:
     with pytest.raises(UsageError, match="no theme 'pink'"):
-        ScreenOptions(theme="pink").look()
+        ScreenOptions(theme="pink").display_options()
 
 
 def test_signals_are_the_loops_own_again_afterwards() -> None:

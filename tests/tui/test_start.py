@@ -12,7 +12,7 @@ from textual.widgets import Input
 
 from tests.tui.support import start
 from tests.tui.support.driving import LARGE, SMALL
-from tests.tui.support.start import FakeBackstage
+from tests.tui.support.start import FakeController
 from tuibench.errors import ServerUnavailableError
 from tuibench.tui.start.controller import ServerCheck
 from tuibench.tui.start.screen import StartApp, StartScreen
@@ -53,9 +53,9 @@ class Form:
 
 @asynccontextmanager
 async def form(
-    backstage: FakeBackstage, size: tuple[int, int] = LARGE, look: DisplayOptions = DEFAULT_DISPLAY
+    controller: FakeController, size: tuple[int, int] = LARGE, display: DisplayOptions = DEFAULT_DISPLAY
 ) -> AsyncIterator[Form]:
-    app = StartApp(backstage, look)
+    app = StartApp(controller, display)
     async with app.run_test(size=size) as pilot:
         found = Form(app, pilot)
         await found.press()
@@ -63,16 +63,16 @@ async def form(
 
 
 async def test_enter_starts_a_demonstration_at_once() -> None:
-    backstage = FakeBackstage()
-    async with form(backstage) as it:
+    controller = FakeController()
+    async with form(controller) as it:
         assert "enter start" in it.text
         await it.press("enter")
         assert it.app.return_value == Path("/run/1.sock")
-    assert backstage.asked == [("launch", backstage.first)]
+    assert controller.asked == [("launch", controller.first)]
 
 
 async def test_keys_that_come_in_one_burst_with_tab_reach_the_next_field() -> None:
-    async with form(FakeBackstage()) as it:
+    async with form(FakeController()) as it:
         it.app.screen.query_one("#field-threads", Input).focus()
         await it.press()
         for key, character in (("1", "1"), ("tab", "\t"), ("7", "7"), ("shift+tab", None), ("2", "2")):
@@ -82,48 +82,48 @@ async def test_keys_that_come_in_one_burst_with_tab_reach_the_next_field() -> No
 
 
 async def test_a_server_that_is_not_ours_is_looked_at_first() -> None:
-    backstage = FakeBackstage(start.READY)
-    async with form(backstage) as it:
+    controller = FakeController(start.READY)
+    async with form(controller) as it:
         await it.press("down")
         assert "enter check the server" in it.text
         await it.press("enter")
-        assert [name for name, _ in backstage.asked] == ["examine"]
+        assert [name for name, _ in controller.asked] == ["examine"]
         assert "All checks passed." in it.text
         assert "11 checks passed" in it.text
         assert "another session of 3 connections is idle" in it.text
         await it.press("enter")
-        assert [name for name, _ in backstage.asked] == ["examine", "launch"]
-    _, answers = backstage.asked[-1]
+        assert [name for name, _ in controller.asked] == ["examine", "launch"]
+    _, answers = controller.asked[-1]
     assert (answers.server, answers.place, answers.user, answers.database) == ("files:", "db1", "app", "shop")
 
 
 async def test_missing_tables_are_made_and_looked_at_before_the_start() -> None:
-    backstage = FakeBackstage(start.MISSING, start.READY)
-    async with form(backstage, SMALL) as it:
+    controller = FakeController(start.MISSING, start.READY)
+    async with form(controller, SMALL) as it:
         await it.press("down", "enter")
         assert "Enter creates the missing tables: 4 × 100,000 rows." in it.text
         assert "no such table" in it.text
         await it.press("enter")
         assert "All checks passed." in it.text
         await it.press("enter")
-    assert [name for name, _ in backstage.asked] == ["examine", "make", "examine", "launch"]
+    assert [name for name, _ in controller.asked] == ["examine", "make", "examine", "launch"]
 
 
 async def test_what_stops_a_run_does_not_start() -> None:
-    backstage = FakeBackstage(start.BLOCKED, start.DOUBTFUL)
-    async with form(backstage) as it:
+    controller = FakeController(start.BLOCKED, start.DOUBTFUL)
+    async with form(controller) as it:
         await it.press("down", "enter")
         assert "✗ the server is read-only" in it.text
         assert "→ run on the primary" in it.text
         await it.press("enter")
         assert "enter start anyway" in it.text
         assert "▲ 2 replicas read the binary log" in it.text
-    assert [name for name, _ in backstage.asked] == ["examine", "examine"]
+    assert [name for name, _ in controller.asked] == ["examine", "examine"]
 
 
 async def test_a_change_makes_what_was_seen_void() -> None:
-    backstage = FakeBackstage(start.READY, start.READY)
-    async with form(backstage) as it:
+    controller = FakeController(start.READY, start.READY)
+    async with form(controller) as it:
         await it.press("down", "enter")
         assert "enter start" in it.text
         it.screen.query_one("#field-threads").focus()
@@ -131,43 +131,43 @@ async def test_a_change_makes_what_was_seen_void() -> None:
         assert it.screen.answers.threads == "6"
         assert "enter check the server" in it.text
         await it.press("f5")
-    assert [name for name, _ in backstage.asked] == ["examine", "examine"]
+    assert [name for name, _ in controller.asked] == ["examine", "examine"]
 
 
 async def test_a_field_that_is_wrong_says_what() -> None:
-    backstage = FakeBackstage()
-    async with form(backstage) as it:
+    controller = FakeController()
+    async with form(controller) as it:
         it.screen.query_one("#field-threads").focus()
         await it.press("x")
         assert "▲threads" in it.text
         assert "✗ threads: 'x' is not a whole number" in it.text
         assert it.screen.query_one("#field-threads").has_class("-wrong")
         await it.press("enter")
-        assert backstage.asked == []
+        assert controller.asked == []
         await it.press("backspace", "8")
         assert "▲threads" not in it.text
 
 
 async def test_another_server_is_typed() -> None:
-    backstage = FakeBackstage(start.READY)
-    async with form(backstage) as it:
+    controller = FakeController(start.READY)
+    async with form(controller) as it:
         await it.press("end")
         assert "✗ at: a host, host:port, or the path of a socket" in it.text
         await it.press("tab", *"db9", "tab", *"me", "tab", *"secret", "enter")
-    name, answers = backstage.asked[0]
+    name, answers = controller.asked[0]
     assert (name, answers.place, answers.user, answers.password) == ("examine", "db9", "me", "secret")
     assert "secret" not in repr(answers)
 
 
 async def test_the_password_is_not_shown() -> None:
-    async with form(FakeBackstage()) as it:
+    async with form(FakeController()) as it:
         await it.press("down", "tab", "tab", "tab", *"secret")
         assert it.screen.answers.password == "secret"
         assert "secret" not in it.text
 
 
 async def test_a_profile_brings_its_options_unless_they_were_typed() -> None:
-    async with form(FakeBackstage()) as it:
+    async with form(FakeController()) as it:
         it.screen.query_one("#profiles").focus()
         await it.press("end")
         assert it.screen.answers.options == "--scale=10"
@@ -181,10 +181,10 @@ async def test_a_profile_brings_its_options_unless_they_were_typed() -> None:
 
 
 async def test_long_work_shows_how_far_it_is_and_can_be_cancelled() -> None:
-    backstage = FakeBackstage(start.MISSING)
-    async with form(backstage) as it:
+    controller = FakeController(start.MISSING)
+    async with form(controller) as it:
         await it.press("down", "enter")
-        backstage.hold()
+        controller.hold()
         await it.press("enter")
         await it.sees("45%")
         assert "loading 4 × 100,000 rows, 196,512 rows/s" in it.text
@@ -192,24 +192,24 @@ async def test_long_work_shows_how_far_it_is_and_can_be_cancelled() -> None:
         await it.press("enter", "f5")
         await it.press("escape")
         assert "Cancelled: nothing was changed." in it.text
-        assert backstage.undone
+        assert controller.undone
         assert it.app.is_running
-    assert [name for name, _ in backstage.asked] == ["examine", "make"]
+    assert [name for name, _ in controller.asked] == ["examine", "make"]
 
 
 async def test_who_leaves_in_the_middle_of_work_has_it_undone() -> None:
-    backstage = FakeBackstage()
-    async with form(backstage) as it:
-        backstage.hold()
+    controller = FakeController()
+    async with form(controller) as it:
+        controller.hold()
         await it.press("enter")
         it.app.exit()
-    assert backstage.undone
+    assert controller.undone
 
 
 async def test_a_server_that_is_away_is_said_in_words_with_a_remedy() -> None:
-    backstage = FakeBackstage(start.READY)
-    backstage.failure = ServerUnavailableError("cannot reach a server at db1:3306", "is it running?")
-    async with form(backstage) as it:
+    controller = FakeController(start.READY)
+    controller.failure = ServerUnavailableError("cannot reach a server at db1:3306", "is it running?")
+    async with form(controller) as it:
         await it.press("down", "enter")
         assert "✗ cannot reach a server at db1:3306" in it.text
         assert "→ is it running?" in it.text
@@ -219,14 +219,14 @@ async def test_a_server_that_is_away_is_said_in_words_with_a_remedy() -> None:
 
 @pytest.mark.parametrize("key", ["escape", "ctrl+c"])
 async def test_it_can_be_left(key: str) -> None:
-    async with form(FakeBackstage()) as it:
+    async with form(FakeController()) as it:
         await it.press(key)
     assert it.app.return_value is None
     assert it.app.return_code == 0
 
 
 async def test_a_small_terminal_gets_the_headless_advice() -> None:
-    async with form(FakeBackstage(), (70, 20)) as it:
+    async with form(FakeController(), (70, 20)) as it:
         assert "this terminal has 70×20" in it.text
         assert "tuibench run oltp_read_write" in it.text
         await it.pilot.resize_terminal(80, 24)
@@ -235,7 +235,7 @@ async def test_a_small_terminal_gets_the_headless_advice() -> None:
 
 
 async def test_everything_fits_the_smallest_terminal() -> None:
-    async with form(FakeBackstage(start.DOUBTFUL), SMALL) as it:
+    async with form(FakeController(start.DOUBTFUL), SMALL) as it:
         await it.press("down", "enter")
         for words in (
             "SERVER",
@@ -252,7 +252,7 @@ async def test_everything_fits_the_smallest_terminal() -> None:
 
 
 async def test_a_plain_terminal_gets_plain_characters() -> None:
-    async with form(FakeBackstage(start.DOUBTFUL), look=DisplayOptions(ascii_only=True)) as it:
+    async with form(FakeController(start.DOUBTFUL), display=DisplayOptions(ascii_only=True)) as it:
         await it.press("down", "enter")
         assert it.text.isascii()
 
@@ -261,7 +261,7 @@ async def test_a_plain_terminal_gets_plain_characters() -> None:
     ("outlook", "is_private", "expected"),
     [
         (None, True, EnterAction.START),
-        (None, False, EnterAction.LOOK),
+        (None, False, EnterAction.CHECK),
         (start.READY, False, EnterAction.START),
         (start.DOUBTFUL, False, EnterAction.START_ALL_THE_SAME),
         (start.MISSING, False, EnterAction.MAKE),
@@ -273,7 +273,7 @@ def test_what_comes_next(outlook: ServerCheck | None, is_private: bool, expected
 
 
 async def test_no_menu_that_is_not_ours_opens_over_the_form() -> None:
-    async with form(FakeBackstage()) as it:
+    async with form(FakeController()) as it:
         before = it.text
         await it.press("ctrl+p")
         assert it.text == before

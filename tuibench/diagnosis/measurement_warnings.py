@@ -169,7 +169,7 @@ class TickAlarm(Generic[TickT]):
         self._worst: TickT | None = None
         self.now = False
 
-    def look(self, tick: TickT | None) -> None:
+    def add(self, tick: TickT | None) -> None:
         """Add a tick; None for a good one."""
         is_bad = tick is not None
         self._recent.append(is_bad)
@@ -203,16 +203,16 @@ class ClientLimit:
         self._busy: TickAlarm[HostTick] = TickAlarm()
         self._disturbed: TickAlarm[HostTick] = TickAlarm()
 
-    def look(self, load: LoadSample, host: HostSample | None = None) -> None:
+    def add(self, load: LoadSample, host: HostSample | None = None) -> None:
         """Add a tick; `host` is this host, if it was sampled."""
         hosts = cpu_of_hosts(load, host)
         busy, disturbed = worst_of(map(busy_host, hosts)), worst_of(map(disturbed_host, hosts))
-        self._busy.look(busy)
-        self._disturbed.look(disturbed)
+        self._busy.add(busy)
+        self._disturbed.add(disturbed)
         is_explained = (busy or disturbed) is not None and load.worker_cpu <= CPU_LIMIT
         is_saturated = not load.hosts and is_host_saturated(host.cpu_total if host else None)
         limited = is_client_limited(load) and not is_explained
-        self._client.look(ClientLimitTick(load, is_saturated) if limited else None)
+        self._client.add(ClientLimitTick(load, is_saturated) if limited else None)
 
     @property
     def now(self) -> bool:

@@ -160,7 +160,7 @@ class ConnectionIds(msgspec.Struct, frozen=True, tag="connection ids"):
     ids: tuple[int, ...]
 
 
-class ExpectKill(msgspec.Struct, frozen=True, tag="spare"):
+class ExpectKill(msgspec.Struct, frozen=True, tag="expect_kill"):
     """The operator kills the query of this connection (the server's id); the transaction will be retried."""
 
     connection_id: int

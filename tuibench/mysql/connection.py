@@ -16,6 +16,7 @@ from tuibench.mysql.login import tls
 from tuibench.mysql.login.handshake import Handshake
 from tuibench.mysql.login.passwords import password_cache
 from tuibench.mysql.protocol.packets import ExecuteCommand, PreparedHandle, prepare_statements, text_packet
+from tuibench.mysql.protocol.response_parser import affected_rows, column_names, status_of
 from tuibench.mysql.protocol.rows import (
     ResultReader,
     Row,
@@ -31,7 +32,6 @@ from tuibench.mysql.protocol.statement_protocol import (
     StatementProtocol,
     TransactionLoop,
 )
-from tuibench.mysql.text_answers import affected, column_names, status_of
 from tuibench.workload.program.sql_text import split_at_placeholders
 
 __all__ = ["Connection", "PreparedStatement", "Row", "TextStatement", "connect", "constant_packet"]
@@ -164,7 +164,7 @@ class Connection:
     async def execute(self, sql: str) -> int:
         """Send one statement as text; returns the number of affected rows, or of rows in the result."""
         answer = await self._answer(sql)
-        return affected(answer) if status_of(answer) is not None else len(self._rows_of(answer))
+        return affected_rows(answer) if status_of(answer) is not None else len(self._rows_of(answer))
 
     def _rows_of(self, answer: bytes) -> Sequence[Row]:
         if self._text_rows is None:

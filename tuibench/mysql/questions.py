@@ -63,14 +63,14 @@ class Questions:
 
     async def _notice(self, sql: str) -> str:
         """What is waited for. Work is known to take its time, but for a lock."""
-        await self._look()
+        await self._find_lock()
         if self._seconds is None and not self._lock:
             return ""
         text = f"waiting for {self._target.where}: no answer to {shortened(sql)} for {NOTICE_SECONDS:g} s"
         return f"{text}; {self._lock}" if self._lock else text
 
     async def _no_answer(self, sql: str) -> NoAnswerError:
-        await self._look(ends_query=True)
+        await self._find_lock(ends_query=True)
         text = f"{self._target.where} has not answered {shortened(sql)} for {self._seconds:g} s"
         lock = f"; {self._lock}" if self._lock else ""
         return NoAnswerError(2013, text + lock, "increase --query-timeout to wait longer")
@@ -84,7 +84,7 @@ class Questions:
             "end that session, or wait until it releases the lock; increase --query-timeout to wait longer",
         )
 
-    async def _look(self, *, ends_query: bool = False) -> None:
+    async def _find_lock(self, *, ends_query: bool = False) -> None:
         """Learns which lock is waited for; keeps what was known if the server does not say."""
         with contextlib.suppress(TuibenchError, TimeoutError):
             await wait_with_timeout(self._asked(ends_query), LOOK_SECONDS)

@@ -239,7 +239,7 @@ def _as_sysbench(elapsed_seconds: float, interval: IntervalCounts, percentile: f
 
 def _more(interval: IntervalCounts) -> list[str]:
     latency = interval.latency.latency()
-    told = () if latency is None else (
+    figures = () if latency is None else (
         latency.min, latency.avg, latency.p50, latency.p95, latency.p99, latency.p999, latency.max,
     )  # fmt: skip
     return [
@@ -248,8 +248,8 @@ def _more(interval: IntervalCounts) -> list[str]:
         f"{interval.rate:g}",
         str(interval.backlog),
         str(interval.in_flight),
-        *(f"{ms:.3f}" for ms in told),
-        *[""] * (7 - len(told)),
+        *(f"{ms:.3f}" for ms in figures),
+        *[""] * (7 - len(figures)),
     ]
 
 

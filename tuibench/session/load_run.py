@@ -1,13 +1,10 @@
 """A run: a load on a watched server, its measuring, its plan and probe, and the effects of its changes.
 
-    async with LoadRun(spec) as run:     preflight check, workers, watcher
-        summary = await run.run()        connections ──> warm-up ──> measuring ──> end
-
-Whatever happens in `run`, its end is complete: the load ends, the settings are restored, summary and record
-are written. An error of tuibench itself makes the outcome "failed", as an error of the load does.
+async with LoadRun(spec) as run:     preflight check, workers, watcher
+    summary = await run.run()        connections ──> warm-up ──> measuring ──> end
 """
 
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AsyncExitStack
 
 from msgspec.structs import replace
 
@@ -27,8 +24,8 @@ from tuibench.model.command import (
     TuneCommand,
 )
 from tuibench.model.event import EventKind
-from tuibench.model.message import Hello, RunState, Status
-from tuibench.model.results.summary import RunOutcome, Summary
+from tuibench.model.message import Hello, Status
+from tuibench.model.results.summary import Summary
 from tuibench.model.schedule import PlanPhase
 from tuibench.model.server import ServerInfo
 from tuibench.record.report.addenda import addenda
@@ -38,20 +35,18 @@ from tuibench.session.control.lag_guard import LagGuard
 from tuibench.session.control.limits import checked_threads
 from tuibench.session.control.load_commands import LoadChanges, LoadCommands
 from tuibench.session.effects.operator_ab_test import AB_TEST_RUNS
-from tuibench.session.effects.tracker import EffectTracker
-from tuibench.session.lifecycle.closing import run_steps
 from tuibench.session.load.hosts import host_totals, make_fleet
 from tuibench.session.load.load_controller import LoadController
 from tuibench.session.measuring import MeasuringLoop
 from tuibench.session.plan.runner import DueChanges, PlanRunner
 from tuibench.session.preflight import run_preflight
 from tuibench.session.probe.runner import LoadLevel, ProbeRunner
+from tuibench.session.run import SessionRun
 from tuibench.session.spec import SessionSpec
 from tuibench.session.totals.report_aggregation import LoadTotals
-from tuibench.session.totals.run_summary import RunEnding, ServerReading, build_summary
+from tuibench.session.totals.run_summary import RunEnding, build_summary
 from tuibench.session.totals.watch_totals import build_watch_summary
 from tuibench.session.tune.operator_tune import TUNE_RUNS
-from tuibench.session.tune_maker import tune_maker
 from tuibench.session.watcher import Watcher
 from tuibench.workload import library
 from tuibench.workload.datasets import build_data_set
@@ -60,32 +55,25 @@ AB_TEST_REFUSES = (StartProbe, SetPlan, ResumePlan)
 """Commands that would move the load during an A/B test."""
 
 
-class LoadRun(AbstractAsyncContextManager["LoadRun"]):
-    """One run on one server. `watcher` has the connection, the record, the settings and the viewers."""
+class LoadRun(SessionRun):
+    """A load, and all that it needs."""
 
     def __init__(self, spec: SessionSpec, clock: Clock | None = None) -> None:
         checked_threads(spec.plan.most_threads, least=0 if spec.plan.starts_idle else 1)
-        self.spec = spec
-        self.program = library.load_program(
-            spec.plan.profile, spec.plan.profile_options, spec.plan.profile_text
-        )
-        self.watcher = Watcher(spec, clock, self._identify)
+        super().__init__(spec, Watcher(spec, clock, self._identify))
         plan = spec.plan
+        self.program = library.load_program(plan.profile, plan.profile_options, plan.profile_text)
         self.engine = choose(
             plan.engine, self.program, spec.target, reconnect=plan.reconnect, users=plan.users
         )
         self.load: LoadController
         self.plan_runner: PlanRunner
         self.probe_runner: ProbeRunner
-        self.effect_tracker: EffectTracker
         self.measuring: MeasuringLoop
         self._changes: LoadChanges
         self._commands: LoadCommands
         self._warnings: tuple[str, ...] = ()
         self._host_warnings: tuple[str, ...] = ()
-        self._readings: tuple[ServerReading | None, ServerReading | None] = (None, None)
-        self._summary: Summary | None = None
-        self._stack = AsyncExitStack()
         self._is_load_ended = False
 
     async def __aenter__(self) -> "LoadRun":
@@ -104,23 +92,12 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
             self._stack = stack.pop_all()
         return self
 
-    async def __aexit__(self, *_: object) -> None:
-        await self._stack.aclose()
-
-    async def run(self) -> Summary:
-        """Run the load until its time is up, a stop is requested, or it fails; then end it."""
-        try:
-            await self._open_connections()
-            await self.measuring.warm_up()
-            await self.measuring.measure()
-        except Exception as error:
-            self.watcher.lifecycle.fail(error)
-        finally:
-            summary = await self._end()
-        return summary
+    async def _measure(self) -> None:
+        await self._open_connections()
+        await self.measuring.warm_up()
+        await self.measuring.measure()
 
     async def submit(self, command: Command) -> str:
-        """Executes a command; returns the reply as text. Raises TuibenchError for a refusal."""
         with self.effect_tracker.command_running():
             if isinstance(command, AbTestCommand | TuneCommand):
                 if isinstance(command, StartAbTest | StartTune):
@@ -145,9 +122,9 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
         if plan is not None and plan.phase in (PlanPhase.RUNNING, PlanPhase.WAITING):
             raise UsageError("the load follows a plan; a test needs a constant load", "hold it first")
 
-    def request_stop(self, outcome: RunOutcome = "stopped") -> None:
-        """End the run in an orderly way; `outcome` is written to the summary."""
-        self.watcher.lifecycle.request_stop(outcome)
+    @property
+    def seconds(self) -> float:
+        return self.load.seconds
 
     def text(self, summary: Summary) -> str:
         """The summary for the terminal; like sysbench's it begins at the last checkpoint. It is that of the
@@ -158,7 +135,6 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
         return report_text(self.load.since_checkpoint()) + addenda(summary)
 
     def hello(self, samples: int, *, with_events: bool) -> Hello:
-        """The first message to a viewer, with up to `samples` past samples."""
         return replace(
             self.watcher.hello(samples, with_events=with_events),
             data_set=self.data_set,
@@ -194,7 +170,7 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
         """Connect the parts; workers and watcher exist already."""
         watcher, plan = self.watcher, self.spec.plan
         log, lifecycle, publish = watcher.log, watcher.lifecycle, watcher.bus.publish
-        watcher.settings.lead(self.load.fleet.set_session)
+        watcher.settings.control_load(self.load.fleet.set_session)
         self._changes = LoadChanges(self.load, lifecycle, watcher.emit)
         self.plan_runner = PlanRunner(plan.schedule, log, watcher.clock, self._follow_plan)
         self.probe_runner = ProbeRunner(
@@ -210,19 +186,7 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
             watcher.tasks.start,
             lambda: watcher.settings.states,
         )
-        make_tune = tune_maker(watcher, self.spec, self.submit)
-        self.effect_tracker = EffectTracker(
-            plan,
-            self.load,
-            watcher.settings,
-            lifecycle,
-            log,
-            publish,
-            self.submit,
-            watcher.tasks.start,
-            tune=make_tune(plan.tune) if plan.tune is not None else None,
-            make_tune=make_tune,
-        )
+        self.effect_tracker = self._make_effect_tracker(self.load)
         self.measuring = MeasuringLoop(
             watcher,
             self.load,
@@ -272,35 +236,6 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
 
     # The end
 
-    async def _end(self) -> Summary:
-        """End the load and restore the settings, in this order; then compute the summary. Every step runs."""
-        watcher = self.watcher
-        steps = (
-            self._end_effects,
-            self._stop,
-            self._end_load,
-            watcher.restore,
-            self._end_probe,
-            watcher.tasks.close,
-            watcher.activity_monitor.close,
-            watcher.statement_monitor.close,
-            self._read_last,
-            watcher.close,
-            self._announce_end,
-            self._write_summary,
-            watcher.bus.recording.close,
-            self._ended,
-        )
-        await run_steps(steps, watcher.lifecycle.fail)
-        return self._final_summary()
-
-    async def _end_effects(self) -> None:
-        self.watcher.lifecycle.over.set()
-        self.effect_tracker.end()
-
-    async def _stop(self) -> None:
-        self.watcher.lifecycle.set_state(RunState.STOPPING)
-
     async def _end_load(self) -> None:
         self._is_load_ended = True
         async with self.measuring.tick_lock:
@@ -316,10 +251,6 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
         if watched is not None:
             watched.add_last(sampler.last_observations)
 
-    async def _announce_end(self) -> None:
-        self.watcher.publish_status()
-        self.watcher.emit(EventKind.STOP, f"{self.watcher.lifecycle.outcome} after {self.load.seconds:.1f} s")
-
     async def _write_summary(self) -> None:
         server, watched, ending = self.watcher.server, self.measuring.watched_alone, self._ending()
         if watched is None:
@@ -329,19 +260,8 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
             self._summary = build_watch_summary(self.spec, server, watched, alone)
         self.watcher.bus.recording.summary(self._summary, self.load)
 
-    async def _ended(self) -> None:
-        self.watcher.lifecycle.set_state(RunState.ENDED)
-
-    def _final_summary(self) -> Summary:
-        """The summary, a bare one where it could not be built, with an error that came after it."""
-        lifecycle = self.watcher.lifecycle
-        summary = self._summary
-        if summary is None:
-            summary = build_summary(self.spec, self.watcher.server, LoadTotals(), self._bare_ending())
-            self.watcher.bus.recording.write_summary(summary)
-        if lifecycle.error is None or summary.outcome == lifecycle.outcome:
-            return summary
-        return replace(summary, outcome=lifecycle.outcome, failure=str(lifecycle.error))
+    def _bare_summary(self) -> Summary:
+        return build_summary(self.spec, self.watcher.server, LoadTotals(), self._bare_ending())
 
     async def _end_workers(self) -> None:
         """Ends the workers of a load that was never run."""
@@ -350,31 +270,21 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
             await self.watcher.fleet.kill()
 
     def _bare_ending(self) -> RunEnding:
-        """What is known of the end without the figures."""
-        lifecycle = self.watcher.lifecycle
-        return RunEnding(
-            seconds=self.load.seconds,
+        return replace(
+            super()._bare_ending(),
             threads=self.load.threads,
             rate=self.load.rate,
             workers=self.load.fleet.worker_count,
             is_complete=False,
-            outcome=lifecycle.outcome,
-            failure=str(lifecycle.error) if lifecycle.error else "",
-            limited=False,
             client_delay_ms=self.load.max_client_delay_ms,
             warnings=self._warnings,
-            events=tuple(self.watcher.log.events),
-            before=None,
-            after=None,
             engine=self.engine,
         )
 
     def _ending(self) -> RunEnding:
-        """How the run ended, as far as the accounting does not know."""
         load, limit = self.load, self.measuring.limit
-        before, after = self._readings
         return replace(
-            self._bare_ending(),
+            super()._ending(),
             is_complete=not load.unresponsive and not any(loss.is_host for loss in load.fleet.losses),
             limited=limit.overall,
             warnings=(
@@ -382,17 +292,6 @@ class LoadRun(AbstractAsyncContextManager["LoadRun"]):
                 *measurement_warnings(load.max_client_delay_ms, limit, load.unresponsive),
                 *(loss.warning for loss in load.fleet.losses),
             ),
-            before=before,
-            after=after,
-            effects=tuple(self.effect_tracker.effects),
-            costs=self.effect_tracker.costs,
-            ab=self.effect_tracker.ab,
-            earlier_ab_tests=self.effect_tracker.earlier_ab_tests,
-            tune=self.effect_tracker.tune,
-            steadiness=self.effect_tracker.steadiness,
-            slowest=self.effect_tracker.slowest,
-            operation_cost=self.effect_tracker.operation_cost,
-            replication=self.watcher.lag.total(),
             probe=self.probe_runner.result,
             headline=load.headline,
             kinds=tuple(load.weights),

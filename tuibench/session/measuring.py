@@ -216,7 +216,7 @@ class MeasuringLoop:
         await self._watcher.report(observed)
         if self._lifecycle.state is not RunState.WARMING:
             self._lag_guard.tick(observed.replicas.samples)
-        for kind, text in self._load.alarms.look(measured.part):
+        for kind, text in self._load.alarms.check(measured.part):
             self._watcher.emit(kind, text)
         if measured.has_reported:
             self._check_client_limit(measured.part, observed.hosts.client or observed.hosts.host)
@@ -225,7 +225,7 @@ class MeasuringLoop:
     def _check_client_limit(self, load: LoadSample, host: HostSample | None) -> None:
         """Raises or lowers the warning that the client, not the server, is the bottleneck."""
         before = self.limit.raised
-        self.limit.look(load, host)
+        self.limit.add(load, host)
         if self.limit.raised != before:
             for warning in self.limit.active_warnings:
                 if warning.partition(":")[0] not in before:

@@ -49,7 +49,7 @@ class ReplayClient:
         self._run = run
         self._clock = clock or SystemClock()
         self._messages = timed_messages(run)
-        times = [moment.at_seconds for moment in self._messages]
+        times = [entry.at_seconds for entry in self._messages]
         self._times = times
         self._first = _first(run)
         self._last = max(times, default=self._first)
@@ -174,9 +174,9 @@ class ReplayClient:
 
     def _hello(self) -> Hello:
         """What a viewer would have got that came at this position."""
-        run, past = self._run, self._messages[: self._next]
-        statuses = [moment.message for moment in past if isinstance(moment.message, Status)]
-        costs = [moment.message for moment in past if isinstance(moment.message, CommitCosts)]
+        run, replayed = self._run, self._messages[: self._next]
+        statuses = [entry.message for entry in replayed if isinstance(entry.message, Status)]
+        costs = [entry.message for entry in replayed if isinstance(entry.message, CommitCosts)]
         return Hello(
             protocol=PROTOCOL_VERSION,
             version=run.plan.version,
@@ -189,8 +189,8 @@ class ReplayClient:
             run_directory=str(run.directory),
             status=statuses[-1] if statuses else _unknown(run),
             elapsed_seconds=self.position_seconds,
-            samples=tuple(moment.message for moment in past if isinstance(moment.message, Sample)),
-            events=tuple(moment.message for moment in past if isinstance(moment.message, Event)),
+            samples=tuple(entry.message for entry in replayed if isinstance(entry.message, Sample)),
+            events=tuple(entry.message for entry in replayed if isinstance(entry.message, Event)),
             costs=costs[-1].costs if costs else (),
             headline=run.plan.headline,
             engine=run.summary.client.engine,
@@ -211,7 +211,7 @@ def timed_messages(run: Run) -> list[TimedMessage]:
         if costs:
             messages.append((at, 3, TimedMessage(at, CommitCosts(costs))))
     messages.sort(key=lambda each: each[:2])
-    return [moment for _, _, moment in messages]
+    return [entry for _, _, entry in messages]
 
 
 def _first(run: Run) -> float:

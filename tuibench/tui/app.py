@@ -73,14 +73,14 @@ class TuibenchApp(StyledApp[SessionEnded]):
     def __init__(
         self,
         connect: Connect,
-        look: DisplayOptions = DEFAULT_DISPLAY,
+        display: DisplayOptions = DEFAULT_DISPLAY,
         *,
         owner: bool = True,
         player: ReplayPlayer | None = None,
         read_only: bool = False,
         scene: ScenePlayer | None = None,
     ) -> None:
-        super().__init__(look)
+        super().__init__(display)
         self._scene = scene
         self.use_command_palette = True
         self.failure: TuibenchError | None = None
@@ -89,7 +89,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
         self._owner = owner
         self._player = player
         self._read_only = read_only
-        self._ascii_only = look.ascii_only
+        self._ascii_only = display.ascii_only
         self._client: ViewerClient | None = None
 
     async def on_load(self) -> None:
@@ -106,8 +106,8 @@ class TuibenchApp(StyledApp[SessionEnded]):
             return
         inbox = UpdateInbox(self.post_message)
         self._session = CommandSender(self._client, inbox, partial(self.run_worker, exit_on_error=True))
-        view = initial_view(self._client.hello, self.look.keymap.shown)
-        self.view = msgspec.structs.replace(view, read_only=self._read_only, coach=self.look.coach)
+        view = initial_view(self._client.hello, self.display_options.keymap.shown)
+        self.view = msgspec.structs.replace(view, read_only=self._read_only, coach=self.display_options.coach)
         await self.push_screen(self._made(tabs.TABS_BY_NAME[tabs.HOME_TAB], self.view))
         self.run_worker(inbox.read(self._client), name="reader", exit_on_error=True)
         self.run_worker(self._prepare(), name="screens", exit_on_error=True)
@@ -152,7 +152,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
             self._play_scene()
             return
         if (reason := refusal(action, view)) is not None:
-            self._say(reason)
+            self._show_refusal(reason)
             return
         if action.play is not None and self._player is not None:
             action.play(self._player)
@@ -160,8 +160,8 @@ class TuibenchApp(StyledApp[SessionEnded]):
             self._session.change_threads(action.change, view.status)
         elif action.command is not None and (command := action.command(view)) is not None:
             self._send(command)
-        elif action.look is not None:
-            self._look(action.look)
+        elif action.view_change is not None:
+            self._change_view(action.view_change)
         elif action.place:
             self.action_go(action.place)
         elif name in DIALOGS:
@@ -175,7 +175,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
         if view is None or here is None:
             return
         if not place.offered(view):
-            self._say(place.absent)
+            self._show_refusal(place.absent)
             return
         if (there := self._made(place, view)) is not here:
             self.switch_screen(there)
@@ -185,7 +185,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
     def action_escape(self) -> None:
         """End cursor, marks and pins of the charts, if any; otherwise return to the first screen."""
         if self.view is not None and (self.view.chart_state.is_engaged or self.view.frozen):
-            self._look(chart_view.clear_marks)
+            self._change_view(chart_view.clear_marks)
         else:
             self.action_go(tabs.HOME_TAB)
 
@@ -238,7 +238,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
                 case ShowScreen(name=name):
                     self.action_go(name)
                 case PinEffects(markers=markers):
-                    self._look(chart_view.pin_effects(markers))
+                    self._change_view(chart_view.pin_effects(markers))
                 case _:
                     self._send(action)
         if self.view.caption != self._scene.caption:
@@ -262,7 +262,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
     def _has_room(self) -> bool:
         """True if a dialog fits on the terminal; reports it if not."""
         if small_terminal.is_too_small(self.size):
-            self._say(small_terminal.NEEDS_ROOM)
+            self._show_refusal(small_terminal.NEEDS_ROOM)
             return False
         return True
 
@@ -273,28 +273,28 @@ class TuibenchApp(StyledApp[SessionEnded]):
             self._main.apply_size_classes(event.size)
 
     async def on_event(self, event: Event) -> None:
-        unheard = (
+        ignored = (
             isinstance(event, TypedInput)
             and self.screen_stack
             and small_terminal.is_ignored(self.screen, event)
         )
-        if not unheard:
+        if not ignored:
             await super().on_event(event)
 
     def on_time_panel_pointed(self, message: TimePanel.Pointed) -> None:
         column = message.column
-        self._look(lambda view, columns: chart_view.point_cursor(view, columns, column))
+        self._change_view(lambda view, columns: chart_view.point_cursor(view, columns, column))
 
     def on_main_screen_jump_requested(self, message: MainScreen.JumpRequested) -> None:
         self.action_go(tabs.HOME_TAB)
-        self.call_after_refresh(self._look, chart_view.cursor_at(message.elapsed_seconds))
+        self.call_after_refresh(self._change_view, chart_view.cursor_at(message.elapsed_seconds))
 
     def on_main_screen_pin_requested(self, message: MainScreen.PinRequested) -> None:
-        self._look(chart_view.pin_effect(message.marker))
+        self._change_view(chart_view.pin_effect(message.marker))
         self.action_go(tabs.HOME_TAB)
 
-    def on_main_screen_look_requested(self, message: MainScreen.LookRequested) -> None:
-        self._look(message.change)
+    def on_main_screen_view_change_requested(self, message: MainScreen.ViewChangeRequested) -> None:
+        self._change_view(message.change)
 
     def on_main_screen_command_requested(self, message: MainScreen.CommandRequested) -> None:
         self._send(message.command)
@@ -313,9 +313,9 @@ class TuibenchApp(StyledApp[SessionEnded]):
         if text:
             self.copy_to_clipboard(text)
             first, *more = text.splitlines()
-            self._tell(f"copied (if the terminal supports OSC 52): {first}{' …' if more else ''}")
+            self._show_note(f"copied (if the terminal supports OSC 52): {first}{' …' if more else ''}")
         else:
-            self._say("there is nothing to copy here yet")
+            self._show_refusal("there is nothing to copy here yet")
 
     def _open_save(self, view: View) -> None:
         """Save a picture in the folder where the viewer was started; in a browser, as a download."""
@@ -332,9 +332,9 @@ class TuibenchApp(StyledApp[SessionEnded]):
         try:
             paths = await save_in_thread(svg, Path.cwd(), name)
         except TuibenchError as error:
-            self._say(str(error))
+            self._show_refusal(str(error))
         else:
-            self._tell(f"saved {', '.join(map(str, paths))}")
+            self._show_note(f"saved {', '.join(map(str, paths))}")
 
     def _open_leave(self, view: View) -> None:
         self.exit()
@@ -367,7 +367,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
         if self.view is None:
             return
         if self.view.read_only and not isinstance(command, PollCommand):
-            self._say(READ_ONLY_REFUSAL)
+            self._show_refusal(READ_ONLY_REFUSAL)
         else:
             self._session.send(command, self.view.status)
 
@@ -377,18 +377,18 @@ class TuibenchApp(StyledApp[SessionEnded]):
         if self._main is not None:
             self._main.show(visible_view(view))
 
-    def _say(self, refusal: str) -> None:
+    def _show_refusal(self, refusal: str) -> None:
         """Show why a key does nothing here, if there is a reason to show."""
         if self.view is not None and refusal:
             self._show(with_note(self.view, refusal, ok=False))
 
-    def _tell(self, text: str) -> None:
+    def _show_note(self, text: str) -> None:
         if self.view is not None:
             self._show(with_note(self.view, text, ok=True))
 
-    def _look(self, look: ViewChange) -> None:
+    def _change_view(self, change: ViewChange) -> None:
         if self.view is not None and self._main is not None:
-            self._show(look(self.view, self._main.chart_columns))
+            self._show(change(self.view, self._main.chart_columns))
 
     @property
     def _main(self) -> MainScreen | None:

@@ -32,7 +32,7 @@ Progress = Callable[[float], None]
 
 
 class QuietClient:
-    """Client of a session that delivers the messages passed to `say`."""
+    """Client of a session that receives the messages given to `deliver`."""
 
     def __init__(self, hello: Hello) -> None:
         self.hello = hello
@@ -41,7 +41,7 @@ class QuietClient:
     async def connected(self) -> "QuietClient":
         return self
 
-    def say(self, messages: Sequence[SessionMessage]) -> None:
+    def deliver(self, messages: Sequence[SessionMessage]) -> None:
         for message in messages:
             self._queue.put_nowait(message)
 
@@ -98,20 +98,20 @@ async def write_cast(
     file: IO[str],
     hello: Hello,
     messages: Sequence[Timed],
-    look: DisplayOptions,
+    display: DisplayOptions,
     size: tuple[int, int],
     speed: float,
     progress: Progress = lambda _: None,
 ) -> None:
     """Write the whole run as a cast that starts at its first message."""
     client = QuietClient(hello)
-    app = TuibenchApp(client.connected, look)
+    app = TuibenchApp(client.connected, display)
     first = messages[0][0] if messages else 0.0
     started = hello.samples[0].at if hello.samples else _first_wall_clock(messages)
     writer = CastWriter(file, size, started, f"tuibench {hello.plan.profile}")
     async with app.run_test(size=size) as pilot:
         for at_seconds, batch in _batches(messages):
-            client.say(batch)
+            client.deliver(batch)
             await _painted(pilot)
             writer.frame((at_seconds - first) / speed, screen_rows(app))
             progress(at_seconds)

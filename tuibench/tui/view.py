@@ -302,9 +302,9 @@ def next_view(view: View, message: SessionMessage) -> View:
             words = f"{message.samples} samples are missing: this screen was too slow for them"
             return with_note(view, words, ok=False)
         case Hello():
-            past = initial_view(message)
-            told = {name: getattr(past, name) for name in ("status", "events", "costs", "recent", "history")}
-            return msgspec.structs.replace(view, **told, note=None)
+            start = initial_view(message)
+            kept = {name: getattr(start, name) for name in ("status", "events", "costs", "recent", "history")}
+            return msgspec.structs.replace(view, **kept, note=None)
         case ReplayState():
             return msgspec.structs.replace(view, replay=message)
         case CommandAnswer():

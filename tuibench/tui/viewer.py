@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def run_viewer(
     socket: Path,
-    look: DisplayOptions,
+    display: DisplayOptions,
     *,
     owner: bool = True,
     read_only: bool = False,
@@ -31,17 +31,17 @@ def run_viewer(
     Raises RunError if no session answers, or if it ends without an end message (the terminal is restored).
     """
     connect = partial(SessionClient.join, socket, read_only=read_only)
-    app = TuibenchApp(connect, look, owner=owner, read_only=read_only, scene=scene)
-    ended = app.run(mouse=look.mouse)
+    app = TuibenchApp(connect, display, owner=owner, read_only=read_only, scene=scene)
+    ended = app.run(mouse=display.mouse)
     if app.failure is not None:
         raise app.failure
     return ended
 
 
-def run_replay(client: "ReplayClient", look: DisplayOptions) -> None:
+def run_replay(client: "ReplayClient", display: DisplayOptions) -> None:
     """Show a recorded run until the operator leaves."""
 
     async def connect() -> ViewerClient:
         return client
 
-    TuibenchApp(connect, look, player=client).run(mouse=look.mouse)
+    TuibenchApp(connect, display, player=client).run(mouse=display.mouse)

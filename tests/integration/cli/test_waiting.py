@@ -10,7 +10,14 @@ import msgspec
 import pytest
 
 from tests.integration.support import sbtest
-from tests.integration.support.commands import ask, assert_nothing_left, finished, heard, started, tuibench
+from tests.integration.support.commands import (
+    ask,
+    assert_nothing_left,
+    finished,
+    started,
+    tuibench,
+    wait_for_output,
+)
 from tests.integration.support.processes import until
 from tests.integration.support.shared import Starter
 from tests.scripted_server import Answer, ScriptedServer, endless_rows, obliging
@@ -66,7 +73,7 @@ async def test_a_lock_that_is_given_back_costs_nothing_but_time(tables: PrivateS
     async with sbtest.connected(tables.target) as other:
         await other.execute("LOCK TABLES sbtest1 WRITE")
         with started(*RUN, target=tables.target) as process:
-            await asyncio.to_thread(heard, process, "it waits for a table metadata lock")
+            await asyncio.to_thread(wait_for_output, process, "it waits for a table metadata lock")
             await other.execute("UNLOCK TABLES")
             done = await asyncio.to_thread(finished, process)
     assert done.code == 0, done.err

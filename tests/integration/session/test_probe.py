@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from tests.integration.support import sbtest
-from tests.integration.support.commands import ask, finished, heard, started, tuibench
+from tests.integration.support.commands import ask, finished, started, tuibench, wait_for_output
 from tests.integration.support.session_process import DURABILITY, DURABLE, UNSAFE, session_spec, watched
 from tests.validation import check_valid
 from tuibench.demo.server import PrivateServer
@@ -66,7 +66,7 @@ async def test_interrupted_it_answers_for_what_there_is(tables: PrivateServer, h
     with started(
         "probe", "oltp_read_write", *QUICK, target=tables.target, env={"TUIBENCH_HOME": str(home)}
     ) as process:
-        heard(process, "] 1 thread: ")
+        wait_for_output(process, "] 1 thread: ")
         process.send_signal(signal.SIGINT)
         done = finished(process)
     assert done.code == 130, done.err

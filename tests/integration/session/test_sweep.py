@@ -114,7 +114,7 @@ class Restarter:
     def ended(self, result: CellResult, place: int, sweep: Sweep) -> None:
         self.said.append(f"{result.outcome} at attempt {result.attempt}")
 
-    def tell(self, text: str) -> None:
+    def report(self, text: str) -> None:
         self.said.append(text)
 
 

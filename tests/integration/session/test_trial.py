@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.support.commands import Finished, ask, finished, heard, started
+from tests.integration.support.commands import Finished, ask, finished, started, wait_for_output
 from tuibench.demo.server import PrivateServer
 from tuibench.model.experiments.effect import EffectFigure
 
@@ -83,7 +83,7 @@ async def test_interrupted_it_tells_what_it_has(any_tables: PrivateServer, home:
         target=any_tables.target,
         env={"TUIBENCH_HOME": str(home)},
     ) as process:
-        heard(process, "1 of 50 cycles are too few")
+        wait_for_output(process, "1 of 50 cycles are too few")
         process.send_signal(signal.SIGINT)
         done = finished(process)
     assert done.code == 130, done.err

@@ -12,7 +12,15 @@ from pathlib import Path
 import pytest
 
 from tests.integration.load.tables.test_sysbench_interop import sysbench
-from tests.integration.support.commands import Finished, ask, finished, heard, reach, started, tuibench
+from tests.integration.support.commands import (
+    Finished,
+    ask,
+    finished,
+    reach,
+    started,
+    tuibench,
+    wait_for_output,
+)
 from tests.integration.support.session_process import DURABILITY, DURABLE, UNSAFE, Watcher, watched
 from tests.integration.support.steering import a_user
 from tests.integration.support.terminal import ends, terminal
@@ -71,7 +79,7 @@ async def steady_client(target: Target) -> AsyncIterator[None]:
 async def watch_while(target: Target, meanwhile: Callable[[], Awaitable[None]], *options: str) -> Finished:
     """`tuibench watch` from before a piece of work to after it."""
     with started("watch", *options, target=target) as process:
-        await asyncio.to_thread(heard, process, "watching ")
+        await asyncio.to_thread(wait_for_output, process, "watching ")
         await meanwhile()
         process.send_signal(signal.SIGINT)
         return await asyncio.to_thread(finished, process)

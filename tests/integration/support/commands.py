@@ -61,7 +61,7 @@ def started(
     )
 
 
-def heard(process: "subprocess.Popen[str]", words: str) -> None:
+def wait_for_output(process: "subprocess.Popen[str]", words: str) -> None:
     """Reads the talk of a program up to a line with these words; its end fails, with all that was said."""
     assert process.stderr is not None
     talk = ""

@@ -45,7 +45,7 @@ async def serve(session: str, target: Target, drive: Drive) -> None:
     answer(watching, "ready")
     while order := (await asyncio.to_thread(sys.stdin.readline)).split():
         try:
-            said = await obey(order, tuner)
+            said = await execute(order, tuner)
         except TuibenchError as error:
             said = f"refused: {error}"
         if order == ["end"]:
@@ -57,7 +57,7 @@ async def serve(session: str, target: Target, drive: Drive) -> None:
             return
 
 
-async def obey(order: list[str], tuner: SettingsManager) -> str:
+async def execute(order: list[str], tuner: SettingsManager) -> str:
     match order:
         case ["set", name, value]:
             return f"{name} is {(await tuner.change(name, value)).value}"

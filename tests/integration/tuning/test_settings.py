@@ -233,7 +233,7 @@ async def test_the_workloads_own_settings_touch_nobody_else(server: Server, admi
     connection = await connect(server.target)
     workload = WorkloadSettings()
     said: list[tuple[str, ...]] = []
-    workload.tell = said.append
+    workload.run = said.append
     tuner = await opened(server.target, workload=workload)
     before = await admin.session_values()
     await tuner.change("sql_log_bin", "OFF")

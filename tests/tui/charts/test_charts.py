@@ -65,7 +65,7 @@ async def test_the_cursor_reads_the_latency_screen_too() -> None:
 
 
 async def test_a_plain_terminal_gets_plain_cursors() -> None:
-    async with viewer(script.hello(), look=DisplayOptions(ascii_only=True)) as it:
+    async with viewer(script.hello(), display=DisplayOptions(ascii_only=True)) as it:
         await it.press("left", "c", "shift+left", "c", "z")
         for panel in ("chart-tps", "axis", "note", "events"):
             assert it.shown(panel).isascii(), panel

@@ -115,7 +115,7 @@ async def test_the_lag_of_a_replica_is_a_chart() -> None:
 
 
 async def test_a_plain_terminal_gets_plain_charts() -> None:
-    async with viewer(script.hello(60), look=DisplayOptions(ascii_only=True)) as it:
+    async with viewer(script.hello(60), display=DisplayOptions(ascii_only=True)) as it:
         await it.press("3", "enter", "left")
         assert it.shown("server-charts-chart-0").isascii()
         assert it.shown("server-left").isascii()

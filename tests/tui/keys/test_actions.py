@@ -56,7 +56,7 @@ async def test_the_keys_of_a_run() -> None:
             await it.hear(trials.STEERABLE.status)
             it.client.submitted.clear()
             await hold(trials.ACTIONS[action.name], it, key, action.name)
-            assert not (action.look and it.client.submitted)
+            assert not (action.view_change and it.client.submitted)
 
 
 async def test_the_key_that_leaves_the_run() -> None:

@@ -48,7 +48,7 @@ async def test_a_question_says_what_its_yes_does(screen: str, keys: tuple[str, .
     ],
 )
 async def test_a_dialog_names_the_users_own_keys(keys: tuple[str, ...], told: str) -> None:
-    async with viewer(script.hello(60), look=OWN_KEYS) as it:
+    async with viewer(script.hello(60), display=OWN_KEYS) as it:
         await it.press(*keys)
         assert told in " ".join(str(part.content) for part in it.app.screen.query(Static))
 

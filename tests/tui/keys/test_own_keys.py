@@ -9,8 +9,8 @@ from tuibench.tui.terminal.styled_app import DisplayOptions
 
 
 async def test_the_users_keys_do_what_they_say_and_the_old_ones_nothing() -> None:
-    look = DisplayOptions(keymap=keymap.parse_keymap({"pause": "i", "more": "f5"}, "c.toml"))
-    async with viewer(script.hello(60), look=look) as it:
+    display = DisplayOptions(keymap=keymap.parse_keymap({"pause": "i", "more": "f5"}, "c.toml"))
+    async with viewer(script.hello(60), display=display) as it:
         await it.press("p", "plus", "equals_sign")
         assert it.client.submitted == []
         await it.press("i", "f5")

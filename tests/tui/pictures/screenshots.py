@@ -22,7 +22,7 @@ from tests.tui.support.fake import FakeClient
 from tests.tui.support.instant import instant
 from tests.tui.support.probed import OVER, UNDER_WAY
 from tests.tui.support.sessions import ACTIVITY
-from tests.tui.support.start import MISSING, READY, FakeBackstage
+from tests.tui.support.start import MISSING, READY, FakeController
 from tests.tui.support.statements import REPORT as STATEMENTS
 from tuibench.model.message import Hello
 from tuibench.tui.app import TuibenchApp
@@ -43,7 +43,7 @@ class Scene(NamedTuple):
     keys: tuple[str, ...] = ()
     says: tuple[SessionMessage, ...] = ()
 
-    def opened(self, look: DisplayOptions) -> tuple[App[Any], Lead]:
+    def opened(self, display: DisplayOptions) -> tuple[App[Any], Lead]:
         """The app, and the way to the screen once it runs."""
         client = FakeClient(self.hello)
 
@@ -55,16 +55,16 @@ class Scene(NamedTuple):
             await pilot.pause()
             await pilot.pause()
 
-        return TuibenchApp(client.connected, look), lead
+        return TuibenchApp(client.connected, display), lead
 
 
 class Form(NamedTuple):
-    """The start form: what a look at the server shows, and the keys that lead to its state."""
+    """The start form: what a check of the server shows, and the keys that lead to its state."""
 
     outlook: ServerCheck = READY
     keys: tuple[str, ...] = ()
 
-    def opened(self, look: DisplayOptions) -> tuple[App[Any], Lead]:
+    def opened(self, display: DisplayOptions) -> tuple[App[Any], Lead]:
         """The app, and the way to the state once it runs."""
 
         async def lead(pilot: Pilot[Any]) -> None:
@@ -74,7 +74,7 @@ class Form(NamedTuple):
                 await pilot.pause()
             await pilot.pause()
 
-        return StartApp(FakeBackstage(self.outlook), look), lead
+        return StartApp(FakeController(self.outlook), display), lead
 
 
 CALM = script.hello(60)
@@ -113,7 +113,7 @@ class Picture(NamedTuple):
     name: str
     size: tuple[int, int]
     scene: Scene | Form
-    look: DisplayOptions = DEFAULT_DISPLAY
+    display: DisplayOptions = DEFAULT_DISPLAY
 
 
 FAR = "shift+left"
@@ -157,7 +157,7 @@ PICTURES = (
 
 async def draw(picture: Picture, folder: Path) -> Path:
     """One picture, drawn by the app itself without a terminal."""
-    app, lead = picture.scene.opened(picture.look)
+    app, lead = picture.scene.opened(picture.display)
     async with app.run_test(size=picture.size) as pilot:
         await lead(pilot)
         path = folder / f"{picture.name}.svg"

@@ -31,9 +31,9 @@ KINDS: Mapping[str, Callable[..., object]] = {
 
 
 class Terminal(NamedTuple):
-    """What decides about colours: the look that was asked for, and the environment."""
+    """What decides about colours: the display that was asked for, and the environment."""
 
-    look: DisplayOptions = DEFAULT_DISPLAY
+    display: DisplayOptions = DEFAULT_DISPLAY
     environment: Mapping[str, str] = {}
 
 
@@ -74,10 +74,10 @@ def test_screen(
     snap_compare: Callable[..., bool],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    look, environment = TERMINALS[terminal]
+    display, environment = TERMINALS[terminal]
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    app, lead = SCREENS[screen].opened(look)
+    app, lead = SCREENS[screen].opened(display)
 
     async def lead_and_check(pilot: Pilot[None]) -> None:
         await lead(pilot)
@@ -112,7 +112,7 @@ MORE = (
 
 @pytest.mark.parametrize("picture", [*DETAILS, *MORE], ids=lambda picture: picture.name)
 def test_picture(picture: Picture, snap_compare: Callable[..., bool]) -> None:
-    app, lead = picture.scene.opened(picture.look)
+    app, lead = picture.scene.opened(picture.display)
     assert snap_compare(app, run_before=lead, terminal_size=picture.size)
 
 

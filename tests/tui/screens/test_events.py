@@ -157,7 +157,7 @@ async def test_before_the_first_change_and_without_figures_there_are_words() -> 
 
 
 async def test_plain_terminals_get_plain_characters() -> None:
-    async with viewer(script.hello(), look=DisplayOptions(ascii_only=True)) as it:
+    async with viewer(script.hello(), display=DisplayOptions(ascii_only=True)) as it:
         for key in ("7", "b"):
             await it.press(key)
             assert all(panel.text().isascii() for panel in it.app.screen.query(Panel))

@@ -81,7 +81,7 @@ async def test_the_small_screen_has_everything() -> None:
 
 
 async def test_a_plain_terminal_gets_plain_characters() -> None:
-    async with viewer(script.hello(), look=DisplayOptions(ascii_only=True)) as it:
+    async with viewer(script.hello(), display=DisplayOptions(ascii_only=True)) as it:
         panels = ("head", "chart-tps", "figure-tps", "host-panel", "durability", "events", "footer", "axis")
         for panel in panels:
             assert it.shown(panel).isascii(), panel

@@ -180,7 +180,7 @@ async def test_a_new_status_is_painted() -> None:
 
 
 async def test_a_plain_terminal_gets_plain_characters() -> None:
-    async with viewer(HELLO, look=DisplayOptions(ascii_only=True)) as it:
+    async with viewer(HELLO, display=DisplayOptions(ascii_only=True)) as it:
         await it.press("5")
         assert listed(it).isascii()
         assert details(it).isascii()

@@ -99,8 +99,8 @@ async def test_number_keys_belong_to_a_dialog_while_it_is_open() -> None:
 
 async def test_an_answer_takes_the_place_of_an_event_where_there_is_little_room() -> None:
     async with viewer(script.hello(60), size=SMALL) as it:
-        assert it.app.screen.query_one("#happened").display
+        assert it.app.screen.query_one("#changes").display
         await it.press("plus")
         assert it.shown("note") == "✓ done"
-        assert not it.app.screen.query_one("#happened").display
+        assert not it.app.screen.query_one("#changes").display
         assert len(it.shown("chart-fsyncs").splitlines()) == 1

@@ -62,13 +62,13 @@ async def viewer(
     hello: Hello,
     size: tuple[int, int] = LARGE,
     *,
-    look: DisplayOptions = DEFAULT_DISPLAY,
+    display: DisplayOptions = DEFAULT_DISPLAY,
     owner: bool = True,
     read_only: bool = False,
 ) -> AsyncIterator[Viewer]:
     """A running viewer; it is closed at the end unless the test has made it leave."""
     client = FakeClient(hello)
-    app = TuibenchApp(client.connected, look, owner=owner, read_only=read_only)
+    app = TuibenchApp(client.connected, display, owner=owner, read_only=read_only)
     async with app.run_test(size=size) as pilot:
         found = Viewer(app, pilot, client)
         await found.settle()

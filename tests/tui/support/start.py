@@ -65,7 +65,7 @@ MISSING = ServerCheck(
 BLOCKED = ServerCheck((finding(Severity.STOP, "the server is read-only", "run on the primary"), *WELL))
 
 
-class FakeBackstage:
+class FakeController:
     """Answers with `outlooks` in turn; `failure` is raised by what is asked next; `hold` keeps work going."""
 
     def __init__(self, *outlooks: ServerCheck) -> None:
@@ -99,13 +99,13 @@ class FakeBackstage:
         await self._work("examine", answers)
         return self._outlooks.pop(0)
 
-    async def make(self, answers: FormValues, tell: ProgressCallback) -> str:
-        tell(WorkProgress("loading 4 × 100,000 rows, 196,512 rows/s", 0.45))
+    async def make(self, answers: FormValues, on_progress: ProgressCallback) -> str:
+        on_progress(WorkProgress("loading 4 × 100,000 rows, 196,512 rows/s", 0.45))
         await self._work("make", answers)
         return "4 tables"
 
-    async def launch(self, answers: FormValues, tell: ProgressCallback) -> Path:
-        tell(WorkProgress("starting the run"))
+    async def launch(self, answers: FormValues, on_progress: ProgressCallback) -> Path:
+        on_progress(WorkProgress("starting the run"))
         await self._work("launch", answers)
         return Path("/run/1.sock")
 

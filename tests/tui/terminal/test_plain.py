@@ -35,7 +35,7 @@ def bar(it: Viewer) -> str:
 
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
 async def test_a_scroll_bar_is_letters_that_follow_the_text(size: tuple[int, int]) -> None:
-    async with viewer(script.hello(60), size, look=PLAIN_CHARACTERS) as it:
+    async with viewer(script.hello(60), size, display=PLAIN_CHARACTERS) as it:
         await it.press("question_mark")
         top = bar(it)
         assert top == "#" * top.count("#") + ":" * top.count(":")
@@ -46,7 +46,7 @@ async def test_a_scroll_bar_is_letters_that_follow_the_text(size: tuple[int, int
 
 
 async def test_a_terminal_with_unicode_has_the_finer_bar_again() -> None:
-    async with viewer(script.hello(60), look=PLAIN_CHARACTERS):
+    async with viewer(script.hello(60), display=PLAIN_CHARACTERS):
         pass
     async with viewer(script.hello(60)) as it:
         await it.press("question_mark")

@@ -56,11 +56,13 @@ async def test_other_keys_still_steer_and_are_answered() -> None:
         assert it.client.answer.text in words(it)
 
 
-@pytest.mark.parametrize("look", [DEFAULT_DISPLAY, DisplayOptions(theme="ansi-dark")], ids=["dark", "ansi"])
+@pytest.mark.parametrize(
+    "display", [DEFAULT_DISPLAY, DisplayOptions(theme="ansi-dark")], ids=["dark", "ansi"]
+)
 async def test_a_dialog_is_hidden_while_there_is_no_room_and_keeps_what_was_typed(
-    look: DisplayOptions,
+    display: DisplayOptions,
 ) -> None:
-    async with viewer(script.hello(60), look=look) as it:
+    async with viewer(script.hello(60), display=display) as it:
         await it.press("t", "9")
         await it.pilot.resize_terminal(*TINY)
         await it.settle()

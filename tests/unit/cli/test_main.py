@@ -215,7 +215,6 @@ def test_help_loads_no_room_and_no_heavy_library() -> None:
         "tuibench.cli",
         "tuibench.cli.parsing.arguments",
         "tuibench.cli.main",
-        "tuibench.cli.parsing.mysqlslap_syntax",
         "tuibench.cli.parsing.sysbench_options",
         "tuibench.cli.parsing.sysbench_syntax",
         "tuibench.cli.output.stdio",

@@ -11,7 +11,7 @@ CALM = LoadHost(name="east", worker_cpu=0.2, lag_p99_ms=0.1, cpu_total=30.0, cpu
 def warnings(load: LoadSample) -> tuple[str, ...]:
     limit = ClientLimit()
     for _ in range(TICKS_NEEDED):
-        limit.look(load)
+        limit.add(load)
     return limit.active_warnings
 
 

@@ -37,7 +37,7 @@ def test_the_limits_are_those_of_the_design(part: LoadSample, limited: bool) -> 
 def after(*parts: LoadSample) -> ClientLimit:
     limit = ClientLimit()
     for part in parts:
-        limit.look(part)
+        limit.add(part)
     return limit
 
 
@@ -85,7 +85,7 @@ def test_the_words_begin_with_what_the_limit_was_in_the_worst_tick(
     host = None if cpu_total is None else msgspec.structs.replace(HOST, cpu_total=cpu_total)
     limit = ClientLimit()
     for part in (load(lag_ms=3), worst, load(lag_ms=2.5), GOOD):
-        limit.look(part, host)
+        limit.add(part, host)
     assert limit.text().startswith(f"client-limited: {expected}")
     assert "another host" in limit.text()
 
@@ -98,7 +98,7 @@ def on_host(part: LoadSample, **figures: float) -> ClientLimit:
     """Three ticks of a load on a host with these percentages."""
     limit = ClientLimit()
     for _ in range(3):
-        limit.look(part, msgspec.structs.replace(HOST, **figures))
+        limit.add(part, msgspec.structs.replace(HOST, **figures))
     return limit
 
 

@@ -13,9 +13,8 @@ from tests.unit.mysql.protocol.value_encoding import KINDS
 from tuibench.errors import TuibenchError
 from tuibench.mysql.protocol.fast_path import try_parse
 from tuibench.mysql.protocol.response_cache import CachingParser, ResponseCache
-from tuibench.mysql.protocol.response_parser import ResponseParser
+from tuibench.mysql.protocol.response_parser import ResponseParser, affected_rows, column_names, status_of
 from tuibench.mysql.protocol.rows import ResultReader, RowReaderFactory, binary_row_reader, text_row_reader
-from tuibench.mysql.text_answers import affected, column_names, status_of
 
 DEFINITIONS = [kind.definition for kind in KINDS.values()]
 WHOLE = [
@@ -80,4 +79,4 @@ def test_the_rows_of_any_answer(form: RowReaderFactory, data: bytes, without_eof
         reader.read(data)
         column_names(reader.definitions, "utf8")
     if status_of(data) is not None:
-        assert affected(data) >= 0
+        assert affected_rows(data) >= 0

@@ -101,7 +101,7 @@ class Busy:
             latency=detail.response.latency(),
             service=None,
             statements={name: self._latency(times) for name, times in sorted(said.items())},
-            by_transaction={name: _told(each) for name, each in detail.by_transaction.items()},
+            by_transaction={name: _latency(each) for name, each in detail.by_transaction.items()},
             errors_by_code={},
             transactions_total=self._total,
             worker_cpu=self._random.random(),
@@ -171,7 +171,7 @@ class Busy:
         return Histogram.of([int(median_us * self._random.lognormvariate(0, SPREAD)) for _ in range(count)])
 
     def _latency(self, count: int) -> Latency:
-        return replace(_told(self._latencies(min(count, MOST_DRAWS), STATEMENT_US)), count=count)
+        return replace(_latency(self._latencies(min(count, MOST_DRAWS), STATEMENT_US)), count=count)
 
 
 def written_hour(folder: Path, profile: str, per_second: int, ticks: int = 3600, of: int = 60) -> Path:
@@ -205,7 +205,7 @@ def _statements(kind: Transaction, times: int) -> Counter[str]:
     return Counter({name: count for name, count in found.items() if count})
 
 
-def _told(histogram: Histogram) -> Latency:
+def _latency(histogram: Histogram) -> Latency:
     latency = histogram.latency()
     assert latency is not None
     return latency

@@ -123,7 +123,7 @@ class PlayedSettings:
         self.guard = guard
         self.done: list[str] = []
 
-    def lead(self, _: object) -> None:
+    def control_load(self, _: object) -> None:
         return
 
     def author_of(self, setting: str, value: str) -> str:

@@ -34,13 +34,13 @@ def attach(
     screen: ScreenOptions,
 ) -> None:
     from tuibench.cli.runner.session_lookup import find_session_socket
-    from tuibench.cli.runner.viewer import open_viewer, print_result, report_left_running, require_terminal
+    from tuibench.cli.runner.viewer import end_viewer, open_viewer, require_terminal
 
     if not is_in_browser():
         require_terminal("tuibench ctl status")
-    look = screen.look()
+    display = screen.display_options()
     socket = find_session_socket(session)
-    ended = open_viewer(socket, look, owner=False, read_only=read_only)
+    ended = open_viewer(socket, display, owner=False, read_only=read_only)
     if is_in_browser():
         raise click.exceptions.Exit(ended.exit_code if ended is not None else ExitCode.DONE)
-    raise click.exceptions.Exit(print_result(ended) if ended is not None else report_left_running(socket))
+    raise click.exceptions.Exit(end_viewer(ended, socket))

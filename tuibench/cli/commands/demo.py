@@ -20,7 +20,7 @@ from tuibench.cli.runner.event_loop import run_async
 from tuibench.cli.runner.headless import HeadlessOutput, run_headless
 from tuibench.cli.runner.new_session import new_session_spec, start_detached, start_session
 from tuibench.cli.runner.private_server import private_server
-from tuibench.cli.runner.viewer import is_on_terminal, open_viewer, print_result, report_left_running
+from tuibench.cli.runner.viewer import end_viewer, is_on_terminal, open_viewer
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import ExitCode
 from tuibench.load.tables.loader import LoadOptions
@@ -102,11 +102,11 @@ def demo(
     metrics.check_port_free()
     background.validate()
     is_shown, coach = on_screen and not background.detach, not no_hints and scene is None
-    look = screen.look()._replace(coach=coach) if is_shown else None
+    display = screen.display_options()._replace(coach=coach) if is_shown else None
     with private_server(program_file, private, keep=keep) as server:
         run_async(make_tables(server.target, program, LoadOptions(parallel=LOADING_CONNECTIONS)))
         spec = metrics.spec(new_session_spec(plan, server.target, (server.watch_fd,)))
-        code = _run_demo(spec, server, background, look, scenes.player(scene))
+        code = _run_demo(spec, server, background, display, scenes.player(scene))
     raise click.exceptions.Exit(code)
 
 
@@ -130,7 +130,7 @@ def _run_demo(
     spec: SessionSpec,
     server: PrivateServer,
     background: BackgroundOptions,
-    look: "DisplayOptions | None",
+    display: "DisplayOptions | None",
     scene: "ScenePlayer | None",
 ) -> ExitCode:
     """Run in the background, on the screen, or headless."""
@@ -138,8 +138,8 @@ def _run_demo(
         code = start_detached(spec, background, pass_fds=(server.watch_fd,))
         server.release()
         return code
-    if look is not None:
-        return _run_on_screen(spec, server, look, background.grace_seconds, scene)
+    if display is not None:
+        return _run_on_screen(spec, server, display, background.grace_seconds, scene)
     _, code = run_async(run_headless(spec, HeadlessOutput()))
     return code
 
@@ -147,14 +147,13 @@ def _run_demo(
 def _run_on_screen(
     spec: SessionSpec,
     server: PrivateServer,
-    look: "DisplayOptions",
+    display: "DisplayOptions",
     grace_seconds: float | None,
     scene: "ScenePlayer | None",
 ) -> ExitCode:
     """Run on the screen. The session, too, keeps the server alive: if left, it restores and records first."""
     socket = run_async(start_session(spec, grace_seconds, (server.watch_fd,)))
-    ended = open_viewer(socket, look, scene=scene)
+    ended = open_viewer(socket, display, scene=scene)
     if ended is None:
         server.release()
-        return report_left_running(socket)
-    return print_result(ended)
+    return end_viewer(ended, socket)

@@ -44,10 +44,9 @@ def live(
     screen: ScreenOptions,
     profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
 ) -> None:
-    from tuibench.cli.runner.event_loop import run_async
     from tuibench.cli.runner.headless import warn_leftovers
-    from tuibench.cli.runner.new_session import new_session_spec, start_detached, start_session
-    from tuibench.cli.runner.viewer import open_viewer, print_result, report_left_running, require_terminal
+    from tuibench.cli.runner.new_session import new_session_spec, run_session
+    from tuibench.cli.runner.viewer import require_terminal
 
     if not background.detach:
         require_terminal(f"tuibench run {profile or '--sql'} …, or --detach")
@@ -55,11 +54,7 @@ def live(
         adhoc.apply_to(options.plan(*adhoc.profile_and_options(profile, context.args))), options.time
     )
     warn_leftovers()
-    look = None if background.detach else screen.look()
+    display = None if background.detach else screen.display_options()
     spec = new_session_spec(plan, server.target(), yes_this_server=options.yes_this_server)
     spec = sight.spec(metrics.spec(spec))
-    if look is None:
-        raise click.exceptions.Exit(start_detached(spec, background))
-    socket = run_async(start_session(spec, background.grace_seconds))
-    ended = open_viewer(socket, look)
-    raise click.exceptions.Exit(print_result(ended) if ended is not None else report_left_running(socket))
+    raise click.exceptions.Exit(run_session(spec, background, display))

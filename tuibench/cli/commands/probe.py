@@ -218,15 +218,15 @@ class ProbePrinter:
     """Reports each finished step, and events of interest to the operator."""
 
     def __init__(self) -> None:
-        self._told = 0
+        self._printed = 0
 
     def on_message(self, message: SessionMessage) -> None:
         from tuibench.record.report.probe_text import step_line
 
         match message:
             case ProbeState():
-                for step in message.steps[self._told :]:
+                for step in message.steps[self._printed :]:
                     info(f"{timestamp(message.elapsed_seconds)} {step_line(message.order, step)}")
-                self._told = len(message.steps)
+                self._printed = len(message.steps)
             case Event() if message.kind in REPORTED_PROBE_EVENTS:
                 info(f"{timestamp(message.elapsed_seconds)} {message.text}")

@@ -55,17 +55,17 @@ def replay(
     if not found.samples:
         raise RunError(f"{found.id} has no samples: its load never started")
     if cast:
-        look = screen.look()
-        run_async(_write_cast(found, cast, parse_size(size or CAST_SIZE), speed, look))
+        display = screen.display_options()
+        run_async(_write_cast(found, cast, parse_size(size or CAST_SIZE), speed, display))
         return
     if size:
         raise UsageError("--size applies to a cast", "give --cast FILE, too")
     require_terminal(f"tuibench report {run}")
-    look = screen.look()
+    display = screen.display_options()
     from tuibench.session.replay import ReplayClient
     from tuibench.tui import viewer
 
-    viewer.run_replay(ReplayClient(found, speed), look)
+    viewer.run_replay(ReplayClient(found, speed), display)
 
 
 def parse_size(text: str) -> tuple[int, int]:
@@ -82,7 +82,7 @@ def parse_size(text: str) -> tuple[int, int]:
 
 
 async def _write_cast(
-    run: Run, name: str, size: tuple[int, int], speed: float, look: "DisplayOptions"
+    run: Run, name: str, size: tuple[int, int], speed: float, display: "DisplayOptions"
 ) -> None:
     """Write the frames to the file, or to stdout."""
     from tuibench.session.replay import ReplayClient, timed_messages
@@ -90,5 +90,5 @@ async def _write_cast(
 
     messages = [(each.at_seconds, each.message) for each in timed_messages(run)]
     with writing_to(name), Path(name).open("w", encoding="utf-8") as file:  # noqa: ASYNC230
-        await write_cast(file, ReplayClient(run).hello, messages, look, size, speed)
+        await write_cast(file, ReplayClient(run).hello, messages, display, size, speed)
     info(f"{name}: {len(run.samples)} samples; asciinema play {name}, or agg {name} run.gif")

@@ -83,8 +83,8 @@ def _list(named: Sequence[str], as_json: bool, _: bool) -> None:
     elif lines:
         click.echo(runs_table(lines, shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
         for line in lines:
-            if line.trouble:
-                info(f"{line.id}: {line.trouble}")
+            if line.error:
+                info(f"{line.id}: {line.error}")
     else:
         info(f"no run is recorded in {paths.runs_dir()} (tuibench run … records one)")
 

@@ -66,7 +66,7 @@ def sessions(
 
 def session_line(entry: SessionEntry) -> SessionLine:
     """Line of a session in the list."""
-    silent = SessionLine(session=entry.name, pid=entry.pid, socket=str(entry.path), note=entry.trouble)
+    silent = SessionLine(session=entry.name, pid=entry.pid, socket=str(entry.path), note=entry.error)
     return silent if entry.hello is None else _with_hello(silent, entry.hello)
 
 

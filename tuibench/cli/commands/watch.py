@@ -92,8 +92,8 @@ def watch(
     from tuibench.cli.runner.event_loop import run_async
     from tuibench.cli.runner.headless import warn_leftovers
     from tuibench.cli.runner.headless_watch import run_headless_watch
-    from tuibench.cli.runner.new_session import new_session_spec, start_detached, start_session
-    from tuibench.cli.runner.viewer import open_viewer, print_result, report_left_running, require_terminal
+    from tuibench.cli.runner.new_session import new_session_spec, run_session
+    from tuibench.cli.runner.viewer import require_terminal
 
     plan = trial.plan(options.plan(), options.time)
     if options.form and (background.detach or background.grace is not None):
@@ -103,13 +103,9 @@ def watch(
     if not (options.form or background.detach):
         require_terminal("tuibench watch --format text, or --detach")
     warn_leftovers()
-    look = None if options.form or background.detach else screen.look()
+    display = None if options.form or background.detach else screen.display_options()
     spec = new_session_spec(plan, server.target(), yes_this_server=options.yes_this_server)
     spec = sight.spec(metrics.spec(spec))
     if options.form:
         raise click.exceptions.Exit(run_async(run_headless_watch(spec, options.form)))
-    if look is None:
-        raise click.exceptions.Exit(start_detached(spec, background))
-    socket = run_async(start_session(spec, background.grace_seconds))
-    ended = open_viewer(socket, look)
-    raise click.exceptions.Exit(print_result(ended) if ended is not None else report_left_running(socket))
+    raise click.exceptions.Exit(run_session(spec, background, display))

@@ -72,10 +72,10 @@ class AbTestOptions:
                 "leave --time out, or change --cycles and --window",
             )
         usual = 0.0 if plan.is_watch else min(MAX_DEFAULT_WARMUP_SECONDS, trial.window_seconds)
-        lead = plan.warmup_seconds or usual
+        warmup = plan.warmup_seconds or usual
         threads = max(int(trial.a), int(trial.b)) if trial.subject == THREADS else plan.threads
         return msgspec.structs.replace(
-            plan, trial=trial, seconds=trial.seconds, warmup_seconds=lead, threads=threads
+            plan, trial=trial, seconds=trial.seconds, warmup_seconds=warmup, threads=threads
         )
 
     def _trial(self, plan: RunPlan, given_seconds: float | None) -> AbTestPlan:

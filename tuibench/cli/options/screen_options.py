@@ -45,7 +45,7 @@ class ScreenOptions:
         bool, Option("--no-mouse", help="Leave the mouse to the terminal, for selecting and copying.")
     ] = False
 
-    def look(self) -> "DisplayOptions":
+    def display_options(self) -> "DisplayOptions":
         """Display options. Imports textual. Raises UsageError for an invalid theme, frame rate or key."""
         from tuibench import config
 

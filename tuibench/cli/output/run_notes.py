@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from tuibench.metrics.series.cost_wording import cost_lines, effect_cost_lines
-from tuibench.metrics.series.slow_wording import slow_lines
+from tuibench.metrics.series.cost_messages import cost_lines, effect_cost_lines
+from tuibench.metrics.series.slow_messages import slow_lines
 from tuibench.model.event import EventKind
 from tuibench.model.results.summary import ReplicationTotals, Summary, engine_text
 from tuibench.model.sql_errors import error_text

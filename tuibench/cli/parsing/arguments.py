@@ -1,19 +1,30 @@
 """Normalization of the arguments for the parser: spelling variants, hints for unknown commands.
 
 As in sysbench, `--table_size` is `--table-size`, and `tuibench PROFILE help` shows the profile; `tuibench
-help run` is `tuibench run --help`. Passwords have already been removed, see `credentials`.
+help run` is `tuibench run --help`. `tuibench slap` accepts mysqlslap's options. Passwords have already been
+removed, see `credentials`.
 """
 
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 
-from tuibench.cli.parsing import mysqlslap_syntax, sysbench_syntax
+from tuibench.cli.parsing import sysbench_syntax
 from tuibench.errors import UsageError
 
 STDOUT = "-"
 OPTIONAL_FILE_OPTIONS = {"report": ("--sysbench", "--json", "--csv", "--markdown"), "slap": ("--csv",)}
 """Options that default to stdout if given without a file: `--csv`, `--csv=run.csv`."""
+
+SLAP_TRANSLATED = {"--ssl": "--ssl-mode=required", "--skip-ssl": "--ssl-mode=disabled", "-C": "--compress"}
+SLAP_IGNORED = frozenset({"-T", "--debug-check", "--debug-info"})
+"""Switches for the client's own statistics; `slap` always prints its own load on stderr."""
+SLAP_SQL_MODE = "--sql-mode"
+SLAP_REFUSED = {
+    "--login-path": ("files of mysql_config_editor are not read", "use --defaults-file"),
+    "--plugin-dir": ("the driver has no plugins", "leave it out"),
+    "--default-auth": ("the server chooses the authentication method", "leave it out"),
+}
 
 COMPLETE_VARIABLE = "_TUIBENCH_COMPLETE"
 """Environment variable of a shell's completion request."""
@@ -36,7 +47,20 @@ def _translate_foreign(arguments: Sequence[str], commands: Collection[str]) -> l
     meant, notes = sysbench_syntax.translate_options(sysbench_syntax.command_first(given, commands))
     for note in notes:
         sys.stderr.write(f"tuibench: {note}\n")
-    return mysqlslap_syntax.translate_options(meant)
+    if meant[:1] == ["slap"]:
+        return [_translate_slap(each) for each in meant if each not in SLAP_IGNORED]
+    return meant
+
+
+def _translate_slap(argument: str) -> str:
+    """Translate an option of mysqlslap. Raises UsageError for an unsupported one."""
+    name, equals, value = argument.partition("=")
+    if name in SLAP_REFUSED:
+        why, hint = SLAP_REFUSED[name]
+        raise UsageError(f"{name}: {why}", hint)
+    if name == SLAP_SQL_MODE and equals:
+        return f"--init-command=SET sql_mode='{value}'"
+    return SLAP_TRANSLATED.get(argument, argument)
 
 
 def raise_unknown_command(name: str, known: Iterable[str]) -> None:

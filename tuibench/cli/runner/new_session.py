@@ -3,6 +3,7 @@
 import os
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -21,6 +22,9 @@ from tuibench.session.service import unix_sockets
 from tuibench.session.service.client import SessionClient
 from tuibench.session.spec import ServiceSpec, SessionSpec
 
+if TYPE_CHECKING:
+    from tuibench.tui.terminal.styled_app import DisplayOptions
+
 LOG_FILE = "sessions.log"
 
 
@@ -34,6 +38,18 @@ async def start_session(
     if spec.metrics_at is not None:
         info(f"metrics at {(await fetch_hello(socket)).metrics}")
     return socket
+
+
+def run_session(
+    spec: SessionSpec, background: BackgroundOptions, display: "DisplayOptions | None"
+) -> ExitCode:
+    """Start a session and open the screen on it, or leave it in the background without `display`."""
+    from tuibench.cli.runner.viewer import end_viewer, open_viewer
+
+    if display is None:
+        return start_detached(spec, background)
+    socket = run_async(start_session(spec, background.grace_seconds))
+    return end_viewer(open_viewer(socket, display), socket)
 
 
 def start_detached(

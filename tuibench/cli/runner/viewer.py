@@ -34,7 +34,7 @@ def is_on_terminal() -> bool:
 
 def open_viewer(
     socket: Path,
-    look: "DisplayOptions",
+    display: "DisplayOptions",
     *,
     owner: bool = True,
     read_only: bool = False,
@@ -43,7 +43,12 @@ def open_viewer(
     """Open the screen on a session; returns its end message, None if it was left running."""
     from tuibench.tui import viewer
 
-    return viewer.run_viewer(socket, look, owner=owner, read_only=read_only, scene=scene)
+    return viewer.run_viewer(socket, display, owner=owner, read_only=read_only, scene=scene)
+
+
+def end_viewer(ended: SessionEnded | None, socket: Path) -> ExitCode:
+    """Print the result of a session that has ended, else how to reach it; returns the exit code."""
+    return print_result(ended) if ended is not None else report_left_running(socket)
 
 
 def report_left_running(socket: Path) -> ExitCode:

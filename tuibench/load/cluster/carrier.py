@@ -18,7 +18,7 @@ from tuibench.load.cluster.messages import MAGIC
 from tuibench.model.cluster.places import EXEC_PLACE, SSH_PLACE
 from tuibench.model.cluster.plan import ClusterPlan
 
-TALK_LINES = 20
+STDERR_LINES = 20
 """Lines of a command's stderr that are kept for a message."""
 
 END_SECONDS = 2.0
@@ -84,16 +84,16 @@ class CommandWire(Wire):
         self.process = process
         self.writer = cast(asyncio.StreamWriter, process.stdin)
         self.reader = cast(asyncio.StreamReader, process.stdout)
-        self._talk: deque[str] = deque(maxlen=TALK_LINES)
+        self._stderr: deque[str] = deque(maxlen=STDERR_LINES)
         self._listening = asyncio.create_task(self._listen(cast(asyncio.StreamReader, process.stderr)))
 
     async def _listen(self, stderr: asyncio.StreamReader) -> None:
         while chunk := await stderr.read(4096):
             lines = chunk.decode(errors="replace").splitlines()
-            self._talk.extend(line.strip() for line in lines if line.strip())
+            self._stderr.extend(line.strip() for line in lines if line.strip())
 
     def problem(self) -> str:
-        words = self._talk[-1] if self._talk else ""
+        words = self._stderr[-1] if self._stderr else ""
         code = self.process.returncode
         if words or code is None:
             return words

@@ -99,10 +99,10 @@ class Cluster:
 
     async def _connect_all(self, carriers: Sequence[Carrier]) -> list[HostUnreachableError]:
         """Connects to all of these at once. Raises the first error, but for hosts that do not answer."""
-        gate = asyncio.Semaphore(MAX_PARALLEL_CONNECTS)
+        slots = asyncio.Semaphore(MAX_PARALLEL_CONNECTS)
 
         async def connect(carrier: Carrier) -> None:
-            async with gate:
+            async with slots:
                 self.hosts.append(await HostLink.connect(carrier, self.plan, self._timing))
 
         results = await asyncio.gather(*map(connect, carriers), return_exceptions=True)
@@ -185,8 +185,9 @@ class Cluster:
     @staticmethod
     def _slowest_round_trip(hosts: Iterable[HostLink]) -> int:
         """Of those that respond: a silent host must not delay the others."""
-        heard = [host.offset.recent_round_trip_ns for host in hosts if not host.is_unheard]
-        return max(heard, default=0)
+        return max(
+            (each.offset.recent_round_trip_ns for each in hosts if not each.is_unresponsive), default=0
+        )
 
     async def _follow_lost(self, host: HostLink, *, is_retried: bool) -> None:
         """Ends the carrier of a lost host; tries to connect it again, when its load has ended for certain."""

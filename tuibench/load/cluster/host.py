@@ -107,8 +107,8 @@ class HostLink(WorkerLink[FromAgent]):
         self._cluster = cluster
         self._timing = timing
         self._clock = timing.clock
-        self._heard_ns = self._clock.now_ns()
-        self._has_been_heard = False
+        self._last_message_ns = self._clock.now_ns()
+        self._has_responded = False
         self._reached: asyncio.Queue[ServerReached] = asyncio.Queue()
         self._reading_taken = asyncio.Event()
         self._failure: AgentFailed | None = None
@@ -154,10 +154,10 @@ class HostLink(WorkerLink[FromAgent]):
     @property
     def silent_seconds(self) -> float:
         """How long it has been silent."""
-        return (self._clock.now_ns() - self._heard_ns) / NS_PER_SECOND
+        return (self._clock.now_ns() - self._last_message_ns) / NS_PER_SECOND
 
     @property
-    def is_unheard(self) -> bool:
+    def is_unresponsive(self) -> bool:
         """Whether beats are missing: it is not waited for any longer."""
         return self.silent_seconds > self._cluster.lease_seconds / 2
 
@@ -197,7 +197,7 @@ class HostLink(WorkerLink[FromAgent]):
         deadline_ns = self._clock.now_ns() + round((1 + REPORT_SECONDS) * NS_PER_SECOND)
         try:
             while not (await asyncio.wait({report}, timeout=REPORT_POLL_SECONDS))[0]:
-                if self.is_unheard or self._clock.now_ns() > deadline_ns:
+                if self.is_unresponsive or self._clock.now_ns() > deadline_ns:
                     raise TimeoutError
             return report.result()
         finally:
@@ -217,8 +217,8 @@ class HostLink(WorkerLink[FromAgent]):
 
     def has_run(self) -> bool:
         """Whether it has responded since the last call."""
-        has_been_heard, self._has_been_heard = self._has_been_heard, False
-        return has_been_heard
+        has_responded, self._has_responded = self._has_responded, False
+        return has_responded
 
     def gone(self) -> WorkerGoneError:
         failure = self._failure
@@ -235,8 +235,8 @@ class HostLink(WorkerLink[FromAgent]):
         await self._wire.close()
 
     def on_message(self, message: FromAgent) -> None:
-        self._heard_ns = self._clock.now_ns()
-        self._has_been_heard = True
+        self._last_message_ns = self._clock.now_ns()
+        self._has_responded = True
         match message:
             case BeatReply():
                 self._take_reading(message)

@@ -76,13 +76,13 @@ def host_line(host: HostLink) -> LoadHost:
     best = host.offset.best
     line = LoadHost(
         name=host.label,
-        state=HostState.SILENT if host.is_unheard else HostState.RUNNING,
+        state=HostState.SILENT if host.is_unresponsive else HostState.RUNNING,
         cores=host.hello.cores,
         clock_offset_ms=best.wall_offset_seconds * MS_PER_SECOND,
         clock_error_ms=best.round_trip_ns / 2 / NS_PER_MS,
         round_trip_ms=host.offset.recent_round_trip_ns / NS_PER_MS,
     )
-    if host.is_unheard or host.latest is None:
+    if host.is_unresponsive or host.latest is None:
         return line
     report, sample = host.latest.report, host.latest.sample
     p95_us = host.latest.latencies.p95_us

@@ -40,7 +40,7 @@ class ExtraConnections:
         self._context = context
         self._wanted = 0
         self._idle: list[Connection] = []
-        self._keeper: asyncio.Task[None] | None = None
+        self._idle_task: asyncio.Task[None] | None = None
         self._schedule = ArrivalSchedule(Random(f"tuibench:{seed}:logins"), arrival)
         self._timer: Timer | None = None
         self._make_timer = timer
@@ -59,8 +59,8 @@ class ExtraConnections:
     def set(self, idle: int, logins_per_second: float) -> None:
         """Sets the number of idle connections and the rate of extra logins."""
         self._wanted = idle
-        if self._keeper is None and idle:
-            self._keeper = asyncio.create_task(self._keep_idle(), name="idle connections")
+        if self._idle_task is None and idle:
+            self._idle_task = asyncio.create_task(self._maintain_idle(), name="idle connections")
         if self._timer is None and logins_per_second:
             self._timer = self._make_timer(self._on_timer)
         self._schedule.set_rate(logins_per_second, self._context.clock.now_ns())
@@ -78,11 +78,11 @@ class ExtraConnections:
     async def close(self) -> None:
         """Ends everything; logins under way are broken off."""
         self.hold()
-        tasks = [*self._under_way, *([self._keeper] if self._keeper else [])]
+        tasks = [*self._under_way, *([self._idle_task] if self._idle_task else [])]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._keeper = None
+        self._idle_task = None
         idle, self._idle = self._idle, []
         await asyncio.gather(*(self._say_goodbye(connection) for connection in idle))
         if self._timer is not None:
@@ -95,7 +95,7 @@ class ExtraConnections:
 
     # Idle connections
 
-    async def _keep_idle(self) -> None:
+    async def _maintain_idle(self) -> None:
         while True:
             await self._open_missing()
             await self._close_surplus()

@@ -67,7 +67,7 @@ class LatencyRecorder:
     latencies of flat statement i; statements of one name share a list. `response_us[i]` collects those of the
     program's transaction i from its intended start, `service_us` those from the real one, in an open loop.
     `login_us` collects the times of extra and planned logins, `wait_us` those of users for a connection.
-    `rejected` counts statements that the server answered with an error, `other_questions` those it heard
+    `rejected` counts statements that the server answered with an error, `other_questions` those it received
     beside the work: cut off ones, goodbyes, and what a login takes. Transactions that take longer than
     `slow_us` are offered to `keep_slow`.
     """

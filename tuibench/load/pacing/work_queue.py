@@ -33,14 +33,14 @@ class WorkQueue:
 
     def __init__(
         self,
-        pacer: ArrivalSchedule,
+        schedule: ArrivalSchedule,
         clock: Clock,
         timer: Callable[[Callable[[], None]], Timer],
         limit: int | None,
     ) -> None:
         self.is_open = False
         self.scheduled = 0
-        self._pacer = pacer
+        self._schedule = schedule
         self._pool = UserPool()
         self._clock = clock
         self._limit = limit
@@ -55,14 +55,14 @@ class WorkQueue:
 
     @property
     def rate(self) -> float:
-        return self._pacer.rate
+        return self._schedule.rate
 
     def set_rate(self, rate_per_second: float) -> int:
         """Sets the rate per second from now on; 0 for a closed loop, which drops the backlog.
 
         Returns the size of the dropped backlog.
         """
-        self._pacer.set_rate(rate_per_second, self._clock.now_ns())
+        self._schedule.set_rate(rate_per_second, self._clock.now_ns())
         self.is_open = rate_per_second > 0 or self._pool.users > 0
         self._on_timer()
         if self.is_open:
@@ -77,7 +77,7 @@ class WorkQueue:
         """
         now_ns = self._clock.now_ns()
         self._pool.set_users(users, now_ns)
-        self.is_open = users > 0 or self._pacer.rate > 0
+        self.is_open = users > 0 or self._schedule.rate > 0
         while self._pool.leaving and self._backlog:
             self._backlog.pop()
             self.scheduled -= 1
@@ -135,12 +135,12 @@ class WorkQueue:
     def hold(self) -> None:
         """Stops the schedule until `release`."""
         self._on_timer()
-        self._pacer.hold(self._clock.now_ns())
+        self._schedule.hold(self._clock.now_ns())
         self._pool.hold()
         self._timer.set(None)
 
     def release(self) -> None:
-        self._pacer.release(self._clock.now_ns())
+        self._schedule.release(self._clock.now_ns())
         self._pool.release(self._clock.now_ns())
         self._on_timer()
 
@@ -201,7 +201,7 @@ class WorkQueue:
         """Moves due arrivals into the backlog, and sets the timer for the next."""
         now_ns = self._clock.now_ns()
         left = None if self._limit is None else max(0, self._limit - self.scheduled)
-        arrived = self._pool.due(now_ns, left) if self._pool.users else self._pacer.due(now_ns)[:left]
+        arrived = self._pool.due(now_ns, left) if self._pool.users else self._schedule.due(now_ns)[:left]
         self.scheduled += len(arrived)
         self._backlog.extend(arrived)
         for _ in range(min(len(arrived), len(self._waiters))):
@@ -210,7 +210,7 @@ class WorkQueue:
 
     @property
     def _next_ns(self) -> int | None:
-        return self._pool.next_ns if self._pool.users else self._pacer.next_ns
+        return self._pool.next_ns if self._pool.users else self._schedule.next_ns
 
     def _is_exhausted(self) -> bool:
         return self._limit is not None and self.scheduled >= self._limit

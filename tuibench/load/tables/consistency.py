@@ -174,9 +174,9 @@ def _result_of_command(condition: Condition, rows: Sequence[dict[str, object]]) 
     return _broken(condition, len(wrong), wrong[0])
 
 
-async def _is_fresh(connection: Connection, condition: Condition, said: bool | None) -> bool:
-    if said is not None:
-        return said
+async def _is_fresh(connection: Connection, condition: Condition, given: bool | None) -> bool:
+    if given is not None:
+        return given
     return not await connection.query(f"{condition.touched} LIMIT 1")
 
 

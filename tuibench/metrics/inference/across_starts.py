@@ -35,8 +35,6 @@ class Comparison(NamedTuple):
 
     interval: Interval
     verdict: Verdict
-    first_starts: int
-    other_starts: int
 
 
 def compare(first: Starts, other: Starts, *, level: float = LEVEL, tolerance: float = 0.0) -> Comparison:
@@ -44,7 +42,7 @@ def compare(first: Starts, other: Starts, *, level: float = LEVEL, tolerance: fl
     scale = Scale.of((run for start in first for run in start), (run for start in other for run in start))
     a, b = _start_levels(first, scale), _start_levels(other, scale)
     half = _welch(a, b, level) if min(len(a), len(b)) > 1 else math.inf
-    return _comparison(scale, fmean(b) - fmean(a), half, (len(a), len(b)), tolerance)
+    return _comparison(scale, fmean(b) - fmean(a), half, tolerance)
 
 
 def _start_levels(starts: Starts, scale: Scale) -> list[float]:
@@ -60,9 +58,7 @@ def _welch(a: Sequence[float], b: Sequence[float], level: float) -> float:
     return students_t.two_sided(level, max(1.0, degrees)) * math.sqrt(one + other)
 
 
-def _comparison(
-    scale: Scale, estimate: float, half: float, starts: tuple[int, int], tolerance: float
-) -> Comparison:
+def _comparison(scale: Scale, estimate: float, half: float, tolerance: float) -> Comparison:
     interval = scale.interval(estimate, half)
     verdict = interval.verdict(tolerance) if math.isfinite(half) else Verdict.CANNOT_TELL
-    return Comparison(interval, verdict, *starts)
+    return Comparison(interval, verdict)

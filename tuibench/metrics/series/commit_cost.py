@@ -54,7 +54,7 @@ class CostLedger:
 
     def __init__(self) -> None:
         self._sums: dict[str, dict[str, _CostTotals]] = {}
-        self._always_told: tuple[str, ...] = ()
+        self._always_reported: tuple[str, ...] = ()
         self._last: _CounterReading | None = None
 
     def changed(self) -> None:
@@ -71,7 +71,7 @@ class CostLedger:
         """Add the server's counters, the transactions of the load so far, and the settings at one moment."""
         costed = [setting for setting in settings if setting.is_costed]
         values = {setting.name: setting.value for setting in costed if setting.value}
-        self._always_told = tuple(each.name for each in costed if SettingRole.COST in each.roles)
+        self._always_reported = tuple(each.name for each in costed if SettingRole.COST in each.roles)
         before, now = self._last, _CounterReading(counters, transactions, at_seconds, values)
         self._last = now
         if before is None or before.values != now.values:
@@ -86,8 +86,10 @@ class CostLedger:
         until their value changes.
         """
         changed = [name for name, values in self._sums.items() if len(values) > 1]
-        told = dict.fromkeys([*(name for name in self._always_told if name in self._sums), *changed])
-        return tuple(_cost(name, value, total) for name in told for value, total in self._sums[name].items())
+        reported = dict.fromkeys([*(name for name in self._always_reported if name in self._sums), *changed])
+        return tuple(
+            _cost(name, value, total) for name in reported for value, total in self._sums[name].items()
+        )
 
     def _add(self, interval: CounterInterval, transactions: int, values: Mapping[str, str]) -> None:
         figures = _figures(interval, values)

@@ -175,8 +175,8 @@ class ServerSample(msgspec.Struct, frozen=True, kw_only=True):
 
     Rates are None in the first sample after a connect, a restart or a FLUSH STATUS, and if the counter does
     not exist. `buffer_pool_hit` is a percentage (0 to 100). `counters` are the cumulative counters behind the
-    rates, by the server's names; `gauges` are current values. `untold` has the reason for each name that is
-    in neither of them, unless the server's flavour does not have it.
+    rates, by the server's names; `gauges` are current values. `unavailable` has the reason for each name that
+    is in neither of them, unless the server's flavour does not have it.
     """
 
     uptime_seconds: int | None
@@ -196,7 +196,7 @@ class ServerSample(msgspec.Struct, frozen=True, kw_only=True):
     row_lock_waits_per_second: float | None = None
     counters: dict[str, int] = {}
     gauges: dict[str, int] = {}
-    untold: dict[str, str] = {}
+    unavailable: dict[str, str] = {}
 
 
 class HostSample(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,7 +1,7 @@
 """Fast parsing of responses that arrive in one piece and have rows of equal width.
 
-Much faster than `answer`, which reads all other responses and gives the same results. The header of every
-packet is checked, so that nothing within a row is taken for the end.
+Much faster than `response_parser`, which reads all other responses and gives the same results. The header of
+every packet is checked, so that nothing within a row is taken for the end.
 
 A single row is usually enclosed by the same bytes as the previous one: the columns, and the end. Such frames
 are cached, once for all connections of a process, and compared as a whole.

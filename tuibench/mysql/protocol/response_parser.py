@@ -12,6 +12,7 @@ load are mostly alike.
 """
 
 import struct
+from collections.abc import Sequence
 
 from tuibench.errors import ProtocolError, SQLError
 from tuibench.mysql import errors
@@ -30,6 +31,9 @@ SQL_STATE_BYTES = 6
 
 MIN_ALIKE_ROWS, MAX_ALIKE_ROWS = 4, 4096
 """Minimum and maximum number of rows that are checked at once."""
+
+NAMES_BEFORE = 4
+"""Texts of a column's definition before its name: catalogue, database, table, the table as it was made."""
 
 SEQUENCES = bytes(range(256)) * (MAX_ALIKE_ROWS // 256 + 1)
 
@@ -220,3 +224,32 @@ def _status_offset(data: bytes, body: int) -> int:
     """Where an OK packet has its status: behind the rows affected and the last id inserted."""
     _, place = read_length_encoded_int(data, body + 1)
     return read_length_encoded_int(data, place)[1]
+
+
+def status_of(answer: bytes) -> int | None:
+    """The server's status, from the OK that a statement without a result is answered with; None of others.
+
+    The answer must have been read to its end.
+    """
+    if answer[HEADER_BYTES] != OK:
+        return None
+    return int(_short(answer, _status_offset(answer, HEADER_BYTES))[0])
+
+
+def affected_rows(answer: bytes) -> int:
+    """How many rows a statement without a result affected."""
+    return read_length_encoded_int(answer, HEADER_BYTES + 1)[0]
+
+
+def column_names(definitions: Sequence[bytes], encoding: str) -> list[str]:
+    """The names of a result's columns, from their definitions."""
+    return [_column_name(definition).decode(encoding, "replace") for definition in definitions]
+
+
+def _column_name(definition: bytes) -> bytes:
+    place = 0
+    for _ in range(NAMES_BEFORE):
+        size, place = read_length_encoded_int(definition, place)
+        place += size
+    size, place = read_length_encoded_int(definition, place)
+    return definition[place : place + size]

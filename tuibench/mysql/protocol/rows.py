@@ -1,7 +1,7 @@
 """The rows of a response: bytes in, tuples out; no I/O.
 
-`answer` has found the end of the response, and that it is not an error; here it is read again, packet by
-packet. The part before the rows is usually the same as before, and is then not parsed again.
+`response_parser` has found the end of the response, and that it is not an error; here it is read again,
+packet by packet. The part before the rows is usually the same as before, and is then not parsed again.
 """
 
 import struct

@@ -14,7 +14,7 @@ A script that has nothing to say yields None, and goes on when it is woken. One 
 sleep) yields a function that gives an awaitable: `run` returns it to whoever plays, who then plays on with
 the result.
 
-An answer that is wanted itself: it is kept while `answer` finds its end.
+An answer that is wanted itself: it is kept while `response_parser` finds its end.
 
 Replaces the reader of responses only for that time, so that other connections are not slowed down.
 """
@@ -107,7 +107,7 @@ class StatementProtocol(asyncio.Protocol):
         self._transport.set_protocol(self)
 
     async def run(self, script: TransactionLoop, answer: Any = None) -> AsyncCall | None:
-        """Continues a script with the `answer` to its request, or the error.
+        """Continues a transaction loop with the `answer` to its request, or the error.
 
         Returns its next wish; None at its end. Raises what the script raises. Cancelled while the server owes
         an answer, it drops the connection.

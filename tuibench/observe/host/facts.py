@@ -217,8 +217,8 @@ def _container(root: Path) -> str:
     for file, kind in CONTAINER_FILES.items():
         if (root / file.lstrip("/")).exists():
             return kind
-    if told := os.environ.get(CONTAINER_MARK, ""):
-        return told
+    if container := os.environ.get(CONTAINER_MARK, ""):
+        return container
     groups = _text(root / "proc/1/cgroup")
     return next((kind for kind in CONTAINER_GROUPS if kind in groups), "")
 

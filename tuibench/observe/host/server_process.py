@@ -101,10 +101,10 @@ def _socket_peer(path: str) -> Iterator[int]:
         with socket.socket(socket.AF_UNIX) as probe:
             probe.settimeout(_PEER_TIMEOUT_SECONDS)
             probe.connect(path)
-            told = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+            credentials = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
     except OSError:
         return
-    pid = _CREDENTIALS.unpack(told)[0]
+    pid = _CREDENTIALS.unpack(credentials)[0]
     if pid:
         yield pid
 

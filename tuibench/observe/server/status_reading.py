@@ -44,7 +44,7 @@ class StatusReading(msgspec.Struct, frozen=True, kw_only=True):
     table_open_cache: int
     own_statements: int
     transactions: int | None
-    untold: dict[str, str] = {}
+    unavailable: dict[str, str] = {}
     own: OwnStatements = OwnStatements()
     times: StatementTimes | None = None
 
@@ -176,7 +176,7 @@ def _server_sample(
         slow_queries_total=status.get(Counter.SLOW_QUERIES),
         counters=_cumulative(after),
         gauges={name: value for name, value in status.items() if name in GAUGE_NAMES},
-        untold=after.untold,
+        unavailable=after.unavailable,
     )
     if before is None or interval is None:
         return gauges

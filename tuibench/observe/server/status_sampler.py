@@ -50,16 +50,16 @@ NOT_KNOWN = "not known here"
 
 
 class InnodbMetrics:
-    """Queries a MySQL server; not again after a missing privilege, with the reason in `untold`."""
+    """Queries a MySQL server; not again after a missing privilege, with the reason in `unavailable`."""
 
     def __init__(self) -> None:
-        self.untold: dict[str, str] = {}
+        self.unavailable: dict[str, str] = {}
         self._known: dict[str, int] = {}
         self._ticks = 0
 
     async def read(self, connection: Queries, variables: Mapping[str, str]) -> dict[str, int]:
         """Both figures, under tuibench's own names; empty if unavailable."""
-        if self.untold or "mariadb" in variables.get("version", "").lower():
+        if self.unavailable or "mariadb" in variables.get("version", "").lower():
             return {}
         if self._ticks % INNODB_EVERY_TICKS == 0:
             await self._ask(connection)
@@ -73,7 +73,7 @@ class InnodbMetrics:
             raise
         except SQLError as error:
             why = NOT_KNOWN if error.code in UNSUPPORTED_CODES else PROCESS_NEEDED
-            self._known, self.untold = {}, dict.fromkeys(INNODB_METRICS.values(), why)
+            self._known, self.unavailable = {}, dict.fromkeys(INNODB_METRICS.values(), why)
         else:
             self._known = {INNODB_METRICS[name]: int(count) for name, count in rows}
 
@@ -250,7 +250,7 @@ class StatusSampler:
             connection=self._connection.logins,
             identity=instance_identity(self._variables),
             status=status | binlog | innodb | group,
-            untold=dict(self._innodb.untold),
+            unavailable=dict(self._innodb.unavailable),
             max_connections=_whole_number(self._variables.get(ServerVariable.MAX_CONNECTIONS, "")),
             table_open_cache=_whole_number(self._variables.get(ServerVariable.TABLE_OPEN_CACHE, "")),
             own_statements=self.own_statements,

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from tuibench.metrics.inference.contrast import METRICS, TickSeries, TickTotals, merge_ticks
-from tuibench.metrics.series.slow_wording import slow_text
+from tuibench.metrics.series.slow_messages import slow_text
 from tuibench.metrics.thresholds.relative import RelativeThreshold, crossed_relative_thresholds
 from tuibench.model.event import CHANGE_KINDS, EventKind
 from tuibench.model.measurements.operation_cost import Resource, ResourceUnit
@@ -80,7 +80,7 @@ def compare_runs(sides: Sequence[Side], bounds: Sequence[RelativeThreshold] = ()
     return RunComparison(
         runs=names,
         starts=tuple(map(len, ticks)),
-        differences=_telling(list(setup_differences([side[0] for side in sides]))),
+        differences=_distinct(list(setup_differences([side[0] for side in sides]))),
         doubts=(*start_warnings(sides, names), *comparability_warnings(sides, every, rows)),
         rows=(*rows, *_single_rows([side[0] for side in sides])) if len(every) == len(sides) else rows,
         crossed=tuple(crossed_relative_thresholds(bounds, rows, names)),
@@ -207,7 +207,7 @@ def setup_differences(runs: Sequence[Run]) -> Iterator[SetupDifference]:
             yield SetupDifference(group=group, path=name, values=values)
 
 
-def _telling(found: list[SetupDifference]) -> tuple[SetupDifference, ...]:
+def _distinct(found: list[SetupDifference]) -> tuple[SetupDifference, ...]:
     """Without differences that follow from others: different options cause different statements, so the
     statements count only if nothing else in the plan differs.
     """
@@ -259,7 +259,7 @@ def comparability_warnings(
             )
         yield from (f"{name}: {warning}" for warning in run.summary.warnings)
     for side in sides:
-        if any(_telling(list(setup_differences([side[0], run]))) for run in side[1:]):
+        if any(_distinct(list(setup_differences([side[0], run]))) for run in side[1:]):
             yield f"the runs of one side differ not only in the start of the server: {side[0].id} and others"
     is_single = all(len(side) == 1 for side in sides)
     if is_single and any(other.value is not None and other.low is None for other in rows[0].others):

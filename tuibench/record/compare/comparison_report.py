@@ -31,7 +31,7 @@ def comparison_text(found: RunComparison) -> str:
     parts += [f"  {KEY}"]
     for place, letter in enumerate(letters[1:]):
         parts += ["", f"{letter} against {letters[0]}", *_aligned(verdict_table(found, place), 1)]
-    for title, texts in _moments(found):
+    for title, texts in _stalls_and_slowest(found):
         parts += ["", title, *(f"  {letter}  {text}" for letter, text in zip(letters, texts, strict=True))]
     return "\n".join(parts) + "\n"
 
@@ -49,20 +49,20 @@ def comparison_markdown(found: RunComparison) -> str:
     parts += ["", f"## Relative to {letters[0]}", "", *_piped(relative_table(found), 1), "", KEY]
     for place, letter in enumerate(letters[1:]):
         parts += ["", f"## {letter} against {letters[0]}", "", *_piped(verdict_table(found, place), 1)]
-    for title, texts in _moments(found):
+    for title, texts in _stalls_and_slowest(found):
         parts += ["", f"## {title.capitalize()}", ""]
         parts += [f"- **{letter}**: {text}" for letter, text in zip(letters, texts, strict=True)]
     return "\n".join(parts) + "\n"
 
 
-def _moments(found: RunComparison) -> list[tuple[str, tuple[str, ...]]]:
+def _stalls_and_slowest(found: RunComparison) -> list[tuple[str, tuple[str, ...]]]:
     """Stalls and slowest transactions, a text for each side; without stalls if no side had one."""
-    told = []
+    rows = []
     if any(text != "none" for text in found.stalls):
-        told.append(("stalls, below a tenth of the level's median TPS", found.stalls))
+        rows.append(("stalls, below a tenth of the level's median TPS", found.stalls))
     if any(text not in ("", units.DASH) for text in found.slowest):
-        told.append(("slowest transaction", found.slowest))
-    return told
+        rows.append(("slowest transaction", found.slowest))
+    return rows
 
 
 def side_titles(found: RunComparison) -> list[str]:
@@ -82,7 +82,7 @@ def difference_table(found: RunComparison, longest: int = 0) -> TextRows:
     """A row for each value that differs; `longest` is the maximum number of characters shown, 0 for all."""
     if not found.differences:
         return []
-    rows = [(f"{one.group}: {one.path}", *_told(one, longest)) for one in found.differences]
+    rows = [(f"{one.group}: {one.path}", *_shortened(one, longest)) for one in found.differences]
     return [("", *run_letters(found)), *rows]
 
 
@@ -156,7 +156,7 @@ def _judged(row: ComparisonRow, other: Contrast) -> tuple[str, ...]:
     )
 
 
-def _told(one: SetupDifference, longest: int) -> list[str]:
+def _shortened(one: SetupDifference, longest: int) -> list[str]:
     return [f"{each[: longest - 1]}…" if longest and len(each) > longest else each for each in one.values]
 
 

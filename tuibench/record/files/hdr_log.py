@@ -117,8 +117,11 @@ def log_header(base_seconds: float) -> str:
 
 def log_lines(start_seconds: float, seconds: float, histograms: Mapping[str, Histogram]) -> str:
     """One interval, a line for each tag; empty histograms with a tag are omitted."""
-    told = ((tag, each) for tag, each in histograms.items() if each.count or tag == RESPONSE)
-    return "".join(_line(start_seconds, seconds, tag, histogram) for tag, histogram in told)
+    return "".join(
+        _line(start_seconds, seconds, tag, histogram)
+        for tag, histogram in histograms.items()
+        if histogram.count or tag == RESPONSE
+    )
 
 
 def by_tag(

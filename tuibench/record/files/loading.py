@@ -30,7 +30,7 @@ def load_run(directory: Path) -> Run:
     samples, counts = _samples(lines.of(directory / SAMPLES, SampleLine))
     events = tuple(lines.of(directory / EVENTS, Event))
     states = _states(lines.of(directory / STATUS, StatusLine), zero_of(samples, events, plan))
-    costs = rebuild_costs(samples, events, [(told.elapsed_seconds, told.status) for told in states])
+    costs = rebuild_costs(samples, events, [(state.elapsed_seconds, state.status) for state in states])
     summary = reader.read_document(directory / SUMMARY, Summary)
     run = Run(
         directory=directory,
@@ -52,11 +52,11 @@ def load_run(directory: Path) -> Run:
 
 def zero_of(samples: tuple[Sample, ...], events: tuple[Event, ...], plan: PlanRecord) -> float:
     """The wall clock at second 0 of the measured load; the start of the session if the load never started."""
-    told = next((event for event in reversed(events) if event.elapsed_seconds), None)
+    dated = next((event for event in reversed(events) if event.elapsed_seconds), None)
     newest = samples[-1] if samples else None
     if newest is not None:
         return newest.at - newest.elapsed_seconds - newest.late_ms / 1e3
-    return told.at - told.elapsed_seconds if told else plan.started_at
+    return dated.at - dated.elapsed_seconds if dated else plan.started_at
 
 
 def _samples(lines: Iterator[SampleLine]) -> tuple[tuple[Sample, ...], tuple[TickCounts, ...]]:
@@ -86,14 +86,14 @@ def rebuild_costs(
     changes = [event.elapsed_seconds for event in events if event.kind in COST_CHANGE_KINDS]
     found: list[tuple[CommitCost, ...]] = []
     settings: tuple[SettingState, ...] = ()
-    waiting, told = 0, 0
+    waiting, applied = 0, 0
     for sample in samples:
         while waiting < len(changes) and changes[waiting] <= sample.elapsed_seconds:
             ledger.changed()
             waiting += 1
-        while told < len(states) and states[told][0] <= sample.elapsed_seconds:
-            settings = states[told][1].settings
-            told += 1
+        while applied < len(states) and states[applied][0] <= sample.elapsed_seconds:
+            settings = states[applied][1].settings
+            applied += 1
         if sample.elapsed_seconds > 0 and sample.server and sample.load and sample.server.counters:
             total = sample.load.transactions_total
             ledger.add_reading(sample.server.counters, total, sample.elapsed_seconds, settings)

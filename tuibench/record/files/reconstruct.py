@@ -85,9 +85,8 @@ def summary_from_samples(run: Run) -> Summary:
         if sample.elapsed_seconds > since
     ]
     blank = empty_summary(run.plan)
-    told = STILL_RUNS if run.is_live else CUT_SHORT
     warnings = run.states[-1].status.warnings if run.states else ()
-    known = {"events": run.events, "warnings": (*warnings, told, UNKNOWN)}
+    known = {"events": run.events, "warnings": (*warnings, STILL_RUNS if run.is_live else CUT_SHORT, UNKNOWN)}
     if not ticks:
         return _with(blank, **known)
     return _with(blank, **known, **_figures(run, ticks, since))
@@ -225,5 +224,5 @@ def _client(run: Run, loads: Sequence[LoadSample], seconds: float) -> ClientTota
         workers=workers,
         cpu_share=busy / seconds,
         cpu_seconds=busy * workers,
-        limited=any("client-limited" in text for told in run.states for text in told.status.warnings),
+        limited=any("client-limited" in text for state in run.states for text in state.status.warnings),
     )

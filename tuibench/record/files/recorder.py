@@ -118,8 +118,8 @@ class RunRecorder:
 
     def report(self, report: FullReport, latencies: Histogram | None = None, *, last: bool = False) -> None:
         """Write the full report of a checkpoint, or the last one with its latencies."""
-        told = encode_histogram(latencies) if latencies is not None else ""
-        self._append(REPORTS, ReportLine(report=report, latency_histogram=told, last=last))
+        encoded = encode_histogram(latencies) if latencies is not None else ""
+        self._append(REPORTS, ReportLine(report=report, latency_histogram=encoded, last=last))
 
     def summary(self, summary: Summary) -> None:
         """Write the summary, the last file of a run, atomically."""

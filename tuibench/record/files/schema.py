@@ -130,15 +130,15 @@ def status_changes(before: Status | None, now: Status) -> dict[str, Any]:
 
 def status_from_line(line: StatusLine, before: Status | None) -> Status | None:
     """The status from this line on; None if an earlier line with the rest is missing."""
-    told = {name: value for name, value in _fields(line).items() if value is not UNSET and name != "at"}
+    fields = {name: value for name, value in _fields(line).items() if value is not UNSET and name != "at"}
     if before is None:
-        return Status(**told) if _is_whole(told) else None
-    if "settings" in told:
-        known = {setting.name: setting for setting in (*before.settings, *told["settings"])}
-        told["settings"] = tuple(known.values())
-    return msgspec.structs.replace(before, **told)
+        return Status(**fields) if _is_complete(fields) else None
+    if "settings" in fields:
+        known = {setting.name: setting for setting in (*before.settings, *fields["settings"])}
+        fields["settings"] = tuple(known.values())
+    return msgspec.structs.replace(before, **fields)
 
 
-def _is_whole(told: dict[str, Any]) -> bool:
+def _is_complete(fields: dict[str, Any]) -> bool:
     required = (field.name for field in msgspec.structs.fields(Status) if field.required)
-    return "settings" in told and told.keys() >= set(required)
+    return "settings" in fields and fields.keys() >= set(required)

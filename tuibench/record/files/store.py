@@ -28,7 +28,7 @@ LATEST = "latest"
 
 
 class RecordedEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """One run or sweep in a list. Unknown values are None; `trouble` is the reason why a record cannot be
+    """One run or sweep in a list. Unknown values are None; `error` is the reason why a record cannot be
     read.
 
     `started_at` is Unix time. `outcome` is the summary's, "running" while the record is being written, or
@@ -49,7 +49,7 @@ class RecordedEntry(msgspec.Struct, frozen=True, kw_only=True):
     p95_ms: float | None = None
     outcome: str | None = None
     bytes: int = 0
-    trouble: str = ""
+    error: str = ""
     kind: Literal["run", "sweep"] = "run"
     cells: int | None = None
     cells_done: int | None = None
@@ -104,12 +104,12 @@ def find_run_directory(wanted: str) -> Path:
 
 def describe_run(directory: Path) -> RecordedEntry:
     """The list entry of a run. A damaged record does not hide the others."""
-    known = RecordedEntry(id=directory.name, directory=str(directory), bytes=_run_size(directory))
+    known = RecordedEntry(id=directory.name, directory=str(directory), bytes=_size(directory))
     try:
         plan = reader.read_document(directory / PLAN, PlanRecord)
         figures = reader.read_document(directory / SUMMARY, _SummaryFigures)
         if plan is None:
-            return msgspec.structs.replace(known, trouble="its plan is missing")
+            return msgspec.structs.replace(known, error="its plan is missing")
         known = msgspec.structs.replace(
             known,
             started_at=plan.started_at,
@@ -120,7 +120,7 @@ def describe_run(directory: Path) -> RecordedEntry:
         )
         return _ended(known, figures) if figures else _unended(known, directory)
     except RunError as error:
-        return msgspec.structs.replace(known, trouble=str(error))
+        return msgspec.structs.replace(known, error=str(error))
 
 
 def remove_run(directory: Path) -> None:
@@ -176,8 +176,8 @@ def _by_start(known: dict[str, Path]) -> list[str]:
     return sorted(times, key=lambda name: (times[name], name))
 
 
-def _run_size(directory: Path) -> int:
-    return sum(file.stat().st_size for file in directory.iterdir() if file.is_file())
+def _size(directory: Path) -> int:
+    return sum(file.stat().st_size for file in directory.rglob("*") if file.is_file())
 
 
 CELLS = "cells"
@@ -202,13 +202,11 @@ def describe_recorded(directory: Path) -> RecordedEntry:
 
 def describe_sweep(directory: Path) -> RecordedEntry:
     """The list entry of a sweep. A damaged record does not hide the others."""
-    known = RecordedEntry(
-        id=directory.name, kind="sweep", directory=str(directory), bytes=_sweep_size(directory)
-    )
+    known = RecordedEntry(id=directory.name, kind="sweep", directory=str(directory), bytes=_size(directory))
     try:
         sweep = load_sweep(directory)
     except UsageError as error:
-        return replace(known, trouble=str(error))
+        return replace(known, error=str(error))
     record, cells = sweep.record, sweep.record.plan.cell_count
     whole = len(sweep.done) == cells
     return replace(
@@ -302,7 +300,3 @@ def _single(names: Iterable[str], wanted: str) -> str:
     if len(found) > 1:
         raise UsageError(f"'{wanted}' may be any of {', '.join(found)}", "give a longer part of the id")
     return found[0]
-
-
-def _sweep_size(directory: Path) -> int:
-    return sum(file.stat().st_size for file in directory.rglob("*") if file.is_file())

@@ -164,11 +164,11 @@ class LoadLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ServerLine(ServerSample, frozen=True, kw_only=True, array_like=True):
-    """The server part, without names. An `untold` of null is unchanged."""
+    """The server part, without names. An `unavailable` of null is unchanged."""
 
     counters: EncodedFigures = field(default_factory=dict)  # type: ignore[assignment]
     gauges: EncodedFigures = field(default_factory=dict)  # type: ignore[assignment]
-    untold: dict[str, str] | None = None  # type: ignore[assignment]
+    unavailable: dict[str, str] | None = None  # type: ignore[assignment]
 
 
 class HostLine(HostSample, frozen=True, kw_only=True, array_like=True):
@@ -206,7 +206,7 @@ class TickWriter:
     def __init__(self) -> None:
         self._places: dict[str, int] = {}
         self._counters, self._gauges = DeltaCodec(falls=False), DeltaCodec()
-        self._untold: dict[str, str] = {}
+        self._unavailable: dict[str, str] = {}
         self._latency_note = ""
 
     def line(self, sample: Sample, counts: TickCounts) -> SampleLine:
@@ -277,11 +277,11 @@ class TickWriter:
         return {self._places[name]: encode_latency(latency) for name, latency in latencies.items()}
 
     def _server(self, server: ServerSample) -> ServerLine:
-        before, self._untold = self._untold, server.untold
+        before, self._unavailable = self._unavailable, server.unavailable
         encoded = {
             "counters": self._counters.encoded(server.counters),
             "gauges": self._gauges.encoded(server.gauges),
-            "untold": None if before == server.untold else server.untold,
+            "unavailable": None if before == server.unavailable else server.unavailable,
         }
         return ServerLine(**{**asdict(server), **encoded})
 
@@ -292,7 +292,7 @@ class TickReader:
     def __init__(self) -> None:
         self._names: tuple[str, ...] = ()
         self._counters, self._gauges = DeltaCodec(), DeltaCodec()
-        self._untold: dict[str, str] = {}
+        self._unavailable: dict[str, str] = {}
         self._latency_note = ""
 
     def sample(self, line: SampleLine) -> Sample:
@@ -364,11 +364,11 @@ class TickReader:
         return {name: latency for name, latency in found.items() if latency is not None}
 
     def _server(self, line: ServerLine) -> ServerSample:
-        self._untold = self._untold if line.untold is None else line.untold
+        self._unavailable = self._unavailable if line.unavailable is None else line.unavailable
         encoded = {
             "counters": self._counters.decoded(line.counters),
             "gauges": self._gauges.decoded(line.gauges),
-            "untold": self._untold,
+            "unavailable": self._unavailable,
         }
         return ServerSample(**{**asdict(line), **encoded})
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from tuibench.metrics.inference.wording import (
+from tuibench.metrics.inference.messages import (
     ALTERNATION,
     FIGURE_NAMES,
     attribution_text,

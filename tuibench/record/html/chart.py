@@ -49,12 +49,12 @@ class ChartStyle(NamedTuple):
 class ChartScale:
     """Conversion of figures to coordinates."""
 
-    def __init__(self, span: ChartSpan, look: ChartStyle, series: Sequence[Series]) -> None:
-        self._span, self._look = span, look
-        self.right, self.bottom = look.width - RIGHT, look.height - BOTTOM
+    def __init__(self, span: ChartSpan, style: ChartStyle, series: Sequence[Series]) -> None:
+        self._span, self._style = span, style
+        self.right, self.bottom = style.width - RIGHT, style.height - BOTTOM
         highest = max((one.highest for one in series), default=0.0)
-        self.top = look.maximum or units.axis_maximum(highest)
-        self.floor = _floor(series, self.top) if look.logarithmic else 0.0
+        self.top = style.maximum or units.axis_maximum(highest)
+        self.floor = _floor(series, self.top) if style.logarithmic else 0.0
 
     def x(self, seconds: float) -> float:
         span = self._span
@@ -62,7 +62,7 @@ class ChartScale:
         return LEFT + min(max(share, 0.0), 1.0) * (self.right - LEFT)
 
     def y(self, value: float) -> float:
-        if self._look.logarithmic:
+        if self._style.logarithmic:
             share = math.log(max(value, self.floor) / self.floor) / math.log(self.top / self.floor)
         else:
             share = value / self.top
@@ -71,7 +71,7 @@ class ChartScale:
     @property
     def ticks(self) -> list[float]:
         """Values of the grid lines."""
-        if not self._look.logarithmic:
+        if not self._style.logarithmic:
             parts = units.axis_parts(self.top)
             return [self.top * part / parts for part in range(parts + 1)]
         low, high = math.floor(math.log10(self.floor)), math.ceil(math.log10(self.top))
@@ -80,21 +80,21 @@ class ChartScale:
         return [place for place in places if self.floor <= place <= self.top * 1.001]
 
 
-def time_chart(span: ChartSpan, look: ChartStyle, series: Sequence[Series], label: str) -> Markup:
+def time_chart(span: ChartSpan, style: ChartStyle, series: Sequence[Series], label: str) -> Markup:
     """The SVG; `label` is its description for screen readers."""
-    scale = ChartScale(span, look, series)
-    order = range(len(series), 0, -1) if look.stacked else range(1, len(series) + 1)
+    scale = ChartScale(span, style, series)
+    order = range(len(series), 0, -1) if style.stacked else range(1, len(series) + 1)
     return tag(
         "svg",
-        _grid(scale, look),
+        _grid(scale, style),
         _warm_up(scale, span),
         _times(scale, span),
-        [_drawn(scale, span, look, series[number - 1], number) for number in order],
+        [_drawn(scale, span, style, series[number - 1], number) for number in order],
         _marks(scale, span),
         _names(scale, series),
         tag("line", class_="cursor", x1=0, x2=0, y1=TOP, y2=scale.bottom),
         class_="chart",
-        viewBox=f"0 0 {look.width} {look.height}",
+        viewBox=f"0 0 {style.width} {style.height}",
         role="img",
         aria_label=label,
         data_left=LEFT,
@@ -102,14 +102,14 @@ def time_chart(span: ChartSpan, look: ChartStyle, series: Sequence[Series], labe
     )
 
 
-def _grid(scale: ChartScale, look: ChartStyle) -> Markup:
+def _grid(scale: ChartScale, style: ChartStyle) -> Markup:
     return join_markup(
         [
             [
                 tag("line", class_="grid", x1=LEFT, x2=scale.right, y1=scale.y(value), y2=scale.y(value)),
                 tag(
                     "text",
-                    look.write(value),
+                    style.write(value),
                     class_="axis",
                     x=LEFT - 8,
                     y=scale.y(value) + 4,
@@ -155,10 +155,10 @@ def _warm_up(scale: ChartScale, span: ChartSpan) -> Markup | None:
     )
 
 
-def _drawn(scale: ChartScale, span: ChartSpan, look: ChartStyle, one: Series, number: int) -> Markup:
+def _drawn(scale: ChartScale, span: ChartSpan, style: ChartStyle, one: Series, number: int) -> Markup:
     """A line with the band between its lowest and highest values, or the area of a stacked one."""
-    lower, upper = one.lows, one.means if look.stacked else one.highs
-    band = _band(scale, span, lower, upper) if look.stacked or _has_band(one) else ""
+    lower, upper = one.lows, one.means if style.stacked else one.highs
+    band = _band(scale, span, lower, upper) if style.stacked or _has_band(one) else ""
     return tag(
         "g",
         tag("path", class_="band", d=band) if band else None,

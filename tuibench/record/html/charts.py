@@ -306,7 +306,7 @@ def _series(axis: TimeAxis, line: PlotLine) -> Series:
 
 def _one(plot: Plot, series: Sequence[Series], span: ChartSpan) -> DrawnChart:
     shown = stack_series(series) if plot.stacked else series
-    look = ChartStyle(
+    style = ChartStyle(
         width=560 if plot.group else 1120,
         height=170 if plot.group else 230,
         write=plot.write,
@@ -336,7 +336,7 @@ def _one(plot: Plot, series: Sequence[Series], span: ChartSpan) -> DrawnChart:
         tag("span", MEAN, class_="when", data_text=MEAN),
     )
     return DrawnChart(
-        tag("figure", caption, time_chart(span, look, shown, label), id=plot.id),
+        tag("figure", caption, time_chart(span, style, shown, label), id=plot.id),
         plot.group,
         [[plot.write(value) for value in one.means] for one in series],
     )

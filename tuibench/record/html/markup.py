@@ -19,11 +19,11 @@ Child = str | Markup | Iterable["Child"] | None
 
 def tag(name: str, /, *children: Child, **attributes: Attribute) -> Markup:
     """An element. `class_` is `class`, other underscores are hyphens; None and False are omitted."""
-    told = "".join(_attribute(key, value) for key, value in attributes.items())
+    written = "".join(_attribute(key, value) for key, value in attributes.items())
     inside = join_markup(*children)
     if not children and name in VOID:
-        return Markup(f"<{name}{told}>")
-    return Markup(f"<{name}{told}>{inside}</{name}>")
+        return Markup(f"<{name}{written}>")
+    return Markup(f"<{name}{written}>{inside}</{name}>")
 
 
 def join_markup(*children: Child) -> Markup:

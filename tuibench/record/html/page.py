@@ -29,14 +29,14 @@ def html_report(run: Run) -> str:
     axis = TimeAxis(run.samples) if run.samples else None
     span = _span(run, axis) if axis is not None else None
     pictures = dict(draw_charts(axis, span)) if axis is not None and span is not None else {}
-    told = [(title, body) for title, body in _sections(run, pictures) if body]
+    sections = [(title, body) for title, body in _sections(run, pictures) if body]
     content = tag(
         "main",
         results.report_header(run),
         results.verdict_section(run),
         results.warnings_section(run),
-        tag("nav", [tag("a", title, href=f"#{_anchor(title)}") for title, _ in told]),
-        [tag("section", tag("h2", title), body, id=_anchor(title)) for title, body in told],
+        tag("nav", [tag("a", title, href=f"#{_anchor(title)}") for title, _ in sections]),
+        [tag("section", tag("h2", title), body, id=_anchor(title)) for title, body in sections],
         tag("p", results.report_footer(run), class_="note"),
     )
     title = f"{run.plan.plan.profile}, {run.id}"

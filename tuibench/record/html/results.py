@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping
 
 from tuibench import units
-from tuibench.metrics.series.cost_wording import resource_text
-from tuibench.metrics.series.slow_wording import slow_parts
-from tuibench.model.measurements.operation_cost import Resource
+from tuibench.metrics.series.cost_messages import cost_rows
+from tuibench.metrics.series.slow_messages import slow_parts
 from tuibench.model.measurements.sample import Latency
 from tuibench.model.results.summary import StatementTotals
 from tuibench.mysql.errors import error_name
@@ -56,16 +55,7 @@ def results_section(run: Run) -> Markup:
 
 def _operation_cost(run: Run) -> Markup | None:
     """The cost of a transaction and of a query."""
-    cost = run.summary.operation_cost
-    rows = [
-        (
-            resource.facts.label,
-            resource_text(resource, cost.per_transaction.get(resource)),
-            resource_text(resource, cost.per_query[resource]),
-        )
-        for resource in Resource
-        if resource in cost.per_query
-    ]
+    rows = cost_rows(run.summary.operation_cost)
     if not rows:
         return None
     return join_markup(
@@ -75,8 +65,8 @@ def _operation_cost(run: Run) -> Markup | None:
 
 
 def _latency(each: Latency) -> list[str]:
-    told = (each.min, each.avg, each.p50, each.p95, each.p99, each.p999, each.max)
-    return [count(each.count), *(decimal(ms) for ms in told)]
+    figures = (each.min, each.avg, each.p50, each.p95, each.p99, each.p999, each.max)
+    return [count(each.count), *map(decimal, figures)]
 
 
 def _totals(title: str, name: str, kinds: Mapping[str, StatementTotals]) -> Markup | None:
@@ -193,14 +183,16 @@ def slowest_section(run: Run) -> Markup | None:
 
 def warnings_section(run: Run) -> Markup:
     """The warnings about the figures, at the top of the report."""
-    told = list(run.summary.warnings)
+    warnings = list(run.summary.warnings)
     if run.unreadable_lines:
-        told.append(f"{run.unreadable_lines} lines of the record cannot be read")
+        warnings.append(f"{run.unreadable_lines} lines of the record cannot be read")
     if run.summary.failure:
-        told.insert(0, f"the run failed: {run.summary.failure}")
-    if not told:
+        warnings.insert(0, f"the run failed: {run.summary.failure}")
+    if not warnings:
         return tag("p", "No warnings.", class_="fine")
-    return tag("div", tag("b", "Warnings"), tag("ul", [tag("li", text) for text in told]), class_="warnings")
+    return tag(
+        "div", tag("b", "Warnings"), tag("ul", [tag("li", text) for text in warnings]), class_="warnings"
+    )
 
 
 def report_footer(run: Run) -> str:

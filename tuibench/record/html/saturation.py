@@ -75,10 +75,10 @@ def _row(found: ProbeResult, step: ProbeStep) -> tuple[str, ...]:
 
 
 def _remark(found: ProbeResult, step: ProbeStep) -> str:
-    told = (
+    remarks = (
         ("saturated here", step == found.knee),
         ("on the way back", step.purpose is StepPurpose.BACK),
         ("not stable", not step.is_stable),
         (f"missed: {'; '.join(step.missed)}", bool(step.missed)),
     )
-    return ", ".join(words for words, holds in told if holds)
+    return ", ".join(words for words, holds in remarks if holds)

@@ -126,23 +126,23 @@ def _limit(plan: RunPlan) -> str:
 
 
 def _options(given: Mapping[str, OptionValue]) -> str:
-    told = ((name, value) for name, value in sorted(given.items()) if value not in ("", None))
-    return ", ".join(f"{name} {_said(value)}" for name, value in told)
+    present = ((name, value) for name, value in sorted(given.items()) if value not in ("", None))
+    return ", ".join(f"{name} {_value_text(value)}" for name, value in present)
 
 
-def _said(value: object) -> str:
+def _value_text(value: object) -> str:
     return ("on" if value else "off") if isinstance(value, bool) else str(value)
 
 
 def commands_section(run: Run) -> Markup:
     """The commands that repeat the run."""
-    told = reproduction_commands(run)
-    parts = [line for line in (told.prepare, told.tuibench) if line]
-    by_hand = [tag("li", text) for text in told.by_hand]
+    commands = reproduction_commands(run)
+    parts = [line for line in (commands.prepare, commands.tuibench) if line]
+    by_hand = [tag("li", text) for text in commands.by_hand]
     return join_markup(
         tag("pre", "\n".join(parts)),
-        join_markup(tag("p", "The same load with sysbench:"), tag("pre", told.sysbench))
-        if told.sysbench
+        join_markup(tag("p", "The same load with sysbench:"), tag("pre", commands.sysbench))
+        if commands.sysbench
         else None,
         join_markup(tag("p", "Changed during the run:"), tag("ul", by_hand)) if by_hand else None,
         tag(

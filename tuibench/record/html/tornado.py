@@ -1,7 +1,7 @@
 """Tornado chart of a screening: a bar for each candidate, its interval and its estimate around zero."""
 
 from tuibench.metrics.inference.ab_tests.tornado import HEADINGS, change_text, in_order, scale
-from tuibench.metrics.inference.wording import FIGURE_NAMES, difference_text
+from tuibench.metrics.inference.messages import FIGURE_NAMES, difference_text
 from tuibench.model.experiments.effect import Comparison, EffectFigure
 from tuibench.model.experiments.tune import CandidateResult, TuneResult, TuneVerdict
 from tuibench.record.files.run import Run
@@ -106,11 +106,11 @@ def _bar(one: CandidateResult, found: Comparison, place: int, most: float) -> Ma
 
 
 def _row(one: CandidateResult) -> tuple[str, ...]:
-    told = (
+    differences = (
         difference_text(found) if (found := one.comparison(figure)) is not None else "–"
         for figure in (EffectFigure.TPS, EffectFigure.P95)
     )
     verdict = (
         f"{one.verdict} ({one.failure or one.misses})" if one.failure or one.misses else str(one.verdict)
     )
-    return (change_text(one.candidate), verdict, str(one.pairs), *told)
+    return (change_text(one.candidate), verdict, str(one.pairs), *differences)

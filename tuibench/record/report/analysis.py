@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tuibench.diagnosis.evidence import collect_evidence
 from tuibench.diagnosis.rules import diagnose
-from tuibench.metrics.series.slow_wording import slow_text
+from tuibench.metrics.series.slow_messages import slow_text
 from tuibench.model.measurements.finding import Evidence, Finding
 from tuibench.model.measurements.sample import LoadSample
 from tuibench.mysql.errors import error_name

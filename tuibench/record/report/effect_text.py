@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from tuibench import units
-from tuibench.metrics.inference.wording import (
+from tuibench.metrics.inference.messages import (
     ALTERNATION,
     FIGURE_NAMES,
     attribution_text,
     comparison_text,
     verdict_text,
 )
-from tuibench.metrics.series.cost_wording import change_cost_lines
+from tuibench.metrics.series.cost_messages import change_cost_lines
 from tuibench.model.experiments.effect import (
     AbTestResult,
     CommitCost,
@@ -51,8 +51,8 @@ def effect_line(effect: Effect) -> str:
 
 def cost_line(cost: CommitCost) -> str:
     """The cost of a commit under one value."""
-    told = cost_parts(cost)
-    return f"cost of a commit with {cost.setting}={cost.value}: {', '.join(told) or 'not counted here'}"
+    figures = ", ".join(cost_parts(cost)) or "not counted here"
+    return f"cost of a commit with {cost.setting}={cost.value}: {figures}"
 
 
 def cost_parts(cost: CommitCost) -> list[str]:
@@ -102,8 +102,7 @@ def trial_sentence(result: AbTestResult) -> str:
     against = f"{result.subject} {result.b} against {result.a}"
     if not result.comparisons:
         return f"{against}: {pairs} are too few for an interval{_so_far(result)}{_more(result)}"
-    said = changes_text(result.comparisons)
-    return f"{against}: {said} ({pairs}){_more(result)}"
+    return f"{against}: {changes_text(result.comparisons)} ({pairs}){_more(result)}"
 
 
 def with_sentence(result: AbTestResult) -> AbTestResult:

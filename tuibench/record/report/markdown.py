@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from tuibench import sanitize
-from tuibench.metrics.series.cost_wording import resource_text
+from tuibench.metrics.series.cost_messages import cost_rows
 from tuibench.model.event import CHANGE_KINDS, EventKind
 from tuibench.model.measurements.environment import Environment
-from tuibench.model.measurements.operation_cost import Resource
 from tuibench.model.measurements.sample import Latency
 from tuibench.model.results.summary import StatementTotals, Summary, engine_text
 from tuibench.record.files.run import Run
@@ -26,7 +25,7 @@ def run_markdown(run: Run) -> str:
         _results(run),
         _latencies(run),
         _cost(run),
-        _happened(run),
+        _changes(run),
     )
     return "\n".join(line for part in parts for line in part).rstrip("\n") + "\n"
 
@@ -110,24 +109,15 @@ def _latencies(run: Run) -> Iterator[str]:
 
 def _cost(run: Run) -> Iterator[str]:
     """The cost of a transaction and of a query."""
-    cost = run.summary.operation_cost
-    rows = [
-        (
-            resource.facts.label,
-            resource_text(resource, cost.per_transaction.get(resource)),
-            resource_text(resource, cost.per_query[resource]),
-        )
-        for resource in Resource
-        if resource in cost.per_query
-    ]
+    rows = cost_rows(run.summary.operation_cost)
     if rows:
         yield "## Cost of an operation\n"
         yield from _table(("", "per transaction", "per query"), rows)
 
 
 def _cells(latency: Latency) -> Row:
-    told = (latency.min, latency.avg, latency.p50, latency.p95, latency.p99, latency.p999, latency.max)
-    return [decimal(value) for value in told]
+    figures = (latency.min, latency.avg, latency.p50, latency.p95, latency.p99, latency.p999, latency.max)
+    return [decimal(value) for value in figures]
 
 
 def _totals(named: tuple[str, StatementTotals]) -> Row:
@@ -135,7 +125,7 @@ def _totals(named: tuple[str, StatementTotals]) -> Row:
     return (name, count(each.count), *(decimal(ms) for ms in (each.p50, each.p95, each.p99, each.max)))
 
 
-def _happened(run: Run) -> Iterator[str]:
+def _changes(run: Run) -> Iterator[str]:
     rows = [
         (hms(event.elapsed_seconds), str(event.marker or ""), _words(event.text, event.kind))
         for event in run.events

@@ -61,8 +61,8 @@ def slap_extra_lines(done: SlapBenchmark) -> list[str]:
             f"p99.9 {latency.p999:.2f}, max {latency.max:.2f} ms"
         )
     if done.errors:
-        told = ", ".join(f"{code} × {times}" for code, times in done.errors.items())
-        lines.append(f"  errors by code: {told}; queries retried: {done.retries}")
+        errors = ", ".join(f"{code} × {times}" for code, times in done.errors.items())
+        lines.append(f"  errors by code: {errors}; queries retried: {done.retries}")
     counted = [f"{done.server[name]:,} {words}" for name, words in FIGURES if done.server.get(name)]
     if counted:
         lines.append(f"  the server counted: {', '.join(counted)}")

@@ -191,12 +191,12 @@ def _cells(result: ProbeResult, step: ProbeStep) -> tuple[str, ...]:
 
 
 def _note(result: ProbeResult, step: ProbeStep) -> str:
-    told = {
+    candidates = {
         "back": step.purpose is StepPurpose.BACK,
         "saturated": result.knee == step,
         "most": result.peak == step,
     }
-    notes = [note for note, holds in told.items() if holds]
+    notes = [note for note, holds in candidates.items() if holds]
     return ", ".join([*notes, *(f"missed {each}" for each in step.missed)])
 
 

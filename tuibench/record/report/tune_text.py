@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from tuibench import units
 from tuibench.metrics.inference.ab_tests.tornado import BAR_CELLS, HEADINGS, bar, change_text, in_order, scale
-from tuibench.metrics.inference.wording import FIGURE_NAMES, comparison_text, difference_text
+from tuibench.metrics.inference.messages import FIGURE_NAMES, comparison_text, difference_text
 from tuibench.model.experiments.effect import Comparison, EffectFigure
 from tuibench.model.experiments.tune import CandidateResult, TuneResult
 

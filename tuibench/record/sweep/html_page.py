@@ -46,8 +46,8 @@ def sweep_html(sweep: Sweep) -> str:
 def _subtitle(sweep: Sweep) -> str:
     started = units.local_time(sweep.record.started_at)
     failed = len(sweep.results) - len(sweep.done)
-    told = f", {failed} failed" if failed else ""
-    return f"{started} · {len(sweep.done)} runs{told} · {sweep.record.name}"
+    failures = f", {failed} failed" if failed else ""
+    return f"{started} · {len(sweep.done)} runs{failures} · {sweep.record.name}"
 
 
 def case_section(sweep: Sweep, case: SweepCase) -> Markup | None:

@@ -9,7 +9,7 @@ from functools import partial
 
 from tuibench import units
 from tuibench.metrics.inference.means import sweep_points
-from tuibench.metrics.series.cost_wording import resource_text
+from tuibench.metrics.series.cost_messages import resource_text
 from tuibench.model.measurements.operation_cost import Resource
 from tuibench.model.results.sweep import TPS, CellResult, Mean, Sweep, SweepCase, SweepPoint, SweepVariant
 from tuibench.record.report.text_table import TextTable
@@ -218,8 +218,8 @@ def ping_ms(sweep: Sweep) -> float | None:
 
 def has_binlog(sweep: Sweep, variant: SweepVariant) -> bool:
     """True if the writes of the load go to the binary log."""
-    told = variant.settings.get("sql_log_bin", "on").lower()
-    return sweep.record.surroundings.binlog and told not in WITHOUT_BINLOG
+    binlog = variant.settings.get("sql_log_bin", "on").lower()
+    return sweep.record.surroundings.binlog and binlog not in WITHOUT_BINLOG
 
 
 def data_files_bytes(sweep: Sweep, data: str) -> int | None:

@@ -4,19 +4,19 @@ The load is paused when a replica's lag exceeds the limit, or a replica stops re
 all are below half of the limit. A replica that cannot be read has no influence: its figures are a gap.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tuibench.errors import TuibenchError
-from tuibench.model.command import Command, Pause, Resume
+from tuibench.model.command import Pause, Resume
 from tuibench.model.event import EventKind
 from tuibench.model.measurements.sample import ReplicaSample
+from tuibench.session.control.experiment import Submit
 from tuibench.session.lifecycle.tasks import StartTask
 from tuibench.units import decimal
 
 RESUME_SHARE = 0.5
 
-Submit = Callable[[Command], Awaitable[str]]
 Emit = Callable[[EventKind, str], object]
 
 
@@ -34,7 +34,7 @@ class LagLimit:
         self._limit_seconds = limit_seconds
         self.is_held = False
 
-    def look(self, replicas: Sequence[ReplicaSample]) -> LagDecision | None:
+    def check(self, replicas: Sequence[ReplicaSample]) -> LagDecision | None:
         """Process one sample; None if nothing is to be done."""
         known = [each for each in replicas if not each.note]
         late = next((each for each in known if self._is_late(each, self._limit_seconds)), None)
@@ -66,7 +66,7 @@ class LagGuard:
 
     def tick(self, replicas: Sequence[ReplicaSample]) -> None:
         """Process one sample of the measurement."""
-        decision = self._limit.look(replicas) if self._limit is not None else None
+        decision = self._limit.check(replicas) if self._limit is not None else None
         if decision is not None:
             self._start_task(self._carry_out(decision), "max lag")
 

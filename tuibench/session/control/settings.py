@@ -128,9 +128,9 @@ class Settings:
         """The author of a value that this session did not set, as the beginning of a sentence."""
         return self._authors.author_of(setting, value)
 
-    def lead(self, tell: RunOnConnections) -> None:
-        """Send changes of the load's own settings to its connections from now on, with `tell`."""
-        self._workload.tell = tell
+    def control_load(self, run: RunOnConnections) -> None:
+        """Send changes of the load's own settings to its connections from now on, with `run`."""
+        self._workload.run = run
 
     async def start_guardian(self) -> None:
         """Starts the guardian before it is needed, so that the first change does not wait for it.
@@ -230,11 +230,11 @@ class Settings:
         """True while a restart of the server has not been settled."""
         return self._restarted
 
-    async def restore(self, tell: Callable[[str], None] = lambda _: None) -> list[str]:
-        """Restore all settings; returns the result for each as text. `tell` is called with the reason for a
+    async def restore(self, report: Callable[[str], None] = lambda _: None) -> list[str]:
+        """Restore all settings; returns the result for each as text. `report` is called with the reason for a
         delay.
         """
-        restored = await restore_with_retries(self._manager.restore, self._clock, RESTORE_SECONDS, tell)
+        restored = await restore_with_retries(self._manager.restore, self._clock, RESTORE_SECONDS, report)
         texts = [one.text for one in restored]
         if any(one.outcome is RestoreOutcome.UNREACHABLE for one in restored):
             texts.append(f"the guardian retries for {GUARDIAN_RETRY_SECONDS:.0f} s; then: tuibench restore")

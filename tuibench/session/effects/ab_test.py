@@ -5,30 +5,23 @@ or an outage of the server invalidates the cycle in which it happens.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 
 from tuibench.errors import ConnectionLostError, ServerUnreachableError, TuibenchError, UsageError
 from tuibench.metrics.inference.ab_tests.ab_windows import TrialWindow, TrialWindows
 from tuibench.metrics.inference.ab_tests.paired import compare_pairs, compare_so_far, pairs_needed
 from tuibench.metrics.series.slots import Slot
-from tuibench.model.command import ApplyPreset, ChangeSetting, Command, SetThreads
+from tuibench.model.command import ApplyPreset, ChangeSetting, SetThreads
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.experiments.effect import AbTestPlan, AbTestResult, Verdict
 from tuibench.model.message import NO_LOAD_REFUSAL
 from tuibench.record.report.effect_text import with_sentence
+from tuibench.session.control.experiment import ExperimentSession
 from tuibench.session.control.limits import checked_threads
-from tuibench.session.control.settings import Settings
 from tuibench.session.disturbances import NO_ANSWER, OF_EVENTS
-from tuibench.session.events.event_log import EventLog
-from tuibench.session.lifecycle.lifecycle import Lifecycle
-from tuibench.session.lifecycle.tasks import StartTask
-from tuibench.session.load.load_controller import LoadController
 from tuibench.tuning.catalogue import preset_lookup, setting_lookup
 
 PRESET, THREADS = "preset", "threads"
-
-
-Submit = Callable[[Command], Awaitable[str]]
 
 
 def command_for(subject: str, value: str) -> ApplyPreset | SetThreads | ChangeSetting:
@@ -65,23 +58,13 @@ class AbTest:
     def __init__(
         self,
         trial: AbTestPlan,
-        load: LoadController | None,
-        settings: Settings,
-        lifecycle: Lifecycle,
-        log: EventLog,
-        submit: Submit,
-        start_task: StartTask,
+        session: ExperimentSession,
         *,
         start_seconds: float = 0.0,
         on_end: Callable[[TuibenchError | None], None] | None = None,
     ) -> None:
         self._trial = trial
-        self._load = load
-        self._settings = settings
-        self._lifecycle = lifecycle
-        self._log = log
-        self._submit = submit
-        self._start_task = start_task
+        self._session = session
         self._windows = TrialWindows(trial, start_seconds)
         self._on_end = on_end
         self._window: TrialWindow | None = None
@@ -102,7 +85,7 @@ class AbTest:
                     f"{self._trial.subject} has the same value with {self._trial.a} and {self._trial.b}"
                 )
         except TuibenchError:
-            await self._settings.restore()
+            await self._session.settings.restore()
             raise
 
     def tick(self, slot: Slot, *, disturbance: str = "") -> None:
@@ -142,12 +125,12 @@ class AbTest:
     def end(self) -> None:
         """Stop changing values; the restore of the settings waits for a change in progress."""
         if self._ended_at is None:
-            self._ended_at = self._log.elapsed_seconds()
+            self._ended_at = self._session.log.elapsed_seconds()
 
     @property
     def result(self) -> AbTestResult:
         """The result of all completed cycles."""
-        until = self._log.elapsed_seconds() if self._ended_at is None else self._ended_at
+        until = self._session.log.elapsed_seconds() if self._ended_at is None else self._ended_at
         trial, pairs = self._trial, self._windows.pairs(until)
         is_at_the_end = not trial.is_sequential and self._windows.over(until) == trial.cycles
         compare, tolerance = compare_pairs if is_at_the_end else compare_so_far, trial.tolerance_percent / 100
@@ -181,11 +164,11 @@ class AbTest:
         """Set a value while there is no load; returns the resulting value."""
         command = command_for(self._trial.subject, value)
         if isinstance(command, SetThreads):
-            if self._load is None:
+            if self._session.load is None:
                 raise UsageError(NO_LOAD_REFUSAL)
-            self._load.threads = checked_threads(command.threads)
+            self._session.load.threads = checked_threads(command.threads)
             return str(command.threads)
-        settings = self._settings
+        settings = self._session.settings
         settings.guard.require_confirmation()
         if isinstance(command, ApplyPreset):
             return (await settings.apply(command.name)).partition("→")[2]
@@ -199,11 +182,11 @@ class AbTest:
             return
         window.was_changed = True
         window.changed_at = float("inf")
-        self._setting = self._start_task(self._set(window), "A/B test")
+        self._setting = self._session.start_task(self._set(window), "A/B test")
 
     async def _set(self, window: TrialWindow) -> None:
         try:
-            await self._submit(command_for(self._trial.subject, window.value))
+            await self._session.submit(command_for(self._trial.subject, window.value))
         except (ServerUnreachableError, ConnectionLostError):
             # The next window tries again. Some of a preset may have been set.
             self._current = ""
@@ -216,11 +199,11 @@ class AbTest:
         finally:
             self._setting = None
         self._current = window.value
-        window.changed_at = self._log.elapsed_seconds()
+        window.changed_at = self._session.log.elapsed_seconds()
 
     def _fail(self, error: TuibenchError) -> None:
         if self._on_end is None:
-            self._lifecycle.fail(error)
+            self._session.lifecycle.fail(error)
             return
         self.end()
         self._on_end(error)
@@ -241,8 +224,8 @@ class AbTest:
         if over > self._cycles_reported:
             self._cycles_reported = over
             result = self.result
-            self._log.emit(EventKind.EFFECT, f"A/B: {result.sentence}")
-            self._lifecycle.publish_status()
+            self._session.log.emit(EventKind.EFFECT, f"A/B: {result.sentence}")
+            self._session.lifecycle.publish_status()
             is_decided = self._trial.is_sequential and result.verdict is not Verdict.CANNOT_TELL
             if is_decided or (over == self._trial.cycles and self._on_end is not None):
                 self.end()
@@ -250,6 +233,6 @@ class AbTest:
 
     def _finish(self) -> None:
         if self._on_end is None:
-            self._lifecycle.request_stop("done")
+            self._session.lifecycle.request_stop("done")
         else:
             self._on_end(None)

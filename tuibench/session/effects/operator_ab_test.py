@@ -16,12 +16,8 @@ from tuibench.model.event import Event, EventKind
 from tuibench.model.experiments.effect import AbTestPlan, AbTestResult, primary_figure, until_window_seconds
 from tuibench.model.message import NO_LOAD_REFUSAL, RunState
 from tuibench.model.plan import RunPlan
-from tuibench.session.control.settings import Settings
-from tuibench.session.effects.ab_test import PRESET, THREADS, AbTest, Submit, command_for, resolve_subject
-from tuibench.session.events.event_log import EventLog
-from tuibench.session.lifecycle.lifecycle import Lifecycle
-from tuibench.session.lifecycle.tasks import StartTask
-from tuibench.session.load.load_controller import LoadController
+from tuibench.session.control.experiment import ExperimentSession
+from tuibench.session.effects.ab_test import PRESET, THREADS, AbTest, command_for, resolve_subject
 from tuibench.tuning.catalogue import preset_lookup
 
 AB_TEST_RUNS = "an A/B test is running; its load must not be changed"
@@ -36,23 +32,13 @@ class OperatorAbTest:
     def __init__(
         self,
         plan: RunPlan,
-        load: LoadController | None,
-        settings: Settings,
-        lifecycle: Lifecycle,
-        log: EventLog,
-        submit: Submit,
-        start_task: StartTask,
+        session: ExperimentSession,
         on_change: Callable[[], None],
     ) -> None:
         self.is_under_way = False
         self._earlier: list[AbTestResult] = []
         self._plan = plan
-        self._load = load
-        self._settings = settings
-        self._lifecycle = lifecycle
-        self._log = log
-        self._submit = submit
-        self._start_task = start_task
+        self._session = session
         self._on_change = on_change
         self._due: AbTestPlan | None = None
         self._test: AbTest | None = None
@@ -81,14 +67,14 @@ class OperatorAbTest:
             self._before = self._present_values(trial)
             await self._try(trial)
         except BaseException:
-            await self._set_back()
+            await self._restore_values()
             raise
         self._due = trial
         text = (
             f"A/B test of {trial.subject}: {trial.a} against {trial.b}, at most {trial.seconds:g} s, "
             f"equal within ±{trial.tolerance_percent:g} %"
         )
-        self._log.emit(EventKind.EFFECT, text)
+        self._session.log.emit(EventKind.EFFECT, text)
         return text
 
     def tick(self, slot: Slot, *, disturbance: str = "") -> None:
@@ -114,14 +100,13 @@ class OperatorAbTest:
         """The requested test. Raises UsageError if it is not possible, or not now."""
         if self._plan.trial is not None or self._plan.tune is not None:
             raise UsageError("this run is an A/B test or a screening itself; no other one can be started")
-        if self._lifecycle.state is not RunState.RUNNING:
-            raise UsageError(f"the load is not running: {self._lifecycle.state}")
+        if self._session.lifecycle.state is not RunState.RUNNING:
+            raise UsageError(f"the load is not running: {self._session.lifecycle.state}")
         if self.is_under_way:
             raise UsageError("an A/B test is already running", "stop it first")
         subject = resolve_subject(order.subject, [order.a, order.b])
-        if subject == THREADS and self._load is None:
+        if subject == THREADS and self._session.load is None:
             raise UsageError(NO_LOAD_REFUSAL, "compare two values of a setting or a preset")
-        rate = self._load.rate if self._load is not None else 0.0
         self._count += 1
         return AbTestPlan.until_decided(
             subject,
@@ -131,26 +116,28 @@ class OperatorAbTest:
             max_seconds=order.max_seconds,
             window_seconds=until_window_seconds(self._plan.interval_seconds),
             seed=self._plan.seed + self._count,
-            primary=primary_figure(is_watch=self._plan.shows_traffic, rate=rate),
+            primary=primary_figure(is_watch=self._plan.shows_traffic, rate=self._session.rate),
         )
 
     def _present_values(self, trial: AbTestPlan) -> list[Command]:
         """The commands that restore everything that the test changes."""
-        if trial.subject == THREADS and self._load is not None:
-            return [SetThreads(self._load.threads)]
+        if trial.subject == THREADS and self._session.load is not None:
+            return [SetThreads(self._session.load.threads)]
         names = {trial.subject}
         if trial.subject == PRESET:
             presets = preset_lookup.all_presets()
             found = (preset_lookup.find_preset(presets, value) for value in (trial.a, trial.b))
             names = {name for preset in found for name in preset.values}
         return [
-            ChangeSetting(state.name, state.value) for state in self._settings.states if state.name in names
+            ChangeSetting(state.name, state.value)
+            for state in self._session.settings.states
+            if state.name in names
         ]
 
     async def _try(self, trial: AbTestPlan) -> None:
         """Set both values, that of the first window last. Raises the server's refusal."""
         first, second = (trial.a, trial.b) if random_orders(1, trial.seed)[0] else (trial.b, trial.a)
-        replies = [await self._submit(command_for(trial.subject, value)) for value in (second, first)]
+        replies = [await self._session.submit(command_for(trial.subject, value)) for value in (second, first)]
         results = [reply.partition("→")[2] for reply in replies]
         if all(results) and results[0] == results[1]:
             raise UsageError(f"{trial.subject} has the same value with {trial.a} and {trial.b}")
@@ -160,20 +147,10 @@ class OperatorAbTest:
         if self._test is not None:
             self._earlier.append(self._test.result)
         self._due = None
-        self._test = AbTest(
-            trial,
-            self._load,
-            self._settings,
-            self._lifecycle,
-            self._log,
-            self._submit,
-            self._start_task,
-            start_seconds=start_seconds,
-            on_end=self._ended,
-        )
+        self._test = AbTest(trial, self._session, start_seconds=start_seconds, on_end=self._ended)
         self._test.begin()
         self._is_running = True
-        self._lifecycle.publish_status()
+        self._session.lifecycle.publish_status()
 
     def _stop(self) -> str:
         if self._due is not None:
@@ -192,27 +169,27 @@ class OperatorAbTest:
     def _end(self, why: str) -> None:
         self._is_running = False
         if why:
-            self._log.emit(EventKind.EFFECT, f"A/B test ended: {why}")
-        self._start_task(self._set_back(), "A/B test")
-        self._lifecycle.publish_status()
+            self._session.log.emit(EventKind.EFFECT, f"A/B test ended: {why}")
+        self._session.start_task(self._restore_values(), "A/B test")
+        self._session.lifecycle.publish_status()
 
-    async def _set_back(self) -> None:
+    async def _restore_values(self) -> None:
         """Sets the values that were there before, unless the session ends: then all settings are restored."""
         try:
             if self._test is not None:
                 await self._test.wait_for_change()
-            now = {state.name: state.value for state in self._settings.states}
+            now = {state.name: state.value for state in self._session.settings.states}
             for command in self._before:
                 if isinstance(command, ChangeSetting) and now.get(command.name) == command.value:
                     continue
-                if not self._lifecycle.is_ending:
-                    await self._submit(command)
+                if not self._session.lifecycle.is_ending:
+                    await self._session.submit(command)
         except TuibenchError as error:
-            if not self._lifecycle.is_ending:
-                self._log.emit(
+            if not self._session.lifecycle.is_ending:
+                self._session.log.emit(
                     EventKind.WARNING, f"a value could not be restored after the A/B test: {error}"
                 )
         finally:
             self.is_under_way = False
             self._on_change()
-            self._lifecycle.publish_status()
+            self._session.lifecycle.publish_status()

@@ -26,16 +26,12 @@ from tuibench.model.plan import RunPlan
 from tuibench.record.report.effect_text import effect_text
 from tuibench.record.report.steadiness_text import stall_event_text
 from tuibench.record.sysbench_report import IntervalCounts
-from tuibench.session.control.settings import Settings
+from tuibench.session.control.experiment import ExperimentSession
 from tuibench.session.disturbances import OF_EVENTS, WORKER_SILENT, disturbance
-from tuibench.session.effects.ab_test import AbTest, Submit
+from tuibench.session.effects.ab_test import AbTest
 from tuibench.session.effects.operator_ab_test import OperatorAbTest
 from tuibench.session.effects.stall_log import StallLog
 from tuibench.session.effects.steadiness_log import LEVEL_CHANGES, SteadinessLog
-from tuibench.session.events.event_log import EventLog
-from tuibench.session.lifecycle.lifecycle import Lifecycle
-from tuibench.session.lifecycle.tasks import StartTask
-from tuibench.session.load.load_controller import LoadController
 from tuibench.session.sampling.sampler import VARIABLES_EVERY_TICKS
 from tuibench.session.tune.operator_tune import MakeTune, OperatorTune
 from tuibench.session.tune.runner import TuneRun
@@ -71,37 +67,20 @@ class EffectTracker:
     def __init__(
         self,
         plan: RunPlan,
-        load: LoadController | None,
-        settings: Settings,
-        lifecycle: Lifecycle,
-        log: EventLog,
+        session: ExperimentSession,
         publish: Callable[[SessionMessage], None],
-        submit: Submit,
-        start_task: StartTask,
         *,
         tune: TuneRun | None = None,
         make_tune: MakeTune,
     ) -> None:
         self.effects: list[Effect] = []
-        self._settings = settings
+        self._session = session
         self._tune = tune
         self._trial: AbTest | TuneRun | None = tune
         if plan.trial:
-            self._trial = AbTest(plan.trial, load, settings, lifecycle, log, submit, start_task)
-        self.operator_test = OperatorAbTest(
-            plan, load, settings, lifecycle, log, submit, start_task, self._on_operator_test
-        )
-        self.operator_tune = OperatorTune(
-            plan,
-            make_tune,
-            settings,
-            lifecycle,
-            log,
-            start_task,
-            lambda: load.rate if load is not None else 0.0,
-            self._on_operator_test,
-        )
-        self._log = log
+            self._trial = AbTest(plan.trial, session)
+        self.operator_test = OperatorAbTest(plan, session, self._on_operator_test)
+        self.operator_tune = OperatorTune(plan, make_tune, session, self._on_operator_test)
         self._publish = publish
         self._watch = EffectDetector(plan.interval_seconds)
         self._ledger = CostLedger()
@@ -182,7 +161,7 @@ class EffectTracker:
     @contextmanager
     def command_running(self) -> Iterator[None]:
         """Context of a command's execution: its change began with it, even if its event comes late."""
-        begun = self._log.elapsed_seconds()
+        begun = self._session.log.elapsed_seconds()
         self._begun.append(begun)
         try:
             yield
@@ -242,7 +221,7 @@ class EffectTracker:
             self._report_none(pending[1], f"{why} while it was measured")
 
     def _report_none(self, change: str, why: str) -> None:
-        self._log.emit(EventKind.EFFECT, f"no effect of {change}: {why}")
+        self._session.log.emit(EventKind.EFFECT, f"no effect of {change}: {why}")
 
     def tick(self, sample: Sample, interval: IntervalCounts) -> None:
         """Process one sample of the measured run."""
@@ -251,14 +230,14 @@ class EffectTracker:
         self.total_use = total_use((self.total_use, use))
         self._uses.append(use)
         self._compact_uses()
-        slot = _slot(sample, interval, self._log.elapsed_seconds())._replace(use=use)
+        slot = _slot(sample, interval, self._session.log.elapsed_seconds())._replace(use=use)
         load = sample.load
         self._steadiness.tick(slot, (load.threads, load.rate) if load is not None else None)
         if load is not None:
             self.slowest = slowest_of((*self.slowest, *load.slowest), MOST_SLOW_OF_RUN)
         stall = self._stalls.tick(slot, sample)
         if stall is not None and stall.seconds >= SHORTEST_STALL_SECONDS:
-            self._log.emit(EventKind.WARNING, stall_event_text(stall))
+            self._session.log.emit(EventKind.WARNING, stall_event_text(stall))
         why = disturbance(sample, self._interval_seconds)
         if self._measuring is not None:
             self._measuring.tick(slot, disturbance=why)
@@ -274,7 +253,7 @@ class EffectTracker:
                 sample.server.counters,
                 sample.throughput.transactions_total,
                 slot.end_seconds,
-                self._settings.states,
+                self._session.settings.states,
             )
             self._publish(CommitCosts(self.costs))
 
@@ -296,7 +275,7 @@ class EffectTracker:
     def _emit_effect(self, effect: Effect | None) -> None:
         if effect is not None:
             self.effects.append(effect)
-            self._log.emit(EventKind.EFFECT, effect_text(effect), effect)
+            self._session.log.emit(EventKind.EFFECT, effect_text(effect), effect)
 
 
 def _slot(sample: Sample, interval: IntervalCounts, end_seconds: float) -> Slot:

@@ -10,12 +10,16 @@ def internal_error_text(error: Exception) -> str:
 
     The line names the crash log, or the place in the code where the log cannot be written.
     """
-    said = f"this is a bug in tuibench: {type(error).__name__}: {error}"
+    message = f"this is a bug in tuibench: {type(error).__name__}: {error}"
     try:
         file = paths.ensure_private(paths.state_dir()) / "crash.log"
         with files.private(file, "wb") as stream:
             stream.write("".join(traceback.format_exception(error)).encode(errors="replace"))
     except OSError:
         frames = traceback.extract_tb(error.__traceback__)
-        return f"{said} (in {frames[-1].name}, {frames[-1].filename}:{frames[-1].lineno})" if frames else said
-    return f"{said} (details in {file})"
+        return (
+            f"{message} (in {frames[-1].name}, {frames[-1].filename}:{frames[-1].lineno})"
+            if frames
+            else message
+        )
+    return f"{message} (details in {file})"

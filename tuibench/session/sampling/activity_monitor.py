@@ -92,7 +92,7 @@ class ActivityMonitor:
         if self._is_closed or (self._task is not None and not self._task.done()):
             return
         if self.is_wanted:
-            self._task = self._start_task(self._look(), "activity")
+            self._task = self._start_task(self._take_sample(), "activity")
         elif self._until_ns is not None:
             self._until_ns = None
             self._task = self._start_task(self._sampler.close(), "activity")
@@ -117,7 +117,7 @@ class ActivityMonitor:
         self._until_ns = None
         await self._sampler.close()
 
-    async def _look(self) -> None:
+    async def _take_sample(self) -> None:
         activity = await self._sampler.look(await self._own_ids())
         if activity is not None:
             self._publish(activity)

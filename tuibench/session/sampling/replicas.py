@@ -28,8 +28,8 @@ from tuibench.observe.server.monitoring_connection import MonitoringConnection
 from tuibench.session.spec import ReplicaChoice
 
 TIMEOUT_SECONDS, GIVE_UP_SECONDS = 0.8, 15.0
-PATIENCE_SECONDS = 1.0
-FIRST_PATIENCE_SECONDS = 15.0
+TIMEOUT_SECONDS = 1.0
+FIRST_TIMEOUT_SECONDS = 15.0
 LOOK_EVERY_TICKS = 30
 LATE = "no answer in time"
 
@@ -75,7 +75,7 @@ class Replicas:
     async def connect(self) -> None:
         """The first reading. Raises RunError where a replica that was named cannot be read."""
         self.begin()
-        observed = await self.finish(FIRST_PATIENCE_SECONDS)
+        observed = await self.finish(FIRST_TIMEOUT_SECONDS)
         self._doing = {}
         named = {target.where for target in self._choice.targets}
         for replica in observed.samples:
@@ -90,11 +90,11 @@ class Replicas:
         if self.is_wanted and self._task is None:
             self._task = asyncio.create_task(self._read(), name="replicas")
 
-    async def finish(self, patience_seconds: float = PATIENCE_SECONDS) -> ReplicasObservation:
+    async def finish(self, timeout_seconds: float = TIMEOUT_SECONDS) -> ReplicasObservation:
         """The replicas according to the reading."""
         if self._task is None:
             return ReplicasObservation()
-        done, _ = await asyncio.wait({self._task}, timeout=patience_seconds)
+        done, _ = await asyncio.wait({self._task}, timeout=timeout_seconds)
         if not done:
             return ReplicasObservation(tuple(_unknown(each.name, LATE) for each in self._last))
         samples, self._task = self._task.result(), None
@@ -110,7 +110,7 @@ class Replicas:
 
     async def _read(self) -> tuple[ReplicaSample, ...]:
         if self._choice.find and self._ticks % LOOK_EVERY_TICKS == 0:
-            await self._look()
+            await self._find_attached()
         self._ticks += 1
         names, readers = list(self._readers), list(self._readers.values())
         end, statuses = await asyncio.gather(
@@ -122,7 +122,7 @@ class Replicas:
         ]
         return (*found, *(_unknown(name, why) for name, why in self._silent.items()))
 
-    async def _look(self) -> None:
+    async def _find_attached(self) -> None:
         """Finds replicas that are attached; those that were found stay, so that a lost one is seen."""
         attached: Sequence[FoundReplica] = await self._source.run(attached_replicas) or ()
         self._silent = {each.name: NO_ADDRESS for each in attached if not each.host}

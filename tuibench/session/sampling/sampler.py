@@ -189,13 +189,13 @@ class Sampler:
 
     def _with_pending(self, observation: ServerObservation) -> ServerObservation:
         """The look, and what a reading in between has noticed."""
-        untold, self._pending = self._pending, None
-        if untold is None:
+        pending, self._pending = self._pending, None
+        if pending is None:
             return observation
         return msgspec.structs.replace(
             observation,
-            restarted=observation.restarted or untold.restarted,
-            counters_reset=observation.counters_reset or untold.counters_reset,
+            restarted=observation.restarted or pending.restarted,
+            counters_reset=observation.counters_reset or pending.counters_reset,
         )
 
     async def _follow(self) -> None:
@@ -206,18 +206,18 @@ class Sampler:
             self._hosts.follow(info)
 
     def _noticed(self, observation: ServerObservation) -> list[tuple[EventKind, str]]:
-        told: list[tuple[EventKind, str]] = []
+        events: list[tuple[EventKind, str]] = []
         if observation.sample is None and not self._away:
-            told.append((EventKind.WARNING, f"the server does not answer: {observation.last_error}"))
+            events.append((EventKind.WARNING, f"the server does not answer: {observation.last_error}"))
         self._away = observation.sample is None
         if observation.sample is not None and not self._is_status_checked:
             self._is_status_checked = True
-            told += [(EventKind.WARNING, text) for text in status_gaps(observation.sample)]
+            events += [(EventKind.WARNING, text) for text in status_gaps(observation.sample)]
         if observation.restarted:
-            told.append((EventKind.RESTART, "the server was restarted; its counters restarted from zero"))
+            events.append((EventKind.RESTART, "the server was restarted; its counters restarted from zero"))
         elif observation.counters_reset:
-            told.append((EventKind.WARNING, "the server's counters were reset (FLUSH STATUS)"))
-        return told
+            events.append((EventKind.WARNING, "the server's counters were reset (FLUSH STATUS)"))
+        return events
 
     async def _foreign_changes(
         self, ours: Mapping[str, str], changes: tuple[int, bool]

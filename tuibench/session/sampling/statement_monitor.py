@@ -22,7 +22,7 @@ LEAST_SECONDS = 3.0
 OwnStatements = Callable[[], Mapping[str, Histogram]]
 
 
-class _Moment:
+class _TimedSums:
     """The cumulative figures at one moment."""
 
     def __init__(self, at_ns: int, sums: dict[str, StatementSums], label: str = "") -> None:
@@ -46,8 +46,8 @@ class StatementMonitor:
         self._publish = publish
         self._clock = clock
         self._start_task = start_task
-        self._first: _Moment | None = None
-        self._changed: _Moment | None = None
+        self._first: _TimedSums | None = None
+        self._changed: _TimedSums | None = None
         self._top: tuple[str, ...] = ()
         self._task: asyncio.Task[None] | None = None
         self._is_closed = False
@@ -86,22 +86,22 @@ class StatementMonitor:
     def _begin(self, change: str) -> None:
         if self._is_closed or (self._task is not None and not self._task.done()):
             return
-        self._task = self._start_task(self._look(change), "statements")
+        self._task = self._start_task(self._take_reading(change), "statements")
 
-    async def _look(self, change: str) -> None:
+    async def _take_reading(self, change: str) -> None:
         change, self._pending = change or self._pending, ""
         reading = await self._sampler.read(self._top)
         if reading is None:
             return
-        moment = _Moment(self._clock.now_ns(), self._sums(reading), change)
-        self._read_at_ns = moment.at_ns
+        timed = _TimedSums(self._clock.now_ns(), self._sums(reading), change)
+        self._read_at_ns = timed.at_ns
         if self._first is None:
-            self._first = moment
+            self._first = timed
         elif change:
-            self._first, self._changed = self._changed or self._first, moment
-        self._report(moment, reading.gaps)
+            self._first, self._changed = self._changed or self._first, timed
+        self._report(timed, reading.gaps)
 
-    def _report(self, now: _Moment, gaps: tuple[str, ...]) -> None:
+    def _report(self, now: _TimedSums, gaps: tuple[str, ...]) -> None:
         first, changed = self._first, self._changed
         if first is None:
             return

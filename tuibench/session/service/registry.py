@@ -29,7 +29,7 @@ class SessionEntry(NamedTuple):
     path: Path
     hello: Hello | None
     pid: int = 0
-    trouble: str = ""
+    error: str = ""
 
 
 async def running_sessions(timeout_seconds: float = HELLO_TIMEOUT_SECONDS) -> list[SessionEntry]:

@@ -80,7 +80,7 @@ class SlapClients:
             while not finished.done():
                 await asyncio.wait({finished}, timeout=REPORT_SECONDS)
                 ended_ns = finished.result() if finished.done() else 0
-                await self._look()
+                await self._check_clients()
             return ended_ns or finished.result()
         finally:
             finished.cancel()
@@ -89,7 +89,7 @@ class SlapClients:
         await self._load.fleet.finished()
         return self._clock.now_ns()
 
-    async def _look(self) -> None:
+    async def _check_clients(self) -> None:
         """Raises what keeps them from their work: as in mysqlslap, none may lose its connection."""
         load = self._load
         if refused := (await load.tick()).refused:

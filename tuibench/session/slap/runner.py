@@ -33,7 +33,7 @@ STAYS_OPEN = "SET SESSION wait_timeout=28800"
 """Ours is silent while the clients work, for longer than a server may bear."""
 
 SHOWN_CHARACTERS = 200
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 class _Iteration(NamedTuple):
@@ -44,13 +44,13 @@ class _Iteration(NamedTuple):
 
 
 class SlapRunner:
-    """Runs a slap. `say` receives warnings, `note` the time of each iteration."""
+    """Runs a slap. `report` receives warnings, `note` the time of each iteration."""
 
     def __init__(
-        self, spec: SlapSpec, say: Say, clock: Clock | None = None, note: Say = lambda _: None
+        self, spec: SlapSpec, report: Report, clock: Clock | None = None, note: Report = lambda _: None
     ) -> None:
         self._spec = spec
-        self._say = say
+        self._report = report
         self._note = note
         self._clock = clock or SystemClock()
         self._connection: Connection
@@ -64,7 +64,7 @@ class SlapRunner:
         spec = self._spec
         dial = partial(connect, spec.target, use_database=False)
         self._connection = await dial()
-        async with SchemaCleanup(self._connection, dial, self._say, self._clock) as ending, self._pool:
+        async with SchemaCleanup(self._connection, dial, self._report, self._clock) as ending, self._pool:
             await self._connection.execute(STAYS_OPEN)
             self._charset = spec.charset(detect_flavour(self._connection.version_text))
             self._schema = SlapSchema(self._connection, spec.target.database)
@@ -117,7 +117,7 @@ class SlapRunner:
             return
         await self._schema.make()
         if not self._warned and await is_read_only(self._connection):
-            self._say(f"warning: {READ_ONLY_BYPASS_WARNING}")
+            self._report(f"warning: {READ_ONLY_BYPASS_WARNING}")
         self._warned = True
         statements = script.creation(engine)
         await self._send(next(statements))
@@ -158,7 +158,7 @@ class SlapRunner:
             return
         process = await asyncio.create_subprocess_shell(command, stdout=sys.stderr)
         if code := await process.wait():
-            self._say(f"--{name} ended with exit code {code}")
+            self._report(f"--{name} ended with exit code {code}")
 
     async def _counters(self) -> dict[str, int]:
         return kept_status(await self._connection.query("SHOW GLOBAL STATUS"))

@@ -162,12 +162,14 @@ class SchemaCleanup:
     Without an error, a drop may take as long as it needs; after an error, the time is limited.
     """
 
-    def __init__(self, connection: Connection, dial: Dial, say: Callable[[str], None], clock: Clock) -> None:
+    def __init__(
+        self, connection: Connection, dial: Dial, report: Callable[[str], None], clock: Clock
+    ) -> None:
         self.schema: SlapSchema | None = None
         self._connection = connection
         self._dial = dial
         self._where = connection.target.where
-        self._say = say
+        self._report = report
         self._clock = clock
 
     async def __aenter__(self) -> "SchemaCleanup":
@@ -183,10 +185,10 @@ class SchemaCleanup:
         except asyncio.CancelledError:
             self._report_leftover()
             raise
-        except (TuibenchError, TimeoutError) as trouble:
+        except (TuibenchError, TimeoutError) as failure:
             self._report_leftover()
             if error is None or isinstance(error, ConnectionLostInTestError):
-                raise self._final_error(error, trouble) from trouble
+                raise self._final_error(error, failure) from failure
         finally:
             await self._close_connection(in_order=error is None)
 
@@ -218,7 +220,7 @@ class SchemaCleanup:
                 if isinstance(error, SQLError) and error.code not in TRANSIENT_CODES:
                     raise
                 if not is_reported:
-                    self._say(
+                    self._report(
                         f"waiting up to {CLEANUP_TIMEOUT_SECONDS:.0f} s for the server: {error.message}"
                     )
                 is_reported = True
@@ -227,12 +229,14 @@ class SchemaCleanup:
     def _report_leftover(self) -> None:
         if self.schema is not None and self.schema.is_ours:
             name = self.schema.quoted
-            self._say(f"the schema {name} was not removed at {self._where}; to remove it: DROP SCHEMA {name}")
+            self._report(
+                f"the schema {name} was not removed at {self._where}; to remove it: DROP SCHEMA {name}"
+            )
 
-    def _final_error(self, lost: BaseException | None, trouble: BaseException) -> TuibenchError:
+    def _final_error(self, lost: BaseException | None, failure: BaseException) -> TuibenchError:
         """What the test ends with when its schema could not be dropped, or its server did not come back."""
-        if isinstance(trouble, SQLError) and not isinstance(trouble, ConnectionLostError):
-            return trouble
+        if isinstance(failure, SQLError) and not isinstance(failure, ConnectionLostError):
+            return failure
         what = (
             lost.message
             if isinstance(lost, ConnectionLostInTestError)

@@ -32,13 +32,13 @@ class PrivateServers:
         builds: tuple[ServerBuild, ...],
         start: Callable[[ServerBuild], Awaitable[StartedServer]],
         tables: Callable[[Target], Tables],
-        tell: Callable[[str], None],
+        report: Callable[[str], None],
         clock: Clock,
     ) -> None:
         self._builds = {build.name: build for build in builds}
         self._start = start
         self._tables = tables
-        self._tell = tell
+        self._report = report
         self._clock = clock
         self._server: StartedServer | None = None
         self._cell: Cell | None = None
@@ -75,7 +75,7 @@ class PrivateServers:
         except ServerUnavailableError:
             if self._cell is None:
                 raise
-            self._tell(f"the server has ended; starting a new one for {self._start_words(self._cell)}")
+            self._report(f"the server has ended; starting a new one for {self._start_words(self._cell)}")
             await self._start_server(self._cell)
             await self._tables(self.target).make(self._cell.case)
             self._data = self._cell.case.data
@@ -88,7 +88,7 @@ class PrivateServers:
 
     async def _start_server(self, cell: Cell) -> None:
         await self.stop()
-        self._tell(self._start_words(cell))
+        self._report(self._start_words(cell))
         self._server = await self._start(self._builds[build_of(cell)])
 
     async def _make_tables(self, cell: Cell, sweep: Sweep, write: Callable[[SweepLine], None]) -> None:

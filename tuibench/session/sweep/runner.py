@@ -56,7 +56,7 @@ class SweepListener(Protocol):
 
     def ended(self, result: CellResult, place: int, sweep: Sweep) -> None: ...
 
-    def tell(self, text: str) -> None: ...
+    def report(self, text: str) -> None: ...
 
 
 class CellPreparation(Protocol):
@@ -144,7 +144,7 @@ class SweepRunner:
             result = conducted.result
             if result.outcome == "done" or attempt == MAX_ATTEMPTS:
                 return result
-            self._listener.tell(f"{cell.words} failed: {result.failure}; retrying once")
+            self._listener.report(f"{cell.words} failed: {result.failure}; retrying once")
             await self._do(self._server_back(conducted.error))
             attempt += 1
 
@@ -177,7 +177,7 @@ class SweepRunner:
                 if self._clock.now_ns() > deadline_ns:
                     raise away from error
                 if not is_reported:
-                    self._listener.tell(
+                    self._listener.report(
                         f"waiting up to {SERVER_TIMEOUT_SECONDS:.0f} s for the server: {away.message}"
                     )
                 is_reported = True
@@ -269,7 +269,7 @@ def build_runner(
     async def reach() -> None:
         await (await connect(target)).close()
 
-    tables = TableManager(plan, ServerTables(target, plan, show, listener.tell), listener.tell)
+    tables = TableManager(plan, ServerTables(target, plan, show, listener.report), listener.report)
     attempt = cell_attempts(
         folder, lambda: target, clock, on_message=on_message, yes_this_server=yes_this_server
     )

@@ -84,24 +84,24 @@ class Tables(Protocol):
 
 
 class ServerTables:
-    """The real ones. `show` hears how far a load is, `tell` what speaks against it."""
+    """The real ones. `show` hears how far a load is, `report` what speaks against it."""
 
     def __init__(
         self,
         target: Target,
         plan: SweepPlan,
         show: OnProgress | None = None,
-        tell: Callable[[str], None] | None = None,
+        report: Callable[[str], None] | None = None,
     ) -> None:
         self._target = target
         self._threads = max_threads(plan)
         self._text = plan.base.profile_text
         self._show = show
-        self._tell = tell
+        self._report = report
 
     async def make(self, case: SweepCase) -> None:
         """Raises RunError if tables of these names are there already."""
-        await prepare_tables(self._target, self._program(case), progress=self._show, warn=self._tell)
+        await prepare_tables(self._target, self._program(case), progress=self._show, warn=self._report)
 
     async def drop(self, case: SweepCase) -> None:
         await drop_tables(self._target, self._program(case))
@@ -119,10 +119,10 @@ class ServerTables:
 class TableManager:
     """Sees to it that the tables of a case are there, and that those made for it go when it is over."""
 
-    def __init__(self, plan: SweepPlan, tables: Tables, tell: Callable[[str], None]) -> None:
+    def __init__(self, plan: SweepPlan, tables: Tables, report: Callable[[str], None]) -> None:
         self._plan = plan
         self._tables = tables
-        self._tell = tell
+        self._report = report
 
     async def ready(self, cell: Cell, sweep: Sweep, write: Callable[[SweepLine], None]) -> None:
         """Has the tables of a cell there. Other tables that the sweep made are dropped first."""
@@ -132,7 +132,7 @@ class TableManager:
             return
         if self._plan.prepare:
             await self.drop(sweep, write)
-            self._tell(f"creating the tables: {case.size}")
+            self._report(f"creating the tables: {case.size}")
             await self._tables.make(case)
             write(DataReady(data=case.data, prepared=True))
         size = await self._tables.files_bytes(case)
@@ -142,6 +142,6 @@ class TableManager:
         """Drops the tables that the sweep has made."""
         for made in [one for one in sweep.data if one.prepared]:
             case = next(case for case in self._plan.cases if case.data == made.data)
-            self._tell(f"dropping the tables: {case.size}")
+            self._report(f"dropping the tables: {case.size}")
             await self._tables.drop(case)
             write(DataDropped(data=made.data))

@@ -199,8 +199,8 @@ async def versions_runner(
     servers = PrivateServers(
         setup.builds,
         lambda build: _start(build, setup.limits),
-        lambda target: ServerTables(target, plan, show, listener.tell),
-        listener.tell,
+        lambda target: ServerTables(target, plan, show, listener.report),
+        listener.report,
         clock,
     )
     attempt = cell_attempts(folder, lambda: servers.target, clock, on_message=on_message)

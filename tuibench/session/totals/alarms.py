@@ -40,7 +40,7 @@ class Alarms:
         self._told_losses = 0
         self._pending: list[str] = []
 
-    def look(self, load: LoadSample) -> list[tuple[EventKind, str]]:
+    def check(self, load: LoadSample) -> list[tuple[EventKind, str]]:
         """What happened in this tick that an operator should know."""
         self._tick += 1
         alarms = [(EventKind.WARNING, text) for text in self._pending]

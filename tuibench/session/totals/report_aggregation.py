@@ -67,15 +67,7 @@ class ReportAggregate:
     def add(self, report: WorkerReport, grown: Counters, *, is_steady: bool = True) -> None:
         """Takes a report in; `grown` is what its counters grew by since this worker's last one."""
         self.counters = self.counters + grown
-        self.transactions.add(report.transactions)
-        self.service.add(report.service)
-        self.logins.add(report.logins)
-        self.waits.add(report.waits)
-        _add(self.statements, report.statements)
-        _add(self.by_transaction, report.by_transaction)
-        self.slowest = slowest_of((*self.slowest, *report.slowest))
-        self.cpu_seconds += report.cpu_seconds
-        self.lag_p99_ms = max(self.lag_p99_ms, report.lag_p99_ms)
+        self._add_figures(report)
         share = self._shares.setdefault(report.worker, WorkerShare(Counters()))
         share.grown = share.grown + grown
         share.seconds += report.seconds
@@ -86,6 +78,11 @@ class ReportAggregate:
     def include(self, other: "ReportAggregate") -> None:
         """Adds what another stretch has gathered."""
         self.counters = self.counters + other.counters
+        self._add_figures(other)
+        for worker, share in other._shares.items():
+            self._shares.setdefault(worker, WorkerShare(Counters())).include(share)
+
+    def _add_figures(self, other: "WorkerReport | ReportAggregate") -> None:
         self.transactions.add(other.transactions)
         self.service.add(other.service)
         self.logins.add(other.logins)
@@ -95,8 +92,6 @@ class ReportAggregate:
         self.slowest = slowest_of((*self.slowest, *other.slowest))
         self.cpu_seconds += other.cpu_seconds
         self.lag_p99_ms = max(self.lag_p99_ms, other.lag_p99_ms)
-        for worker, share in other._shares.items():
-            self._shares.setdefault(worker, WorkerShare(Counters())).include(share)
 
     def of_kind(self, name: str) -> Histogram:
         """The latencies of one kind of transaction; of all, where there is only one kind."""

@@ -89,17 +89,17 @@ class RunEnding(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     seconds: float
-    threads: int
-    rate: float
-    workers: int
     outcome: RunOutcome
     failure: str
-    limited: bool
-    client_delay_ms: float
-    warnings: tuple[str, ...]
     events: tuple[Event, ...]
-    before: ServerReading | None
-    after: ServerReading | None
+    threads: int = 0
+    rate: float = 0.0
+    workers: int = 0
+    limited: bool = False
+    client_delay_ms: float = 0.0
+    warnings: tuple[str, ...] = ()
+    before: ServerReading | None = None
+    after: ServerReading | None = None
     effects: tuple[Effect, ...] = ()
     costs: tuple[CommitCost, ...] = ()
     ab: AbTestResult | None = None

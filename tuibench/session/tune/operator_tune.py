@@ -18,10 +18,7 @@ from tuibench.model.experiments.effect import primary_figure
 from tuibench.model.experiments.tune import TunePlan, TuneProgress, TuneResult
 from tuibench.model.message import RunState
 from tuibench.model.plan import RunPlan
-from tuibench.session.control.settings import Settings
-from tuibench.session.events.event_log import EventLog
-from tuibench.session.lifecycle.lifecycle import Lifecycle
-from tuibench.session.lifecycle.tasks import StartTask
+from tuibench.session.control.experiment import ExperimentSession
 from tuibench.session.tune.candidates import wanted_settings
 from tuibench.session.tune.runner import TuneRun
 from tuibench.units import duration, pluralize
@@ -35,28 +32,19 @@ MakeTune = Callable[[TunePlan, Callable[[], None]], TuneRun]
 
 
 class OperatorTune:
-    """Starts, follows and ends them, one at a time. `rate` is the load's; `on_change` is called when one
-    begins, and when all is set back."""
+    """Starts, follows and ends them, one at a time. `on_change` is called at the start and after the end."""
 
     def __init__(
         self,
         plan: RunPlan,
         make: MakeTune,
-        settings: Settings,
-        lifecycle: Lifecycle,
-        log: EventLog,
-        start_task: StartTask,
-        rate: Callable[[], float],
+        session: ExperimentSession,
         on_change: Callable[[], None],
     ) -> None:
         self.is_under_way = False
         self._plan = plan
         self._make = make
-        self._settings = settings
-        self._lifecycle = lifecycle
-        self._log = log
-        self._start_task = start_task
-        self._rate = rate
+        self._session = session
         self._on_change = on_change
         self._run: TuneRun | None = None
         self._is_running = False
@@ -83,7 +71,7 @@ class OperatorTune:
         text = (
             f"screening {pluralize(len(run.candidates), 'value')}, at most {duration(order.budget_seconds)}"
         )
-        self._log.emit(EventKind.EFFECT, text)
+        self._session.log.emit(EventKind.EFFECT, text)
         run.start()
         return text
 
@@ -107,13 +95,13 @@ class OperatorTune:
         """The screening that was ordered. Raises UsageError for one that cannot be, or not now."""
         if self._plan.trial is not None or self._plan.tune is not None:
             raise UsageError("this run is an A/B test or a screening itself; no other one can be started")
-        if self._lifecycle.state is not RunState.RUNNING:
-            raise UsageError(f"the load is not running: {self._lifecycle.state}")
+        if self._session.lifecycle.state is not RunState.RUNNING:
+            raise UsageError(f"the load is not running: {self._session.lifecycle.state}")
         if self.is_under_way:
             raise UsageError("a screening is already running", "stop it first")
         if not MIN_BUDGET_SECONDS <= plan.budget_seconds <= MAX_BUDGET_SECONDS:
             raise UsageError("a screening takes 20 s to 7 days", "for example ctl tune 10m")
-        changed = [state.name for state in self._settings.states if state.changed_by == "us"]
+        changed = [state.name for state in self._session.settings.states if state.changed_by == "us"]
         if changed:
             raise UsageError(
                 f"this session has changed {', '.join(changed)}", "restore that first: tuibench ctl restore"
@@ -123,7 +111,7 @@ class OperatorTune:
             plan,
             window_seconds=max(plan.window_seconds, SLOTS_PER_WINDOW * self._plan.interval_seconds),
             seed=self._plan.seed,
-            primary=primary_figure(is_watch=self._plan.shows_traffic, rate=self._rate()),
+            primary=primary_figure(is_watch=self._plan.shows_traffic, rate=self._session.rate),
         )
 
     def _stop(self) -> str:
@@ -135,17 +123,19 @@ class OperatorTune:
 
     def _ended(self) -> None:
         self._is_running = False
-        self._log.emit(EventKind.EFFECT, "the screening has ended; the settings are restored")
-        self._start_task(self._set_back(), "tune")
+        self._session.log.emit(EventKind.EFFECT, "the screening has ended; the settings are restored")
+        self._session.start_task(self._restore_values(), "tune")
 
-    async def _set_back(self) -> None:
+    async def _restore_values(self) -> None:
         """Unless the session ends: then all settings are restored."""
         try:
-            if self._run is not None and not self._lifecycle.is_ending:
-                await self._run.set_back()
+            if self._run is not None and not self._session.lifecycle.is_ending:
+                await self._run.restore_values()
         except TuibenchError as error:
-            self._log.emit(EventKind.WARNING, f"a value could not be restored after the screening: {error}")
+            self._session.log.emit(
+                EventKind.WARNING, f"a value could not be restored after the screening: {error}"
+            )
         finally:
             self.is_under_way = False
             self._on_change()
-            self._lifecycle.publish_status()
+            self._session.lifecycle.publish_status()

@@ -11,14 +11,14 @@ change, a pause or an outage disturbs the window in which it happens, and its pa
 import asyncio
 import random
 import shutil
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tuibench.errors import ConnectionLostError, ServerUnreachableError, TuibenchError, UsageError
 from tuibench.metrics.inference.ab_tests.ab_windows import FEWEST_SLOTS, ROUNDING_SECONDS, settling_slots
 from tuibench.metrics.inference.effects.effect import window_figures
 from tuibench.metrics.series.slots import Slot
-from tuibench.model.command import ChangeSetting, Command, RestoreSettings
+from tuibench.model.command import ChangeSetting, RestoreSettings
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.experiments.tune import (
     BASELINE,
@@ -37,11 +37,8 @@ from tuibench.model.server import ServerInfo
 from tuibench.observe.host.facts import free_memory_bytes
 from tuibench.record.files.tune_log import TuneLog, read_tune_log
 from tuibench.record.report.tune_text import candidate_line
-from tuibench.session.control.settings import Settings
+from tuibench.session.control.experiment import ExperimentSession
 from tuibench.session.disturbances import NO_ANSWER, OF_EVENTS
-from tuibench.session.events.event_log import EventLog
-from tuibench.session.lifecycle.lifecycle import Lifecycle
-from tuibench.session.lifecycle.tasks import StartTask
 from tuibench.session.tune.candidates import SCREENING_SHARE, Room, find_candidates
 from tuibench.session.tune.evaluation import Evaluation, is_decided
 from tuibench.tuning.catalogue.setting_lookup import SETTINGS
@@ -51,8 +48,6 @@ TOGETHER_CANDIDATES = 2
 
 OTHER_VARIABLES = tuple(sorted({name for setting in SETTINGS for name in setting.acts_with} | {"datadir"}))
 TOO_SHORT = "too little was measured"
-
-Submit = Callable[[Command], Awaitable[str]]
 
 
 class _Window:
@@ -84,11 +79,7 @@ class TuneRun:
         plan: RunPlan,
         server: ServerInfo,
         directory: Path,
-        settings: Settings,
-        lifecycle: Lifecycle,
-        log: EventLog,
-        submit: Submit,
-        start_task: StartTask,
+        session: ExperimentSession,
         publish: Callable[[TuneProgress], None] = lambda _: None,
         on_end: Callable[[], None] | None = None,
     ) -> None:
@@ -98,11 +89,7 @@ class TuneRun:
         self._begun_at = 0.0
         self._plan = plan
         self._server = server
-        self._settings = settings
-        self._lifecycle = lifecycle
-        self._log = log
-        self._submit = submit
-        self._start_task = start_task
+        self._session = session
         self._file = TuneLog(directory)
         self._rng = random.Random(order.seed)
         self._evaluation = Evaluation(order, ())
@@ -113,13 +100,13 @@ class TuneRun:
         self._current: dict[str, str] = {}
         self._setting = False
         self._changing = asyncio.Lock()
-        self._told: dict[int, TuneVerdict] = {}
+        self._reported: dict[int, TuneVerdict] = {}
         self._ended_at: float | None = None
         self._is_together_refused = False
 
     async def dry_run(self) -> None:
         """Finds the candidates before the load starts. Raises UsageError if there are none."""
-        self._settings.guard.require_confirmation()
+        self._session.settings.guard.require_confirmation()
         if self._order.resume:
             head, blocks = await asyncio.to_thread(read_tune_log, Path(self._order.resume))
             self._check_resumable(head)
@@ -127,9 +114,9 @@ class TuneRun:
             self._evaluation.blocks += blocks
             self._earlier_seconds = blocks[-1].end_seconds if blocks else 0.0
         else:
-            variables = await self._settings.variables(OTHER_VARIABLES)
+            variables = await self._session.settings.variables(OTHER_VARIABLES)
             found, left_out = find_candidates(
-                self._settings.states, self._server, variables, self._room(variables), self._order
+                self._session.settings.states, self._server, variables, self._room(variables), self._order
             )
             if not found:
                 reasons = "; ".join(f"{one.setting}: {one.why}" for one in left_out[:3])
@@ -144,7 +131,7 @@ class TuneRun:
     @property
     def result(self) -> TuneResult:
         """What is known so far."""
-        until = self._log.elapsed_seconds() if self._ended_at is None else self._ended_at
+        until = self._session.log.elapsed_seconds() if self._ended_at is None else self._ended_at
         return self._evaluation.result(self._earlier_seconds + max(0.0, until - self._begun_at))
 
     @property
@@ -156,11 +143,11 @@ class TuneRun:
     @property
     def _elapsed(self) -> float:
         """Seconds of the screening, over all of its runs."""
-        return self._earlier_seconds + self._log.elapsed_seconds() - self._begun_at
+        return self._earlier_seconds + self._session.log.elapsed_seconds() - self._begun_at
 
     def start(self) -> None:
         """Begins with the load's start, or during a run."""
-        self._begun_at = self._log.elapsed_seconds()
+        self._begun_at = self._session.log.elapsed_seconds()
         head = TuneLogHead(
             profile=self._plan.profile,
             server=self._server.identity,
@@ -197,10 +184,10 @@ class TuneRun:
     def end(self) -> None:
         """No more changes; the restore of the settings waits for one that is under way."""
         if self._ended_at is None:
-            self._ended_at = self._log.elapsed_seconds()
+            self._ended_at = self._session.log.elapsed_seconds()
             self._publish(self.progress)
 
-    async def set_back(self) -> None:
+    async def restore_values(self) -> None:
         """Restores what the screening has set and not restored yet, when its last change is over."""
         await self._set(_Window(BASELINE), {})
 
@@ -221,19 +208,19 @@ class TuneRun:
         self._done = []
         self._evaluation.blocks.append(block)
         self._file.add(block)
-        self._tell()
+        self._report()
         self._publish(self.progress)
-        self._lifecycle.publish_status()
+        self._session.lifecycle.publish_status()
         self._next_block()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         """Emits each verdict once, and progress after each block."""
         result = self.result
         for one in result.results:
             is_known = one.verdict is not TuneVerdict.CANNOT_TELL
-            if is_known and self._told.get(one.candidate.number) is not one.verdict:
-                self._log.emit(EventKind.EFFECT, candidate_line(one, result))
-            self._told[one.candidate.number] = one.verdict
+            if is_known and self._reported.get(one.candidate.number) is not one.verdict:
+                self._session.log.emit(EventKind.EFFECT, candidate_line(one, result))
+            self._reported[one.candidate.number] = one.verdict
 
     def _next_block(self) -> None:
         numbers = self._due()
@@ -267,20 +254,20 @@ class TuneRun:
         self._evaluation.is_complete = True
         result = self.result
         if self._order.apply and result.winner:
-            self._start_task(self._set(_Window(BASELINE), self._values(result.winner)), "tune")
+            self._session.start_task(self._set(_Window(BASELINE), self._values(result.winner)), "tune")
             return
         self.end()
         if self._on_end is not None:
             self._on_end()
         else:
-            self._lifecycle.request_stop("done")
+            self._session.lifecycle.request_stop("done")
 
     # Values
 
     def _enter(self, window: _Window) -> None:
         self._window = window
         numbers = {BASELINE: (), TOGETHER: self._evaluation.together}.get(window.number, (window.number,))
-        self._start_task(self._set(window, self._values(numbers)), "tune")
+        self._session.start_task(self._set(window, self._values(numbers)), "tune")
 
     def _values(self, numbers: tuple[int, ...]) -> dict[str, str]:
         by_number = {one.number: one for one in self.candidates}
@@ -295,12 +282,12 @@ class TuneRun:
         self._setting = True
         try:
             for name in [name for name in self._current if name not in wanted]:
-                await self._submit(RestoreSettings((name,)))
+                await self._session.submit(RestoreSettings((name,)))
                 del self._current[name]
             for name, value in wanted.items():
                 if self._current.get(name) != value and self._ended_at is None:
                     self._current[name] = value
-                    await self._submit(ChangeSetting(name, value))
+                    await self._session.submit(ChangeSetting(name, value))
         except (ServerUnreachableError, ConnectionLostError):
             window.disturb(NO_ANSWER)
         except TuibenchError as error:
@@ -308,7 +295,7 @@ class TuneRun:
                 self._refused(window, error)
         finally:
             self._setting = False
-        window.changed_at = self._log.elapsed_seconds()
+        window.changed_at = self._session.log.elapsed_seconds()
 
     def _refused(self, window: _Window, error: TuibenchError) -> None:
         """The server takes a candidate's value at no time, or a restore failed: that ends the run."""
@@ -316,7 +303,7 @@ class TuneRun:
         if window.number > 0:
             self._evaluation.failures[window.number] = error.message
         elif window.number == BASELINE:
-            self._lifecycle.fail(error)
+            self._session.lifecycle.fail(error)
         else:
             self._evaluation.together = ()
             self._is_together_refused = True
@@ -341,7 +328,7 @@ class TuneRun:
                 f"this is {here[0]} with {here[2]} threads on {here[1]}",
                 "resume it with the same profile, threads and server",
             )
-        now = {state.name: state.value for state in self._settings.states}
+        now = {state.name: state.value for state in self._session.settings.states}
         for one in head.candidates:
             if now.get(one.setting) != one.original:
                 raise UsageError(

@@ -57,10 +57,10 @@ class ChartHistory:
     """Immutable sequence of points in the order of their slots; `added` returns the next history."""
 
     def __init__(
-        self, levels: tuple[Blocks, ...] = ((),) * LEVELS, past: "ColumnCache | None" = None
+        self, levels: tuple[Blocks, ...] = ((),) * LEVELS, cache: "ColumnCache | None" = None
     ) -> None:
         self.levels = levels
-        self._past = ColumnCache() if past is None else past
+        self._cache = ColumnCache() if cache is None else cache
 
     @classmethod
     def of(cls, points: Iterable[ChartPoint]) -> "ChartHistory":
@@ -73,7 +73,7 @@ class ChartHistory:
     def added(self, point: ChartPoint) -> "ChartHistory":
         """The history with this tick appended."""
         levels = tuple(_append(level, point, FACTOR**n) for n, level in enumerate(self.levels))
-        return ChartHistory(levels, self._past)
+        return ChartHistory(levels, self._cache)
 
     @property
     def points(self) -> Blocks:
@@ -104,7 +104,7 @@ class ChartHistory:
 
         Column n holds the slots n·slots + 1 to (n + 1)·slots. `slots` must be a result of `slots_per_column`.
         """
-        known = self._past.of(slots)
+        known = self._cache.of(slots)
         finished = (self.last_slot - 1) // slots
         wanted = range(last - count + 1, last + 1)
         missing = [column for column in wanted if column >= finished or column not in known]
@@ -112,7 +112,7 @@ class ChartHistory:
             groups = self.groups(slots, last, last - missing[0] + 1)
             fresh = {missing[0] + n: merge_points(group) if group else None for n, group in enumerate(groups)}
             known = known | fresh
-            self._past.keep({column: point for column, point in fresh.items() if column < finished})
+            self._cache.keep({column: point for column, point in fresh.items() if column < finished})
         return [known[column] for column in wanted]
 
     def groups(self, slots: int, last: int, count: int) -> list[list[ChartPoint]]:

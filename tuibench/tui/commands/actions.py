@@ -1,8 +1,8 @@
 """Table of all actions: the source of key bindings, footer, palette and help.
 
 An entry with a `command` submits it, if there is one now; one with a `change` changes the thread count; one
-with a `look` changes the chart view; one with a `place` opens a screen of the tab line. The others open a
-dialog of the table `dialogs`, or call the app's method `_open_NAME`. A new action is a new entry here.
+with a `view_change` changes the charts; one with a `place` opens a screen of the tab line. The others open a
+dialog of `screens.dialog_table`, or call the app's method `_open_NAME`. A new action is a new entry here.
 
 In the replay of a recorded run an entry with a `play` calls that; every action that would control the load is
 refused.
@@ -13,19 +13,23 @@ from typing import NamedTuple
 
 from textual.binding import Binding, BindingType
 
-from tuibench.model.command import Command, Mark
+from tuibench.model.command import (
+    Command,
+    HoldPlan,
+    Mark,
+    Pause,
+    Resume,
+    ResumePlan,
+    StopAbTest,
+    StopProbe,
+    StopTune,
+)
 from tuibench.model.message import NO_LOAD_REFUSAL, READ_ONLY_REFUSAL, REPLAY_REFUSAL, RunState
+from tuibench.model.schedule import PlanPhase
 from tuibench.tui.bridge import ReplayPlayer
 from tuibench.tui.commands import chart_view
 from tuibench.tui.commands.chart_view import ViewChange
 from tuibench.tui.commands.steering import ThreadChange
-from tuibench.tui.commands.toggles import (
-    hold_or_resume_plan,
-    pause_or_resume,
-    stop_ab_test,
-    stop_probe,
-    stop_tune,
-)
 from tuibench.tui.view import View
 
 STEERABLE_STATES = frozenset({RunState.RUNNING, RunState.PAUSED})
@@ -52,7 +56,7 @@ class UserAction(NamedTuple):
     rare: bool = False
     applies: Callable[[View], bool] = lambda _: True
     place: str = ""
-    look: ViewChange | None = None
+    view_change: ViewChange | None = None
     in_footer: bool = True
     play: Callable[[ReplayPlayer], None] | None = None
     absent: str = ""
@@ -79,20 +83,37 @@ def _load_action(
 ) -> UserAction:
     """An action on the load, refused with a message in a session without load."""
     return UserAction(
-        name,
-        keys,
-        shown,
-        label,
-        help,
-        change=change,
-        rare=rare,
-        applies=_has_load,
-        absent=NO_LOAD_REFUSAL,
+        name, keys, shown, label, help, change=change, rare=rare, applies=_has_load, absent=NO_LOAD_REFUSAL
     )
 
 
-def _chart_action(name: str, keys: str, shown: str, label: str, help: str, look: ViewChange) -> UserAction:
-    return UserAction(name, keys, shown, label, help, states=ALL_STATES, look=look, in_footer=False)
+def _chart_action(name: str, keys: str, shown: str, label: str, help: str, change: ViewChange) -> UserAction:
+    return UserAction(name, keys, shown, label, help, states=ALL_STATES, view_change=change, in_footer=False)
+
+
+def _pause_or_resume(view: View) -> Command:
+    return Resume() if view.status.state is RunState.PAUSED else Pause()
+
+
+def _hold_or_resume_plan(view: View) -> Command:
+    plan = view.plan_under_way
+    return ResumePlan() if plan is not None and plan.phase is PlanPhase.HELD else HoldPlan()
+
+
+def _stop_probe(view: View) -> Command | None:
+    """Command that ends a probe; None without one: the key then opens the probe dialog."""
+    return StopProbe() if view.is_probing else None
+
+
+def _stop_ab_test(view: View) -> Command | None:
+    """Command that ends an A/B test; one that is the run itself ends with the run."""
+    return StopAbTest() if view.is_ab_testing else None
+
+
+def _stop_tune(view: View) -> Command | None:
+    """Command that ends a screening of settings."""
+    is_stoppable = view.tune is not None and view.tune.can_be_stopped and not view.stopping
+    return StopTune() if is_stoppable else None
 
 
 CHART_ACTIONS = (
@@ -107,12 +128,7 @@ CHART_ACTIONS = (
         "cursor_far_right", "shift+right", "⇧→", "cursor", "Ten columns forward", chart_view.move_cursor(10)
     ),
     _chart_action(
-        "cursor_oldest",
-        "home",
-        "home",
-        "cursor",
-        "Cursor to the oldest column",
-        chart_view.cursor_to_oldest,
+        "cursor_oldest", "home", "home", "cursor", "Cursor to the oldest column", chart_view.cursor_to_oldest
     ),
     _chart_action(
         "cursor_newest", "end", "end", "cursor", "Cursor to the newest column", chart_view.cursor_to_newest
@@ -208,7 +224,7 @@ ACTIONS = (
         "H",
         "plan",
         "Hold the planned load, or resume it",
-        command=hold_or_resume_plan,
+        command=_hold_or_resume_plan,
         rare=True,
         applies=lambda view: view.plan_under_way is not None,
         absent="no plan is running: T enters one",
@@ -220,7 +236,7 @@ ACTIONS = (
         "P",
         "probe",
         "Probe: find the saturation point, or end a probe (screen 8)",
-        command=stop_probe,
+        command=_stop_probe,
         in_footer=False,
         applies=_has_load,
         absent=NO_LOAD_REFUSAL,
@@ -231,7 +247,7 @@ ACTIONS = (
         "A",
         "A/B",
         "A/B test of two values, or end it",
-        command=stop_ab_test,
+        command=_stop_ab_test,
         in_footer=False,
     ),
     UserAction(
@@ -240,18 +256,12 @@ ACTIONS = (
         "U",
         "tune",
         "Tune: screen settings, or end a screening (screen 9)",
-        command=stop_tune,
+        command=_stop_tune,
         in_footer=False,
     ),
     UserAction("durability", "d", "d", "durability", "Durability: choose a preset or change one setting"),
     UserAction(
-        "locks",
-        "l",
-        "l",
-        "locks",
-        "Sessions and locks of the server",
-        place="sessions",
-        in_footer=False,
+        "locks", "l", "l", "locks", "Sessions and locks of the server", place="sessions", in_footer=False
     ),
     UserAction(
         "pause",
@@ -259,7 +269,7 @@ ACTIONS = (
         "p",
         "pause",
         "Pause the load, or resume it",
-        command=pause_or_resume,
+        command=_pause_or_resume,
         applies=lambda view: _has_load(view) or view.replay is not None,
         absent=NO_LOAD_REFUSAL,
         play=lambda player: player.toggle(),

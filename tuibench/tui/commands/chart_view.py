@@ -25,29 +25,29 @@ _MARK_HINT = "← → moves the cursor, c marks the {}, esc ends it"
 def zoom_by(by: int) -> ViewChange:
     """Show more time on the charts (+1), or less (−1)."""
 
-    def look(view: View, columns: int) -> View:
+    def change(view: View, columns: int) -> View:
         place = min(max(view.chart_state.zoom + by, 0), len(ZOOMS) - 1)
         return _with_chart_state(view, zoom=place)
 
-    return look
+    return change
 
 
 def move_cursor(by: int) -> ViewChange:
     """Move the cursor by a number of ticks to the right; it first appears at the newest."""
 
-    def look(view: View, columns: int) -> View:
+    def change(view: View, columns: int) -> View:
         if view.chart_state.cursor is None:
             return point_cursor(view, columns, columns - 1)
         grid = view_grid(visible_view(view), columns)
         return point_cursor(view, columns, grid.column_at(view.chart_state.cursor[1]) + by * grid.cells)
 
-    return look
+    return change
 
 
 def cursor_at(elapsed_seconds: float) -> ViewChange:
     """Place the cursor at a time, and zoom out as far as that requires."""
 
-    def look(view: View, columns: int) -> View:
+    def change(view: View, columns: int) -> View:
         for place in range(view.chart_state.zoom, len(ZOOMS)):
             wider = _with_chart_state(view, zoom=place)
             column = view_grid(visible_view(wider), columns).column_at(elapsed_seconds) if columns > 0 else 0
@@ -55,7 +55,7 @@ def cursor_at(elapsed_seconds: float) -> ViewChange:
                 return point_cursor(wider, columns, column)
         return view
 
-    return look
+    return change
 
 
 def cursor_to_oldest(view: View, columns: int) -> View:
@@ -118,24 +118,24 @@ def toggle_figure(key: str, shown: tuple[str, ...]) -> ViewChange:
     The number is limited: the oldest one is removed.
     """
 
-    def look(view: View, columns: int) -> View:
+    def change(view: View, columns: int) -> View:
         figures = _toggled(key, shown)
         return with_note(
             _with_chart_state(view, figures=figures), _toggle_text(key, shown, "the chart"), ok=True
         )
 
-    return look
+    return change
 
 
 def toggle_on_live(key: str) -> ViewChange:
     """Add a figure to the first screen, or remove it."""
 
-    def look(view: View, columns: int) -> View:
+    def change(view: View, columns: int) -> View:
         before = view.chart_state.on_live
         on_live = _toggled(key, before)
         return with_note(_with_chart_state(view, on_live=on_live), _toggle_text(key, before, "Live"), ok=True)
 
-    return look
+    return change
 
 
 def _toggled(key: str, shown: tuple[str, ...]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ They are drawn below one wide chart of the TPS. Each figure has a column, with i
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tuibench.metrics.inference.wording import FIGURE_NAMES
+from tuibench.metrics.inference.messages import FIGURE_NAMES
 from tuibench.model.experiments.effect import Comparison, Effect, Verdict
 from tuibench.tui.panels.effect import before_after_text, difference_role, difference_span
 from tuibench.tui.panels.load.measures import FSYNCS, P95, Measure, commits_matter, measures_of

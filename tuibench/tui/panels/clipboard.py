@@ -1,6 +1,6 @@
 """Plain text for the clipboard: the figures of one sample, or a command."""
 
-from tuibench.metrics.inference.wording import FIGURE_NAMES, comparison_text
+from tuibench.metrics.inference.messages import FIGURE_NAMES, comparison_text
 from tuibench.model.experiments.effect import Effect
 from tuibench.tui.charts.history import ChartPoint
 from tuibench.tui.panels.effect import before_after_text

@@ -5,13 +5,13 @@ The card beside the events shows two spans compared by the operator, otherwise t
 
 from collections.abc import Callable
 
-from tuibench.metrics.inference.wording import (
+from tuibench.metrics.inference.messages import (
     FIGURE_NAMES,
     ab_order,
     attribution_text,
     short_text,
 )
-from tuibench.metrics.series.cost_wording import change_parts
+from tuibench.metrics.series.cost_messages import change_parts
 from tuibench.model.experiments.effect import AbTestResult, Comparison, Effect, EffectFigure, Verdict
 from tuibench.tui.charts.chart_state import SpanComparison
 from tuibench.tui.commands.actions import ACTIONS_BY_NAME, action_key

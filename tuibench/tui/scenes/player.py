@@ -7,7 +7,7 @@ measured result: a change without an effect on this machine is reported as such.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tuibench.metrics.inference.wording import FIGURE_NAMES, attribution_text, short_text
+from tuibench.metrics.inference.messages import FIGURE_NAMES, attribution_text, short_text
 from tuibench.metrics.series.settling import settled_at
 from tuibench.model.command import (
     ApplyPreset,
@@ -114,14 +114,14 @@ class ScenePlayer:
     def _begin(self, step: SceneStep, view: View) -> list[SceneAction]:
         match step.action:
             case "say":
-                self._say(step.say, "say")
+                self._show_caption(step.say, "say")
             case "ask":
-                self._say(" ".join([step.ask, *(f"  {choice}?" for choice in step.choices)]), "ask")
+                self._show_caption(" ".join([step.ask, *(f"  {choice}?" for choice in step.choices)]), "ask")
             case "set" if step.set is not None:
                 self._remember(view)
                 return list(_commands(step.set))
             case "reveal":
-                self._say(*self._revealed(step, view))
+                self._show_caption(*self._revealed(step, view))
             case "show":
                 return [ShowScreen(step.show)]
             case "big":
@@ -138,7 +138,7 @@ class ScenePlayer:
                 self._caption = self._caption._replace(waiting=_WAITING.get(str(step.wait), ""))
         return []
 
-    def _say(self, text: str, kind: str) -> None:
+    def _show_caption(self, text: str, kind: str) -> None:
         place = f"{self._place + 1}/{len(self.scene.steps)}"
         self._caption = Caption(self.scene.title, text, kind, place)
 

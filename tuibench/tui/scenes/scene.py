@@ -174,8 +174,8 @@ def _check_scene(scene: Scene, raw: dict[str, Any], source: str) -> None:
 def _check_step(step: SceneStep, keys: set[str], where: str) -> None:
     actions = list(_actions(step))
     if len(actions) != 1:
-        said = f"it has {' and '.join(actions)}" if actions else f"one of {', '.join(ACTIONS)}"
-        raise UsageError(f"{where}: a step has one action: {said}")
+        reason = f"it has {' and '.join(actions)}" if actions else f"one of {', '.join(ACTIONS)}"
+        raise UsageError(f"{where}: a step has one action: {reason}")
     (action,) = actions
     if stray := sorted(keys - {action} - ACTIONS[action]):
         raise UsageError(f"{where}: '{stray[0]}' is not valid with '{action}'")

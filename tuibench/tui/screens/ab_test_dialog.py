@@ -10,7 +10,7 @@ from textual.widgets import Input, Static
 
 from tuibench import sanitize
 from tuibench.errors import UsageError
-from tuibench.metrics.inference.wording import ab_order
+from tuibench.metrics.inference.messages import ab_order
 from tuibench.model.command import StartAbTest
 from tuibench.model.event import EventKind
 from tuibench.model.experiments.effect import DEFAULT_MAX_SECONDS, DEFAULT_TOLERANCE_PERCENT
@@ -82,11 +82,11 @@ class AbTestDialog(ModalScreen[StartAbTest | None]):
 
     def on_input_changed(self, event: Input.Changed) -> None:
         self._values[event.input.id or ""] = event.value
-        self._say(self._error())
+        self._show_error(self._error())
 
     def on_input_submitted(self) -> None:
         if error := self._error(submitted=True):
-            self._say(error)
+            self._show_error(error)
             return
         subject, a, b = parse_ab(self._values["values"])
         self.dismiss(
@@ -111,7 +111,7 @@ class AbTestDialog(ModalScreen[StartAbTest | None]):
                 return str(error)
         return ""
 
-    def _say(self, text: str) -> None:
+    def _show_error(self, text: str) -> None:
         self.query_one("#ask-error", Static).update(sanitize.text(text))
 
 

@@ -76,7 +76,7 @@ class MainScreen(Screen[None]):
             super().__init__()
             self.marker = marker
 
-    class LookRequested(Message):
+    class ViewChangeRequested(Message):
         """The operator changes the chart view."""
 
         def __init__(self, change: ViewChange) -> None:

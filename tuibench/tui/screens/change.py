@@ -34,10 +34,10 @@ class ChangeDialog(ModalScreen[ChangePrompt | None]):
         Binding("up", "offer(-1)", show=False, priority=True),
     ]
 
-    def __init__(self, setting: SettingState, caution: tuple[str, ...] = ()) -> None:
+    def __init__(self, setting: SettingState, production_signs: tuple[str, ...] = ()) -> None:
         super().__init__()
         self._setting = setting
-        self._caution = caution
+        self._production_signs = production_signs
         self._values = list(setting.choices)
 
     def compose(self) -> ComposeResult:
@@ -56,9 +56,9 @@ class ChangeDialog(ModalScreen[ChangePrompt | None]):
             line.cursor_blink = line.select_on_focus = False
             yield line
             yield Static("", id="ask-error", classes="error", markup=False)
-            offers = OptionList(*(Option(self._offer(value)) for value in self._values), markup=False)
-            offers.can_focus = False
-            yield offers
+            options = OptionList(*(Option(self._offer(value)) for value in self._values), markup=False)
+            options.can_focus = False
+            yield options
 
     def on_mount(self) -> None:
         if self._setting.value in self._values:
@@ -69,10 +69,10 @@ class ChangeDialog(ModalScreen[ChangePrompt | None]):
         """Copy the next offered value to the field."""
         if not self._values:
             return
-        offers = self.query_one(OptionList)
-        now = -1 if offers.highlighted is None else offers.highlighted
+        options = self.query_one(OptionList)
+        now = -1 if options.highlighted is None else options.highlighted
         place = min(max(now + by, 0), len(self._values) - 1)
-        offers.highlighted = place
+        options.highlighted = place
         self._fill(self._values[place])
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
@@ -93,7 +93,7 @@ class ChangeDialog(ModalScreen[ChangePrompt | None]):
             if apply:
                 self.dismiss(proposal)
 
-        self.app.push_screen(ConfirmDialog(proposal, self._caution), decided)
+        self.app.push_screen(ConfirmDialog(proposal, self._production_signs), decided)
 
     def proposal(self, value: str) -> ChangePrompt:
         """The change to that value, with its meaning, or the risk of any change of the setting."""

@@ -42,7 +42,7 @@ class ChangePrompt(NamedTuple):
 class ConfirmDialog(ModalScreen[bool]):
     """Asks once. Only `y` confirms: a repeated enter from the previous dialog must not.
 
-    `caution` has the reasons why the server looks like production; confirming then allows changes to it.
+    `production_signs` are the reasons why the server looks like production; confirming allows changes to it.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -51,10 +51,10 @@ class ConfirmDialog(ModalScreen[bool]):
         ("escape", "dismiss(False)", "Back"),
     ]
 
-    def __init__(self, proposal: ChangePrompt, caution: tuple[str, ...] = ()) -> None:
+    def __init__(self, proposal: ChangePrompt, production_signs: tuple[str, ...] = ()) -> None:
         super().__init__()
         self._proposal = proposal
-        self._caution = caution
+        self._production_signs = production_signs
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog", id="confirm-dialog") as dialog:
@@ -63,10 +63,10 @@ class ConfirmDialog(ModalScreen[bool]):
                 yield Static(sanitize.text(step), markup=False)
             role = "risk" if self._proposal.at_risk else "calm"
             yield Static(sanitize.text(self._proposal.verdict), classes=role, markup=False)
-            if self._caution:
-                yield Static(production_question(self._caution), classes="risk", markup=False)
+            if self._production_signs:
+                yield Static(production_question(self._production_signs), classes="risk", markup=False)
             yield Static(self._proposal.promise, classes="quiet gap", markup=False)
-            yes = "yes, change this server" if self._caution else self._proposal.verb
+            yes = "yes, change this server" if self._production_signs else self._proposal.verb
             yield Static(
                 f"[b][@click=screen.dismiss(True)] y  {yes} [/][/b]     "
                 "[b][@click=screen.dismiss(False)] n  go back [/][/b]",
@@ -74,9 +74,10 @@ class ConfirmDialog(ModalScreen[bool]):
             )
 
 
-def production_question(caution: tuple[str, ...]) -> str:
+def production_question(production_signs: tuple[str, ...]) -> str:
     """Question with the reasons why the server looks like production."""
-    return f"This looks like a production server: {sanitize.text('; '.join(caution))}. Change it anyway?"
+    signs = sanitize.text("; ".join(production_signs))
+    return f"This looks like a production server: {signs}. Change it anyway?"
 
 
 class StopChoice(Enum):

@@ -120,7 +120,7 @@ class DurabilityDialog(ModalScreen[ChangePrompt | None]):
     def __init__(self, view: View) -> None:
         super().__init__()
         self._groups = durability_choices(view)
-        self._caution = view.status.production_signs
+        self._production_signs = view.status.production_signs
         self._choices = [choice for group in self._groups for choice in group.choices]
         obstacles = [choice.obstacle for choice in self._choices]
         self._obstacle = "; ".join(dict.fromkeys(obstacles)) if all(obstacles) else ""
@@ -140,8 +140,8 @@ class DurabilityDialog(ModalScreen[ChangePrompt | None]):
         """Highlight the current value: the preset that the settings make up, or the first setting's."""
         present = next((n for n, choice in enumerate(self._choices) if choice.current), None)
         if present is not None and not self._choices[present].obstacle:
-            offers = self.query_one(OptionList)
-            offers.highlighted = offers.get_option_index(str(present))
+            options = self.query_one(OptionList)
+            options.highlighted = options.get_option_index(str(present))
 
     def _keys(self) -> tuple[str, ...]:
         """The key hints; without available choices, esc only."""
@@ -165,7 +165,7 @@ class DurabilityDialog(ModalScreen[ChangePrompt | None]):
             if apply:
                 self.dismiss(choice.proposal)
 
-        self.app.push_screen(ConfirmDialog(choice.proposal, self._caution), decided)
+        self.app.push_screen(ConfirmDialog(choice.proposal, self._production_signs), decided)
 
     def _options(self) -> list[Option | None]:
         """Headings and choices; None draws a line between groups."""

@@ -126,11 +126,11 @@ class FigureScreen(MainScreen):
 
     def action_chart(self) -> None:
         if self.chosen:
-            self.post_message(self.LookRequested(toggle_figure(self.chosen, self.charted(self.view))))
+            self.post_message(self.ViewChangeRequested(toggle_figure(self.chosen, self.charted(self.view))))
 
     def action_on_live(self) -> None:
         if self.chosen:
-            self.post_message(self.LookRequested(toggle_on_live(self.chosen)))
+            self.post_message(self.ViewChangeRequested(toggle_on_live(self.chosen)))
 
     @property
     def _stack(self) -> FigureStack:

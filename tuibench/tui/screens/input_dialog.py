@@ -78,15 +78,15 @@ class InputDialog(ModalScreen[Meaning | None], Generic[Meaning]):
             yield Static("", id="ask-error", classes="error", markup=False)
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        self._say(event.validation_result if event.value else None)
+        self._show_error(event.validation_result if event.value else None)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         if event.validation_result is None or event.validation_result.is_valid:
             self.dismiss(self._read(event.value))
         else:
-            self._say(event.validation_result)
+            self._show_error(event.validation_result)
 
-    def _say(self, result: ValidationResult | None) -> None:
+    def _show_error(self, result: ValidationResult | None) -> None:
         reasons = [] if result is None else result.failure_descriptions
         self.query_one("#ask-error", Static).update(sanitize.text(reasons[0]) if reasons else "")
 

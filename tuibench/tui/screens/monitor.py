@@ -87,7 +87,7 @@ class LiveScreen(MainScreen):
         yield self.panel(server_strip, id="server-strip")
         yield self.panel(host_strip, id="host-strip")
         yield self.panel(durability_panel, id="durability")
-        with Horizontal(id="happened"):
+        with Horizontal(id="changes"):
             yield self.panel(events_panel, id="events")
             yield self.panel(comparison_card, id="effect")
 
@@ -101,11 +101,11 @@ class LiveScreen(MainScreen):
         durability = self.query_one("#durability")
         durability.set_class(view.at_risk, "-at-risk")
         durability.styles.height = durability_panel_height(view)
-        happened = self.query_one("#happened")
+        changes = self.query_one("#changes")
         is_spans, ab_test = view.chart_state.difference is not None, view.shown_ab_test
-        happened.set_class(view.effect is not None or is_spans or ab_test is not None, "-compared")
+        changes.set_class(view.effect is not None or is_spans or ab_test is not None, "-compared")
         is_compared = is_spans or len(view.pinned_effects) == PAIR or view.is_ab_testing
-        happened.set_class(is_compared, "-measured")
+        changes.set_class(is_compared, "-measured")
 
     def _arrange_pinned(self, view: View) -> None:
         """Lay out the charts of figures added by the operator: low, so that the others keep their room."""

@@ -35,7 +35,7 @@ class SettingsScreen(MainScreen):
         Binding("escape", "back", "Back", show=False),
         Binding("slash", "search", "Search", show=False),
         Binding("enter", "change", "Change", show=False),
-        Binding("u", "put_back", "Restore this setting", show=False),
+        Binding("u", "restore_setting", "Restore this setting", show=False),
         Binding("U", "put_all_back", "Restore all settings that tuibench changed", show=False),
         *(Binding(key, f"move({by})", show=False) for key, by in MOVE_KEYS.items()),
     ]
@@ -116,7 +116,7 @@ class SettingsScreen(MainScreen):
         setting = self.chosen
         return f"SET GLOBAL {setting.name} = {setting.value};\n" if setting and setting.value else ""
 
-    def action_put_back(self) -> None:
+    def action_restore_setting(self) -> None:
         setting = self.chosen
         if setting is not None and setting.changed_by == "us":
             self._ask_back([setting])

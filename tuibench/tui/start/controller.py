@@ -103,10 +103,10 @@ class StartController(Protocol):
         """Check server, host and data, without changes."""
         ...
 
-    async def make(self, answers: FormValues, tell: ProgressCallback) -> str:
+    async def make(self, answers: FormValues, on_progress: ProgressCallback) -> str:
         """Create the tables; returns a description of them."""
         ...
 
-    async def launch(self, answers: FormValues, tell: ProgressCallback) -> Path:
+    async def launch(self, answers: FormValues, on_progress: ProgressCallback) -> Path:
         """Start the run; returns the socket of its session."""
         ...

@@ -31,9 +31,9 @@ def field_of(input: Input) -> str:
 class StartForm(Vertical):
     """Input widgets of the start form; selections and edits are reported by the widgets' own messages."""
 
-    def __init__(self, backstage: StartController, *, ascii_only: bool) -> None:
+    def __init__(self, controller: StartController, *, ascii_only: bool) -> None:
         super().__init__(id="form")
-        self._backstage = backstage
+        self._controller = controller
         self._ascii_only = ascii_only
         self._marked: frozenset[str] = frozenset()
         self._shown_keys = ""
@@ -43,14 +43,14 @@ class StartForm(Vertical):
             yield Static(" tuibench ", id="brand", markup=False)
             yield Static("  what to run, and where", id="question", markup=False)
         yield Static("SERVER", classes="heading")
-        yield self._list(SERVERS, [(offer.label, offer.detail) for offer in self._backstage.servers])
+        yield self._list(SERVERS, [(offer.label, offer.detail) for offer in self._controller.servers])
         yield from self._fields("login", LOGIN)
         yield Static("LOAD", classes="heading")
-        yield self._list(PROFILES, [(offer.name, offer.summary) for offer in self._backstage.profiles])
+        yield self._list(PROFILES, [(offer.name, offer.summary) for offer in self._controller.profiles])
         yield from self._fields("load", LOAD)
         yield from self._fields("data", DATA)
-        with VerticalScroll(id="telling", can_focus=False):
-            yield Static(id="told", markup=False)
+        with VerticalScroll(id="result-pane", can_focus=False):
+            yield Static(id="result", markup=False)
         yield Static(id="keys")
 
     def begin(self, server: int, profile: int) -> None:
@@ -72,9 +72,9 @@ class StartForm(Vertical):
             self._mark(name, is_wrong=name in wrong)
         self._marked = frozenset(wrong)
 
-    def tell(self, words: Content) -> None:
+    def show_result(self, words: Content) -> None:
         """Set the text below the fields."""
-        self.query_one("#told", Static).update(self._plain_content(words))
+        self.query_one("#result", Static).update(self._plain_content(words))
 
     def show_keys(self, keys: str) -> None:
         """Set the key hints, as markup."""
@@ -98,7 +98,7 @@ class StartForm(Vertical):
             for name in names:
                 yield Static(f" {FIELD_LABELS[name]}", id=f"label-{name}", classes="label", markup=False)
                 field = Input(
-                    getattr(self._backstage.first, name),
+                    getattr(self._controller.first, name),
                     id=f"{FIELD}{name}",
                     compact=True,
                     password=name == "password",

@@ -36,18 +36,18 @@ class StartScreen(Screen[None]):
     """Validates the form with its controller after each change, and starts the work on enter."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f5", "look", "Check the server", show=False),
+        Binding("f5", "check", "Check the server", show=False),
         Binding("escape", "back", "Cancel, or leave", show=False),
     ]
 
-    def __init__(self, backstage: StartController, *, ascii_only: bool = False) -> None:
+    def __init__(self, controller: StartController, *, ascii_only: bool = False) -> None:
         super().__init__()
         self.VERTICAL_BREAKPOINTS = [(0, "-short"), (TALL_FORM_HEIGHT, "-tall")]
-        self._backstage = backstage
-        self._form = StartForm(backstage, ascii_only=ascii_only)
-        self.answers = backstage.first
+        self._controller = controller
+        self._form = StartForm(controller, ascii_only=ascii_only)
+        self.answers = controller.first
         self._outlook: ServerCheck | None = None
-        self._said: Content | None = None
+        self._message: Content | None = None
         self._step: WorkProgress | None = None
         self._work: asyncio.Task[None] | None = None
 
@@ -73,7 +73,7 @@ class StartScreen(Screen[None]):
 
     @property
     def server(self) -> ServerChoice:
-        return self._backstage.servers[self._place_of_server()]
+        return self._controller.servers[self._place_of_server()]
 
     @property
     def is_working(self) -> bool:
@@ -89,7 +89,7 @@ class StartScreen(Screen[None]):
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         match event.option_list.id:
             case form.SERVERS:
-                self._choose_server(self._backstage.servers[event.option_index])
+                self._choose_server(self._controller.servers[event.option_index])
             case form.PROFILES:
                 self._choose_profile(event.option_index)
 
@@ -106,21 +106,21 @@ class StartScreen(Screen[None]):
 
     def action_go(self) -> None:
         """Perform the action that the footer shows for enter."""
-        if self.is_working or self._backstage.faults(self.answers):
-            self._said = None
+        if self.is_working or self._controller.faults(self.answers):
+            self._message = None
             self._paint()
             return
         match self.coming:
-            case EnterAction.LOOK | EnterAction.RECHECK:
-                self._begin(self._look())
+            case EnterAction.CHECK | EnterAction.RECHECK:
+                self._begin(self._check())
             case EnterAction.MAKE:
                 self._begin(self._make())
             case EnterAction.START | EnterAction.START_ALL_THE_SAME:
                 self._begin(self._start())
 
-    def action_look(self) -> None:
-        if not self.is_working and not self._backstage.faults(self.answers):
-            self._begin(self._look())
+    def action_check(self) -> None:
+        if not self.is_working and not self._controller.faults(self.answers):
+            self._begin(self._check())
 
     def action_back(self) -> None:
         """Cancel the work in progress, or leave."""
@@ -132,7 +132,7 @@ class StartScreen(Screen[None]):
     # Work.
 
     def _begin(self, work: Awaitable[None]) -> None:
-        self._said = None
+        self._message = None
         self._step = WorkProgress("one moment")
         self._work = asyncio.ensure_future(self._carried_out(work))
         self._paint()
@@ -141,28 +141,28 @@ class StartScreen(Screen[None]):
         try:
             await work
         except TuibenchError as error:
-            self._said = messages.error_text(error)
+            self._message = messages.error_text(error)
         except asyncio.CancelledError:
-            self._said = messages.muted_text("Cancelled: nothing was changed.")
+            self._message = messages.muted_text("Cancelled: nothing was changed.")
         finally:
             self._step = None
             self._work = None
-            if self.query("#told"):  # A screen that is exited loses its widgets before its work is cancelled.
+            if self.query("#result"):  # An exited screen loses its widgets before its work is cancelled.
                 self._paint()
 
-    async def _look(self) -> None:
+    async def _check(self) -> None:
         self._step = WorkProgress(f"checking {self.server.label}")
-        self._outlook = await self._backstage.examine(self.answers)
+        self._outlook = await self._controller.examine(self.answers)
 
     async def _make(self) -> None:
-        made = await self._backstage.make(self.answers, self._tell)
-        self._outlook = await self._backstage.examine(self.answers)
+        made = await self._controller.make(self.answers, self._on_progress)
+        self._outlook = await self._controller.examine(self.answers)
         self.notify(sanitize.text(made), markup=False)
 
     async def _start(self) -> None:
-        self.app.exit(await self._backstage.launch(self.answers, self._tell))
+        self.app.exit(await self._controller.launch(self.answers, self._on_progress))
 
-    def _tell(self, step: WorkProgress) -> None:
+    def _on_progress(self, step: WorkProgress) -> None:
         """Store the progress, from any thread; the next paint shows the latest."""
         self._step = step
 
@@ -176,7 +176,7 @@ class StartScreen(Screen[None]):
         self._form.fill(self.answers, "place", "user", "password", "database")
 
     def _choose_profile(self, index: int) -> None:
-        before, offer = self._backstage.profiles[self._place_of_profile()], self._backstage.profiles[index]
+        before, offer = self._controller.profiles[self._place_of_profile()], self._controller.profiles[index]
         if offer.name == self.answers.profile:
             return
         own = self.answers.options.split() != before.options.split()
@@ -186,28 +186,28 @@ class StartScreen(Screen[None]):
     def _change(self, **fields: str) -> None:
         """Change form values; invalidates the result of the last check."""
         self.answers = msgspec.structs.replace(self.answers, **fields)
-        self._outlook = self._said = None
+        self._outlook = self._message = None
         self._paint()
 
     # Painting.
 
     def _paint(self) -> None:
         """Paint the changes: invalid fields, message, key hints."""
-        wrong = self._backstage.faults(self.answers)
+        wrong = self._controller.faults(self.answers)
         self.set_class(self.server.is_private, "-private")
         self._form.mark(wrong)
-        self._form.tell(self._told(wrong))
+        self._form.show_result(self._result(wrong))
         self._form.show_keys(self._keys(can_go=not wrong))
 
     def _paint_work(self) -> None:
         if self._step is not None:
-            self._form.tell(messages.progress_text(self._step))
+            self._form.show_result(messages.progress_text(self._step))
 
-    def _told(self, wrong: Mapping[str, str]) -> Content:
+    def _result(self, wrong: Mapping[str, str]) -> Content:
         if self._step is not None:
             return messages.progress_text(self._step)
-        if self._said is not None:
-            return self._said
+        if self._message is not None:
+            return self._message
         if wrong:
             return messages.faults_text(wrong)
         if self._outlook is not None:
@@ -223,16 +223,16 @@ class StartScreen(Screen[None]):
         if self.is_working:
             return "[b]esc[/] [$muted]cancel[/]"
         go = f"[@click=screen.go][b]enter[/] [$muted]{self.coming.value}[/][/]" if can_go else ""
-        look = "" if self.server.is_private else "[@click=screen.look][b]f5[/] [$muted]check again[/][/]"
+        check = "" if self.server.is_private else "[@click=screen.check][b]f5[/] [$muted]check again[/][/]"
         leave = "[@click=screen.back][b]esc[/] [$muted]leave[/][/]"
         moves = "[b]tab[/] [$muted]next field[/]"
-        return "   ".join(part for part in (go, moves, look, leave) if part)
+        return "   ".join(part for part in (go, moves, check, leave) if part)
 
     def _place_of_server(self) -> int:
-        return _index_of(self._backstage.servers, lambda offer: offer.id == self.answers.server)
+        return _index_of(self._controller.servers, lambda offer: offer.id == self.answers.server)
 
     def _place_of_profile(self) -> int:
-        return _index_of(self._backstage.profiles, lambda offer: offer.name == self.answers.profile)
+        return _index_of(self._controller.profiles, lambda offer: offer.name == self.answers.profile)
 
 
 def _index_of(offers: Sequence[Offer], wanted: Callable[[Offer], bool]) -> int:
@@ -255,13 +255,13 @@ class StartApp(StyledApp[Path]):
     """Textual's own menu has no entries for a form."""
     BINDINGS: ClassVar[list[BindingType]] = [("ctrl+c", "screen.back", "Leave")]
 
-    def __init__(self, backstage: StartController, look: DisplayOptions) -> None:
-        super().__init__(look)
-        self._backstage = backstage
+    def __init__(self, controller: StartController, display: DisplayOptions) -> None:
+        super().__init__(display)
+        self._controller = controller
 
     async def on_mount(self) -> None:
-        await self.push_screen(StartScreen(self._backstage, ascii_only=self.look.ascii_only))
+        await self.push_screen(StartScreen(self._controller, ascii_only=self.display_options.ascii_only))
 
     def shown(self) -> Path | None:
         """Run on the terminal; returns the launched session."""
-        return self.run(mouse=self.look.mouse)
+        return self.run(mouse=self.display_options.mouse)

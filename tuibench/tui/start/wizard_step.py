@@ -3,7 +3,7 @@
 A private server has no other users: enter starts at once. Any other server is checked first, and only the
 second enter starts the load.
 
-    FILLING ──look──> READY ──start──> (the run)
+    FILLING ──check─> READY ──start──> (the run)
        ^                ^
        └─ any change ─┐ │
                       MISSING ──make──┘       BLOCKED: the errors must be fixed first
@@ -18,7 +18,7 @@ class EnterAction(Enum):
     """Action of enter. The value is its text in the footer."""
 
     START = "start"
-    LOOK = "check the server"
+    CHECK = "check the server"
     MAKE = "create the tables"
     RECHECK = "check again"
     START_ALL_THE_SAME = "start anyway"
@@ -29,7 +29,7 @@ def enter_action(outlook: ServerCheck | None, *, is_private: bool) -> EnterActio
     if is_private:
         return EnterAction.START
     if outlook is None:
-        return EnterAction.LOOK
+        return EnterAction.CHECK
     if outlook.creatable:
         return EnterAction.MAKE
     if outlook.is_blocked:

@@ -143,21 +143,21 @@ class StyledApp(FilteredPaintApp[Answer]):
     ]
     """With priority, so that the focus moves before the next key of a burst is delivered."""
 
-    def __init__(self, look: DisplayOptions) -> None:
+    def __init__(self, display: DisplayOptions) -> None:
         without_colour = os.environ.get("NO_COLOR")
         super().__init__(ansi_color=None if without_colour is None else True)
         if without_colour is not None:
             os.environ["NO_COLOR"] = without_colour
-        self.look = look
-        choose_scrollbars(ascii_only=look.ascii_only)
-        if look.ascii_only:
+        self.display_options = display
+        choose_scrollbars(ascii_only=display.ascii_only)
+        if display.ascii_only:
             self.driver_class = ascii_driver(self.driver_class)
         self.animation_level = "none"
         for ours in themes.OWN_THEMES:
             self.register_theme(ours)
         standing_in = themes.DEFAULT_THEME if without_colour is None else themes.NO_COLOR_THEME
-        self.theme = look.theme or standing_in
-        self.set_keymap(dict(look.keymap.bound))
+        self.theme = display.theme or standing_in
+        self.set_keymap(dict(display.keymap.bound))
         self._keyboard = KeyQueue(self, super().on_event)
 
     async def on_event(self, event: Event) -> None:

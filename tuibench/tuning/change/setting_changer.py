@@ -111,12 +111,12 @@ class SettingChanger:
             await asyncio.to_thread(self._journal.applied, rounded)
             if setting.rounding:
                 return
-            said = f"it is {actual} now"
+            result = f"it is {actual} now"
         else:
             await self._withdraw(change, "no effect")
-            said = f"it is {actual} as before"
+            result = f"it is {actual} as before"
         raise TuibenchError(
-            f"{setting.name} was set to {change.new} without an error, and {said}",
+            f"{setting.name} was set to {change.new} without an error, and {result}",
             setting.rounding or "the server limits this setting, or another session also changes it",
         )
 

@@ -48,7 +48,7 @@ class WorkloadSettings:
     """
 
     def __init__(self, at_login: Mapping[str, str] | None = None) -> None:
-        self.tell: RunOnConnections = lambda _: None
+        self.run: RunOnConnections = lambda _: None
         self._original = dict(at_login or {})
         self._fixed = frozenset(self._original)
         self._now: dict[str, str] = {}
@@ -70,7 +70,7 @@ class WorkloadSettings:
     def set(self, name: str, value: str) -> None:
         """Set this value on all connections of the load from now on."""
         self._now[name] = value
-        self.tell(tuple(session_sql(*each) for each in self._now.items()))
+        self.run(tuple(session_sql(*each) for each in self._now.items()))
 
 
 Guard = Callable[[], Awaitable[object]]

@@ -73,9 +73,9 @@ def production_signs(server: ServerFacts, stems: tuple[str, ...]) -> tuple[str, 
     if server.replicas:
         found.append(f"{pluralize(server.replicas, 'replica')} attached")
     loads = [c for c in server.clients or () if c.benchmarks(server.database, stems)]
-    if strangers := [client for client in server.busy if client not in loads]:
-        users = ", ".join(dict.fromkeys(client.user for client in strangers))
-        found.append(f"{pluralize(len(strangers), 'active connection')} of other users ({users})")
+    if others := [client for client in server.busy if client not in loads]:
+        users = ", ".join(dict.fromkeys(client.user for client in others))
+        found.append(f"{pluralize(len(others), 'active connection')} of other users ({users})")
     if server.written and not loads:
         found.append(f"other clients changed data {server.written:,} times in {server.watched_seconds:.1f} s")
     return tuple(found)

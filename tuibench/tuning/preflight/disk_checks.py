@@ -26,7 +26,7 @@ def disk_findings(facts: DiskFacts | None, speed: DiskSpeed) -> tuple[Finding, .
 
 
 def _flushes(speed: DiskSpeed) -> Finding:
-    said = (
+    fact = (
         f"{units.count(speed.flushes_per_second)} flushes/s of 4 KiB in sequence, each "
         f"{_time(speed.flush_p50_us)} (p95 {_time(speed.flush_p95_us)}, p99 {_time(speed.flush_p99_us)}, "
         f"max {_time(speed.flush_max_us)})"
@@ -34,9 +34,9 @@ def _flushes(speed: DiskSpeed) -> Finding:
     if speed.flush_p99_us > UNEVEN * speed.flush_p50_us:
         return note(
             "disk_flush",
-            f"{said}: some flushes, and commits that wait for them, take {UNEVEN:g} times as long as usual",
+            f"{fact}: some flushes, and commits that wait for them, take {UNEVEN:g} times as long as usual",
         )
-    return ok("disk_flush", said)
+    return ok("disk_flush", fact)
 
 
 def _ceiling(speed: DiskSpeed) -> Finding:

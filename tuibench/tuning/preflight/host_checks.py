@@ -21,17 +21,17 @@ GROWTH_BYTES = 2 << 30
 def check_files(facts: Facts) -> Finding:
     """A worker raises its soft limit to the hard one by itself."""
     name, machine, needed = "file_descriptors", facts.machine, facts.requirements.open_files
-    said = f"a worker needs {needed:,} open files, this account may have"
+    fact = f"a worker needs {needed:,} open files, this account may have"
     if machine.files_hard is not None and machine.files_hard < needed:
         return stop(
             name,
-            f"{said} {machine.files_hard:,}",
+            f"{fact} {machine.files_hard:,}",
             f"ulimit -Hn {needed}, or nofile in /etc/security/limits.conf, or more --workers",
         )
     most = "any number" if machine.files_hard is None else f"{machine.files_hard:,}"
     if machine.files_soft is not None and machine.files_soft < needed:
-        return ok(name, f"{said} {machine.files_soft:,}, raised to {most} automatically")
-    return ok(name, f"{said} {most}")
+        return ok(name, f"{fact} {machine.files_soft:,}, raised to {most} automatically")
+    return ok(name, f"{fact} {most}")
 
 
 def check_disk(facts: Facts) -> Finding:
@@ -44,19 +44,19 @@ def check_disk(facts: Facts) -> Finding:
     missing = 0 if facts.data.ready else facts.requirements.data_bytes
     needed = missing + (GROWTH_BYTES if facts.requirements.writes else 0)
     wanted = f", the data set needs about {binary_size(missing)}" if missing else ""
-    said = (
+    fact = (
         f"{binary_size(machine.disk_free_bytes)} of {binary_size(machine.disk_total_bytes)} are free{wanted}"
     )
     if machine.disk_free_bytes < missing:
-        return stop(name, said, "free some space, or prepare a smaller --table-size")
+        return stop(name, fact, "free some space, or prepare a smaller --table-size")
     full = machine.disk_free_bytes < DISK_SHARE * machine.disk_total_bytes
     if machine.disk_free_bytes < needed or (full and facts.requirements.writes):
         return warning(
             name,
-            f"{said}: redo and binary log grow while the load writes",
+            f"{fact}: redo and binary log grow while the load writes",
             f"free some space in {facts.server.info.datadir}",
         )
-    return ok(name, said)
+    return ok(name, fact)
 
 
 def check_clock_offset(facts: Facts) -> Finding:
@@ -82,23 +82,23 @@ def check_busy(facts: Facts) -> Finding:
     if busy is None or steal is None:
         return not_visible(name, "the CPU usage of this host")
     load = "" if machine.load_average is None else f", load average {machine.load_average:.1f}"
-    said = (
+    fact = (
         f"{percent(100 * busy)} of {machine.cores} cores are in use before the load starts, "
         f"{percent(100 * steal)} steal{load}"
     )
     if steal > STEAL_SHARE:
         return warning(
             name,
-            f"{said}: the hypervisor gives CPU time to other guests, which affects all figures",
+            f"{fact}: the hypervisor gives CPU time to other guests, which affects all figures",
             "measure at another time, or on a dedicated host",
         )
     if busy > BUSY_SHARE:
         return warning(
             name,
-            f"{said}: other programs reduce throughput and widen intervals",
+            f"{fact}: other programs reduce throughput and widen intervals",
             "find the program with top, and stop it during the measurement",
         )
-    return ok(name, said)
+    return ok(name, fact)
 
 
 def check_clocksource(facts: Facts) -> Finding:
@@ -127,14 +127,14 @@ def check_swap(facts: Facts) -> Finding:
     if not total:
         return ok(name, "this host has no swap")
     share = percent(100 * used / total)
-    said = f"{binary_size(used)} of {binary_size(total)} swap are in use on this host ({share})"
+    fact = f"{binary_size(used)} of {binary_size(total)} swap are in use on this host ({share})"
     if used > SWAP_SHARE * total:
         return note(
             name,
-            f"{said}: swapped-out memory is slow to access",
+            f"{fact}: swapped-out memory is slow to access",
             "free memory, then swapoff -a && swapon -a",
         )
-    return ok(name, said)
+    return ok(name, fact)
 
 
 def check_governor(facts: Facts) -> Finding:

@@ -33,13 +33,13 @@ def check_connections(facts: Facts) -> Finding:
 def _in_all(facts: Facts, limit: int) -> Finding:
     others = max(0, facts.server.status.get(Counter.THREADS_CONNECTED, 1) - 1)
     needed = others + facts.requirements.connections
-    said = f"{_wanted(facts)}, plus {others:,} of other clients; the server accepts {limit:,}"
+    fact = f"{_wanted(facts)}, plus {others:,} of other clients; the server accepts {limit:,}"
     remedy = f"SET GLOBAL max_connections = {needed + ROOM_FOR_OPERATOR}"
     if needed > limit:
-        return warning(NAME, f"{said}: {needed - limit:,} will be refused", remedy)
+        return warning(NAME, f"{fact}: {needed - limit:,} will be refused", remedy)
     if needed + ROOM_FOR_OPERATOR > limit:
-        return note(NAME, f"{said}: {limit - needed} are left for your own logins", remedy)
-    return ok(NAME, said)
+        return note(NAME, f"{fact}: {limit - needed} are left for your own logins", remedy)
+    return ok(NAME, fact)
 
 
 def _of_user(facts: Facts, limit: int) -> Finding | None:
@@ -84,15 +84,15 @@ def check_prepared_statements(facts: Facts) -> Finding:
     needed = threads * statements
     used = f", {in_use:,} are in use" if in_use else ""
     product = f"{pluralize(threads, 'connection')} × {statements} prepared statements are {needed:,}"
-    said = f"{product}, the server keeps {limit:,}{used}"
+    fact = f"{product}, the server keeps {limit:,}{used}"
     if needed <= max(0, limit - in_use):
-        return ok(name, said)
+        return ok(name, fact)
     instead = "run with --db-ps-mode=disable"
     enough = in_use + needed
     raised = f"SET GLOBAL max_prepared_stmt_count={enough}, or {instead}"
     return warning(
         name,
-        f"{said}: the others will be sent as text, which is slower",
+        f"{fact}: the others will be sent as text, which is slower",
         raised if enough <= LARGEST_PREPARED_LIMIT else instead,
     )
 
@@ -104,13 +104,13 @@ def check_open_tables(facts: Facts) -> Finding:
         return not_visible(name, ServerVariable.TABLE_OPEN_CACHE)
     threads, tables = facts.requirements.threads, facts.requirements.tables
     product = f"{pluralize(threads, 'thread')} × {pluralize(tables, 'table')} are {threads * tables:,}"
-    said = f"{product} open tables, the server keeps {cache:,}"
+    fact = f"{product} open tables, the server keeps {cache:,}"
     remedy = f"SET GLOBAL table_open_cache = {threads * tables}"
     if threads > cache:
-        return warning(name, f"{said}: tables are closed and reopened all the time", remedy)
+        return warning(name, f"{fact}: tables are closed and reopened all the time", remedy)
     if threads * tables > cache:
-        return note(name, f"{said}: some will be reopened", remedy)
-    return ok(name, said)
+        return note(name, f"{fact}: some will be reopened", remedy)
+    return ok(name, fact)
 
 
 def check_open_files(facts: Facts) -> Finding:
@@ -119,10 +119,10 @@ def check_open_files(facts: Facts) -> Finding:
     if not limit:
         return not_visible(name, ServerVariable.OPEN_FILES_LIMIT)
     needed = facts.requirements.connections + facts.requirements.tables + FILES_FOR_ITSELF
-    said = f"the server may open {limit:,} files, connections and tables need about {needed:,}"
+    fact = f"the server may open {limit:,} files, connections and tables need about {needed:,}"
     if needed <= limit:
-        return ok(name, said)
-    return warning(name, said, f"open_files_limit={2 * needed} in the server's option file, and a restart")
+        return ok(name, fact)
+    return warning(name, fact, f"open_files_limit={2 * needed} in the server's option file, and a restart")
 
 
 def check_idle_connections(facts: Facts) -> Finding:

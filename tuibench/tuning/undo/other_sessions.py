@@ -1,6 +1,6 @@
 """Journals of other sessions on the same server: their changes, and whether they live.
 
-Read and settled only during one's own turn (see `turn`). A journal that cannot be read has no say.
+Read and settled only under `server_lock`. A journal that cannot be read has no say.
 
 Which other session changed a setting on the server, by its open journal.
 """

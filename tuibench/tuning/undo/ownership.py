@@ -75,8 +75,8 @@ def decide_restore(
 ) -> RestoreDecision:
     """What to do with a setting of `own.open_settings` that has the value `current` now."""
     held = _owned_changes(setting, own, others)
-    lives = [place for place, each in enumerate(held) if each.owner is ChangeOwner.LIVE]
-    below, top = (held[: lives[-1] + 1], held[lives[-1] + 1 :]) if lives else ([], held)
+    live = [place for place, each in enumerate(held) if each.owner is ChangeOwner.LIVE]
+    below, top = (held[: live[-1] + 1], held[live[-1] + 1 :]) if live else ([], held)
     successor = below[-1].session if below else ""
     last = [each.open.change.new for each in held if each.owner is ChangeOwner.OURS][-1]
     first, _ = original_and_ours(each.open for each in held)

@@ -22,17 +22,17 @@ def configured(text: str) -> None:
 
 def test_what_an_option_does_not_say_the_file_does(tuibench_home: Path) -> None:
     configured('[screen]\ntheme = "ansi-light"\nfps = 4\nmouse = false\n[keys]\npause = "i"\n')
-    look = ScreenOptions().look()
-    assert (look.theme, look.mouse, look.keymap.shown) == ("ansi-light", False, {"pause": "i"})
+    display = ScreenOptions().display_options()
+    assert (display.theme, display.mouse, display.keymap.shown) == ("ansi-light", False, {"pause": "i"})
     assert os.environ[FPS_VARIABLE] == "4"
-    look = ScreenOptions(theme="ansi-dark", fps=10, no_mouse=True).look()
-    assert (look.theme, look.mouse) == ("ansi-dark", False)
+    display = ScreenOptions(theme="ansi-dark", fps=10, no_mouse=True).display_options()
+    assert (display.theme, display.mouse) == ("ansi-dark", False)
     assert os.environ[FPS_VARIABLE] == "10"
 
 
 def test_without_either_the_mouse_is_ours(tuibench_home: Path) -> None:
-    look = ScreenOptions().look()
-    assert (look.theme, look.mouse) == ("", True)
+    display = ScreenOptions().display_options()
+    assert (display.theme, display.mouse) == ("", True)
 
 
 @pytest.mark.parametrize(
@@ -52,5 +52,5 @@ def test_without_either_the_mouse_is_ours(tuibench_home: Path) -> None:
 def test_faults_are_named(tuibench_home: Path, options: ScreenOptions, text: str, fault: str) -> None:
     configured(text)
     with pytest.raises(UsageError) as caught:
-        options.look()
+        options.display_options()
     assert fault in str(caught.value)

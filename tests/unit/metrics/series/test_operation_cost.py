@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tests.examples import load_part, sample
 from tests.unit.record.files.test_ticks import HOST
 from tests.unit.record.written import server_part
-from tuibench.metrics.series.cost_wording import change_parts, cost_lines, effect_cost_lines, resource_text
+from tuibench.metrics.series.cost_messages import change_parts, cost_lines, effect_cost_lines, resource_text
 from tuibench.metrics.series.operation_cost import operation_cost, resource_use, total_use, window_cost
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.experiments.effect import Effect

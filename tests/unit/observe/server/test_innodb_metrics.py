@@ -26,7 +26,7 @@ async def test_the_history_list_and_deadlocks_are_told() -> None:
         sample.gauges[Counter.METRICS_HISTORY_LIST_LENGTH],
         sample.counters[Counter.METRICS_DEADLOCKS],
     ) == (7, 1)
-    assert sample.untold == {}
+    assert sample.unavailable == {}
     assert all(f"'{name}'" in INNODB_METRICS_SQL for name in INNODB_METRICS)
 
 
@@ -42,7 +42,11 @@ async def test_a_refusal_is_taken_once_and_said() -> None:
     server.metrics = SQLError(1227, "Access denied; you need PROCESS")
     parts = await parts_of(server, 2 * INNODB_EVERY_TICKS)
     assert server.received.count(INNODB_METRICS_SQL) == 1
-    assert parts[0].untold == parts[-1].untold == dict.fromkeys(INNODB_METRICS.values(), PROCESS_NEEDED)
+    assert (
+        parts[0].unavailable
+        == parts[-1].unavailable
+        == dict.fromkeys(INNODB_METRICS.values(), PROCESS_NEEDED)
+    )
     assert Counter.METRICS_HISTORY_LIST_LENGTH not in parts[0].gauges
     assert parts[0].counters[Counter.COM_COMMIT] == 700
 
@@ -51,7 +55,7 @@ async def test_a_server_of_another_make_does_not_know_the_table() -> None:
     server = FakeServer()
     server.metrics = SQLError(1146, "Table 'information_schema.innodb_metrics' doesn't exist")
     (sample,) = await parts_of(server, 1)
-    assert sample.untold == dict.fromkeys(INNODB_METRICS.values(), NOT_KNOWN)
+    assert sample.unavailable == dict.fromkeys(INNODB_METRICS.values(), NOT_KNOWN)
 
 
 async def test_mariadb_is_not_asked_for_what_its_status_has() -> None:

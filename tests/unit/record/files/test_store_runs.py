@@ -46,7 +46,7 @@ def test_a_run_that_is_being_written_says_so_and_stays(folder: Path) -> None:
 
 def test_a_damaged_record_does_not_hide_the_others(folder: Path) -> None:
     (folder / SECOND / "plan.json").write_text("{}")
-    lines = {line.id: line.trouble for line in store.list_runs()}
+    lines = {line.id: line.error for line in store.list_runs()}
     assert "damaged" in lines[SECOND]
     assert not lines[FIRST]
     assert len(lines) == 3

@@ -122,7 +122,7 @@ def test_a_sample_is_told_whole() -> None:
             headline=0.0,
             slowest=(SLOW,),
         ),
-        server=server_part(1, gauges={"Open_files": 3}, untold={"Binlog_bytes_written": "not granted"}),
+        server=server_part(1, gauges={"Open_files": 3}, unavailable={"Binlog_bytes_written": "not granted"}),
         host=HOST,
     )
     parts = [replace(whole, number=number) for number in (1, 2, 3)]

@@ -24,7 +24,7 @@ from tuibench.record.html.chart import (
 from tuibench.record.html.series import MOST_POINTS, Series, TimeAxis, stack_series
 
 SPAN = ChartSpan(0.0, 10.0, (), [float(second) for second in range(11)])
-LOOK = ChartStyle(width=1000, height=200)
+STYLE = ChartStyle(width=1000, height=200)
 
 
 def line(*means: float | None, name: str = "a") -> Series:
@@ -32,14 +32,14 @@ def line(*means: float | None, name: str = "a") -> Series:
 
 
 def test_the_axis_begins_at_zero_and_ends_on_a_round_number() -> None:
-    scale = ChartScale(SPAN, LOOK, [line(2412.0)])
+    scale = ChartScale(SPAN, STYLE, [line(2412.0)])
     assert (scale.top, scale.y(0.0), scale.y(3000.0)) == (3000.0, 200 - BOTTOM, TOP)
     assert scale.ticks == [0.0, 1000.0, 2000.0, 3000.0]
     assert (scale.x(0.0), scale.x(10.0)) == (LEFT, 1000 - RIGHT)
 
 
 def test_a_logarithmic_axis_begins_at_a_power_of_ten() -> None:
-    scale = ChartScale(SPAN, LOOK._replace(logarithmic=True), [line(3.0, 180.0)])
+    scale = ChartScale(SPAN, STYLE._replace(logarithmic=True), [line(3.0, 180.0)])
     assert (scale.floor, scale.top) == (1.0, 200.0)
     assert scale.ticks == [1.0, 10.0, 100.0]
     assert scale.y(1.0) == 200 - BOTTOM
@@ -49,7 +49,7 @@ def test_a_logarithmic_axis_begins_at_a_power_of_ten() -> None:
 @given(st.floats(0.001, 1e9), st.floats(0, 2e9))
 def test_no_value_leaves_the_picture(highest: float, value: float) -> None:
     for logarithmic in (False, True):
-        scale = ChartScale(SPAN, LOOK._replace(logarithmic=logarithmic), [line(highest)])
+        scale = ChartScale(SPAN, STYLE._replace(logarithmic=logarithmic), [line(highest)])
         assert TOP <= scale.y(value) <= 200 - BOTTOM
 
 
@@ -58,18 +58,18 @@ def paths(picture: str) -> list[str]:
 
 
 def test_a_gap_breaks_the_line() -> None:
-    (path,) = paths(time_chart(SPAN, LOOK, [line(1.0, 2.0, None, 3.0, 4.0, None, 5.0)], "a"))
+    (path,) = paths(time_chart(SPAN, STYLE, [line(1.0, 2.0, None, 3.0, 4.0, None, 5.0)], "a"))
     assert path.count("M") == 3
     assert path.endswith("h.1")
 
 
 def test_nothing_but_gaps_is_no_line() -> None:
-    assert paths(time_chart(SPAN, LOOK, [line(None, None)], "a")) == [""]
+    assert paths(time_chart(SPAN, STYLE, [line(None, None)], "a")) == [""]
 
 
 def test_marks_stand_at_their_time_with_their_number() -> None:
     span = SPAN._replace(marks=[ChartMark(5.0, 7, "threads 4 → 8"), ChartMark(99.0, 8, "too late")])
-    picture = time_chart(span, LOOK, [line(1.0)], "a")
+    picture = time_chart(span, STYLE, [line(1.0)], "a")
     assert picture.count('class="mark"') == 1
     middle = (LEFT + 1000 - RIGHT) / 2
     assert f'<circle cx="{middle:g}"' in picture
@@ -80,7 +80,7 @@ def test_marks_stand_at_their_time_with_their_number() -> None:
 @given(st.lists(st.floats(0.01, 100), min_size=1, max_size=6))
 def test_names_at_the_ends_do_not_lie_over_each_other(ends: list[float]) -> None:
     lines = [line(end, name=f"line {number}") for number, end in enumerate(ends)]
-    picture = time_chart(SPAN, LOOK, lines, "a")
+    picture = time_chart(SPAN, STYLE, lines, "a")
     places = sorted(float(y) for y in re.findall(r'class="name n\d" x="[\d.]+" y="([\d.]+)"', picture))
     assert len(places) == len(ends)
     assert all(high - low >= 12.9 for low, high in pairwise(places))
@@ -89,12 +89,12 @@ def test_names_at_the_ends_do_not_lie_over_each_other(ends: list[float]) -> None
 
 def test_a_warm_up_is_shaded() -> None:
     span = SPAN._replace(start=-5.0)
-    assert "warm-up" in time_chart(span, LOOK, [line(1.0)], "a")
-    assert "warm-up" not in time_chart(SPAN, LOOK, [line(1.0)], "a")
+    assert "warm-up" in time_chart(span, STYLE, [line(1.0)], "a")
+    assert "warm-up" not in time_chart(SPAN, STYLE, [line(1.0)], "a")
 
 
 def test_what_a_chart_shows_is_said_in_words() -> None:
-    assert 'aria-label="TPS &lt; 5"' in time_chart(SPAN, LOOK, [line(1.0)], "TPS < 5")
+    assert 'aria-label="TPS &lt; 5"' in time_chart(SPAN, STYLE, [line(1.0)], "TPS < 5")
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ UNREAD = ReplicaSample(name="db2:3306", note="no answer")
 
 
 def pauses(limit: LagLimit, *ticks: tuple[ReplicaSample, ...]) -> list[bool | None]:
-    decisions = [limit.look(tick) for tick in ticks]
+    decisions = [limit.check(tick) for tick in ticks]
     return [decision.pause if decision else None for decision in decisions]
 
 
@@ -33,7 +33,7 @@ def test_it_is_held_past_the_limit_and_goes_on_at_half_of_it() -> None:
 def test_a_replica_that_stopped_holds_it_too() -> None:
     limit = LagLimit(5.0)
     assert pauses(limit, (behind(None, is_running=False),), (behind(0),)) == [True, False]
-    decision = limit.look((behind(0), behind(None, is_running=False, name="db3:3306")))
+    decision = limit.check((behind(0), behind(None, is_running=False, name="db3:3306")))
     assert decision is not None
     assert decision.text == (
         "load paused: replica db3:3306 does not replicate: the applier is stopped (--max-lag 5.0 s)"

@@ -14,6 +14,7 @@ from tuibench.model.command import ApplyPreset, ChangeSetting, Command, SetThrea
 from tuibench.model.event import Event, EventKind
 from tuibench.model.experiments.effect import AbTestPlan, EffectFigure, Verdict
 from tuibench.model.results.summary import RunOutcome
+from tuibench.session.control.experiment import ExperimentSession
 from tuibench.session.control.settings import Settings
 from tuibench.session.effects.ab_test import AbTest, command_for
 from tuibench.session.load.load_controller import LoadController
@@ -69,12 +70,14 @@ class Session:
         played: Any = self
         self.run = AbTest(
             trial,
-            cast(LoadController, self.load),
-            cast(Settings, self.settings),
-            lifecycle=played,
-            log=played,
-            submit=self.submit,
-            start_task=lambda work, name: asyncio.create_task(work, name=name),
+            ExperimentSession(
+                cast(LoadController, self.load),
+                cast(Settings, self.settings),
+                lifecycle=played,
+                log=played,
+                submit=self.submit,
+                start_task=lambda work, name: asyncio.create_task(work, name=name),
+            ),
         )
 
     def elapsed_seconds(self) -> float:

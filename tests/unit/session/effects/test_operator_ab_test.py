@@ -14,6 +14,7 @@ from tuibench.model.experiments.effect import AbTestPlan, Verdict
 from tuibench.model.message import RunState
 from tuibench.model.plan import RunPlan
 from tuibench.model.settings import SettingState
+from tuibench.session.control.experiment import ExperimentSession
 from tuibench.session.control.settings import Settings
 from tuibench.session.effects.operator_ab_test import OperatorAbTest
 from tuibench.session.load.load_controller import LoadController
@@ -48,12 +49,14 @@ class Session:
         played: Any = self
         self.test = OperatorAbTest(
             plan or RunPlan(profile="oltp_write_only", threads=8),
-            cast(LoadController, self.load),
-            cast(Settings, played),
-            played,
-            played,
-            self.submit,
-            self.start_task,
+            ExperimentSession(
+                cast(LoadController, self.load),
+                cast(Settings, played),
+                played,
+                played,
+                self.submit,
+                self.start_task,
+            ),
             self.on_change,
         )
 

@@ -18,6 +18,7 @@ from tuibench.model.message import SessionMessage
 from tuibench.model.plan import RunPlan
 from tuibench.model.settings import COMMIT_ROLES, SettingState
 from tuibench.record.sysbench_report import IntervalCounts
+from tuibench.session.control.experiment import ExperimentSession
 from tuibench.session.effects.tracker import EffectTracker
 from tuibench.session.events.event_log import EventLog
 
@@ -42,13 +43,15 @@ class Run:
         settings: Any = self
         self.effect_tracker = EffectTracker(
             plan,
-            session.load,
-            settings,
-            session,
-            self.log,
+            ExperimentSession(
+                session.load,
+                settings,
+                session,
+                self.log,
+                session.submit,
+                lambda work, name: asyncio.create_task(work, name=name),
+            ),
             self.on_event.append,
-            session.submit,
-            lambda work, name: asyncio.create_task(work, name=name),
             make_tune=no_tune,
         )
         self.log.start(0)

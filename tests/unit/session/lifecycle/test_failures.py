@@ -186,7 +186,7 @@ def test_an_error_in_the_task_of_a_probe_ends_the_run_as_failed(
 
 def test_an_error_in_the_task_of_the_activity_ends_the_run_as_failed(tmp_path: Path) -> None:
     def prepare(run: LoadRun) -> None:
-        run.watcher.activity_monitor._look = AsyncBroken()  # type: ignore[method-assign]
+        run.watcher.activity_monitor._take_sample = AsyncBroken()  # type: ignore[method-assign]
         asyncio.get_running_loop().call_later(2.2, run.watcher.activity_monitor.renew)
 
     Seen(tmp_path, prepare).assert_failed_but_complete()

@@ -242,9 +242,9 @@ async def test_a_silent_workers_figures_come_later_and_it_is_named_once() -> Non
     fleet.overdue = fleet.silent = ("worker process 4711",)
     first = await load.tick()
     assert (first.part.transactions_total, first.part.connections, first.refused) == (5, 8, "")
-    assert [text for _, text in load.alarms.look(first.part) if "4711" in text]
+    assert [text for _, text in load.alarms.check(first.part) if "4711" in text]
     second = await load.tick()
-    assert load.alarms.look(second.part) == []
+    assert load.alarms.check(second.part) == []
     fleet.overdue = fleet.silent = ()
     third = await load.tick()
     assert (third.part.transactions_total, third.interval.transactions) == (42, 33)

@@ -32,7 +32,7 @@ async def test_what_runs_is_listed_and_what_is_dead_is_swept_away(tuibench_home:
         listed = await registry.running_sessions(timeout_seconds=0.3)
     assert [(entry.name, entry.hello is not None) for entry in listed] == [(NAMES[0], True), ("mute", False)]
     assert listed[1].pid == os.getpid()
-    assert "does not answer" in listed[1].trouble
+    assert "does not answer" in listed[1].error
     assert not dead.exists()
     assert (paths.runtime_dir() / "note.sock").exists()
 
@@ -53,7 +53,7 @@ async def test_a_session_of_another_version_is_listed_with_the_reason(tuibench_h
     async with stranger(socket_path("old"), b'{"type":"hello","protocol":1}\n'):
         (entry,) = await registry.running_sessions()
     assert (entry.name, entry.hello) == ("old", None)
-    assert "protocol 1" in entry.trouble
+    assert "protocol 1" in entry.error
 
 
 async def test_many_that_do_not_answer_are_asked_at_the_same_time(tuibench_home: Path) -> None:

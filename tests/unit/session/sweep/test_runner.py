@@ -106,7 +106,7 @@ class Stage:
     def ended(self, result: CellResult, place: int, sweep: Sweep) -> None:
         self.said.append(f"{place} {result.outcome}")
 
-    def tell(self, text: str) -> None:
+    def report(self, text: str) -> None:
         self.said.append(text)
 
 

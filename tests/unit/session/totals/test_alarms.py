@@ -21,45 +21,45 @@ def refusing(**refused: int) -> Counters:
 
 
 def test_errors_are_told_by_code() -> None:
-    assert Alarms().look(TROUBLED) == [
+    assert Alarms().check(TROUBLED) == [
         (EventKind.ERRORS, "errors: 1213 deadlock × 19, 1205 lock wait timeout × 1")
     ]
 
 
 @pytest.mark.parametrize(("errors", "told"), [(5.0, 0), (5.3, 1)])
 def test_a_few_errors_are_everyday_life(errors: float, told: int) -> None:
-    assert len(Alarms().look(load_part(errors_per_second=errors, errors_by_code={"1213": 1}))) == told
+    assert len(Alarms().check(load_part(errors_per_second=errors, errors_by_code={"1213": 1}))) == told
 
 
 def test_errors_without_a_single_transaction_are_told() -> None:
     nothing_works = load_part(transactions_per_second=0.0, errors_per_second=1.0, errors_by_code={"2003": 1})
-    assert Alarms().look(nothing_works) == [(EventKind.ERRORS, "errors: 2003 × 1")]
+    assert Alarms().check(nothing_works) == [(EventKind.ERRORS, "errors: 2003 × 1")]
 
 
 def test_the_same_trouble_is_told_again_only_after_a_while() -> None:
     alarms = Alarms()
-    told = [bool(alarms.look(TROUBLED)) for _ in range(2 * QUIET_TICKS + 1)]
+    told = [bool(alarms.check(TROUBLED)) for _ in range(2 * QUIET_TICKS + 1)]
     assert [tick for tick, said in enumerate(told) if said] == [0, QUIET_TICKS, 2 * QUIET_TICKS]
 
 
 def test_one_trouble_does_not_hide_another() -> None:
     alarms = Alarms()
-    alarms.look(TROUBLED)
+    alarms.check(TROUBLED)
     back = load_part(seconds=2.0, reconnects_per_second=4.0)
-    assert alarms.look(back) == [(EventKind.RECONNECT, "8 connections were reopened")]
-    assert alarms.look(CALM) == []
+    assert alarms.check(back) == [(EventKind.RECONNECT, "8 connections were reopened")]
+    assert alarms.check(CALM) == []
 
 
 def test_a_worker_that_runs_is_late_and_one_that_does_not_is_silent_each_told_once() -> None:
     alarms = Alarms()
     alarms.report_unresponsive(["process 7", "process 8"], ["process 8"])
-    late, silent = (text for _, text in alarms.look(CALM))
+    late, silent = (text for _, text in alarms.check(CALM))
     assert "process 7 reports late" in late
     assert "process 8 does not answer" in silent
     alarms.report_unresponsive(["process 7", "process 8"], ["process 8"])
-    assert alarms.look(CALM) == []
+    assert alarms.check(CALM) == []
     alarms.report_unresponsive(["process 7"], ["process 7"])
-    assert ["process 7 does not answer" in text for _, text in alarms.look(CALM)] == [True]
+    assert ["process 7 does not answer" in text for _, text in alarms.check(CALM)] == [True]
 
 
 def test_refused_connections_are_counted_over_all_workers_and_told_once() -> None:
@@ -97,10 +97,10 @@ def test_a_lost_worker_is_told_once_with_what_is_lost() -> None:
     losses = [Loss(name="worker process 4711", connections=8, abandoned=3)]
     for _ in range(2):
         alarms.lost(losses)
-    ((kind, text),) = alarms.look(load_part())
+    ((kind, text),) = alarms.check(load_part())
     assert kind is EventKind.WARNING
     assert text == (
         "worker process 4711 ended unexpectedly: another worker opens its 8 connections again; "
         "3 transactions in flight and its work since its last report are lost"
     )
-    assert alarms.look(load_part()) == []
+    assert alarms.check(load_part()) == []

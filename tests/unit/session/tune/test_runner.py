@@ -15,6 +15,7 @@ from tuibench.model.event import Event, EventKind
 from tuibench.model.experiments.tune import BASELINE, TOGETHER, TunePlan, TuneVerdict
 from tuibench.model.results.summary import RunOutcome
 from tuibench.record.files.tune_log import read_tune_log
+from tuibench.session.control.experiment import ExperimentSession
 from tuibench.session.control.settings import Settings
 from tuibench.session.tune.runner import TuneRun
 
@@ -50,11 +51,14 @@ class Session:
             PLAN,
             SERVER,
             directory,
-            cast(Settings, self),
-            lifecycle=played,
-            log=played,
-            submit=self.submit,
-            start_task=lambda work, name: asyncio.create_task(work, name=name),
+            ExperimentSession(
+                None,
+                cast(Settings, self),
+                lifecycle=played,
+                log=played,
+                submit=self.submit,
+                start_task=lambda work, name: asyncio.create_task(work, name=name),
+            ),
         )
 
     def require_confirmation(self) -> None:

@@ -62,7 +62,7 @@ def test_every_action_leads_somewhere() -> None:
             action.play
             or action.command
             or action.change
-            or action.look
+            or action.view_change
             or action.place in tabs.TABS_BY_NAME
             or opens
         )
@@ -75,7 +75,7 @@ def test_every_dialog_has_its_action() -> None:
 
 def test_nothing_but_looking_and_leaving_works_while_stopping() -> None:
     view = initial_view(script.hello(10, script.status(RunState.STOPPING)))
-    looks = {action.name for action in ACTIONS if action.look}
+    view_changes = {action.name for action in ACTIONS if action.view_change}
     assert {action.name for action in ACTIONS if is_possible(action, view)} == {
         "copy",
         "save",
@@ -83,7 +83,7 @@ def test_nothing_but_looking_and_leaving_works_while_stopping() -> None:
         "menu",
         "leave",
         "stop",
-    } | looks
+    } | view_changes
     assert is_possible(ACTIONS_BY_NAME["more"], initial_view(script.hello(10)))
 
 

@@ -14,7 +14,7 @@ from tuibench.tuning.undo.restore import RestoreOutcome
 async def test_the_workloads_own_settings_never_reach_the_server(tmp_path: Path) -> None:
     server, told = FakeServer(), list[tuple[str, ...]]()
     workload = WorkloadSettings()
-    workload.tell = told.append
+    workload.run = told.append
     tuner = await opened(server, tmp_path, workload=workload)
     server.sent.clear()
     state = await tuner.change("sql_log_bin", "off")
@@ -48,7 +48,7 @@ async def test_what_the_logins_set_is_what_the_workload_goes_back_to(tmp_path: P
 async def test_a_refusal_for_the_workload_never_reaches_its_connections(tmp_path: Path) -> None:
     server, told = FakeServer(), list[tuple[str, ...]]()
     workload = WorkloadSettings()
-    workload.tell = told.append
+    workload.run = told.append
     tuner = await opened(server, tmp_path, workload=workload)
     server.refuses_session = SQLError(1227, "Access denied")
     with pytest.raises(SQLError, match="this login cannot change sql_log_bin"):
@@ -60,7 +60,7 @@ async def test_a_refusal_for_the_workload_never_reaches_its_connections(tmp_path
 async def test_the_workloads_copies_follow_the_server(tmp_path: Path) -> None:
     server, told = FakeServer(innodb_lock_wait_timeout="50"), list[tuple[str, ...]]()
     workload = WorkloadSettings()
-    workload.tell = told.append
+    workload.run = told.append
     tuner = await opened(server, tmp_path, workload=workload)
     await tuner.change("innodb_lock_wait_timeout", "5")
     assert told == [("SET SESSION innodb_lock_wait_timeout = 5",)]

@@ -4,7 +4,7 @@ import click
 
 from tuibench.cli.options.screen_options import ScreenOptions
 from tuibench.cli.runner.event_loop import run_async
-from tuibench.cli.runner.viewer import open_viewer, print_result, report_left_running, require_terminal
+from tuibench.cli.runner.viewer import end_viewer, open_viewer, require_terminal
 from tuibench.errors import ExitCode
 
 DETAILS = (
@@ -16,20 +16,20 @@ DETAILS = (
 
 def start(screen: ScreenOptions) -> None:
     require_terminal("tuibench run oltp_read_write …")
-    look = screen.look()
+    display = screen.display_options()
     from tuibench.cli.commands.start.controller import CliStartController
     from tuibench.tui.start.screen import StartApp
 
-    backstage = CliStartController()
+    controller = CliStartController()
     try:
-        socket = StartApp(backstage, look).shown()
+        socket = StartApp(controller, display).shown()
         if socket is None:
             raise click.exceptions.Exit(ExitCode.DONE)
-        ended = open_viewer(socket, look)
-        if ended is None and backstage.private is not None:
-            backstage.private.release()
-            backstage.private = None
-        raise click.exceptions.Exit(print_result(ended) if ended is not None else report_left_running(socket))
+        ended = open_viewer(socket, display)
+        if ended is None and controller.private is not None:
+            controller.private.release()
+            controller.private = None
+        raise click.exceptions.Exit(end_viewer(ended, socket))
     finally:
-        if backstage.private is not None:
-            run_async(backstage.private.stop())
+        if controller.private is not None:
+            run_async(controller.private.stop())

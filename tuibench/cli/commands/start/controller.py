@@ -108,11 +108,11 @@ class CliStartController:
     """Implements the StartController. `private` is the server created for the run, if any."""
 
     def __init__(self) -> None:
-        past = choices.load_recents()
+        recents = choices.load_recents()
         self._binary = choices.find_server_binary()
-        self.servers: Sequence[ServerChoice] = choices.server_choices(past, self._binary)
+        self.servers: Sequence[ServerChoice] = choices.server_choices(recents, self._binary)
         self.profiles: Sequence[ProfileChoice] = choices.profile_choices()
-        self.first = self._first(past)
+        self.first = self._first(recents)
         self.private: PrivateServer | None = None
 
     def faults(self, answers: FormValues) -> dict[str, str]:
@@ -125,13 +125,15 @@ class CliStartController:
         """Check server, host and data, without changes."""
         return await run_in_thread_loop(self._examined(answers))
 
-    async def make(self, answers: FormValues, tell: ProgressCallback) -> str:
+    async def make(self, answers: FormValues, on_progress: ProgressCallback) -> str:
         """Create the tables, and their database if necessary."""
-        return await run_in_thread_loop(_create_tables(form_target(answers), form_program(answers), tell))
+        return await run_in_thread_loop(
+            _create_tables(form_target(answers), form_program(answers), on_progress)
+        )
 
-    async def launch(self, answers: FormValues, tell: ProgressCallback) -> Path:
+    async def launch(self, answers: FormValues, on_progress: ProgressCallback) -> Path:
         """Start the run; returns the socket of its session."""
-        socket = await run_in_thread_loop(self._launched(answers, tell))
+        socket = await run_in_thread_loop(self._launched(answers, on_progress))
         choices.save_recent(_to_recent(answers))
         return socket
 
@@ -141,16 +143,16 @@ class CliStartController:
         creatable = build_data_set(program).describe() if await _can_create_tables(target, program) else ""
         return ServerCheck((*_leftover_findings(), *findings), creatable)
 
-    async def _launched(self, answers: FormValues, tell: ProgressCallback) -> Path:
+    async def _launched(self, answers: FormValues, on_progress: ProgressCallback) -> Path:
         plan = form_plan(answers)
         if not is_private_server(answers):
-            tell(WorkProgress("starting the run"))
+            on_progress(WorkProgress("starting the run"))
             return await start_session(new_session_spec(plan, form_target(answers)), GRACE_SECONDS)
-        tell(WorkProgress("starting a private server"))
+        on_progress(WorkProgress("starting a private server"))
         server = await PrivateServer.start()
         try:
-            await _create_tables(server.target, form_program(answers), tell)
-            tell(WorkProgress("starting the run"))
+            await _create_tables(server.target, form_program(answers), on_progress)
+            on_progress(WorkProgress("starting the run"))
             spec = new_session_spec(plan, server.target, (server.watch_fd,))
             socket = await start_session(spec, GRACE_SECONDS, (server.watch_fd,))
         except BaseException:
@@ -159,9 +161,9 @@ class CliStartController:
         self.private = server
         return socket
 
-    def _first(self, past: tuple[choices.RecentStart, ...]) -> FormValues:
+    def _first(self, recents: tuple[choices.RecentStart, ...]) -> FormValues:
         """Initial values: those of the last start, or of a demonstration."""
-        last = past[0] if past else choices.RecentStart()
+        last = recents[0] if recents else choices.RecentStart()
         server = next(
             (offer for offer in self.servers if (offer.user, offer.place) == last.target), self.servers[0]
         )
@@ -194,13 +196,13 @@ def _leftover_findings() -> tuple[Finding, ...]:
     )
 
 
-async def _create_tables(target: Target, program: Program, tell: ProgressCallback) -> str:
+async def _create_tables(target: Target, program: Program, on_progress: ProgressCallback) -> str:
     words = f"loading {build_data_set(program).describe()}"
-    tell(WorkProgress(words))
+    on_progress(WorkProgress(words))
 
     def progress(now: LoadProgress) -> None:
         rate = f"{words}, {count(now.rows_per_second)} rows/s"
-        tell(WorkProgress(rate, now.rows / now.total_rows if now.total_rows else None))
+        on_progress(WorkProgress(rate, now.rows / now.total_rows if now.total_rows else None))
 
     method = LoadOptions(parallel=LOADING_CONNECTIONS)
     made = await prepare_tables(target, program, method=method, progress=progress, create_database=True)

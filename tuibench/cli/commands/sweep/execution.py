@@ -2,9 +2,11 @@
 
 import asyncio
 import time
+from collections.abc import Callable, Coroutine
 from contextlib import closing
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import click
 from msgspec.structs import replace
@@ -25,7 +27,7 @@ from tuibench.cli.runner.headless import warn_leftovers
 from tuibench.cli.runner.new_session import record_folder
 from tuibench.errors import ExitCode, TuibenchError, UsageError
 from tuibench.load.tables.prepare import ensure_database
-from tuibench.model.results.sweep import SweepPlan
+from tuibench.model.results.sweep import Sweep, SweepPlan
 from tuibench.model.target import Target
 from tuibench.mysql.errors import NoDatabaseError
 from tuibench.record.files.sweep_folder import SweepFolder
@@ -88,7 +90,13 @@ def run_sweep(
     with closing(folder):
         is_resumed = results.resume and folder.sweep.record.servers is None
         target = _resumed_target(folder, plan, server, options) if is_resumed else login
-        code = _run_and_print(folder, target, results, yes_this_server=options.yes_this_server)
+        code = run_and_print(
+            folder,
+            _run(folder, target, yes_this_server=options.yes_this_server),
+            lambda known: results.write(sweep_text(known, results.table, results.form)),
+            sweep_notes,
+            keeps_tables=True,
+        )
     raise click.exceptions.Exit(code)
 
 
@@ -153,28 +161,37 @@ def _is_given(context: click.Context, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def _run_and_print(
-    folder: SweepFolder, target: Target, results: ResultOptions, *, yes_this_server: bool
+def run_and_print(
+    folder: SweepFolder,
+    run: Coroutine[Any, Any, None],
+    write: Callable[[Sweep], None],
+    notes: Callable[[Sweep, Path], list[str]],
+    *,
+    keeps_tables: bool = False,
 ) -> ExitCode:
-    """Run the rest of a sweep and print its results, even if it fails or is interrupted."""
-    trouble: TuibenchError | None = None
+    """Run the rest of a sweep, then write its results and notes, even if it fails or is interrupted.
+
+    A new one that fails before its first result is discarded, unless it left tables on the server.
+    """
+    failure: TuibenchError | None = None
     interrupted = False
     try:
-        run_async(_run(folder, target, yes_this_server=yes_this_server))
+        run_async(run)
     except InterruptedSweep:
         interrupted = True
     except TuibenchError as error:
-        trouble = error
+        failure = error
     known = folder.sweep
-    if trouble is not None and not known.results and not any(one.prepared for one in known.data):
+    has_tables = keeps_tables and any(one.prepared for one in known.data)
+    if failure is not None and not known.results and not has_tables:
         folder.discard()
-        raise trouble
+        raise failure
     if known.done:
-        results.write(sweep_text(known, results.table, results.form))
-    for line in sweep_notes(known, folder.directory):
+        write(known)
+    for line in notes(known, folder.directory):
         info(line)
-    if trouble is not None:
-        raise trouble
+    if failure is not None:
+        raise failure
     if interrupted:
         return ExitCode.INTERRUPTED
     return ExitCode.RUN_FAILED if len(known.done) < len(known.results) else ExitCode.DONE
@@ -183,38 +200,43 @@ def _run_and_print(
 async def _run(folder: SweepFolder, target: Target, *, yes_this_server: bool) -> None:
     record = folder.sweep.record
     if record.servers is not None:
-        await _run_on_private_servers(folder, record.servers.limited)
+        await run_on_private_servers(folder, record.servers.limited)
         return
     server = record.surroundings.server
-    with show_sweep_progress(record.plan) as talk:
+    with show_sweep_progress(record.plan) as progress:
         conductor = sweeping.build_runner(
             folder,
             target,
-            talk,
-            on_message=talk.on_message,
-            show=talk.loading,
+            progress,
+            on_message=progress.on_message,
+            show=progress.loading,
             yes_this_server=yes_this_server,
         )
-        loop = asyncio.get_running_loop()
-        for number in ENDING_SIGNALS:
-            loop.add_signal_handler(number, conductor.interrupt)
-        talk.tell(
+        _on_ending_signals(conductor.interrupt)
+        progress.report(
             f"{server.version_text} at {target.where}, ping {units.milliseconds(ping_ms(folder.sweep))}"
         )
-        talk.tell(talk.outlook(folder.sweep))
+        progress.report(progress.outlook(folder.sweep))
         await conductor.run()
 
 
-async def _run_on_private_servers(folder: SweepFolder, limited: str) -> None:
-    with show_sweep_progress(folder.sweep.record.plan) as talk:
-        async with versions_runner(folder, talk, on_message=talk.on_message, show=talk.loading) as conductor:
-            loop = asyncio.get_running_loop()
-            for number in ENDING_SIGNALS:
-                loop.add_signal_handler(number, conductor.interrupt)
+async def run_on_private_servers(folder: SweepFolder, limited: str) -> None:
+    """Run the rest of a sweep, each start on a server of its own; `limited` describes the servers' limits."""
+    with show_sweep_progress(folder.sweep.record.plan) as progress:
+        async with versions_runner(
+            folder, progress, on_message=progress.on_message, show=progress.loading
+        ) as conductor:
+            _on_ending_signals(conductor.interrupt)
             if limited:
-                talk.tell(f"each server is limited to {limited}")
-            talk.tell(talk.outlook(folder.sweep))
+                progress.report(f"each server is limited to {limited}")
+            progress.report(progress.outlook(folder.sweep))
             await conductor.run()
+
+
+def _on_ending_signals(interrupt: Callable[[], None]) -> None:
+    loop = asyncio.get_running_loop()
+    for number in ENDING_SIGNALS:
+        loop.add_signal_handler(number, interrupt)
 
 
 def _new_folder(plan: SweepPlan) -> Path:

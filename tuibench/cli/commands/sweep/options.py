@@ -135,8 +135,8 @@ class SweepOptions:
         for each in threads:
             checked_threads(each)
         names = parse_profiles(profiles)
-        told = {name: str(getattr(self, name)) for name in LOAD_AXES}
-        axes = {name: parse_words(_option(name), text) for name, text in told.items() if text}
+        texts = {name: str(getattr(self, name)) for name in LOAD_AXES}
+        axes = {name: parse_words(_option(name), text) for name, text in texts.items() if text}
         first = {name: words[0] for name, words in axes.items()}
         load = self._load(options, first)
         base = (adhoc or AdhocSqlOptions()).apply_to(load.plan(names[0], {}, CELL_SECONDS))

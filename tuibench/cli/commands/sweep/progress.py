@@ -27,14 +27,14 @@ BarUpdate = Callable[[float, str], None]
 
 
 class SweepProgress:
-    """Reports the progress of a sweep. `say` prints a line, `move` updates the bar, if any."""
+    """Reports the progress of a sweep. `print_line` prints a line, `move` updates the bar, if any."""
 
     def __init__(
-        self, plan: SweepPlan, say: Callable[[str], None] = info, move: BarUpdate | None = None
+        self, plan: SweepPlan, print_line: Callable[[str], None] = info, move: BarUpdate | None = None
     ) -> None:
         self._plan = plan
         self._total = len(all_cells(plan))
-        self._say = say
+        self._print = print_line
         self._move: BarUpdate = move or (lambda done, words: None)
         self._words = ""
         self._done = 0
@@ -68,7 +68,7 @@ class SweepProgress:
             gone = message.elapsed_seconds + self._plan.base.warmup_seconds
             self._move(self._done + min(0.99, gone / load), self._words)
         elif isinstance(message, Event) and message.kind in REPORTED_CELL_EVENTS:
-            self.tell(f"{timestamp(message.elapsed_seconds)} {message.text}")
+            self.report(f"{timestamp(message.elapsed_seconds)} {message.text}")
 
     def ended(self, result: CellResult, place: int, sweep: Sweep) -> None:
         self._done = len(sweep.done)
@@ -76,12 +76,12 @@ class SweepProgress:
             remaining_seconds(self._plan.base, sweep.done, self._total - len(sweep.results))
             + starting_seconds(sweep)
         )
-        self._say(f"[{place:>{len(str(self._total))}}/{self._total}] {result.cell.words}: "
+        self._print(f"[{place:>{len(str(self._total))}}/{self._total}] {result.cell.words}: "
                   f"{cell_result_text(result)}; {left} left")  # fmt: skip
         self._move(self._done, self._words)
 
-    def tell(self, text: str) -> None:
-        self._say(text)
+    def report(self, text: str) -> None:
+        self._print(text)
 
     def loading(self, progress: LoadProgress) -> None:
         """Report the progress of loading tables."""

@@ -1,17 +1,17 @@
 """`tuibench versions`: compares server programs over several starts of each, in one table."""
 
-import asyncio
 import re
 import time
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import click
 
 from tuibench import paths
-from tuibench.cli.commands.sweep.progress import show_sweep_progress
+from tuibench.cli.commands.sweep.execution import run_and_print, run_on_private_servers
 from tuibench.cli.commands.sweep.results import sweep_folder, sweep_warnings
 from tuibench.cli.commands.versions.options import VersionsOptions
 from tuibench.cli.options.private_server_options import PrivateServerOptions
@@ -20,15 +20,14 @@ from tuibench.cli.options.run_options import RunOptions
 from tuibench.cli.output.files import check_writable, write_output
 from tuibench.cli.output.log import info
 from tuibench.cli.parsing.declarations import Argument, OmitOptions, Option
-from tuibench.cli.runner.event_loop import ENDING_SIGNALS, run_async
+from tuibench.cli.runner.event_loop import run_async
 from tuibench.cli.runner.new_session import record_folder
-from tuibench.errors import ExitCode, TuibenchError, UsageError
+from tuibench.errors import UsageError
 from tuibench.model.results.sweep import SUMMARY, Sweep
 from tuibench.model.results.versions import ServerBuild
 from tuibench.record.files.sweep_folder import SweepFolder, load_sweep
 from tuibench.record.sweep.formats import check_format, versions_text
-from tuibench.session.sweep.runner import InterruptedSweep
-from tuibench.session.sweep.versions import create_versions, parse_builds, versions_runner, versions_setup
+from tuibench.session.sweep.versions import create_versions, parse_builds, versions_setup
 
 __all__ = ["CONTEXT", "versions"]
 
@@ -87,8 +86,9 @@ def versions(
     else:
         folder = _new_comparison(words, rest, tests, servers, options)
     with closing(folder):
-        versions_setup(folder.sweep)
-        code = _run_and_print(folder, output)
+        limited = versions_setup(folder.sweep).limited
+        run = run_on_private_servers(folder, limited)
+        code = run_and_print(folder, run, partial(_write, folder, output), _notes)
     raise click.exceptions.Exit(code)
 
 
@@ -127,30 +127,10 @@ def _stem(builds: list[ServerBuild]) -> str:
     return f"{time.strftime('%Y%m%d-%H%M%S')}-versions-{names[:80]}"
 
 
-def _run_and_print(folder: SweepFolder, output: OutputOptions) -> ExitCode:
-    """Run the rest, and print the results, even if it fails or is interrupted."""
-    trouble: TuibenchError | None = None
-    interrupted = False
-    try:
-        run_async(_run(folder))
-    except InterruptedSweep:
-        interrupted = True
-    except TuibenchError as error:
-        trouble = error
-    known = folder.sweep
-    if trouble is not None and not known.results:
-        folder.discard()
-        raise trouble
-    if known.done:
-        output.write(versions_text(known, output.form))
-        (folder.directory / PAGE).write_text(versions_text(known, "html"), encoding="utf-8")
-    for line in _notes(known, folder.directory):
-        info(line)
-    if trouble is not None:
-        raise trouble
-    if interrupted:
-        return ExitCode.INTERRUPTED
-    return ExitCode.RUN_FAILED if len(known.done) < len(known.results) else ExitCode.DONE
+def _write(folder: SweepFolder, output: OutputOptions, known: Sweep) -> None:
+    """Write the result, and the page with charts."""
+    output.write(versions_text(known, output.form))
+    (folder.directory / PAGE).write_text(versions_text(known, "html"), encoding="utf-8")
 
 
 def _notes(known: Sweep, directory: Path) -> list[str]:
@@ -164,15 +144,3 @@ def _notes(known: Sweep, directory: Path) -> list[str]:
         lines.append(f"page with charts: {directory / PAGE}")
     lines.append(f"recorded in {directory}")
     return lines
-
-
-async def _run(folder: SweepFolder) -> None:
-    with show_sweep_progress(folder.sweep.record.plan) as talk:
-        async with versions_runner(folder, talk, on_message=talk.on_message, show=talk.loading) as conductor:
-            loop = asyncio.get_running_loop()
-            for number in ENDING_SIGNALS:
-                loop.add_signal_handler(number, conductor.interrupt)
-            if limited := versions_setup(folder.sweep).limited:
-                talk.tell(f"each server is limited to {limited}")
-            talk.tell(talk.outlook(folder.sweep))
-            await conductor.run()

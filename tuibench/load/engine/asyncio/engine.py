@@ -1,12 +1,11 @@
 """The engine on asyncio, portable and the reference: each connection is a task of one event loop."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from tuibench.clock import Clock, SystemClock
-from tuibench.load.engine.asyncio.fairness import FairnessTracker
 from tuibench.load.engine.asyncio.virtual_user import VirtualUser
-from tuibench.load.engine.base import BaseEngine, ReportParts
+from tuibench.load.engine.base import BaseEngine, ConnectionFairness, ReportParts
 from tuibench.load.engine.recorder import EventLoopLagProbe
 from tuibench.load.engine.surface import Emit
 from tuibench.load.engine.worker_context import Connect
@@ -14,11 +13,29 @@ from tuibench.load.messages import StartLoad
 from tuibench.load.pacing.arrival_schedule import ArrivalSchedule
 from tuibench.load.pacing.timer import Timer, system_timer
 from tuibench.load.pacing.work_queue import WorkQueue
-from tuibench.load.worker_report import Counters
+from tuibench.load.worker_report import Counters, FairnessStats
 from tuibench.workload.generate.draw import stream
 from tuibench.workload.generate.generator import Generator
 from tuibench.workload.generate.layout import ProgramLayout
 from tuibench.workload.program.program import with_weights
+
+US_PER_SECOND = 1e6
+
+
+def fairness_of(users: Iterable[VirtualUser]) -> tuple[ConnectionFairness, ConnectionFairness]:
+    """Transactions and busy time of each user: since the start, and since the last checkpoint."""
+    admitted = [user.transactions for user in users if user.admitted]
+    return (
+        _fairness([(each.events, each.busy_us) for each in admitted]),
+        _fairness([(each.events_since, each.busy_us_since) for each in admitted]),
+    )
+
+
+def _fairness(figures: Sequence[tuple[int, int]]) -> ConnectionFairness:
+    return ConnectionFairness(
+        FairnessStats.of([float(events) for events, _ in figures]),
+        FairnessStats.of([busy_us / US_PER_SECOND for _, busy_us in figures]),
+    )
 
 
 class AsyncioEngine(BaseEngine[VirtualUser, WorkQueue]):
@@ -41,7 +58,7 @@ class AsyncioEngine(BaseEngine[VirtualUser, WorkQueue]):
         super().__init__(begin, queue, layout, connect=connect, clock=clock, emit=emit, timer=timer)
         self._program = begin.program
         self._generators: dict[int, Generator] = {}
-        self._fairness = FairnessTracker()
+        self._left = self._left_since = ConnectionFairness()
         self._lag = EventLoopLagProbe(clock, timer)
 
     def set_weights(self, weights: Sequence[float]) -> None:
@@ -58,7 +75,7 @@ class AsyncioEngine(BaseEngine[VirtualUser, WorkQueue]):
 
     def checkpoint(self) -> None:
         self._reap()
-        self._fairness.checkpoint()
+        self._left_since = ConnectionFairness()
         for user in self._present():
             user.transactions.checkpoint()
 
@@ -70,15 +87,20 @@ class AsyncioEngine(BaseEngine[VirtualUser, WorkQueue]):
     def _reset_figures(self, limit: int | None) -> int:
         dropped = self._queue.forget()
         self._queue.grant_quota(limit)
-        self._fairness.reset()
+        self._left = self._left_since = ConnectionFairness()
         for user in self._present():
             user.transactions.forget()
         return dropped
 
     def _report_parts(self) -> ReportParts:
         latencies = self._recorder.take()
-        share, since = self._fairness.merged_with(self._present())
+        share, since = self._fairness_with(self._present())
         return ReportParts(self._counters(), latencies, share, since, self._lag.take_p99_ms())
+
+    def _fairness_with(self, users: Iterable[VirtualUser]) -> tuple[ConnectionFairness, ConnectionFairness]:
+        """The figures of these users and of those that have left."""
+        share, since = fairness_of(users)
+        return self._left.merged(share), self._left_since.merged(since)
 
     def _counters(self) -> Counters:
         counters = self._recorder.totals()
@@ -104,5 +126,5 @@ class AsyncioEngine(BaseEngine[VirtualUser, WorkQueue]):
 
     def _reap(self) -> list[VirtualUser]:
         ended = super()._reap()
-        self._fairness.keep(ended)
+        self._left, self._left_since = self._fairness_with(ended)
         return ended

@@ -1,13 +1,14 @@
 """Transactions of one connection with retries, counted and timed. The hot path.
 
-A script is a generator that `mysql.exchange` plays: it yields packets and is given what each statement
-affected, or the answer whose rows decide what comes next, without a task in between. It yields a function
-only for what is not hot: a back-off, a wait for work. Errors are thrown in where the statement was yielded.
+A transaction loop is a generator that `mysql.protocol.statement_protocol` runs: it yields packets and gets
+the number of affected rows of each statement, or the response whose rows decide what comes next, without a
+task in between. It yields a function only for what is not hot: a back-off, a wait for work. Errors are raised
+where the statement was yielded.
 
-    in_a_row    transactions, each in the books from its start to whichever end
-    _again      what follows a failed attempt
-    _retries    what that calls for first: a rollback, a back-off
-    _talk       an attempt that depends on rows it captures
+    run_transactions    transactions, each counted from its start to its end, whichever that is
+    _retry              what follows a failed attempt
+    _prepare_retry      what a retry needs first: a rollback, a back-off
+    _run_interactive    an attempt that depends on rows it captures
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -240,27 +241,27 @@ class TransactionRunner:
         """Statements that may depend on rows captured before. False: rolled back by intent."""
         context, recorder, now = self._context, self._context.recorder, self._context.clock.now_ns
         delay = context.delay
-        talk, answer, last = self._start_interactive(which), None, ""
+        conversation, answer, last = self._start_interactive(which), None, ""
         try:
-            while (call := _next_call(talk, answer)) is not None:
+            while (call := _next_call(conversation, answer)) is not None:
                 index, values = call
                 statement, packet = context.statements[index], conn.packets[index](values)
                 request = CaptureResponse(packet) if statement.captures else packet
                 sent_ns = now()
                 try:
-                    told = (yield from delay.answer(request)) if delay.ns else (yield request)
+                    result = (yield from delay.answer(request)) if delay.ns else (yield request)
                 except SQLError as error:
                     self._timed.append((index, (now() - sent_ns) // 1000, error.code))
                     raise
                 recorder.latencies_us[index].append(taken_us := (now() - sent_ns) // 1000)
                 self._timed.append((index, taken_us, 0))
-                answer = conn.rows[index](told) if statement.captures else None
-                affected = told if answer is None else len(answer)
+                answer = conn.rows[index](result) if statement.captures else None
+                affected = result if answer is None else len(answer)
                 kind = recorder.kinds[index]
                 recorder.tally[kind if affected or kind != WRITE else OTHER] += 1
                 last = statement.name
         finally:
-            talk.close()
+            conversation.close()
         return last != INTENDED_ROLLBACK
 
     def _roll_back(self, conn: PreparedConnection) -> TransactionStep[None]:
@@ -276,9 +277,9 @@ class TransactionRunner:
         recorder.tally[OTHER] += 1
 
 
-def _next_call(talk: Conversation, answer: Rows | None) -> Call | None:
+def _next_call(conversation: Conversation, answer: Rows | None) -> Call | None:
     """The next call of a conversation, None at its end."""
     try:
-        return talk.send(answer)
+        return conversation.send(answer)
     except StopIteration:
         return None

@@ -210,8 +210,8 @@ def _native_engine(begin: StartLoad, layout: ProgramLayout) -> Any:
     )
 
 
-def _fairness(moments: Sequence[tuple[int, float, float]]) -> ConnectionFairness:
-    events, seconds = (FairnessStats(*each) for each in moments)
+def _fairness(sums: Sequence[tuple[int, float, float]]) -> ConnectionFairness:
+    events, seconds = (FairnessStats(*each) for each in sums)
     return ConnectionFairness(events, seconds)
 
 

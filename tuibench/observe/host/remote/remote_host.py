@@ -24,7 +24,7 @@ ANSWER_SECONDS = 5.0
 CONNECT_SECONDS = 15.0
 """Timeout of a reading that opens a connection."""
 FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 1.0, 30.0
-PATIENCE_SHARE, LEAST_PATIENCE_SECONDS = 0.5, 0.5
+TIMEOUT_SHARE, MIN_TIMEOUT_SECONDS = 0.5, 0.5
 FIRST_NOTE = "the next sample has its figures"
 
 
@@ -35,8 +35,8 @@ class RemoteHost:
         self._source = source
         self._origin = origin
         self._clock = clock
-        self._patience_seconds = min(
-            max(PATIENCE_SHARE * interval_seconds, LEAST_PATIENCE_SECONDS), ANSWER_SECONDS
+        self._timeout_seconds = min(
+            max(TIMEOUT_SHARE * interval_seconds, MIN_TIMEOUT_SECONDS), ANSWER_SECONDS
         )
         self._task: asyncio.Task[HostReading] | None = None
         self._last: HostReading | None = None
@@ -62,13 +62,13 @@ class RemoteHost:
         if self._task is None and self._clock.now_ns() >= self._retry_at_ns:
             self._task = asyncio.create_task(self._read(), name="host metrics")
 
-    async def finish(self, patience_seconds: float | None = None) -> NamedSample:
+    async def finish(self, timeout_seconds: float | None = None) -> NamedSample:
         """The sample of the current reading, or the reason why there is none."""
         task = self._task
         if task is None:
             return NamedSample(None, self._note, failed=True)
-        patience = self._patience_seconds if patience_seconds is None else patience_seconds
-        done, _ = await asyncio.wait({task}, timeout=patience)
+        timeout = self._timeout_seconds if timeout_seconds is None else timeout_seconds
+        done, _ = await asyncio.wait({task}, timeout=timeout)
         if not done:
             return NamedSample(None, f"no answer from {self._origin} in time", failed=True)
         self._task = None

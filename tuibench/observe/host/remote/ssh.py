@@ -117,9 +117,9 @@ class SshSource(HostSource):
         """The reason for a lost connection: the last line that ssh wrote to stderr; ends ssh."""
         process = self._process
         await self.close()
-        said = b""
+        output = b""
         if process is not None and process.stderr is not None:
             with contextlib.suppress(TimeoutError):
-                said = await asyncio.wait_for(process.stderr.read(STDERR_BYTES), END_SECONDS)
-        lines = [line.strip() for line in said.decode(errors="replace").splitlines() if line.strip()]
+                output = await asyncio.wait_for(process.stderr.read(STDERR_BYTES), END_SECONDS)
+        lines = [line.strip() for line in output.decode(errors="replace").splitlines() if line.strip()]
         return f"ssh {self._address.host}: {lines[-1] if lines else otherwise}"

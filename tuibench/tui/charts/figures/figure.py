@@ -3,7 +3,7 @@
 A counter is measured between two samples: its value is its rate.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from tuibench.model.counters import Counter, first_known
@@ -134,7 +134,3 @@ def rate_between(name: str, before: Sample, after: Sample) -> float | None:
     return (
         (new - old) / seconds if old is not None and new is not None and new >= old and seconds > 0 else None
     )
-
-
-FigureTable = Sequence[tuple[str, Sequence[FigureSource]]]
-"""Sections of a list: heading and rows."""

@@ -2,7 +2,7 @@
 
 from tuibench import units
 from tuibench.metrics.inference.ab_tests.tornado import HEADINGS, bar, change_text, in_order, scale
-from tuibench.metrics.inference.wording import FIGURE_NAMES, comparison_text, difference_text
+from tuibench.metrics.inference.messages import FIGURE_NAMES, comparison_text, difference_text
 from tuibench.model.experiments.tune import CandidateResult, TuneProgress, TuneResult, TuneVerdict
 from tuibench.tui.text.spans import TextLine, TextSpan, pad_line, shorten
 from tuibench.tui.view import View

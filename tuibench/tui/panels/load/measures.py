@@ -136,9 +136,10 @@ def _latency_details(load: Throughput) -> tuple[MeasureDetail, ...]:
 
 def _p95_details(extra: ConnectionSample) -> tuple[MeasureDetail, ...]:
     """Time that users wait for a connection, and time of logins."""
-    told = (("wait", extra.wait), ("login", extra.login))
     return tuple(
-        MeasureDetail(name, _number_text(big_latency(latency.p95))) for name, latency in told if latency
+        MeasureDetail(name, _number_text(big_latency(latency.p95)))
+        for name, latency in (("wait", extra.wait), ("login", extra.login))
+        if latency
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from tuibench.metrics.series.cost_wording import resource_text
+from tuibench.metrics.series.cost_messages import resource_text
 from tuibench.metrics.series.operation_cost import operation_cost, resource_use, total_use
 from tuibench.model.measurements.operation_cost import OperationCost, Resource, ResourceUse
 from tuibench.model.measurements.sample import Sample

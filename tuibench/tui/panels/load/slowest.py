@@ -1,6 +1,6 @@
 """Breakdown of transaction time: the statements of the newest sample, and the slowest transaction."""
 
-from tuibench.metrics.series.slow_wording import slow_parts
+from tuibench.metrics.series.slow_messages import slow_parts
 from tuibench.model.measurements.sample import SlowTransaction, slowest_of
 from tuibench.tui.text.spans import TextLine, TextSpan, pad_line, shorten, wrap_text
 from tuibench.tui.view import View

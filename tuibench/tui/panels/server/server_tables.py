@@ -81,4 +81,4 @@ def _reason_missing(part: ServerSample | None, names: Sequence[str], otherwise: 
     """Reason in place of the value: no answer, no privilege, not in this flavour."""
     if part is None:
         return "no answer"
-    return next((part.untold[name] for name in names if name in part.untold), otherwise)
+    return next((part.unavailable[name] for name in names if name in part.unavailable), otherwise)

@@ -4,7 +4,6 @@ import re
 
 from tuibench.model.measurements.activity import (
     Activity,
-    Deadlock,
     DeadlockParty,
     LockWait,
     OpenTransaction,
@@ -29,14 +28,14 @@ def lock_waits(activity: Activity | None, width: int, height: int) -> list[TextL
     if activity is None:
         return [pad_line((TextSpan("LOCK WAITS", "title"),), width)][:height]
     found = activity.waits
-    said = (
+    number = (
         TextSpan(f"  {len(found)}", "risk")
         if found
         else TextSpan("  no session waits for a row lock", "muted")
     )
     if hidden := _reason_hidden(activity, "lock waits"):
-        said = TextSpan(f"  {hidden}", "muted")
-    heading = pad_line((TextSpan("LOCK WAITS", "title"), said), width)
+        number = TextSpan(f"  {hidden}", "muted")
+    heading = pad_line((TextSpan("LOCK WAITS", "title"), number), width)
     who = max((len(_wait_text(wait)) for wait in found), default=0)
     table = max((len(wait.table) for wait in found), default=0)
     return [heading, *(_wait_line(wait, who, table, width) for wait in found)][:height]
@@ -52,14 +51,14 @@ def open_transactions(activity: Activity | None, width: int, height: int) -> lis
     title = TextSpan("OPEN TRANSACTIONS", "title")
     if activity is None:
         return [pad_line((title,), width)][:height]
-    told = activity.transactions
     if hidden := _reason_hidden(activity, "open transactions"):
-        said: TextLine = (TextSpan(f"  {hidden}", "muted"),)
-    elif not told:
-        said = (TextSpan("  none", "muted"),)
+        text: TextLine = (TextSpan(f"  {hidden}", "muted"),)
+    elif not activity.transactions:
+        text = (TextSpan("  none", "muted"),)
     else:
-        said = (TextSpan(f"  {activity.open_transactions:,}", "strong"), *_oldest_transaction(told[0]))
-    return [pad_line((title, *said), width)][:height]
+        oldest = _oldest_transaction(activity.transactions[0])
+        text = (TextSpan(f"  {activity.open_transactions:,}", "strong"), *oldest)
+    return [pad_line((title, *text), width)][:height]
 
 
 def _oldest_transaction(oldest: OpenTransaction) -> TextLine:
@@ -92,13 +91,13 @@ def last_deadlock(activity: Activity | None, width: int, height: int) -> list[Te
     """Time of the last deadlock, and each of its transactions."""
     if activity is None:
         return []
-    told = activity.deadlock
-    if told is None:
-        said = _reason_hidden(activity, "the last deadlock") or "none since the server started"
-        return [pad_line((TextSpan("LAST DEADLOCK", "title"), TextSpan(f"  {said}", "muted")), width)][
-            :height
-        ]
-    return [_deadlock_heading(told, width), *(_party_line(party, width) for party in told.parties)][:height]
+    deadlock = activity.deadlock
+    if deadlock is None:
+        text = _reason_hidden(activity, "the last deadlock") or "none since the server started"
+        return [_deadlock_heading(text, width)][:height]
+    tables = dict.fromkeys(table for party in deadlock.parties for table in party.tables)
+    heading = _deadlock_heading(f"{deadlock.at}  on {', '.join(tables)}" if tables else deadlock.at, width)
+    return [heading, *(_party_line(party, width) for party in deadlock.parties)][:height]
 
 
 def _reason_hidden(activity: Activity, what: str) -> str:
@@ -183,10 +182,8 @@ def _own_sessions_line(own: OwnSessions, width: int) -> TextLine:
     )
 
 
-def _deadlock_heading(told: Deadlock, width: int) -> TextLine:
-    tables = dict.fromkeys(table for party in told.parties for table in party.tables)
-    text = f"  {told.at}  on {', '.join(tables)}" if tables else f"  {told.at}"
-    return pad_line((TextSpan("LAST DEADLOCK", "title"), TextSpan(text, "muted")), width)
+def _deadlock_heading(text: str, width: int) -> TextLine:
+    return pad_line((TextSpan("LAST DEADLOCK", "title"), TextSpan(f"  {text}", "muted")), width)
 
 
 def _party_line(party: DeadlockParty, width: int) -> TextLine:

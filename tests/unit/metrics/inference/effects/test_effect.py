@@ -17,7 +17,7 @@ from tuibench.metrics.inference.bootstrap import (
     resample,
 )
 from tuibench.metrics.inference.effects.effect import compare_windows, p95_of, window_figures
-from tuibench.metrics.inference.wording import attribution_text
+from tuibench.metrics.inference.messages import attribution_text
 from tuibench.metrics.series.slots import Ranks, Slot
 from tuibench.model.experiments.effect import Comparison, EffectFigure, MovementKind, Verdict
 

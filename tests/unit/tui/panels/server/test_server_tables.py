@@ -102,7 +102,7 @@ def test_the_binary_log_of_both_flavours(
 
 def test_a_missing_privilege_is_named() -> None:
     refused = {"innodb_metrics.history_list_length": "needs the PROCESS privilege"}
-    sample = with_server(SAMPLES[-1], gauges={}, untold=refused)
+    sample = with_server(SAMPLES[-1], gauges={}, unavailable=refused)
     assert table_row(item("History list"), [sample])[1:3] == ("–", "needs the PROCESS privilege")
 
 

@@ -1,6 +1,6 @@
 """The slowest transactions in words."""
 
-from tuibench.metrics.series.slow_wording import slow_lines, slow_text
+from tuibench.metrics.series.slow_messages import slow_lines, slow_text
 from tuibench.model.measurements.sample import SlowTransaction, TimedStatement
 
 SLOW = SlowTransaction(

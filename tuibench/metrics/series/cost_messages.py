@@ -7,6 +7,19 @@ from tuibench.model.experiments.effect import Effect
 from tuibench.model.measurements.operation_cost import OperationCost, Resource, ResourceUnit
 
 
+def cost_rows(cost: OperationCost) -> list[tuple[str, str, str]]:
+    """For each resource its name, and the cost of a transaction and of a query."""
+    return [
+        (
+            resource.facts.label,
+            resource_text(resource, cost.per_transaction.get(resource)),
+            resource_text(resource, cost.per_query[resource]),
+        )
+        for resource in Resource
+        if resource in cost.per_query
+    ]
+
+
 def resource_text(resource: Resource, value: float | None) -> str:
     """A value with its unit: 412 µs, 1.2 KiB, 0.98."""
     match resource.facts.unit:
