@@ -143,3 +143,23 @@ async def test_a_killed_session_of_hosts(
             report(f"session killed, load of {hosts.name}s ended", time.time() - killed_at)
             assert await eventually_asked(tables.target, DURABILITY, DURABLE)
         assert await asyncio.to_thread(until, lambda: not ours(tuibench_home))
+
+
+@needs_dask
+async def test_a_killed_scheduler(
+    tables: PrivateServer, tuibench_home: Path, tmp_path: Path, report: Report
+) -> None:
+    """Its workers end with it, and so does the run: its summary has the reason, the settings are restored."""
+    with dask_hosts(tmp_path, tuibench_home, "east", "west") as dask:
+        async with loaded(spec_on(tables, Hosts("Dask", dask.plan(LEASE_SECONDS)))) as load:
+            assert (await load.watcher.submit(ApplyPreset("unsafe"))).ok
+            assert await ask(tables.target, DURABILITY) == [UNSAFE]
+            killed_at = time.time()
+            dask.scheduler.kill()
+            summary = (await load.watcher.end()).summary
+            report("Dask scheduler killed, run ended", time.time() - killed_at)
+        assert summary.outcome == "failed"
+        assert summary.failure
+        assert not summary.is_complete
+        assert await ask(tables.target, DURABILITY) == [DURABLE]
+        await asyncio.to_thread(assert_nothing_left, tuibench_home)
