@@ -51,6 +51,16 @@ async def empty_database(target: Target, database: str) -> AsyncIterator[Target]
         await connection.execute(f"DROP DATABASE IF EXISTS {database}")
 
 
+async def until_sessions_end(connection: Connection, database: str) -> None:
+    """Waits until the server has no other session of a database.
+
+    It counts and logs a statement after its response, and a goodbye when it reads it.
+    """
+    others = f"SELECT 1 FROM information_schema.processlist WHERE db = '{database}' AND id <> CONNECTION_ID()"
+    while await connection.query(others):
+        pass
+
+
 @asynccontextmanager
 async def set_global(connection: Connection, name: str, value: str) -> AsyncIterator[None]:
     """A global variable with another value for a while."""

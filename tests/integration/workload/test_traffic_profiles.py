@@ -42,6 +42,7 @@ async def _logged(server: PrivateServer, target: Target, log: Path) -> None:
         sbtest.set_global(admin, "slow_query_log", "1"),
     ):
         await play(target, sbtest.program(tables=1, table_size=200), TRANSACTIONS)
+        await sbtest.until_sessions_end(admin, target.database)
 
 
 async def test_digests_become_a_profile_that_runs(server: PrivateServer, tmp_path: Path) -> None:
@@ -52,6 +53,8 @@ async def test_digests_become_a_profile_that_runs(server: PrivateServer, tmp_pat
         async with sbtest.connected(target) as connection:
             ((on,),) = await connection.query("SELECT @@performance_schema")
         await play(target, program, TRANSACTIONS)
+        async with sbtest.connected(target) as connection:
+            await sbtest.until_sessions_end(connection, target.database)
         made = await asyncio.to_thread(
             commands.tuibench, "profiles", "from-digest", f"--out={profile}", target=target
         )

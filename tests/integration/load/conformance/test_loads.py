@@ -61,6 +61,7 @@ async def test_what_is_captured_is_written_back(kind: AnyEngine, rows: Target) -
 
 async def test_the_server_counts_as_many_questions(kind: AnyEngine, rows: Target) -> None:
     async with sbtest.connected(rows) as connection:
+        await sbtest.until_sessions_end(connection, rows.database)
         before = await _questions(connection)
         async with driving(kind, rows, BOTH, 3) as drive:
             await drive.completes(50)
