@@ -1,5 +1,6 @@
 """One observation of server and host per tick, with the events that follow from it."""
 
+import math
 from collections.abc import Callable, Mapping, Set
 
 import msgspec
@@ -23,6 +24,8 @@ from tuibench.units import DASH
 
 VARIABLES_EVERY_TICKS = 10
 LAST_LOOK_ATTEMPTS = 10
+SILENCE_SECONDS = 0.5
+"""Seconds without a reading before a warning: a reading may last longer than a very short interval."""
 
 
 class TickObservation(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,6 +57,7 @@ class Sampler:
         hosts: Hosts,
         replicas: Replicas,
         author_of: Callable[[str, str], str] = lambda setting, value: UNKNOWN_AUTHOR,
+        interval_seconds: float = 1.0,
     ) -> None:
         self.own_changes: Callable[[], tuple[int, bool]] = lambda: (0, False)
         self._author_of = author_of
@@ -63,7 +67,8 @@ class Sampler:
         self._variables: dict[str, str] | None = None
         self._first: ServerReading | None = None
         self._pending: ServerObservation | None = None
-        self._away = False
+        self._ticks_to_warn = max(1, math.ceil(SILENCE_SECONDS / interval_seconds))
+        self._silent_ticks = 0
         self._is_status_checked = False
         self._counters_restarted = False
         self.last_observations: list[ServerObservation] = []
@@ -89,7 +94,7 @@ class Sampler:
         """
         sampler = StatusSampler(target, clock, interval_seconds=interval_seconds, with_traffic=with_traffic)
         hosts = Hosts.of(server, host_metrics, own_pids, clock, interval_seconds)
-        return cls(sampler, hosts, Replicas(replicas, target, clock), author_of)
+        return cls(sampler, hosts, Replicas(replicas, target, clock), author_of, interval_seconds)
 
     async def log_in(self) -> None:
         """Open the connections: a load that starts first may use up all connections of the server."""
@@ -207,9 +212,9 @@ class Sampler:
 
     def _noticed(self, observation: ServerObservation) -> list[tuple[EventKind, str]]:
         events: list[tuple[EventKind, str]] = []
-        if observation.sample is None and not self._away:
+        self._silent_ticks = self._silent_ticks + 1 if observation.sample is None else 0
+        if self._silent_ticks == self._ticks_to_warn:
             events.append((EventKind.WARNING, f"the server does not answer: {observation.last_error}"))
-        self._away = observation.sample is None
         if observation.sample is not None and not self._is_status_checked:
             self._is_status_checked = True
             events += [(EventKind.WARNING, text) for text in status_gaps(observation.sample)]

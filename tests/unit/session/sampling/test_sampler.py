@@ -31,12 +31,14 @@ class CountingServer(FakeServer):
 class Watched:
     """An observer of a scripted server, a second a tick."""
 
-    def __init__(self) -> None:
+    def __init__(self, interval_seconds: float = 1.0) -> None:
         self.server = CountingServer()
         self.clock = FakeClock()
         status = StatusSampler(TARGET, self.clock, log_in=self.server.log_in)
         replicas = Replicas(ReplicaChoice(), TARGET, self.clock)
-        self.sampler = Sampler(status, Hosts(None, None, is_local=True), replicas)
+        self.sampler = Sampler(
+            status, Hosts(None, None, is_local=True), replicas, interval_seconds=interval_seconds
+        )
         self.tick = 0
 
     async def look(self, ours: dict[str, str] | None = None, **counters: int) -> list[tuple[EventKind, str]]:
@@ -107,6 +109,14 @@ async def test_a_server_that_does_not_answer_is_told_once_and_is_a_gap(watched: 
     assert await watched.look() == []
     watched.server.failure = SQLError(1290, "not now")
     assert [kind for kind, _ in await watched.look()] == [EventKind.WARNING]
+
+
+async def test_with_short_intervals_a_warning_follows_only_after_half_a_second_without_readings() -> None:
+    watched = Watched(interval_seconds=0.1)
+    await watched.sampler.begin(0)
+    watched.server.failure = SQLError(1290, "not now")
+    events = [await watched.look() for _ in range(7)]
+    assert [len(told) for told in events] == [0, 0, 0, 0, 1, 0, 0]
 
 
 async def test_a_restart_is_told_and_leaves_nothing_to_reconcile(watched: Watched) -> None:
