@@ -59,9 +59,7 @@ class Preflight:
     async def begin(
         cls, connection: Connection, info: ServerInfo, target: Target, plan: RunPlan, program: Program
     ) -> "Preflight":
-        """The first reading. Raises errors that make the run impossible or invalid: tables, privileges,
-        limits.
-        """
+        """The first reading. Raises an error if tables, privileges or limits make the run impossible."""
         unused = await check_tables_ready(connection, program)
         await check_statements_allowed(connection, program)
         ready = DataFacts(described=build_data_set(program).describe(), ready=True, refusal="", unused=unused)
@@ -132,16 +130,18 @@ async def gather_facts(
     return Facts(
         server=await read_server(connection, info),
         machine=await asyncio.to_thread(_machine, info),
-        requirements=load_requirements(plan, program, _open_files(target, plan, program)),
+        requirements=load_requirements(plan, program, required_open_files(target, plan, program)),
         data=data,
     )
 
 
-def _open_files(target: Target, plan: RunPlan, program: Program) -> int:
-    """The open files of the worker with the most connections."""
+def required_open_files(target: Target, plan: RunPlan, program: Program) -> int | None:
+    """The open files of the worker with the most connections; None if load hosts open them."""
+    if plan.cluster is not None:
+        return None
     engine = choose(plan.engine, program, target, reconnect=plan.reconnect, users=plan.users)
     workers = worker_count(plan, is_beside_server=target.is_local, is_native=engine.is_native)
-    return open_files_of_worker(plan, workers, is_native=engine.is_native)
+    return open_files_of_worker(plan.most_threads, workers, is_native=engine.is_native)
 
 
 def _with_cpu(facts: Facts, shares: tuple[float, float] | None) -> Facts:

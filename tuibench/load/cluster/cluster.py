@@ -19,6 +19,7 @@ from tuibench.load.cluster.machine import is_same_machine
 from tuibench.load.cluster.messages import BEAT_SECONDS
 from tuibench.load.cluster.reach import local_endpoint
 from tuibench.load.cluster.sources import Discover
+from tuibench.load.workers.worker_count import open_files_of_worker
 from tuibench.model.cluster.places import MOST_HOSTS
 from tuibench.model.cluster.plan import ClusterPlan
 from tuibench.model.target import Target
@@ -27,8 +28,6 @@ RETRY_SECONDS = 5.0
 """Between two attempts to connect a lost host again."""
 
 MAX_PARALLEL_CONNECTS = 32
-SPARE_DESCRIPTORS = 64
-"""Files of a worker process beside its connections."""
 
 
 class Cluster:
@@ -124,15 +123,20 @@ class Cluster:
                     "give the server's name or address: --host=ADDRESS",
                 )
 
-    def check_descriptors(self, threads: int) -> None:
-        """Raises UsageError if a host may not open as many connections as its share."""
+    def check_descriptors(self, threads: int, workers: int | None, *, is_native: bool) -> None:
+        """Raises UsageError if a host's worker may not open its connections.
+
+        Without a number of workers a host starts as many as its limit takes, at most one per connection.
+        """
         share = -(-threads // len(self.hosts))
+        needed = open_files_of_worker(share, share if workers is None else workers, is_native=is_native)
         for host in self.hosts:
-            if 0 < host.hello.descriptors < share // max(1, host.hello.cores) + SPARE_DESCRIPTORS:
+            if 0 < host.hello.descriptors < needed:
                 raise UsageError(
                     f"{host.name} may open {host.hello.descriptors} files in a process, "
                     f"too few for its share of {share} connections",
-                    "raise the limit there: ulimit -n, or /etc/security/limits.conf",
+                    "raise the limit there: ulimit -n, or /etc/security/limits.conf"
+                    + ("" if workers is None else ", or use more --workers"),
                 )
 
     def version_warnings(self, version: str) -> tuple[str, ...]:

@@ -31,7 +31,7 @@ def files_per_connection(*, is_native: bool) -> int:
     return 2 if is_native else 1
 
 
-def open_files_of_worker(plan: RunPlan, workers: int, *, is_native: bool) -> int:
-    """The open files of the worker with the most connections."""
-    connections = -(-plan.most_threads // max(1, workers))
-    return connections * files_per_connection(is_native=is_native) + FILES_OF_A_WORKER
+def open_files_of_worker(connections: int, workers: int, *, is_native: bool) -> int:
+    """The open files of the worker with the most of these connections."""
+    most = -(-connections // max(1, workers))
+    return most * files_per_connection(is_native=is_native) + FILES_OF_A_WORKER

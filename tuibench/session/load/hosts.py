@@ -48,8 +48,8 @@ async def make_fleet(
     cluster = await Cluster.connect(plan.cluster, carriers, clock, discover)
     try:
         cluster.check_target(target)
-        cluster.check_descriptors(plan.most_threads)
         engine = _engine_of_all(cluster, plan.engine, engine)
+        cluster.check_descriptors(plan.most_threads, plan.workers, is_native=engine.is_native)
     except BaseException:
         await cluster.close()
         raise

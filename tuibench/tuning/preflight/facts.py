@@ -28,13 +28,13 @@ DISK_PER_ROW_BYTE = 1.4
 class LoadRequirements(msgspec.Struct, frozen=True, kw_only=True):
     """The needs of one run.
 
-    `open_files` are those of a worker process, `statements` is how many each connection prepares, `kinds`
-    which privileges its statements take, `stems` are the beginnings of its tables' names, `data_bytes` what
-    the data set takes on disk, indexes included.
+    `open_files` are those of a worker process, None if load hosts open the connections, `statements` is how
+    many each connection prepares, `kinds` which privileges its statements take, `stems` are the beginnings
+    of its tables' names, `data_bytes` what the data set takes on disk, indexes included.
     """
 
     threads: int
-    open_files: int
+    open_files: int | None
     tables: int
     statements: int = 0
     kinds: tuple[str, ...] = STATEMENT_KINDS
@@ -53,8 +53,8 @@ class LoadRequirements(msgspec.Struct, frozen=True, kw_only=True):
         return self.threads + self.idle_connections + OWN_CONNECTIONS
 
 
-def load_requirements(plan: RunPlan, program: Program, open_files: int) -> LoadRequirements:
-    """The requirements of a plan; `open_files` are those of a worker process."""
+def load_requirements(plan: RunPlan, program: Program, open_files: int | None) -> LoadRequirements:
+    """The requirements of a plan; `open_files` are those of a worker process on this host."""
     spec = build_data_set(program)
     return LoadRequirements(
         threads=plan.most_threads,

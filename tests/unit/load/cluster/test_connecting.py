@@ -74,11 +74,12 @@ def test_too_few_descriptors_are_refused_with_the_hosts_share() -> None:
         host.hello = replace(HELLO, descriptors=100, cores=1)
 
     def check(cluster: Cluster) -> None:
-        cluster.check_descriptors(40)
-        with pytest.raises(
-            UsageError, match=r"host east may open 100 files .* share of 100 connections .*ulimit"
-        ):
-            cluster.check_descriptors(200)
+        cluster.check_descriptors(72, 1, is_native=False)
+        cluster.check_descriptors(200, 3, is_native=False)
+        cluster.check_descriptors(200, None, is_native=True)
+        for threads, is_native in ((74, False), (38, True)):
+            with pytest.raises(UsageError, match=r"host east may open 100 files .* share of .* --workers"):
+                cluster.check_descriptors(threads, 1, is_native=is_native)
 
     connecting(prepare, check)
 

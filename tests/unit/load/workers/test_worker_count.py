@@ -43,5 +43,5 @@ def test_no_worker_opens_more_files_than_it_may(
     for is_native, wanted in ((True, native), (False, asyncio)):
         found = worker_count(plan, is_beside_server=True, is_native=is_native)
         assert found == wanted
-        assert hard <= 64 or open_files_of_worker(plan, found, is_native=is_native) <= hard
+        assert hard <= 64 or open_files_of_worker(threads, found, is_native=is_native) <= hard
     assert worker_count(with_threads(threads, workers=1), is_beside_server=True, is_native=True) == 1

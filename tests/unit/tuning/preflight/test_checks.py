@@ -271,6 +271,13 @@ CASES = (
         machine={"files_hard": 1064},
     ),
     case("file_descriptors", "ok", "any number", machine={"files_soft": None, "files_hard": None}),
+    case(
+        "file_descriptors",
+        "ok",
+        "each within its own limit",
+        requirements={"open_files": None},
+        machine={"files_soft": 10, "files_hard": 10},
+    ),
     case("clock", "note", "2.5 s ahead of", "set-ntp", server={"clock_ahead_seconds": 2.5}),
     case("clock", "note", "90.0 s behind", server={"clock_ahead_seconds": -90.0}),
     case("clock", "note", "not visible", server={"clock_ahead_seconds": None}),
