@@ -21,6 +21,8 @@ TABLES = ("--tables=2", "--table-size=500")
 QUERIES = {"oltp_read_write": 20, "oltp_read_only": 16, "oltp_write_only": 6, "oltp_point_select": 1}
 """Each profile's statements in one transaction."""
 
+THREADS = 2
+
 TIMED = "oltp_read_write"
 """The profile that runs for two seconds; for the others, some transactions are enough."""
 
@@ -30,7 +32,7 @@ STATEMENTS = ("Com_select", "Com_update", "Com_delete", "Com_insert", "Com_begin
 INTERVAL_LINE = re.compile(
     r"\[ \d+s \] thds: \d+ tps: (\d+\.\d{2}) qps: (\d+\.\d{2}) "
     r"\(r/w/o: \d+\.\d{2}/\d+\.\d{2}/\d+\.\d{2}\) lat \(ms,95%\): \d+\.\d{2} "
-    r"err/s: \d+\.\d{2} reconn/s: \d+\.\d{2}"
+    r"err/s: (\d+\.\d{2}) reconn/s: \d+\.\d{2}"
 )
 
 
@@ -76,7 +78,7 @@ class Runs:
     def _run(self, profile: str) -> Run:
         written = self._home / f"{profile}.json"
         limits = ("--time=2",) if profile == TIMED else ("--time=0", "--events=300")
-        options = ("--threads=2", *limits, f"--json={written}")
+        options = (f"--threads={THREADS}", *limits, f"--json={written}")
         env = {"TUIBENCH_HOME": str(self._home)}
         done = tuibench("run", profile, *TABLES, *options, target=self._target, env=env)
         assert done.code == 0, done.err
@@ -153,10 +155,12 @@ def test_an_interval_line_a_second(runs: Runs) -> None:
     for line in lines:
         figures = INTERVAL_LINE.fullmatch(line)
         assert figures, line
-        assert float(figures.group(1)) > 0
-        assert float(figures.group(2)) / float(figures.group(1)) == pytest.approx(
-            QUERIES[run.profile], rel=0.1
-        )
+        transactions, queries, errors = map(float, figures.groups())
+        # Each thread's transaction may begin or end in another second; one with an error has fewer queries.
+        slack = 4 * THREADS
+        fewest, most = transactions - slack, transactions + errors + slack
+        assert QUERIES[run.profile] * fewest <= queries <= QUERIES[run.profile] * most
+    assert sum(float(tps) for tps in re.findall(r"tps: (\S+)", rest)) > 0
 
 
 # Thresholds and rows

@@ -12,7 +12,7 @@ from tests.unit.observe.fakes import FakeClock
 from tuibench.clock import SystemClock
 from tuibench.demo.server import PrivateServer
 from tuibench.model.measurements.sample import ServerSample
-from tuibench.model.server import Flavour
+from tuibench.model.server import Flavour, ServerInfo
 from tuibench.mysql.connection import Connection, connect
 from tuibench.mysql.info import server_info
 from tuibench.observe.host.sampler import HostSampler
@@ -51,6 +51,11 @@ async def insert(connection: Connection, table: str) -> None:
     for n in range(ROWS):
         await connection.query(f"INSERT INTO {table} (n) VALUES ({n})")
     await connection.query(f"DROP TABLE {table}")
+
+
+def has_flush_global(info: ServerInfo) -> bool:
+    """From MariaDB 11.5 on, FLUSH STATUS resets the counters of its session only."""
+    return info.flavour is Flavour.MARIADB and info.version_tuple >= (11, 5)
 
 
 def sample(observation: ServerObservation) -> ServerSample:
@@ -109,8 +114,9 @@ async def test_every_figure_is_there_under_load(server: PrivateServer) -> None:
 
 async def test_flush_status_makes_a_gap(server: PrivateServer) -> None:
     async with sampling(server) as sampler, connected(server) as connection:
+        info = await server_info(connection)
         await sampler.sample()
-        await connection.query("FLUSH STATUS")
+        await connection.query(f"FLUSH {'GLOBAL ' if has_flush_global(info) else ''}STATUS")
         flushed = await sampler.sample()
         after = await sampler.sample()
     assert (flushed.counters_reset, sample(flushed).questions_per_second) == (True, None)
