@@ -4,44 +4,24 @@
 //! connection returns to Python for what only Python does: a new login, changed settings, the end.
 //!
 //! ```text
-//! program ── compile ──> machine, stream      what is sent next, with which values (draw, distribution, evaluate, decimal)
-//!                            │
-//! packet ────────────────> connection ──────> response, rows     the states of one connection
-//!                            │
-//! pacing, recorder ──────> thread ─── wait    the connections of one thread, and what wakes it up
-//!                            │
-//!                          engine             all threads; reports; the interface for Python (python, decode)
+//! program     types; compile ──> machine, stream    what is sent next, with which values
+//!   values    value, decimal; draw, distribution, mt19937; evaluate (expressions)
+//! protocol    packet, response, rows                statements and responses as bytes
+//! pacing      arrivals and think times              when a transaction begins
+//! measure     recorder, histogram, lag              what is counted and timed
+//! engine      all threads and their reports; thread (the connections of one thread); connection (its states);
+//!             wait, wakeup_lead (what wakes a thread, and how early)
+//! python      the interface for Python
 //! ```
 
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
-pub mod compile;
-pub mod connection;
-pub mod decimal;
-#[cfg(feature = "python")]
-mod decode;
-pub mod digits;
-pub mod distribution;
-pub mod draw;
 pub mod engine;
-pub mod evaluate;
-pub mod histogram;
-pub mod lag;
-pub mod machine;
-pub mod mt19937;
+pub mod measure;
 pub mod pacing;
-pub mod packet;
-pub mod priority_lock;
 pub mod program;
+pub mod protocol;
 #[cfg(feature = "python")]
 mod python;
-pub mod recorder;
-pub mod response;
-pub mod rows;
-pub mod shared;
-pub mod stream;
 pub mod sys;
-pub mod thread;
-pub mod value;
-pub mod wait;
-pub mod wakeup_lead;
+pub mod values;

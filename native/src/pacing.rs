@@ -7,8 +7,8 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use crate::mt19937::Mt19937;
 use crate::sys::NS_PER_SECOND;
+use crate::values::mt19937::Mt19937;
 
 /// A reserved arrival that is this late may be started by another connection: its holder has no processor.
 const OVERDUE_NS: i64 = 100_000;

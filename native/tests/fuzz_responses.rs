@@ -8,8 +8,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-use tuibench_native::response::{Outcome, Response};
-use tuibench_native::rows::RowReader;
+use tuibench_native::protocol::response::{Outcome, Response};
+use tuibench_native::protocol::rows::RowReader;
 
 const ROUNDS: u64 = 1_500;
 const SEED: u64 = 0x5eed_0f7e_5701_75e5;

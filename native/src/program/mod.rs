@@ -2,9 +2,13 @@
 //!
 //! The fields are those of the Python structs of the same names; `decode` fills them in.
 
-use crate::distribution::Distribution;
-use crate::evaluate::Operator;
-use crate::value::Value;
+pub mod compile;
+pub mod machine;
+pub mod stream;
+
+use crate::values::distribution::Distribution;
+use crate::values::evaluate::Operator;
+use crate::values::value::Value;
 
 #[derive(Clone, Debug)]
 pub enum Expression {

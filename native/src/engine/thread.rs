@@ -10,13 +10,13 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex};
 
-use crate::connection::{Command, Connection, Next, ThreadContext};
-use crate::priority_lock::PriorityLock;
-use crate::recorder::Recorder;
-use crate::shared::{lock, ReturnReason, Shared};
+use crate::engine::connection::{Command, Connection, Next, ThreadContext};
+use crate::engine::priority_lock::PriorityLock;
+use crate::engine::shared::{lock, ReturnReason, Shared};
+use crate::engine::wait::{Poller, NOTIFIER};
+use crate::engine::wakeup_lead::WakeupLead;
+use crate::measure::recorder::Recorder;
 use crate::sys::{self, Notifier};
-use crate::wait::{Poller, NOTIFIER};
-use crate::wakeup_lead::WakeupLead;
 
 /// Received at a time; larger responses take several reads.
 const SCRATCH_BYTES: usize = 1 << 16;

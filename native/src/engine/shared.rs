@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::pacing::WorkQueue;
+use crate::program::stream::Stream;
 use crate::program::Program;
-use crate::stream::Stream;
 use crate::sys::Notifier;
 
 /// Handling of SQL errors. `ignored` codes are retried; None ignores all.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::decimal::Decimal;
+use crate::values::decimal::Decimal;
 
 #[derive(Clone, Debug)]
 pub enum Value {

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::digits::{self, Digits};
+use crate::values::digits::{self, Digits};
 
 const PRECISION: usize = 28;
 const POWERS: [u128; 39] = powers();

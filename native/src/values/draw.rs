@@ -3,10 +3,10 @@
 //! Every draw takes the same numbers from its stream, in the same order, as tuibench's `workload` does in Python,
 //! with the same floating point operations: the same seed gives the same values.
 
-use crate::decimal::Decimal;
-use crate::distribution::Keys;
-use crate::mt19937::Mt19937;
-use crate::value::Value;
+use crate::values::decimal::Decimal;
+use crate::values::distribution::Keys;
+use crate::values::mt19937::Mt19937;
+use crate::values::value::Value;
 
 const GROUP_DIGITS: usize = 11;
 /// Bits drawn beyond those a string needs, so that the bias of its first digit is below 1 in 10⁷.

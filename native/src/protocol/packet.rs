@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use crate::value::{python_float, Date, Moment, ProfileError, Span, Value};
+use crate::values::value::{python_float, Date, Moment, ProfileError, Span, Value};
 
 const COM_QUERY: u8 = 0x03;
 const COM_STMT_EXECUTE: u8 = 0x17;

@@ -26,17 +26,17 @@ use std::os::unix::io::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
-use crate::machine::{Row, Sink};
+use crate::engine::shared::{lock, ReturnReason, Shared};
+use crate::measure::recorder::{Figures, Recorder, Timed, MOST_TIMED};
 use crate::pacing::WorkGrant;
-use crate::packet::{write_execution, write_text, Form};
+use crate::program::machine::{Row, Sink};
+use crate::program::stream::Stream;
 use crate::program::{Class, Program};
-use crate::recorder::{Figures, Recorder, Timed, MOST_TIMED};
-use crate::response::{Outcome, Response};
-use crate::rows::{RowReader, Unreadable};
-use crate::shared::{lock, ReturnReason, Shared};
-use crate::stream::Stream;
+use crate::protocol::packet::{write_execution, write_text, Form};
+use crate::protocol::response::{Outcome, Response};
+use crate::protocol::rows::{RowReader, Unreadable};
 use crate::sys;
-use crate::value::{ProfileError, Value};
+use crate::values::value::{ProfileError, Value};
 
 const ROLLBACK: &[u8] = b"\x09\x00\x00\x00\x03ROLLBACK";
 const INTERRUPTED: u16 = 1317;

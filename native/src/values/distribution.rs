@@ -3,8 +3,8 @@
 //! The formulas are those of `workload/generate/distributions.py`, which names their sources.
 
 #[cfg(feature = "python")]
-use crate::decode::{get, unsupported, Given};
-use crate::mt19937::Mt19937;
+use crate::python::decode::{get, unsupported, Given};
+use crate::values::mt19937::Mt19937;
 #[cfg(feature = "python")]
 use pyo3::PyResult;
 

@@ -1,6 +1,6 @@
 //! Whole numbers of any length as decimal digits, the most significant first; zero has none.
 //!
-//! The slow path of [`crate::decimal`]: numbers of more than 38 digits, and all divisions.
+//! The slow path of [`crate::values::decimal`]: numbers of more than 38 digits, and all divisions.
 
 use std::cmp::Ordering;
 

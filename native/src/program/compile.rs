@@ -8,15 +8,15 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 
-use crate::distribution::Keys;
-use crate::draw::{nurand_constants, unique_numbers, Drawn};
-use crate::evaluate::{apply, Formula, Operator};
-use crate::mt19937::Mt19937;
 use crate::program::CONNECTION;
 use crate::program::{
     Bound, Draw, Expression, Lets, Make, Part, Program, Repeat, Statement, Step, Transaction,
 };
-use crate::value::{ProfileError, Value};
+use crate::values::distribution::Keys;
+use crate::values::draw::{nurand_constants, unique_numbers, Drawn};
+use crate::values::evaluate::{apply, Formula, Operator};
+use crate::values::mt19937::Mt19937;
+use crate::values::value::{ProfileError, Value};
 
 /// Returns the key of the stream that Python seeds with a text (see `mt19937`).
 pub type SeedKey<'a> = &'a dyn Fn(&str) -> Vec<u8>;

@@ -1,19 +1,26 @@
 //! The engine: its threads, the connections that they run, and their reports.
 
+pub mod connection;
+pub mod priority_lock;
+pub mod shared;
+pub mod thread;
+pub mod wait;
+pub mod wakeup_lead;
+
 use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 
-use crate::connection::{Command, Connection};
-use crate::lag::{Busy, RunDelay};
+use crate::engine::connection::{Command, Connection};
+use crate::engine::priority_lock::QueuedReader;
+use crate::engine::shared::{lock, ReturnReason, Shared};
+use crate::engine::thread::{wake_all, Message, ThreadHandle};
+use crate::measure::lag::{Busy, RunDelay};
+use crate::measure::recorder::{Counters, Figures, Latencies, Recorder};
 use crate::pacing::Reassignment;
-use crate::priority_lock::QueuedReader;
-use crate::recorder::{Counters, Figures, Latencies, Recorder};
-use crate::shared::{lock, ReturnReason, Shared};
 use crate::sys;
-use crate::thread::{self, wake_all, Message, ThreadHandle};
 
 /// Count, sum and sum of squares of one value for each connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

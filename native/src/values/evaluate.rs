@@ -6,8 +6,8 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use crate::decimal::{Decimal, Undefined};
-use crate::value::{ProfileError, Value};
+use crate::values::decimal::{Decimal, Undefined};
+use crate::values::value::{ProfileError, Value};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {

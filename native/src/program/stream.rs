@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use crate::compile::{compile, Body, Code, SeedKey};
-use crate::machine::{Interpreter, Row, Sink};
-use crate::mt19937::Mt19937;
+use crate::program::compile::{compile, Body, Code, SeedKey};
+use crate::program::machine::{Interpreter, Row, Sink};
 use crate::program::{Program, Transaction, Turns};
-use crate::value::{ProfileError, Value};
+use crate::values::mt19937::Mt19937;
+use crate::values::value::{ProfileError, Value};
 
 /// The maximum of a think time, as a multiple of its mean.
 const LONGEST_MEANS: f64 = 10.0;

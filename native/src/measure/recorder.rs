@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::histogram::Histogram;
+use crate::measure::histogram::Histogram;
 use crate::program::{Class, Program};
 
 #[derive(Clone, Debug, Default)]

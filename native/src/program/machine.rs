@@ -6,10 +6,12 @@
 
 use std::sync::Arc;
 
-use crate::compile::{is_less, Bytecode, Keep, Loop, Operation, Repeated, Sent, Setter, SimpleStep, Table};
-use crate::evaluate::{items, Formula};
-use crate::mt19937::Mt19937;
-use crate::value::{exact, ProfileError, Value};
+use crate::program::compile::{
+    is_less, Bytecode, Keep, Loop, Operation, Repeated, Sent, Setter, SimpleStep, Table,
+};
+use crate::values::evaluate::{items, Formula};
+use crate::values::mt19937::Mt19937;
+use crate::values::value::{exact, ProfileError, Value};
 
 pub type Row = Vec<Value>;
 

@@ -7,14 +7,14 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString};
 
-use crate::decimal::Decimal;
-use crate::distribution::Distribution;
-use crate::evaluate::Operator;
 use crate::program::{
     Bound, Class, Draw, Expression, Flat, Lets, Make, Part, Program, Repeat, Statement, Step, Transaction,
     Turns,
 };
-use crate::value::Value;
+use crate::values::decimal::Decimal;
+use crate::values::distribution::Distribution;
+use crate::values::evaluate::Operator;
+use crate::values::value::Value;
 
 pub type Given<'py> = pyo3::Bound<'py, PyAny>;
 

@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-use crate::shared::lock;
+use crate::engine::shared::lock;
 
 pub struct PriorityLock<T> {
     value: Mutex<T>,

@@ -3,10 +3,10 @@
 //! `response` has found the end of the response and that it is no error; here its rows are parsed. The values are
 //! those that tuibench's Python client makes of the same bytes.
 
-use crate::decimal::Decimal;
-use crate::machine::Row;
-use crate::response::{number, packet_size, HEADER_BYTES};
-use crate::value::{Date, Moment, Span, Value};
+use crate::program::machine::Row;
+use crate::protocol::response::{number, packet_size, HEADER_BYTES};
+use crate::values::decimal::Decimal;
+use crate::values::value::{Date, Moment, Span, Value};
 
 const WHOLE: usize = 0xff_ffff;
 const OK: u8 = 0;

@@ -3,6 +3,8 @@
 //! Only conversions: arguments to Rust values, results to built-in types. Calls that may wait for a thread release
 //! the interpreter's lock.
 
+pub mod decode;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -11,20 +13,21 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-use crate::compile::Code;
-use crate::connection::{Calls, Command, Connection, Forms, Writer};
+use crate::engine::connection::{Calls, Command, Connection, Forms, Writer};
+use crate::engine::shared::{lock, ErrorPolicy, ReturnReason, Shared};
 use crate::engine::{self, ConnectionFairness, FairnessStats};
-use crate::histogram::Histogram;
-use crate::machine::Sink;
-use crate::mt19937::Mt19937;
+use crate::measure::histogram::Histogram;
+use crate::measure::recorder::{Counters, SlowTransaction, Timed};
 use crate::pacing::{ArrivalSchedule, Reassignment, WorkQueue};
-use crate::packet::Form;
-use crate::recorder::{Counters, SlowTransaction, Timed};
-use crate::response::{self, Outcome};
-use crate::rows::{RowReader, Unreadable};
-use crate::shared::{lock, ErrorPolicy, ReturnReason, Shared};
-use crate::value::{python_float, ProfileError, Value};
-use crate::{decode, program, stream, sys};
+use crate::program::compile::Code;
+use crate::program::machine::Sink;
+use crate::program::{self, stream};
+use crate::protocol::packet::Form;
+use crate::protocol::response::{self, Outcome};
+use crate::protocol::rows::{RowReader, Unreadable};
+use crate::sys;
+use crate::values::mt19937::Mt19937;
+use crate::values::value::{python_float, ProfileError, Value};
 
 fn fault(fault: ProfileError) -> PyErr {
     PyValueError::new_err(fault.to_string())

@@ -1,0 +1,5 @@
+//! The client/server protocol after the login: statements as packets, responses, rows.
+
+pub mod packet;
+pub mod response;
+pub mod rows;
