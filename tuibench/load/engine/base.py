@@ -8,10 +8,11 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Collection
 from functools import partial
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.load.engine.extra_connections import ExtraConnections
+from tuibench.load.engine.load_connection import LoadConnection
 from tuibench.load.engine.recorder import Latencies, LatencyRecorder
 from tuibench.load.engine.surface import Emit, Engine
 from tuibench.load.engine.worker_context import Connect, DueWork, WorkerContext
@@ -26,20 +27,6 @@ from tuibench.workload.generate.layout import ProgramLayout
 
 MAX_PARALLEL_LOGINS = 32
 """Connections of one worker that log in at the same time; a server's accept queue is often 80 long."""
-
-
-class LoadConnection(Protocol):
-    """A connection of the load, from login to goodbye."""
-
-    @property
-    def connected(self) -> bool: ...
-
-    @property
-    def connection_id(self) -> int | None: ...
-
-    def leave(self) -> None: ...
-
-    async def run(self) -> None: ...
 
 
 class ConnectionFairness(NamedTuple):
@@ -63,7 +50,7 @@ class ReportParts(NamedTuple):
     core_seconds: float | None = None
 
 
-UserT = TypeVar("UserT", bound=LoadConnection)
+UserT = TypeVar("UserT", bound=LoadConnection[Any])
 QueueT = TypeVar("QueueT", bound=DueWork)
 
 

@@ -4,7 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from random import Random
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol, Self
+
+import msgspec
 
 from tuibench.errors import UsageError
 from tuibench.model.plan import OptionValue
@@ -75,80 +77,107 @@ class RowSource(Protocol):
         ...
 
 
-class DataSet(Protocol):
-    """The tables of one run.
+class NoRows:
+    """The rows of an empty table."""
+
+    row_bytes = 1
+    parameters = ""
+
+    def sql(self, table: str, charset: str) -> str:
+        raise ValueError(f"{table} has no rows")
+
+    def block(self, first: int, count: int) -> bytes:
+        raise ValueError("there are no rows")
+
+
+ENGINE_OPTION = {
+    "mysql_storage_engine": ProfileOption(type="text", default="innodb", help="storage engine of the tables")
+}
+
+
+class DataSet(msgspec.Struct, frozen=True, kw_only=True):
+    """The tables of one run; by default without rows, secondary indexes and constraints.
 
     `OPTIONS` are its options, in addition to those of every profile (`compile.SHARED_OPTIONS`, with
     `threads`). `TABLE_NAME_CONDITION` is an SQL condition on `t.table_name` that is true for all names of its
     tables.
     """
 
-    OPTIONS: ClassVar[dict[str, ProfileOption]]
-    TABLE_NAME_CONDITION: ClassVar[str]
+    engine: str = "innodb"
+    is_empty: bool = False
+
+    OPTIONS: ClassVar[dict[str, ProfileOption]] = {}
+    TABLE_NAME_CONDITION: ClassVar[str] = "FALSE"
 
     @classmethod
-    def from_options(cls, values: Mapping[str, OptionValue]) -> "DataSet":
+    def from_options(cls, values: Mapping[str, OptionValue]) -> Self:
         """The data set with resolved options. Raises UsageError for invalid ones."""
-        ...
+        raise NotImplementedError
 
-    def without_rows(self) -> "DataSet":
+    def without_rows(self) -> Self:
         """The same tables without rows."""
-        ...
+        return msgspec.structs.replace(self, is_empty=True)
 
     def table_names(self) -> tuple[str, ...]:
         """The tables, in an order for dropping."""
-        ...
+        raise NotImplementedError
 
     def is_table_name(self, table: str) -> bool:
         """True if the name is that of a table of this kind of data set, of any size."""
-        ...
+        return table in self.table_names()
 
     def columns(self, table: str) -> dict[str, str]:
         """The columns that identify the table, with types but without display widths."""
-        ...
+        raise NotImplementedError
 
     def size(self, table: str) -> int:
         """The number of rows of the table."""
-        ...
+        return 0
 
     def chunk_rows(self, table: str) -> int:
         """The number of rows that a connection loads at a time; 0 for all."""
-        ...
+        return 0
 
     def size_checks(self) -> dict[str, SizeCheck]:
         """Cheap queries for the sizes of the tables."""
-        ...
+        return {}
 
     @property
     def row_data_bytes(self) -> int:
         """The approximate encoded size of all rows."""
-        ...
+        return 0
 
     def describe(self) -> str:
         """A description of the data: 4 × 100,000 rows."""
-        ...
+        raise NotImplementedError
 
-    def create_sql(self, table: str) -> str: ...
+    def create_sql(self, table: str) -> str:
+        """The CREATE TABLE statement."""
+        raise NotImplementedError
 
     def index_sql(self, table: str) -> str:
         """The CREATE INDEX statement after loading; empty if there is none."""
-        ...
+        return ""
 
     def constraint_sql(self) -> tuple[str, ...]:
         """Statements for after loading and indexing all tables."""
-        ...
+        return ()
 
     def rows(self, table: str, stream: Random, row_format: RowFormat) -> RowSource:
         """A source of the table's rows in a format, with values from `stream`."""
-        ...
+        return NoRows()
 
     def prepare_command(self, profile: str) -> str:
         """The command that creates these tables."""
-        ...
+        raise NotImplementedError
 
     def cleanup_command(self, profile: str) -> str:
         """The command that drops them."""
-        ...
+        return f"tuibench cleanup {profile}"
+
+    def engine_words(self) -> list[str]:
+        """The option for another storage engine than InnoDB, in the command that creates the tables."""
+        return [f"--mysql-storage-engine={self.engine}"] * (self.engine.lower() != "innodb")
 
 
 _ENGINE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

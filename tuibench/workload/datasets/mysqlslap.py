@@ -7,7 +7,14 @@ from typing import ClassVar
 import msgspec
 
 from tuibench.model.plan import OptionValue
-from tuibench.workload.datasets.base import RowFormat, SizeCheck, engine_name, insert_statement
+from tuibench.workload.datasets.base import (
+    ENGINE_OPTION,
+    DataSet,
+    RowFormat,
+    SizeCheck,
+    engine_name,
+    insert_statement,
+)
 from tuibench.workload.datasets.random_text import ALPHANUMERICS, RandomCharacters
 from tuibench.workload.datasets.row_encoding import encode_rows
 from tuibench.workload.datasets.sbtest import row_count_check
@@ -19,17 +26,14 @@ INTEGER_BITS = LARGEST_INTEGER.bit_length()
 NUMBER_BYTES = 11
 
 
-class SlapTable(msgspec.Struct, frozen=True, kw_only=True):
+class SlapTable(DataSet, frozen=True, kw_only=True):
     """The table, with `table_size` rows."""
 
     table_size: int
-    engine: str
 
     OPTIONS: ClassVar[dict[str, ProfileOption]] = {
         "table_size": integer_option(100, "rows of the table", minimum=1),
-        "mysql_storage_engine": ProfileOption(
-            type="text", default="innodb", help="storage engine of the table"
-        ),
+        **ENGINE_OPTION,
     }
     TABLE_NAME_CONDITION: ClassVar[str] = f"t.table_name = '{TABLE}'"
 
@@ -43,17 +47,11 @@ class SlapTable(msgspec.Struct, frozen=True, kw_only=True):
     def table_names(self) -> tuple[str, ...]:
         return (TABLE,)
 
-    def is_table_name(self, table: str) -> bool:
-        return table == TABLE
-
     def columns(self, table: str) -> dict[str, str]:
         return COLUMNS
 
     def size(self, table: str) -> int:
         return self.table_size
-
-    def chunk_rows(self, table: str) -> int:
-        return 0
 
     def size_checks(self) -> dict[str, SizeCheck]:
         return {TABLE: row_count_check(TABLE, self.table_size)}
@@ -69,22 +67,12 @@ class SlapTable(msgspec.Struct, frozen=True, kw_only=True):
         """mysqlslap's statement."""
         return f"{create_sql(SlapColumns(autoincrement=True))} ENGINE = {self.engine}"
 
-    def index_sql(self, table: str) -> str:
-        return ""
-
-    def constraint_sql(self) -> tuple[str, ...]:
-        return ()
-
     def rows(self, table: str, stream: Random, row_format: RowFormat) -> "SlapRows":
         return SlapRows(row_format, stream)
 
     def prepare_command(self, profile: str) -> str:
-        """The command that creates it."""
-        engine = [f"--mysql-storage-engine={self.engine}"] * (self.engine.lower() != "innodb")
-        return " ".join((f"tuibench prepare {profile} --table-size={self.table_size}", *engine))
-
-    def cleanup_command(self, profile: str) -> str:
-        return f"tuibench cleanup {profile}"
+        created = f"tuibench prepare {profile} --table-size={self.table_size}"
+        return " ".join((created, *self.engine_words()))
 
 
 class SlapRows:

@@ -15,7 +15,14 @@ from typing import ClassVar
 import msgspec
 
 from tuibench.model.plan import OptionValue
-from tuibench.workload.datasets.base import RowFormat, SizeCheck, engine_name, insert_statement
+from tuibench.workload.datasets.base import (
+    ENGINE_OPTION,
+    DataSet,
+    RowFormat,
+    SizeCheck,
+    engine_name,
+    insert_statement,
+)
 from tuibench.workload.datasets.random_text import (
     ConstantField,
     DigitGroupsField,
@@ -100,7 +107,7 @@ def _repeat_option(default: int, text: str) -> ProfileOption:
     return integer_option(default, text, maximum=MAX_REPEAT)
 
 
-class Sbtest(msgspec.Struct, frozen=True, kw_only=True):
+class Sbtest(DataSet, frozen=True, kw_only=True):
     """The tables of one run, with `table_size` rows each; keys are drawn up to --table-size."""
 
     TABLE_NAME_CONDITION: ClassVar[str] = "t.table_name LIKE 'sbtest%'"
@@ -111,7 +118,6 @@ class Sbtest(msgspec.Struct, frozen=True, kw_only=True):
     auto_inc: bool
     secondary: bool
     create_secondary: bool
-    engine: str
     table_options: str
     distribution: Distribution
 
@@ -132,9 +138,7 @@ class Sbtest(msgspec.Struct, frozen=True, kw_only=True):
         "auto_inc": flag_option(True, "AUTO_INCREMENT on the primary key"),
         "secondary": flag_option(False, "a secondary index instead of the primary key"),
         "create_secondary": flag_option(True, "an index on k"),
-        "mysql_storage_engine": ProfileOption(
-            type="text", default="innodb", help="storage engine of the tables"
-        ),
+        **ENGINE_OPTION,
         "mysql_table_options": ProfileOption(
             type="text", default="", help="additional table options, as SQL"
         ),
@@ -170,9 +174,6 @@ class Sbtest(msgspec.Struct, frozen=True, kw_only=True):
     def size(self, table: str) -> int:
         return self.table_size
 
-    def chunk_rows(self, table: str) -> int:
-        return 0
-
     def size_checks(self) -> dict[str, SizeCheck]:
         return {name: row_count_check(name, self.table_size) for name in self.table_names()}
 
@@ -202,9 +203,6 @@ class Sbtest(msgspec.Struct, frozen=True, kw_only=True):
         number = table.removeprefix("sbtest")
         return f"CREATE INDEX k_{number} ON {table}(k)" if self.create_secondary else ""
 
-    def constraint_sql(self) -> tuple[str, ...]:
-        return ()
-
     def rows(self, table: str, stream: Random, row_format: RowFormat) -> SbtestRows:
         """A source of rows in a format, with values from `stream`."""
         return SbtestRows(
@@ -212,14 +210,12 @@ class Sbtest(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def prepare_command(self, profile: str) -> str:
-        """The command that creates these tables."""
         parts = [f"tuibench prepare {profile} --tables={self.tables} --table-size={self.keys}"]
         parts += ["--auto-inc=off"] * (not self.auto_inc) + ["--secondary=on"] * self.secondary
         parts += ["--create-secondary=off"] * (not self.create_secondary)
-        parts += [f"--mysql-storage-engine={self.engine}"] * (self.engine.lower() != "innodb")
+        parts += self.engine_words()
         parts += [f"--mysql-table-options={shlex.quote(self.table_options)}"] * bool(self.table_options)
         return " ".join(parts)
 
     def cleanup_command(self, profile: str) -> str:
-        """The command that drops them."""
         return f"tuibench cleanup {profile} --tables={self.tables}"

@@ -24,7 +24,7 @@ US_PER_SECOND = 1e6
 
 def fairness_of(users: Iterable[VirtualUser]) -> tuple[ConnectionFairness, ConnectionFairness]:
     """Transactions and busy time of each user: since the start, and since the last checkpoint."""
-    admitted = [user.transactions for user in users if user.admitted]
+    admitted = [user.transactions for user in users if user.is_admitted]
     return (
         _fairness([(each.events, each.busy_us) for each in admitted]),
         _fairness([(each.events_since, each.busy_us_since) for each in admitted]),

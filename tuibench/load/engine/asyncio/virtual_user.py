@@ -12,18 +12,18 @@ leaving     asked to go, or out of work: the transaction in flight ends, then th
 """
 
 import random
+from collections.abc import Collection
 from functools import partial
 from typing import Any
 
-from tuibench.errors import ConnectionLostError, ProtocolError, RunError, TuibenchError
+from tuibench.errors import ConnectionLostError, ProtocolError
 from tuibench.load.engine.asyncio.transactions import TransactionRunner
+from tuibench.load.engine.load_connection import LoadConnection
 from tuibench.load.engine.prepared_connection import (
     FIRST_PAUSE_SECONDS,
     MAX_PAUSE_SECONDS,
     PreparedConnection,
-    TooManyConnections,
     backoff_seconds,
-    open_prepared_connection,
 )
 from tuibench.load.engine.worker_context import WorkerContext
 from tuibench.load.pacing.work_queue import WorkQueue
@@ -32,11 +32,8 @@ from tuibench.mysql.protocol.statement_protocol import AsyncCall, TransactionLoo
 from tuibench.workload.generate.generator import Generator
 
 
-class VirtualUser:
-    """A connection of the load with its own stream of values. `admitted` once the server has let it in.
-
-    One that `waits_for_slot` waits for a slot on a server that accepts no more connections.
-    """
+class VirtualUser(LoadConnection[WorkQueue]):
+    """A connection of the load with its own stream of values."""
 
     def __init__(
         self,
@@ -44,32 +41,16 @@ class VirtualUser:
         generator: Generator,
         number: int,
         *,
-        waits_for_slot: bool = False,
+        waits_for_slot: bool,
     ) -> None:
-        self.admitted = False
-        self._waits_for_slot = waits_for_slot
-        self._chance = random.Random(number).random
+        super().__init__(context, number, waits_for_slot=waits_for_slot, chance=random.Random(number).random)
         self.transactions = TransactionRunner(context, generator, self._chance)
-        self._context = context
         self._generator = generator
-        self._number = number
-        self._leaving = False
         self._broken = 0
         self._renews = False
-        self._conn: PreparedConnection | None = None
-
-    @property
-    def connected(self) -> bool:
-        return self._conn is not None
-
-    @property
-    def connection_id(self) -> int | None:
-        """The server's id of the connection, if there is one."""
-        return self._conn.connection.thread_id if self._conn is not None else None
 
     def leave(self) -> None:
-        """Ends after the transaction in flight."""
-        self._leaving = True
+        super().leave()
         self._context.changed()
         self.wake()
 
@@ -78,58 +59,25 @@ class VirtualUser:
         if self._conn is not None:
             self._conn.connection.protocol.wake()
 
-    async def run(self) -> None:
-        """Runs until it must leave, is refused by the server, has no more work, or is cancelled."""
-        try:
-            lost = 0
-            while not self._is_done() and (conn := await self._connect(lost)) is not None:
-                lost += 1
-                await self._run_connection(conn)
-                await self._disconnect()
-        except TuibenchError as error:
-            self._context.fail(error)
-        except Exception as error:
-            self._context.fail(RunError(f"a connection of the load failed: {type(error).__name__}: {error}"))
-        finally:
-            await self._disconnect()
+    @property
+    def _needed(self) -> Collection[int] | None:
+        return self._generator.needed
 
-    def _is_done(self) -> bool:
-        return self._leaving or self._context.is_over or self._generator.is_exhausted
+    def _is_out_of_work(self) -> bool:
+        return self._generator.is_exhausted
 
-    async def _connect(self, lost: int) -> PreparedConnection | None:
-        """A connection that is ready, None if there is to be none; `lost` is how many it had before."""
-        try:
-            self._conn = await open_prepared_connection(
-                self._context,
-                self._number,
-                self._generator.needed,
-                waits_for_slot=self._waits_for_slot or lost > 0,
-                is_leaving=self._is_done,
-                chance=self._chance,
-            )
-        except TooManyConnections:
-            return None
-        if self._conn is None:
-            return None
-        self.admitted = True
+    def _on_connected(self, conn: PreparedConnection, lost: int) -> None:
         self._context.connection_opened(is_planned=self._renews)
+        recorder = self._context.recorder
         if self._renews:
-            self._context.recorder.counters.logins += 1
-            self._context.recorder.login_us.append(self._conn.login_us)
+            recorder.counters.logins += 1
+            recorder.login_us.append(conn.login_us)
         elif lost:
-            self._context.recorder.counters.reconnects += 1
+            recorder.counters.reconnects += 1
         self._renews = False
         self.transactions.logged_in()
-        return self._conn
-
-    async def _disconnect(self) -> None:
-        conn, self._conn = self._conn, None
-        if conn is not None:
-            self._context.connection_closed()
-            await conn.close(self._context)
 
     async def _run_connection(self, conn: PreparedConnection) -> None:
-        """Works until it is done, or the connection is lost or due for a new login."""
         loop: TransactionLoop = self._transaction_loop(conn)
         answer: Any = None
         try:

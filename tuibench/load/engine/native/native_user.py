@@ -9,17 +9,13 @@ Python logs in, prepares and closes. In between a native thread has the socket, 
 
 import asyncio
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 from tuibench.errors import ConnectionLostError, RunError, TuibenchError, UsageError
+from tuibench.load.engine.load_connection import LoadConnection
 from tuibench.load.engine.native.program import stream_key
-from tuibench.load.engine.prepared_connection import (
-    MAX_PAUSE_SECONDS,
-    PreparedConnection,
-    TooManyConnections,
-    open_prepared_connection,
-)
+from tuibench.load.engine.prepared_connection import MAX_PAUSE_SECONDS, PreparedConnection
 from tuibench.load.engine.worker_context import AnyContext
 from tuibench.mysql import handover
 from tuibench.mysql.errors import error_for_code
@@ -76,28 +72,20 @@ class Statements(NamedTuple):
         return cls(array("L", identities), readers)
 
 
-class NativeUser:
+class NativeUser(LoadConnection[Any]):
     """A connection of the load. It starts when the one of the same number `before` it has ended.
 
-    While a thread has its socket, it is in `attached` by its number. `chance` spreads the pauses between
-    logins.
+    While a thread has its socket, it is in `attached` by its number.
     """
 
     __slots__ = (
         "_attached",
         "_before",
-        "_chance",
-        "_conn",
-        "_context",
-        "_is_admitted",
-        "_is_leaving",
         "_is_spent",
         "_native",
-        "_needed",
         "_returned",
         "_statements",
-        "_waits_for_slot",
-        "number",
+        "_statements_needed",
     )
 
     def __init__(
@@ -113,35 +101,22 @@ class NativeUser:
         before: asyncio.Task[None] | None,
         chance: Callable[[], float],
     ) -> None:
-        self.number = number
+        super().__init__(context, number, waits_for_slot=waits_for_slot, chance=chance)
         self._native = native
         self._attached = attached
-        self._context = context
-        self._waits_for_slot = waits_for_slot
         self._before = before
-        self._needed = needed_by_connection(layout, DrawSource(seed, number)) if layout.names_tables else None
-        self._chance = chance
-        self._is_admitted = self._is_leaving = self._is_spent = False
-        self._conn: PreparedConnection | None = None
+        draw = DrawSource(seed, number)
+        self._statements_needed = needed_by_connection(layout, draw) if layout.names_tables else None
+        self._is_spent = False
         self._statements = Statements(array("L"), [])
         self._returned: asyncio.Future[Returned] | None = None
-
-    @property
-    def connected(self) -> bool:
-        return self._conn is not None
-
-    @property
-    def connection_id(self) -> int | None:
-        """The server's id of the connection, if there is one."""
-        return self._conn.connection.thread_id if self._conn is not None else None
 
     @property
     def is_attached(self) -> bool:
         return self._returned is not None
 
     def leave(self) -> None:
-        """Ends after the transaction in flight."""
-        self._is_leaving = True
+        super().leave()
         if self.is_attached:
             self._native.leave(self.number)
 
@@ -161,59 +136,31 @@ class NativeUser:
             self._returned.set_result(returned)
 
     async def run(self) -> None:
-        """Runs until it is asked to leave, refused by the server, out of work, or cancelled."""
         if self._before is not None:
             await asyncio.wait({self._before})
             self._before = None
         try:
-            lost = 0
-            while not self._is_done() and (conn := await self._connect(lost)) is not None:
-                lost += 1
-                await self._run_connection(conn)
-                await self._disconnect()
-        except TuibenchError as error:
-            self._fail(error)
-        except Exception as error:
-            self._fail(RunError(f"a connection of the load failed: {type(error).__name__}: {error}"))
+            await super().run()
         finally:
-            await self._disconnect()
-            if self._is_admitted:
+            if self.is_admitted:
                 self._native.dismiss(self.number)
 
     def _fail(self, error: TuibenchError) -> None:
-        self._context.fail(error)
+        super()._fail(error)
         self._native.fail()
 
-    def _is_done(self) -> bool:
-        return self._is_leaving or self._context.is_over or self._is_spent
+    @property
+    def _needed(self) -> Collection[int] | None:
+        return self._statements_needed
 
-    async def _connect(self, lost: int) -> PreparedConnection | None:
-        """A connection that is ready, None if there is to be none; `lost` is how many it had before."""
-        try:
-            self._conn = await open_prepared_connection(
-                self._context,
-                self.number,
-                self._needed,
-                waits_for_slot=self._waits_for_slot or lost > 0,
-                is_leaving=self._is_done,
-                chance=self._chance,
-            )
-        except TooManyConnections:
-            return None
-        if self._conn is None:
-            return None
-        self._statements = Statements.taken_from(self._conn, len(self._context.statements))
-        self._is_admitted = True
+    def _is_out_of_work(self) -> bool:
+        return self._is_spent
+
+    def _on_connected(self, conn: PreparedConnection, lost: int) -> None:
+        self._statements = Statements.taken_from(conn, len(self._context.statements))
         self._native.admit(self.number)
         self._context.connection_opened()
         self._context.recorder.counters.reconnects += lost > 0
-        return self._conn
-
-    async def _disconnect(self) -> None:
-        conn, self._conn = self._conn, None
-        if conn is not None:
-            self._context.connection_closed()
-            await conn.close(self._context)
 
     async def _run_connection(self, conn: PreparedConnection) -> None:
         """Attaches the connection to a thread until it is lost or has nothing left to do."""

@@ -6,13 +6,12 @@ from functools import cache
 from typing import ClassVar
 
 from tuibench.model.plan import OptionValue
-from tuibench.workload.datasets.base import SizeCheck, engine_name
+from tuibench.workload.datasets.base import ENGINE_OPTION, SizeCheck, engine_name
 from tuibench.workload.datasets.declared.tables import (
     Column,
     DeclaredDataSet,
     RowValues,
     Table,
-    engine_option,
     numbers,
 )
 from tuibench.workload.datasets.row_encoding import ColumnValues
@@ -78,7 +77,7 @@ class InsertBenchmark(DeclaredDataSet, frozen=True, kw_only=True):
         ),
         "table_size": integer_option(100_000, "rows per table", minimum=1),
         "secondary": flag_option(True, "three secondary indexes"),
-        **engine_option(),
+        **ENGINE_OPTION,
     }
     TABLE_NAME_CONDITION: ClassVar[str] = "t.table_name LIKE 'pi%'"
     SCALE: ClassVar[str] = "table_size"

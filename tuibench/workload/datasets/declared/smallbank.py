@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
+from tuibench.workload.datasets.base import ENGINE_OPTION
 from tuibench.workload.datasets.declared.tables import (
     Column,
     DeclaredDataSet,
     RowValues,
     Table,
-    engine_option,
     named,
     numbers,
 )
@@ -49,7 +49,7 @@ class SmallBank(DeclaredDataSet, frozen=True, kw_only=True):
         "accounts": integer_option(
             10_000, "customers, each with a savings and a checking account", minimum=2
         ),
-        **engine_option(),
+        **ENGINE_OPTION,
     }
     TABLE_NAME_CONDITION: ClassVar[str] = named(*TABLES)
     SCALE: ClassVar[str] = "accounts"

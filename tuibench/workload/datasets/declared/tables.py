@@ -7,16 +7,13 @@ from it. Rows are numbered from 1, and a column generates the values of a range 
 from collections.abc import Callable, Mapping, Sequence
 from math import ceil
 from random import Random
-from typing import Any, ClassVar, NamedTuple
-
-import msgspec
+from typing import ClassVar, NamedTuple, Self
 
 from tuibench.model.plan import OptionValue
-from tuibench.workload.datasets.base import RowFormat, SizeCheck, engine_name, insert_statement
+from tuibench.workload.datasets.base import DataSet, RowFormat, SizeCheck, engine_name, insert_statement
 from tuibench.workload.datasets.random_text import ALPHANUMERICS, DIGITS, LETTERS, RandomCharacters
 from tuibench.workload.datasets.row_encoding import ColumnValues, bulk_parameter_types, encode_rows
 from tuibench.workload.datasets.sbtest import SUFFICIENT_SHARE
-from tuibench.workload.language.options import ProfileOption
 
 CHUNK_ROWS = 20_000
 """Rows loaded at a time: a fraction of a second's work."""
@@ -105,18 +102,14 @@ class TableRows:
         return rows[:-1] if self._row_format is RowFormat.SQL else rows
 
 
-class DeclaredDataSet(msgspec.Struct, frozen=True, kw_only=True):
+class DeclaredDataSet(DataSet, frozen=True, kw_only=True):
     """The tables of one run. A subclass defines its tables, and the option that is its scale.
 
     `SIZED` is the column of the first table whose largest value is the scale, `WHAT` the unit of the scale.
     """
 
     scale: int
-    engine: str
-    is_empty: bool = False
 
-    OPTIONS: ClassVar[dict[str, ProfileOption]] = {}
-    TABLE_NAME_CONDITION: ClassVar[str] = "FALSE"
     SCALE: ClassVar[str] = ""
     WHAT: ClassVar[str] = ""
     SIZED: ClassVar[tuple[str, str]] = ("", "")
@@ -126,18 +119,11 @@ class DeclaredDataSet(msgspec.Struct, frozen=True, kw_only=True):
         raise NotImplementedError
 
     @classmethod
-    def from_options(cls, values: Mapping[str, OptionValue]) -> "DeclaredDataSet":
-        """The data set with resolved options. Raises UsageError for an invalid engine name."""
+    def from_options(cls, values: Mapping[str, OptionValue]) -> Self:
         return cls(scale=int(values[cls.SCALE]), engine=engine_name(values["mysql_storage_engine"]))
-
-    def without_rows(self) -> "DeclaredDataSet":
-        return msgspec.structs.replace(self, is_empty=True)
 
     def table_names(self) -> tuple[str, ...]:
         return tuple(self.tables())
-
-    def is_table_name(self, table: str) -> bool:
-        return table in self.tables()
 
     def columns(self, table: str) -> dict[str, str]:
         return {name: column.sql_type.lower() for name, column in self.tables()[table].columns.items()}
@@ -169,9 +155,6 @@ class DeclaredDataSet(msgspec.Struct, frozen=True, kw_only=True):
     def index_sql(self, table: str) -> str:
         return self.tables()[table].index_sql(table)
 
-    def constraint_sql(self) -> tuple[str, ...]:
-        return ()
-
     def rows(self, table: str, stream: Random, row_format: RowFormat) -> TableRows:
         return TableRows(self.tables()[table], stream, row_format)
 
@@ -180,19 +163,11 @@ class DeclaredDataSet(msgspec.Struct, frozen=True, kw_only=True):
         return ()
 
     def prepare_command(self, profile: str) -> str:
-        """The command that creates these tables."""
-        engine = [f"--mysql-storage-engine={self.engine}"] * (self.engine.lower() != "innodb")
         scale = f"--{self.SCALE.replace('_', '-')}={self.scale}"
-        return " ".join((f"tuibench prepare {profile}", scale, *self.further_words(), *engine))
+        return " ".join((f"tuibench prepare {profile}", scale, *self.further_words(), *self.engine_words()))
 
     def cleanup_command(self, profile: str) -> str:
         return " ".join((f"tuibench cleanup {profile}", *self.further_words()))
-
-
-def engine_option() -> dict[str, ProfileOption]:
-    """The option of every declared data set."""
-    made: dict[str, Any] = {"type": "text", "default": "innodb", "help": "storage engine of the tables"}
-    return {"mysql_storage_engine": ProfileOption(**made)}
 
 
 def named(*tables: str) -> str:

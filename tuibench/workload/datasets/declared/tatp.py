@@ -7,12 +7,12 @@ cycles: the same numbers of rows for every seed, and exactly the specification's
 from collections.abc import Mapping
 from typing import ClassVar, NamedTuple
 
+from tuibench.workload.datasets.base import ENGINE_OPTION
 from tuibench.workload.datasets.declared.tables import (
     Column,
     DeclaredDataSet,
     RowValues,
     Table,
-    engine_option,
     named,
     numbers,
 )
@@ -175,7 +175,7 @@ class Tatp(DeclaredDataSet, frozen=True, kw_only=True):
 
     OPTIONS: ClassVar[dict[str, ProfileOption]] = {
         "subscribers": integer_option(10_000, "subscribers; 100,000 in TATP", minimum=4),
-        **engine_option(),
+        **ENGINE_OPTION,
     }
     TABLE_NAME_CONDITION: ClassVar[str] = named(*TABLES)
     SCALE: ClassVar[str] = "subscribers"

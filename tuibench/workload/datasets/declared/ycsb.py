@@ -7,11 +7,11 @@ row has the largest key. Profiles scatter popular keys over the table, as YCSB d
 from collections.abc import Mapping
 from typing import ClassVar
 
+from tuibench.workload.datasets.base import ENGINE_OPTION
 from tuibench.workload.datasets.declared.tables import (
     Column,
     DeclaredDataSet,
     Table,
-    engine_option,
     named,
     numbers,
 )
@@ -36,7 +36,7 @@ class Ycsb(DeclaredDataSet, frozen=True, kw_only=True):
 
     OPTIONS: ClassVar[dict[str, ProfileOption]] = {
         "records": integer_option(10_000, "records of the table", minimum=1),
-        **engine_option(),
+        **ENGINE_OPTION,
     }
     TABLE_NAME_CONDITION: ClassVar[str] = named(TABLE)
     SCALE: ClassVar[str] = "records"

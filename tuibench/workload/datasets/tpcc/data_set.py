@@ -5,10 +5,15 @@ from collections.abc import Mapping
 from random import Random
 from typing import ClassVar
 
-import msgspec
-
 from tuibench.model.plan import OptionValue
-from tuibench.workload.datasets.base import RowFormat, SizeCheck, engine_name, insert_statement
+from tuibench.workload.datasets.base import (
+    ENGINE_OPTION,
+    DataSet,
+    RowFormat,
+    SizeCheck,
+    engine_name,
+    insert_statement,
+)
 from tuibench.workload.datasets.row_encoding import bulk_parameter_types, encode_rows
 from tuibench.workload.datasets.tpcc.random_values import TpccValues
 from tuibench.workload.datasets.tpcc.row_blocks import ROW_BYTES, row_blocks
@@ -55,7 +60,7 @@ CHUNK_ROWS = 30_000
 """Rows loaded at a time: about half a second's work."""
 
 
-class Tpcc(msgspec.Struct, frozen=True, kw_only=True):
+class Tpcc(DataSet, frozen=True, kw_only=True):
     """The tables of one run. `loaded_c` is the constant C for last names.
 
     `loaded_at` is the DATETIME in the rows.
@@ -66,9 +71,7 @@ class Tpcc(msgspec.Struct, frozen=True, kw_only=True):
     items: int
     loaded_c: int
     foreign_keys: bool
-    engine: str
     loaded_at: str
-    is_empty: bool = False
 
     OPTIONS: ClassVar[dict[str, ProfileOption]] = {
         "warehouses": integer_option(1, "number of warehouses", minimum=1, maximum=MAX_WAREHOUSES),
@@ -78,9 +81,7 @@ class Tpcc(msgspec.Struct, frozen=True, kw_only=True):
             3000, "customers per district; 3000 in TPC-C, fewer for tests", minimum=20, maximum=3000
         ),
         "items": integer_option(100_000, "items; 100,000 in TPC-C", minimum=20, maximum=100_000),
-        "mysql_storage_engine": ProfileOption(
-            type="text", default="innodb", help="storage engine of the tables"
-        ),
+        **ENGINE_OPTION,
     }
     TABLE_NAME_CONDITION: ClassVar[str] = f"t.table_name IN ({', '.join(repr(name) for name in TABLES)})"
 
@@ -101,14 +102,8 @@ class Tpcc(msgspec.Struct, frozen=True, kw_only=True):
     def sizes(self) -> TpccSizes:
         return TpccSizes(self.warehouses, self.customers, self.items)
 
-    def without_rows(self) -> "Tpcc":
-        return msgspec.structs.replace(self, is_empty=True)
-
     def table_names(self) -> tuple[str, ...]:
         return tuple(TABLES)
-
-    def is_table_name(self, table: str) -> bool:
-        return table in TABLES
 
     def columns(self, table: str) -> dict[str, str]:
         return {name: kind.lower() for name, kind in TABLES[table].columns.items()}
@@ -173,7 +168,6 @@ class Tpcc(msgspec.Struct, frozen=True, kw_only=True):
         return TpccRows(table, self.sizes, self.loaded_c, self.loaded_at, stream, row_format)
 
     def prepare_command(self, profile: str) -> str:
-        """The command that creates these tables."""
         parts = [f"tuibench prepare {profile} --warehouses={self.warehouses}"]
         parts += ["--foreign-keys"] * self.foreign_keys
         for option, value in (
@@ -183,9 +177,4 @@ class Tpcc(msgspec.Struct, frozen=True, kw_only=True):
         ):
             if value != self.OPTIONS[option].default:
                 parts.append(f"--{option.replace('_', '-')}={value}")
-        parts += [f"--mysql-storage-engine={self.engine}"] * (self.engine.lower() != "innodb")
-        return " ".join(parts)
-
-    def cleanup_command(self, profile: str) -> str:
-        """The command that drops them."""
-        return f"tuibench cleanup {profile}"
+        return " ".join((*parts, *self.engine_words()))
