@@ -8,123 +8,23 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 
-use crate::program::CONNECTION;
+use crate::program::bytecode::{
+    Body, Bytecode, Code, Keep, Loop, Operation, Repeated, Sent, Setter, SimpleStep, Table,
+};
+use crate::program::formulas::{constant, folded, formula, sum};
 use crate::program::{
-    Bound, Draw, Expression, Lets, Make, Part, Program, Repeat, Statement, Step, Transaction,
+    Bound, Draw, Expression, Lets, Make, Part, Program, Repeat, Statement, Step, Transaction, CONNECTION,
 };
 use crate::values::distribution::Keys;
 use crate::values::draw::{nurand_constants, unique_numbers, Drawn};
-use crate::values::evaluate::{apply, Formula, Operator};
+use crate::values::evaluate::Formula;
 use crate::values::mt19937::Mt19937;
 use crate::values::value::{ProfileError, Value};
 
 /// Returns the key of the stream that Python seeds with a text (see `mt19937`).
 pub type SeedKey<'a> = &'a dyn Fn(&str) -> Vec<u8>;
 
-/// The code of all transactions, and what the counters of serial and unique numbers begin with. `is_own` if it
-/// depends on the connection's number.
-pub struct Code {
-    pub bodies: Vec<Body>,
-    pub counters: Vec<i64>,
-    pub is_own: bool,
-}
-
-pub enum Body {
-    Simple(Vec<SimpleStep>),
-    Bytecode(Bytecode),
-}
-
-pub struct SimpleStep {
-    pub repeat: i64,
-    pub table: Table,
-    /// In the order of their places.
-    pub lets: Vec<Setter>,
-    pub sent: Vec<Sent>,
-}
-
-/// `First` is for statements that name no table: none is drawn for them.
-#[derive(Clone, Debug)]
-pub enum Table {
-    First,
-    Fixed(usize),
-    Drawn,
-    Computed(Formula),
-}
-
-/// How a variable gets its value.
-#[derive(Clone, Debug)]
-pub enum Setter {
-    Drawn(Drawn),
-    Many { of: Drawn, count: Formula, ordered: bool },
-    Formula(Formula),
-}
-
-/// How a statement is sent, and where its rows go.
-#[derive(Clone, Debug)]
-pub struct Sent {
-    pub first: usize,
-    pub per_table: bool,
-    pub bind: Vec<Formula>,
-    pub part: Option<Repeated>,
-    pub keep: Option<Keep>,
-}
-
-/// The part of a statement that is repeated behind the first `before` values. Its variables have the places from
-/// `from` on.
-#[derive(Clone, Debug)]
-pub struct Repeated {
-    pub before: usize,
-    pub repeat: usize,
-    pub from: usize,
-    pub lets: Vec<Setter>,
-    pub bind: Vec<Formula>,
-}
-
-#[derive(Clone, Debug)]
-pub struct Keep {
-    pub statement: String,
-    pub columns: Vec<usize>,
-    pub rows: Option<usize>,
-}
-
-/// A transaction for the interpreter. `tables` and `loops` are their maximum numbers.
-pub struct Bytecode {
-    pub operations: Vec<Operation>,
-    pub width: usize,
-    pub tables: usize,
-    pub loops: usize,
-}
-
-pub enum Operation {
-    /// Jumps unless the test is true.
-    When(Formula, usize),
-    /// Jumps unless it happens, with this chance.
-    Chance(f64, usize),
-    Table(usize, Table),
-    Loop(usize, Loop),
-    /// The next repetition of a loop; jumps behind it at its end.
-    Next {
-        number: usize,
-        names: Vec<usize>,
-        index: Option<usize>,
-        end: usize,
-    },
-    Let(usize, Setter),
-    Send {
-        table: usize,
-        sent: Sent,
-    },
-    Jump(usize),
-    End,
-}
-
-pub enum Loop {
-    Times(i64),
-    Counted(Formula),
-    Each(Formula),
-}
-
-type Places = HashMap<String, usize>;
+pub type Places = HashMap<String, usize>;
 
 /// Compiles the program for a connection.
 pub fn compile(
@@ -400,15 +300,8 @@ impl Compiler<'_> {
     }
 }
 
-impl Sent {
-    /// How many places a row needs for the variables of its part.
-    pub fn width(&self) -> usize {
-        self.part.as_ref().map_or(0, |part| part.from + part.lets.len())
-    }
-}
-
 /// A place for every name that is set anywhere in a transaction.
-fn variables(steps: &[Step]) -> Places {
+pub fn variables(steps: &[Step]) -> Places {
     let mut places = Places::new();
     collect(steps, &mut places);
     places
@@ -426,119 +319,4 @@ fn collect(steps: &[Step], places: &mut Places) {
         }
         collect(&step.steps, places);
     }
-}
-
-/// One variable and a constant are added in this order, more of them to the constant one after the other.
-fn sum(variables: &[String], constant: i64, places: &Places) -> Result<Formula, ProfileError> {
-    let constant = Formula::Constant(Value::Int(i128::from(constant)));
-    let mut terms = Vec::new();
-    for name in variables {
-        terms.push(Formula::Place(place_of(name, places)?));
-    }
-    if terms.len() == 1 {
-        return Ok(added(terms.remove(0), constant));
-    }
-    Ok(terms.into_iter().fold(constant, added))
-}
-
-fn added(left: Formula, right: Formula) -> Formula {
-    Formula::Two(Operator::Add, Box::new([left, right]))
-}
-
-fn place_of(name: &str, places: &Places) -> Result<usize, ProfileError> {
-    places.get(name).copied().ok_or_else(|| ProfileError::Values(format!("there is no variable '{name}'")))
-}
-
-fn formula(expression: &Expression, places: &Places) -> Result<Formula, ProfileError> {
-    Ok(match expression {
-        Expression::Constant(value) => Formula::Constant(value.clone()),
-        Expression::Variable(name) => Formula::Place(place_of(name, places)?),
-        Expression::Apply(operator, operands) => match operands.as_slice() {
-            [operand] => Formula::One(*operator, Box::new(formula(operand, places)?)),
-            [left, right] => {
-                Formula::Two(*operator, Box::new([formula(left, places)?, formula(right, places)?]))
-            }
-            _ => return Err(ProfileError::values("an operator has one or two operands")),
-        },
-        Expression::Choose(parts) => {
-            let [test, yes, no] = &**parts;
-            let parts = [formula(test, places)?, formula(yes, places)?, formula(no, places)?];
-            Formula::Choose(Box::new(parts))
-        }
-        Expression::Items(items) => {
-            let made: Result<Vec<Formula>, ProfileError> =
-                items.iter().map(|item| formula(item, places)).collect();
-            let made = Formula::Items(made?);
-            if is_fixed(expression) {
-                Formula::Constant(made.value(&[])?)
-            } else {
-                made
-            }
-        }
-    })
-}
-
-/// Whether it is constant: it names no variable.
-fn is_fixed(expression: &Expression) -> bool {
-    match expression {
-        Expression::Constant(_) => true,
-        Expression::Variable(_) => false,
-        Expression::Apply(_, parts) | Expression::Items(parts) => parts.iter().all(is_fixed),
-        Expression::Choose(parts) => parts.iter().all(is_fixed),
-    }
-}
-
-/// The value of a constant expression.
-fn constant(expression: &Expression) -> Result<Value, ProfileError> {
-    let made = formula(expression, &Places::new()).and_then(|formula| formula.value(&[]));
-    made.map_err(|fault| ProfileError::Shape(format!("an expression has no value: {fault}")))
-}
-
-/// The expression with its constant parts computed.
-fn folded(expression: &Expression) -> Result<Expression, ProfileError> {
-    match expression {
-        Expression::Choose(parts) => {
-            let [test, yes, no] = &**parts;
-            if is_fixed(test) {
-                return folded(if constant(test)?.is_true() { yes } else { no });
-            }
-            Ok(Expression::Choose(Box::new([folded(test)?, folded(yes)?, folded(no)?])))
-        }
-        Expression::Apply(operator, operands) => {
-            let operands: Result<Vec<Expression>, ProfileError> = operands.iter().map(folded).collect();
-            let inner = Expression::Apply(*operator, operands?);
-            if is_fixed(&inner) {
-                return constant(&inner).map(Expression::Constant);
-            }
-            decided(inner)
-        }
-        Expression::Items(items) => {
-            let items: Result<Vec<Expression>, ProfileError> = items.iter().map(folded).collect();
-            Ok(Expression::Items(items?))
-        }
-        Expression::Constant(_) | Expression::Variable(_) => Ok(expression.clone()),
-    }
-}
-
-/// `a and false`, `true and a` and the like are decided before they run.
-fn decided(expression: Expression) -> Result<Expression, ProfileError> {
-    let (operator, operands) = match &expression {
-        Expression::Apply(operator @ (Operator::And | Operator::Or), operands) => (*operator, operands),
-        _ => return Ok(expression),
-    };
-    let settling = operator == Operator::Or;
-    let mut open = Vec::new();
-    for operand in operands {
-        if !is_fixed(operand) {
-            open.push(operand);
-        } else if constant(operand)?.is_true() == settling {
-            return Ok(Expression::Constant(Value::Bool(settling)));
-        }
-    }
-    Ok(if open.len() == 1 { open[0].clone() } else { expression })
-}
-
-/// Whether a value is below another, for lists in ascending order.
-pub fn is_less(left: &Value, right: &Value) -> bool {
-    matches!(apply(Operator::Less, left, right), Ok(Value::Bool(true)))
 }

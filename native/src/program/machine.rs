@@ -6,9 +6,8 @@
 
 use std::sync::Arc;
 
-use crate::program::compile::{
-    is_less, Bytecode, Keep, Loop, Operation, Repeated, Sent, Setter, SimpleStep, Table,
-};
+use crate::program::bytecode::{Bytecode, Keep, Loop, Operation, Repeated, Sent, Setter, SimpleStep, Table};
+use crate::program::formulas::is_less;
 use crate::values::evaluate::{items, Formula};
 use crate::values::mt19937::Mt19937;
 use crate::values::value::{exact, ProfileError, Value};

@@ -2,7 +2,9 @@
 //!
 //! The fields are those of the Python structs of the same names; `decode` fills them in.
 
+pub mod bytecode;
 pub mod compile;
+mod formulas;
 pub mod machine;
 pub mod stream;
 

@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use crate::program::compile::{compile, Body, Code, SeedKey};
+use crate::program::bytecode::{Body, Code};
+use crate::program::compile::{compile, SeedKey};
 use crate::program::machine::{Interpreter, Row, Sink};
 use crate::program::{Program, Transaction, Turns};
 use crate::values::mt19937::Mt19937;

@@ -1,0 +1,113 @@
+//! Errors: rollback, back-off and another attempt, or the end of the transaction or of the connection.
+
+use crate::engine::connection::{Connection, Next, State, ThreadContext, ROLLBACK};
+use crate::engine::shared::ReturnReason;
+use crate::sys;
+use crate::values::value::ProfileError;
+
+const INTERRUPTED: u16 = 1317;
+const FIRST_BACK_OFF_NS: u64 = 1_000_000;
+const LONGEST_BACK_OFF_NS: u64 = 100_000_000;
+
+impl Connection {
+    /// A statement failed: first a rollback, if the transaction was begun.
+    pub(super) fn statement_failed(
+        &mut self,
+        code: u16,
+        message: String,
+        context: &mut ThreadContext<'_>,
+    ) -> Next {
+        let which = self.running.as_ref().map_or(0, |running| running.which);
+        if !self.stream.transaction(which).explicit {
+            return self.retry_or_give_up(code, message, context);
+        }
+        self.response.begin(false);
+        self.state = State::RollingBack(code, message);
+        self.is_rollback_unsent = true;
+        self.unsent = 0..ROLLBACK.len();
+        Next::Bytes
+    }
+
+    pub(super) fn retry_or_give_up(
+        &mut self,
+        code: u16,
+        message: String,
+        context: &mut ThreadContext<'_>,
+    ) -> Next {
+        let error_policy = &context.shared.error_policy;
+        let is_ignored = error_policy.ignores(code) || self.was_expected(code);
+        if !is_ignored && error_policy.stops_on_error {
+            return self.fail_and_return(ReturnReason::ServerError(code, message), context);
+        }
+        let running = match &mut self.running {
+            Some(running) => running,
+            None => return self.find_work(context),
+        };
+        let counters = &mut context.recorder.counters;
+        if !is_ignored || running.attempt == error_policy.max_retries {
+            counters.failed += 1;
+            counters.in_flight -= 1;
+            let sent_ns = running.sent_ns;
+            self.running = None;
+            return self.after_transaction(sent_ns, context);
+        }
+        counters.retries += 1;
+        counters.retried[running.which] += 1;
+        let attempt = running.attempt;
+        running.attempt += 1;
+        let until = sys::now_ns() + self.back_off_ns(attempt);
+        self.state = State::BackingOff(until);
+        Next::Time(until)
+    }
+
+    /// Whether this is the announced interruption, which is retried once.
+    fn was_expected(&mut self, code: u16) -> bool {
+        code == INTERRUPTED && std::mem::take(&mut self.is_kill_expected)
+    }
+
+    /// Exponential, with a maximum and jitter.
+    fn back_off_ns(&mut self, attempt: u64) -> i64 {
+        self.jitter ^= self.jitter << 13;
+        self.jitter ^= self.jitter >> 7;
+        self.jitter ^= self.jitter << 17;
+        let longest = (FIRST_BACK_OFF_NS << attempt.min(32)).min(LONGEST_BACK_OFF_NS);
+        (longest / 2 + self.jitter % (longest / 2)) as i64
+    }
+
+    /// The connection is lost, and with it the transaction in flight.
+    pub(super) fn lost(&mut self, code: u16, context: &mut ThreadContext<'_>) -> Next {
+        self.release_reserved(context);
+        if self.running.is_some() {
+            context.recorder.counters.count_error(code);
+        }
+        self.fail_and_return(ReturnReason::Lost, context)
+    }
+
+    pub(super) fn profile_failed(&mut self, fault: ProfileError, context: &mut ThreadContext<'_>) -> Next {
+        let which = self.running.as_ref().map_or(0, |running| running.which);
+        let transaction = &self.stream.transaction(which).name;
+        let returned = match fault {
+            ProfileError::Shape(message) => ReturnReason::Faulty { message, is_usage: true },
+            ProfileError::Values(message) => {
+                let profile = &self.stream.program.profile;
+                let message =
+                    format!("{profile}: the transaction '{transaction}' cannot be computed: {message}");
+                ReturnReason::Faulty { message, is_usage: false }
+            }
+        };
+        self.fail_and_return(returned, context)
+    }
+
+    /// The transaction in flight failed; the connection returns to Python.
+    pub(super) fn fail_and_return(
+        &mut self,
+        returned: ReturnReason,
+        context: &mut ThreadContext<'_>,
+    ) -> Next {
+        if self.running.take().is_some() {
+            context.recorder.counters.failed += 1;
+            context.recorder.counters.in_flight -= 1;
+        }
+        Next::Return(returned)
+    }
+}

@@ -1,0 +1,239 @@
+//! One connection of the load: its transactions with their retries, counted and timed.
+//!
+//! ```text
+//!            ┌──────────────────────────────────────────────┐
+//!            v                                              │
+//!   Ready ──> Answering ──(last reply)──────────────────────┤
+//!     │           │ error                                   │
+//!     │           v                                         │
+//!     │       RollingBack ──> BackingOff ──> next attempt    ├──> Ready
+//!     │                  └──> given up ─────────────────────┘
+//!     ├──> Thinking, Due(at): until a time      Delayed: a response that is processed later
+//!     └──> Idle: until it is woken
+//! ```
+//!
+//! A connection never waits itself: [`Connection::advance`] does what can be done, and returns the time until which
+//! there is nothing to do, or that the connection returns to Python. The thread calls it for bytes, timers and
+//! messages, and then sends what is [`unsent`](Connection::wants_to_send).
+//!
+//! All calls of an attempt are drawn before the first is sent, unless they depend on the server's responses: then
+//! they are drawn one by one, and an attempt that fails leaves the rest undrawn. This order is Python's, and keeps
+//! the streams of both engines the same.
+
+pub mod calls;
+mod exchange;
+mod failures;
+mod outcomes;
+mod work;
+
+use std::collections::HashMap;
+use std::io;
+use std::os::unix::io::{AsRawFd, OwnedFd, RawFd};
+use std::sync::Arc;
+
+use crate::engine::connection::calls::{Calls, Forms};
+use crate::engine::shared::{ReturnReason, Shared};
+use crate::measure::recorder::{Figures, Recorder, Timed};
+use crate::program::stream::Stream;
+use crate::protocol::response::{Outcome, Response};
+use crate::protocol::rows::RowReader;
+use crate::sys;
+
+const ROLLBACK: &[u8] = b"\x09\x00\x00\x00\x03ROLLBACK";
+const SERVER_GONE: u16 = 2006;
+const SERVER_LOST: u16 = 2013;
+const OUT_OF_SYNC: u16 = 2014;
+/// Server shutdown, aborted or killed connection, server gone, connection lost, commands out of sync.
+const LOST_CODES: [u16; 9] = [1053, 1077, 1152, 1927, SERVER_GONE, SERVER_LOST, OUT_OF_SYNC, 2055, 4031];
+
+/// The transaction in flight. `is_lazy` if its calls are drawn one by one.
+struct Running {
+    which: usize,
+    intended_ns: Option<i64>,
+    started_ns: i64,
+    attempt: u64,
+    is_lazy: bool,
+    statement: usize,
+    sent_ns: i64,
+}
+
+enum State {
+    Ready,
+    Idle,
+    Due(i64),
+    Thinking,
+    AwaitingResponse,
+    /// With the error that caused the rollback.
+    RollingBack(u16, String),
+    BackingOff(i64),
+    /// An outcome that is processed at a time, and the error that caused the rollback if it is that of a rollback.
+    Delayed(i64, Outcome, Option<(u16, String)>),
+}
+
+/// What a connection waits for. `Time` includes bytes and messages.
+pub enum Next {
+    Bytes,
+    Time(i64),
+    Return(ReturnReason),
+}
+
+/// Commands to a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// End after the transaction in flight.
+    Leave,
+    /// Return to Python after it.
+    Park,
+    /// End at once.
+    Abort,
+    /// Retry the next query that is interrupted, whatever the error policy.
+    ExpectKill,
+}
+
+pub struct Connection {
+    pub number: i64,
+    fd: OwnedFd,
+    stream: Stream,
+    forms: Forms,
+    readers: HashMap<usize, RowReader>,
+    response: Response,
+    figures: Arc<Figures>,
+    state: State,
+    running: Option<Running>,
+    /// The completed statements of the transaction in flight, over all attempts.
+    timed: Vec<Timed>,
+    calls: Calls,
+    /// The part of the current packet that is not sent yet.
+    unsent: std::ops::Range<usize>,
+    is_rollback_unsent: bool,
+    last: Option<usize>,
+    /// The transaction after the think time, which ends at `thinking_until`.
+    following: Option<usize>,
+    thinking_until: i64,
+    is_leaving: bool,
+    is_park_requested: bool,
+    is_kill_expected: bool,
+    jitter: u64,
+}
+
+/// What a connection uses of its thread.
+pub struct ThreadContext<'a> {
+    pub shared: &'a Shared,
+    pub recorder: &'a mut Recorder,
+    pub scratch: &'a mut [u8],
+    /// Whether all connections must check for work: the last work was taken.
+    pub wakes_all: bool,
+}
+
+impl Connection {
+    pub fn new(
+        number: i64,
+        fd: OwnedFd,
+        stream: Stream,
+        forms: Forms,
+        readers: HashMap<usize, RowReader>,
+        without_eof: bool,
+        figures: Arc<Figures>,
+    ) -> Self {
+        Self {
+            number,
+            fd,
+            stream,
+            forms,
+            readers,
+            response: Response::new(without_eof),
+            figures,
+            state: State::Ready,
+            running: None,
+            timed: Vec::new(),
+            calls: Calls::default(),
+            unsent: 0..0,
+            is_rollback_unsent: false,
+            last: None,
+            following: None,
+            thinking_until: 0,
+            is_leaving: false,
+            is_park_requested: false,
+            is_kill_expected: false,
+            jitter: (number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+        }
+    }
+
+    pub fn fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+
+    /// Whether there is unsent output.
+    pub fn wants_to_send(&self) -> bool {
+        !self.unsent.is_empty()
+    }
+
+    /// The stream, for the next connection of this number.
+    pub fn into_stream(self) -> Stream {
+        self.stream
+    }
+
+    /// Stores a command; Some if the connection ends at once.
+    pub fn command(&mut self, command: Command, context: &mut ThreadContext<'_>) -> Option<ReturnReason> {
+        match command {
+            Command::Leave => self.is_leaving = true,
+            Command::Park => self.is_park_requested = true,
+            Command::ExpectKill => self.is_kill_expected = true,
+            Command::Abort => return Some(self.aborted(context)),
+        }
+        None
+    }
+
+    fn aborted(&mut self, context: &mut ThreadContext<'_>) -> ReturnReason {
+        self.release_reserved(context);
+        if self.running.take().is_some() {
+            let is_asking =
+                matches!(self.state, State::AwaitingResponse | State::RollingBack(..) | State::Delayed(..));
+            context.recorder.counters.in_flight -= 1;
+            context.recorder.counters.abandoned += 1;
+            context.recorder.counters.unanswered += u64::from(is_asking);
+        }
+        ReturnReason::Aborted
+    }
+
+    /// Reads the socket, and continues with the response.
+    pub fn readable(&mut self, context: &mut ThreadContext<'_>) -> Next {
+        loop {
+            let received = sys::receive(self.fd(), context.scratch);
+            let count = match received {
+                Ok(0) => return self.lost(SERVER_LOST, context),
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return self.advance(context),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => return self.lost(SERVER_LOST, context),
+            };
+            if !matches!(self.state, State::AwaitingResponse | State::RollingBack(..)) {
+                // No request is open: a final message of the server, or garbage.
+                return self.lost(SERVER_LOST, context);
+            }
+            let is_all = count < context.scratch.len();
+            if let Some(outcome) = self.response.feed(&context.scratch[..count]) {
+                return self.response_complete(outcome, context);
+            }
+            if is_all {
+                return Next::Bytes;
+            }
+        }
+    }
+
+    /// Does what can be done now.
+    pub fn advance(&mut self, context: &mut ThreadContext<'_>) -> Next {
+        match &mut self.state {
+            State::AwaitingResponse | State::RollingBack(..) => Next::Bytes,
+            State::BackingOff(until) | State::Delayed(until, ..) if sys::now_ns() < *until => {
+                Next::Time(*until)
+            }
+            State::BackingOff(_) => self.attempt(context),
+            State::Delayed(..) => match std::mem::replace(&mut self.state, State::AwaitingResponse) {
+                State::Delayed(_, outcome, rollback) => self.handle_outcome(outcome, rollback, context),
+                _ => unreachable!("the state was matched above"),
+            },
+            State::Ready | State::Idle | State::Due(_) | State::Thinking => self.find_work(context),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Between two transactions: whether to leave, wait, think or begin the next one.
+
+use std::sync::atomic::Ordering;
+
+use crate::engine::connection::{Connection, Next, Running, State, ThreadContext};
+use crate::engine::shared::{lock, ReturnReason};
+use crate::pacing::WorkGrant;
+use crate::sys;
+
+impl Connection {
+    /// Between two transactions: leaves, waits, or starts the next one.
+    pub(super) fn find_work(&mut self, context: &mut ThreadContext<'_>) -> Next {
+        if let Some(returned) = self.reason_to_return(context) {
+            self.release_reserved(context);
+            return Next::Return(returned);
+        }
+        if context.shared.is_paused() {
+            self.release_reserved(context);
+            self.state = State::Idle;
+            return Next::Bytes;
+        }
+        context.shared.update_weights(&mut self.stream);
+        if !context.shared.is_open() {
+            if let Some(until) = self.think() {
+                return Next::Time(until);
+            }
+        }
+        match self.take_work(context) {
+            WorkGrant::Start(intended) => self.start(Some(intended), context),
+            WorkGrant::StartAtOnce => self.start(None, context),
+            WorkGrant::Reserved(at) => {
+                self.state = State::Due(at);
+                Next::Time(at)
+            }
+            WorkGrant::Nothing => {
+                self.state = State::Idle;
+                // The last work may just have been taken: then this connection is done.
+                self.reason_to_return(context).map_or(Next::Bytes, Next::Return)
+            }
+        }
+    }
+
+    fn reason_to_return(&mut self, context: &ThreadContext<'_>) -> Option<ReturnReason> {
+        if self.is_leaving || context.shared.is_over() || self.stream.is_spent() {
+            return Some(ReturnReason::Left);
+        }
+        if self.stream.takes_leave() {
+            return Some(ReturnReason::NewLogin);
+        }
+        self.is_park_requested.then_some(ReturnReason::Parked)
+    }
+
+    /// The end of the think time before the next transaction, if it is not over.
+    fn think(&mut self) -> Option<i64> {
+        if !self.stream.has_think_time() {
+            return None;
+        }
+        let now = sys::now_ns();
+        if self.following.is_none() {
+            let following = self.stream.draw();
+            self.following = Some(following);
+            let seconds = self.stream.pause(self.last, following);
+            self.thinking_until = now + (seconds * sys::NS_PER_SECOND as f64) as i64;
+        }
+        if now >= self.thinking_until {
+            return None;
+        }
+        self.state = State::Thinking;
+        Some(self.thinking_until)
+    }
+
+    fn take_work(&mut self, context: &mut ThreadContext<'_>) -> WorkGrant {
+        let shared = context.shared;
+        if !shared.is_open() && !shared.is_limited.load(Ordering::Acquire) {
+            return WorkGrant::StartAtOnce;
+        }
+        let now = sys::now_ns();
+        let mut queue = lock(&shared.queue);
+        if let State::Due(at) = self.state {
+            if now < at && queue.is_open() && queue.holds(at, self.number) {
+                return WorkGrant::Reserved(at);
+            }
+            self.state = State::Ready;
+            let is_due = now >= at;
+            if is_due {
+                context.recorder.latencies.late.record((now - at) as u64 / 1000);
+            }
+            if let Some(intended) = queue.claim(at, self.number, now) {
+                context.wakes_all |= queue.is_finished();
+                return WorkGrant::Start(intended);
+            }
+        }
+        let given = queue.take(now, self.number);
+        context.wakes_all |=
+            matches!(given, WorkGrant::Start(_) | WorkGrant::StartAtOnce) && queue.is_finished();
+        given
+    }
+
+    pub(super) fn release_reserved(&mut self, context: &mut ThreadContext<'_>) {
+        if let State::Due(at) = self.state {
+            self.state = State::Idle;
+            context.wakes_all |= lock(&context.shared.queue).release_reserved(at, self.number);
+        }
+    }
+
+    fn start(&mut self, intended_ns: Option<i64>, context: &mut ThreadContext<'_>) -> Next {
+        let counters = &mut context.recorder.counters;
+        counters.in_flight += 1;
+        counters.closed_loop_starts += u64::from(intended_ns.is_none());
+        let which = self.following.take().unwrap_or_else(|| self.stream.draw());
+        self.last = Some(which);
+        self.timed.clear();
+        self.running = Some(Running {
+            which,
+            intended_ns,
+            started_ns: sys::now_ns(),
+            attempt: 0,
+            is_lazy: false,
+            statement: 0,
+            sent_ns: 0,
+        });
+        self.attempt(context)
+    }
+}
