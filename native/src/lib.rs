@@ -4,7 +4,7 @@
 //! connection returns to Python for what only Python does: a new login, changed settings, the end.
 //!
 //! ```text
-//! program     types; compile ──> machine, stream    what is sent next, with which values
+//! program     types; compile ──> bytecode, formulas; machine, stream    what is sent next, with which values
 //!   values    value, decimal; draw, distribution, mt19937; evaluate (expressions)
 //! protocol    packet, response, rows                statements and responses as bytes
 //! pacing      arrivals and think times              when a transaction begins
