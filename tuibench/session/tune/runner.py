@@ -1,7 +1,8 @@
 """Runner of a screening (`tune`): sets the value that is due, measures a window, decides the next one.
 
     block:  │ candidate 4 │ baseline │ candidate 9 │ candidate 2 │   in random order
-    then:   │ all of the best │ baseline │ …                         until the budget is used, or all is known
+    then:   │ all of the best │ baseline │ …                         until they have a verdict
+    then:   blocks of undecided candidates                           until the budget is used, or all is known
 
 A window begins when its values are set, and its slots count once the load is at rest (`ab_windows`). Changes
 are commands like any other: journalled, emitted as events, restored at the end or by the guardian. Another
@@ -233,20 +234,22 @@ class TuneRun:
         self._enter(self._queue.pop(0))
 
     def _due(self) -> list[int]:
-        """What the next block measures beside the baseline; nothing at the end."""
-        seconds = self._elapsed
-        evaluation = self._evaluation
-        if not evaluation.together and seconds < SCREENING_SHARE * self._order.budget_seconds:
-            due = evaluation.next_block()
-            if due:
-                return due
-        if seconds >= self._order.budget_seconds or self._is_together_refused:
+        """What the next block measures beside the baseline; nothing at the end.
+
+        What the test of the best together leaves of the budget is spent on undecided candidates, too.
+        """
+        seconds, evaluation = self._elapsed, self._evaluation
+        if seconds >= self._order.budget_seconds:
             return []
+        due = evaluation.next_block()
+        is_screening = not evaluation.together and seconds < SCREENING_SHARE * self._order.budget_seconds
+        if (is_screening and due) or self._is_together_refused:
+            return due
         result = evaluation.result(seconds)
-        evaluation.together = evaluation.together or evaluation.best(result.results)
-        if len(evaluation.together) < TOGETHER_CANDIDATES or is_decided(result.together):
-            return []
-        return [TOGETHER]
+        if not evaluation.together:
+            best = evaluation.best(result.results)
+            evaluation.together = best if len(best) >= TOGETHER_CANDIDATES else ()
+        return due if not evaluation.together or is_decided(result.together) else [TOGETHER]
 
     def _finish(self) -> None:
         """All is known, or the budget is used: ends the run, or keeps the winner until it is ended."""

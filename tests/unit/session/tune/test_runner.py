@@ -44,6 +44,9 @@ class Session:
         self.refusals: dict[str, TuibenchError] = {}
         self.stopped: RunOutcome | None = None
         self.now = 0.0
+        self.factors = dict(FACTORS)
+        self.noisy = ""
+        self.visits = 0
         self.current: dict[str, str] = {}
         played: Any = self
         self.run = TuneRun(
@@ -76,6 +79,7 @@ class Session:
             if error := self.refusals.get(command.name):
                 raise error
             self.current[command.name] = command.value
+            self.visits += command.name == self.noisy
         if isinstance(command, RestoreSettings):
             for name in command.names:
                 self.current.pop(name, None)
@@ -109,7 +113,9 @@ class Session:
             self.now += 1.0
             rate = 100.0
             for name in self.current:
-                rate *= FACTORS.get(name, 1.0)
+                rate *= self.factors.get(name, 1.0)
+                if name == self.noisy:
+                    rate *= 0.5 if self.visits % 2 else 1.5
             rate *= 1 + 0.002 * (int(self.now) % 3)
             self.run.tick(Slot(self.now, 1.0, rate, p95_ms=1000 / rate), disturbance=disturbance)
             for _ in range(8):
@@ -133,6 +139,25 @@ async def test_it_finds_what_matters_and_ends_with_everything_restored(tmp_path:
     assert result.together is None
     assert any(line.startswith("innodb_io_capacity 200 → ") for line in session.told)
     assert session.failure is None
+
+
+async def test_the_rest_of_the_budget_is_for_undecided_candidates_after_the_best_were_tested_together(
+    tmp_path: Path,
+) -> None:
+    session = Session(tmp_path)
+    session.factors[BAD] = 1.4
+    session.noisy = NONE
+    await session.begin()
+    await session.drive(2100)
+    result = session.run.result
+    undecided = next(one.candidate.number for one in result.results if one.candidate.setting == NONE)
+    assert result.together is not None
+    assert result.together.verdict is TuneVerdict.BETTER
+    _, blocks = read_tune_log(tmp_path)
+    measured = [{window.candidate for window in block.windows} - {BASELINE} for block in blocks]
+    last_together = max(place for place, numbers in enumerate(measured) if TOGETHER in numbers)
+    assert measured[last_together + 1 :]
+    assert all(numbers == {undecided} for numbers in measured[last_together + 1 :])
 
 
 async def test_each_window_has_one_value_and_a_block_one_baseline(tmp_path: Path) -> None:
