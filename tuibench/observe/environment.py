@@ -95,6 +95,8 @@ async def read_environment(
     except TuibenchError as error:
         gaps.append(f"the server's variables and the round trip: {error.message}")
     host, disk = await asyncio.to_thread(_host_and_disk, server)
+    if disk is None and server.is_local and server.datadir:
+        gaps.append(f"the disk: this system lists no file system that holds {server.datadir}")
     return Environment(
         tuibench=version,
         python=platform.python_version(),

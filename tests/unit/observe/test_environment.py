@@ -5,6 +5,7 @@ import pytest
 from tests.examples import SERVER
 from tuibench.clock import SystemClock
 from tuibench.model.target import Target
+from tuibench.observe import environment
 from tuibench.observe.environment import is_recorded_variable, read_environment
 
 
@@ -29,6 +30,13 @@ async def test_a_server_that_does_not_answer_leaves_a_gap() -> None:
     nobody = Target(socket="/nowhere/server.sock")
     found = await read_environment(nobody, SERVER, SystemClock().now_ns)
     assert (found.variables, found.round_trip, found.location) == ({}, None, "local")
-    (gap,) = found.gaps
-    assert "round trip" in gap
+    assert "round trip" in found.gaps[0]
     assert found.host.cores > 0
+
+
+async def test_a_disk_that_cannot_be_found_leaves_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "disk_facts", lambda datadir: None)
+    nobody = Target(socket="/nowhere/server.sock")
+    found = await read_environment(nobody, SERVER, SystemClock().now_ns)
+    assert SERVER.datadir
+    assert (found.disk, SERVER.datadir in found.gaps[-1]) == (None, True)

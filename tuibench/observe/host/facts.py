@@ -11,6 +11,7 @@ import resource
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -224,18 +225,27 @@ def _container(root: Path) -> str:
 
 
 def _mount_of(path: str, root: Path) -> tuple[str, str, str] | None:
-    """Device number, mount point and file system of the mount that holds a path."""
+    """Device number, mount point and file system of the mount that holds a path; of several mounts on one
+    mount point, the last one.
+    """
     found, longest = None, -1
+    for number, mount, file_system in _mounts(root):
+        inside = path == mount or path.startswith(mount.rstrip("/") + "/")
+        if inside and len(mount) >= longest:
+            found, longest = (number, mount, file_system), len(mount)
+    return found
+
+
+def _mounts(root: Path) -> Iterator[tuple[str, str, str]]:
+    """Device number, mount point and file system of each mount; macOS has no device numbers."""
+    if sys.platform == "darwin" and root == ROOT:
+        for each in psutil.disk_partitions(all=True):
+            yield "", each.mountpoint, each.fstype
     for line in _text(root / "proc/self/mountinfo").splitlines():
         before, _, after = line.partition(" - ")
         fields, kind = before.split(), after.split()
-        if len(fields) < 5 or not kind:
-            continue
-        mount = fields[4].replace("\\040", " ")
-        inside = path == mount or path.startswith(mount.rstrip("/") + "/")
-        if inside and len(mount) >= longest:
-            found, longest = (fields[2], mount, kind[0]), len(mount)
-    return found
+        if len(fields) >= 5 and kind:
+            yield fields[2], fields[4].replace("\\040", " "), kind[0]
 
 
 def _medium(number: str, file_system: str, root: Path) -> tuple[str, str]:
@@ -247,7 +257,7 @@ def _medium(number: str, file_system: str, root: Path) -> tuple[str, str]:
     if file_system == "overlay":
         return "", "overlay"
     link = root / "sys/dev/block" / number
-    if not link.exists():
+    if not number or not link.exists():
         return "", ""
     place = link.resolve()
     disk = place if (place / "queue").is_dir() else place.parent

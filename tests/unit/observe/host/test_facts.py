@@ -1,7 +1,10 @@
 """What a host is, read from the files of hosts that are not this one."""
 
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import psutil
 import pytest
 
 from tuibench.observe.host.facts import disk_facts, host_facts
@@ -117,6 +120,17 @@ def test_a_file_system_without_a_disk(root: Path, file_system: str, kind: str) -
     facts = disk_facts("/", root)
     assert facts is not None
     assert (facts.device, facts.kind) == ("", kind)
+
+
+def test_a_mac_lists_its_mounts(monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = {"/": "apfs", "/dev": "devfs"}
+    mounts = [SimpleNamespace(mountpoint=mount, fstype=kind) for mount, kind in listed.items()]
+    monkeypatch.setattr(sys, "platform", "darwin")
+    monkeypatch.setattr(psutil, "disk_partitions", lambda **_: mounts)
+    facts = disk_facts("/")
+    assert facts is not None
+    assert (facts.mount, facts.file_system, facts.device, facts.kind) == ("/", "apfs", "", "")
+    assert facts.total_bytes
 
 
 def test_a_folder_that_cannot_be_seen(root: Path) -> None:
