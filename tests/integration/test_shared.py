@@ -16,7 +16,6 @@ from tuibench.mysql.connection import connect
 def test_all_that_is_left_is_told(
     any_binary: Binary, templates: Templates, base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shared, "LEAVING_SECONDS", 0.0)
     servers = SharedServers(Starter(templates, base))
     visits = Visits(servers)
     server = visits.with_tables(any_binary)
@@ -26,9 +25,13 @@ def test_all_that_is_left_is_told(
             "CREATE DATABASE mine",
             "CREATE USER me@localhost",
         )
-        visitor.run(ask(server.target, *leave))
         connection = visitor.run(connect(server.target))
-        left = visits.end()
+        for statement in leave:
+            visitor.run(connection.query(statement))
+        assert visitor.run(shared.others(connection)) == frozenset()
+        with monkeypatch.context() as patch:
+            patch.setattr(shared, "LEAVING_SECONDS", 0.0)
+            left = visits.end()
         connection.abort()
     assert left == [
         f"{any_binary.flavour}: {what}"
