@@ -241,6 +241,7 @@ def _mounts(root: Path) -> Iterator[tuple[str, str, str]]:
     if sys.platform == "darwin" and root == ROOT:
         for each in psutil.disk_partitions(all=True):
             yield "", each.mountpoint, each.fstype
+        return
     for line in _text(root / "proc/self/mountinfo").splitlines():
         before, _, after = line.partition(" - ")
         fields, kind = before.split(), after.split()
