@@ -90,7 +90,7 @@ def signed(value: float, digits: int = 0) -> str:
 
 
 def range_text(low: float, high: float, digits: int = 0) -> str:
-    """A range: 38..49, −36..−25. A bound beyond FAR is shown as FAR."""
+    """A range: 38..49, −36..−25. A bound beyond MAX_SHOWN is shown as MAX_SHOWN."""
     return "..".join(_edge(edge, digits) for edge in (low, high))
 
 
@@ -107,9 +107,10 @@ def digits_for(*values: float) -> int:
 
 
 def with_interval(value: float, low: float, high: float, unit: str) -> str:
-    """A difference and its interval: +43 % (38..49 %)."""
+    """A difference and its interval: +43 % (38..49 %). One beyond MAX_SHOWN is shown as MAX_SHOWN."""
     digits = digits_for(value, low, high) if unit else 3
-    return f"{signed(value, digits)}{unit} ({range_text(low, high, digits)}{unit})"
+    shown = _edge(value, digits) if value > MAX_SHOWN else signed(value, digits)
+    return f"{shown}{unit} ({range_text(low, high, digits)}{unit})"
 
 
 def hms(seconds: float) -> str:

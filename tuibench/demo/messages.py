@@ -12,7 +12,7 @@ class ServerSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The server to create. The password is sent through a pipe only and is not in the repr.
 
     `template` is a data directory, created by the same server program, that is copied; by default a new one
-    is created. `no_scope` is the reason why the supervisor of a limited server is in no scope of systemd.
+    is created.
     """
 
     binary: Binary
@@ -26,7 +26,6 @@ class ServerSpec(msgspec.Struct, frozen=True, kw_only=True):
     redo_log_bytes: int = 128 * MIB
     template: str = ""
     limits: ServerLimits = ServerLimits()
-    no_scope: str = ""
 
     def __repr__(self) -> str:
         return f"Spec({self.binary} in {self.base})"
@@ -48,10 +47,6 @@ class ShutDownServer(msgspec.Struct, frozen=True, tag="halt"):
 
 class KillServer(msgspec.Struct, frozen=True, tag="kill"):
     """Kill the server with SIGKILL, keep the directory."""
-
-
-class CheckServer(msgspec.Struct, frozen=True, tag="check"):
-    """Check that the server's process runs; the reply is its state, or the reason for its end."""
 
 
 class EndSupervisor(msgspec.Struct, frozen=True, tag="end"):
@@ -80,7 +75,7 @@ class RequestFailed(msgspec.Struct, frozen=True, tag="failed"):
     hint: str
 
 
-SupervisorRequest = CreateServer | StartServer | ShutDownServer | KillServer | CheckServer | EndSupervisor
+SupervisorRequest = CreateServer | StartServer | ShutDownServer | KillServer | EndSupervisor
 SupervisorReply = ServerRunning | ServerStopped | RequestFailed
 
 _requests: msgspec.json.Decoder[SupervisorRequest] = msgspec.json.Decoder(SupervisorRequest)

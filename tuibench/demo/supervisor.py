@@ -16,7 +16,6 @@ from tuibench.clock import SystemClock
 from tuibench.demo import leftovers
 from tuibench.demo.instance import ServerInstance
 from tuibench.demo.messages import (
-    CheckServer,
     CreateServer,
     EndSupervisor,
     KillServer,
@@ -103,7 +102,7 @@ class Supervisor:
             self._reply(RequestFailed(f"the private server failed: {error}", ""))
 
     def _carry_out(
-        self, request: CreateServer | StartServer | ShutDownServer | KillServer | CheckServer
+        self, request: CreateServer | StartServer | ShutDownServer | KillServer
     ) -> SupervisorReply:
         if isinstance(request, CreateServer):
             self._instance = self._make(request.spec)
@@ -113,8 +112,6 @@ class Supervisor:
         match request:
             case StartServer():
                 return self._instance.start()
-            case CheckServer():
-                return self._instance.check_running()
             case ShutDownServer():
                 self._instance.halt()
             case KillServer():

@@ -175,7 +175,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
         if view is None or here is None:
             return
         if not place.offered(view):
-            self._show_refusal(place.absent)
+            self._show(with_note(view, place.absent, ok=True, is_hint=True))
             return
         if (there := self._made(place, view)) is not here:
             self.switch_screen(there)

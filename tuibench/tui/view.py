@@ -64,11 +64,15 @@ SessionMessage = (
 
 
 class MessageLine(msgspec.Struct, frozen=True):
-    """The session's last reply, and its time (seconds into the run)."""
+    """The session's last reply, and its time (seconds into the run).
+
+    A hint is neither success nor refusal.
+    """
 
     text: str
     ok: bool
     at_elapsed: float
+    is_hint: bool = False
 
 
 class Caption(NamedTuple):
@@ -324,9 +328,9 @@ def _with_answer(view: View, answer: CommandAnswer) -> View:
     return msgspec.structs.replace(with_note(view, answer.text, ok=answer.ok), leaving=leaving)
 
 
-def with_note(view: View, text: str, *, ok: bool) -> View:
+def with_note(view: View, text: str, *, ok: bool, is_hint: bool = False) -> View:
     """The view with a text in its message line."""
-    return msgspec.structs.replace(view, note=MessageLine(text, ok, view.elapsed_seconds))
+    return msgspec.structs.replace(view, note=MessageLine(text, ok, view.elapsed_seconds, is_hint))
 
 
 def visible_view(view: View) -> View:

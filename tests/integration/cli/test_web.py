@@ -33,7 +33,7 @@ def session(any_tables: PrivateServer) -> Iterator[str]:
 
 def address_told(process: "subprocess.Popen[str]") -> str:
     assert process.stderr is not None
-    found = re.search(r"at (http://127\.0\.0\.1:\d+), (read-only|to steer)", process.stderr.readline())
+    found = re.search(r"at (http://127\.0\.0\.1:\d+), (read-only|read-write)", process.stderr.readline())
     assert found
     return found[1]
 

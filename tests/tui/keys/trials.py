@@ -54,6 +54,7 @@ from tuibench.tui.screens.monitor import (
     SaturationScreen,
     StatementsScreen,
 )
+from tuibench.tui.screens.search import SearchScreen
 from tuibench.tui.screens.sessions import SessionsScreen
 from tuibench.tui.screens.settings import SettingsScreen
 
@@ -278,11 +279,17 @@ def scene(name: str) -> Scene:
 
 OWN_KEYS = (
     Keys(
-        SettingsScreen,
+        SearchScreen,
         scene("settings"),
         {
             "slash": Trial(is_searched, False, True),
             "escape": leads(SettingsScreen, LiveScreen),
+        },
+    ),
+    Keys(
+        SettingsScreen,
+        scene("settings"),
+        {
             "enter": leads(SettingsScreen, ChangeDialog),
             "u": submits(RestoreSettings(OURS[:1]), "y"),
             "U": submits(RestoreSettings(OURS), "y"),

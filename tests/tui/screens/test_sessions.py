@@ -31,7 +31,7 @@ async def test_it_is_asked_for_while_it_is_open_and_no_longer() -> None:
         await it.hear(SAMPLES[0])
         assert it.client.submitted == []
         await it.press("l")
-        assert "asking the server" in listed(it)
+        assert "reading the sessions" in listed(it)
         await it.hear(SAMPLES[1], ACTIVITY)
         await it.hear(SAMPLES[2])
         assert it.client.submitted == [WatchActivity()] * 3
@@ -87,6 +87,32 @@ async def test_with_nobody_there_nothing_can_be_ended() -> None:
         await it.press("down", "k", "y")
         assert it.client.submitted == []
         assert isinstance(it.app.screen, SessionsScreen)
+
+
+async def test_words_find_sessions_and_escape_shows_all_again() -> None:
+    """The letters are no keys meanwhile: `k` is typed, and ends no query."""
+    async with viewer(script.hello(60)) as it:
+        await it.press("l")
+        await it.hear(ACTIVITY)
+        it.client.submitted.clear()
+        await it.press("slash", *"stat", "space", *"BI2")
+        assert "0 of the 5 shown match; esc shows all" in listed(it)
+        await it.press(*["backspace"] * 8, *"monk")
+        await it.press(*["backspace"] * 4, *"10.0", "enter")
+        assert "2 of the 5 shown match" in listed(it)
+        assert "report@bi2" not in listed(it)
+        assert "tuibench ×" not in listed(it)
+        assert chosen(it) == 91
+        await it.press("down", "down")
+        assert chosen(it) == 64
+        await it.press("k")
+        assert "End the query of connection 64" in screen_text(it)
+        await it.press("n", "escape")
+        assert "report@bi2" in listed(it)
+        assert chosen(it) == 64
+        await it.press("escape")
+        assert isinstance(it.app.screen, LiveScreen)
+        assert it.client.submitted == []
 
 
 async def test_only_what_changed_is_painted_again() -> None:

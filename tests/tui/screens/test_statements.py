@@ -14,7 +14,7 @@ async def test_statements_by_time_with_the_span_before(size: tuple[int, int]) ->
     async with viewer(script.hello(20), size=size) as screen:
         await screen.press("s")
         assert WatchStatements() in screen.client.submitted
-        assert "being read" in screen.shown("statements")
+        assert "reading the statements" in screen.shown("statements")
         await screen.hear(REPORT)
         shown = screen.shown("statements")
         assert "5 s since preset unsafe" in shown

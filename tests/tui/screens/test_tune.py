@@ -27,7 +27,7 @@ async def test_every_value_has_its_line_under_its_verdict(size: tuple[int, int])
 async def test_without_a_screening_there_is_no_tab() -> None:
     async with viewer(CALM) as it:
         await it.press("9")
-        assert "no settings were screened yet: U starts it" in it.shown("note")
+        assert "no settings have been tested yet: U starts that" in it.shown("note")
 
 
 async def test_the_key_ends_a_screening_under_way() -> None:

@@ -10,9 +10,8 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from tuibench.cli.output.log import info
@@ -62,9 +61,9 @@ def web(
         address = Address(*sock.getsockname()[:2])
         command = shlex.join(viewer_command(name, read_write=read_write))
         server = server_class(command, *address, title=f"tuibench {name}")
-        access = "to steer" if read_write else "read-only"
+        access = "read-write" if read_write else "read-only"
         info(f"{name} at http://{address}, {access}; Ctrl-C ends this page, not the session")
-        serve_page(server, sock, partial(run_report, Path(hello.run_directory)))
+        serve_page(server, sock, RunReport(Path(hello.run_directory)))
 
 
 def viewer_command(session: str, *, read_write: bool) -> list[str]:
@@ -83,11 +82,35 @@ def require_textual_serve() -> type["Server"]:
     return Server
 
 
-def serve_page(server: "Server", sock: Any, report: Callable[[], str]) -> None:
+def serve_page(server: "Server", sock: Any, report: "RunReport") -> None:
     """Serve until interrupted."""
     from aiohttp import web as http
 
     http.run_app(make_application(server, report), sock=sock, print=None, shutdown_timeout=SHUTDOWN_SECONDS)
+
+
+class RunReport(NamedTuple):
+    """Report of the session's run, which is complete once the run has finished."""
+
+    directory: Path
+
+    @property
+    def is_finished(self) -> bool:
+        from tuibench.record.files.recorder import SUMMARY
+
+        return (self.directory / SUMMARY).exists()
+
+    def html(self) -> str:
+        """The report, also of a session that was killed; while the run continues, a page that says so."""
+        from tuibench.record.files.loading import load_run
+        from tuibench.record.html.markup import tag
+        from tuibench.record.html.page import html_page, html_report
+
+        run = load_run(self.directory)
+        if not run.is_live:
+            return html_report(run)
+        words = "The run continues: its report comes at its end."
+        return html_page("The run continues", tag("main", tag("p", words)))
 
 
 CLOSED_DIALOG = re.compile(r'<div class="message">Session ended\.</div>\s*<button[^>]*>Restart</button>')
@@ -97,30 +120,30 @@ REPORT_LINK = """<button type="button" onClick="location.href='/report'">Summary
         """
 
 
+TO_REPORT = """<script>
+      setInterval(async () => {
+        const page = document.body.classList;
+        if (page.contains("-first-byte") && !page.contains("-closed")) return;
+        const state = await (await fetch("/state")).json();
+        if (state.finished) location.replace("/report");
+      }, 1000);
+    </script>
+  </head>"""
+"""Opens the report once the run has finished and its screen is closed, or was never shown."""
+
+
 def with_end_page(page: str, *, has_report: bool) -> str:
-    """The page, with an end page that links to the report of the run."""
-    return CLOSED_DIALOG.sub(END_DIALOG.format(report=REPORT_LINK if has_report else ""), page)
+    """The page, which ends with the report of the run, or with a dialog if the run continues."""
+    ended = CLOSED_DIALOG.sub(END_DIALOG.format(report=REPORT_LINK if has_report else ""), page)
+    return ended.replace("</head>", TO_REPORT, 1) if has_report else ended
 
 
-def run_report(directory: Path) -> str:
-    """Report of a finished run; before that, a page that says it is not finished."""
-    from tuibench.record.files.loading import load_run
-    from tuibench.record.files.recorder import SUMMARY
-    from tuibench.record.html.markup import tag
-    from tuibench.record.html.page import html_page, html_report
-
-    if (directory / SUMMARY).exists():
-        return html_report(load_run(directory))
-    words = "The run continues: its report comes at its end."
-    return html_page("The run continues", tag("main", tag("p", words)))
-
-
-def make_application(server: "Server", report: Callable[[], str] | None = None) -> Any:
+def make_application(server: "Server", report: RunReport | None = None) -> Any:
     """The server's pages and its web socket, restricted to requests from its own page.
 
     A foreign page may open a connection to any address, including this host's loopback; the browser reports
-    its origin in `Origin`. `Host` reveals a foreign name for this address (DNS rebinding). `report` generates
-    the page that the end page links to.
+    its origin in `Origin`. `Host` reveals a foreign name for this address (DNS rebinding). The page ends with
+    the `report`.
     """
     from aiohttp import web as http
 
@@ -132,6 +155,8 @@ def make_application(server: "Server", report: Callable[[], str] | None = None) 
 
     async def index(request: http.Request) -> http.StreamResponse:
         demand_known(request)
+        if report is not None and report.is_finished:
+            raise http.HTTPFound("/report")
         here = copy.copy(server)
         here.public_url = f"{request.scheme}://{request.host}"
         page: Any = await type(server).handle_index(here, request)
@@ -142,16 +167,6 @@ def make_application(server: "Server", report: Callable[[], str] | None = None) 
         demand_known(request)
         return await server.handle_websocket(request)
 
-    async def end(request: http.Request) -> http.StreamResponse:
-        demand_known(request)
-        if report is None:
-            raise http.HTTPNotFound
-        try:
-            text = await asyncio.to_thread(report)
-        except TuibenchError as error:
-            return http.Response(text=f"{error}\n", status=503)
-        return http.Response(text=text, content_type="text/html")
-
     import aiohttp_jinja2
     import jinja2
 
@@ -161,11 +176,31 @@ def make_application(server: "Server", report: Callable[[], str] | None = None) 
         [
             http.get("/", index, name="index"),
             http.get("/ws", line, name="websocket"),
-            http.get("/report", end, name="report"),
             http.static("/static", server.statics_path, name="static"),
         ]
     )
+    if report is not None:
+        _add_report(made, report, demand_known)
     return made
+
+
+def _add_report(application: Any, report: RunReport, demand_known: Callable[[Any], None]) -> None:
+    """Serve the report, and whether the run has finished."""
+    from aiohttp import web as http
+
+    async def end(request: http.Request) -> http.StreamResponse:
+        demand_known(request)
+        try:
+            text = await asyncio.to_thread(report.html)
+        except TuibenchError as error:
+            return http.Response(text=f"{error}\n", status=503)
+        return http.Response(text=text, content_type="text/html")
+
+    async def state(request: http.Request) -> http.StreamResponse:
+        demand_known(request)
+        return http.json_response({"finished": report.is_finished})
+
+    application.add_routes([http.get("/report", end), http.get("/state", state)])
 
 
 def is_allowed_request(host: str, origin: str, names: Sequence[str] | frozenset[str] | None) -> bool:

@@ -49,7 +49,7 @@ class Resource(StrEnum):
     HOST_CPU = ResourceFacts(
         "host_cpu_us", "CPU of its host", _US, "known only for another host without figures of its processes"
     )
-    CLIENT_CPU = ResourceFacts("client_cpu_us", "client CPU", _US, "the session has no load")
+    CLIENT_CPU = ResourceFacts("client_cpu_us", "client CPU", _US, "no load, or its host cannot be read")
     VOLUNTARY_SWITCHES = ResourceFacts("voluntary_switches", "voluntary switches", _COUNT, _HOST)
     INVOLUNTARY_SWITCHES = ResourceFacts("involuntary_switches", "involuntary switches", _COUNT, _HOST)
     DISK_READS = ResourceFacts("disk_reads", "InnoDB reads", _COUNT, _COUNTER)

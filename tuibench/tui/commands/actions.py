@@ -41,8 +41,9 @@ class UserAction(NamedTuple):
 
     `keys` are Textual's key names, `shown` is the footer's text for them. `states` are the states in which
     the action is possible; in others it is dimmed. Entries with the same `label` share a place in the footer;
-    a `rare` one is dropped first when space is short, one that is not `in_footer` is only in the help. An
-    action that does not apply is not offered; `absent` is the message for its key.
+    when space is short, the one with the highest `rarity` is dropped first, one with rarity 0 never; one that
+    is not `in_footer` is only in the help. An action that does not apply is not offered; `absent` is the
+    message for its key.
     """
 
     name: str
@@ -53,7 +54,7 @@ class UserAction(NamedTuple):
     states: frozenset[RunState] = STEERABLE_STATES
     command: Callable[[View], Command | None] | None = None
     change: ThreadChange | None = None
-    rare: bool = False
+    rarity: int = 0
     applies: Callable[[View], bool] = lambda _: True
     place: str = ""
     view_change: ViewChange | None = None
@@ -79,11 +80,19 @@ def _load_action(
     help: str,
     *,
     change: ThreadChange | None = None,
-    rare: bool = False,
+    rarity: int = 0,
 ) -> UserAction:
     """An action on the load, refused with a message in a session without load."""
     return UserAction(
-        name, keys, shown, label, help, change=change, rare=rare, applies=_has_load, absent=NO_LOAD_REFUSAL
+        name,
+        keys,
+        shown,
+        label,
+        help,
+        change=change,
+        rarity=rarity,
+        applies=_has_load,
+        absent=NO_LOAD_REFUSAL,
     )
 
 
@@ -204,19 +213,21 @@ ACTIONS = (
         "double", "right_square_bracket", "]", "threads", "Twice the threads", change=lambda n: n * 2
     ),
     _load_action("type_threads", "t", "t", "threads", "Type a number of threads"),
-    _load_action("rate", "r", "r", "rate", "Type a target rate in transactions per second, 0 for none"),
+    _load_action(
+        "rate", "r", "r", "rate", "Type a target rate in transactions per second, 0 for none", rarity=1
+    ),
     UserAction(
         "weights",
         "w",
         "w",
         "weights",
         "Type the weights of the profile's transactions",
-        rare=True,
+        rarity=1,
         applies=lambda view: bool(view.status.weights),
         absent="this load has only one kind of transaction: there are no weights",
     ),
     _load_action(
-        "delay", "n", "n", "network", "Simulate network latency: a delay on each round trip", rare=True
+        "delay", "n", "n", "network", "Simulate network latency: a delay on each round trip", rarity=1
     ),
     UserAction(
         "plan",
@@ -225,11 +236,11 @@ ACTIONS = (
         "plan",
         "Hold the planned load, or resume it",
         command=_hold_or_resume_plan,
-        rare=True,
+        rarity=1,
         applies=lambda view: view.plan_under_way is not None,
         absent="no plan is running: T enters one",
     ),
-    _load_action("type_plan", "T", "T", "plan", "Type a plan: threads and rate in stages", rare=True),
+    _load_action("type_plan", "T", "T", "plan", "Type a plan: threads and rate in stages", rarity=2),
     UserAction(
         "probe",
         "P",
@@ -237,7 +248,6 @@ ACTIONS = (
         "probe",
         "Probe: find the saturation point, or end a probe (screen 8)",
         command=_stop_probe,
-        in_footer=False,
         applies=_has_load,
         absent=NO_LOAD_REFUSAL,
     ),
@@ -281,7 +291,7 @@ ACTIONS = (
         "mark",
         "Add a numbered mark to the time axis",
         command=lambda _: Mark(),
-        rare=True,
+        rarity=1,
     ),
     UserAction(
         "name_mark",
@@ -289,7 +299,7 @@ ACTIONS = (
         "m",
         "mark",
         "Add a mark with your own text to the time axis",
-        rare=True,
+        rarity=1,
         in_footer=False,
     ),
     *CHART_ACTIONS,
@@ -319,7 +329,7 @@ ACTIONS = (
         "menu",
         "Menu: all commands by name, and the themes",
         states=ALL_STATES,
-        rare=True,
+        rarity=1,
     ),
     UserAction(
         "help", "question_mark,f1", "?", "help", "This help, and the warnings in full", states=ALL_STATES

@@ -127,7 +127,7 @@ def effect_figures(effect: Effect, room: int) -> TextLine:
     return line
 
 
-TROUBLE_KINDS = frozenset(
+PROBLEM_KINDS = frozenset(
     {
         EventKind.ERRORS,
         EventKind.RECONNECT,
@@ -140,7 +140,7 @@ EVENT_FILTERS: tuple[tuple[str, frozenset[EventKind]], ...] = (
     ("all", frozenset(EventKind)),
     ("changes", CHANGE_KINDS),
     ("effects", frozenset({EventKind.EFFECT})),
-    ("trouble", TROUBLE_KINDS),
+    ("problems", PROBLEM_KINDS),
     ("marks", frozenset({EventKind.MARK})),
 )
 """Filters: name, and the kinds of events included."""
@@ -149,7 +149,7 @@ _TIMELINE_BADGE_WIDTH, _TIME_WIDTH, _KIND_WIDTH = 4, 10, 11
 _EMPTY_TEXTS = {
     "all": "No events yet.",
     "effects": "No effects yet: the effect of a change is measured after the load has settled.",
-    "trouble": "No errors, no reconnects, no restarts, no changes by other clients.",
+    "problems": "No errors, no reconnects, no restarts, no changes by other clients.",
     "marks": "No marks yet: space adds one.",
 }
 

@@ -114,7 +114,7 @@ def _without_rare(section: TrendSection) -> TrendSection:
 
 def _section_heading(section: TrendSection, width: int) -> TextLine:
     columns = f"{'now':>{_NOW}}{section.beside:>{_BESIDE}}"
-    return justify((TextSpan(section.title, "title"),), (TextSpan(columns, "faint"),), width)
+    return justify((TextSpan(section.title, "title"),), (TextSpan(columns, "muted"),), width)
 
 
 def _trend_lines(

@@ -14,11 +14,12 @@ from tuibench import sanitize
 from tuibench.model.command import ChangeSetting
 from tuibench.model.settings import SettingState
 from tuibench.tui.panels.server.settings import SCOPE_TEXT
-from tuibench.tui.screens.confirm import ChangePrompt, ConfirmDialog
+from tuibench.tui.screens.confirm import ChangePrompt, ConfirmDialog, consequence
 from tuibench.tui.text.spans import shorten
 
 MAX_VALUE_LENGTH = 40
-_ROOM = 60
+_WIDEST, _FRAME = 96, 8
+"""Width of the dialog, and the cells of its frame and padding around a value."""
 
 
 class ChangeDialog(ModalScreen[ChangePrompt | None]):
@@ -56,7 +57,8 @@ class ChangeDialog(ModalScreen[ChangePrompt | None]):
             line.cursor_blink = line.select_on_focus = False
             yield line
             yield Static("", id="ask-error", classes="error", markup=False)
-            options = OptionList(*(Option(self._offer(value)) for value in self._values), markup=False)
+            room = min(self.app.size.width, _WIDEST) - _FRAME
+            options = OptionList(*(Option(self._offer(value, room)) for value in self._values), markup=False)
             options.can_focus = False
             yield options
 
@@ -119,8 +121,12 @@ class ChangeDialog(ModalScreen[ChangePrompt | None]):
         line.value = value
         line.cursor_position = len(value)
 
-    def _offer(self, value: str) -> str:
+    def _offer(self, value: str, room: int) -> str:
+        """The value and its meaning; if space is short, the consequence without the mechanism."""
         now = "●" if value == self._setting.value else " "
         risk = "▲" if value in self._setting.risky else " "
-        widest = max(map(len, self._values))
-        return shorten(f"{now} {risk} {value:<{widest}}  {self._setting.choices[value]}", _ROOM + 12)
+        start = f"{now} {risk} {value:<{max(map(len, self._values))}}  "
+        meaning = self._setting.choices[value]
+        if len(start) + len(meaning) > room:
+            meaning = consequence(meaning)
+        return shorten(start + meaning, room)

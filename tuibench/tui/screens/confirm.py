@@ -16,7 +16,12 @@ from textual.widgets import Static
 from tuibench import sanitize
 from tuibench.model.command import ApplyPreset, ChangeSetting, KillQuery, RestoreSettings
 
-RESTORED_NOTE = "The old value is journalled first and restored when the run ends."
+RESTORED_NOTE = "The original state is recorded, and restored when the run ends."
+
+
+def consequence(meaning: str) -> str:
+    """Second part of a value's meaning, which is "mechanism: consequence"; for narrow places."""
+    return meaning.partition(": ")[2] or meaning
 
 
 class ChangePrompt(NamedTuple):

@@ -14,7 +14,7 @@ from textual.widgets.option_list import Option
 from tuibench import sanitize
 from tuibench.model.command import ApplyPreset, ChangeSetting
 from tuibench.model.settings import PresetState, SettingState
-from tuibench.tui.screens.confirm import RESTORED_NOTE, ChangePrompt, ConfirmDialog
+from tuibench.tui.screens.confirm import RESTORED_NOTE, ChangePrompt, ConfirmDialog, consequence
 from tuibench.tui.text.spans import shorten
 from tuibench.tui.view import View
 
@@ -84,7 +84,7 @@ def _value_choice(setting: SettingState, value: str, meaning: str) -> Durability
     steps = (_change_line(setting.name, setting.value, value),)
     return DurabilityChoice(
         label=f"{value:<5} {meaning}",
-        short=f"{value:<5} {meaning.partition(': ')[2] or meaning}",
+        short=f"{value:<5} {consequence(meaning)}",
         current=value == setting.value,
         obstacle=setting.unavailable,
         proposal=ChangePrompt(

@@ -252,8 +252,9 @@ class HostScreen(FigureScreen):
         rows = self._rows(charts + has_cpu, lines, self.columns(view).lines)
         self.query_one("#host-cpu").display = has_cpu
         self.query_one("#host-cpu").styles.height = rows
+        self._stack.is_numbered = not has_cpu
         self._stack.set_charts(charts, rows)
         self.query_one("#axis").display = bool(charts) or has_cpu
 
     def _cpu_chart(self, view: View, width: int, height: int) -> list[TextLine]:
-        return cpu_chart(view, width, height, ascii_only=self.frame.ascii_only)
+        return cpu_chart(view, width, height, ascii_only=self.frame.ascii_only, numbered=True)

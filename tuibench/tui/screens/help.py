@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import VerticalScroll
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
@@ -44,7 +44,11 @@ ACTION_SUBJECTS = {
 }
 """Actions by subject."""
 SCREENS_TITLE = "SCREENS"
+RIGHT_COLUMN = ("PROGRAM", SCREENS_TITLE)
+"""Sections that are in the right one of two columns."""
 KEY_WIDTH = 8
+WIDE_CELLS = 160
+"""Width of a terminal from which the help has two columns."""
 
 
 KeyEntry = tuple[str, str]
@@ -52,9 +56,13 @@ KeyEntry = tuple[str, str]
 
 
 class HelpScreen(ModalScreen[None]):
-    """Scrolls if the terminal is small."""
+    """Scrolls if the terminal is small; in a wide one the sections are in two columns."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape,question_mark,f1,q", "dismiss(None)", "Back")]
+    HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [  # type: ignore[misc]
+        (0, "-narrow"),
+        (WIDE_CELLS, "-wide"),
+    ]
 
     def __init__(self, view: View) -> None:
         super().__init__()
@@ -69,13 +77,26 @@ class HelpScreen(ModalScreen[None]):
                 yield Static(text, classes=verdict.role, markup=False)
             if not verdicts(self._view):
                 yield Static("No warnings about the measurement.", classes="quiet")
-            for title, entries in help_sections(self._view):
-                yield Static(_section_content(title, entries), classes="gap")
-            yield Static("KEYS OF SINGLE SCREENS", classes="gap heading")
-            yield Static("\n".join(screen_key_lines()), markup=False)
-            yield Static("WORDS", classes="gap heading")
-            for paragraph in _GLOSSARY:
-                yield Static(paragraph, classes="gap quiet", markup=False)
+            sections = dict(help_sections(self._view))
+            with Horizontal(id="help-columns"):
+                with Vertical(classes="help-column"):
+                    for title, entries in sections.items():
+                        if title not in RIGHT_COLUMN:
+                            yield Static(_section_content(title, entries), classes="gap")
+                with Vertical(classes="help-column"):
+                    for title, entries in sections.items():
+                        if title in RIGHT_COLUMN:
+                            yield Static(_section_content(title, entries), classes="gap")
+                    yield from _prose()
+
+
+def _prose() -> Iterator[Static]:
+    """Keys of single screens, and terms."""
+    yield Static("KEYS OF SINGLE SCREENS", classes="gap heading")
+    yield Static("\n".join(screen_key_lines()), markup=False)
+    yield Static("WORDS", classes="gap heading")
+    for paragraph in _GLOSSARY:
+        yield Static(paragraph, classes="gap quiet", markup=False)
 
 
 def help_sections(view: View) -> Iterator[tuple[str, list[KeyEntry]]]:

@@ -169,4 +169,10 @@ def tune_dialog(view: View) -> InputDialog[TunePlan]:
         key=action_key(ACTIONS_BY_NAME["tune"], view),
         screen=tabs.tab_key(tabs.TABS_BY_NAME["tune"], view),
     )
-    return InputDialog("Screen settings", facts, "for example flushing 10m", parse_tune_text, verb="starts")
+    return InputDialog(
+        "Tune: find the settings that matter",
+        facts,
+        "for example flushing 10m",
+        parse_tune_text,
+        verb="starts",
+    )

@@ -115,7 +115,7 @@ class LiveScreen(MainScreen):
         self.query_one(FigureStack).set_charts(shown, 2 * rows if self.has_class("-tall") else rows)
 
     def _band(self, measure: Measure, *, is_first: bool) -> ComposeResult:
-        with Horizontal(classes="band"):
+        with Horizontal(classes="band -first" if is_first else "band"):
             yield self.panel(
                 partial(big_figure, measure, ascii_only=self.frame.ascii_only),
                 id=f"figure-{measure.role}",

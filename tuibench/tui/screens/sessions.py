@@ -9,17 +9,18 @@ from tuibench.model.command import KillQuery, WatchActivity
 from tuibench.model.measurements.activity import ServerSession
 from tuibench.tui.panels.selection import MOVE_KEYS, Selection
 from tuibench.tui.panels.server import sessions as panels
-from tuibench.tui.screens.base import MainScreen, ScreenFrame
+from tuibench.tui.screens.base import ScreenFrame
 from tuibench.tui.screens.confirm import ChangePrompt, ConfirmDialog
+from tuibench.tui.screens.search import SearchScreen
 from tuibench.tui.text.spans import TextLine
 from tuibench.tui.view import View
 from tuibench.tui.widgets.panel import Panel
 
 
-class SessionsScreen(MainScreen):
+class SessionsScreen(SearchScreen):
     """Displays the server's sessions in the View, which the app polls from the session meanwhile."""
 
-    KEYS = (("↑ ↓", "choose"), ("k", "end its query"), ("esc", "back"))
+    KEYS = (("↑ ↓", "choose"), ("/", "filter"), ("k", "end its query"), ("esc", "back"))
     poll_command = WatchActivity()
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -32,6 +33,7 @@ class SessionsScreen(MainScreen):
         self._selection = Selection()
 
     def body(self) -> ComposeResult:
+        yield self.search_line("words of a user, host, database, state or statement")
         yield self.panel(self._waits, id="waits")
         yield self.panel(self._transactions, id="transactions")
         yield self.panel(self._sessions, id="session-list")
@@ -44,11 +46,14 @@ class SessionsScreen(MainScreen):
     @property
     def chosen(self) -> ServerSession | None:
         """The selected session."""
-        listed = self.view.activity.sessions if self.view.activity else ()
-        return next((session for session in listed if session.id == self._selection.id), None)
+        return next((session for session in self._listed if session.id == self._selection.id), None)
 
     def action_move(self, by: int) -> None:
         self._selection = self._selection.moved(self._ids, by)
+        self.repaint()
+
+    def repaint(self) -> None:
+        self._selection = self._selection.settled(self._ids)
         self.query_one("#session-list", Panel).show(self.view)
 
     def action_kill(self) -> None:
@@ -64,7 +69,12 @@ class SessionsScreen(MainScreen):
 
     @property
     def _ids(self) -> list[int]:
-        return [session.id for session in self.view.activity.sessions] if self.view.activity else []
+        return [session.id for session in self._listed]
+
+    @property
+    def _listed(self) -> list[ServerSession]:
+        """The sessions that match the words."""
+        return panels.matching_sessions(self.view.activity, self.words)
 
     def _waits(self, view: View, width: int, height: int) -> list[TextLine]:
         return panels.lock_waits(view.activity, width, height)
@@ -73,7 +83,7 @@ class SessionsScreen(MainScreen):
         return panels.open_transactions(view.activity, width, height)
 
     def _sessions(self, view: View, width: int, height: int) -> list[TextLine]:
-        return panels.session_list(view.activity, self._selection, width, height)
+        return panels.session_list(view.activity, self._selection, width, height, self.words)
 
     def _deadlock(self, view: View, width: int, height: int) -> list[TextLine]:
         return panels.last_deadlock(view.activity, width, height)

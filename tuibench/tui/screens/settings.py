@@ -4,24 +4,22 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.widgets import Input
 
 from tuibench.model.command import RestoreSettings
 from tuibench.model.settings import SettingState
 from tuibench.tui.panels.selection import MOVE_KEYS, Selection
 from tuibench.tui.panels.server import settings as panels
-from tuibench.tui.screens.base import MainScreen, ScreenFrame
+from tuibench.tui.screens.base import ScreenFrame
 from tuibench.tui.screens.change import ChangeDialog
 from tuibench.tui.screens.confirm import ChangePrompt, ConfirmDialog
+from tuibench.tui.screens.search import SearchScreen
 from tuibench.tui.text.spans import TextLine
 from tuibench.tui.view import View
 from tuibench.tui.widgets.panel import Panel
 
 
-class SettingsScreen(MainScreen):
+class SettingsScreen(SearchScreen):
     """Displays the setting states of each status message."""
-
-    AUTO_FOCUS = ""
 
     KEYS = (
         ("↑ ↓", "choose"),
@@ -32,8 +30,6 @@ class SettingsScreen(MainScreen):
         ("esc", "back"),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "back", "Back", show=False),
-        Binding("slash", "search", "Search", show=False),
         Binding("enter", "change", "Change", show=False),
         Binding("u", "restore_setting", "Restore this setting", show=False),
         Binding("U", "put_all_back", "Restore all settings that tuibench changed", show=False),
@@ -43,14 +39,9 @@ class SettingsScreen(MainScreen):
     def __init__(self, view: View, frame: ScreenFrame) -> None:
         super().__init__(view, frame)
         self._selection = Selection()
-        self._words = ""
 
     def body(self) -> ComposeResult:
-        line = Input(
-            placeholder="words of a name, a meaning or a risk; changed, fixed", id="search", compact=True
-        )
-        line.cursor_blink = False
-        yield line
+        yield self.search_line("words of a name, a meaning or a risk; changed, fixed")
         yield self.panel(self._table, id="settings")
         yield self.panel(self._detail, id="setting")
 
@@ -63,36 +54,9 @@ class SettingsScreen(MainScreen):
         settings = self.view.status.settings
         return settings[self._selection.id] if self._shown and self._selection.id is not None else None
 
-    # Search.
-
-    def action_search(self) -> None:
-        self.set_class(True, "-searching")
-        self.query_one("#search").focus()
-
-    def on_input_changed(self, event: Input.Changed) -> None:
-        self._words = event.value
-        self._repaint()
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        self._end_search()
-
-    async def action_back(self) -> None:
-        """End a search; without one, return to the first screen."""
-        if not self.has_class("-searching"):
-            await self.run_action("app.go('live')")
-            return
-        self.query_one("#search", Input).value = ""
-        self._end_search()
-
-    def _end_search(self) -> None:
-        self.set_class(bool(self.query_one("#search", Input).value), "-searching")
-        self.set_focus(None)
-
-    # Selection and change.
-
     def action_move(self, by: int) -> None:
         self._selection = self._selection.moved(self._shown, by)
-        self._repaint()
+        self.repaint()
 
     def action_pick(self, number: int) -> None:
         """Handle a click: the first one selects the setting, the second opens it."""
@@ -100,7 +64,7 @@ class SettingsScreen(MainScreen):
             self.action_change()
         else:
             self._selection = Selection(number).settled(self._shown)
-            self._repaint()
+            self.repaint()
 
     def action_change(self) -> None:
         setting = self.chosen
@@ -136,9 +100,9 @@ class SettingsScreen(MainScreen):
 
     @property
     def _shown(self) -> list[int]:
-        return panels.matching_settings(self.view.status.settings, self._words)
+        return panels.matching_settings(self.view.status.settings, self.words)
 
-    def _repaint(self) -> None:
+    def repaint(self) -> None:
         self._selection = self._selection.settled(self._shown)
         for panel in ("#settings", "#setting"):
             self.query_one(panel, Panel).show(self.view)

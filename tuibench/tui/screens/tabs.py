@@ -74,7 +74,7 @@ SCREEN_TABS = (
         "throughput and p95 against threads, by a probe",
         SaturationScreen,
         offered=lambda view: view.probe is not None,
-        absent="no probe was run yet: P starts one",
+        absent="no probe has run yet: P starts one",
     ),
     ScreenTab(
         "9",
@@ -84,7 +84,7 @@ SCREEN_TABS = (
         "which settings matter: a screening's tornado chart",
         TuneScreen,
         offered=lambda view: view.tune is not None,
-        absent="no settings were screened yet: U starts it",
+        absent="no settings have been tested yet: U starts that",
     ),
     ScreenTab(
         "o",

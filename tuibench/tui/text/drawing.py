@@ -36,6 +36,8 @@ _TO_ASCII = str.maketrans(
         "→": ">",
         "…": "~",
         "●": "*",
+        "◆": "*",
+        "◐": "o",
         "○": "o",
         "■": "#",
         "‖": "=",
@@ -56,7 +58,7 @@ _TO_ASCII = str.maketrans(
         "▔": "-",
         "▁": "_",
         "━": "=",
-        **dict.fromkeys("╭╮╰╯", "+"),
+        **dict.fromkeys("╭╮╰╯┌┐└┘", "+"),
         "🔎": "> ",
         **dict.fromkeys(BRAILLE[1:], "."),
     }

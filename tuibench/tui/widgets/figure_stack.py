@@ -18,13 +18,15 @@ KeysOf = Callable[[View], Sequence[str]]
 
 
 class FigureStack(Vertical):
-    """Container for the maximum number of charts; `set_charts` shows the used ones."""
+    """Container for the maximum number of charts; `set_charts` shows the used ones. With `is_numbered` the
+    first one has the markers' numbers.
+    """
 
     def __init__(self, keys_of: KeysOf, *, ascii_only: bool, id: str, numbered: bool = False) -> None:
         super().__init__(id=id, classes="figures")
         self._keys_of = keys_of
         self._ascii_only = ascii_only
-        self._numbered = numbered
+        self.is_numbered = numbered
 
     def compose(self) -> ComposeResult:
         for place in range(MAX_FIGURES):
@@ -59,6 +61,6 @@ class FigureStack(Vertical):
             view,
             width,
             height,
-            numbered=self._numbered and place == 0,
+            numbered=self.is_numbered and place == 0,
             ascii_only=self._ascii_only,
         )

@@ -1,19 +1,27 @@
 """`tuibench web`: who is let in, what the page fetches, and what it runs."""
 
 import asyncio
+import fcntl
+import json
+import shutil
 import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 pytest.importorskip("textual_serve")
 
 from textual_serve.server import Server
 
+from tests.examples import summary
+from tests.paths import DATA
 from tests.unit.cli.program import Program
 from tuibench.cli.commands import web
 from tuibench.errors import UsageError
+from tuibench.record.files.recorder import SAMPLES, SUMMARY
 
 
 @pytest.mark.parametrize(
@@ -127,28 +135,61 @@ def test_the_end_of_a_page_leads_to_the_report() -> None:
     assert "/report" not in web.with_end_page(END_OF_TEMPLATE, has_report=False)
 
 
+def test_a_page_opens_the_report_by_itself_once_the_run_is_over() -> None:
+    page = web.with_end_page(f"<head></head><body>{END_OF_TEMPLATE}</body>", has_report=True)
+    assert 'location.replace("/report")' in page.partition("</head>")[0]
+
+
 async def test_the_library_still_has_the_end_that_is_replaced() -> None:
     status, page = await asked("/")
     assert status == 200
     assert "This screen has ended." in page
+    assert page.count("</head>") == 1
     assert "Session ended." not in page
 
 
 def test_a_run_that_goes_on_has_no_report_yet(tmp_path: Path) -> None:
-    assert "The run continues" in web.run_report(tmp_path)
+    run = shutil.copytree(DATA / "durability-run", tmp_path / "run")
+    report = web.RunReport(run)
+    assert not report.is_finished
+    with (run / SAMPLES).open("rb") as stream:
+        fcntl.flock(stream.fileno(), fcntl.LOCK_EX)
+        assert "The run continues" in report.html()
+    assert "preset unsafe" in report.html()
 
 
-async def test_the_report_is_served_to_our_own_pages_only() -> None:
+@pytest.fixture
+async def reporting(tmp_path: Path) -> AsyncIterator[Callable[..., Awaitable[tuple[int, str]]]]:
+    """Asks the server of a page whose run is over; redirects are followed."""
     import aiohttp
     from aiohttp.test_utils import TestServer
 
+    run = shutil.copytree(DATA / "durability-run", tmp_path / "run")
+    (run / SUMMARY).write_bytes(msgspec.json.encode(summary()))
     server = Server("true", "127.0.0.1", 8000, title="tuibench s1")
-    async with (
-        TestServer(web.make_application(server, lambda: "<p>the report")) as tried,
-        aiohttp.ClientSession() as session,
-    ):
-        async with session.get(tried.make_url("/report")) as answer:
-            assert (answer.status, await answer.text()) == (200, "<p>the report")
-        headers = {"Origin": "http://evil.example"}
-        async with session.get(tried.make_url("/report"), headers=headers) as answer:
-            assert answer.status == 403
+    application = web.make_application(server, web.RunReport(run))
+    async with TestServer(application) as tried, aiohttp.ClientSession() as session:
+
+        async def ask(path: str, **headers: str) -> tuple[int, str]:
+            async with session.get(tried.make_url(path), headers=headers) as answer:
+                return answer.status, await answer.text()
+
+        yield ask
+
+
+async def test_the_report_is_served_to_our_own_pages_only(
+    reporting: Callable[..., Awaitable[tuple[int, str]]],
+) -> None:
+    status, text = await reporting("/report")
+    assert status == 200
+    assert "preset unsafe" in text
+    for path in ("/report", "/state"):
+        assert (await reporting(path, Origin="http://evil.example"))[0] == 403
+
+
+async def test_a_page_opened_after_the_run_is_its_report(
+    reporting: Callable[..., Awaitable[tuple[int, str]]],
+) -> None:
+    """A viewer could only say that there is no session; the page would wait for its first character."""
+    assert json.loads((await reporting("/state"))[1]) == {"finished": True}
+    assert (await reporting("/"))[1] == (await reporting("/report"))[1]

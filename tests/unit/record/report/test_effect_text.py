@@ -158,6 +158,7 @@ def test_small_numbers(value: float | None, text: str) -> None:
         ((1.2, -0.4, 2.8), "+1.2 % (−0.4..2.8 %)"),
         ((0.01, -0.01, 0.03), "0.0 % (0.0..0.0 %)"),
         ((1240, 1100, 1400), "+1,240 % (1,100..1,400 %)"),
+        ((17_540, 9_560, 31_000), ">9,999 % (9,560..>9,999 %)"),
     ],
 )
 def test_a_difference_with_its_interval(values: tuple[float, float, float], text: str) -> None:

@@ -1,5 +1,7 @@
 """The table of figures: keys, readings, what a merge makes of them, and the scale of their charts."""
 
+from itertools import product
+
 import msgspec
 import pytest
 from hypothesis import example, given
@@ -30,6 +32,7 @@ WRITE = figure_key("DISKS", "Write")
 CLIENT_CPU = figure_key("CLIENT", "CPU")
 BEFORE, AFTER = script.samples(60)[-2:]
 TITLE_CELLS = 16
+MIB = 1024.0 * 1024.0
 
 
 def value(key: str, before: Sample | None, after: Sample) -> float | None:
@@ -113,8 +116,8 @@ def test_a_rate_on_a_chart_says_that_it_is_one() -> None:
 @given(st.lists(st.floats(0, 1e9), min_size=1, max_size=30))
 @example([5e-324])
 def test_a_scale_holds_all_its_values(values: list[float]) -> None:
-    for may_rise in (True, False):
-        base, top = chart_scale(values, may_rise=may_rise)
+    for may_rise, is_bytes in product((True, False), repeat=2):
+        base, top = chart_scale(values, may_rise=may_rise, is_bytes=is_bytes)
         assert base <= min(values)
         assert max(values) <= top * (1 + 1e-9)
         assert base < top
@@ -125,3 +128,17 @@ def test_a_scale_rises_where_all_values_are_far_from_zero_and_differ() -> None:
     assert chart_scale([97.0, 98.0], may_rise=True).base > 90.0
     assert chart_scale([97.0, 97.1], may_rise=True).base == 0.0
     assert chart_scale([10.0, 98.0], may_rise=True).base == 0.0
+
+
+@pytest.mark.parametrize(
+    ("most", "top"), [(14.3 * MIB, 15 * MIB), (900 * 1024.0, MIB), (700.0, 800.0), (0.0, 1.0)]
+)
+def test_an_axis_of_bytes_ends_at_a_round_binary_number(most: float, top: float) -> None:
+    assert chart_scale([most], may_rise=False, is_bytes=True).top == pytest.approx(top)
+
+
+def test_the_axis_of_a_figure_in_bytes_is_labelled_with_a_round_number() -> None:
+    figure = figure_of(REDO)
+    assert figure is not None
+    assert figure.is_bytes
+    assert figure.axis(chart_scale([14.3 * MIB], may_rise=False, is_bytes=True).top) == "15 M"

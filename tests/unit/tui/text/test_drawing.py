@@ -1,8 +1,13 @@
 """Charts as text: what a value looks like, and what a missing one does not."""
 
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tuibench import tui
 from tuibench.tui.text import drawing
 
 VALUES = st.lists(st.none() | st.floats(0, 1000), max_size=40)
@@ -75,3 +80,24 @@ def test_shares_never_overflow(percents: list[float], width: int) -> None:
 def test_everything_has_a_plain_form() -> None:
     assert drawing.to_ascii("▲ 16 → 32 · 4 × 100 ●…") == "! 16 > 32 . 4 x 100 *~"
     assert drawing.to_ascii("┄") == "?"
+
+
+DRAWN_OTHERWISE = ("svg.py", "big_font.py", "drawing.py", "time_chart.py", "cpu_chart.py")
+"""Files with block characters that an ASCII terminal never gets."""
+
+
+def texts(source: str) -> Iterator[str]:
+    """The string literals of a module, without its docstrings."""
+    tree = ast.parse(source)
+    statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in statements:
+            yield node.value
+
+
+def test_every_character_of_the_screen_has_an_ascii_form() -> None:
+    """Unknown characters become question marks, as those of names from a server do."""
+    files = [file for file in Path(tui.__path__[0]).rglob("*.py") if file.name not in DRAWN_OTHERWISE]
+    letters = {letter for file in files for text in texts(file.read_text("utf-8")) for letter in text}
+    assert len(files) > 50
+    assert {letter for letter in letters - {"?"} if "?" in drawing.to_ascii(letter)} == set()

@@ -12,10 +12,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tuibench.model.measurements.sample import Sample
-from tuibench.tui.charts.figures.figure import FigureSource, NumberFormat, per_second_text, rate_text
+from tuibench.tui.charts.figures.figure import (
+    FigureSource,
+    NumberFormat,
+    bytes_per_second,
+    per_second_text,
+    rate_text,
+)
 from tuibench.tui.charts.figures.host import CLIENT, CLIENT_TABLE, HOST_TABLES
 from tuibench.tui.charts.figures.server import LEFT_TABLES, RIGHT_TABLES
-from tuibench.units import DASH, decimal, si
+from tuibench.units import DASH, binary_size, decimal, si
 
 UNKNOWN = -math.inf
 AXIS_CELLS = 6
@@ -30,6 +36,16 @@ class Figure(NamedTuple):
     title: str
     section: str
     write: NumberFormat
+
+    @property
+    def is_rate(self) -> bool:
+        """True for a rate per second."""
+        return self.write in (per_second_text, bytes_per_second)
+
+    @property
+    def is_bytes(self) -> bool:
+        """True for a size, or a rate of bytes."""
+        return self.write in (binary_size, bytes_per_second)
 
     def axis(self, value: float | None) -> str:
         """The value in the six cells of an axis label: 14.3 MiB/s becomes 14.3 M."""

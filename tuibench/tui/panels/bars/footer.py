@@ -9,7 +9,7 @@ from tuibench.model.message import RunState
 from tuibench.tui.commands.actions import ACTIONS, UserAction, action_key, is_offered, is_possible
 from tuibench.tui.panels.bars.verdict import coach_line
 from tuibench.tui.text.spans import TextLine, TextSpan, fit_line, join_parts, line_width, pad_line, shorten
-from tuibench.tui.view import View
+from tuibench.tui.view import MessageLine, View
 from tuibench.units import hms
 
 _BAR_WIDTH = 24
@@ -67,21 +67,26 @@ def message_line(view: View, width: int, height: int) -> list[TextLine]:
     elif view.note is None:
         line = coach_line(view)
     else:
-        glyph, role = ("✓ ", "ok") if view.note.ok else ("✗ ", "risk")
-        line = (
-            TextSpan(glyph, role),
-            TextSpan(shorten(view.note.text, width - 2), "" if view.note.ok else "risk"),
-        )
+        line = _note_line(view.note, width)
     return [pad_line(line, width)][:height]
+
+
+def _note_line(note: MessageLine, width: int) -> TextLine:
+    """The reply with a glyph: done, refused, or a hint."""
+    if note.is_hint:
+        glyph, role, text_role = "→ ", "warn", ""
+    else:
+        glyph, role, text_role = ("✓ ", "ok", "") if note.ok else ("✗ ", "risk", "risk")
+    return (TextSpan(glyph, role), TextSpan(shorten(note.text, width - 2), text_role))
 
 
 def footer(view: View, width: int, height: int) -> list[TextLine]:
     """Every key once, clickable; keys that do nothing now are dimmed.
 
-    If space is short, rare keys are left out, the last one first; the help lists them.
+    If space is short, the rarest keys are left out first, of these the last one; the help lists them.
     """
     shown = [action for action in ACTIONS if action.in_footer and is_offered(action, view)]
-    rare = [action for action in shown if action.rare]
+    rare = sorted((action for action in shown if action.rarity), key=lambda action: action.rarity)
     while line_width(line := _key_row(shown, view)) > width and rare:
         shown.remove(rare.pop())
     return [pad_line(line, width)][:height]

@@ -28,7 +28,7 @@ class MeasureDetail(NamedTuple):
 
 class Measure(NamedTuple):
     """A figure plotted over time. `name` identifies it, `role` names its colour. With `may_rise` its axis may
-    start above zero.
+    start above zero; with `is_bytes` it is rounded in binary units.
     """
 
     name: str
@@ -40,6 +40,7 @@ class Measure(NamedTuple):
     axis: Callable[[float | None], str]
     details: Callable[[Throughput], tuple[MeasureDetail, ...]]
     may_rise: bool = False
+    is_bytes: bool = False
 
 
 def three_digits(value: float) -> str:

@@ -1,5 +1,7 @@
 """Breakdown of transaction time: the statements of the newest sample, and the slowest transaction."""
 
+from collections.abc import Sequence
+
 from tuibench.metrics.series.slow_messages import slow_parts
 from tuibench.model.measurements.sample import SlowTransaction, slowest_of
 from tuibench.tui.text.spans import TextLine, TextSpan, pad_line, shorten, wrap_text
@@ -8,10 +10,15 @@ from tuibench.units import hms, milliseconds
 
 _TITLE = "SLOWEST of 1 min"
 _STATEMENTS = 8
+_LIST_HEIGHT = 4
+"""From this height the panel lists several transactions."""
+_P95, _SHARE = 10, 9
 
 
 def slowest_panel(view: View, width: int, height: int) -> list[TextLine]:
-    """The transaction with its statements in one line, or more if there is room."""
+    """The transaction with its statements in one line, or more if there is room; several if there is much."""
+    if height >= _LIST_HEIGHT:
+        return _slowest_list(view, width, height)
     found = slowest_recent(view)
     if found is None:
         return []
@@ -30,13 +37,29 @@ def slowest_panel(view: View, width: int, height: int) -> list[TextLine]:
     return [pad_line(line, width) for line in lines[:height]]
 
 
+def _slowest_list(view: View, width: int, height: int) -> list[TextLine]:
+    """One line per transaction, the slowest first."""
+    found = _slowest_of_recent(view, height - 1)
+    if not found:
+        return []
+    named = max(len(slow.transaction) for slow in found)
+    lines: list[TextLine] = [(TextSpan(_TITLE, "title"),)]
+    for slow in found:
+        head = f"{milliseconds(slow.response_ms):>{_P95}}"
+        when = f" at {hms(slow.at_seconds)}  {slow.transaction:<{named}}  "
+        parts = shorten(", ".join(slow_parts(slow, _STATEMENTS)), max(width - len(head) - len(when), 1))
+        lines.append((TextSpan(head, "latency"), TextSpan(when, "muted"), TextSpan(parts)))
+    return [pad_line(line, width) for line in lines[:height]]
+
+
 def slowest_recent(view: View) -> SlowTransaction | None:
     """Slowest transaction of the samples kept for the screen, about a minute."""
+    return next(iter(_slowest_of_recent(view, 1)), None)
+
+
+def _slowest_of_recent(view: View, number: int) -> Sequence[SlowTransaction]:
     every = (slow for sample in view.recent if sample.load is not None for slow in sample.load.slowest)
-    return next(iter(slowest_of(every, 1)), None)
-
-
-_P95, _SHARE = 10, 9
+    return slowest_of(every, number)
 
 
 def side_statements(view: View, width: int, height: int) -> list[TextLine]:

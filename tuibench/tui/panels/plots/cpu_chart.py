@@ -17,8 +17,12 @@ STACKED = "stack-"
 _IDLE = len(CPU_BAR_PARTS)
 
 
-def cpu_chart(view: View, width: int, height: int, *, ascii_only: bool = False) -> list[TextLine]:
-    """Chart from 0 to 100 % of the host; a column without data is empty."""
+def cpu_chart(
+    view: View, width: int, height: int, *, ascii_only: bool = False, numbered: bool = False
+) -> list[TextLine]:
+    """Chart from 0 to 100 % of the host; a column without data is empty. `numbered` puts the markers' numbers
+    on its top row.
+    """
     cell = _plain_cell if ascii_only else _cell
     columns = max(width - AXIS_WIDTH, 1)
     owners = [_owners(point.cpu if point else None, HALVES * height) for point in chart_points(view, columns)]
@@ -28,6 +32,9 @@ def cpu_chart(view: View, width: int, height: int, *, ascii_only: bool = False) 
         cells = [cell(each[HALVES * row], each[HALVES * row + 1]) for each in owners]
         for column in changes:
             cells[column] = (drawing.MARKER, "muted")
+        if numbered and row == height - 1:
+            for start, number in drawing.marker_labels(changes, columns).items():
+                cells[start : start + len(number)] = [(digit, "badge") for digit in number]
         line = merge_cells(cells)
         if cursor is not None:
             line = overlay(line, cursor, drawing.CURSOR, columns, "strong")

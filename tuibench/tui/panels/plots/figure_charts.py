@@ -28,7 +28,8 @@ def figure_measure(key: str) -> Measure | None:
         lambda value: (figure.write(value), ""),
         figure.axis,
         lambda _: (),
-        may_rise=True,
+        may_rise=not figure.is_rate,
+        is_bytes=figure.is_bytes,
     )
 
 

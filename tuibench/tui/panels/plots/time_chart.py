@@ -43,7 +43,7 @@ def time_chart(
     sign = signature_of(measure, view, columns)
     cursor = cursor_column(view, columns)
     reading = _cursor_reading(measure, values[cursor]) if cursor is not None else ""
-    base, end = chart_scale(present, may_rise=measure.may_rise)
+    base, end = chart_scale(present, may_rise=measure.may_rise, is_bytes=measure.is_bytes)
     label, lowest = (measure.axis(end), measure.axis(base) if base else "0") if present else ("", "0")
     values, top = [None if value is None else value - base for value in values], end - base
     if height == 1:

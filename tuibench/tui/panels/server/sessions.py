@@ -71,20 +71,40 @@ def _oldest_transaction(oldest: OpenTransaction) -> TextLine:
     )
 
 
-def session_list(activity: Activity | None, selection: Selection, width: int, height: int) -> list[TextLine]:
-    """Heading, one line per foreign session with the selected one marked, then our own by state."""
+def matching_sessions(activity: Activity | None, words: str) -> list[ServerSession]:
+    """The sessions of other clients that contain every word."""
+    wanted = words.lower().split()
+    listed = activity.sessions if activity else ()
+    return [session for session in listed if all(word in _search_text(session) for word in wanted)]
+
+
+def _search_text(session: ServerSession) -> str:
+    who = f"{session.id} {session.user}@{session.host}"
+    return f"{who} {session.database} {session.command} {session.state} {session.statement}".lower()
+
+
+def session_list(
+    activity: Activity | None, selection: Selection, width: int, height: int, words: str = ""
+) -> list[TextLine]:
+    """Heading, one line per foreign session with the selected one marked, then our own by state.
+
+    With `words` only the sessions that contain them.
+    """
     if activity is None:
-        return [pad_line((TextSpan("asking the server for its sessions …", "muted"),), width)][:height]
-    own = [_own_sessions_line(each, width) for each in activity.own][: max(1, height // 3)]
+        return [pad_line((TextSpan("reading the sessions …", "muted"),), width)][:height]
+    is_filtered = bool(words.split())
+    groups = () if is_filtered else activity.own
+    own = [_own_sessions_line(each, width) for each in groups][: max(1, height // 3)]
     room = height - 2 - len(own)
-    listed = activity.sessions
+    listed = matching_sessions(activity, words)
     first = first_visible(selection.place, len(listed), room)
     ages = {each.connection: each.seconds for each in activity.transactions}
     lines = [
         _session_line(session, ages.get(session.id), width, chosen=session.id == selection.id)
         for session in listed[first : first + room]
     ]
-    return [_sessions_heading(activity, width), _column_heads(width), *lines, *own][:height]
+    heading = _matches_heading(activity, len(listed), width) if is_filtered else None
+    return [heading or _sessions_heading(activity, width), _column_heads(width), *lines, *own][:height]
 
 
 def last_deadlock(activity: Activity | None, width: int, height: int) -> list[TextLine]:
@@ -141,6 +161,11 @@ def _sessions_heading(activity: Activity, width: int) -> TextLine:
     others = f"{there:,} {'other' if there == 1 else 'others'}" if there else none
     counted = f"  {ours:,} tuibench {'session' if ours == 1 else 'sessions'}, {others}"
     counted += f", {shown} shown" if shown < there else ""
+    return pad_line((TextSpan("SESSIONS", "title"), TextSpan(counted, "muted")), width)
+
+
+def _matches_heading(activity: Activity, matches: int, width: int) -> TextLine:
+    counted = f"  {matches} of the {len(activity.sessions)} shown match; esc shows all"
     return pad_line((TextSpan("SESSIONS", "title"), TextSpan(counted, "muted")), width)
 
 

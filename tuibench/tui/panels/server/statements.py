@@ -10,6 +10,7 @@ from tuibench.units import DASH, count, milliseconds, si
 
 _SOURCE = 9
 _LEAST_TEXT = 24
+_SHORT_MS = 0.1
 
 
 class _Column(NamedTuple):
@@ -33,6 +34,11 @@ def _each(value: float | None, figures: StatementFigures) -> float | None:
     return None if value is None else value / figures.calls
 
 
+def _duration(ms: float | None) -> str:
+    """A time per call, in microseconds if it is short."""
+    return milliseconds(ms) if ms is None or ms >= _SHORT_MS or not ms else f"{ms * 1000:.3g} µs"
+
+
 def _rows_each(figures: StatementFigures, _: float) -> str:
     each = _each(figures.rows_examined, figures)
     return DASH if each is None else count(each) if each >= 10 else f"{each:.1f}"
@@ -41,18 +47,18 @@ def _rows_each(figures: StatementFigures, _: float) -> str:
 MOST_NEEDED = (
     _Column("load", 7, _share),
     _Column("calls/s", 9, _per_second),
-    _Column("avg", 10, lambda figures, _: milliseconds(figures.avg_ms)),
-    _Column("p95", 10, lambda figures, _: milliseconds(figures.p95_ms)),
+    _Column("avg", 10, lambda figures, _: _duration(figures.avg_ms)),
+    _Column("p95", 10, lambda figures, _: _duration(figures.p95_ms)),
 )
 FURTHER = (
     _Column("rows/call", 12, _rows_each),
-    _Column("lock/call", 12, lambda figures, _: milliseconds(_each(figures.lock_ms, figures))),
-    _Column("CPU/call", 12, lambda figures, _: milliseconds(_each(figures.cpu_ms, figures))),
+    _Column("lock/call", 12, lambda figures, _: _duration(_each(figures.lock_ms, figures))),
+    _Column("CPU/call", 12, lambda figures, _: _duration(_each(figures.cpu_ms, figures))),
 )
 BEFORE = (
     _Column("calls/s", 9, _per_second),
-    _Column("avg", 10, lambda figures, _: milliseconds(figures.avg_ms)),
-    _Column("p95", 10, lambda figures, _: milliseconds(figures.p95_ms)),
+    _Column("avg", 10, lambda figures, _: _duration(figures.avg_ms)),
+    _Column("p95", 10, lambda figures, _: _duration(figures.p95_ms)),
 )
 """Columns of the span before a change."""
 
@@ -61,7 +67,8 @@ def statements_panel(view: View, width: int, height: int) -> list[TextLine]:
     """Title, heading, one row per statement, and a note on unreadable data."""
     report = view.statements
     if report is None:
-        return [pad_line((TextSpan("STATEMENTS", "title"), TextSpan("  being read", "muted")), width)]
+        waiting = TextSpan("  reading the statements …", "muted")
+        return [pad_line((TextSpan("STATEMENTS", "title"), waiting), width)]
     gaps = [(TextSpan(line, "muted"),) for gap in report.gaps for line in wrap_text(f"{DASH} {gap}", width)]
     columns, before = _columns(report, width)
     rows = [_row(row, report, columns, before, width) for row in report.rows]

@@ -32,6 +32,8 @@ def test_a_refusal_is_told_apart_by_its_glyph() -> None:
     assert (
         text(message_line(with_note(view, "1227: access denied", ok=False), 78, 1)) == "✗ 1227: access denied"
     )
+    hint = with_note(view, "no probe has run yet: P starts one", ok=True, is_hint=True)
+    assert text(message_line(hint, 78, 1)) == "→ no probe has run yet: P starts one"
 
 
 def test_stopping_outweighs_an_answer() -> None:
@@ -72,7 +74,7 @@ def test_opening_connections_is_work_too() -> None:
 
 def test_the_keys_fit_the_smallest_screen() -> None:
     lines = footer(initial_view(script.hello()), 78, 1)
-    assert text(lines) == "+ − [ ] t threads  r rate  d durability  p pause  ? help  x leave  q stop"
+    assert text(lines) == "+ − [ ] t threads  P probe  d durability  p pause  ? help  x leave  q stop"
 
 
 def test_the_footer_is_never_cut_as_long_as_a_rare_key_can_go() -> None:
@@ -86,7 +88,7 @@ def test_the_footer_is_never_cut_as_long_as_a_rare_key_can_go() -> None:
 def test_the_footer_has_the_rare_keys_where_there_is_room() -> None:
     view = initial_view(script.hello(10, script.status(weights={"old": 90, "new": 10})))
     wide = text(footer(view, 118, 1))
-    assert "r rate  w weights  n network  T plan  d durability" in wide
+    assert "r rate  w weights  n network  P probe  d durability" in wide
     plain = text(footer(initial_view(script.hello()), 118, 1))
     assert "w weights" not in plain
     assert plain.endswith("space mark  ^p menu  ? help  x leave  q stop")

@@ -120,7 +120,7 @@ def test_more_sessions_than_are_told() -> None:
 
 
 def test_before_the_first_answer() -> None:
-    assert "asking the server" in text(panels.session_list(None, Selection(), 78, 12))
+    assert "reading the sessions" in text(panels.session_list(None, Selection(), 78, 12))
     assert text(panels.lock_waits(None, 78, 3)) == "LOCK WAITS"
     assert text(panels.open_transactions(None, 78, 1)) == "OPEN TRANSACTIONS"
     assert panels.last_deadlock(None, 78, 3) == []
