@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 
 from tuibench.demo.messages import (
     EndSupervisor,
@@ -27,11 +28,12 @@ _released: list["subprocess.Popen[bytes]"] = []
 class SupervisorClient:
     """A running supervisor; the server lives while a process holds `watch_fd`, the write end of its pipe."""
 
-    def __init__(self) -> None:
+    def __init__(self, scope: Sequence[str] = ()) -> None:
+        """`scope` is put before the command (`systemd_scope`); the process is the same."""
         reader, self.watch_fd = os.pipe()
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "tuibench.demo.supervisor", str(reader)],
+                [*scope, sys.executable, "-P", "-m", "tuibench.demo.supervisor", str(reader)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

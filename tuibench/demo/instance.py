@@ -11,12 +11,14 @@ from typing import IO
 
 import msgspec
 
+from tuibench import units
 from tuibench.clock import Clock
 from tuibench.demo import process, setup
 from tuibench.demo.layout import DirectoryLayout
 from tuibench.demo.limits import Confinement, confine
 from tuibench.demo.messages import ServerRunning, ServerSpec
 from tuibench.errors import ServerUnavailableError
+from tuibench.model.server import ServerLimits
 
 START_SECONDS = 60.0
 HALT_SECONDS = 30.0
@@ -42,6 +44,7 @@ class ServerInstance:
         self._lock = lock_directory(self.layout, LockOwner(os.getpid(), spec.keep))
         self._port = 0
         self._confinement = Confinement()
+        self._oom_kills = 0
 
     @property
     def alive(self) -> bool:
@@ -49,7 +52,9 @@ class ServerInstance:
 
     def create(self) -> ServerRunning:
         """Initialise the directory and start the server for the first time, on a free port."""
-        self._confinement = confine(self._spec.limits, self.layout.root.name)
+        self._confinement = confine(self._spec.limits, self.layout.root.name, self._spec.no_scope)
+        if self._confinement.group is not None:
+            self.layout.server_group.write_text(str(self._confinement.group))
         setup.make_data_directory(self._spec, self.layout)
         for left in range(PORT_ATTEMPTS - 1, -1, -1):
             self._port = free_port()
@@ -66,13 +71,39 @@ class ServerInstance:
     def start(self, *extra: str) -> ServerRunning:
         """Start the server and wait until it accepts connections."""
         command = [*setup.server_command(self._spec, self.layout, self._port), *extra]
+        self._oom_kills = self._confinement.oom_kills
         with self.layout.error_log.open("ab") as log:
             self._process = process.spawn(command, log, enter=self._confinement.enter)
-        if not process.wait_ready(self._process, self.layout.socket, START_SECONDS, self._clock):
+        seconds = start_seconds(self._spec.limits)
+        if not process.wait_ready(self._process, self.layout.socket, seconds, self._clock):
             process.kill_process(self._process)
-            why = ": it ran out of memory" if self._confinement.was_out_of_memory else ""
-            raise process.failure_with_log(f"{self._spec.binary} did not start{why}", self.layout.error_log)
-        return ServerRunning(self._process.pid, self._port, str(self.layout.root), self._confinement.words)
+            raise self._out_of_memory() or process.failure_with_log(
+                f"{self._spec.binary} did not start", self.layout.error_log
+            )
+        return self._running(self._process)
+
+    def check_running(self) -> ServerRunning:
+        """The state of the server's process. Raises ServerUnavailableError with the reason for its end."""
+        if self._process is None or self._process.poll() is None:
+            return self._running(self._process)
+        raise self._out_of_memory() or process.failure_with_log(
+            f"{self._spec.binary} {process.end_words(self._process.returncode)}", self.layout.error_log
+        )
+
+    def _running(self, server: "subprocess.Popen[bytes] | None") -> ServerRunning:
+        pid = 0 if server is None else server.pid
+        return ServerRunning(pid, self._port, str(self.layout.root), self._confinement.words)
+
+    def _out_of_memory(self) -> ServerUnavailableError | None:
+        """The error, if the kernel has killed the server for lack of memory since its start."""
+        limit = self._spec.limits.memory_bytes
+        if limit is None or self._confinement.oom_kills <= self._oom_kills:
+            return None
+        most = units.binary_size(limit)
+        return ServerUnavailableError(
+            f"the kernel killed {self._spec.binary}: it needs more than its {most} of memory",
+            "give it more by --memory, or a smaller buffer pool by --mysqld-option=innodb_buffer_pool_size=…",
+        )
 
     def halt(self) -> None:
         """Shut the server down cleanly."""
@@ -93,6 +124,11 @@ class ServerInstance:
             self.halt()
         self._confinement.remove()
         self._lock.close()
+
+
+def start_seconds(limits: ServerLimits) -> float:
+    """How long a start may take: longer with less than one processor."""
+    return START_SECONDS / min(1.0, limits.cpus or 1.0)
 
 
 def lock_directory(layout: DirectoryLayout, mark: LockOwner) -> IO[bytes]:

@@ -25,6 +25,7 @@ class DirectoryLayout:
         self.error_log = root / "error.log"
         self.supervisor_log = root / "supervisor.log"
         self.server_pid = root / "server.pid"
+        self.server_group = root / "server.cgroup"
         self.supervisor_lock = root / "supervisor.lock"
         self.init_file = root / "accounts.sql"
         self.client_options = root / "client.cnf"

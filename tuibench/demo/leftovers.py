@@ -15,9 +15,9 @@ from pathlib import Path
 
 import msgspec
 
+from tuibench.demo import cgroup
 from tuibench.demo.instance import LockOwner, remove_directory
 from tuibench.demo.layout import PREFIX, DirectoryLayout
-from tuibench.demo.limits import remove_group
 from tuibench.files import DECODE_ERRORS
 
 DEATH_SECONDS = 10.0
@@ -57,7 +57,7 @@ def remove_leftover(layout: DirectoryLayout) -> bool:
         if mark.keep:
             return False
         end_server(layout)
-        remove_group(layout.root.name)
+        remove_server_group(layout)
         remove_directory(layout)
     return not layout.root.exists()
 
@@ -89,6 +89,12 @@ def end_server(layout: DirectoryLayout) -> None:
         if server_pid(layout) is None:
             return
         time.sleep(POLL_SECONDS)
+
+
+def remove_server_group(layout: DirectoryLayout, root: Path = cgroup.ROOT) -> None:
+    """Remove the control group of a directory's server, if it had one."""
+    with contextlib.suppress(OSError):
+        cgroup.remove_group(Path(layout.server_group.read_text()), root)
 
 
 def server_pid(layout: DirectoryLayout) -> int | None:

@@ -1,25 +1,23 @@
 """Limits of a private server, processors and memory: by a control group if possible, else by affinity.
 
-Control group (cgroup v2): a group for the server below ours, or below the nearest of its ancestors that
-delegates the controllers. It limits time on all processors (`cpu.max`), so a fraction is possible, and all
-memory, the page cache included (`memory.max`, no swap). Usually this requires root, or a delegated slice
-(`systemd-run --user --scope -p Delegate=yes tuibench …`).
+A control group (cgroup v2; `cgroup` says where) limits the time on all processors (`cpu.max`), so a fraction
+is possible, and all memory, the page cache included (`memory.max`, no swap).
 
 Without one, the server is bound to as many processors (sched_setaffinity, as `taskset`), which must be a
 whole number, and its memory is not limited: only the buffer pool is sized by it. `Confinement.words` names
-the method used.
+the method used, and why it is not a control group.
 
 The buffer pool is sized as by MySQL's innodb_dedicated_server: 128 MiB below 1 GiB of memory, a half up to 4
 GiB, three quarters above.
 """
 
-import contextlib
 import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from tuibench import units
+from tuibench.demo import cgroup
 from tuibench.errors import UsageError
 from tuibench.model.server import ServerLimits
 
@@ -29,15 +27,23 @@ LEAST_MEMORY_BYTES = 2**29
 
 SMALL_BUFFER_POOL_BYTES = 2**27
 PERIOD_US = 100_000
-ROOT = Path("/sys/fs/cgroup")
-OWN_GROUP = Path("/proc/self/cgroup")
+UNITS = (("GiB", GIB), ("MiB", 2**20), ("KiB", 2**10), ("B", 1))
+LEAST_CPUS = 0.1
+"""The least CPU time: a server's start takes minutes then."""
 
 
 class Confinement:
     """Limits as applied to one server. `words` names the method, in a few words; empty without limits."""
 
-    def __init__(self, group: Path | None = None, cpus: Sequence[int] = (), words: str = "") -> None:
+    def __init__(
+        self,
+        group: Path | None = None,
+        cpus: Sequence[int] = (),
+        words: str = "",
+        root: Path = cgroup.ROOT,
+    ) -> None:
         self.group = group
+        self.root = root
         self._cpus = cpus
         self.words = words
 
@@ -51,20 +57,12 @@ class Confinement:
     def remove(self) -> None:
         """Remove the group, once the server has ended."""
         if self.group is not None:
-            with contextlib.suppress(OSError):
-                self.group.rmdir()
+            cgroup.remove_group(self.group, self.root)
 
     @property
-    def was_out_of_memory(self) -> bool:
-        """True if the kernel killed a process of the group for lack of memory."""
-        if self.group is None:
-            return False
-        try:
-            events = (self.group / "memory.events").read_text()
-        except OSError:
-            return False
-        counts = dict(line.split() for line in events.splitlines())
-        return counts.get("oom_kill", "0") != "0"
+    def oom_kills(self) -> int:
+        """How many processes of the group the kernel has killed for lack of memory."""
+        return 0 if self.group is None else cgroup.oom_kills(self.group)
 
 
 def check_limits(limits: ServerLimits) -> None:
@@ -73,8 +71,8 @@ def check_limits(limits: ServerLimits) -> None:
         if sys.platform != "linux":
             raise UsageError("--cpus needs Linux", "leave it out, or use a container")
         cores = len(os.sched_getaffinity(0))
-        if not 0 < limits.cpus <= cores:
-            raise UsageError(f"--cpus must be above 0 and at most {cores} here, not {limits.cpus:g}")
+        if not LEAST_CPUS <= limits.cpus <= cores:
+            raise UsageError(f"--cpus must be between {LEAST_CPUS:g} and {cores} here, not {limits.cpus:g}")
     if limits.memory_bytes is not None:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         if not LEAST_MEMORY_BYTES <= limits.memory_bytes <= total:
@@ -91,31 +89,43 @@ def buffer_pool_bytes(memory_bytes: int) -> int:
     return memory_bytes // 2 if memory_bytes <= 4 * GIB else memory_bytes * 3 // 4
 
 
-def confine(limits: ServerLimits, name: str, root: Path = ROOT, own: Path = OWN_GROUP) -> Confinement:
-    """Prepare the limits of a server; `name` is its group's. Raises UsageError if they cannot be applied."""
+def confine(
+    limits: ServerLimits,
+    name: str,
+    no_scope: str = "",
+    root: Path = cgroup.ROOT,
+    own: Path = cgroup.OWN_GROUP,
+) -> Confinement:
+    """Prepare the limits of a server; `name` is its group's. Raises UsageError if they cannot be applied.
+
+    `no_scope` is the reason why systemd did not start this process in a scope.
+    """
     if limits == ServerLimits():
         return Confinement()
-    group, why_not = _make_group(limits, name, root, own)
-    wanted = _wanted_words(limits)
+    group, why_not = cgroup.make_group(_limit_files(limits), name, root, own)
     if group is not None:
-        return Confinement(group, words=f"{wanted} by cgroup v2 ({group})")
+        return Confinement(group, words=f"{wanted_words(limits)} by cgroup v2 ({group})", root=root)
+    why_not = "; ".join(filter(None, (why_not, no_scope)))
     cpus = _last_cpus(limits.cpus, why_not)
     ways = [f"CPU affinity ({', '.join(map(str, cpus))})"] if cpus else []
     ways += ["its buffer pool only"] if limits.memory_bytes is not None else []
-    return Confinement(cpus=cpus, words=f"{wanted} by {' and '.join(ways)}; no cgroup: {why_not}")
+    words = f"{wanted_words(limits)} by {' and '.join(ways)}; no cgroup: {why_not}"
+    return Confinement(cpus=cpus, words=words)
 
 
-def remove_group(name: str, root: Path = ROOT, own: Path = OWN_GROUP) -> None:
-    """Remove the group that a killed supervisor left behind."""
-    for parent in _parents(root, own):
-        with contextlib.suppress(OSError):
-            (parent / name).rmdir()
+def wanted_words(limits: ServerLimits) -> str:
+    """The limits in words: 2 CPUs and 4 GiB of memory."""
+    memory = " of memory" if limits.memory_bytes is not None else ""
+    return " and ".join(limit_names(limits)) + memory
 
 
-def _wanted_words(limits: ServerLimits) -> str:
+def limit_names(limits: ServerLimits) -> list[str]:
+    """The limits as a table calls them, exactly, because they tell servers apart: 2 CPUs, 4 GiB."""
     words = [f"{limits.cpus:g} CPU{'s' * (limits.cpus != 1)}"] if limits.cpus is not None else []
-    words += [f"{units.binary_size(limits.memory_bytes)} of memory"] if limits.memory_bytes else []
-    return " and ".join(words)
+    if limits.memory_bytes is not None:
+        unit, size = next(one for one in UNITS if limits.memory_bytes % one[1] == 0)
+        words.append(f"{limits.memory_bytes // size:,} {unit}")
+    return words
 
 
 def _last_cpus(cpus: float | None, why_not: str) -> list[int]:
@@ -130,32 +140,6 @@ def _last_cpus(cpus: float | None, why_not: str) -> list[int]:
     return sorted(os.sched_getaffinity(0))[-int(cpus) :]
 
 
-def _make_group(limits: ServerLimits, name: str, root: Path, own: Path) -> tuple[Path | None, str]:
-    """The group with its limits set, or the reason why there is none."""
-    files = _limit_files(limits)
-    why_not = "no cgroup v2 is mounted"
-    for parent in _parents(root, own):
-        missing = {file.partition(".")[0] for file in files} - _handed_down(parent)
-        if missing:
-            why_not = f"{parent} does not delegate the {' and '.join(sorted(missing))} controller"
-            continue
-        group = parent / name
-        try:
-            group.mkdir()
-            for file, value in files.items():
-                (group / file).write_text(value)
-            with contextlib.suppress(OSError):
-                (group / "memory.swap.max").write_text("0")
-            if _may_enter(group):
-                return group, ""
-            why_not = f"processes may not be moved to {parent}"
-        except OSError as error:
-            why_not = f"{parent}: {error.strerror}"
-        with contextlib.suppress(OSError):
-            group.rmdir()
-    return None, why_not
-
-
 def _limit_files(limits: ServerLimits) -> dict[str, str]:
     files = {}
     if limits.cpus is not None:
@@ -163,35 +147,3 @@ def _limit_files(limits: ServerLimits) -> dict[str, str]:
     if limits.memory_bytes is not None:
         files["memory.max"] = str(limits.memory_bytes)
     return files
-
-
-def _parents(root: Path, own: Path) -> list[Path]:
-    """Our own group in the unified hierarchy and its ancestors, the nearest first."""
-    try:
-        lines = own.read_text().splitlines()
-    except OSError:
-        return []
-    ours = next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), None)
-    if ours is None or not (root / "cgroup.controllers").exists():
-        return []
-    group = root / ours
-    return [group, *(parent for parent in group.parents if parent.is_relative_to(root))]
-
-
-def _handed_down(parent: Path) -> set[str]:
-    try:
-        return set((parent / "cgroup.subtree_control").read_text().split())
-    except OSError:
-        return set()
-
-
-def _may_enter(group: Path) -> bool:
-    """True if a child of this process may be moved into the group."""
-    child = os.fork()
-    if child == 0:
-        try:
-            (group / "cgroup.procs").write_text("0")
-        except OSError:
-            os._exit(1)
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -12,7 +12,7 @@ class ServerSpec(msgspec.Struct, frozen=True, kw_only=True):
     """The server to create. The password is sent through a pipe only and is not in the repr.
 
     `template` is a data directory, created by the same server program, that is copied; by default a new one
-    is created.
+    is created. `no_scope` is the reason why the supervisor of a limited server is in no scope of systemd.
     """
 
     binary: Binary
@@ -26,6 +26,7 @@ class ServerSpec(msgspec.Struct, frozen=True, kw_only=True):
     redo_log_bytes: int = 128 * MIB
     template: str = ""
     limits: ServerLimits = ServerLimits()
+    no_scope: str = ""
 
     def __repr__(self) -> str:
         return f"Spec({self.binary} in {self.base})"
@@ -47,6 +48,10 @@ class ShutDownServer(msgspec.Struct, frozen=True, tag="halt"):
 
 class KillServer(msgspec.Struct, frozen=True, tag="kill"):
     """Kill the server with SIGKILL, keep the directory."""
+
+
+class CheckServer(msgspec.Struct, frozen=True, tag="check"):
+    """Check that the server's process runs; the reply is its state, or the reason for its end."""
 
 
 class EndSupervisor(msgspec.Struct, frozen=True, tag="end"):
@@ -75,7 +80,7 @@ class RequestFailed(msgspec.Struct, frozen=True, tag="failed"):
     hint: str
 
 
-SupervisorRequest = CreateServer | StartServer | ShutDownServer | KillServer | EndSupervisor
+SupervisorRequest = CreateServer | StartServer | ShutDownServer | KillServer | CheckServer | EndSupervisor
 SupervisorReply = ServerRunning | ServerStopped | RequestFailed
 
 _requests: msgspec.json.Decoder[SupervisorRequest] = msgspec.json.Decoder(SupervisorRequest)

@@ -23,6 +23,7 @@ from tuibench.demo.layout import DirectoryLayout, default_base
 from tuibench.demo.limits import buffer_pool_bytes as memory_buffer_pool
 from tuibench.demo.messages import (
     MIB,
+    CheckServer,
     CreateServer,
     KillServer,
     ServerRunning,
@@ -31,6 +32,7 @@ from tuibench.demo.messages import (
     StartServer,
     SupervisorRequest,
 )
+from tuibench.demo.systemd_scope import scope_command
 from tuibench.errors import RunError, ServerUnavailableError
 from tuibench.model.server import ServerLimits
 from tuibench.model.target import Target
@@ -88,6 +90,8 @@ class PrivateServer:
         limits = limits or ServerLimits()
         if limits.memory_bytes is not None:
             buffer_pool_bytes = memory_buffer_pool(limits.memory_bytes)
+        is_limited = limits != ServerLimits()
+        scope, no_scope = await asyncio.to_thread(scope_command) if is_limited else ([], "")
         spec = ServerSpec(
             binary=await asyncio.to_thread(binaries.find_binary) if binary is None else binary,
             base=str(base or default_base()),
@@ -100,8 +104,9 @@ class PrivateServer:
             redo_log_bytes=redo_log_bytes,
             template=str(template or ""),
             limits=limits,
+            no_scope=no_scope,
         )
-        channel = SupervisorClient()
+        channel = SupervisorClient(scope)
         try:
             server = cls(channel, spec, await _running(channel, CreateServer(spec)))
             await server.check_login()
@@ -143,6 +148,14 @@ class PrivateServer:
         """Log in once. Raises ServerUnavailableError if the login fails."""
         connection = await connect(self.target)
         await connection.close()
+
+    async def check_running(self) -> None:
+        """Check the server's process; none is expected after `stop` and `release`.
+
+        Raises ServerUnavailableError with the reason for its end: out of memory, or the end of its log.
+        """
+        if not self._stopped:
+            await asyncio.to_thread(self._channel.ask, CheckServer())
 
     async def restart(self) -> None:
         """Shut the server down cleanly and start it on the same socket, port and data."""

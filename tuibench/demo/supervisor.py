@@ -16,6 +16,7 @@ from tuibench.clock import SystemClock
 from tuibench.demo import leftovers
 from tuibench.demo.instance import ServerInstance
 from tuibench.demo.messages import (
+    CheckServer,
     CreateServer,
     EndSupervisor,
     KillServer,
@@ -102,7 +103,7 @@ class Supervisor:
             self._reply(RequestFailed(f"the private server failed: {error}", ""))
 
     def _carry_out(
-        self, request: CreateServer | StartServer | ShutDownServer | KillServer
+        self, request: CreateServer | StartServer | ShutDownServer | KillServer | CheckServer
     ) -> SupervisorReply:
         if isinstance(request, CreateServer):
             self._instance = self._make(request.spec)
@@ -112,6 +113,8 @@ class Supervisor:
         match request:
             case StartServer():
                 return self._instance.start()
+            case CheckServer():
+                return self._instance.check_running()
             case ShutDownServer():
                 self._instance.halt()
             case KillServer():

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.demo.conftest import Hierarchy
 from tuibench.demo import instance, leftovers
 from tuibench.demo.layout import DirectoryLayout
 
@@ -21,6 +22,16 @@ def test_left_behind(layout: DirectoryLayout) -> None:
     left_behind(layout)
     assert leftovers.remove_leftovers(layout.root.parent) == [layout.root]
     assert not layout.root.exists()
+
+
+def test_the_control_group_of_a_killed_supervisor(layout: DirectoryLayout, hierarchy: Hierarchy) -> None:
+    group = hierarchy.scope / layout.root.name
+    group.mkdir()
+    leftovers.remove_server_group(layout, hierarchy.root)
+    assert group.exists()
+    layout.server_group.write_text(str(group))
+    leftovers.remove_server_group(layout, hierarchy.root)
+    assert not group.exists()
 
 
 def test_in_use(layout: DirectoryLayout) -> None:

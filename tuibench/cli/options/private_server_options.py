@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PrivateServerOptions:
-    """Server options of private servers, beyond those set by tuibench."""
+    """Server options of private servers, beyond those set by tuibench. A sweep takes several limits."""
 
     SECTION: ClassVar = "Private servers"
 
@@ -35,9 +35,9 @@ class PrivateServerOptions:
         ),
     ] = None
     cpus: Annotated[
-        float | None,
-        Option("--cpus", help="CPUs that the server may use: by cgroup v2, otherwise by affinity."),
-    ] = None
+        str,
+        Option("--cpus", help="CPUs that the server may use: 2, 1.5; by cgroup v2, otherwise by affinity."),
+    ] = ""
     memory: Annotated[
         str,
         Option(
@@ -48,18 +48,31 @@ class PrivateServerOptions:
 
     @property
     def is_given(self) -> bool:
-        return bool(self.my_cnf or self.mysqld_option or self.cpus is not None or self.memory)
+        return bool(self.my_cnf or self.mysqld_option or self.cpus or self.memory)
 
     def limits(self) -> ServerLimits:
-        """Resource limits. Raises UsageError for limits beyond this host's resources."""
-        from tuibench.demo.limits import check_limits
+        """Resource limits. Raises UsageError for limits beyond this host's resources, or several of them."""
+        found = self.every_limit()
+        if len(found) > 1:
+            raise UsageError("--cpus and --memory take one value each here", "tuibench sweep takes several")
+        return found[0]
 
-        try:
-            memory = parse_size(self.memory) if self.memory else None
-        except UsageError as error:
-            raise UsageError(f"--memory: {error.message}", error.hint) from error
-        found = ServerLimits(cpus=self.cpus, memory_bytes=memory)
-        check_limits(found)
+    def every_limit(self) -> list[ServerLimits]:
+        """Every combination of the CPUs and memory sizes. Raises UsageError as `limits` does."""
+        from tuibench.demo.limits import check_limits
+        from tuibench.session.sweep.planning import parse_words
+
+        cpus: list[float | None] = [None]
+        sizes: list[int | None] = [None]
+        if self.cpus:
+            cpus = [_cpus(word) for word in parse_words("--cpus", self.cpus)]
+        if self.memory:
+            sizes = [_memory(word) for word in parse_words("--memory", self.memory)]
+        found = [ServerLimits(cpus=count, memory_bytes=size) for count in cpus for size in sizes]
+        for limits in found:
+            check_limits(limits)
+        if len(set(found)) < len(found):
+            raise UsageError("--cpus and --memory name the same limits twice", "leave one of them out")
         return found
 
     def server_options(self, binary: Binary) -> tuple[str, ...]:
@@ -89,6 +102,20 @@ class PrivateServerOptions:
         from tuibench.demo.my_cnf import read_server_options
 
         return read_server_options(self.my_cnf, binary).options if self.my_cnf else ()
+
+
+def _cpus(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"--cpus: '{text}' is not a number", "2, or 1.5") from None
+
+
+def _memory(text: str) -> int:
+    try:
+        return parse_size(text)
+    except UsageError as error:
+        raise UsageError(f"--memory: {error.message}", error.hint) from error
 
 
 def server_option(text: str) -> str:

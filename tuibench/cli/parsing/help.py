@@ -132,6 +132,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "--headless --time=10",
         "--ramp 1..64/60s",
         "--server=/usr/sbin/mysqld",
+        "--headless --cpus=1 --memory=1G",
     ),
     "live": (
         "oltp_read_write --tables=4 --table-size=100000 --threads=16 -h db1 -u app -p",
@@ -147,6 +148,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "sweep": (
         "oltp_write_only --threads=4,8,16,32 --preset=durable,unsafe --repeat=3 --time=30",
         "oltp_read_only --threads=8,64 --range-size=10,1000 --format=html --out=sweep.html",
+        "oltp_read_write --server=mariadbd --cpus=1,2 --memory=1G,4G --threads=4,16",
         "--show DIR --format=markdown",
     ),
     "versions": (

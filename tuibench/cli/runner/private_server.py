@@ -9,6 +9,7 @@ from tuibench.cli.output.log import info
 from tuibench.cli.runner.event_loop import run_async
 from tuibench.demo.binaries import find_binary, inspect_binary
 from tuibench.demo.server import PrivateServer
+from tuibench.errors import ServerUnavailableError, TuibenchError
 
 SERVER_OPTIONS = ("--loose-innodb-snapshot-isolation=OFF",)
 """Disables snapshot isolation of MariaDB 11.6.2 and newer, which makes a transaction fail with error 1020 if
@@ -24,18 +25,40 @@ def private_server(
     """Run a server during the context; with `keep`, it keeps running, and its address is reported.
 
     `program_file` is the server program; by default the first one found. Raises UsageError for invalid
-    options and limits.
+    options and limits, ServerUnavailableError if the server ended by itself.
     """
     server = run_async(_start_server(program_file, options, keep=keep))
+    ended: ServerUnavailableError | None = None
     try:
         yield server
+    except TuibenchError as error:
+        if ended := _why_ended(server):
+            raise ended from error
+        raise
+    else:
+        if ended := _why_ended(server):
+            raise ended
     finally:
-        if keep:
-            server.release()
-            for line in server.how_to_reach().splitlines():
-                info(line)
-        else:
-            run_async(server.stop())
+        _leave(server, keep=keep, is_running=ended is None)
+
+
+def _why_ended(server: PrivateServer) -> ServerUnavailableError | None:
+    """The reason why the server ended during the command; None if it runs."""
+    try:
+        run_async(server.check_running())
+    except ServerUnavailableError as error:
+        return error
+    return None
+
+
+def _leave(server: PrivateServer, *, keep: bool, is_running: bool) -> None:
+    """Stop the server, or leave it and report its address, or its folder if it has ended."""
+    if not keep:
+        run_async(server.stop())
+        return
+    server.release()
+    for line in server.how_to_reach().splitlines() if is_running else [f"its files: {server.directory}"]:
+        info(line)
 
 
 async def _start_server(program_file: str, options: PrivateServerOptions, *, keep: bool) -> PrivateServer:

@@ -13,6 +13,7 @@ class ServerBuild(msgspec.Struct, frozen=True, kw_only=True):
     """A server program and the name of its column.
 
     `options` are added to its command line; `variables` are its settings that affect speed or durability.
+    `limits` are its own limits, None for those of the setup, and `limited` how its own are enforced.
     """
 
     name: str
@@ -21,6 +22,8 @@ class ServerBuild(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     options: tuple[str, ...] = ()
     variables: dict[str, str] = {}
+    limits: ServerLimits | None = None
+    limited: str = ""
 
     @property
     def words(self) -> str:
@@ -38,6 +41,13 @@ class VersionsSetup(msgspec.Struct, frozen=True, kw_only=True):
     limits: ServerLimits = ServerLimits()
     limited: str = ""
     start_seconds: float = 0.0
+
+    @property
+    def limit_lines(self) -> list[str]:
+        """How each server is limited, a line for each build with limits of its own; empty without limits."""
+        common = [f"each server is limited to {self.limited}"] if self.limited else []
+        own = [f"{build.name}: limited to {build.limited}" for build in self.builds if build.limited]
+        return own or common
 
 
 class ServerStart(msgspec.Struct, frozen=True, kw_only=True, tag="start"):

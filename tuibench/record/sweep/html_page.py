@@ -110,6 +110,7 @@ def _facts(sweep: Sweep) -> list[tuple[str, str]]:
     host, base = around.environment.host, plan.base
     return [
         ("Server", f"{around.server.version_text} at {around.server.where}"),
+        *(("Limits", line) for line in (record.servers.limit_lines if record.servers else [])),
         ("Round trip", units.milliseconds(around.ping_ms)),
         ("Client host", ", ".join(word for word in (host.os, host.cpu_model, f"{host.cores} cores") if word)),
         ("Each run", f"{base.warmup_seconds:g} s of warm-up, then {base.seconds or 0:g} s"),

@@ -62,7 +62,7 @@ def _facts(sweep: Sweep, setup: VersionsSetup) -> list[tuple[str, str]]:
     return [
         *((build.name, f"{build.flavour} {build.version}, {build.path}") for build in setup.builds),
         *((f"Options of {build.name}", " ".join(build.options)) for build in setup.builds),
-        ("Limits", setup.limited or "none"),
+        ("Limits", "; ".join(setup.limit_lines) or "none"),
         ("Host", ", ".join(word for word in (host.os, host.cpu_model, f"{host.cores} cores") if word)),
         ("Tables", f"{size}, made for every start"),
         ("Each run", f"{base.warmup_seconds:g} s of warm-up, then {base.seconds or 0:g} s"),

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from tuibench.clock import NS_PER_SECOND, Clock
-from tuibench.errors import RunError, ServerUnavailableError
+from tuibench.errors import RunError, ServerUnavailableError, TuibenchError
 from tuibench.model.results.sweep import Cell, DataReady, Sweep, SweepLine
 from tuibench.model.results.versions import ServerBuild, ServerStart
 from tuibench.model.target import Target
@@ -17,6 +17,8 @@ class StartedServer(Protocol):
     """A private server as it is needed here."""
 
     target: Target
+
+    async def check_running(self) -> None: ...
 
     async def stop(self) -> None: ...
 
@@ -70,15 +72,21 @@ class PrivateServers:
 
     async def reach(self) -> None:
         """Restarts a server that crashed. Raises ServerUnavailableError if it does not answer."""
-        try:
-            await (await connect(self.target)).close()
-        except ServerUnavailableError:
-            if self._cell is None:
-                raise
-            self._report(f"the server has ended; starting a new one for {self._start_words(self._cell)}")
-            await self._start_server(self._cell)
-            await self._tables(self.target).make(self._cell.case)
-            self._data = self._cell.case.data
+        if self._server is not None:
+            try:
+                await (await connect(self.target)).close()
+            except ServerUnavailableError:
+                if self._cell is None:
+                    raise
+                await self._report_end(self._server)
+            else:
+                return
+        if self._cell is None:
+            raise RunError("no private server is running")
+        self._report(f"the server has ended; starting a new one for {self._start_words(self._cell)}")
+        await self._start_server(self._cell)
+        await self._fill(self._cell)
+        self._data = self._cell.case.data
 
     async def stop(self) -> None:
         """Stops the server that runs, if any."""
@@ -96,11 +104,26 @@ class PrivateServers:
         if self._data:
             await tables.drop(next(case for case in plan.cases if case.data == self._data))
         self._data = ""
-        await tables.make(cell.case)
+        await self._fill(cell)
         self._data = cell.case.data
         if all(one.data != cell.case.data for one in sweep.data):
             size = await tables.files_bytes(cell.case)
             write(DataReady(data=cell.case.data, files_bytes=size))
+
+    async def _fill(self, cell: Cell) -> None:
+        """Make the cell's tables. Raises ServerUnavailableError with the reason if the server ended."""
+        try:
+            await self._tables(self.target).make(cell.case)
+        except TuibenchError:
+            if self._server is not None:
+                await self._server.check_running()
+            raise
+
+    async def _report_end(self, server: StartedServer) -> None:
+        try:
+            await server.check_running()
+        except ServerUnavailableError as error:
+            self._report(str(error))
 
     @staticmethod
     def _start_of(cell: Cell | None) -> tuple[str, int] | None:

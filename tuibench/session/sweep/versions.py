@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from tuibench.clock import NS_PER_SECOND, Clock, SystemClock
 from tuibench.demo.binaries import Binary, inspect_binary
+from tuibench.demo.limits import limit_names
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import UsageError
 from tuibench.model.message import SessionMessage
@@ -71,6 +72,18 @@ def _parse_build(word: str) -> tuple[str, Binary]:
     return name or f"{binary.flavour} {binary.version}", binary
 
 
+def with_limits(builds: Sequence[ServerBuild], limits: Sequence[ServerLimits]) -> list[ServerBuild]:
+    """Each build with each of the limits, in its name; unchanged if there is only one combination."""
+    if len(limits) < 2:
+        return list(builds)
+    return [
+        replace(build, name=", ".join([*called, *limit_names(one)]), limits=one)
+        for build in builds
+        for called in [[build.name] if len(builds) > 1 else []]
+        for one in limits
+    ]
+
+
 def suite_cases(given: Mapping[str, OptionValue], most_threads: int) -> tuple[SweepCase, ...]:
     """The tests of the suite; options that were given take precedence in the tests that know them.
 
@@ -126,12 +139,12 @@ async def _try_builds(
 ) -> tuple[VersionsSetup, list[SweepEnvironment]]:
     """Starts each build once, so that what cannot start is known before anything is measured."""
     begun_ns = clock.now_ns()
-    tried = [await _try_build(build, limits, clock) for build in builds]
+    tried = [await _try_build(build, build.limits or limits, clock) for build in builds]
     seconds = (clock.now_ns() - begun_ns) / NS_PER_SECOND / len(builds)
     setup = VersionsSetup(
         builds=tuple(build for build, _, _ in tried),
         limits=limits,
-        limited=tried[0][2],
+        limited="" if builds[0].limits else tried[0][2],
         start_seconds=seconds + _loading_seconds(plan),
     )
     return setup, [around for _, around, _ in tried]
@@ -152,7 +165,8 @@ async def _try_build(
 ) -> tuple[ServerBuild, SweepEnvironment, str]:
     async with await _start(build, limits) as server:
         around = await read_surroundings(server.target, clock)
-    return replace(build, variables=around.environment.variables), around, server.limited
+    limited = server.limited if build.limits else ""
+    return replace(build, variables=around.environment.variables, limited=limited), around, server.limited
 
 
 async def _start(build: ServerBuild, limits: ServerLimits) -> PrivateServer:
@@ -198,7 +212,7 @@ async def versions_runner(
     setup = private_servers(folder.sweep)
     servers = PrivateServers(
         setup.builds,
-        lambda build: _start(build, setup.limits),
+        lambda build: _start(build, build.limits or setup.limits),
         lambda target: ServerTables(target, plan, show, listener.report),
         listener.report,
         clock,

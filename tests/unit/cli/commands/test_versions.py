@@ -30,7 +30,7 @@ def recorded(tuibench_home: Path) -> Path:
     [
         ((), "no server program is named"),
         (("x:/none/mysqld",), "cannot run /none/mysqld"),
-        (("/bin/true", "--cpus=0"), "--cpus must be above 0"),
+        (("/bin/true", "--cpus=0"), "--cpus must be between 0.1 and"),
         (("/bin/true", "--memory=much"), "--memory: 'much' is not a size"),
         (("/bin/true",), "is not a MariaDB or MySQL server"),
         (("--format=xml",), "--format: 'xml' is unknown"),

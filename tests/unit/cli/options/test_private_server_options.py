@@ -28,7 +28,35 @@ def test_nothing_given() -> None:
 
 
 def test_limits() -> None:
-    assert PrivateServerOptions(cpus=1, memory="1G").limits() == ServerLimits(cpus=1, memory_bytes=2**30)
+    one = ServerLimits(cpus=1, memory_bytes=2**30)
+    assert PrivateServerOptions(cpus="1", memory="1G").limits() == one
+
+
+def test_several_limits_in_a_sweep() -> None:
+    options = PrivateServerOptions(cpus="0.5, 1", memory="512M,1G")
+    assert options.every_limit() == [
+        ServerLimits(cpus=cpus, memory_bytes=size) for cpus in (0.5, 1) for size in (2**29, 2**30)
+    ]
+    with pytest.raises(UsageError, match="take one value each here"):
+        options.limits()
+    assert PrivateServerOptions().every_limit() == [ServerLimits()]
+
+
+@pytest.mark.parametrize(
+    ("cpus", "memory", "said"),
+    [
+        ("many", "", "--cpus: 'many' is not a number"),
+        ("nan", "", "--cpus must be between"),
+        ("1,", "", "--cpus takes values separated by commas"),
+        ("1,1", "", "--cpus: 1 is given twice"),
+        ("1,1.0", "", "name the same limits twice"),
+        ("", "1G,1024M", "name the same limits twice"),
+        ("", "1G,lots", "--memory: 'lots' is not a size"),
+    ],
+)
+def test_limits_that_are_none(cpus: str, memory: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        PrivateServerOptions(cpus=cpus, memory=memory).every_limit()
 
 
 @pytest.mark.parametrize("memory", ["many", "-1G", "1 G", ""])

@@ -8,15 +8,15 @@ import pytest
 
 from tests import versions
 from tests.fakes import FakeClock
-from tuibench.errors import RunError, ServerUnavailableError, UsageError
+from tuibench.errors import ConnectionLostError, RunError, ServerUnavailableError, UsageError
 from tuibench.model.results.sweep import Cell, SweepCase, SweepLine
 from tuibench.model.results.versions import ServerBuild, ServerStart
-from tuibench.model.server import Flavour
+from tuibench.model.server import Flavour, ServerLimits
 from tuibench.model.target import Target
 from tuibench.session.sweep import private_servers
 from tuibench.session.sweep.matrix import cells_by_start, starting_seconds
 from tuibench.session.sweep.private_servers import PrivateServers
-from tuibench.session.sweep.versions import parse_builds, suite_cases, versions_setup
+from tuibench.session.sweep.versions import parse_builds, suite_cases, versions_setup, with_limits
 
 
 def program(folder: Path, version: str) -> Path:
@@ -126,6 +126,11 @@ class PlayedServer:
         self.target = Target(socket=f"/{name}")
         self._name = name
         self._log = log
+        self.end: ServerUnavailableError | None = None
+
+    async def check_running(self) -> None:
+        if self.end is not None:
+            raise self.end
 
     async def stop(self) -> None:
         self._log.append(f"stop {self._name}")
@@ -152,20 +157,26 @@ class Stage:
     def __init__(self) -> None:
         self.log: list[str] = []
         self.lines: list[SweepLine] = []
+        self.reported: list[str] = []
         self.sweep = versions.record()
         self.clock = FakeClock()
         self.servers = PrivateServers(
             versions.SETUP.builds,
             self._start,
             lambda target: PlayedTables(target, self.log),
-            lambda text: None,
+            self.reported.append,
             self.clock,
         )
+        self.started: list[PlayedServer] = []
+        self.failures: list[ServerUnavailableError] = []
 
     async def _start(self, build: ServerBuild) -> PlayedServer:
         self.log.append(f"start {build.name}")
         await self.clock.sleep(3)
-        return PlayedServer(build.name, self.log)
+        if self.failures:
+            raise self.failures.pop()
+        self.started.append(PlayedServer(build.name, self.log))
+        return self.started[-1]
 
     async def ready(self, *cells: Cell) -> None:
         for cell in cells:
@@ -222,6 +233,74 @@ def test_a_server_that_is_gone_is_started_anew_with_its_tables(monkeypatch: pyte
     asyncio.run(scenario())
     once = ["start old", "make make 2 tables on /old"]
     assert stage.log == [*once, "stop old", *once]
+
+
+def test_why_a_server_is_gone_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if the next one does not start: another attempt starts one."""
+    stage = Stage()
+
+    async def nobody(target: Target) -> None:
+        raise ServerUnavailableError("nobody answers")
+
+    monkeypatch.setattr(private_servers, "connect", nobody)
+
+    async def scenario() -> None:
+        await stage.ready(CELLS[0])
+        stage.started[0].end = ServerUnavailableError("the kernel killed it", "give it more")
+        stage.failures.append(ServerUnavailableError("no space left"))
+        with pytest.raises(ServerUnavailableError, match="no space left"):
+            await stage.servers.reach()
+        await stage.servers.reach()
+
+    asyncio.run(scenario())
+    assert stage.reported[1] == "the kernel killed it (give it more)"
+    assert stage.log[2:] == ["stop old", "start old", "start old", "make make 2 tables on /old"]
+
+
+def test_why_tables_were_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage()
+
+    async def lost(tables: PlayedTables, case: SweepCase) -> None:
+        raise ConnectionLostError(2013, "connection lost")
+
+    async def killed(server: PlayedServer) -> None:
+        raise ServerUnavailableError("the kernel killed it")
+
+    monkeypatch.setattr(PlayedTables, "make", lost)
+
+    async def scenario() -> None:
+        with pytest.raises(ConnectionLostError):
+            await stage.ready(CELLS[0])
+        monkeypatch.setattr(PlayedServer, "check_running", killed)
+        with pytest.raises(ServerUnavailableError, match="the kernel killed it"):
+            await stage.servers.ready(CELLS[1], stage.sweep, stage.lines.append)
+
+    asyncio.run(scenario())
+
+
+def test_several_limits_are_servers_of_their_own() -> None:
+    one, two = ServerLimits(cpus=1, memory_bytes=2**30), ServerLimits(cpus=2, memory_bytes=2**30)
+    assert with_limits([versions.OLD], [one]) == [versions.OLD]
+    assert [(build.name, build.limits) for build in with_limits([versions.OLD], [one, two])] == [
+        ("1 CPU, 1 GiB", one),
+        ("2 CPUs, 1 GiB", two),
+    ]
+    assert [build.name for build in with_limits([versions.OLD, versions.NEW], [one, two])] == [
+        "old, 1 CPU, 1 GiB",
+        "old, 2 CPUs, 1 GiB",
+        "new, 1 CPU, 1 GiB",
+        "new, 2 CPUs, 1 GiB",
+    ]
+
+
+def test_how_servers_are_limited() -> None:
+    common = msgspec.structs.replace(versions.SETUP, limited="1 CPU by affinity")
+    own = msgspec.structs.replace(
+        versions.SETUP, builds=(msgspec.structs.replace(versions.OLD, limited="1 CPU by affinity"),)
+    )
+    assert versions.SETUP.limit_lines == []
+    assert common.limit_lines == ["each server is limited to 1 CPU by affinity"]
+    assert own.limit_lines == ["old: limited to 1 CPU by affinity"]
 
 
 def test_without_a_server_there_is_no_target() -> None:

@@ -28,6 +28,7 @@ from tuibench.cli.runner.new_session import record_folder
 from tuibench.errors import ExitCode, TuibenchError, UsageError
 from tuibench.load.tables.prepare import ensure_database
 from tuibench.model.results.sweep import Sweep, SweepPlan
+from tuibench.model.results.versions import VersionsSetup
 from tuibench.model.target import Target
 from tuibench.mysql.errors import NoDatabaseError
 from tuibench.record.files.sweep_folder import SweepFolder
@@ -36,7 +37,7 @@ from tuibench.record.sweep.tables import ping_ms
 from tuibench.session.sweep import runner as sweeping
 from tuibench.session.sweep.planning import parse_words, with_servers
 from tuibench.session.sweep.runner import InterruptedSweep
-from tuibench.session.sweep.versions import create_server_sweep, parse_builds, versions_runner
+from tuibench.session.sweep.versions import create_server_sweep, parse_builds, versions_runner, with_limits
 
 OPTIONS_OUTSIDE_PLAN = ("yes_this_server", "run_dir")
 """Options of a load that are not part of a sweep's plan."""
@@ -104,15 +105,16 @@ def _create_on_private_servers(
     plan: SweepPlan, axes: SweepOptions, private: PrivateServerOptions
 ) -> SweepFolder:
     """Create a sweep on private servers of these programs, each started once as a check."""
-    limits = private.limits()
-    builds = [
+    limits = private.every_limit()
+    programs = [
         private.build(name, binary)
         for name, binary in parse_builds(parse_words("--server", axes.server_programs))
     ]
+    builds = with_limits(programs, limits)
     variants = with_servers(plan.variants, [build.name for build in builds])
     info(f"starting each server once: {', '.join(build.words for build in builds)}")
     plan = replace(plan, variants=variants, prepare=True, cleanup=False)
-    return run_async(create_server_sweep(plan, builds, limits, _new_folder(plan)))
+    return run_async(create_server_sweep(plan, builds, limits[0], _new_folder(plan)))
 
 
 async def _create_sweep(plan: SweepPlan, target: Target, *, create_database: bool) -> SweepFolder:
@@ -200,7 +202,7 @@ def run_and_print(
 async def _run(folder: SweepFolder, target: Target, *, yes_this_server: bool) -> None:
     record = folder.sweep.record
     if record.servers is not None:
-        await run_on_private_servers(folder, record.servers.limited)
+        await run_on_private_servers(folder, record.servers)
         return
     server = record.surroundings.server
     with show_sweep_progress(record.plan) as progress:
@@ -220,15 +222,15 @@ async def _run(folder: SweepFolder, target: Target, *, yes_this_server: bool) ->
         await conductor.run()
 
 
-async def run_on_private_servers(folder: SweepFolder, limited: str) -> None:
-    """Run the rest of a sweep, each start on a server of its own; `limited` describes the servers' limits."""
+async def run_on_private_servers(folder: SweepFolder, setup: VersionsSetup) -> None:
+    """Run the rest of a sweep, each start on a server of its own."""
     with show_sweep_progress(folder.sweep.record.plan) as progress:
         async with versions_runner(
             folder, progress, on_message=progress.on_message, show=progress.loading
         ) as conductor:
             _on_ending_signals(conductor.interrupt)
-            if limited:
-                progress.report(f"each server is limited to {limited}")
+            for line in setup.limit_lines:
+                progress.report(line)
             progress.report(progress.outlook(folder.sweep))
             await conductor.run()
 

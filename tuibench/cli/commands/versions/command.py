@@ -86,8 +86,7 @@ def versions(
     else:
         folder = _new_comparison(words, rest, tests, servers, options)
     with closing(folder):
-        limited = versions_setup(folder.sweep).limited
-        run = run_on_private_servers(folder, limited)
+        run = run_on_private_servers(folder, versions_setup(folder.sweep))
         code = run_and_print(folder, run, partial(_write, folder, output), _notes)
     raise click.exceptions.Exit(code)
 

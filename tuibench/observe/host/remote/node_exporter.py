@@ -75,6 +75,7 @@ class NodeExporterSource(HostSource):
         try:
             return self._get_url(self._address.url + self._query)
         except HTTPError as error:
+            error.close()
             if error.code != BAD_REQUEST or not self._query:
                 raise
         self._query = ""

@@ -1,0 +1,50 @@
+"""Limits of private servers in real control groups, where this user may create one."""
+
+import asyncio
+import functools
+from pathlib import Path
+
+import pytest
+
+from tests.integration.support.processes import gone, until
+from tuibench.demo import cgroup
+from tuibench.demo.binaries import Binary
+from tuibench.demo.server import PrivateServer
+from tuibench.demo.systemd_scope import scope_command
+from tuibench.errors import ServerUnavailableError
+from tuibench.model.server import ServerLimits
+
+LIMITS = ServerLimits(cpus=1, memory_bytes=2**30)
+TOO_LITTLE = "16M"
+
+
+@functools.cache
+def why_no_group() -> str:
+    """Why this user has no control groups; empty if there is one."""
+    if scope_command()[0]:
+        return ""
+    group, why_not = cgroup.make_group({"cpu.max": "max", "memory.max": "max"}, "tuibench-test")
+    if group is not None:
+        cgroup.remove_group(group)
+    return why_not
+
+
+async def test_limits_are_seen_in_the_servers_group(any_binary: Binary) -> None:
+    """The kernel kills a server that needs more than its limit; nothing of the group is left."""
+    if reason := await asyncio.to_thread(why_no_group):
+        pytest.skip(f"no control group: {reason}")
+    async with await PrivateServer.start(any_binary, limits=LIMITS) as server:
+        own = Path(f"/proc/{server.pid}/cgroup").read_text().splitlines()[-1]
+        group = cgroup.ROOT / own.removeprefix("0::/")
+        assert server.limited == f"1 CPU and 1 GiB of memory by cgroup v2 ({group})"
+        assert (group / "cpu.max").read_text().split() == ["100000", "100000"]
+        assert int((group / "memory.max").read_text()) == LIMITS.memory_bytes
+        await server.check_running()
+        await asyncio.to_thread((group / "memory.max").write_text, TOO_LITTLE)
+        assert await asyncio.to_thread(until, functools.partial(gone, server.pid))
+        with pytest.raises(ServerUnavailableError, match=r"the kernel killed .* of memory"):
+            await server.check_running()
+        (group / "memory.max").write_text(str(LIMITS.memory_bytes))
+        await server.start_again()
+        await server.check_running()
+    assert await asyncio.to_thread(until, lambda: not group.exists())
