@@ -52,7 +52,7 @@ impl ArrivalSchedule {
 pub enum WorkGrant {
     /// Due work, with its intended start.
     Start(i64),
-    /// At once, in a closed loop.
+    /// A transaction of a closed loop.
     StartAtOnce,
     /// This arrival is reserved for it.
     Reserved(i64),

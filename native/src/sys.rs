@@ -97,7 +97,7 @@ impl Notifier {
     }
 }
 
-/// Waits for some of these descriptors, as `poll` does, up to so many nanoseconds.
+/// Waits for these descriptors like `poll`, with a timeout in nanoseconds.
 pub fn poll(fds: &mut [libc::pollfd], timeout_ns: Option<i64>) -> io::Result<usize> {
     #[cfg(target_os = "linux")]
     let ready = {
@@ -159,7 +159,7 @@ impl Epoll {
             timeout_ms = 0;
         }
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; 256];
-        // SAFETY: the array has room for as many events as the call is told.
+        // SAFETY: the array has room for the number of events passed to the call.
         let count = unsafe {
             libc::epoll_wait(self.0.as_raw_fd(), events.as_mut_ptr(), events.len() as libc::c_int, timeout_ms)
         };

@@ -50,7 +50,7 @@ HERE = Path(__file__).parent
 
 LONGEST = (
     "test_tune", "test_waiting", "test_privileges", "test_versions", "test_watch", "test_chaos",
-    "test_trouble", "test_web", "test_server_process", "test_session_service", "test_viewers",
+    "test_server_failures", "test_web", "test_server_process", "test_session_service", "test_viewers",
     "test_demo_command", "test_trial", "test_demo_server", "test_server_refuses", "test_hostile_text",
     "test_open_loop",
 )  # fmt: skip

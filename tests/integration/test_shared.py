@@ -13,7 +13,7 @@ from tuibench.demo.binaries import Binary
 from tuibench.mysql.connection import connect
 
 
-def test_all_that_is_left_is_told(
+def test_everything_left_behind_is_reported(
     any_binary: Binary, templates: Templates, base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     servers = SharedServers(Starter(templates, base))
@@ -49,7 +49,7 @@ def test_all_that_is_left_is_told(
     servers.stop()
 
 
-def test_a_server_that_is_gone_is_told(any_binary: Binary, templates: Templates, base: Path) -> None:
+def test_a_server_that_has_ended_is_reported(any_binary: Binary, templates: Templates, base: Path) -> None:
     servers = SharedServers(Starter(templates, base))
     visits = Visits(servers)
     asyncio.run(visits.to(any_binary).kill())

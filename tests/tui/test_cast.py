@@ -52,7 +52,7 @@ def test_a_size_is_columns_and_rows() -> None:
     assert parse_size("120x36") == (120, 36)
 
 
-def test_pictures_replace_nothing_and_an_unwritable_folder_is_told(
+def test_pictures_replace_no_file_and_an_unwritable_folder_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(picture, "CONVERTERS", ())

@@ -91,7 +91,7 @@ async def test_a_session_that_ends_takes_along_whatever_is_open(over: str) -> No
 
 
 @pytest.mark.parametrize("over", OVER_ALL)
-async def test_a_session_that_is_lost_is_told_over_whatever_is_open(over: str) -> None:
+async def test_a_lost_session_is_reported_above_any_open_dialog(over: str) -> None:
     async with viewer(script.hello(60), owner=False) as it:
         await it.press(*OVER_ALL[over])
         it.client.hang_up()
@@ -152,7 +152,7 @@ async def test_a_session_that_cannot_be_joined_ends_the_viewer() -> None:
     assert app.return_code == 1
 
 
-def test_a_theme_that_does_not_exist_is_told_before_the_screen_opens() -> None:
+def test_an_unknown_theme_is_reported_before_the_screen_opens() -> None:
     with pytest.raises(UsageError, match="no theme 'pink'"):
         ScreenOptions(theme="pink").display_options()
 

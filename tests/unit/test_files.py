@@ -21,7 +21,7 @@ def test_a_device_that_never_ends(name: str) -> None:
         files.read_text(Path(name))
 
 
-def test_a_pipe_that_nobody_writes_into(tmp_path: Path) -> None:
+def test_a_pipe_without_a_writer_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="not a regular file"):
         files.read_text(tmp_path / "pipe")
@@ -51,7 +51,7 @@ def test_no_file_at_all(name: str, tmp_path: Path) -> None:
         files.read_text(tmp_path / name)
 
 
-def test_the_home_of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_home_of_an_unknown_user_is_not_expanded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/me")
     assert files.expand_path("~/x") == Path("/home/me/x")
     assert files.expand_path("~nobody-we-know/x") == Path("~nobody-we-know/x")

@@ -27,7 +27,7 @@ def test_a_name_is_itself_though_others_begin_so() -> None:
     assert suggestions.matching_names("a", ["a", "ab"]) == ["a"]
 
 
-def test_many_names_are_not_all_told() -> None:
+def test_many_names_are_not_all_listed() -> None:
     assert suggestions.abbreviated_list(["a", "b"]) == "a, b"
     assert (
         suggestions.abbreviated_list([f"run{number}" for number in range(1_203)])

@@ -29,7 +29,7 @@ POLL_SECONDS = 0.02
 
 
 def remove_leftovers(base: Path) -> list[Path]:
-    """Remove what killed supervisors left below `base`; returns the removed directories."""
+    """Remove directories and servers of killed supervisors below `base`; returns the removed directories."""
     return [
         path
         for path in sorted(base.glob(f"{PREFIX}*"))

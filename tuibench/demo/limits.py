@@ -33,7 +33,7 @@ LEAST_CPUS = 0.1
 
 
 class Confinement:
-    """Limits as applied to one server. `words` names the method, in a few words; empty without limits."""
+    """Limits as applied to one server. `words` is a short description of the method; empty without limits."""
 
     def __init__(
         self,

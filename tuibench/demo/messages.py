@@ -61,7 +61,7 @@ class EndSupervisor(msgspec.Struct, frozen=True, tag="end"):
 
 
 class ServerRunning(msgspec.Struct, frozen=True, tag="running"):
-    """The server accepts connections. `limited` says how it is limited, if it is."""
+    """The server accepts connections. `limited` describes its limits, empty without limits."""
 
     pid: int
     port: int
@@ -74,7 +74,7 @@ class ServerStopped(msgspec.Struct, frozen=True, tag="halted"):
 
 
 class RequestFailed(msgspec.Struct, frozen=True, tag="failed"):
-    """The request failed, with the error's message and hint."""
+    """The request failed; with the error's message and hint."""
 
     message: str
     hint: str

@@ -26,7 +26,7 @@ PLACES = frozenset(
 """Options that are omitted: the server has its own directory, socket and account, and no cluster."""
 
 FILE_NAMES = frozenset({"log-bin"})
-"""Options whose file stays in the data directory, whatever folder they name."""
+"""Options whose file is placed in the data directory, regardless of the folder given."""
 
 
 class ServerFileOptions(NamedTuple):

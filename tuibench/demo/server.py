@@ -47,7 +47,7 @@ class PrivateServer:
     """A running private server. `start` creates it; methods may be called from any event loop.
 
     `target` is its Unix socket, `pid` the server's process (a new one after a restart), `directory` contains
-    all its files, `limited` says how it is limited. Processes that inherit `watch_fd` by `pass_fds` are
+    all its files, `limited` describes its limits. Processes that inherit `watch_fd` by `pass_fds` are
     owners, too.
     """
 

@@ -11,7 +11,7 @@ from tuibench.clock import NS_PER_SECOND
 
 
 class Lease:
-    """Runs out unless renewed. Time is an argument; `seconds` 0 never runs out."""
+    """Expires unless renewed. Time is an argument; with `seconds` 0 it never expires."""
 
     def __init__(self, seconds: float, now_ns: int) -> None:
         self._ns = round(seconds * NS_PER_SECOND)
@@ -19,7 +19,7 @@ class Lease:
         self._has_ended = False
 
     def end(self) -> None:
-        """Runs out now."""
+        """Ends the lease now."""
         self._has_ended = True
 
     def renew(self, now_ns: int) -> None:
@@ -31,5 +31,5 @@ class Lease:
         return self._has_ended or (bool(self._ns) and now_ns >= self._until_ns)
 
     def seconds_left(self, now_ns: int) -> float | None:
-        """How long it lasts, None for ever."""
+        """Seconds until it expires; None if it does not."""
         return max(0, self._until_ns - now_ns) / NS_PER_SECOND if self._ns else None

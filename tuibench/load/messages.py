@@ -52,7 +52,7 @@ def execution_options(plan: RunPlan) -> ExecutionOptions:
 
 LENGTH_BYTES = 4
 MAX_FRAME_BYTES = 1 << 28
-"""No message is that long: what is read is none."""
+"""Maximum length of a message: anything longer is invalid."""
 
 
 class StartLoad(msgspec.Struct, frozen=True, tag="begin", kw_only=True):
@@ -60,9 +60,9 @@ class StartLoad(msgspec.Struct, frozen=True, tag="begin", kw_only=True):
 
     `limit` is the number of transactions that this worker may start, None for no limit. `workers` offsets
     evenly spaced arrivals. `charset` is the connections' character set; `is_native` selects the native
-    engine. `has_begun` is True when the server has let in a connection of the load before; a worker that
-    `is_replacement` opens connections again that another one had. With `lease_seconds` the load ends unless
-    a RenewLease arrives as often.
+    engine. `has_begun` is True if the server has accepted a connection of the load before; a worker that
+    `is_replacement` opens connections of a lost worker again. With `lease_seconds` the load ends unless a
+    RenewLease arrives within that time.
     """
 
     worker: int
@@ -151,7 +151,7 @@ class RequestReport(msgspec.Struct, frozen=True, tag="ask"):
 
 
 class RequestConnectionIds(msgspec.Struct, frozen=True, tag="ask connections"):
-    """Request the Connections message."""
+    """Request the ConnectionIds message."""
 
 
 class ConnectionIds(msgspec.Struct, frozen=True, tag="connection ids"):
@@ -167,14 +167,13 @@ class ExpectKill(msgspec.Struct, frozen=True, tag="expect_kill"):
 
 
 class FinishLoad(msgspec.Struct, frozen=True, tag="finish"):
-    """End all transactions within the grace period, disconnect, send a last report, wait for a Begin."""
+    """End all transactions within the grace period, disconnect, send a last report, wait for a StartLoad."""
 
     grace_seconds: float
 
 
-ToWorker = (
-    StartLoad
-    | AssignConnections
+WorkerCommand = (
+    AssignConnections
     | ApplyRate
     | ApplyUsers
     | ApplyExtraConnections
@@ -189,15 +188,17 @@ ToWorker = (
     | RequestConnectionIds
     | ExpectKill
     | FinishLoad
-    | RenewLease
 )
+"""Messages during a load."""
+
+ToWorker = StartLoad | RenewLease | WorkerCommand
 FromWorker = WorkerReport | ConnectionIds | Reassign | Finished
 
 Incoming = TypeVar("Incoming")
 
 
 class BrokenFrameError(Exception):
-    """What was read is no message."""
+    """The bytes read are not a message."""
 
 
 class MessageChannel(Generic[Incoming]):
@@ -224,7 +225,7 @@ class MessageChannel(Generic[Incoming]):
         self._writer.write(len(body).to_bytes(LENGTH_BYTES, "big") + body)
 
     async def receive(self) -> Incoming | None:
-        """The next message. Raises BrokenFrameError for what is none."""
+        """The next message. Raises BrokenFrameError for invalid bytes."""
         try:
             length = int.from_bytes(await self._reader.readexactly(LENGTH_BYTES), "big")
             if length > MAX_FRAME_BYTES:

@@ -17,10 +17,11 @@ class Counters(msgspec.Struct):
     """Counters since the start of the worker.
 
     Invariant: scheduled = completed + failed + abandoned + in_flight + backlog; a closed loop schedules a
-    transaction when it starts. Retries are separate. `questions` counts like the server's Questions: with
-    failed statements, rollbacks and disconnects. `retried` and `rolled_back` (intended rollbacks, which are
-    completed, too) are counts per kind of transaction. `logins` are those of --connect-rate and --reconnect
-    that succeeded, `missed_logins` those that were due and not started, for too many were under way.
+    transaction when it starts. Retries are separate. `questions` counts like the server's Questions:
+    including failed statements, rollbacks and disconnects. `retried` and `rolled_back` (rollbacks by intent,
+    which also count as completed) are counts per kind of transaction. `logins` are successful ones of
+    --connect-rate and --reconnect, `missed_logins` those that were due but not started, because too many were
+    in progress.
     """
 
     scheduled: int = 0

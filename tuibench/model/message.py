@@ -140,9 +140,8 @@ class SessionEnded(msgspec.Struct, frozen=True, tag="ended", kw_only=True):
     exit_code: int = 0
 
 
-SessionMessage = (
-    Hello
-    | Sample
+SessionUpdate = (
+    Sample
     | Event
     | Status
     | Activity
@@ -150,10 +149,12 @@ SessionMessage = (
     | CommitCosts
     | ProbeState
     | TuneProgress
-    | CommandReply
     | SampleGap
     | SessionEnded
 )
+"""Messages to all viewers after the Hello."""
+
+SessionMessage = Hello | SessionUpdate | CommandReply
 ViewerMessage = JoinSession | SubmitCommand
 
 

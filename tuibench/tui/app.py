@@ -23,7 +23,7 @@ from tuibench.errors import RunError, TuibenchError
 from tuibench.model.command import Command, PollCommand, Stop
 from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import READ_ONLY_REFUSAL, SessionEnded, Status
-from tuibench.tui.bridge import Connect, ReplayPlayer, SessionUpdate, UpdateInbox, ViewerClient
+from tuibench.tui.bridge import Connect, ReplayPlayer, UpdateInbox, UpdatesArrived, ViewerClient
 from tuibench.tui.commands import chart_view
 from tuibench.tui.commands.actions import (
     ACTIONS,
@@ -121,7 +121,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
         if self._client is not None:
             await self._client.close()
 
-    def on_session_update(self, message: SessionUpdate) -> None:
+    def on_updates_arrived(self, message: UpdatesArrived) -> None:
         """Handle one frame of the session's messages: one new view, one paint."""
         if self.view is None:
             return

@@ -24,7 +24,7 @@ class ViewerClient(Protocol):
     @property
     def hello(self) -> Hello: ...
 
-    def messages(self) -> AsyncIterator[view.SessionMessage]: ...
+    def messages(self) -> AsyncIterator[view.ViewMessage]: ...
 
     async def submit(self, command: Command) -> CommandReply: ...
 
@@ -46,10 +46,10 @@ class ReplayPlayer(Protocol):
     def slower(self) -> None: ...
 
 
-class SessionUpdate(TextualMessage):
+class UpdatesArrived(TextualMessage):
     """All messages of one frame, in order of arrival."""
 
-    def __init__(self, contents: Sequence[view.SessionMessage]) -> None:
+    def __init__(self, contents: Sequence[view.ViewMessage]) -> None:
         super().__init__()
         self.contents = tuple(contents)
 
@@ -63,9 +63,9 @@ class UpdateInbox:
 
     def __init__(self, post: Callable[[TextualMessage], object]) -> None:
         self._post = post
-        self._arrived: list[view.SessionMessage] = []
+        self._arrived: list[view.ViewMessage] = []
 
-    def put(self, content: view.SessionMessage) -> None:
+    def put(self, content: view.ViewMessage) -> None:
         """Add a message; the first one of a frame starts its timer."""
         self._arrived.append(content)
         if len(self._arrived) == 1:
@@ -75,7 +75,7 @@ class UpdateInbox:
         """Post the collected messages, if any."""
         arrived, self._arrived = self._arrived, []
         if arrived:
-            self._post(SessionUpdate(arrived))
+            self._post(UpdatesArrived(arrived))
 
     async def read(self, client: ViewerClient) -> None:
         """Collect the client's messages until its connection ends."""

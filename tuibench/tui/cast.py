@@ -18,7 +18,7 @@ from tuibench.model.message import REPLAY_REFUSAL, CommandReply, Hello, SessionE
 from tuibench.tui.app import TuibenchApp
 from tuibench.tui.terminal.styled_app import DisplayOptions
 from tuibench.tui.terminal.textual_internals import screen_rows
-from tuibench.tui.view import SessionMessage
+from tuibench.tui.view import ViewMessage
 
 VERSION = 2
 CLEAR = "\x1b[2J\x1b[?25l"
@@ -26,7 +26,7 @@ LAST_PICTURE_SECONDS = 3.0
 PAINT_SECONDS = 0.04
 """Longer than the frame for which the app collects messages."""
 
-Timed = tuple[float, SessionMessage]
+Timed = tuple[float, ViewMessage]
 Progress = Callable[[float], None]
 """Called with the seconds of the run that are written."""
 
@@ -36,16 +36,16 @@ class QuietClient:
 
     def __init__(self, hello: Hello) -> None:
         self.hello = hello
-        self._queue: asyncio.Queue[SessionMessage] = asyncio.Queue()
+        self._queue: asyncio.Queue[ViewMessage] = asyncio.Queue()
 
     async def connected(self) -> "QuietClient":
         return self
 
-    def deliver(self, messages: Sequence[SessionMessage]) -> None:
+    def deliver(self, messages: Sequence[ViewMessage]) -> None:
         for message in messages:
             self._queue.put_nowait(message)
 
-    async def messages(self) -> AsyncIterator[SessionMessage]:
+    async def messages(self) -> AsyncIterator[ViewMessage]:
         while True:
             yield await self._queue.get()
 
@@ -118,9 +118,9 @@ async def write_cast(
     writer.end((messages[-1][0] - first) / speed + LAST_PICTURE_SECONDS if messages else LAST_PICTURE_SECONDS)
 
 
-def _batches(messages: Sequence[Timed]) -> list[tuple[float, list[SessionMessage]]]:
+def _batches(messages: Sequence[Timed]) -> list[tuple[float, list[ViewMessage]]]:
     """Messages grouped by their time, one frame each, without the end of the session."""
-    batches: list[tuple[float, list[SessionMessage]]] = []
+    batches: list[tuple[float, list[ViewMessage]]] = []
     for at_seconds, group in groupby(messages, key=lambda each: each[0]):
         batches.append((at_seconds, [m for _, m in group if not isinstance(m, SessionEnded)]))
     return batches

@@ -22,7 +22,15 @@ from tuibench.model.experiments.tune import TuneProgress
 from tuibench.model.measurements.activity import Activity, StatementReport
 from tuibench.model.measurements.headline import Headline
 from tuibench.model.measurements.sample import HostSample, LoadSample, Sample, ServerSample, TrafficSample
-from tuibench.model.message import Hello, ReplayState, RunState, SampleGap, SessionEnded, Status
+from tuibench.model.message import (
+    Hello,
+    ReplayState,
+    RunState,
+    SampleGap,
+    SessionEnded,
+    SessionUpdate,
+    Status,
+)
 from tuibench.model.plan import RunPlan
 from tuibench.model.schedule import PlanPhase, PlanProgress
 from tuibench.model.server import ServerInfo
@@ -46,21 +54,8 @@ class CommandAnswer(msgspec.Struct, frozen=True):
     text: str
 
 
-SessionMessage = (
-    Sample
-    | Event
-    | Status
-    | Activity
-    | StatementReport
-    | CommitCosts
-    | ProbeState
-    | TuneProgress
-    | SampleGap
-    | SessionEnded
-    | Hello
-    | ReplayState
-    | CommandAnswer
-)
+ViewMessage = SessionUpdate | Hello | ReplayState | CommandAnswer
+"""Messages that change a View."""
 
 
 class MessageLine(msgspec.Struct, frozen=True):
@@ -279,7 +274,7 @@ def initial_view(hello: Hello, keys: Mapping[str, str] = MappingProxyType({})) -
     return msgspec.structs.replace(view, recent=hello.samples[-MAX_SAMPLES:], history=ChartHistory.of(points))
 
 
-def next_view(view: View, message: SessionMessage) -> View:
+def next_view(view: View, message: ViewMessage) -> View:
     """The view after `message`."""
     match message:
         case Sample():

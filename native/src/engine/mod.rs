@@ -52,7 +52,7 @@ impl ConnectionFairness {
     }
 }
 
-/// A connection's figures, and where they stood at the start and at the last checkpoint.
+/// A connection's figures, with their values at the start and at the last checkpoint.
 struct Member {
     figures: Arc<Figures>,
     start: (u64, u64),
@@ -231,7 +231,7 @@ impl Engine {
     }
 
     /// Drops the backlog and each connection's figures, and sets how much may be scheduled, None for no limit.
-    /// Returns how much was dropped. No transaction starts or ends meanwhile.
+    /// Returns how much was dropped. No transaction starts or ends during the call.
     pub fn reset_stats(&self, limit: Option<u64>) -> u64 {
         let handles: Vec<Arc<ThreadHandle>> = lock(&self.handles).clone();
         let held = recorders(&handles);
@@ -325,7 +325,7 @@ impl Engine {
     }
 }
 
-/// The recorders of all threads, locked: no transaction starts or ends meanwhile.
+/// The recorders of all threads, locked: no transaction starts or ends while they are.
 fn recorders(handles: &[Arc<ThreadHandle>]) -> Vec<MutexGuard<'_, Recorder>> {
     let places: Vec<_> = handles.iter().map(|handle| handle.recorder.enqueue()).collect();
     places.into_iter().map(QueuedReader::lock).collect()

@@ -72,7 +72,7 @@ mod tests {
                 while !is_over.load(Ordering::Acquire) {
                     let mut turn = turns.lock();
                     *turn += 1;
-                    // The owner gives up the processor while it holds the lock, as `send` makes it do.
+                    // The owner yields the processor while it holds the lock, as it does in `send`.
                     std::thread::yield_now();
                 }
             })

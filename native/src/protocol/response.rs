@@ -8,8 +8,8 @@
 //!                                     EOF, and with an OK that begins like one in place of the last
 //! ```
 //!
-//! and another response after it if its status says so, as after a CALL. MariaDB omits the columns where a flag
-//! after the count says that they have not changed. The rules are those of `mysql/protocol/response_parser.py`.
+//! and another response after it if a flag of its status is set, as after a CALL. MariaDB omits the columns if a flag
+//! after the count marks them as unchanged. The rules are those of `mysql/protocol/response_parser.py`.
 
 const OK: u8 = 0x00;
 const INFILE: u8 = 0xfb;
@@ -28,7 +28,7 @@ pub enum Outcome {
     Done(u64),
     /// The server's error code and message.
     ServerError(u16, String),
-    /// The bytes are no response: the connection is unusable.
+    /// The bytes are not a valid response: the connection is unusable.
     Broken(&'static str),
 }
 
@@ -224,7 +224,7 @@ fn word(data: &[u8], place: usize) -> Option<u16> {
     Some(u16::from_le_bytes([*data.get(place)?, *data.get(place + 1)?]))
 }
 
-/// The status of an OK packet stands behind the rows affected and the last id inserted.
+/// The status of an OK packet follows the affected rows and the last insert id.
 fn ok_status(payload: &[u8]) -> Option<u16> {
     let (_, behind) = number(payload, 1)?;
     word(payload, number(payload, behind)?.1)

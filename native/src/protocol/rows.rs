@@ -58,7 +58,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// What a definition, the payload of its packet, says of its column.
+    /// Parses a column definition: the payload of its packet.
     pub fn parse(definition: &[u8]) -> Option<Self> {
         let mut place = 0;
         for _ in 0..NAMES {
@@ -98,7 +98,7 @@ impl RowReader {
         }
     }
 
-    /// Where the rows begin, or the EOF before them; learns the columns. None of what is no result.
+    /// The offset of the rows, or of the EOF before them; caches the columns. None if it is not a result.
     fn head(&mut self, response: &[u8]) -> Read<Option<usize>> {
         let (first, mut place) = packet(response, 0)?;
         if first.first() == Some(&OK) {
@@ -196,7 +196,7 @@ impl<'a> Reader<'a> {
         self.take(usize::try_from(size).map_err(|_| Unreadable::Malformed)?)
     }
 
-    /// The value of so many little-endian bytes.
+    /// The value of this number of little-endian bytes.
     fn unsigned(&mut self, size: usize) -> Read<u64> {
         Ok(self.take(size)?.iter().rev().fold(0, |number, &byte| number << 8 | u64::from(byte)))
     }
@@ -256,7 +256,7 @@ impl<'a> Reader<'a> {
         Ok((year, parts, micros))
     }
 
-    /// A DATETIME or TIMESTAMP; a text if no calendar has it, with so many digits of a second's fraction.
+    /// A DATETIME or TIMESTAMP; an invalid date is a text, with this number of fractional digits.
     fn moment(&mut self, digits: u8) -> Read<Value> {
         let (year, [month, day, hour, minute, second], microsecond) = self.calendar()?;
         if let Some(date) = Date::checked(year, month, day) {
@@ -351,7 +351,7 @@ fn span_of(text: &str) -> Option<Span> {
     span(text.starts_with('-'), [hours, minutes, seconds].map(i64::from), i64::from(micros))
 }
 
-/// What stands before the point, and the microseconds behind it.
+/// The part before the point, and the microseconds after it.
 fn fraction_of(clock: &str) -> Option<(&str, u32)> {
     match clock.split_once('.') {
         None => Some((clock, 0)),

@@ -134,7 +134,7 @@ impl Engine {
         self.engine.command(number, Command::Park);
     }
 
-    /// Returns the connection at once, whatever it does.
+    /// Returns the connection immediately, also during a transaction.
     fn abort(&self, number: i64) {
         self.engine.command(number, Command::Abort);
     }

@@ -52,7 +52,7 @@ pub fn new_stream(
     }
 }
 
-/// 0 stands for a statement in text.
+/// 0 is a statement sent as text.
 pub fn forms_of(program: &Program, identities: &[u32], no_backslash_escapes: bool) -> PyResult<Forms> {
     if identities.len() != program.0.flat.len() {
         return Err(PyValueError::new_err("a form for each statement is needed"));

@@ -22,7 +22,7 @@ const fn powers() -> [u128; 39] {
     powers
 }
 
-/// What has no result; the words are Python's.
+/// Operations without a result; the messages are Python's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Undefined {
     DivisionByZero,
@@ -61,7 +61,7 @@ impl Decimal {
         Self::new(number < 0, number.unsigned_abs(), 0)
     }
 
-    /// `Decimal(text)`; None for what is no finite number.
+    /// `Decimal(text)`; None for anything but a finite number.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let (negative, text) = match text.as_bytes().first()? {

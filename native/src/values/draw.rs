@@ -130,12 +130,12 @@ fn permuted(number: u32) -> u32 {
     }
 }
 
-/// A number of 32 bits with sign that comes once for each place.
+/// A signed 32-bit number that is different for each place.
 fn unique(place: u32, offset: u32) -> i64 {
     i64::from(permuted(permuted(place).wrapping_add(offset) ^ 0x5bf0_3635)) - (1 << 31)
 }
 
-/// Connections beyond those that numbers are dealt out to count down from the end, so many to a step.
+/// Connections beyond the planned number count down from the end, with this step.
 const ADDED_STRIDE: i64 = 1024;
 
 /// Where a connection's unique numbers begin, and their step.

@@ -29,7 +29,7 @@ pub struct Date {
 }
 
 impl Date {
-    /// The date, None if no calendar has it.
+    /// The date, None if it is invalid.
     pub fn checked(year: u16, month: u8, day: u8) -> Option<Self> {
         let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
         let days = match month {

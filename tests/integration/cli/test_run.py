@@ -166,7 +166,7 @@ def test_an_interval_line_a_second(runs: Runs) -> None:
 # Thresholds and rows
 
 
-def test_a_crossed_threshold_is_told_and_the_exit_code_and_rows_are_written(
+def test_a_crossed_threshold_sets_the_exit_code_and_rows_are_written(
     any_tables: PrivateServer, tmp_path: Path
 ) -> None:
     file = tmp_path / "run.csv"
@@ -281,7 +281,7 @@ def test_the_server_counted_the_same(run: Run) -> None:
 
 @pytest.mark.sysbench
 @needs_sysbench
-def test_the_server_heard_sysbenchs_mix(run: Run, tables: PrivateServer) -> None:
+def test_the_server_received_sysbenchs_mix_of_statements(run: Run, tables: PrivateServer) -> None:
     """One thread and so many transactions: sysbench's counts are exact. Ours hold the sampling, too."""
     counts = "SHOW GLOBAL STATUS WHERE Variable_name LIKE 'Com_%'"
     before: dict[str, str] = dict(asyncio.run(ask(tables.target, counts)))

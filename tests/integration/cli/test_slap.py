@@ -159,7 +159,7 @@ def test_own_sql_is_swept_and_probed(tables: PrivateServer, tuibench_home: Path)
     assert command.startswith("tuibench run '--sql=SELECT c FROM sbtest1 WHERE id=:id' ")
 
 
-def test_a_mistake_in_own_sql_is_told_with_its_place(any_tables: PrivateServer) -> None:
+def test_an_error_in_adhoc_sql_is_reported_with_its_location(any_tables: PrivateServer) -> None:
     done = tuibench("run", "--sql=SELECT c\nFROM sbtest1 WHER id=1", target=any_tables.target)
     assert done.code == 1
     assert "(line 2, column 19)" in done.err or "(line 2, column 14)" in done.err

@@ -130,7 +130,7 @@ async def test_a_server_that_hangs_at_any_question_is_not_waited_for(silent_from
 
 
 @pytest.mark.parametrize("command", ["run", "prepare"])
-async def test_ctrl_c_is_heard_while_rows_come_without_end(command: str) -> None:
+async def test_ctrl_c_interrupts_an_endless_result(command: str) -> None:
     def respond(number: int, payload: bytes) -> Answer:
         return endless_rows() if is_question(payload) else obliging(number, payload)
 

@@ -66,7 +66,9 @@ async def test_login_over_socket_and_tcp(server: PrivateServer) -> None:
 @pytest.mark.parametrize(
     ("user", "password"), [("tuibench", ""), ("tuibench", "wrong"), ("root", ""), ("", "")]
 )
-async def test_nobody_else_gets_in(server: PrivateServer, where: str, user: str, password: str) -> None:
+async def test_other_accounts_are_refused(
+    server: PrivateServer, where: str, user: str, password: str
+) -> None:
     with pytest.raises(ServerUnavailableError, match="refuses"):
         await connect(replace(getattr(server, where), user=user, password=password), use_database=False)
 
@@ -218,7 +220,7 @@ def test_gone_with_an_owner_that_was_killed(binary: Binary, start: Starter) -> N
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_gone_with_an_owner_that_was_told_to_end(
+def test_the_server_ends_with_a_terminated_owner(
     any_binary: Binary, start: Starter, number: signal.Signals
 ) -> None:
     end_an_owner(start, any_binary, number)

@@ -97,7 +97,7 @@ def test_preferred_encrypts_what_leaves_this_host(
     assert run(cipher(over_tcp(secure)))
 
 
-def test_a_certificate_nobody_vouches_for(secure: PrivateServer, run: Run) -> None:
+def test_an_untrusted_certificate_is_refused(secure: PrivateServer, run: Run) -> None:
     with pytest.raises(TLSError, match="not trusted") as error:
         run(cipher(over_tcp(secure, ssl_mode="verify-ca")))
     assert "--ssl-ca" in error.value.hint
@@ -209,7 +209,7 @@ async def test_login_plugins(secure: PrivateServer, plugin: str, mode: str) -> N
             await connect(msgspec.structs.replace(way, password="wrong"))
 
 
-async def test_a_plugin_that_is_not_ours_is_told_in_words(secure: PrivateServer) -> None:
+async def test_an_unsupported_login_plugin_is_reported_by_name(secure: PrivateServer) -> None:
     """A stand-in for PARSEC, GSSAPI and their like, none of which the test servers have."""
     from tuibench.mysql.login.handshake import Handshake
 
@@ -242,7 +242,7 @@ async def test_what_listens_there_may_be_something_else() -> None:
 # Passwords that change
 
 
-async def test_a_token_that_was_rotated_is_fetched_anew(server: PrivateServer, tmp_path: Path) -> None:
+async def test_a_rotated_token_is_fetched_again(server: PrivateServer, tmp_path: Path) -> None:
     """The first login finds an old token; its successor is in the file, and the command prints it."""
     token = tmp_path / "token"
     token.write_text("first\n")

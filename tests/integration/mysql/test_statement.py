@@ -89,7 +89,7 @@ async def test_a_call_that_gives_results_is_one_statement(server: PrivateServer)
         await connection.close()
 
 
-async def test_a_killed_connection_is_told_to_the_statement_that_waits(server: PrivateServer) -> None:
+async def test_a_killed_connection_fails_the_waiting_statement(server: PrivateServer) -> None:
     connection, other = await connect(server.target), await connect(server.target)
     try:
         statement = await connection.prepare("SELECT SLEEP(?)")
@@ -105,7 +105,7 @@ async def test_a_killed_connection_is_told_to_the_statement_that_waits(server: P
         await other.close()
 
 
-async def test_columns_that_may_be_left_out_are_missed_by_nobody(server: PrivateServer) -> None:
+async def test_omitted_column_definitions_do_not_change_results(server: PrivateServer) -> None:
     connection = await connect(server.target)
     try:
         await _numbers(connection, 9)

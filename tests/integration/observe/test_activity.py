@@ -108,7 +108,7 @@ async def test_watching_is_counted_as_our_own_sampling(tables: PrivateServer) ->
     assert summary.transactions.total > 0
 
 
-async def test_the_last_deadlock_is_told(tables: PrivateServer) -> None:
+async def test_the_last_deadlock_is_reported(tables: PrivateServer) -> None:
     async with strangers(tables, 2) as (one, two):
         ids = {one.thread_id, two.thread_id}
         for connection, row in ((one, 1), (two, 2)):

@@ -124,7 +124,7 @@ async def test_flush_status_makes_a_gap(server: PrivateServer) -> None:
     assert sample(after).questions_per_second is not None
 
 
-async def test_a_change_by_somebody_else_shows(server: PrivateServer) -> None:
+async def test_a_change_by_another_session_is_seen(server: PrivateServer) -> None:
     async with sampling(server) as sampler, connected(server) as connection:
         before = await sampler.variables()
         await insert(connection, "quiet")
@@ -162,7 +162,7 @@ async def test_its_process_is_found(server: PrivateServer, hidden: tuple[str, ..
     assert find_server_process(info) == ServerProcess(pid=server.pid)
 
 
-async def test_its_processor_time_is_told_apart(server: PrivateServer) -> None:
+async def test_the_servers_cpu_time_is_measured_separately(server: PrivateServer) -> None:
     clock = FakeClock()
     async with connected(server) as connection:
         found = find_server_process(await server_info(connection))
@@ -193,7 +193,7 @@ async def test_a_killed_server_is_a_gap_and_its_successor_is_known(restartable: 
     assert (back.restarted, sample(back).questions_per_second) == (True, None)
 
 
-async def test_what_the_server_screen_shows_is_told_by_both_flavours(server: PrivateServer) -> None:
+async def test_both_flavours_have_the_figures_of_the_server_screen(server: PrivateServer) -> None:
     async with sampling(server) as sampler:
         samples = [
             msgspec.structs.replace(script.samples(2)[n], server=sample(await sampler.sample()))

@@ -67,7 +67,7 @@ async def watching(server: PrivateServer) -> AsyncIterator[Watcher]:
 # Settings
 
 
-async def test_a_preset_is_answered_told_and_in_force(tables: PrivateServer, watcher: Watcher) -> None:
+async def test_a_preset_is_confirmed_logged_and_in_force(tables: PrivateServer, watcher: Watcher) -> None:
     answer = await watcher.submit(ApplyPreset("unsafe"))
     assert (answer.ok, answer.text) == (True, "preset unsafe: 1·1 → 0·0")
     assert await ask(tables.target, DURABILITY) == [UNSAFE]
@@ -169,7 +169,7 @@ async def test_nothing_runs_while_paused(any_watcher: Watcher) -> None:
 
 
 @pytest.mark.one_flavour
-async def test_figures_that_begin_anew_balance_again(tables: PrivateServer, watcher: Watcher) -> None:
+async def test_statistics_reconcile_after_a_reset(tables: PrivateServer, watcher: Watcher) -> None:
     """Client and server count from the same transaction, though the load was never away."""
     await watcher.submit(SetThreads(8))
     await watcher.ticks(2)

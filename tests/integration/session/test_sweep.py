@@ -17,7 +17,6 @@ from tests.integration.support.commands import (
 )
 from tests.integration.support.session_process import DURABILITY, DURABLE, UNSAFE
 from tuibench import paths
-from tuibench.clock import SystemClock
 from tuibench.demo.server import PrivateServer
 from tuibench.model.event import EventKind
 from tuibench.model.measurements.sample import Sample
@@ -130,7 +129,7 @@ async def test_a_cell_in_which_the_server_was_restarted_is_run_again(
         prepare=True,
         cleanup=True,
     )
-    folder = await sweeping.create_sweep(plan, target, tuibench_home / "sweep", SystemClock())
+    folder = await sweeping.create_sweep(plan, target, tuibench_home / "sweep")
     restarter = Restarter(any_restartable)
     await sweeping.build_runner(folder, target, restarter, on_message=restarter.on_message).run()
     folder.close()

@@ -105,7 +105,7 @@ async def test_what_was_cut_short_goes_on_where_it_was(
     await asyncio.to_thread(assert_nothing_left, tuibench_home)
 
 
-async def test_a_server_that_does_not_start_is_told_before_anything_is_measured(
+async def test_a_server_that_does_not_start_is_reported_before_any_measurement(
     any_binary: Binary, servers: Mapping[str, str], base: Path, tuibench_home: Path
 ) -> None:
     ended = await asyncio.to_thread(

@@ -21,11 +21,11 @@ from tuibench.model.experiments.probe import ProbeState
 from tuibench.model.experiments.tune import TuneProgress
 from tuibench.model.measurements.activity import Activity
 from tuibench.model.measurements.sample import LoadSample, Sample
-from tuibench.model.message import CommandReply, SampleGap, SessionEnded, Status
+from tuibench.model.message import CommandReply, SampleGap, SessionEnded, SessionUpdate, Status
 from tuibench.model.plan import OptionValue, RunPlan
 from tuibench.model.target import Target
 from tuibench.session.launch import launch
-from tuibench.session.service.client import SessionClient, SessionUpdate
+from tuibench.session.service.client import SessionClient
 from tuibench.session.spec import ServiceSpec, SessionSpec
 
 SERVICE = "tuibench.session.service.service"

@@ -20,7 +20,7 @@ GRACE_SECONDS = 2
 
 
 def ctl(*words: str) -> str:
-    """What a script gets on its stdout; it is told of no trouble."""
+    """What a script gets on its stdout; it reports no problems."""
     done = tuibench("ctl", *words)
     assert (done.code, done.err) == (0, ""), done
     return done.out

@@ -229,7 +229,9 @@ def _is_fixed(setting: Setting, tuner: SettingsManager, before: dict[str, str]) 
     return is_stuck or bool(setting_lookup.unsupported_reason(setting, tuner.server))
 
 
-async def test_the_workloads_own_settings_touch_nobody_else(server: Server, admin: AdminConnection) -> None:
+async def test_settings_of_the_workload_affect_no_other_sessions(
+    server: Server, admin: AdminConnection
+) -> None:
     connection = await connect(server.target)
     workload = WorkloadSettings()
     said: list[tuple[str, ...]] = []

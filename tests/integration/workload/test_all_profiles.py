@@ -15,9 +15,9 @@ from tuibench.demo.server import PrivateServer
 from tuibench.load.tables.cleanup import drop_tables
 from tuibench.load.tables.inspect_tables import check_tables_ready
 from tuibench.load.tables.prepare import prepare_tables
+from tuibench.model.sysbench import SYSBENCH_TESTS
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection, PreparedStatement, TextStatement
-from tuibench.record.report.reproduce import SYSBENCH_TESTS
 from tuibench.workload import library
 from tuibench.workload.compile.profile_compiler import compile_profile
 from tuibench.workload.generate.generator import Generator

@@ -22,7 +22,7 @@ async def test_the_cursor_is_drawn_through_all_charts_and_escape_ends_it(size: t
         assert "┃" not in it.shown("chart-tps")
 
 
-async def test_a_frozen_picture_stands_while_the_load_is_steered() -> None:
+async def test_a_frozen_chart_does_not_move_while_the_load_is_controlled() -> None:
     async with viewer(script.hello(60)) as it:
         await it.press("v")
         chart = it.shown("chart-tps")

@@ -51,14 +51,14 @@ async def test_a_key_press_makes_one_message_one_view_and_one_paint(monkeypatch:
         counted: Counter[str] = Counter()
         count_views(monkeypatch, counted)
         for owner, name in (
-            (TuibenchApp, "on_session_update"),
+            (TuibenchApp, "on_updates_arrived"),
             (MainScreen, "show"),
             (App, "_display"),
         ):
             count_calls(monkeypatch, counted, owner, name)
         await it.press("right_square_bracket")
         assert it.client.submitted == [SetThreads(128)]
-        assert counted == {"on_session_update": 1, "view": 1, "show": 1, "_display": 1}
+        assert counted == {"on_updates_arrived": 1, "view": 1, "show": 1, "_display": 1}
         assert "128 threads" in it.shown("head")
         assert "threads 64 → 128" in it.shown("events")
         assert it.shown("note") == "✓ threads: 128"

@@ -17,7 +17,7 @@ from tests.tui.support.fake import FakeClient
 from tuibench.tui.app import TuibenchApp
 from tuibench.tui.terminal.styled_app import DisplayOptions
 from tuibench.tui.terminal.svg import SHAPES
-from tuibench.tui.view import SessionMessage
+from tuibench.tui.view import ViewMessage
 
 SIZE = (110, 32)
 CELL_WIDTH, CELL_HEIGHT, FONT_PIXELS = 8, 16, 13.3
@@ -68,13 +68,13 @@ async def _frames(app: TuibenchApp, pilot: Pilot[Any], client: FakeClient) -> As
     yield await frame_after(app, pilot, CARD_SECONDS, "b")
 
 
-def _until(samples: Any, told: Any, start: float, end: float) -> list[SessionMessage]:
+def _until(samples: Any, told: Any, start: float, end: float) -> list[ViewMessage]:
     """What the session says in this second."""
     events = [event for event in told if start < event.elapsed_seconds <= end]
     return [*events, *(sample for sample in samples if start < sample.elapsed_seconds <= end)]
 
 
-async def _heard(app: TuibenchApp, pilot: Pilot[Any], client: FakeClient, *messages: SessionMessage) -> Frame:
+async def _heard(app: TuibenchApp, pilot: Pilot[Any], client: FakeClient, *messages: ViewMessage) -> Frame:
     client.say(*messages)
     return await frame_after(app, pilot, TICK_SECONDS)
 

@@ -30,7 +30,7 @@ from tuibench.tui.start.controller import ServerCheck
 from tuibench.tui.start.screen import StartApp
 from tuibench.tui.terminal.styled_app import DEFAULT_DISPLAY, DisplayOptions
 from tuibench.tui.terminal.svg import with_shapes
-from tuibench.tui.view import SessionMessage
+from tuibench.tui.view import ViewMessage
 
 WARNING = "client-limited: a worker uses 91 % of a core; the server could do more (add --workers)"
 Lead = Callable[[Pilot[Any]], Awaitable[None]]
@@ -41,7 +41,7 @@ class Scene(NamedTuple):
 
     hello: Hello = script.hello()
     keys: tuple[str, ...] = ()
-    says: tuple[SessionMessage, ...] = ()
+    says: tuple[ViewMessage, ...] = ()
 
     def opened(self, display: DisplayOptions) -> tuple[App[Any], Lead]:
         """The app, and the way to the screen once it runs."""
@@ -78,8 +78,8 @@ class Form(NamedTuple):
 
 
 CALM = script.hello(60)
-LIVED_ON = msgspec.structs.replace(
-    script.status(), production_signs=("2 replicas attached", "3 connections of others at work (shop)")
+PRODUCTION = msgspec.structs.replace(
+    script.status(), production_signs=("2 replicas attached", "3 active connections of other users (shop)")
 )
 FAR_HOSTS = script.hello_from_hosts(60)
 WARNED = script.hello(60, script.status(warnings=(WARNING,)))
@@ -136,7 +136,7 @@ DETAILS = (
     Picture("host-cluster-80x24", SMALL, Scene(FAR_HOSTS, ("4",))),
     Picture("settings-found-80x24", SMALL, Scene(CATALOGUE, ("5", "slash", *"risk"))),
     Picture("change-120x36", LARGE, Scene(CATALOGUE, ("5", "down", "enter", "up"))),
-    Picture("production-120x36", LARGE, Scene(script.hello(60, LIVED_ON), ("d", "down", "down", "enter"))),
+    Picture("production-120x36", LARGE, Scene(script.hello(60, PRODUCTION), ("d", "down", "down", "enter"))),
     Picture("client-limited-80x24", SMALL, Scene(msgspec.structs.replace(WARNED, probe=UNDER_WAY))),
     Picture("client-limited-120x36", LARGE, Scene(WARNED)),
     Picture("coach-80x24", SMALL, Scene(script.hello(6, events=())), DisplayOptions(coach=True)),

@@ -28,7 +28,7 @@ def mark(elapsed: float, number: int, text: str = "mark") -> Event:
     )
 
 
-async def test_the_newest_stands_first_with_the_card_of_its_effect() -> None:
+async def test_the_newest_event_is_first_with_the_card_of_its_effect() -> None:
     async with viewer(script.hello()) as it:
         await it.press("7")
         assert [line[2:4].strip() for line in listed(it)] == ["3", "3", "▲", "2", "1", "·"]
@@ -123,7 +123,7 @@ async def test_many_events_scroll() -> None:
         assert "number 10" in details(it)
 
 
-def test_events_of_one_moment_are_told_apart() -> None:
+def test_events_of_one_moment_are_distinguished() -> None:
     same = [mark(1.0, 1), mark(1.0, 2), mark(1.0, 3)]
     assert len(set(event_ids(same))) == 3
 

@@ -79,7 +79,7 @@ async def test_a_query_is_ended_after_yes_only() -> None:
         assert "✗ there is no connection 88 any more" in screen_text(it)
 
 
-async def test_with_nobody_there_nothing_can_be_ended() -> None:
+async def test_without_sessions_no_query_can_be_killed() -> None:
     async with viewer(script.hello(60)) as it:
         await it.press("l")
         await it.hear(msgspec.structs.replace(ACTIVITY, sessions=(), others=0))
@@ -130,8 +130,8 @@ async def test_only_what_changed_is_painted_again() -> None:
 
 
 async def test_a_production_server_is_changed_after_an_explicit_yes() -> None:
-    lived_on = msgspec.structs.replace(script.status(), production_signs=("2 replicas attached",))
-    async with viewer(script.hello(60, lived_on)) as it:
+    production = msgspec.structs.replace(script.status(), production_signs=("2 replicas attached",))
+    async with viewer(script.hello(60, production)) as it:
         await it.press("d", "down", "down", "enter")
         assert "This looks like a production server: 2 replicas attached." in screen_text(it)
         assert "yes, change this server" in screen_text(it)

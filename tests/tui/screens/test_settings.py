@@ -42,7 +42,7 @@ async def test_every_setting_has_its_line() -> None:
         assert redo.split()[:5] == ["innodb_redo_log_enabled", "–", "–", "MySQL", "only"]
 
 
-async def test_the_chosen_one_is_told_in_full() -> None:
+async def test_the_selected_setting_is_shown_in_full() -> None:
     async with viewer(HELLO) as it:
         await it.press("5")
         for words in (

@@ -51,7 +51,7 @@ async def test_the_charts_are_the_servers(size: tuple[int, int]) -> None:
         assert "worker" not in shown
 
 
-async def test_without_times_the_reason_stands_beside_the_dash() -> None:
+async def test_without_latencies_the_reason_is_shown_beside_the_dash() -> None:
     async with viewer(watching(), size=LARGE) as screen:
         await screen.hear(seen(SILENT))
         assert "performance_schema is OFF" in screen.shown("head")

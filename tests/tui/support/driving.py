@@ -13,7 +13,7 @@ from tests.tui.support.fake import FakeClient
 from tuibench.model.message import Hello, SessionEnded
 from tuibench.tui.app import TuibenchApp
 from tuibench.tui.terminal.styled_app import DEFAULT_DISPLAY, DisplayOptions
-from tuibench.tui.view import SessionMessage
+from tuibench.tui.view import ViewMessage
 from tuibench.tui.widgets.panel import Panel
 
 LARGE, SMALL = (120, 36), (80, 24)
@@ -43,7 +43,7 @@ class Viewer(NamedTuple):
             while not condition():
                 await self.settle()
 
-    async def hear(self, *messages: SessionMessage) -> None:
+    async def hear(self, *messages: ViewMessage) -> None:
         """The session says this; afterwards the screen has painted it."""
         self.client.say(*messages)
         await self.settle()

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 from tuibench.model.command import Command
 from tuibench.model.message import CommandReply, Hello
-from tuibench.tui.view import SessionMessage
+from tuibench.tui.view import ViewMessage
 
 
 class FakeClient:
@@ -16,11 +16,11 @@ class FakeClient:
         self.submitted: list[Command] = []
         self.answer = answer or CommandReply(id=0, ok=True, text="done")
         self.closed = False
-        self._news: asyncio.Queue[SessionMessage | None] = asyncio.Queue()
+        self._news: asyncio.Queue[ViewMessage | None] = asyncio.Queue()
         self._open = asyncio.Event()
         self._open.set()
 
-    def say(self, *messages: SessionMessage) -> None:
+    def say(self, *messages: ViewMessage) -> None:
         for message in messages:
             self._news.put_nowait(message)
 
@@ -36,7 +36,7 @@ class FakeClient:
     async def connected(self) -> "FakeClient":
         return self
 
-    async def messages(self) -> AsyncIterator[SessionMessage]:
+    async def messages(self) -> AsyncIterator[ViewMessage]:
         while (message := await self._news.get()) is not None:
             yield message
 

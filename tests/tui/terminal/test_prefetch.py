@@ -86,7 +86,7 @@ async def test_what_is_made_ahead_is_not_written(monkeypatch: pytest.MonkeyPatch
         assert (line.written, it.app.screen) == (before, home)
 
 
-async def test_a_screen_that_stands_is_neither_styled_nor_laid_out_when_it_is_shown(
+async def test_a_prefetched_screen_is_neither_styled_nor_laid_out_again_when_shown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(prefetch, "PREFETCH_PAUSE_SECONDS", 0.0)

@@ -79,7 +79,7 @@ async def test_a_dialog_is_hidden_while_there_is_no_room_and_keeps_what_was_type
         assert it.client.submitted == [SetThreads(96)]
 
 
-async def test_nobody_says_yes_to_a_question_that_is_hidden() -> None:
+async def test_a_hidden_question_cannot_be_confirmed() -> None:
     async with viewer(script.hello(60)) as it:
         await it.press("d", "down", "down", "enter")
         await it.pilot.resize_terminal(*TINY)

@@ -213,15 +213,17 @@ def test_help_loads_no_room_and_no_heavy_library() -> None:
     assert not loaded & heavy
     assert {name for name in loaded if name.startswith("tuibench.")} - {"tuibench._version"} == {
         "tuibench.cli",
-        "tuibench.cli.parsing.arguments",
         "tuibench.cli.main",
-        "tuibench.cli.parsing.sysbench_options",
-        "tuibench.cli.parsing.sysbench_syntax",
-        "tuibench.cli.output.stdio",
         "tuibench.cli.output",
         "tuibench.cli.output.log",
+        "tuibench.cli.output.stdio",
         "tuibench.cli.parsing",
+        "tuibench.cli.parsing.arguments",
+        "tuibench.cli.parsing.sysbench_options",
+        "tuibench.cli.parsing.sysbench_syntax",
         "tuibench.errors",
+        "tuibench.model",
+        "tuibench.model.sysbench",
         "tuibench.sanitize",
     }
 

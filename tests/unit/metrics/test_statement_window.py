@@ -39,7 +39,7 @@ def test_without_a_distribution_at_both_ends_there_is_no_percentile() -> None:
 
 
 @pytest.mark.parametrize(("calls", "time_us"), [(10, 5000), (9, 6000), (11, 4000)])
-def test_one_that_was_not_called_or_began_anew_has_none(calls: int, time_us: float) -> None:
+def test_a_statement_not_executed_or_reset_has_no_figures(calls: int, time_us: float) -> None:
     assert figures_between(sums(10, 5000), sums(calls, time_us)) is None
 
 

@@ -25,7 +25,7 @@ def test_one_server_is_everybodys() -> None:
     assert one.for_connection(5) is one
 
 
-def test_what_is_told_counts_the_others_and_keeps_the_secrets() -> None:
+def test_texts_count_further_servers_and_contain_no_secrets() -> None:
     assert SEVERAL.where == "db1:3306 and 2 more"
     assert "secret" not in repr(SEVERAL)
     assert b"secret" not in msgspec.json.encode(SEVERAL.without_password())

@@ -54,6 +54,6 @@ def test_a_server_that_is_full_says_what_gives_room(code: int, text: str, remedy
     assert remedy in error.hint
 
 
-def test_a_lost_connection_and_any_other_refusal_are_told_apart() -> None:
+def test_a_lost_connection_differs_from_other_errors() -> None:
     assert isinstance(errors.error_for_code(2013, "gone"), ConnectionLostError)
     assert errors.error_for_code(1213, "Deadlock found").exit_code is ExitCode.RUN_FAILED

@@ -70,7 +70,7 @@ def test_flavour(version: str, comment: str, expected: Flavour) -> None:
     assert detect_flavour(version, comment) == expected
 
 
-def test_two_instances_on_one_host_are_told_apart() -> None:
+def test_two_instances_on_one_host_are_distinguished() -> None:
     assert instance_identity(MARIADB) == "db1:3306:/var/lib/mysql/"
     assert instance_identity(MARIADB) != instance_identity(MARIADB | {"port": "3307"})
     assert instance_identity({}) == ""

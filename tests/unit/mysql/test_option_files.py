@@ -160,7 +160,7 @@ def test_includes_stand_in_the_order_of_the_text() -> None:
     ]
 
 
-def test_an_included_file_is_read_where_it_stands(tmp_path: Path) -> None:
+def test_an_included_file_is_read_at_the_place_of_its_directive(tmp_path: Path) -> None:
     main = tmp_path / "main.cnf"
     main.write_text(f"[client]\nuser=first\nport=1\n!include {tmp_path}/other.cnf\nport=3\n")
     (tmp_path / "other.cnf").write_text("[client]\nuser=second\nport=2\n")

@@ -65,7 +65,7 @@ async def test_a_server_that_hangs_in_the_login_is_not_waited_for(version: str) 
     assert "--connect-timeout" in caught.value.hint
 
 
-async def test_a_long_wait_is_told_with_what_it_is_for(
+async def test_a_long_wait_is_reported_with_its_reason(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     told: list[str] = []
@@ -146,7 +146,7 @@ async def test_rows_without_end_are_not_kept(monkeypatch: pytest.MonkeyPatch) ->
         assert not connection.is_open
 
 
-async def test_a_cancellation_is_heard_while_rows_come() -> None:
+async def test_a_cancellation_takes_effect_while_rows_arrive() -> None:
     server = ScriptedServer(only(endless_rows))
     async with server.listening():
         connection = await connect_with_defaults(quick(server.target, query_timeout=60))

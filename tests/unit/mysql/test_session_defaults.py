@@ -43,7 +43,7 @@ async def test_what_may_not_be_set_is_left_and_the_rest_is_set() -> None:
         SQLError(INIT_CONNECT_FAILED, "Aborted connection 7 (init_connect command failed)"),
     ],
 )
-async def test_a_server_that_hangs_up_at_once_is_told_with_the_likely_cause(refusal: SQLError) -> None:
+async def test_a_server_that_disconnects_at_once_is_reported_with_the_likely_cause(refusal: SQLError) -> None:
     server = FakeServer([refusal])
     with pytest.raises(ServerUnavailableError) as caught:
         await settled(server)

@@ -121,7 +121,7 @@ def test_the_queue_line_is_sysbenchs() -> None:
     )
 
 
-def test_a_backlog_is_not_added_up_but_as_it_stands() -> None:
+def test_a_backlog_is_the_last_value_not_a_sum() -> None:
     total = IntervalCounts()
     for backlog in (50, 7):
         total.add(IntervalCounts(seconds=1.0, backlog=backlog, in_flight=backlog + 1))

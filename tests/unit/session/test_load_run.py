@@ -69,7 +69,7 @@ def test_a_tick_without_any_answer_is_a_gap_and_the_next_one_makes_up_for_it(tmp
     assert intervals == [10, 10, 30]
 
 
-def test_a_worker_that_never_told_of_its_end_is_named(tmp_path: Path) -> None:
+def test_a_worker_that_never_reported_its_end_is_named(tmp_path: Path) -> None:
     def play(fleet: PlayedFleet) -> list[WorkerReport]:
         fleet.unresponsive = ("worker process 17",)
         return ten_a_second(fleet)
@@ -109,7 +109,7 @@ def submitting(commands: Sequence[tuple[float, Command]], answers: list[object])
     return prepare
 
 
-def test_the_summary_tells_of_the_time_since_the_figures_began_anew(tmp_path: Path) -> None:
+def test_the_summary_covers_the_time_since_the_reset(tmp_path: Path) -> None:
     fleets: list[PlayedFleet] = []
 
     def play(fleet: PlayedFleet) -> list[WorkerReport]:
@@ -145,7 +145,7 @@ def test_a_paused_run_stays_paused(tmp_path: Path) -> None:
         (PLAN, 3.5, "nothing has been measured yet"),
     ],
 )
-def test_where_figures_cannot_begin_anew_that_is_said(
+def test_a_reset_that_is_not_possible_is_refused_with_the_reason(
     tmp_path: Path, plan: RunPlan, at: float, words: str
 ) -> None:
     answers: list[object] = []

@@ -79,7 +79,7 @@ def test_everything_comes_at_its_time(run: Run) -> None:
     assert costs[-1].costs == run.costs[-1]
 
 
-def test_at_the_end_it_stands_still(run: Run) -> None:
+def test_replay_pauses_at_the_end(run: Run) -> None:
     last = states(heard(run)[1])[-1]
     assert (last.paused, last.position_seconds, last.last_seconds) == (True, 6.0, 6.0)
 
@@ -110,7 +110,7 @@ def test_a_pause_lasts_until_it_goes_on(run: Run) -> None:
     assert samples(said) == [(1.0, 1), (2.0, 2), (6.0, 3), (7.0, 4), (8.0, 5), (9.0, 6)]
 
 
-def test_after_a_jump_the_past_of_that_place_is_told(run: Run) -> None:
+def test_after_a_jump_the_history_up_to_that_position_is_sent(run: Run) -> None:
     async def play(client: ReplayClient) -> None:
         await client._clock.sleep(0.5)
         client.seek(4.0)

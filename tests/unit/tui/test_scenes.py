@@ -76,7 +76,7 @@ def test_every_built_in_scene_can_be_played(name: str) -> None:
         (steps('probe = { slo = ["fast"] }'), "step 1: probe.slo: "),
     ],
 )
-def test_a_mistake_is_told_with_its_place(text: str, expected: str) -> None:
+def test_an_error_is_reported_with_its_location(text: str, expected: str) -> None:
     with pytest.raises(UsageError) as raised:
         decode_scene(text, "talk.toml")
     assert f"talk.toml: {expected}" in str(raised.value)
@@ -187,7 +187,7 @@ def test_the_effect_of_an_earlier_change_is_not_taken_for_it() -> None:
     assert stage.player.caption.waiting == "measuring the effect"
 
 
-def test_a_machine_without_an_effect_is_told_so() -> None:
+def test_a_scene_without_an_effect_says_so() -> None:
     stage = Stage(
         'set = { preset = "unsafe" }', 'wait = "effect"', 'reveal = "tps"\notherwise = "A fast disk."'
     )
@@ -208,7 +208,7 @@ def test_noise_is_not_taken_for_the_absence_of_an_effect() -> None:
     assert kind == "nothing"
 
 
-def test_a_level_that_moved_anyway_is_told_as_that() -> None:
+def test_a_level_that_also_moved_otherwise_is_not_attributed() -> None:
     moved = LevelMovement(kind=MovementKind.HOST, percent=30.0)
     one = msgspec.structs.replace(script.EFFECT.comparisons[0], verdict=Verdict.CANNOT_TELL, movement=moved)
     text, kind = verdict_on(SceneStep(reveal="tps", expect="higher"), one)
@@ -218,7 +218,7 @@ def test_a_level_that_moved_anyway_is_told_as_that() -> None:
     assert kind == "nothing"
 
 
-def test_the_other_way_is_told_as_that() -> None:
+def test_an_opposite_effect_is_reported_as_opposite() -> None:
     step = SceneStep(reveal="tps", expect="lower", then="yes", otherwise="no")
     one = script.EFFECT.comparison(EffectFigure.TPS)
     assert isinstance(one, Comparison)
@@ -228,7 +228,7 @@ def test_the_other_way_is_told_as_that() -> None:
     assert kind == "nothing"
 
 
-def test_a_measurement_that_was_disturbed_or_never_came_is_told_with_its_reason() -> None:
+def test_a_disturbed_or_missing_measurement_is_reported_with_its_reason() -> None:
     stage = Stage(
         "set = { threads = 4 }", 'wait = "effect"\nat-most = 30', 'reveal = "p95"', 'reveal = "tps"'
     )

@@ -69,7 +69,7 @@ def test_only_the_newest_samples_are_kept_whole() -> None:
     assert view.elapsed_seconds == MAX_SAMPLES + 9
 
 
-def test_a_frozen_view_stands_still_while_the_run_is_steered() -> None:
+def test_a_frozen_view_does_not_change_while_the_run_is_controlled() -> None:
     view = toggle_freeze(view_of(10), 50)
     later = next_view(next_view(view, script.samples(12)[-1]), script.status(threads=8))
     shown = visible_view(later)

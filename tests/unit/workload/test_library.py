@@ -38,7 +38,7 @@ def own(folder: Path, summary: str) -> Path:
     return path
 
 
-def test_a_users_profile_stands_before_the_built_in_one(tuibench_home: Path) -> None:
+def test_a_user_profile_precedes_the_built_in_one(tuibench_home: Path) -> None:
     own(tuibench_home / "config" / "profiles", "my own")
     assert library.load_profile("oltp_read_only").summary.startswith("my own")
 

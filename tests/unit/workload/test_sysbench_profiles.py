@@ -190,7 +190,7 @@ def test_bulk_insert_has_no_options_of_the_other_tests() -> None:
         library.load_program("bulk_insert", {"table_size": 10})
 
 
-def test_too_many_placeholders_are_told_before_the_server_does() -> None:
+def test_too_many_placeholders_are_reported_before_the_server_refuses() -> None:
     of = library.load_program("select_random_points", {"random_points": 10_000})
     assert len(play(of)[0].values) == 10_000
     with pytest.raises(UsageError, match="too large"):

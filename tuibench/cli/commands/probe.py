@@ -6,7 +6,7 @@ Also the options of a probe, including those of the run's options that apply to 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 import msgspec
@@ -86,22 +86,10 @@ class ProbeOptions(ClusterOptions):
         """Plan of a run that is a probe. Raises UsageError for invalid options."""
         order = self.order()
         by_threads = order.by is Quantity.THREADS
-        plan = RunOptions(
-            threads=self.min_threads if by_threads else self.threads,
-            time=0,
-            warmup_time=self.warmup_time,
-            interval=self.interval,
-            rand_seed=self.rand_seed,
-            mysql_ignore_errors=self.mysql_ignore_errors,
-            on_error=self.on_error,
-            db_ps_mode=self.db_ps_mode,
-            isolation=self.isolation,
-            workers=self.workers,
-            engine=self.engine,
-            client_delay=self.client_delay,
-            run_dir=self.run_dir,
-            **{field.name: getattr(self, field.name) for field in fields(ClusterOptions)},
-        ).plan(profile, profile_options)
+        given: dict[str, Any] = vars(self)
+        options = {field.name: given[field.name] for field in fields(RunOptions) if field.name in given}
+        threads = self.min_threads if by_threads else self.threads
+        plan = RunOptions(**{**options, "threads": threads, "time": 0}).plan(profile, profile_options)
         return msgspec.structs.replace(plan, probe=order)
 
     def order(self) -> ProbeOrder:

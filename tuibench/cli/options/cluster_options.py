@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated
 
 from tuibench.cli.parsing.declarations import Option
@@ -18,53 +19,46 @@ CLUSTER_HELP = (
 )
 MAX_LEASE_SECONDS = 600.0
 
+_host_option = partial(Option, section=HOSTS)
+
 
 @dataclass(frozen=True)
 class ClusterOptions:
     """Options of every command that drives a load."""
 
-    cluster: Annotated[list[str] | None, Option("--cluster", help=CLUSTER_HELP, section=HOSTS)] = None
+    cluster: Annotated[list[str] | None, _host_option("--cluster", help=CLUSTER_HELP)] = None
     cluster_program: Annotated[
-        str,
-        Option(
-            "--cluster-program", help="Command that starts tuibench on a host reached by ssh.", section=HOSTS
-        ),
+        str, _host_option("--cluster-program", help="Command that starts tuibench on a host reached by ssh.")
     ] = AGENT_PROGRAM
     cluster_lease: Annotated[
         float,
-        Option(
+        _host_option(
             "--cluster-lease",
             help="Seconds without a message from this session after which a host ends its load.",
-            section=HOSTS,
         ),
     ] = LEASE_SECONDS
     on_host_loss: Annotated[
         str,
-        Option(
+        _host_option(
             "--on-host-loss",
             help="When a host is lost: continue (the other hosts take over its connections) or stop.",
-            section=HOSTS,
         ),
     ] = OnHostLoss.CONTINUE
 
     cluster_hosts: Annotated[
-        int, Option("--cluster-hosts", help="Workers of a Dask scheduler to use; 0 for all.", section=HOSTS)
+        int, _host_option("--cluster-hosts", help="Workers of a Dask scheduler to use; 0 for all.")
     ] = 0
     cluster_ca: Annotated[
-        str, Option("--cluster-ca", help="Authority of a Dask cluster's certificates.", section=HOSTS)
+        str, _host_option("--cluster-ca", help="Authority of a Dask cluster's certificates.")
     ] = ""
     cluster_cert: Annotated[
-        str, Option("--cluster-cert", help="Client certificate for a Dask cluster.", section=HOSTS)
+        str, _host_option("--cluster-cert", help="Client certificate for a Dask cluster.")
     ] = ""
-    cluster_key: Annotated[
-        str, Option("--cluster-key", help="Client key for a Dask cluster.", section=HOSTS)
-    ] = ""
+    cluster_key: Annotated[str, _host_option("--cluster-key", help="Client key for a Dask cluster.")] = ""
     cluster_insecure: Annotated[
         bool,
-        Option(
-            "--cluster-insecure",
-            help="Allow a Dask scheduler without TLS (tcp://) on another host.",
-            section=HOSTS,
+        _host_option(
+            "--cluster-insecure", help="Allow a Dask scheduler without TLS (tcp://) on another host."
         ),
     ] = False
 

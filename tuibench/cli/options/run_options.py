@@ -5,6 +5,7 @@ The options of a planned load are `--plan` and its short forms `--ramp` and `--r
 
 import os
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, ClassVar
 
 from tuibench.cli.options.cluster_options import ClusterOptions
@@ -97,6 +98,10 @@ CONNECTIONS = "Connections"
 TRANSACTIONS, FIGURES = "Transactions", "Output"
 """Further sections of the help, beside that of the class."""
 
+_connection_option = partial(Option, section=CONNECTIONS)
+_transaction_option = partial(Option, section=TRANSACTIONS)
+_output_option = partial(Option, section=FIGURES)
+
 
 RUN_SECONDS = 10.0
 """Default duration of `run`, as in sysbench; the live screen runs until it is stopped."""
@@ -138,79 +143,57 @@ class RunOptions(ClusterOptions):
     backlog: Annotated[str, Option("--backlog", help="Transactions due during an outage: keep or drop.")] = (
         Backlog.KEEP
     )
-    interval: Annotated[float, Option("--interval", help="Seconds between samples.", section=FIGURES)] = 1
+    interval: Annotated[float, _output_option("--interval", help="Seconds between samples.")] = 1
     percentile: Annotated[
         str,
-        Option(
-            "--percentile",
-            help="Percentiles of the summary, the first also of the lines; 0: none.",
-            section=FIGURES,
+        _output_option(
+            "--percentile", help="Percentiles of the summary, the first also of the lines; 0: none."
         ),
     ] = "95"
     rand_seed: Annotated[
-        int, Option("--rand-seed", help="Seed of all random values; 0 for a new one.", section=TRANSACTIONS)
+        int, _transaction_option("--rand-seed", help="Seed of all random values; 0 for a new one.")
     ] = 0
     mysql_ignore_errors: Annotated[
-        str,
-        Option(
-            "--mysql-ignore-errors",
-            help="Error numbers to retry after, or all.",
-            section=TRANSACTIONS,
-        ),
+        str, _transaction_option("--mysql-ignore-errors", help="Error numbers to retry after, or all.")
     ] = ",".join(map(str, IGNORED_ERRORS))
     on_error: Annotated[
         str,
-        Option(
-            "--on-error",
-            help="Any other error: stop the run, or continue with the next transaction.",
-            section=TRANSACTIONS,
+        _transaction_option(
+            "--on-error", help="Any other error: stop the run, or continue with the next transaction."
         ),
     ] = OnError.STOP
-    max_retries: Annotated[
-        int, Option("--max-retries", help="Retries of a transaction.", section=TRANSACTIONS)
-    ] = 100
+    max_retries: Annotated[int, _transaction_option("--max-retries", help="Retries of a transaction.")] = 100
     db_ps_mode: Annotated[
         str,
-        Option(
-            "--db-ps-mode",
-            help="auto: statements are prepared; disable: they are sent as text.",
-            section=TRANSACTIONS,
+        _transaction_option(
+            "--db-ps-mode", help="auto: statements are prepared; disable: they are sent as text."
         ),
     ] = "auto"
     isolation: Annotated[
         str,
-        Option(
-            "--isolation",
-            help=f"Isolation level of the load: {', '.join(ISOLATION_LEVELS)}.",
-            section=TRANSACTIONS,
+        _transaction_option(
+            "--isolation", help=f"Isolation level of the load: {', '.join(ISOLATION_LEVELS)}."
         ),
     ] = ""
     users: Annotated[
         int,
-        Option(
+        _connection_option(
             "--users",
             help="Users who share the --threads connections like a pool; their wait counts as latency.",
-            section=CONNECTIONS,
         ),
     ] = 0
     idle_connections: Annotated[
-        int, Option("--idle-connections", help="Additional idle connections.", section=CONNECTIONS)
+        int, _connection_option("--idle-connections", help="Additional idle connections.")
     ] = 0
     reconnect: Annotated[
         int,
-        Option(
-            "--reconnect",
-            help="Each connection logs in again after this many transactions; 0: never.",
-            section=CONNECTIONS,
+        _connection_option(
+            "--reconnect", help="Each connection logs in again after this many transactions; 0: never."
         ),
     ] = 0
     connect_rate: Annotated[
         float,
-        Option(
-            "--connect-rate",
-            help="Additional logins per second, each followed by a logout.",
-            section=CONNECTIONS,
-        ),
+        _connection_option("--connect-rate", help="Additional logins per second, each followed by a logout."),
     ] = 0
     thread_init_timeout: Annotated[
         float, Option("--thread-init-timeout", help="Time limit for opening the connections in seconds.")

@@ -1,22 +1,9 @@
 """Tests and options of sysbench 0.4 to 1.0: the equivalent of each, or the reason why there is none."""
 
-OWN_TESTS = (
-    "bulk_insert",
-    "oltp_delete",
-    "oltp_insert",
-    "oltp_point_select",
-    "oltp_read_only",
-    "oltp_read_write",
-    "oltp_update_index",
-    "oltp_update_non_index",
-    "oltp_write_only",
-    "select_random_points",
-    "select_random_ranges",
-)
-"""Tests of sysbench 1.0; the profiles have the same names."""
+from tuibench.model.sysbench import SYSBENCH_TESTS
 
 PROFILES = {
-    **{name: name for name in OWN_TESTS},
+    **{name: name for name in SYSBENCH_TESTS},
     "delete": "oltp_delete",
     "insert": "oltp_insert",
     "oltp": "oltp_read_write",

@@ -34,7 +34,7 @@ from tuibench.model.measurements.sample import HostSample
 from tuibench.model.target import Target
 
 ACCEPT_SECONDS = 60.0
-"""How long the agent waits for the session's first word."""
+"""Seconds that the agent waits for the session's first message."""
 
 CLOSE_SECONDS = 1.0
 POLL_SECONDS = 0.25
@@ -46,7 +46,9 @@ class LeaseOverError(TuibenchError):
 
 
 class Agent:
-    """One host's part of a load. `sample_host` samples the host, with these processes as tuibench's."""
+    """One host's part of a load. `sample_host` samples the host; its argument is the list of tuibench's
+    processes.
+    """
 
     def __init__(
         self,
@@ -86,7 +88,7 @@ class Agent:
                 await wait_with_timeout(self._channel.close(), CLOSE_SECONDS)
 
     async def _receive(self) -> None:
-        """Takes messages until the session closes the channel."""
+        """Handles messages until the session closes the channel."""
         while (message := await self._channel.receive()) is not None:
             match message:
                 case Beat(sent_ns=sent_ns):

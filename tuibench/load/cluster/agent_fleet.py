@@ -1,4 +1,4 @@
-"""Fleet of the workers on one host of several, under its agent: it runs the connections that it is given."""
+"""Fleet of the workers on one host of several, under its agent: runs the connections of that host."""
 
 from collections.abc import Collection
 
@@ -12,11 +12,11 @@ from tuibench.load.workers.worker_count import worker_count
 from tuibench.model.plan import RunPlan
 
 SLOTS = 1 << 20
-"""Worker numbers of one host. They select streams of arrivals, and where evenly spaced arrivals begin."""
+"""Worker numbers per host. They select streams of arrivals, and the phase of evenly spaced arrivals."""
 
 
 def _plan_of_host(plan: RunPlan, begin: StartLoad) -> RunPlan:
-    """The part of a plan that a host knows: the session sends all that changes during a load."""
+    """The part of a plan that a host knows; the session sends everything that changes during a load."""
     threads = -(-plan.threads // begin.workers)
     return replace(
         plan,
@@ -32,7 +32,7 @@ def _plan_of_host(plan: RunPlan, begin: StartLoad) -> RunPlan:
 
 
 class AgentFleet(Fleet):
-    """The workers of a host. `emit` gets the work that no connection of the host is left for."""
+    """The workers of a host. `emit` receives work for which the host has no connection."""
 
     def __init__(self, begin: StartLoad, plan: RunPlan, emit: Forward) -> None:
         most = worker_count(
@@ -77,7 +77,7 @@ class AgentFleet(Fleet):
             self._broadcast(ApplyExtraConnections(0, 0.0))
 
     def take_over(self, work: Reassign) -> None:
-        """Adds the work that another host has no connections for."""
+        """Adds the work of a host without connections."""
         self._workers[self._assignment.busiest].grant_quota(work)
 
     def renew_lease(self) -> None:
@@ -90,7 +90,7 @@ class AgentFleet(Fleet):
             self._emit(work)
 
     def worker_number(self, index: int) -> int:
-        """Spread over the host's slots; those of workers that replace others lie in between."""
+        """Worker numbers are spread over the host's slots; those of replacements lie in between."""
         place = index * SLOTS // self._most if index < self._most else 1 + index
         return self._first.worker * SLOTS + place
 

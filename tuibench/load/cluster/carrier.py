@@ -28,7 +28,7 @@ KEEP_ALIVE = ("-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=2")
 SECRET_VARIABLES = ("MYSQL_PWD", "MYSQL_PASSWORD")
 
 GREETING_BYTES = 1 << 16
-"""What a login shell may print before the agent speaks."""
+"""Maximum bytes that a login shell may print before the agent's first message."""
 
 
 class HostUnreachableError(RunError):
@@ -43,11 +43,11 @@ class Wire(ABC):
 
     @abstractmethod
     async def close(self) -> None:
-        """Ends it. The agent ends its load when it sees that."""
+        """Closes the carrier; the agent then ends its load."""
 
     @abstractmethod
     def problem(self) -> str:
-        """What is known of its end, in a few words; empty if nothing is."""
+        """A short description of the cause of its end; empty if unknown."""
 
     async def greet(self) -> None:
         """Reads up to the agent's first message. Raises EOFError if the stream ends before."""
@@ -58,10 +58,10 @@ class Wire(ABC):
 
 
 class Carrier(ABC):
-    """A way to one host.
+    """A way to reach one host.
 
-    `name` is the host's for messages, empty to take the one that it has itself; `place` is how it is reached.
-    One that `is_permanent` is retried after a loss; others are discovered again.
+    `name` is the host's name in messages, empty to use the host's own; `place` is its address. A carrier that
+    `is_permanent` is retried after a loss; others are discovered again.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Carrier(ABC):
 
     @abstractmethod
     def remedy(self, problem: str) -> str:
-        """What to do if no agent answers."""
+        """How to fix an agent that does not answer."""
 
 
 class CommandWire(Wire):
@@ -115,7 +115,7 @@ class CommandWire(Wire):
 
 
 class CommandCarrier(Carrier):
-    """Starts a command, without a shell and without the passwords of our environment."""
+    """Starts a command, without a shell and without the passwords of this process's environment."""
 
     def __init__(self, name: str, words: tuple[str, ...], hint: str) -> None:
         self.name = name
@@ -145,7 +145,7 @@ class CommandCarrier(Carrier):
 
 
 def ssh_carrier(host: str, program: str) -> Carrier:
-    """The system's ssh to `[user@]host` or `[user@]host:port`; its configuration file holds."""
+    """The system's ssh to `[user@]host` or `[user@]host:port`, with its configuration file."""
     bare, _, port = host.rpartition(":") if not host.endswith("]") else (host, "", "")
     has_port = bool(bare) and port.isdecimal() and (":" not in bare or bare.endswith("]"))
     place = ("-p", port, "--", bare.translate(_BRACKETS)) if has_port else ("--", host.translate(_BRACKETS))

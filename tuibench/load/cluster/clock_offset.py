@@ -10,7 +10,8 @@ from statistics import median
 from typing import NamedTuple
 
 WINDOW = 64
-"""Readings that are kept: half a minute of beats. Clocks drift apart by less than 100 µs a second."""
+"""Maximum number of readings kept: half a minute of beats. Clocks drift apart by less than 100 µs a second.
+"""
 
 RECENT = 8
 
@@ -55,7 +56,7 @@ class ClockOffset:
 
     @property
     def offset_ns(self) -> int:
-        """How far the host's monotonic clock is ahead of this host's; 0 until it is known."""
+        """Nanoseconds that the host's monotonic clock is ahead of this host's; 0 if unknown."""
         return self.best.offset_ns if self._readings else 0
 
     @property

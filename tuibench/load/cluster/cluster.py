@@ -25,7 +25,7 @@ from tuibench.model.cluster.plan import ClusterPlan
 from tuibench.model.target import Target
 
 RETRY_SECONDS = 5.0
-"""Between two attempts to connect a lost host again."""
+"""Seconds between two attempts to reconnect a lost host."""
 
 MAX_PARALLEL_CONNECTS = 32
 
@@ -33,8 +33,8 @@ MAX_PARALLEL_CONNECTS = 32
 class Cluster:
     """All hosts of a load.
 
-    `hosts` are those that are connected, `arrivals` those among them that no fleet has taken yet. `notices`
-    are messages for the operator, `warnings` name hosts that were left out at the start.
+    `hosts` are the connected ones, `arrivals` those that no fleet has taken yet. `notices` are messages for
+    the operator, `warnings` name hosts that were left out at the start.
     """
 
     def __init__(self, plan: ClusterPlan, clock: Clock) -> None:
@@ -56,9 +56,9 @@ class Cluster:
         clock: Clock,
         discover: Discover | None = None,
     ) -> "Cluster":
-        """Connects to all hosts at once. Raises the first error, and leaves none connected then.
+        """Connects to all hosts concurrently. Raises the first error, and then leaves none connected.
 
-        Each gets its beats from then on: a slow host must not let the leases of the others run out.
+        Each connected host gets beats immediately: a slow host must not let the leases of the others expire.
         """
         cluster = cls(plan, clock)
         cluster._start(cluster._beat(), "beats")
@@ -76,10 +76,10 @@ class Cluster:
         return cluster
 
     async def _connect_wanted(self, carriers: Sequence[Carrier]) -> None:
-        """Connects to the hosts that are named, and to as many of those that were found as are wanted.
+        """Connects to the named hosts, and to as many of the discovered ones as the plan requests.
 
-        One that was found and does not answer is left out, with a warning, where others are enough: a
-        scheduler lists workers that hang, or have just ended.
+        A discovered host that does not answer is left out, with a warning, if the others are enough: a
+        scheduler also lists workers that hang or have just ended.
         """
         named = [carrier for carrier in carriers if carrier.is_permanent]
         found = deque(carrier for carrier in carriers if not carrier.is_permanent)
@@ -97,7 +97,9 @@ class Cluster:
         self.warnings = tuple(f"a host is left out: {error.message}" for error in silent)
 
     async def _connect_all(self, carriers: Sequence[Carrier]) -> list[HostUnreachableError]:
-        """Connects to all of these at once. Raises the first error, but for hosts that do not answer."""
+        """Connects to all of these concurrently; returns the errors of hosts that do not answer. Raises any
+        other error.
+        """
         slots = asyncio.Semaphore(MAX_PARALLEL_CONNECTS)
 
         async def connect(carrier: Carrier) -> None:
@@ -113,7 +115,7 @@ class Cluster:
         return silent
 
     def check_target(self, target: Target) -> None:
-        """Raises UsageError for a server at an address of this machine, if a host is elsewhere."""
+        """Raises UsageError for a server at a local address if any host is another machine."""
         if not (place := local_endpoint(target)):
             return
         for host in self.hosts:
@@ -149,17 +151,17 @@ class Cluster:
         )
 
     def without_native_engine(self) -> str:
-        """A host that has no native engine; empty if all have it."""
+        """The name of a host without the native engine; empty if all have it."""
         return next((host.name for host in self.hosts if not host.hello.native), "")
 
     def lose(self, host: HostLink, *, is_retried: bool) -> None:
-        """Forgets a host. It is closed in the background, and connected again if it comes back."""
+        """Removes a host; closes it in the background, and reconnects to it when it returns."""
         if host in self.hosts:
             self.hosts.remove(host)
         self._start(self._follow_lost(host, is_retried=is_retried), f"after the loss of {host.name}")
 
     async def close(self) -> None:
-        """Ends the beats and the connections: hosts that still run a load end it."""
+        """Ends the beats and the connections; hosts that still run a load end it."""
         tasks, self._tasks = self._tasks, set()
         for task in tasks:
             task.cancel()
@@ -177,7 +179,7 @@ class Cluster:
         self.arrivals.append(host)
 
     async def _beat(self) -> None:
-        """Renews all leases, and gives up the hosts that have been silent for too long."""
+        """Renews all leases, and gives up hosts that have been silent for too long."""
         while True:
             for host in self.hosts:
                 host.beat()
@@ -188,13 +190,13 @@ class Cluster:
 
     @staticmethod
     def _slowest_round_trip(hosts: Iterable[HostLink]) -> int:
-        """Of those that respond: a silent host must not delay the others."""
+        """The slowest round trip of responding hosts; a silent host must not delay the others."""
         return max(
             (each.offset.recent_round_trip_ns for each in hosts if not each.is_unresponsive), default=0
         )
 
     async def _follow_lost(self, host: HostLink, *, is_retried: bool) -> None:
-        """Ends the carrier of a lost host; tries to connect it again, when its load has ended for certain."""
+        """Ends the carrier of a lost host; reconnects to it when its load has certainly ended."""
         with contextlib.suppress(OSError):
             await host.end()
         await self.clock.sleep(self.plan.silence_seconds)
@@ -206,7 +208,7 @@ class Cluster:
                 await self.clock.sleep(RETRY_SECONDS)
 
     async def _find_more(self, discover: Discover) -> None:
-        """Connects to hosts that come later, up to the number that is wanted."""
+        """Connects to hosts that are discovered later, up to the requested number."""
         while True:
             await self.clock.sleep(RETRY_SECONDS)
             with contextlib.suppress(TuibenchError):
@@ -217,7 +219,7 @@ class Cluster:
 
     @property
     def _missing(self) -> int:
-        """How many more hosts are wanted; one that was lost may come back by itself."""
+        """The number of further hosts to connect; a lost named host may return by itself."""
         if self.plan.hosts is None:
             return MOST_HOSTS
         return max(0, self.plan.hosts - sum(not host.carrier.is_permanent for host in self.hosts))

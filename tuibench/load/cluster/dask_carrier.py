@@ -26,19 +26,21 @@ from tuibench.model.target import LOOPBACK_HOSTS
 OPERATION = "tuibench_agent"
 CONNECT_SECONDS = 15.0
 ANSWER_SECONDS = 30.0
-"""A worker on a busy host takes seconds to import what starts an agent."""
+"""Timeout of a call: a worker on a busy host takes seconds to import the agent's modules."""
 
 CHUNK_BYTES = 1 << 20
 EXTRA = "pip install 'tuibench[cluster]'"
 CERTIFICATES_HINT = "give --cluster-ca, --cluster-cert and --cluster-key, or Dask's configuration"
 READERS = ["dask", "pickle", "error"]
-"""What an answer may be made of."""
+"""Types of a response."""
 
 CERTIFICATES = {"--cluster-ca": "ca", "--cluster-cert": "cert", "--cluster-key": "key"}
 
 
 def check_address(address: str, plan: ClusterPlan) -> None:
-    """Raises UsageError for a scheduler that others could talk to, and for certificates that are missing."""
+    """Raises UsageError for a scheduler that other users could reach without TLS, and for missing
+    certificates.
+    """
     host = urlsplit(address).hostname or ""
     is_loopback = host in LOOPBACK_HOSTS or host.startswith("127.")
     if address.startswith("tcp://") and not is_loopback and not plan.insecure:
@@ -76,7 +78,7 @@ class DaskScheduler:
             raise UsageError(f"{address} needs certificates", CERTIFICATES_HINT)
 
     async def carriers(self) -> list[Carrier]:
-        """A carrier for each worker that the scheduler has now. Raises RunError if it does not answer."""
+        """A carrier for each present worker of the scheduler. Raises RunError if it does not answer."""
         identity = await self._call(self.address, "identity")
         workers = identity.get("workers", {})
         return [
@@ -84,7 +86,7 @@ class DaskScheduler:
         ]
 
     async def open(self, address: str) -> Any:
-        """A stream from the agent that a worker starts. Raises RunError if the worker cannot."""
+        """Starts an agent on a worker; returns its stream. Raises RunError if the worker cannot start one."""
         pickle = self._distributed.protocol.pickle
         await self._call(address, "run", function=pickle.dumps(install_handler))
         comm = await self._connect(address)
@@ -102,7 +104,7 @@ class DaskScheduler:
             raise HostUnreachableError(f"{address} cannot be reached: {reason}", REMEDY) from error
 
     async def _call(self, address: str, operation: str, **arguments: Any) -> Any:
-        """The answer of a scheduler or worker. Raises RunError for one that is an error."""
+        """The response of a scheduler or worker. Raises RunError for an error."""
         comm = await self._connect(address)
         try:
             await comm.write({"op": operation, "reply": True, **arguments})
@@ -188,7 +190,7 @@ async def _from_comm(comm: Any, writer: asyncio.StreamWriter) -> None:
 
 
 def install_handler(dask_worker: Any) -> None:
-    """Runs in a Dask worker: from now on it starts agents. Harmless to repeat."""
+    """Runs in a Dask worker: registers the handler that starts agents. May be repeated."""
     dask_worker.handlers[OPERATION] = serve_agent
 
 

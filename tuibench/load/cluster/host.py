@@ -46,37 +46,39 @@ from tuibench.model.plan import RunPlan
 from tuibench.model.target import Target
 
 HELLO_SECONDS = 30.0
-"""How long a host may take from the login to its agent's first word."""
+"""Seconds from the start of the carrier to the agent's first message."""
 
 REPORT_POLL_SECONDS = 0.1
 FIRST_READINGS = 8
-"""Round trips before the load begins: the shortest of them is the clock's."""
+"""Number of round trips before the load begins; the shortest one gives the clock offset."""
 
 READING_SECONDS = 15.0
 MIN_LEAD_NS, MAX_LEAD_NS = 10_000_000, 500_000_000
 
 
 class CommandTiming:
-    """When commands take effect, the same instant on all hosts: late enough to arrive everywhere before."""
+    """The instant at which commands take effect, the same on all hosts: late enough to arrive everywhere
+    before.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.lead_ns = MIN_LEAD_NS
 
     def follow(self, slowest_round_trip_ns: int) -> None:
-        """Takes twice the round trip of the slowest host, within limits."""
+        """Sets the lead to twice the round trip of the slowest host, within limits."""
         self.lead_ns = min(max(2 * slowest_round_trip_ns, MIN_LEAD_NS), MAX_LEAD_NS)
 
     def instant_ns(self) -> int:
-        """The instant of a command that is sent now."""
+        """The instant at which a command sent now takes effect."""
         return self.clock.now_ns() + self.lead_ns
 
 
 class HostLink(WorkerLink[FromAgent]):
-    """One host, `label` by its own name.
+    """One host; `label` is its name.
 
-    `latest` is its last report, None before the first; `losses` are the workers that ended on it, of which
-    its fleet has not taken note; `quota` is the number of transactions that it may start, None without a
+    `latest` is its last report, None before the first; `losses` are workers that ended on it and that its
+    fleet has not yet processed; `quota` is the number of transactions that it may start, None without a
     limit.
     """
 
@@ -117,9 +119,9 @@ class HostLink(WorkerLink[FromAgent]):
 
     @classmethod
     async def connect(cls, carrier: Carrier, cluster: ClusterPlan, timing: CommandTiming) -> "HostLink":
-        """Starts an agent and compares the clocks.
+        """Starts an agent and measures the clock offset.
 
-        Raises RunError for a host that does not answer, UsageError for one that speaks another protocol.
+        Raises RunError for a host that does not answer, UsageError for one with another protocol.
         """
         wire = await carrier.open()
         try:
@@ -138,7 +140,7 @@ class HostLink(WorkerLink[FromAgent]):
         return host
 
     async def read_clock(self) -> None:
-        """Some round trips, one after the other. Raises RunError if the host stops answering."""
+        """Measures some round trips sequentially. Raises RunError if the host stops answering."""
         for _ in range(FIRST_READINGS):
             self._reading_taken.clear()
             self.beat()
@@ -153,16 +155,16 @@ class HostLink(WorkerLink[FromAgent]):
 
     @property
     def silent_seconds(self) -> float:
-        """How long it has been silent."""
+        """Seconds since the host's last message."""
         return (self._clock.now_ns() - self._last_message_ns) / NS_PER_SECOND
 
     @property
     def is_unresponsive(self) -> bool:
-        """Whether beats are missing: it is not waited for any longer."""
+        """Whether beats are missing; then reports are not waited for."""
         return self.silent_seconds > self._cluster.lease_seconds / 2
 
     def give_up(self) -> None:
-        """The lease and the grace have run out: its load has ended, whatever became of the host."""
+        """Records the loss of the host: lease and grace have expired, so its load has ended in any case."""
         self._reason = f"no message from it for {self.silent_seconds:.1f} s"
         self.no_more_reports()
 
@@ -185,7 +187,7 @@ class HostLink(WorkerLink[FromAgent]):
                 self.channel.send(At(at_ns, cast(Command, message)))
 
     async def try_server(self, target: Target, seconds: float) -> ServerReached:
-        """Has the host log in to the server. Raises WorkerGoneError if it does not answer."""
+        """Makes the host log in to the server. Raises WorkerGoneError if it does not answer."""
         self.channel.send(At(0, CheckServer(target)))
         try:
             return await wait_with_timeout(self._reached.get(), seconds)
@@ -210,7 +212,7 @@ class HostLink(WorkerLink[FromAgent]):
 
     @property
     def ended_ns(self) -> int | None:
-        """When its load had ended, by our clock; None if it has not."""
+        """The end of its load by this host's clock; None before."""
         if self.latest is None or not self.latest.ended_ns:
             return None
         return self.latest.ended_ns - self.offset.offset_ns
@@ -230,7 +232,7 @@ class HostLink(WorkerLink[FromAgent]):
         return WorkerGoneError(f"{self.name} was lost: {reason}", self.carrier.remedy(reason))
 
     async def end(self) -> None:
-        """Closes the carrier: the agent ends its load, if it still has one."""
+        """Closes the carrier; the agent ends its load if it runs one."""
         self._reading.cancel()
         await self._wire.close()
 
@@ -307,7 +309,7 @@ def _where(carrier: Carrier) -> str:
 
 
 def _check_protocol(name: str, hello: AgentHello) -> None:
-    """Raises UsageError for an agent that this session cannot talk to."""
+    """Raises UsageError for an agent with another protocol."""
     if hello.protocol == PROTOCOL:
         return
     raise UsageError(

@@ -1,8 +1,8 @@
-"""Fleet of hosts: connections, rate and quota are shared by hosts as a fleet shares them by workers.
+"""Fleet of hosts: divides connections, rate and quota among hosts as a fleet does among workers.
 
-A lost host is not replaced: its connections are opened by the others, under new numbers, when its lease and
-the grace have run out and its load has ended for certain. A number would begin its stream of values again. A
-host that comes back is a new one, and takes its share of the connections.
+A lost host is not replaced. When its lease and the grace have expired and its load has certainly ended, the
+other hosts open its connections under new numbers: a number used again would repeat its stream of values. A
+host that returns counts as a new one, and gets its share of the connections.
 """
 
 from typing import NamedTuple, cast
@@ -32,7 +32,7 @@ POLL_SECONDS = 0.1
 
 
 class HeldConnections(NamedTuple):
-    """Connections of a lost host, and the rest of its quota: not handed out before `until_ns`."""
+    """Connections of a lost host, and the rest of its quota; not reassigned before `until_ns`."""
 
     until_ns: int
     connections: int
@@ -40,7 +40,9 @@ class HeldConnections(NamedTuple):
 
 
 class HostFleet(Fleet):
-    """The hosts of a cluster. `lost` are those that were lost and are not back, `all_lost` all of them."""
+    """The hosts of a cluster. `lost` are hosts that were lost and have not returned, `all_lost` all that were
+    lost.
+    """
 
     def __init__(
         self,
@@ -67,12 +69,12 @@ class HostFleet(Fleet):
 
     @property
     def hosts(self) -> tuple[LoadHost, ...]:
-        """A line for each host, those that are lost included."""
+        """A line for each host, including lost ones."""
         return (*(host_line(host) for host in self._hosts), *(lost.line for lost in self.lost))
 
     @property
     def host_of_worker(self) -> dict[int, HostLink]:
-        """The hosts that took part, by the number under which they report."""
+        """The hosts of this load, by the number under which they report."""
         return self._numbers
 
     @property
@@ -89,7 +91,7 @@ class HostFleet(Fleet):
 
     @property
     def ended_ns(self) -> int | None:
-        """The end on the last host that reported it, by our clock."""
+        """The latest end reported by a host, by this host's clock."""
         ends = [host.ended_ns for host in self._hosts]
         return max((end for end in ends if end is not None), default=None)
 
@@ -112,9 +114,9 @@ class HostFleet(Fleet):
         return self._with_latencies(await super().finish(grace_seconds))
 
     async def replace(self, gone: AnyLink, error: WorkerGoneError) -> WorkerReport | None:
-        """Lets the other hosts take over, later.
+        """Reassigns a lost host's connections to the other hosts, later.
 
-        Raises RunError if there are none, or if the loss of a host is to end the run.
+        Raises RunError if there are none, or if the loss of a host ends the run.
         """
         gone = cast(HostLink, gone)
         known = self._known.pop(gone, None)
@@ -144,7 +146,7 @@ class HostFleet(Fleet):
         await self.cluster.close()
 
     def wanted_workers(self, threads: int) -> int:
-        """All hosts that are there, however few the threads."""
+        """All connected hosts, regardless of the number of threads."""
         return len(self._workers) + len(self.cluster.arrivals)
 
     async def take(self) -> AnyLink:
@@ -154,7 +156,7 @@ class HostFleet(Fleet):
         return host
 
     def worker_number(self, index: int) -> int:
-        """Numbers of hosts are not used twice: a host that comes back is a new one."""
+        """Numbers of hosts are not reused: a host that returns is a new one."""
         return self._started
 
     def introduce(self, worker: AnyLink, begin: StartLoad) -> None:
@@ -167,7 +169,7 @@ class HostFleet(Fleet):
 
     @property
     def held_connections(self) -> int:
-        """Those of lost hosts, which may still send their share of the rate."""
+        """Connections of lost hosts, which may still send their share of the rate."""
         return sum(held.connections for held in self._held)
 
     @property
@@ -176,7 +178,7 @@ class HostFleet(Fleet):
 
     @property
     def _allowed(self) -> int:
-        """The connections that the hosts may have: those of lost hosts may still be open for a while."""
+        """The number of connections for the hosts; those of lost hosts may still be open for a while."""
         return min(self._threads, max(self._threads - self.held_connections, self._assignment.total))
 
     def _hold(self, gone: HostLink, known: WorkerReport | None, connections: int) -> None:
@@ -184,14 +186,14 @@ class HostFleet(Fleet):
         self._held.append(HeldConnections(until_ns, connections, self._quota_left(gone, known)))
 
     def _quota_left(self, gone: HostLink, known: WorkerReport | None) -> int:
-        """The transactions of a lost host's quota that it had not started by its last report."""
+        """Transactions of a lost host's quota that were not started by its last report."""
         if gone.quota is None or known is None:
             return 0
         done = known.counters.scheduled - self._scheduled_before.get(gone, 0)
         return max(0, gone.quota - done + known.counters.backlog)
 
     def _release_held(self) -> None:
-        """Hands out connections and quota of hosts whose load has ended."""
+        """Reassigns connections and quota of lost hosts whose load has ended."""
         now_ns = self.cluster.clock.now_ns()
         due = [held for held in self._held if held.until_ns <= now_ns]
         if not due or self._is_over:
@@ -202,7 +204,7 @@ class HostFleet(Fleet):
             self._workers[self._assignment.busiest].grant_quota(Reassign((), quota))
 
     async def _take_arrivals(self) -> None:
-        """Gives hosts that came after the start their share, unless the quota is divided already."""
+        """Gives hosts that connected after the start their share, unless the quota is already divided."""
         if not self.cluster.arrivals or self._plan.events is not None or not self._has_begun:
             return
         async with self._growing:
@@ -221,7 +223,7 @@ class HostFleet(Fleet):
             self.cluster.notices.append(f"{host.name} has joined and takes {taken}")
 
     async def finished(self) -> None:
-        """Waits for the quota of lost hosts, too."""
+        """Waits for the reassigned quota of lost hosts, too."""
         while True:
             await super().finished()
             if not any(held.quota for held in self._held):
@@ -229,19 +231,21 @@ class HostFleet(Fleet):
             await self.cluster.clock.sleep(POLL_SECONDS)
 
     def _with_latencies(self, reports: list[WorkerReport]) -> list[WorkerReport]:
-        """The round with the sum of all hosts' histograms in its first report: they are added up packed."""
+        """The reports of a round, the first one with the sum of all histograms: they are added up in packed
+        form.
+        """
         hosts = [self._numbers[report.worker] for report in reports]
         arrived = [packed for host in hosts for packed in host.take_latencies()]
         return [with_sum(reports[0], arrived), *reports[1:]] if reports and arrived else reports
 
     def _note_losses_of_workers(self) -> None:
-        """Workers that ended on a host and were replaced there."""
+        """Records workers that ended on a host and were replaced there."""
         for host in self._hosts:
             losses, host.losses = host.losses, []
             self.losses += [replace(loss, name=f"{loss.name} of {host.name}") for loss in losses]
 
     def _workers_of(self, field: str) -> tuple[str, ...]:
-        """Workers of hosts, by their names, that the last reports list in this field."""
+        """Names of the workers listed in this field of the hosts' last reports."""
         return tuple(
             f"{name} of {host.name}"
             for host in self._hosts

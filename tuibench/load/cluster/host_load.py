@@ -1,6 +1,6 @@
-"""The load of one host under its agent: executes the session's commands on local workers, reports for them.
+"""The load of one host under its agent: executes the session's commands on local workers, and reports.
 
-Reports are collected in a task of their own: a worker that is silent would hold the commands up.
+Reports are collected in a separate task, because a silent worker would delay the commands.
 """
 
 import asyncio
@@ -9,32 +9,16 @@ from typing import assert_never
 
 from tuibench.clock import Clock
 from tuibench.errors import TuibenchError
+from tuibench.load import messages
 from tuibench.load.cluster.agent_fleet import AgentFleet
 from tuibench.load.cluster.merging import ReportMerger
-from tuibench.load.cluster.messages import AgentChannel, AgentFailed, HostReport, LoadCommand, StartHost
+from tuibench.load.cluster.messages import AgentChannel, AgentFailed, HostReport, StartHost
 from tuibench.load.cluster.packing import pack_report
-from tuibench.load.messages import (
-    ApplyDelay,
-    ApplyExtraConnections,
-    ApplyRate,
-    ApplySessionSql,
-    ApplyUsers,
-    ApplyWeights,
-    AssignConnections,
-    ConnectionIds,
-    ExpectKill,
-    FinishLoad,
-    PauseLoad,
-    RequestConnectionIds,
-    RequestReport,
-    ResetLoadStats,
-    ResumeLoad,
-)
 from tuibench.load.worker_report import Finished, Reassign, WorkerReport
 from tuibench.model.measurements.sample import HostSample
 
 SILENCE_POLL_SECONDS = 0.05
-"""How often workers are asked again while none of them reports."""
+"""Interval of requests while no worker reports."""
 
 
 class HostLoad:
@@ -64,7 +48,7 @@ class HostLoad:
         self._watch_finish()
 
     def note_lateness(self, milliseconds: float) -> None:
-        """A command took effect so late."""
+        """Records that a command took effect late."""
         self._late_ms = max(self._late_ms, milliseconds)
 
     def renew_lease(self) -> None:
@@ -77,48 +61,48 @@ class HostLoad:
                 task.cancel()
         await self._fleet.kill()
 
-    async def execute(self, command: LoadCommand) -> None:
+    async def execute(self, command: messages.WorkerCommand) -> None:
         """Executes a command of the session."""
         fleet = self._fleet
         match command:
-            case AssignConnections(numbers=numbers):
+            case messages.AssignConnections(numbers=numbers):
                 await fleet.set_connections(numbers)
-            case ApplyRate(rate=rate):
+            case messages.ApplyRate(rate=rate):
                 fleet.set_rate(rate)
-            case ApplyUsers(users=users):
+            case messages.ApplyUsers(users=users):
                 fleet.set_users(users)
-            case ApplyExtraConnections(idle=idle, logins_per_second=logins):
+            case messages.ApplyExtraConnections(idle=idle, logins_per_second=logins):
                 fleet.set_extra_connections(idle, logins)
-            case ApplyWeights(weights=weights):
+            case messages.ApplyWeights(weights=weights):
                 fleet.set_weights(weights)
-            case ApplyDelay(delay_ns=delay_ns):
+            case messages.ApplyDelay(delay_ns=delay_ns):
                 fleet.set_delay_ns(delay_ns)
-            case ApplySessionSql(statements=statements):
+            case messages.ApplySessionSql(statements=statements):
                 fleet.set_session(statements)
-            case ResetLoadStats(limit=limit):
+            case messages.ResetLoadStats(limit=limit):
                 fleet.reset_with(limit)
                 self._quota_granted()
             case Reassign():
                 fleet.take_over(command)
                 self._quota_granted()
-            case PauseLoad():
+            case messages.PauseLoad():
                 fleet.pause()
-            case ResumeLoad():
+            case messages.ResumeLoad():
                 fleet.resume()
-            case RequestReport(checkpoint=checkpoint):
+            case messages.RequestReport(checkpoint=checkpoint):
                 self._reporting = asyncio.create_task(self._report(checkpoint), name="report")
                 await asyncio.sleep(0)
-            case RequestConnectionIds():
-                self._channel.send(ConnectionIds(tuple(sorted(await fleet.connection_ids()))))
-            case ExpectKill(connection_id=id):
+            case messages.RequestConnectionIds():
+                self._channel.send(messages.ConnectionIds(tuple(sorted(await fleet.connection_ids()))))
+            case messages.ExpectKill(connection_id=id):
                 await fleet.expect_kill(id)
-            case FinishLoad(grace_seconds=grace):
+            case messages.FinishLoad(grace_seconds=grace):
                 await self._finish(grace)
             case _:
                 assert_never(command)
 
     async def _report(self, checkpoint: bool) -> None:
-        """Reports when the first worker has; with the error that keeps a worker from being replaced."""
+        """Reports once a worker has; with the error if a worker cannot be replaced."""
         try:
             while not (reports := await self._fleet.report(checkpoint=checkpoint)):
                 await self._clock.sleep(SILENCE_POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""Hosts in the session's output: a line for each in a tick, and messages about lost ones."""
+"""Hosts in the session's output: one line each per tick, and messages about lost hosts."""
 
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ MS_PER_SECOND = 1000.0
 
 
 class LostHost(NamedTuple):
-    """A host that was lost, and when."""
+    """A lost host, with the time of the loss."""
 
     host: HostLink
     at_ns: int
@@ -29,7 +29,7 @@ class LostHost(NamedTuple):
 
 
 class HostLoss(Loss, frozen=True, kw_only=True):
-    """A host that was lost. `reason` begins with its name."""
+    """A lost host. `reason` begins with its name."""
 
     reason: str
     seconds: float
@@ -43,7 +43,7 @@ class HostLoss(Loss, frozen=True, kw_only=True):
         connections: int,
         seconds: float,
     ) -> "HostLoss":
-        """`seconds` is when the other hosts take over."""
+        """Creates it; `seconds` is the time until the other hosts take over."""
         abandoned = loss_of(host.name, known).abandoned if known is not None else 0
         return cls(
             name=host.name,
@@ -72,7 +72,7 @@ class HostLoss(Loss, frozen=True, kw_only=True):
 
 
 def host_line(host: HostLink) -> LoadHost:
-    """A host as it is now, with the figures of its last report."""
+    """The present state of a host, with the figures of its last report."""
     best = host.offset.best
     line = LoadHost(
         name=host.label,

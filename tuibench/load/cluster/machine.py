@@ -1,4 +1,4 @@
-"""What this machine is: the hello of an agent, and whether two processes share loopback and sockets."""
+"""Identification of this machine: the agent's hello, and whether two processes share loopback and sockets."""
 
 import os
 import platform
@@ -11,7 +11,7 @@ from tuibench.load.engine.native.program import module
 
 
 def agent_hello(version: str) -> AgentHello:
-    """What an agent says of this host."""
+    """The agent's hello with the properties of this host."""
     return AgentHello(
         protocol=PROTOCOL,
         version=version,
@@ -37,7 +37,7 @@ def namespaces() -> tuple[str, ...]:
 
 
 def is_same_machine(host: AgentHello) -> bool:
-    """Whether loopback addresses and sockets mean the same there as here."""
+    """Whether the host shares loopback addresses and sockets with this one."""
     here = namespaces()
     return bool(here) and here == host.namespaces
 

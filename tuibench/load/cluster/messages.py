@@ -18,25 +18,7 @@ older agent would misread increases PROTOCOL.
 import msgspec
 
 from tuibench.load.cluster.packing import PackedLatencies
-from tuibench.load.messages import (
-    ApplyDelay,
-    ApplyExtraConnections,
-    ApplyRate,
-    ApplySessionSql,
-    ApplyUsers,
-    ApplyWeights,
-    AssignConnections,
-    ConnectionIds,
-    ExpectKill,
-    FinishLoad,
-    MessageChannel,
-    PauseLoad,
-    RequestConnectionIds,
-    RequestReport,
-    ResetLoadStats,
-    ResumeLoad,
-    StartLoad,
-)
+from tuibench.load.messages import ConnectionIds, MessageChannel, StartLoad, WorkerCommand
 from tuibench.load.worker_report import Finished, Reassign, WorkerReport
 from tuibench.load.workers.replacement import Loss
 from tuibench.model.measurements.sample import HostSample
@@ -49,11 +31,11 @@ BEAT_SECONDS = 0.5
 
 
 class AgentHello(msgspec.Struct, frozen=True, tag="agent hello", kw_only=True):
-    """First message of an agent: what the host is.
+    """First message of an agent: the properties of the host.
 
-    `descriptors` is the most open files that a process may have, `native` the version of the native engine,
-    empty without it. `namespaces` identify machine, network and mounts: where they equal the session's,
-    loopback addresses and sockets are the same ones.
+    `descriptors` is the limit of open files of a process, `native` the version of the native engine, empty
+    without it. `namespaces` identify machine, network and mounts: if they equal the session's, loopback
+    addresses and sockets are shared.
     """
 
     protocol: int
@@ -79,7 +61,7 @@ class Beat(msgspec.Struct, frozen=True, tag="beat"):
 
 
 class BeatReply(msgspec.Struct, frozen=True, tag="beat reply"):
-    """The host is alive; the clock that the beat came with, and both clocks of the host."""
+    """The host is alive: the beat's clock, and both clocks of the host."""
 
     sent_ns: int
     now_ns: int
@@ -87,60 +69,42 @@ class BeatReply(msgspec.Struct, frozen=True, tag="beat reply"):
 
 
 class StartHost(msgspec.Struct, frozen=True, tag="start host", kw_only=True):
-    """Begin a load: a worker's first message, which the host's workers share, and the plan it is from."""
+    """Start a load: the first message for the host's workers, and the plan of the run."""
 
     begin: StartLoad
     plan: RunPlan
 
 
 class CheckServer(msgspec.Struct, frozen=True, tag="check server"):
-    """Log in to the server once, and leave."""
+    """Log in to the server once, and disconnect."""
 
     target: Target
 
 
 class ServerReached(msgspec.Struct, frozen=True, tag="server reached", kw_only=True):
-    """How long the login took, or why it failed."""
+    """Duration of the login, or the reason for its failure."""
 
     seconds: float
     problem: str = ""
 
 
-LoadCommand = (
-    AssignConnections
-    | ApplyRate
-    | ApplyWeights
-    | ApplyUsers
-    | ApplyExtraConnections
-    | ApplyDelay
-    | ApplySessionSql
-    | ResetLoadStats
-    | Reassign
-    | PauseLoad
-    | ResumeLoad
-    | RequestReport
-    | RequestConnectionIds
-    | ExpectKill
-    | FinishLoad
-)
-Command = LoadCommand | StartHost | CheckServer
+Command = WorkerCommand | StartHost | CheckServer
 
 
 class At(msgspec.Struct, frozen=True, tag="at"):
-    """A command, and the instant at which it takes effect by the host's clock."""
+    """A command, with the instant of its effect by the host's clock."""
 
     at_ns: int
     command: Command
 
 
 class HostReport(msgspec.Struct, frozen=True, tag="host report", kw_only=True):
-    """The report of a host's workers as one, and what the host did meanwhile.
+    """The merged report of a host's workers, with the state of the host.
 
-    The histograms of `report` are empty: they are in `latencies`, packed.
-    `sample` is None where the host could not be sampled. `losses` are those of this round, `overdue` and
-    `silent` the workers that owe a report, `unresponsive` those that did not report the end of their load.
-    `late_commands_ms` is how late the latest command since the last report took effect. `ended_ns` is when
-    the load had ended by the host's clock, 0 before its end.
+    The histograms of `report` are empty: they are in `latencies`, packed. `sample` is None if the host could
+    not be sampled. `losses` are those of this round, `overdue` and `silent` the workers with an overdue
+    report, `unresponsive` those that did not report the end of their load. `late_commands_ms` is the largest
+    delay of a command since the last report. `ended_ns` is the end of the load by the host's clock, 0 before.
     """
 
     report: WorkerReport
@@ -156,7 +120,7 @@ class HostReport(msgspec.Struct, frozen=True, tag="host report", kw_only=True):
 
 
 class AgentFailed(msgspec.Struct, frozen=True, tag="agent failed", kw_only=True):
-    """Why the agent ends its load; its last message."""
+    """The error that ends the agent's load; its last message."""
 
     message: str
     hint: str = ""

@@ -69,7 +69,7 @@ def pack(histogram: Histogram) -> PackedHistogram:
 
 
 def pack_report(report: WorkerReport) -> tuple[WorkerReport, PackedLatencies]:
-    """A report without its histograms, and the histograms."""
+    """Splits a report into the report without histograms, and the packed histograms."""
     transactions = report.transactions
     packed = PackedLatencies(
         transactions=pack(transactions),
@@ -130,7 +130,7 @@ class HistogramSum:
         return self._closed
 
     def _close(self) -> None:
-        """Moves the lanes to the sum, and begins with empty ones."""
+        """Moves the lanes to the sum, and resets them."""
         size = -(-self._lanes.bit_length() // (8 * LANE_BYTES)) * LANE_BYTES
         lanes = array(LANE_CODE, self._lanes.to_bytes(size, "little"))
         if sys.byteorder == "big":

@@ -1,4 +1,4 @@
-"""Whether a host can reach the server of a load: certificates that are there, a login that works."""
+"""Checks whether a host can reach the server of a load: certificate files, and a login."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def check_files(target: Target) -> None:
 
 
 def local_endpoint(target: Target) -> str:
-    """The first endpoint that means another server on each host; empty without one."""
+    """The first endpoint that is a different server on each host; empty if there is none."""
     own = Endpoint(host=target.host, port=target.port, socket=target.socket)
     for each in (own, *target.further):
         if each.socket:
@@ -29,7 +29,7 @@ def local_endpoint(target: Target) -> str:
 
 
 async def try_login(target: Target, clock: Clock) -> ServerReached:
-    """Logs in to the server and leaves; how long that took, or why it failed."""
+    """Logs in to the server and disconnects; returns the duration, or the reason for a failure."""
     began_ns = clock.now_ns()
     try:
         check_files(target)

@@ -1,4 +1,4 @@
-"""Where the hosts of a plan come from: commands that reach them, and the workers of Dask schedulers.
+"""Sources of the hosts of a plan: commands that reach them, and the workers of Dask schedulers.
 
 Dask's package is imported only for a plan that names a scheduler.
 """
@@ -17,20 +17,18 @@ if TYPE_CHECKING:
     from tuibench.load.cluster.dask_carrier import DaskScheduler
 
 ENOUGH_SECONDS = 30.0
-"""How long a scheduler may take to have as many workers as are asked for."""
+"""Seconds that a scheduler may take to have the requested number of workers."""
 
 POLL_SECONDS = 0.5
 Discover = Callable[[], Awaitable[list[Carrier]]]
-"""All carriers that there are now."""
+"""All present carriers."""
 
 
 async def find_carriers(plan: ClusterPlan, clock: Clock) -> tuple[list[Carrier], Discover | None]:
-    """All carriers of a plan, and how later ones are found, None where none can come.
+    """The carriers of a plan, and the function that discovers later ones, None if there can be none.
 
-    A scheduler may have more workers than `plan.hosts`, for those that do not answer.
-
-    Raises RunError if a scheduler does not answer, or has too few workers; UsageError for an address that is
-    refused.
+    A scheduler may have more workers than `plan.hosts`, to replace those that do not answer. Raises RunError
+    if a scheduler does not answer or has too few workers, UsageError for an address that is refused.
     """
     commands, schedulers = carriers_of(plan), _schedulers(plan)
     if not schedulers:

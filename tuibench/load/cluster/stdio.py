@@ -13,9 +13,9 @@ STDIN, STDOUT, STDERR = 0, 1, 2
 
 
 async def stdio_channel() -> AgentChannel:
-    """Says MAGIC. From now on what any library prints goes to stderr.
+    """Sends MAGIC. From then on, output of libraries goes to stderr.
 
-    Raises UsageError where stdin and stdout are no pipes or sockets.
+    Raises UsageError if stdin and stdout are neither pipes nor sockets.
     """
     if not all(map(_is_stream, (STDIN, STDOUT))):
         raise _not_by_hand()

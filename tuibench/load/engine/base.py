@@ -1,4 +1,4 @@
-"""What both engines share: starting and ending connections, the quota, reports.
+"""Base class of both engines: opening and closing connections, the quota, reports.
 
 An engine adds its queue of due work, its kind of connection, and its latencies.
 """
@@ -26,11 +26,13 @@ from tuibench.mysql.connection import connect as log_in
 from tuibench.workload.generate.layout import ProgramLayout
 
 MAX_PARALLEL_LOGINS = 32
-"""Connections of one worker that log in at the same time; a server's accept queue is often 80 long."""
+"""Maximum number of concurrent logins of one worker; a server's accept queue often has 80 entries."""
 
 
 class ConnectionFairness(NamedTuple):
-    """Transactions and busy seconds of connections, one value each; refused ones never took part."""
+    """Transactions and busy seconds of connections, one value each; connections that never logged in do not
+    count.
+    """
 
     events: FairnessStats = FairnessStats()
     seconds: FairnessStats = FairnessStats()
@@ -40,7 +42,9 @@ class ConnectionFairness(NamedTuple):
 
 
 class ReportParts(NamedTuple):
-    """What an engine adds to a report. `core_seconds` is the busiest thread's; None if there is only one."""
+    """The engine's part of a report. `core_seconds` is the CPU time of the busiest thread; None with a single
+    thread.
+    """
 
     counters: Counters
     latencies: Latencies
@@ -202,25 +206,29 @@ class BaseEngine(Engine, Generic[UserT, QueueT]):
 
     @abstractmethod
     def _new_user(self, number: int, before: asyncio.Task[None] | None, *, waits_for_slot: bool) -> UserT:
-        """Returns a new connection. Its predecessor of the same number, if there is one, still ends."""
+        """Returns a new connection; `before` is the task of an earlier one with the same number that has not
+        ended.
+        """
 
     @abstractmethod
     def _reset_figures(self, limit: int | None) -> int:
-        """Drops the backlog and the connections' figures, and sets the limit; how many were dropped."""
+        """Drops the backlog and the connections' figures, and sets the limit; returns the number of dropped
+        transactions.
+        """
 
     @abstractmethod
     def _report_parts(self) -> ReportParts: ...
 
     @abstractmethod
     def _wake_all(self) -> None:
-        """Has each connection check what there is to do."""
+        """Makes each connection check for work."""
 
     @abstractmethod
     def _close(self) -> None:
-        """Releases what the engine holds; all connections have ended."""
+        """Releases the engine's resources, after all connections have ended."""
 
     def _abort(self, user: UserT, task: asyncio.Task[None]) -> None:
-        """Ends a connection at once, whatever it does."""
+        """Ends a connection immediately, also during a transaction."""
         task.cancel()
 
     def _present(self) -> list[UserT]:
@@ -235,7 +243,7 @@ class BaseEngine(Engine, Generic[UserT, QueueT]):
         self.finished.clear()
 
     def _reassign_leftover(self) -> None:
-        """Without connections, open or to be opened, the work that is left goes to another worker."""
+        """Passes the remaining work to another worker if no connection is open or requested."""
         if self._wanted:
             return
         if work := self._queue.reassign():
@@ -243,7 +251,7 @@ class BaseEngine(Engine, Generic[UserT, QueueT]):
         self._check_finished()
 
     def _check_finished(self) -> None:
-        """Reports the end when nothing may start any more and every connection has ended."""
+        """Reports the end once no transaction may start and every connection has ended."""
         if self._queue.is_finished:
             self._wake_all()
         is_finished = self._queue.is_finished and all(task.done() for _, task in self._users.values())
@@ -254,9 +262,9 @@ class BaseEngine(Engine, Generic[UserT, QueueT]):
     def _open(self, number: int, before: asyncio.Task[None] | None, *, waits_for_slot: bool) -> None:
         """Opens a connection.
 
-        A number that was wanted before and has no connection was refused: it waits for a free slot, which
-        those that are no longer wanted leave. So do the connections of a worker that is gone, whose slots the
-        server may not have freed yet.
+        A number that was requested before and has no connection was refused: it waits for a free slot, which
+        connections that are no longer requested leave. The same applies to connections of a worker that has
+        ended, whose slots the server may not have freed yet.
         """
         user = self._new_user(number, before, waits_for_slot=waits_for_slot)
         task = asyncio.create_task(user.run(), name=f"connection {number}")
@@ -264,7 +272,7 @@ class BaseEngine(Engine, Generic[UserT, QueueT]):
         self._users[number] = user, task
 
     def _reap(self) -> list[UserT]:
-        """Removes the connections that have ended; their numbers are free. Returns them."""
+        """Removes and returns the connections that have ended; their numbers are free."""
         ended = [user for user, task in self._users.values() if task.done()]
         ended += [user for _, user, task in self._draining if task.done()]
         self._draining = [each for each in self._draining if not each[2].done()]

@@ -10,7 +10,7 @@ from tuibench.workload.program.program import Program
 
 
 class Chosen(NamedTuple):
-    """The engine of a load. `reason` says why `auto` is not the native one."""
+    """The engine of a load. `reason` explains why `auto` did not choose the native engine."""
 
     is_native: bool
     reason: str = ""

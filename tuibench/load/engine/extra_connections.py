@@ -1,8 +1,9 @@
-"""Connections beside the work: idle ones that stay open, and logins that come and go at a rate.
+"""Connections in addition to the load's: idle ones that stay open, and logins at a rate.
 
-Idle connections show what mere connections cost a server; one that the server closes is opened again. Logins
-are an open loop: they are due whether or not the server is done with those before, and a login's time counts
-from when it was due. Where too many are under way, one that is due is missed, and counted.
+Idle connections show the cost of mere connections to a server; one that the server closes is opened again.
+
+Logins are an open loop: they are due whether or not the server has completed earlier ones, and a login's time
+counts from its due time. A login that is due while too many are in progress is missed, and counted.
 """
 
 import asyncio
@@ -20,7 +21,9 @@ from tuibench.mysql.errors import CLIENT_CANNOT_CONNECT
 
 PARALLEL_IDLE_LOGINS = 8
 MAX_LOGINS_UNDER_WAY = 256
-"""Of one worker. A server that has no answer to these would not answer more of them sooner."""
+"""Maximum number of concurrent extra logins of one worker. A server that does not answer these would not
+answer more of them sooner.
+"""
 
 LOOK_SECONDS = 1.0
 """How often closed idle connections are replaced."""
@@ -49,7 +52,7 @@ class ExtraConnections:
 
     @property
     def idle(self) -> int:
-        """How many idle connections are open."""
+        """The number of open idle connections."""
         return sum(connection.is_open for connection in self._idle)
 
     def connection_ids(self) -> tuple[int, ...]:
@@ -67,7 +70,7 @@ class ExtraConnections:
         self._on_timer()
 
     def hold(self) -> None:
-        """Starts no login until `release`; idle connections stay."""
+        """Stops extra logins until `release`; idle connections stay open."""
         self._schedule.hold(self._context.clock.now_ns())
         self._set_timer(None)
 
@@ -76,7 +79,7 @@ class ExtraConnections:
         self._on_timer()
 
     async def close(self) -> None:
-        """Ends everything; logins under way are broken off."""
+        """Closes all connections and cancels logins in progress."""
         self.hold()
         tasks = [*self._under_way, *([self._idle_task] if self._idle_task else [])]
         for task in tasks:
@@ -110,7 +113,7 @@ class ExtraConnections:
         self.refusal = ""
 
     async def _open_idle(self) -> bool:
-        """Opens one more; False if the server refuses it, or is away."""
+        """Opens one more; False if the server refuses it or is unavailable."""
         try:
             self._idle.append(await self._log_in())
         except TuibenchError as error:
@@ -157,6 +160,6 @@ class ExtraConnections:
         return connection
 
     async def _say_goodbye(self, connection: Connection) -> None:
-        """Closes a connection; the server counts the goodbye as a question."""
+        """Closes a connection; the server counts COM_QUIT as a question."""
         self._context.recorder.other_questions += connection.is_open
         await connection.close()

@@ -1,4 +1,4 @@
-"""Base class of a connection of the load: login, work, disconnect; a new login when it was lost."""
+"""Base class of a connection of the load: login, work, disconnect, and a new login after a loss."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection

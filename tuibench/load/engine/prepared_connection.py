@@ -18,7 +18,7 @@ from tuibench.workload.generate.interactive import Rows
 
 ER_MAX_PREPARED_STMT_COUNT_REACHED = 1461
 ER_UNSUPPORTED_PS = 1295
-"""Some statements (USE, LOCK TABLES on some servers) are only taken as text."""
+"""Some statements (USE, LOCK TABLES on some servers) are accepted as text only."""
 
 TRANSIENT_CODES = CONNECTION_LOST_CODES | TOO_MANY_CONNECTIONS_CODES
 """Errors of a login while a server restarts."""
@@ -26,7 +26,7 @@ TRANSIENT_CODES = CONNECTION_LOST_CODES | TOO_MANY_CONNECTIONS_CODES
 FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.05, 1.0
 
 ReadRows = Callable[[bytes], Rows]
-"""Reads the rows of an answer to a statement."""
+"""Reads the rows of a response."""
 
 
 class TooManyConnections(Exception):  # noqa: N818
@@ -40,10 +40,10 @@ def backoff_seconds(attempt: int, first_seconds: float, longest_seconds: float, 
 
 
 class PreparedConnection:
-    """A connection that is ready for work, with each flat statement that it may be asked for.
+    """A connection that is ready for work, with every flat statement that it may execute.
 
-    `rows` reads the answers to those that capture, `prepared` is what the server knows of those it prepared.
-    `login_us` is how long the login took.
+    `rows` reads the responses of capturing statements, `prepared` has the server's handles of prepared ones.
+    `login_us` is the duration of the login.
     """
 
     def __init__(self, connection: Connection, login_us: int = 0) -> None:
@@ -55,7 +55,7 @@ class PreparedConnection:
         self.session_sql: tuple[str, ...] = ()
 
     async def set_up(self, context: AnyContext) -> None:
-        """Gives the connection what the others of the workload have by now; a refusal is counted."""
+        """Applies the load's present session settings to the connection; a refusal is counted."""
         self.session_sql = context.session_sql
         before = self.connection.statements
         try:
@@ -69,7 +69,7 @@ class PreparedConnection:
             context.recorder.other_questions += self.connection.statements - before
 
     async def close(self, context: AnyContext) -> None:
-        """Says goodbye, which the server counts as a question."""
+        """Closes the connection; the server counts COM_QUIT as a question."""
         context.recorder.other_questions += self.connection.is_open
         await self.connection.close()
 
@@ -83,12 +83,12 @@ async def open_prepared_connection(
     is_leaving: Callable[[], bool],
     chance: Callable[[], float],
 ) -> PreparedConnection | None:
-    """Returns a ready connection with the `needed` statements (None: all); None if asked to leave meanwhile.
+    """Returns a ready connection with the `needed` statements (None: all); None if it has to leave before.
 
-    With several servers, connection `number` uses them in turn. While the server is away, it retries with a
-    growing back-off. Raises TooManyConnections when the server accepts no more connections, unless this one
-    `waits_for_slot`. Raises TuibenchError for what a retry would not change, unless the load has begun and
-    continues after errors.
+    With several servers, connection `number` uses them in turn. While the server is unavailable, it retries
+    with a growing back-off. Raises TooManyConnections when the server accepts no more connections, unless
+    this one `waits_for_slot`. Raises TuibenchError for errors that a retry would not change, unless the load
+    has begun and continues after errors.
     """
     attempt = 0
     while not is_leaving():
@@ -162,7 +162,7 @@ async def _prepare_statements(context: AnyContext, conn: PreparedConnection, ind
 def _prepared_or_text(
     context: AnyContext, made: PreparedStatement | SQLError | None
 ) -> PreparedStatement | None:
-    """The prepared statement, None if it is to be sent as text; raises what is wrong with it."""
+    """The prepared statement, None if it is to be sent as text. Raises the server's error otherwise."""
     if not isinstance(made, SQLError):
         return made
     if made.code not in (ER_MAX_PREPARED_STMT_COUNT_REACHED, ER_UNSUPPORTED_PS):

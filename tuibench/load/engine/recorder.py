@@ -1,8 +1,7 @@
-"""Counters and latencies that the connections of a worker record.
+"""Counters and latencies of a worker's connections, and the lag of its event loop.
 
-The hot path appends raw microseconds to plain lists; they become histograms when a report is taken.
-
-How late this process's event loop runs: the sign that a worker, not the server, is the bottleneck.
+The hot path appends raw microseconds to plain lists; they become histograms when a report is taken. A large
+lag of the event loop means that the worker, not the server, is the bottleneck.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -60,16 +59,16 @@ class Latencies(NamedTuple):
 
 
 class LatencyRecorder:
-    """Shared by all connections of a worker; everything runs on one event loop, so nothing is locked.
+    """Records for all connections of a worker; all run on one event loop, so nothing is locked.
 
-    What changes with every transaction and statement is kept outside the `counters`, which are complete as
-    `totals`. `tally` counts returned statements as reads, writes and others. `latencies_us[i]` collects the
+    Figures that change with every transaction and statement are kept outside `counters`; `totals` includes
+    them. `tally` counts returned statements as reads, writes and others. `latencies_us[i]` collects the
     latencies of flat statement i; statements of one name share a list. `response_us[i]` collects those of the
-    program's transaction i from its intended start, `service_us` those from the real one, in an open loop.
-    `login_us` collects the times of extra and planned logins, `wait_us` those of users for a connection.
-    `rejected` counts statements that the server answered with an error, `other_questions` those it received
-    beside the work: cut off ones, goodbyes, and what a login takes. Transactions that take longer than
-    `slow_us` are offered to `keep_slow`.
+    program's transaction i from its intended start, `service_us` those from the actual start, in an open
+    loop. `login_us` collects the times of extra and planned logins, `wait_us` those of users for a
+    connection. `rejected` counts statements that the server answered with an error, `other_questions` those
+    it received in addition to the load: aborted ones, disconnects, and those of logins. Transactions that
+    take longer than `slow_us` are passed to `keep_slow`.
     """
 
     def __init__(self, statements: Sequence[FlatStatement], transactions: Sequence[str]) -> None:
@@ -91,7 +90,9 @@ class LatencyRecorder:
         self.kinds = [_KINDS[statement.cls] for statement in statements]
 
     def answered(self, which: int, response_us: int | None, busy_us: int, timed: Sequence[Timed]) -> None:
-        """A transaction has ended. In a closed loop its response is its service: `response_us` is None."""
+        """Records the end of a transaction. In a closed loop `response_us` is None: it equals the service
+        time.
+        """
         if response_us is None:
             response_us = busy_us
         else:
@@ -114,13 +115,13 @@ class LatencyRecorder:
             self.slow_us = round(self._slowest[-1].response_ms * 1000)
 
     def failed(self, error: SQLError) -> None:
-        """A statement that ended in an error: the server answered with it, or the network swallowed it."""
+        """Counts a failed statement: with an error of the server, or one whose response was lost."""
         self.counters.count_error(error.code)
         if not isinstance(error, ConnectionLostError):
             self.rejected += 1
 
     def totals(self) -> Counters:
-        """The counters as they stand, a copy."""
+        """A copy of the present counters."""
         reads, writes, others = self.tally
         now = self.counters + Counters()
         now.in_flight, now.completed, now.commits = self.in_flight, self.completed, self.commits
@@ -158,7 +159,7 @@ LAG_INTERVAL_NS = 5_000_000
 
 
 class EventLoopLagProbe:
-    """Asks to be woken at short intervals, by an exact alarm, and notes how late the loop came round."""
+    """Measures the lag of the event loop: sets an exact timer at short intervals and records its delay."""
 
     def __init__(self, clock: Clock, timer: Callable[[Callable[[], None]], Timer]) -> None:
         self._clock = clock

@@ -11,14 +11,15 @@ from collections.abc import Callable, Collection, Sequence
 from tuibench.load.worker_report import Finished, Reassign, WorkerReport
 
 Emit = Callable[[Reassign | Finished], None]
-"""Receives what an engine sends by itself: work that it has no connections for, and the end of its quota."""
+"""Receives the messages that an engine sends unrequested: work without connections, and the end of its quota.
+"""
 
 
 class Engine(ABC):
     """The load of one worker. No method blocks; `stop` is awaited.
 
-    Connections have numbers, which decide their streams of values. `finished` is set while every transaction
-    that the engine was allowed to start has ended.
+    Connections have numbers, which determine their streams of values. `finished` is set once every
+    transaction that the engine was allowed to start has ended.
     """
 
     finished: asyncio.Event
@@ -72,7 +73,7 @@ class Engine(ABC):
 
     @abstractmethod
     def pause(self) -> None:
-        """Starts no transaction and schedules none until `resume`."""
+        """Stops starting and scheduling transactions until `resume`."""
 
     @abstractmethod
     def resume(self) -> None:
@@ -88,7 +89,7 @@ class Engine(ABC):
 
     @abstractmethod
     def expect_kill(self, connection_id: int) -> None:
-        """Retries the next interrupted query of this connection: the operator kills it."""
+        """Retries the next interrupted query of this connection, as the operator kills it."""
 
     @abstractmethod
     async def stop(self, grace_seconds: float) -> None:

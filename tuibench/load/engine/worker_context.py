@@ -1,4 +1,4 @@
-"""State shared by the connections of a worker: target, program, rules, remaining quota."""
+"""State shared by the connections of a worker: target, program, execution options, remaining quota."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,7 +20,7 @@ Connect = Callable[[Target], Awaitable[Connection]]
 
 
 class DueWork(Protocol):
-    """The work of a worker that is due or will be; `pacing.work_queue` says what each method does."""
+    """The due work of a worker; `pacing.work_queue` describes each method."""
 
     @property
     def is_finished(self) -> bool: ...
@@ -42,10 +42,10 @@ QueueT = TypeVar("QueueT", bound=DueWork)
 
 
 class WorkerContext(Generic[QueueT]):
-    """The common ground of a worker's connections.
+    """The shared state of a worker's connections.
 
-    `fixed_packets` are those of the statements that are the same on each of them, by their flat index.
-    `changes` counts the changes that all must check before their next transaction.
+    `fixed_packets` are the packets of statements that are the same on each connection, by their flat index.
+    `changes` counts the changes that every connection must check before its next transaction.
     """
 
     def __init__(
@@ -87,19 +87,19 @@ class WorkerContext(Generic[QueueT]):
 
     @property
     def is_over(self) -> bool:
-        """True when no further transaction starts. False while the load is held."""
+        """True when no further transaction starts. False while the load is paused."""
         return self.failure is not None or (self.queue.is_finished and not self.paused)
 
     @property
     def outlives_refusals(self) -> bool:
-        """Whether a login that the server refuses is retried: the password or a privilege may come back.
+        """Whether a refused login is retried: the password or a privilege may be restored.
 
-        Before the first one of the load was let in, a refusal is a mistake in the options.
+        Before the first successful login of the load, a refusal is an error in the options.
         """
         return (self._has_begun or self._load_has_begun) and self.execution.on_error is OnError.CONTINUE
 
     def pause(self) -> None:
-        """Starts no transaction until `resume`."""
+        """Stops starting transactions until `resume`."""
         self.paused = True
         self.changed()
 
@@ -107,23 +107,24 @@ class WorkerContext(Generic[QueueT]):
         self.paused = False
 
     def set_session(self, statements: tuple[str, ...]) -> None:
-        """Each connection runs these before its next transaction."""
+        """Makes each connection run these before its next transaction."""
         self.session_sql = statements
         self.changed()
 
     def fail(self, error: TuibenchError) -> None:
-        """The load failed; the first reason counts."""
+        """Records the failure of the load; the first reason counts."""
         self.failure = self.failure or error
         self.changed()
 
     def changed(self) -> None:
-        """Each connection looks up from its work once."""
+        """Makes each connection check for changes once."""
         self.changes += 1
 
     def connection_opened(self, *, is_planned: bool = False) -> None:
-        """One more connection is ready. The first one after an outage may find a backlog to forget.
+        """Counts one more connection.
 
-        What came due before the very first one was there, or during a planned login, is no outage's.
+        The first one after an outage may drop a backlog. Arrivals before the very first connection, or during
+        a planned login, are not part of an outage.
         """
         is_outage = self.connected == 0 and self._has_begun and not is_planned
         if is_outage and self.execution.backlog is Backlog.DROP:
@@ -132,12 +133,12 @@ class WorkerContext(Generic[QueueT]):
         self.connected += 1
 
     def connection_closed(self) -> None:
-        """One connection fewer."""
+        """Counts one connection fewer."""
         self.connected -= 1
 
 
 AnyContext = WorkerContext[Any]
-"""A context whose queue does not matter."""
+"""A context with any kind of queue."""
 
 
 def _constant_packets(

@@ -21,12 +21,12 @@ class UserPool:
 
     @property
     def is_used(self) -> bool:
-        """Whether there are users, or some that still have to leave."""
+        """Whether there are users, including those that still have to leave."""
         return self.users > 0 or self._leaving > 0
 
     @property
     def leaving(self) -> int:
-        """How many users leave as soon as they come back."""
+        """The number of users that leave at the end of their transaction."""
         return self._leaving
 
     @property
@@ -53,7 +53,7 @@ class UserPool:
         self._is_held = True
 
     def release(self, now_ns: int) -> None:
-        """Users whose time has come meanwhile ask now."""
+        """Resumes requests; users whose time has passed request a connection now."""
         if self._is_held:
             self._is_held = False
             self._next_ns = [max(at_ns, now_ns) for at_ns in self._next_ns]

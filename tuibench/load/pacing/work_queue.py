@@ -15,7 +15,7 @@ from tuibench.load.pacing.user_pool import UserPool
 from tuibench.load.worker_report import Reassign
 
 UNSCHEDULED = -1
-"""The intended start of a transaction in a closed loop."""
+"""In place of an intended start, for a transaction of a closed loop."""
 
 
 class Waiter(Protocol):
@@ -101,9 +101,9 @@ class WorkQueue:
         self._limit = None if more is None else self.scheduled + more
 
     def reassign(self) -> Reassign:
-        """Gives away the backlog and the rest of the quota, as if this worker had never had them.
+        """Removes and returns the backlog and the rest of the quota, as if this worker had never had them.
 
-        Users stay, and ask again.
+        Users stay, and request again.
         """
         due, left = tuple(self._backlog), 0
         self._backlog.clear()

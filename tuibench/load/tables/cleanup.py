@@ -28,7 +28,7 @@ class CleanupResult(msgspec.Struct, frozen=True, kw_only=True):
 async def drop_tables(
     target: Target, program: Program, warn: Callable[[str], None] | None = None
 ) -> CleanupResult:
-    """Drops the program's tables whose names and columns are those of its data set.
+    """Drops the program's tables that have the names and columns of its data set.
 
     `warn` is called with reasons against dropping them.
     """

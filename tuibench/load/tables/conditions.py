@@ -241,7 +241,9 @@ def tpcc_conditions(data: DataSet) -> tuple[Condition, ...]:
 
 
 def _undelivered_after_load(data: Tpcc) -> Condition:
-    """Deliveries and payments leave traces in other rows: the oldest undelivered order, and what came in."""
+    """Undelivered orders after a load: the oldest one, and the new ones, as deliveries and payments change
+    other rows.
+    """
     delivered = data.sizes.delivered
     return Condition(
         name="11",

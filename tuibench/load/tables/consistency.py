@@ -23,7 +23,7 @@ SET_REPEATABLE_READ = "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ"
 START_SNAPSHOT = "START TRANSACTION WITH CONSISTENT SNAPSHOT"
 
 PARALLEL_CHECKS = 4
-"""Concurrent connections; few, because the server has other work."""
+"""Number of concurrent connections; few, because the server has other work."""
 
 CHECK_TABLE_OK = "OK"
 

@@ -65,8 +65,10 @@ async def read_catalogue(connection: Connection, spec: DataSet) -> TableCatalogu
 
 
 async def _catalogue_by_use(connection: Connection, spec: DataSet) -> TableCatalogue:
-    """The same from a server without information_schema: by a SELECT of each table's columns, whose types are
-    not seen. Raises the server's error where a table can be neither read nor said to be missing.
+    """Finds the tables on a server without information_schema: by a SELECT of each table's columns, without
+    types.
+
+    Raises the server's error if a table can be neither read nor identified as missing.
     """
     ours, foreign = set(), set()
     for table in spec.table_names():

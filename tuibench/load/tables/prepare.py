@@ -15,7 +15,7 @@ from tuibench.workload.datasets import build_data_set
 from tuibench.workload.program.program import Program
 
 LEAST_PACKET_BYTES = 1 << 20
-"""max_allowed_packet where no server says it: the least default of all."""
+"""max_allowed_packet if the server does not report it: the smallest default of all servers."""
 
 
 class PrepareResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,11 +43,9 @@ async def prepare_tables(
 ) -> PrepareResult:
     """Creates and fills the tables of a program on the first server of a target.
 
-    `method` defaults to the fastest insert method over `parallel` connections.
-    `warn` is called, after the first table was created, with reasons against it.
-
-    Raises RunError, with the fix, if a table exists already. On failure or cancellation, unfinished tables
-    are dropped.
+    `method` defaults to the fastest insert method over `parallel` connections. `warn` is called, after the
+    first table was created, with reasons against loading. Raises RunError, with the fix, if a table exists
+    already. On failure or cancellation, unfinished tables are dropped.
     """
     if create_database:
         await ensure_database(target)

@@ -1,4 +1,4 @@
-"""Reading the tables of a data set into the server's buffer pool, each by all of its indexes."""
+"""Reads the tables of a data set into the server's buffer pool, each by all of its indexes."""
 
 from collections.abc import Callable
 

@@ -10,7 +10,7 @@ from itertools import count, islice
 
 
 class ConnectionAssignment:
-    """Distribution of connection numbers over workers: of the lowest ones that are not retired."""
+    """Distribution of connection numbers over workers: the lowest numbers that are not retired."""
 
     def __init__(self) -> None:
         self._numbers: list[set[int]] = []
@@ -21,7 +21,7 @@ class ConnectionAssignment:
         return sum(map(len, self._numbers))
 
     def shares(self, workers: int) -> list[tuple[int, ...]]:
-        """The connection numbers of each worker as they are; a worker that is new has none yet."""
+        """The present connection numbers of each worker; a new worker has none yet."""
         missing = max(0, workers - len(self._numbers))
         return [*(tuple(sorted(numbers)) for numbers in self._numbers), *((),) * missing]
 
@@ -47,13 +47,13 @@ class ConnectionAssignment:
         return [tuple(sorted(numbers)) for numbers in self._numbers]
 
     def remove(self, worker: int) -> int:
-        """Removes a worker and retires its numbers; how many they were."""
+        """Removes a worker and retires its numbers; returns how many."""
         numbers = self._numbers.pop(worker)
         self._retired |= numbers
         return len(numbers)
 
     def make_room(self, workers: int, added: int) -> None:
-        """Retires numbers of the busiest workers, so that as many new ones fall to workers that are added."""
+        """Retires numbers of the busiest workers, so that as many new ones go to added workers."""
         share = self.total // (workers + added)
         for _ in range(share * added):
             numbers = self._numbers[self.busiest]

@@ -1,6 +1,6 @@
 """Fleet of a run: its worker processes, and the share of connections, rate and quota of each.
 
-`load.cluster.host_fleet` is the same for hosts: each of them has its own fleet.
+`load.cluster.host_fleet` is the equivalent for hosts: each of them has its own fleet.
 """
 
 import asyncio
@@ -9,22 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from tuibench.clock import NS_PER_MS
-from tuibench.load.messages import (
-    ApplyDelay,
-    ApplyExtraConnections,
-    ApplyRate,
-    ApplySessionSql,
-    ApplyUsers,
-    ApplyWeights,
-    AssignConnections,
-    ExpectKill,
-    FinishLoad,
-    PauseLoad,
-    ResetLoadStats,
-    ResumeLoad,
-    StartLoad,
-    execution_options,
-)
+from tuibench.load import messages
 from tuibench.load.worker_report import Reassign, WorkerReport
 from tuibench.load.workers.assignment import ConnectionAssignment, split_by_weight, split_quota
 from tuibench.load.workers.link import AnyLink, WorkerGoneError
@@ -68,7 +53,7 @@ class Fleet:
         self._rate = plan.rate
         self._delay_ns = round(plan.client_delay_ms * NS_PER_MS)
         self._paused = False
-        self._session = ApplySessionSql(())
+        self._session = messages.ApplySessionSql(())
         self._is_over = False
         self._growing = asyncio.Lock()
         self._assignment = ConnectionAssignment()
@@ -99,7 +84,7 @@ class Fleet:
 
     @property
     def ended_ns(self) -> int | None:
-        """When the load ended, None for now: hosts report it late."""
+        """The end of the load, None for the present time: hosts report it late."""
         return None
 
     def take_notices(self) -> list[str]:
@@ -126,41 +111,41 @@ class Fleet:
     def set_weights(self, weights: Sequence[float]) -> None:
         """Sets the weights of the program's transactions, in their order."""
         self._program = with_weights(self._program, weights)
-        self._broadcast(ApplyWeights(tuple(weights)))
+        self._broadcast(messages.ApplyWeights(tuple(weights)))
 
     def set_delay(self, milliseconds: float) -> None:
         """Sets the simulated network delay; 0 for none."""
         self.set_delay_ns(round(milliseconds * NS_PER_MS))
 
     def set_delay_ns(self, nanoseconds: int) -> None:
-        """The same in nanoseconds."""
+        """Sets the simulated network delay in nanoseconds."""
         self._delay_ns = nanoseconds
-        self._broadcast(ApplyDelay(nanoseconds))
+        self._broadcast(messages.ApplyDelay(nanoseconds))
 
     def set_session(self, statements: tuple[str, ...]) -> None:
         """Makes every connection execute these statements, including connections of later workers.
 
         Does nothing after the end of the load: settings are restored when the workers have ended.
         """
-        self._session = ApplySessionSql(statements)
+        self._session = messages.ApplySessionSql(statements)
         if not self._is_over:
             self._broadcast(self._session)
 
     def reset_stats(self) -> None:
         """Ends the warm-up: drops the backlog, resets the connections' statistics, applies the limits."""
         for worker, limit in zip(self._workers, self.limits(len(self._workers)), strict=True):
-            worker.grant_quota(ResetLoadStats(limit))
+            worker.grant_quota(messages.ResetLoadStats(limit))
             if worker in self._known:
                 self._scheduled_before[worker] = self._known[worker].counters.scheduled
         self._limits_hold = True
 
     def pause(self) -> None:
         self._paused = True
-        self._broadcast(PauseLoad())
+        self._broadcast(messages.PauseLoad())
 
     def resume(self) -> None:
         self._paused = False
-        self._broadcast(ResumeLoad())
+        self._broadcast(messages.ResumeLoad())
 
     async def finished(self) -> None:
         """Waits until every worker has finished its quota."""
@@ -212,7 +197,7 @@ class Fleet:
         await gone.end()
         return closed(known)
 
-    def _heir_of(self, gone: AnyLink, place: int, known: WorkerReport) -> StartLoad:
+    def _heir_of(self, gone: AnyLink, place: int, known: WorkerReport) -> messages.StartLoad:
         """The new worker's first message: another seed, and the rest of the old worker's limit."""
         limits: list[int | None] = [None] * len(self._workers)
         if self._limits_hold:
@@ -233,7 +218,7 @@ class Fleet:
 
     def _send_spread(self, spread: Sequence[tuple[int, ...]]) -> None:
         for worker, numbers in zip(self._workers, spread, strict=True):
-            worker.send(AssignConnections(numbers))
+            worker.send(messages.AssignConnections(numbers))
         self._pace([len(numbers) for numbers in spread])
 
     @property
@@ -253,7 +238,7 @@ class Fleet:
 
     async def expect_kill(self, connection_id: int) -> None:
         """Makes the transaction of a killed query be retried; waits until all workers know."""
-        self._broadcast(ExpectKill(connection_id))
+        self._broadcast(messages.ExpectKill(connection_id))
         await self.connection_ids()
 
     async def connection_ids(self) -> set[int]:
@@ -266,7 +251,7 @@ class Fleet:
 
         Call `kill` afterwards.
         """
-        self._broadcast(FinishLoad(grace_seconds))
+        self._broadcast(messages.FinishLoad(grace_seconds))
         seconds = grace_seconds + LAST_REPORT_SECONDS
         by_worker = await asyncio.gather(*(worker.last_reports(seconds) for worker in self._workers))
         return [report for reports in by_worker for report in reports]
@@ -302,7 +287,7 @@ class Fleet:
                 self._workers.append(worker)
 
     def wanted_workers(self, threads: int) -> int:
-        """How many workers these threads need."""
+        """The number of workers for these threads."""
         return max(1, min(threads, self._most))
 
     async def _take_all(self, count: int) -> list[AnyLink]:
@@ -318,7 +303,7 @@ class Fleet:
             raise
 
     def _has_ended(self) -> bool:
-        """Whether the fleet was ended; asked again after each wait for a process."""
+        """Whether the fleet was ended; checked again after each wait for a process."""
         return self._is_over
 
     async def take(self) -> AnyLink:
@@ -338,30 +323,30 @@ class Fleet:
         """The number of the worker that is the index-th to start: it selects its stream of arrivals."""
         return index
 
-    def introduce(self, worker: AnyLink, begin: StartLoad) -> None:
+    def introduce(self, worker: AnyLink, begin: messages.StartLoad) -> None:
         """Sends a new worker the present state."""
         worker.grant_quota(begin)
         if self._delay_ns:
-            worker.send(ApplyDelay(self._delay_ns))
+            worker.send(messages.ApplyDelay(self._delay_ns))
         if self._session.statements:
             worker.send(self._session)
         if self._paused:
-            worker.send(PauseLoad())
+            worker.send(messages.PauseLoad())
 
     def forward(self, work: Reassign) -> None:
         """Passes the work of a worker without connections to the worker with the most connections."""
         if not self._is_over:
             self._workers[self._assignment.busiest].grant_quota(work)
 
-    def begin(self, number: int, limits: list[int | None]) -> StartLoad:
+    def begin(self, number: int, limits: list[int | None]) -> messages.StartLoad:
         """The first message of a worker."""
-        return StartLoad(
+        return messages.StartLoad(
             worker=self.worker_number(number),
             workers=len(limits),
             target=self._target,
             program=self._program,
             seed=self._plan.seed,
-            execution=execution_options(self._plan),
+            execution=messages.execution_options(self._plan),
             arrival=self._plan.arrival,
             limit=limits[number],
             charset=self._charset,
@@ -374,7 +359,9 @@ class Fleet:
 
     @property
     def held_connections(self) -> int:
-        """Connections of the load that no worker has at the moment, with their share of the rate."""
+        """Connections of the load that no worker has at the moment; their share of the rate is not sent to
+        others.
+        """
         return 0
 
     def _pace(self, connections: list[int]) -> None:
@@ -383,11 +370,11 @@ class Fleet:
         users = split_by_weight(plan.users, connections)
         idle = split_by_weight(plan.idle_connections, connections)
         for place, (worker, number) in enumerate(zip(self._workers, connections, strict=True)):
-            worker.send(ApplyRate(self._rate * number / total))
+            worker.send(messages.ApplyRate(self._rate * number / total))
             if plan.users:
-                worker.send(ApplyUsers(users[place]))
+                worker.send(messages.ApplyUsers(users[place]))
             if plan.idle_connections or plan.connect_rate:
-                worker.send(ApplyExtraConnections(idle[place], plan.connect_rate * number / total))
+                worker.send(messages.ApplyExtraConnections(idle[place], plan.connect_rate * number / total))
 
     def _broadcast(self, message: msgspec.Struct) -> None:
         for worker in self._workers:

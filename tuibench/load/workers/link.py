@@ -32,10 +32,10 @@ The round continues without it: its counters are cumulative, so its next report
 contains the difference. There is no further wait for a worker that is already overdue."""
 
 MOST_LATE_SECONDS = 30.0
-"""How much longer the last report of a worker that still runs is waited for."""
+"""Additional seconds to wait for the last report of a worker that still runs."""
 
 Forward = Callable[[Reassign], None]
-"""Takes the work of one that has no connections for it."""
+"""Receives the work of a worker without connections."""
 
 
 class WorkerGoneError(RunError):
@@ -112,7 +112,7 @@ class WorkerLink(ABC, Generic[Incoming]):
 
     @abstractmethod
     def has_run(self) -> bool:
-        """Whether it has run since the last call; False where that is not known."""
+        """Whether it has run since the last call; False if unknown."""
 
     @abstractmethod
     async def end(self) -> None:
@@ -159,7 +159,7 @@ class WorkerLink(ABC, Generic[Incoming]):
         return ()
 
     async def _read(self) -> None:
-        """Takes messages until the connection ends."""
+        """Handles messages until the connection ends."""
         try:
             while (message := await self.channel.receive()) is not None:
                 self.on_message(message)
@@ -167,12 +167,12 @@ class WorkerLink(ABC, Generic[Incoming]):
             self.no_more_reports()
 
     def no_more_reports(self) -> None:
-        """The worker has ended: waiters for a report get `gone`."""
+        """Makes waiters for a report raise `gone`."""
         self._reports.put_nowait(None)
 
     @abstractmethod
     def on_message(self, message: Incoming) -> None:
-        """Takes one message."""
+        """Handles one message."""
 
     def take_report(self, report: WorkerReport) -> None:
         self._reports.put_nowait(report)
@@ -184,10 +184,10 @@ class WorkerLink(ABC, Generic[Incoming]):
         self._forward(work)
 
     def take_finish(self, grants: int) -> None:
-        """The quotas up to this one are used up."""
+        """Records that the quotas up to this one are used up."""
         if grants == self._grants:
             self.finished.set()
 
 
 AnyLink = WorkerLink[Any]
-"""A link, whatever its messages."""
+"""A link with any types of messages."""

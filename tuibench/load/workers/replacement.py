@@ -29,7 +29,7 @@ class Loss(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_host(self) -> bool:
-        """Whether a whole host was lost: nothing takes its place at once."""
+        """Whether an entire host was lost: it is not replaced immediately."""
         return False
 
     @property

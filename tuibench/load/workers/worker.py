@@ -20,32 +20,11 @@ from typing import assert_never
 
 from tuibench import sanitize
 from tuibench.clock import SystemClock
+from tuibench.load import messages
 from tuibench.load.engine.asyncio.engine import AsyncioEngine
 from tuibench.load.engine.native.engine import NativeEngine
 from tuibench.load.engine.surface import Emit, Engine
 from tuibench.load.lease import Lease
-from tuibench.load.messages import (
-    ApplyDelay,
-    ApplyExtraConnections,
-    ApplyRate,
-    ApplySessionSql,
-    ApplyUsers,
-    ApplyWeights,
-    AssignConnections,
-    ConnectionIds,
-    ExpectKill,
-    FinishLoad,
-    MessageChannel,
-    PauseLoad,
-    RenewLease,
-    RequestConnectionIds,
-    RequestReport,
-    ResetLoadStats,
-    ResumeLoad,
-    StartLoad,
-    ToWorker,
-    WorkerChannel,
-)
 from tuibench.load.worker_report import Reassign
 from tuibench.model.cluster.plan import GRACE_SECONDS
 
@@ -54,7 +33,7 @@ if sys.platform == "linux":
     def use_batch_scheduling(wanted: bool) -> None:
         """Sets the batch policy or the normal one; keeps any other policy that the user has chosen.
 
-        It is best effort: a system that refuses it loses speed, not correctness.
+        Errors are ignored: a system that refuses it loses speed, not correctness.
         """
         ordinary, batch = os.SCHED_OTHER, os.SCHED_BATCH
         try:
@@ -77,16 +56,18 @@ GC_THRESHOLD = 50_000
 Objects created by imports are permanent and frozen."""
 
 
-async def run_loads(channel: WorkerChannel) -> None:
-    """Runs a load for each Begin until the session closes the socket."""
+async def run_loads(channel: messages.WorkerChannel) -> None:
+    """Runs a load for each StartLoad until the session closes the socket."""
     lease = Lease(0, SystemClock.now_ns())
-    while not lease.is_over(SystemClock.now_ns()) and isinstance(begin := await channel.receive(), StartLoad):
+    while not lease.is_over(SystemClock.now_ns()) and isinstance(
+        begin := await channel.receive(), messages.StartLoad
+    ):
         lease = Lease(begin.lease_seconds, SystemClock.now_ns())
         await _run_load(begin, channel, lease)
     await channel.close()
 
 
-async def _next_message(channel: WorkerChannel, lease: Lease) -> ToWorker | None:
+async def _next_message(channel: messages.WorkerChannel, lease: Lease) -> messages.ToWorker | None:
     """The next message; None after the end of the connection, or of the lease."""
     try:
         async with asyncio.timeout(lease.seconds_left(SystemClock.now_ns())):
@@ -96,54 +77,54 @@ async def _next_message(channel: WorkerChannel, lease: Lease) -> ToWorker | None
         return None
 
 
-def _create_engine(begin: StartLoad, emit: Emit) -> Engine:
+def _create_engine(begin: messages.StartLoad, emit: Emit) -> Engine:
     return NativeEngine(begin, emit=emit) if begin.is_native else AsyncioEngine(begin, emit=emit)
 
 
-async def _run_load(begin: StartLoad, channel: WorkerChannel, lease: Lease) -> None:
-    """Executes the session's messages until Finish, the end of the connection, or that of the lease."""
+async def _run_load(begin: messages.StartLoad, channel: messages.WorkerChannel, lease: Lease) -> None:
+    """Executes messages until FinishLoad, the end of the connection, or the end of the lease."""
     engine = _create_engine(begin, channel.send)
     use_batch_scheduling(not begin.is_native)
     while (message := await _next_message(channel, lease)) is not None:
         match message:
-            case RenewLease():
+            case messages.RenewLease():
                 lease.renew(SystemClock.now_ns())
-            case AssignConnections(numbers=numbers):
+            case messages.AssignConnections(numbers=numbers):
                 engine.set_connections(numbers)
-            case ApplyRate(rate=rate):
+            case messages.ApplyRate(rate=rate):
                 engine.set_rate(rate)
                 use_batch_scheduling(rate == 0 and not begin.is_native)
-            case ApplyUsers(users=users):
+            case messages.ApplyUsers(users=users):
                 engine.set_users(users)
-            case ApplyExtraConnections(idle=idle, logins_per_second=logins):
+            case messages.ApplyExtraConnections(idle=idle, logins_per_second=logins):
                 engine.set_extra_connections(idle, logins)
-            case ApplyWeights(weights=weights):
+            case messages.ApplyWeights(weights=weights):
                 engine.set_weights(weights)
-            case ApplyDelay(delay_ns=delay_ns):
+            case messages.ApplyDelay(delay_ns=delay_ns):
                 engine.set_delay(delay_ns)
-            case ApplySessionSql(statements=statements):
+            case messages.ApplySessionSql(statements=statements):
                 engine.set_session(statements)
-            case ResetLoadStats(limit=limit):
+            case messages.ResetLoadStats(limit=limit):
                 engine.reset_stats(limit)
             case Reassign():
                 engine.take_over(message)
-            case PauseLoad():
+            case messages.PauseLoad():
                 engine.pause()
-            case ResumeLoad():
+            case messages.ResumeLoad():
                 engine.resume()
-            case RequestReport(checkpoint=checkpoint):
+            case messages.RequestReport(checkpoint=checkpoint):
                 channel.send(engine.report())
                 if checkpoint:
                     engine.checkpoint()
-            case RequestConnectionIds():
-                channel.send(ConnectionIds(engine.connection_ids()))
-            case ExpectKill(connection_id=id):
+            case messages.RequestConnectionIds():
+                channel.send(messages.ConnectionIds(engine.connection_ids()))
+            case messages.ExpectKill(connection_id=id):
                 engine.expect_kill(id)
-            case FinishLoad(grace_seconds=grace):
+            case messages.FinishLoad(grace_seconds=grace):
                 await engine.stop(grace)
                 channel.send(engine.report())
                 return
-            case StartLoad():
+            case messages.StartLoad():
                 raise AssertionError("a load is finished before the next one begins")
             case _:
                 assert_never(message)
@@ -151,7 +132,8 @@ async def _run_load(begin: StartLoad, channel: WorkerChannel, lease: Lease) -> N
 
 
 async def serve_worker(descriptor: int) -> None:
-    channel: WorkerChannel = await MessageChannel.over(socket.socket(fileno=descriptor), ToWorker)
+    ours = socket.socket(fileno=descriptor)
+    channel: messages.WorkerChannel = await messages.MessageChannel.over(ours, messages.ToWorker)
     await run_loads(channel)
 
 

@@ -6,14 +6,14 @@ import resource
 from tuibench.model.plan import RunPlan
 
 FILES_OF_A_WORKER = 64
-"""Besides its connections."""
+"""Open files of a worker in addition to its connections."""
 
 
 def worker_count(plan: RunPlan, *, is_beside_server: bool, is_native: bool) -> int:
-    """As many processes as the plan says, else one core is left to a server on the same machine.
+    """The number of processes: the plan's, else one per core, minus one for a server on the same machine.
 
-    The native engine uses all cores from one process. More are needed if a process may not open as many files
-    as all connections take.
+    The native engine uses all cores from one process. More are needed if a process may not open enough files
+    for all connections.
     """
     if plan.workers is not None:
         return plan.workers

@@ -55,7 +55,7 @@ class WorkerProcess(WorkerLink[FromWorker]):
             ) from error
 
     def has_run(self) -> bool:
-        """Whether the process has used CPU since the last call; False where that is not known."""
+        """Whether the process has used CPU time since the last call; False if unknown."""
         before, self._cpu_ticks = self._cpu_ticks, cpu_ticks(self.pid)
         return self._cpu_ticks is not None and self._cpu_ticks != before
 
@@ -91,7 +91,7 @@ class WorkerProcess(WorkerLink[FromWorker]):
 
 
 def cpu_ticks(pid: int) -> int | None:
-    """The CPU time of a process in the system's ticks; None where there is no /proc, or no such process."""
+    """The CPU time of a process in the system's ticks; None without /proc, or if the process has ended."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -101,7 +101,7 @@ def cpu_ticks(pid: int) -> int | None:
 
 
 async def _spawn() -> tuple[asyncio.subprocess.Process, socket.socket]:
-    """The process, and the session's end of the connection."""
+    """Starts the process; returns it with the session's end of the connection."""
     ours, theirs = socket.socketpair()
     try:
         with theirs:

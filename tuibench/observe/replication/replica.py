@@ -30,8 +30,8 @@ APPLIER_STATE = ("Replica_SQL_Running_State", "Slave_SQL_Running_State")
 
 
 class ReplicaStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """`lag_seconds` is None while the replica does not know it; `state` is the applier's state in the
-    server's words, or the error that stopped it.
+    """`lag_seconds` is None while the replica does not know it; `state` is the applier's state as the server
+    reports it, or the error that stopped it.
     """
 
     lag_seconds: float | None

@@ -84,62 +84,32 @@ BINLOG_SQL = (
 )
 BINLOG_REQUIRES = {ServerVariable.PERFORMANCE_SCHEMA: "ON", ServerVariable.LOG_BIN: "ON"}
 
-
-class BinlogCounters:
-    """Queries the performance schema if there is one; not again after a missing privilege."""
-
-    def __init__(self) -> None:
-        self._is_refused = False
-
-    async def counters(self, connection: Queries, variables: Mapping[str, str]) -> dict[str, int]:
-        """The counters, under tuibench's own names; empty if unavailable."""
-        if self._is_refused or any(variables.get(name) != value for name, value in BINLOG_REQUIRES.items()):
-            return {}
-        try:
-            rows = await connection.query(BINLOG_SQL)
-        except ConnectionLostError:
-            raise
-        except SQLError:
-            self._is_refused = True
-            return {}
-        if not rows:
-            return {}
-        syncs, size = rows[0]
-        return {
-            str(Counter.PERFORMANCE_BINLOG_SYNCS): int(syncs),
-            str(Counter.PERFORMANCE_BINLOG_BYTES): int(size),
-        }
-
-
 GROUP_SQL = (
     "SELECT COUNT_TRANSACTIONS_IN_QUEUE, COUNT_TRANSACTIONS_REMOTE_IN_APPLIER_QUEUE "
     "FROM performance_schema.replication_group_member_stats WHERE MEMBER_ID = @@server_uuid"
 )
 
 
-class GroupQueues:
-    """The queues of a group member (MySQL group replication). Without a configured group, and after a missing
-    privilege, nothing is queried again.
-    """
+class OptionalFigures:
+    """Reads a row of figures if the server has them; not again after a missing privilege."""
 
-    def __init__(self) -> None:
+    def __init__(self, sql: str, *names: Counter) -> None:
+        self._sql = sql
+        self._names = names
         self._is_refused = False
 
-    async def gauges(self, connection: Queries, variables: Mapping[str, str]) -> dict[str, int]:
-        """Both queues; empty on a server that is not a member."""
-        if self._is_refused or not variables.get(ServerVariable.GROUP_NAME):
+    async def read(self, connection: Queries) -> dict[str, int]:
+        """The figures, under tuibench's own names; empty if unavailable."""
+        if self._is_refused:
             return {}
         try:
-            rows = await connection.query(GROUP_SQL)
+            rows = await connection.query(self._sql)
         except ConnectionLostError:
             raise
         except SQLError:
             self._is_refused = True
             return {}
-        if not rows:
-            return {}
-        waiting, applying = rows[0]
-        return {str(Counter.GROUP_QUEUE): int(waiting), str(Counter.GROUP_APPLIER_QUEUE): int(applying)}
+        return dict(zip(map(str, self._names), map(int, rows[0]), strict=True)) if rows else {}
 
 
 STATUS_SQL = "SHOW GLOBAL STATUS"
@@ -182,9 +152,11 @@ class StatusSampler:
         )
         self._variables: dict[str, str] = {}
         self._variables_of = 0
-        self._binlog = BinlogCounters()
+        self._binlog = OptionalFigures(
+            BINLOG_SQL, Counter.PERFORMANCE_BINLOG_SYNCS, Counter.PERFORMANCE_BINLOG_BYTES
+        )
         self._innodb = InnodbMetrics()
-        self._group = GroupQueues()
+        self._group = OptionalFigures(GROUP_SQL, Counter.GROUP_QUEUE, Counter.GROUP_APPLIER_QUEUE)
         self._last: StatusReading | None = None
 
     @property
@@ -237,8 +209,8 @@ class StatusSampler:
             await self._read_variables(connection)
         timed = self._timer.on(connection)
         innodb = await self._innodb.read(timed, self._variables)
-        binlog = await self._binlog.counters(timed, self._variables)
-        group = await self._group.gauges(timed, self._variables)
+        binlog = await self._binlog.read(timed) if BINLOG_REQUIRES.items() <= self._variables.items() else {}
+        group = await self._group.read(timed) if self._variables.get(ServerVariable.GROUP_NAME) else {}
         times = await self._times.read(timed, self._variables) if self._times is not None else None
         sent_ns = self._clock.now_ns()
         status = kept_status(await timed.query(STATUS_SQL))

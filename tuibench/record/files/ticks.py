@@ -95,17 +95,8 @@ def decode_latency(row: LatencyRow) -> Latency | None:
     if not 2 <= len(row) <= 1 + len(_FIGURES):
         return None
     count, *encoded = row
-    low, avg, p50, p95, p99, p999, high = encoded + encoded[-1:] * (len(_FIGURES) - len(encoded))
-    return Latency(
-        count=count,
-        min=low / US_PER_MS,
-        avg=avg / US_PER_MS,
-        p50=p50 / US_PER_MS,
-        p95=p95 / US_PER_MS,
-        p99=p99 / US_PER_MS,
-        p999=p999 / US_PER_MS,
-        max=high / US_PER_MS,
-    )
+    figures = encoded + encoded[-1:] * (len(_FIGURES) - len(encoded))
+    return Latency(count=count, **{name: us / US_PER_MS for name, us in zip(_FIGURES, figures, strict=True)})
 
 
 _COUNTED: dict[str, Callable[[TickCounts], int]] = {

@@ -5,6 +5,7 @@ A chart with no values is omitted; so is one of errors and the like if there wer
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from tuibench import units
@@ -84,6 +85,11 @@ def _percent(value: float | None) -> str:
     return units.percent(value)
 
 
+_load_plot = partial(Plot, group="Load")
+_server_plot = partial(Plot, group="Server")
+_host_plot = partial(Plot, group="Host")
+_client_plot = partial(Plot, group="Client")
+
 PLOTS = (
     Plot(
         "tps",
@@ -91,7 +97,7 @@ PLOTS = (
         "per second",
         (
             PlotLine("TPS", throughput_value(lambda part: part.transactions_per_second)),
-            PlotLine("asked for", load_value(lambda part: part.rate or None), dashed=True),
+            PlotLine("target", load_value(lambda part: part.rate or None), dashed=True),
         ),
     ),
     Plot(
@@ -117,26 +123,24 @@ PLOTS = (
         ),
         stacked=True,
     ),
-    Plot(
+    _load_plot(
         "threads",
         "Threads and connections",
         "",
         (
-            PlotLine("asked for", load_value(lambda part: part.threads), dashed=True),
+            PlotLine("target", load_value(lambda part: part.threads), dashed=True),
             PlotLine("open", load_value(lambda part: part.connections)),
             PlotLine("running", server_value(lambda part: part.threads_running)),
         ),
-        group="Load",
     ),
-    Plot(
+    _load_plot(
         "backlog",
         "Backlog",
         "transactions due",
         (PlotLine("due", load_value(lambda part: part.backlog)),),
         rare=True,
-        group="Load",
     ),
-    Plot(
+    _load_plot(
         "mishaps",
         "Errors and reconnects",
         "per second",
@@ -145,9 +149,8 @@ PLOTS = (
             PlotLine("reconnects", load_value(lambda part: part.reconnects_per_second)),
         ),
         rare=True,
-        group="Load",
     ),
-    Plot(
+    _server_plot(
         "commits",
         "Commits and log fsyncs",
         "per second",
@@ -155,17 +158,15 @@ PLOTS = (
             PlotLine("commits", server_value(lambda part: part.commits_per_second)),
             PlotLine("log fsyncs", server_value(lambda part: part.log_fsyncs_per_second)),
         ),
-        group="Server",
     ),
-    Plot(
+    _server_plot(
         "fsyncs",
         "Log fsyncs for each transaction",
         "",
         (PlotLine("fsyncs/trx", server_value(lambda part: part.log_fsyncs_per_transaction)),),
         units.small_number,
-        group="Server",
     ),
-    Plot(
+    _server_plot(
         "written",
         "Written by InnoDB",
         "per second",
@@ -174,25 +175,22 @@ PLOTS = (
             PlotLine("redo log", growth_of=Counter.OS_LOG_WRITTEN),
         ),
         _bytes,
-        group="Server",
     ),
-    Plot(
+    _server_plot(
         "locks",
         "Row lock waits",
         "per second",
         (PlotLine("waits", server_value(lambda part: part.row_lock_waits_per_second)),),
         rare=True,
-        group="Server",
     ),
-    Plot(
+    _server_plot(
         "pages",
         "Pages read from disk",
         "per second",
         (PlotLine("reads", growth_of=Counter.POOL_READS),),
         rare=True,
-        group="Server",
     ),
-    Plot(
+    _server_plot(
         "tables",
         "Open tables",
         "",
@@ -200,17 +198,15 @@ PLOTS = (
             PlotLine("open", server_value(lambda part: part.open_tables)),
             PlotLine("cache", server_value(lambda part: part.table_open_cache), dashed=True),
         ),
-        group="Server",
     ),
-    Plot(
+    _server_plot(
         "slow",
         "Slow queries",
         "",
         (PlotLine("slow", server_value(lambda part: part.slow_queries)),),
         rare=True,
-        group="Server",
     ),
-    Plot(
+    _host_plot(
         "cpu",
         "Processors",
         "of all, stacked",
@@ -222,9 +218,8 @@ PLOTS = (
         _percent,
         stacked=True,
         maximum=100.0,
-        group="Host",
     ),
-    Plot(
+    _host_plot(
         "memory",
         "Memory",
         "",
@@ -233,9 +228,8 @@ PLOTS = (
             PlotLine("server", host_value(lambda part: part.memory_server_bytes)),
         ),
         _memory,
-        group="Host",
     ),
-    Plot(
+    _host_plot(
         "disk",
         "Disks",
         "per second",
@@ -244,9 +238,8 @@ PLOTS = (
             PlotLine("read", host_value(lambda part: part.disk_read_bytes_per_second)),
         ),
         _bytes,
-        group="Host",
     ),
-    Plot(
+    _host_plot(
         "network",
         "Network",
         "per second",
@@ -256,23 +249,20 @@ PLOTS = (
         ),
         _bytes,
         rare=True,
-        group="Host",
     ),
-    Plot(
+    _client_plot(
         "client",
         "The busiest worker",
         "of a core",
         (PlotLine("worker", load_value(lambda part: 100 * part.worker_cpu)),),
         _percent,
-        group="Client",
     ),
-    Plot(
+    _client_plot(
         "lag",
         "Scheduling delay",
         "99th percentile",
         (PlotLine("late", load_value(lambda part: part.lag_p99_ms)),),
         units.milliseconds,
-        group="Client",
     ),
 )
 

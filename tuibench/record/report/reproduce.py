@@ -12,26 +12,10 @@ from tuibench.model.event import Event, EventKind
 from tuibench.model.plan import EngineChoice, OptionValue, RunPlan
 from tuibench.model.schedule import format_schedule
 from tuibench.model.sql_errors import IGNORED_ERRORS
+from tuibench.model.sysbench import SYSBENCH_TESTS
 from tuibench.model.target import Target
 from tuibench.record.files.run import Run
 from tuibench.units import hms
-
-SYSBENCH_TESTS = frozenset(
-    {
-        "bulk_insert",
-        "oltp_delete",
-        "oltp_insert",
-        "oltp_point_select",
-        "oltp_read_only",
-        "oltp_read_write",
-        "oltp_update_index",
-        "oltp_update_non_index",
-        "oltp_write_only",
-        "select_random_points",
-        "select_random_ranges",
-    }
-)
-"""Profiles that sysbench has under the same names."""
 
 PASSWORD = '"$MYSQL_PWD"'  # noqa: S105
 """The placeholder of a password, which is never printed."""

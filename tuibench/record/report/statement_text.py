@@ -18,7 +18,7 @@ def statements_text(report: StatementReport) -> str:
 
 
 def _lines(report: StatementReport) -> Iterator[str]:
-    since = f"since {report.change}" if report.change else "since statements were first asked for"
+    since = f"since {report.change}" if report.change else "since statements were first requested"
     yield f"{report.seconds:.1f} s {since}"
     names = (*COLUMNS, *(BEFORE if report.before_seconds else ()))
     yield "".join(f"{name:>{WIDTH}}" for name in names) + "  source    statement"

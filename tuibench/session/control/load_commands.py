@@ -8,22 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import assert_never
 
 from tuibench.errors import UsageError
-from tuibench.model.command import (
-    HoldPlan,
-    LoadCommand,
-    NextStep,
-    Pause,
-    ResetStats,
-    Resume,
-    ResumePlan,
-    SetDelay,
-    SetPlan,
-    SetRate,
-    SetThreads,
-    SetWeights,
-    StartProbe,
-    StopProbe,
-)
+from tuibench.model import command as commands
 from tuibench.model.event import EventKind
 from tuibench.model.message import RunState
 from tuibench.model.notation import format_delay, format_weights
@@ -119,39 +104,39 @@ class LoadCommands:
         self._probe_runner = probe_runner
         self._reset_stats = reset_stats
 
-    async def execute(self, command: LoadCommand) -> str:
+    async def execute(self, command: commands.LoadCommand) -> str:
         """Execute a command after the previous ones; returns the reply as text."""
         async with self._lock:
             self._lifecycle.check_running()
             return await self._execute(command)
 
-    async def _execute(self, command: LoadCommand) -> str:
+    async def _execute(self, command: commands.LoadCommand) -> str:
         match command:
-            case SetThreads(threads=threads):
+            case commands.SetThreads(threads=threads):
                 return await self._threads(checked_threads(threads, self._load.fewest_threads))
-            case SetRate(rate=rate):
+            case commands.SetRate(rate=rate):
                 return self._rate(checked_rate(rate))
-            case SetWeights(weights=weights):
+            case commands.SetWeights(weights=weights):
                 return self._weights(weights)
-            case SetPlan(stages=stages):
+            case commands.SetPlan(stages=stages):
                 return self._plan_runner.set(stages)
-            case HoldPlan():
+            case commands.HoldPlan():
                 return self._plan_runner.hold()
-            case ResumePlan():
+            case commands.ResumePlan():
                 return self._plan_runner.resume()
-            case StartProbe(order=order):
+            case commands.StartProbe(order=order):
                 return self._probe_runner.start(order)
-            case StopProbe():
+            case commands.StopProbe():
                 return self._probe_runner.stop()
-            case NextStep():
+            case commands.NextStep():
                 return self._probe_runner.next_step()
-            case SetDelay(milliseconds=milliseconds):
+            case commands.SetDelay(milliseconds=milliseconds):
                 return self._delay(checked_delay_ms(milliseconds))
-            case Pause():
+            case commands.Pause():
                 return self._pause()
-            case Resume():
+            case commands.Resume():
                 return self._resume()
-            case ResetStats():
+            case commands.ResetStats():
                 return await self._reset()
             case _:
                 assert_never(command)

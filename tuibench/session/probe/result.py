@@ -20,11 +20,11 @@ from tuibench.model.measurements.finding import Finding
 from tuibench.model.plan import RunPlan
 from tuibench.model.schedule import Quantity
 from tuibench.model.settings import SettingState
+from tuibench.model.sysbench import SYSBENCH_TESTS
 from tuibench.model.target import Target
 from tuibench.record.report.reproduce import (
     LEVEL_AND_TIME,
     PASSWORD,
-    SYSBENCH_TESTS,
     load_arguments,
     option_arguments,
     run_arguments,

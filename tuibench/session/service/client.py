@@ -12,21 +12,13 @@ from tuibench import __version__
 from tuibench.errors import SessionUnreachableError
 from tuibench.files import DECODE_ERRORS
 from tuibench.model.command import Command
-from tuibench.model.event import Event
-from tuibench.model.experiments.effect import CommitCosts
-from tuibench.model.experiments.probe import ProbeState
-from tuibench.model.experiments.tune import TuneProgress
-from tuibench.model.measurements.activity import Activity, StatementReport
-from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import (
     PROTOCOL_VERSION,
     CommandReply,
     Hello,
     JoinSession,
-    SampleGap,
-    SessionEnded,
     SessionMessage,
-    Status,
+    SessionUpdate,
     SubmitCommand,
     ViewerMessage,
 )
@@ -39,18 +31,6 @@ LONGEST_LINE_BYTES = 1 << 26
 CONNECT_TIMEOUT_SECONDS = 10.0
 """A session that sends no greeting within this time is stopped, or hangs."""
 
-SessionUpdate = (
-    Sample
-    | Event
-    | Status
-    | Activity
-    | StatementReport
-    | CommitCosts
-    | ProbeState
-    | TuneProgress
-    | SampleGap
-    | SessionEnded
-)
 T = TypeVar("T")
 
 

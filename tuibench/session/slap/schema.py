@@ -178,7 +178,7 @@ class SchemaCleanup:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Raises ServerAwayError if the server is lost and stays away; any other trouble comes first."""
+        """Raises ServerAwayError if the server is lost and does not return; an earlier error comes first."""
         try:
             async with asyncio.timeout(None if error is None else CLEANUP_TIMEOUT_SECONDS):
                 await self._clear(is_lost=isinstance(error, ConnectionLostInTestError))
@@ -248,7 +248,7 @@ class SchemaCleanup:
         )
 
     async def _close_connection(self, *, in_order: bool) -> None:
-        """Says goodbye; a server in trouble may not listen."""
+        """Closes the connection; without waiting after an error, as the server may not answer."""
         if in_order:
             await self._connection.close()
         else:

@@ -10,7 +10,7 @@ from tuibench.model.results.versions import ServerBuild, ServerStart
 from tuibench.model.target import Target
 from tuibench.mysql.connection import connect
 from tuibench.session.sweep.matrix import build_of
-from tuibench.session.sweep.server import Tables
+from tuibench.session.sweep.server import CaseTables
 
 
 class StartedServer(Protocol):
@@ -33,7 +33,7 @@ class PrivateServers:
         self,
         builds: tuple[ServerBuild, ...],
         start: Callable[[ServerBuild], Awaitable[StartedServer]],
-        tables: Callable[[Target], Tables],
+        tables: Callable[[Target], CaseTables],
         report: Callable[[str], None],
         clock: Clock,
     ) -> None:

@@ -33,7 +33,7 @@ from tuibench.record.files.sweep_folder import SweepFolder
 from tuibench.session.spec import SessionSpec
 from tuibench.session.sweep.cell import CellOutcome, CellRun
 from tuibench.session.sweep.matrix import cell_plan, cells_in_order
-from tuibench.session.sweep.server import OnProgress, ServerTables, TableManager, read_surroundings
+from tuibench.session.sweep.server import CaseTables, OnProgress, TableManager, read_surroundings
 from tuibench.tuning.catalogue import preset_lookup, setting_lookup
 
 MAX_ATTEMPTS = 2
@@ -197,30 +197,29 @@ class SweepRunner:
 CELLS = "cells"
 
 
-async def create_sweep(
-    plan: SweepPlan, target: Target, directory: Path, clock: Clock | None = None
-) -> SweepFolder:
+async def create_sweep(plan: SweepPlan, target: Target, directory: Path) -> SweepFolder:
     """A new sweep in a new folder. Raises what its server would refuse, before anything is written."""
-    clock = clock or SystemClock()
-    around = await read_surroundings(target, clock)
+    around = await read_surroundings(target)
     for variant in plan.variants:
         check_variant_possible(variant, around)
-    return SweepFolder.create(
-        directory,
-        SweepRecord(
-            name=directory.name,
-            started_at=clock.wall_seconds(),
-            plan=plan,
-            target=target.without_password(),
-            surroundings=around,
-        ),
+    return SweepFolder.create(directory, new_record(plan, directory, target, around))
+
+
+def new_record(plan: SweepPlan, directory: Path, target: Target, around: SweepEnvironment) -> SweepRecord:
+    """The record of a sweep that starts now."""
+    return SweepRecord(
+        name=directory.name,
+        started_at=SystemClock.wall_seconds(),
+        plan=plan,
+        target=target.without_password(),
+        surroundings=around,
     )
 
 
-async def check_same_server(folder: SweepFolder, target: Target, clock: Clock | None = None) -> None:
-    """Raises UsageError when the sweep began on another server: its cells could not be compared."""
+async def check_same_server(folder: SweepFolder, target: Target) -> None:
+    """Raises UsageError if the sweep began on another server: its cells could not be compared."""
     there = folder.sweep.record.surroundings.server
-    here = (await read_surroundings(target, clock or SystemClock())).server
+    here = (await read_surroundings(target)).server
     if (there.identity, there.version_text) != (here.identity, here.version_text):
         raise UsageError(
             f"the sweep began on {there.flavour} {there.version_text} ({there.identity}), "
@@ -269,7 +268,7 @@ def build_runner(
     async def reach() -> None:
         await (await connect(target)).close()
 
-    tables = TableManager(plan, ServerTables(target, plan, show, listener.report), listener.report)
+    tables = TableManager(plan, CaseTables(target, plan, show, listener.report), listener.report)
     attempt = cell_attempts(
         folder, lambda: target, clock, on_message=on_message, yes_this_server=yes_this_server
     )

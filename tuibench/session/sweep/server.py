@@ -1,12 +1,11 @@
 """Tables of a sweep: created before the cells that need them, dropped when they are replaced.
 
-What moves the result beside the plan: the hosts, the way to the server, its settings, how large it is.
+It also reads the environment, which affects results: host, network, settings, sizes of the tables.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
-from tuibench.clock import Clock
+from tuibench.clock import SystemClock
 from tuibench.errors import SQLError, TuibenchError
 from tuibench.load.tables.cleanup import drop_tables
 from tuibench.load.tables.loader import LoadProgress
@@ -36,14 +35,14 @@ TABLESPACES = {Flavour.MARIADB: "innodb_sys_tablespaces", Flavour.MYSQL: "innodb
 """The tables with the size of the files; they need the PROCESS privilege."""
 
 
-async def read_surroundings(target: Target, clock: Clock) -> SweepEnvironment:
-    """The server now. Raises ServerUnavailableError when it cannot be reached."""
+async def read_surroundings(target: Target) -> SweepEnvironment:
+    """The present server and its environment. Raises ServerUnavailableError when it cannot be reached."""
     connection = await connect_with_defaults(target, use_database=False)
     try:
         info = await server_info(connection)
     finally:
         await connection.close()
-    return SweepEnvironment(server=info, environment=await read_environment(target, info, clock.now_ns))
+    return SweepEnvironment(server=info, environment=await read_environment(target, info, SystemClock.now_ns))
 
 
 async def table_files_bytes(target: Target, program: Program) -> int | None:
@@ -73,18 +72,11 @@ async def _files_bytes(connection: Connection, flavour: Flavour, names: Sequence
 OnProgress = Callable[[LoadProgress], None]
 
 
-class Tables(Protocol):
-    """Makes, measures and drops the tables of a case."""
+class CaseTables:
+    """Creates, measures and drops the tables of a case.
 
-    async def make(self, case: SweepCase) -> None: ...
-
-    async def drop(self, case: SweepCase) -> None: ...
-
-    async def files_bytes(self, case: SweepCase) -> int | None: ...
-
-
-class ServerTables:
-    """The real ones. `show` hears how far a load is, `report` what speaks against it."""
+    `show` is called with the progress of a load, `report` with reasons against it.
+    """
 
     def __init__(
         self,
@@ -100,7 +92,7 @@ class ServerTables:
         self._report = report
 
     async def make(self, case: SweepCase) -> None:
-        """Raises RunError if tables of these names are there already."""
+        """Raises RunError if tables with these names already exist."""
         await prepare_tables(self._target, self._program(case), progress=self._show, warn=self._report)
 
     async def drop(self, case: SweepCase) -> None:
@@ -117,15 +109,15 @@ class ServerTables:
 
 
 class TableManager:
-    """Sees to it that the tables of a case are there, and that those made for it go when it is over."""
+    """Creates the tables of a case before they are needed, and drops those it has created."""
 
-    def __init__(self, plan: SweepPlan, tables: Tables, report: Callable[[str], None]) -> None:
+    def __init__(self, plan: SweepPlan, tables: CaseTables, report: Callable[[str], None]) -> None:
         self._plan = plan
         self._tables = tables
         self._report = report
 
     async def ready(self, cell: Cell, sweep: Sweep, write: Callable[[SweepLine], None]) -> None:
-        """Has the tables of a cell there. Other tables that the sweep made are dropped first."""
+        """Creates the tables of a cell unless they exist; first drops others that the sweep created."""
         case = cell.case
         known = next((one for one in sweep.data if one.data == case.data), None)
         if known is not None and (known.prepared or not self._plan.prepare):
@@ -139,7 +131,7 @@ class TableManager:
         write(DataReady(data=case.data, files_bytes=size, prepared=self._plan.prepare))
 
     async def drop(self, sweep: Sweep, write: Callable[[SweepLine], None]) -> None:
-        """Drops the tables that the sweep has made."""
+        """Drops the tables that the sweep has created."""
         for made in [one for one in sweep.data if one.prepared]:
             case = next(case for case in self._plan.cases if case.data == made.data)
             self._report(f"dropping the tables: {case.size}")

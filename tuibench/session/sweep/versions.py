@@ -8,14 +8,14 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from tuibench.clock import NS_PER_SECOND, Clock, SystemClock
+from tuibench.clock import NS_PER_SECOND, SystemClock
 from tuibench.demo.binaries import Binary, inspect_binary
 from tuibench.demo.limits import limit_names
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import UsageError
 from tuibench.model.message import SessionMessage
 from tuibench.model.plan import OptionValue
-from tuibench.model.results.sweep import Sweep, SweepCase, SweepEnvironment, SweepPlan, SweepRecord
+from tuibench.model.results.sweep import Sweep, SweepCase, SweepEnvironment, SweepPlan
 from tuibench.model.results.versions import ServerBuild, VersionsSetup
 from tuibench.model.server import ServerLimits
 from tuibench.model.target import Target
@@ -23,8 +23,14 @@ from tuibench.record.files.sweep_folder import SweepFolder
 from tuibench.session.sweep.matrix import cells_by_start, max_threads
 from tuibench.session.sweep.planning import build_cases
 from tuibench.session.sweep.private_servers import PrivateServers
-from tuibench.session.sweep.runner import SweepListener, SweepRunner, cell_attempts, check_variant_possible
-from tuibench.session.sweep.server import OnProgress, ServerTables, read_surroundings
+from tuibench.session.sweep.runner import (
+    SweepListener,
+    SweepRunner,
+    cell_attempts,
+    check_variant_possible,
+    new_record,
+)
+from tuibench.session.sweep.server import CaseTables, OnProgress, read_surroundings
 from tuibench.workload import library
 from tuibench.workload.compile.profile_compiler import known_options
 from tuibench.workload.datasets import build_data_set
@@ -107,12 +113,11 @@ async def create_versions(
     builds: Sequence[ServerBuild],
     limits: ServerLimits,
     directory: Path,
-    clock: Clock | None = None,
 ) -> SweepFolder:
     """A new comparison of builds. Raises ServerUnavailableError for one that does not start."""
-    clock = clock or SystemClock()
-    setup, around = await _try_builds(plan, builds, limits, clock)
-    return SweepFolder.create(directory, replace(_record(plan, directory, around[0], clock), versions=setup))
+    setup, around = await _try_builds(plan, builds, limits)
+    record = new_record(plan, directory, Target(), around[0])
+    return SweepFolder.create(directory, replace(record, versions=setup))
 
 
 async def create_server_sweep(
@@ -120,27 +125,26 @@ async def create_server_sweep(
     builds: Sequence[ServerBuild],
     limits: ServerLimits,
     directory: Path,
-    clock: Clock | None = None,
 ) -> SweepFolder:
     """A new sweep on private servers in a new folder; each variant names its build.
 
     Raises UsageError for a setting that its server does not have.
     """
-    clock = clock or SystemClock()
-    setup, around = await _try_builds(plan, builds, limits, clock)
+    setup, around = await _try_builds(plan, builds, limits)
     surroundings = dict(zip((build.name for build in builds), around, strict=True))
     for variant in plan.variants:
         check_variant_possible(variant, surroundings[variant.server])
-    return SweepFolder.create(directory, replace(_record(plan, directory, around[0], clock), servers=setup))
+    record = new_record(plan, directory, Target(), around[0])
+    return SweepFolder.create(directory, replace(record, servers=setup))
 
 
 async def _try_builds(
-    plan: SweepPlan, builds: Sequence[ServerBuild], limits: ServerLimits, clock: Clock
+    plan: SweepPlan, builds: Sequence[ServerBuild], limits: ServerLimits
 ) -> tuple[VersionsSetup, list[SweepEnvironment]]:
     """Starts each build once, so that what cannot start is known before anything is measured."""
-    begun_ns = clock.now_ns()
-    tried = [await _try_build(build, build.limits or limits, clock) for build in builds]
-    seconds = (clock.now_ns() - begun_ns) / NS_PER_SECOND / len(builds)
+    begun_ns = SystemClock.now_ns()
+    tried = [await _try_build(build, build.limits or limits) for build in builds]
+    seconds = (SystemClock.now_ns() - begun_ns) / NS_PER_SECOND / len(builds)
     setup = VersionsSetup(
         builds=tuple(build for build, _, _ in tried),
         limits=limits,
@@ -150,21 +154,9 @@ async def _try_builds(
     return setup, [around for _, around, _ in tried]
 
 
-def _record(plan: SweepPlan, directory: Path, around: SweepEnvironment, clock: Clock) -> SweepRecord:
-    return SweepRecord(
-        name=directory.name,
-        started_at=clock.wall_seconds(),
-        plan=plan,
-        target=Target(),
-        surroundings=around,
-    )
-
-
-async def _try_build(
-    build: ServerBuild, limits: ServerLimits, clock: Clock
-) -> tuple[ServerBuild, SweepEnvironment, str]:
+async def _try_build(build: ServerBuild, limits: ServerLimits) -> tuple[ServerBuild, SweepEnvironment, str]:
     async with await _start(build, limits) as server:
-        around = await read_surroundings(server.target, clock)
+        around = await read_surroundings(server.target)
     limited = server.limited if build.limits else ""
     return replace(build, variables=around.environment.variables, limited=limited), around, server.limited
 
@@ -213,7 +205,7 @@ async def versions_runner(
     servers = PrivateServers(
         setup.builds,
         lambda build: _start(build, build.limits or setup.limits),
-        lambda target: ServerTables(target, plan, show, listener.report),
+        lambda target: CaseTables(target, plan, show, listener.report),
         listener.report,
         clock,
     )

@@ -13,7 +13,7 @@ ERROR_SHARE = 0.05
 """Errors per transaction that make a burst; a few deadlocks are everyday life."""
 
 QUIET_TICKS = 10
-"""Ticks between two words about the same trouble."""
+"""Ticks between two reports of the same problem."""
 
 REFUSALS = {
     1040: "too many connections (error 1040, max_connections)",

@@ -25,6 +25,7 @@ from tuibench.tui.panels.bars.header import header
 from tuibench.tui.panels.bars.verdict import coach_line, verdict_line, verdicts
 from tuibench.tui.panels.clipboard import figures_text
 from tuibench.tui.view import View
+from tuibench.tui.widgets.chart import Chart
 from tuibench.tui.widgets.panel import DrawFunction, Palette, Panel
 
 MIN_SIZE = (80, 24)
@@ -127,7 +128,7 @@ class MainScreen(Screen[None]):
     @property
     def chart_columns(self) -> int:
         """Number of columns of this screen's charts; 0 without charts."""
-        return 0
+        return next((chart.columns for chart in self.query(Chart)), 0)
 
     def on_mount(self) -> None:
         self._is_built = True

@@ -91,10 +91,6 @@ class LiveScreen(MainScreen):
             yield self.panel(events_panel, id="events")
             yield self.panel(comparison_card, id="effect")
 
-    @property
-    def chart_columns(self) -> int:
-        return self.query(Chart).first().columns
-
     def prepare(self, view: View) -> None:
         self.set_class(commits_matter(view), "-commits")
         self._arrange_pinned(view)
@@ -126,10 +122,6 @@ class LiveScreen(MainScreen):
 
 class LatencyScreen(MainScreen):
     """Latency percentiles, heat map, and breakdown by operation."""
-
-    @property
-    def chart_columns(self) -> int:
-        return self.query(Chart).first().columns
 
     def body(self) -> ComposeResult:
         plain = self.frame.ascii_only
@@ -221,10 +213,6 @@ class BigScreen(MainScreen):
 
     KEYS = (("esc", "back"), ("e", "another effect"))
     BINDINGS: ClassVar[list[BindingType]] = [Binding("b", "app.go('live')", "Back", show=False)]
-
-    @property
-    def chart_columns(self) -> int:
-        return self.query(Chart).first().columns
 
     def body(self) -> ComposeResult:
         throughput = measures_of(self.view.headline, is_watch=self.view.shows_traffic)[0]

@@ -4,7 +4,7 @@ from functools import partial
 
 from tuibench.model.counters import Counter
 from tuibench.model.server import Flavour
-from tuibench.model.settings import SettingGroup, SettingTopic
+from tuibench.model.settings import SettingTopic
 from tuibench.tuning.catalogue import privileges
 from tuibench.tuning.catalogue.setting import (
     ABOVE_ZERO,
@@ -19,7 +19,6 @@ from tuibench.tuning.catalogue.setting import (
 )
 
 MARIADB, MYSQL = Flavour.MARIADB, Flavour.MYSQL
-UNKNOWN = "a value unknown to this version of tuibench"
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 _WORD = 2**32 - 1
 _TEMPORARY = (Counter.TMP_DISK_TABLES, Counter.TMP_TABLES)
@@ -27,22 +26,19 @@ _SPIN = (Counter.ROW_LOCK_WAITS, Counter.THREADS_RUNNING)
 _POOLED = {"thread_handling": ("pool-of-threads",)}
 _CACHED = (Counter.QCACHE_HITS, Counter.QCACHE_INSERTS)
 
-_tuned = partial(Setting, group=SettingGroup.TUNING, needs=privileges.GLOBAL_VARIABLE)
+_cache = partial(Setting, topic=SettingTopic.CACHES)
+_threads = partial(Setting, topic=SettingTopic.THREADS, counters=_SPIN)
 _buffer = partial(
     Setting,
-    group=SettingGroup.TUNING,
     topic=SettingTopic.MEMORY,
-    needs=privileges.GLOBAL_VARIABLE,
     kind=ValueKind.SIZE,
     scope=SettingScope.DEFAULT,
     memory=MemoryUse.PER_CONNECTION,
 )
 _pool = partial(
     Setting,
-    group=SettingGroup.TUNING,
     topic=SettingTopic.THREADS,
     needs=privileges.CONNECTIONS,
-    kind=ValueKind.INTEGER,
     counters=(Counter.THREADPOOL_THREADS, Counter.THREADS_RUNNING),
     acts_with=_POOLED,
 )
@@ -103,7 +99,7 @@ MEMORY = (
         risk="Each statement may take that much memory.",
         counters=(Counter.HANDLER_READ_KEY,),
     ),
-    _tuned(
+    Setting(
         name="temptable_max_ram",
         topic=SettingTopic.MEMORY,
         kind=ValueKind.SIZE,
@@ -114,7 +110,7 @@ MEMORY = (
         counters=_TEMPORARY,
         memory=MemoryUse.ONCE,
     ),
-    _tuned(
+    Setting(
         name="internal_tmp_mem_storage_engine",
         topic=SettingTopic.MEMORY,
         kind=ValueKind.CHOICE,
@@ -124,7 +120,6 @@ MEMORY = (
             "TempTable": "internal temporary tables have rows of variable length",
             "MEMORY": "internal temporary tables have rows of fixed length",
         },
-        otherwise=UNKNOWN,
         offered=("TempTable", "MEMORY"),
         risk="MEMORY takes the full length of each VARCHAR, and has no BLOBs.",
         counters=_TEMPORARY,
@@ -132,20 +127,16 @@ MEMORY = (
 )
 
 CACHES = (
-    _tuned(
+    _cache(
         name="table_definition_cache",
-        topic=SettingTopic.CACHES,
-        kind=ValueKind.INTEGER,
         supported=(FlavourSupport(MARIADB, 400, 2**21), FlavourSupport(MYSQL, 400, 2**19)),
         otherwise="up to {value} table definitions kept in memory",
         offered=("400", "2000", "10000"),
         risk="If too few, definitions are read again and again; each takes memory.",
         counters=(Counter.OPENED_TABLE_DEFINITIONS, Counter.OPENED_TABLES),
     ),
-    _tuned(
+    _cache(
         name="host_cache_size",
-        topic=SettingTopic.CACHES,
-        kind=ValueKind.INTEGER,
         supported=(FlavourSupport(MARIADB, 0, 65_536), FlavourSupport(MYSQL, 0, 65_536, since=(5, 6, 5))),
         meanings={"0": "the name of a host is looked up at each login"},
         otherwise="the names of up to {value} hosts are kept",
@@ -154,9 +145,8 @@ CACHES = (
         counters=(Counter.CONNECTIONS,),
         trial=TrialRule.NEVER,
     ),
-    _tuned(
+    _cache(
         name="query_cache_type",
-        topic=SettingTopic.CACHES,
         kind=ValueKind.CHOICE,
         scope=SettingScope.DEFAULT,
         supported=(FlavourSupport(MARIADB, values=(OFF, ON, "DEMAND"), stuck=(OFF,)),),
@@ -165,14 +155,12 @@ CACHES = (
             ON: "results of SELECTs are cached until a table of theirs changes",
             "DEMAND": "results of SELECT SQL_CACHE are cached until a table of theirs changes",
         },
-        otherwise=UNKNOWN,
         offered=(OFF, ON, "DEMAND"),
         risk="One lock protects the cache: many writing threads wait for it.",
         counters=_CACHED,
     ),
-    _tuned(
+    _cache(
         name="query_cache_size",
-        topic=SettingTopic.CACHES,
         kind=ValueKind.SIZE,
         supported=(FlavourSupport(MARIADB, 0, 64 * GIB),),
         otherwise="{value} of results kept in the query cache",
@@ -183,9 +171,8 @@ CACHES = (
         memory=MemoryUse.ONCE,
         acts_with={"query_cache_type": (ON, "DEMAND")},
     ),
-    _tuned(
+    _cache(
         name="query_cache_limit",
-        topic=SettingTopic.CACHES,
         kind=ValueKind.SIZE,
         supported=(FlavourSupport(MARIADB, 0, _WORD),),
         otherwise="results of up to {value} go to the query cache",
@@ -197,71 +184,53 @@ CACHES = (
 )
 
 THREADS = (
-    _tuned(
+    _threads(
         name="innodb_spin_wait_delay",
-        topic=SettingTopic.THREADS,
-        kind=ValueKind.INTEGER,
         supported=(FlavourSupport(MARIADB, 0, 6000), FlavourSupport(MYSQL, 0, 1000)),
         meanings={"0": "no pause between two attempts to get a latch"},
         otherwise="up to {value} units of pause between two attempts to get a latch",
         offered=("4", "6", "24"),
         risk="Long pauses notice a free latch late; short ones load the memory bus.",
-        counters=_SPIN,
     ),
-    _tuned(
+    _threads(
         name="innodb_spin_wait_pause_multiplier",
-        topic=SettingTopic.THREADS,
-        kind=ValueKind.INTEGER,
         supported=(FlavourSupport(MYSQL, 0, 100, since=(8, 0, 16)),),
         otherwise="a unit of pause at a latch is {value} PAUSE instructions",
         offered=("50", "5", "100"),
         risk="On CPUs with a long PAUSE instruction, a high value notices a free latch late.",
-        counters=_SPIN,
     ),
-    _tuned(
+    _threads(
         name="innodb_sync_spin_loops",
-        topic=SettingTopic.THREADS,
-        kind=ValueKind.INTEGER,
         supported=(FlavourSupport(MARIADB, 0, _WORD), FlavourSupport(MYSQL, 0, _WORD)),
         meanings={"0": "a thread sleeps at once when a latch is taken"},
         otherwise="a thread tries a latch {value} times before it sleeps",
         offered=("30", "0", "100"),
         risk="With more threads than cores, spinning prevents the thread that holds the latch from running.",
-        counters=_SPIN,
     ),
-    _tuned(
+    _threads(
         name="innodb_thread_sleep_delay",
-        topic=SettingTopic.THREADS,
-        kind=ValueKind.INTEGER,
         supported=(FlavourSupport(MARIADB, 0, 1_000_000, until=(10, 6)), FlavourSupport(MYSQL, 0, 1_000_000)),
         meanings={"0": "a thread joins the queue before InnoDB at once"},
         otherwise="a thread sleeps {value} µs before it joins the queue before InnoDB",
         offered=("10000", "0", "1000"),
         risk="Long sleeps leave cores idle.",
-        counters=_SPIN,
         acts_with={"innodb_thread_concurrency": (ABOVE_ZERO,)},
     ),
-    _tuned(
+    _threads(
         name="innodb_adaptive_max_sleep_delay",
-        topic=SettingTopic.THREADS,
-        kind=ValueKind.INTEGER,
         supported=(FlavourSupport(MYSQL, 0, 1_000_000, since=(5, 6, 3)),),
         meanings={"0": "innodb_thread_sleep_delay is not adapted"},
         otherwise="innodb_thread_sleep_delay is adapted up to {value} µs",
         offered=("150000", "0"),
         risk="Long sleeps leave cores idle.",
-        counters=_SPIN,
         acts_with={"innodb_thread_concurrency": (ABOVE_ZERO,)},
     ),
-    _tuned(
+    _threads(
         name="innodb_concurrency_tickets",
-        topic=SettingTopic.THREADS,
-        kind=ValueKind.INTEGER,
         supported=(FlavourSupport(MARIADB, 1, _WORD, until=(10, 6)), FlavourSupport(MYSQL, 1, _WORD)),
         otherwise="a thread inside InnoDB may read {value} rows before it queues again",
         offered=("5000", "500", "50000"),
         risk="A high value makes small statements wait for large ones.",
-        counters=_SPIN,
         acts_with={"innodb_thread_concurrency": (ABOVE_ZERO,)},
     ),
     _pool(

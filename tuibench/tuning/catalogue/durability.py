@@ -1,5 +1,7 @@
 """Settings that decide what survives a crash, and what replicas and backups receive."""
 
+from functools import partial
+
 from tuibench.model.counters import LOG_FSYNCS, Counter
 from tuibench.model.server import Flavour
 from tuibench.model.settings import (
@@ -24,12 +26,11 @@ from tuibench.tuning.catalogue.setting import (
 MARIADB, MYSQL = Flavour.MARIADB, Flavour.MYSQL
 _BINLOG = (Counter.BINLOG_COMMITS, Counter.BINLOG_GROUP_COMMITS)
 
+_durability = partial(Setting, group=SettingGroup.DURABILITY, topic=SettingTopic.DURABILITY)
+
 DURABILITY = (
-    Setting(
+    _durability(
         name=ServerVariable.FLUSH_LOG,
-        group=SettingGroup.DURABILITY,
-        topic=SettingTopic.DURABILITY,
-        kind=ValueKind.INTEGER,
         supported=(FlavourSupport(MARIADB, 0, 3), FlavourSupport(MYSQL, 0, 2)),
         meanings={
             "0": "log flushed once a second: about 1 s of commits lost in any crash",
@@ -37,21 +38,16 @@ DURABILITY = (
             "2": "log left to the OS at commit: about 1 s of commits lost if the host crashes",
             "3": "log flushed to disk at prepare and at every commit: no commit is lost",
         },
-        otherwise="a value unknown to this version of tuibench",
         offered=("1", "2", "0"),
         safe=("1", "3"),
         risk="A crash can lose about the last second of committed transactions.",
-        needs=privileges.GLOBAL_VARIABLE,
         counters=(*LOG_FSYNCS, Counter.OS_LOG_WRITTEN, Counter.LOG_WRITES),
         roles=COMMIT_ROLES,
         cost=CostFigure.REDO_LOG,
         short_name="flush_log",
     ),
-    Setting(
+    _durability(
         name=ServerVariable.SYNC_BINLOG,
-        group=SettingGroup.DURABILITY,
-        topic=SettingTopic.DURABILITY,
-        kind=ValueKind.INTEGER,
         supported=(FlavourSupport(MARIADB, 0, 2**32 - 1), FlavourSupport(MYSQL, 0, 2**32 - 1)),
         meanings={
             "0": "binlog left to the OS: its latest events lost if the host crashes",
@@ -67,11 +63,8 @@ DURABILITY = (
         roles=COMMIT_ROLES,
         cost=CostFigure.BINARY_LOG,
     ),
-    Setting(
+    _durability(
         name="innodb_flush_log_at_timeout",
-        group=SettingGroup.DURABILITY,
-        topic=SettingTopic.DURABILITY,
-        kind=ValueKind.INTEGER,
         supported=(
             FlavourSupport(MARIADB, 0, 2700, since=(10,)),
             FlavourSupport(MYSQL, 0, 2700, since=(5, 6)),
@@ -84,14 +77,11 @@ DURABILITY = (
         offered=("1", "5", "30"),
         safe=("0", "1"),
         risk="With innodb_flush_log_at_trx_commit 0 or 2, a crash can lose that many seconds of commits.",
-        needs=privileges.GLOBAL_VARIABLE,
         counters=LOG_FSYNCS,
         acts_with={ServerVariable.FLUSH_LOG: ("0", "2")},
     ),
-    Setting(
+    _durability(
         name="innodb_doublewrite",
-        group=SettingGroup.DURABILITY,
-        topic=SettingTopic.DURABILITY,
         kind=ValueKind.CHOICE,
         supported=(
             FlavourSupport(MARIADB, values=(ON, OFF, "FAST")),
@@ -103,37 +93,29 @@ DURABILITY = (
             OFF: "pages written once: a page torn by a crash stays damaged",
             "FAST": "pages written twice, without an extra flush of the doublewrite buffer",
         },
-        otherwise="a value unknown to this version of tuibench",
         offered=(ON, "DETECT_ONLY", OFF),
         safe=(ON, "DETECT_AND_RECOVER", "FAST"),
         risk="A page that a crash tears in the middle of its write cannot be repaired: the table is damaged.",
-        needs=privileges.GLOBAL_VARIABLE,
         counters=(Counter.DBLWR_WRITES, Counter.DATA_WRITTEN),
         roles=(SettingRole.REPORT,),
         aliases={"DETECT_AND_RECOVER": ON, "1": ON, "TRUE": ON, "YES": ON},
     ),
-    Setting(
+    _durability(
         name="binlog_order_commits",
-        group=SettingGroup.DURABILITY,
-        topic=SettingTopic.DURABILITY,
         kind=ValueKind.SWITCH,
         supported=(FlavourSupport(MYSQL, since=(5, 6)),),
         meanings={
             ON: "transactions are committed in the order of the binary log",
             OFF: "transactions may be committed in a different order than in the binary log",
         },
-        otherwise="a value unknown to this version of tuibench",
         offered=(ON, OFF),
         risk="A backup taken while it is off may not match any position of the binary log.",
-        needs=privileges.GLOBAL_VARIABLE,
         counters=(Counter.HANDLER_COMMIT,),
         trial=TrialRule.RISKY,
         acts_with={ServerVariable.LOG_BIN: (ON,)},
     ),
-    Setting(
+    _durability(
         name=ServerVariable.SQL_LOG_BIN,
-        group=SettingGroup.DURABILITY,
-        topic=SettingTopic.DURABILITY,
         kind=ValueKind.SWITCH,
         scope=SettingScope.WORKLOAD,
         supported=(FlavourSupport(MARIADB), FlavourSupport(MYSQL)),
@@ -141,7 +123,6 @@ DURABILITY = (
             ON: "the load is written to the binary log",
             OFF: "the load is not written to the binary log: replicas do not get it",
         },
-        otherwise="a value unknown to this version of tuibench",
         offered=(ON, OFF),
         safe=(ON,),
         risk="Replicas and point-in-time recovery never get what the load writes while it is off.",
@@ -149,17 +130,14 @@ DURABILITY = (
         counters=(*_BINLOG, Counter.BINLOG_CACHE_USE),
         acts_with={ServerVariable.LOG_BIN: (ON,)},
     ),
-    Setting(
+    _durability(
         name=ServerVariable.REDO_LOG_ENABLED,
-        group=SettingGroup.DURABILITY,
-        topic=SettingTopic.DURABILITY,
         kind=ValueKind.SWITCH,
         supported=(FlavourSupport(MYSQL, since=(8, 0, 21)),),
         meanings={
             ON: "changes are written to the redo log: a crash is recovered from",
             OFF: "no redo log is written: after any crash the whole server is lost",
         },
-        otherwise="a value unknown to this version of tuibench",
         offered=(ON, OFF),
         safe=(ON,),
         risk="Very risky: a crash while it is off loses every table, and the server does not start again; "

@@ -4,8 +4,7 @@ from functools import partial
 
 from tuibench.model.counters import DEADLOCKS, Counter
 from tuibench.model.server import Flavour
-from tuibench.model.settings import SettingGroup, SettingTopic
-from tuibench.tuning.catalogue import privileges
+from tuibench.model.settings import SettingTopic
 from tuibench.tuning.catalogue.setting import (
     OFF,
     ON,
@@ -17,30 +16,27 @@ from tuibench.tuning.catalogue.setting import (
 )
 
 MARIADB, MYSQL = Flavour.MARIADB, Flavour.MYSQL
-UNKNOWN = "a value unknown to this version of tuibench"
 _WORD = 2**32 - 1
 _BOTH = (FlavourSupport(MARIADB), FlavourSupport(MYSQL))
 
-_tuned = partial(Setting, group=SettingGroup.TUNING, needs=privileges.GLOBAL_VARIABLE)
+_locking = partial(Setting, topic=SettingTopic.LOCKING)
+_logging = partial(Setting, topic=SettingTopic.LOGGING)
 LOCKING = (
-    _tuned(
+    _locking(
         name="innodb_deadlock_detect",
-        topic=SettingTopic.LOCKING,
         kind=ValueKind.SWITCH,
         supported=(FlavourSupport(MARIADB, since=(10, 2, 6)), FlavourSupport(MYSQL, since=(5, 7, 15))),
         meanings={
             ON: "deadlocks are found at once",
             OFF: "a deadlock ends after innodb_lock_wait_timeout",
         },
-        otherwise=UNKNOWN,
         offered=(ON, OFF),
         risk="When off, each deadlock blocks its rows for innodb_lock_wait_timeout, by default 50 s.",
         counters=(*DEADLOCKS, Counter.ROW_LOCK_TIME),
         trial=TrialRule.RISKY,
     ),
-    _tuned(
+    _locking(
         name="innodb_snapshot_isolation",
-        topic=SettingTopic.LOCKING,
         kind=ValueKind.SWITCH,
         scope=SettingScope.DEFAULT,
         supported=(FlavourSupport(MARIADB, since=(10, 6, 18)),),
@@ -48,16 +44,13 @@ LOCKING = (
             ON: "a locking read of a row that was changed since the snapshot fails with error 1020",
             OFF: "a locking read sees the latest version of a row, also past the snapshot",
         },
-        otherwise=UNKNOWN,
         offered=(OFF, ON),
         risk="When on, more transactions fail; when off, they may lose an update.",
         counters=(*DEADLOCKS, Counter.COM_ROLLBACK),
         trial=TrialRule.RISKY,
     ),
-    _tuned(
+    _locking(
         name="lock_wait_timeout",
-        topic=SettingTopic.LOCKING,
-        kind=ValueKind.INTEGER,
         scope=SettingScope.DEFAULT,
         supported=(FlavourSupport(MARIADB, 0, 31_536_000), FlavourSupport(MYSQL, 1, 31_536_000)),
         meanings={"0": "statements do not wait for table locks"},
@@ -70,10 +63,9 @@ LOCKING = (
 )
 
 OPTIMIZER = (
-    _tuned(
+    Setting(
         name="eq_range_index_dive_limit",
         topic=SettingTopic.OPTIMIZER,
-        kind=ValueKind.INTEGER,
         scope=SettingScope.DEFAULT,
         supported=(FlavourSupport(MARIADB, 0, _WORD), FlavourSupport(MYSQL, 0, _WORD, since=(5, 6, 5))),
         meanings={"0": "the rows of each value of an IN list are estimated in the index"},
@@ -82,10 +74,9 @@ OPTIMIZER = (
         risk="Estimates from statistics are quicker, and may lead to a worse plan.",
         counters=(Counter.HANDLER_READ_KEY, Counter.POOL_READ_REQUESTS),
     ),
-    _tuned(
+    Setting(
         name="optimizer_search_depth",
         topic=SettingTopic.OPTIMIZER,
-        kind=ValueKind.INTEGER,
         scope=SettingScope.DEFAULT,
         supported=(FlavourSupport(MARIADB, 0, 62), FlavourSupport(MYSQL, 0, 62)),
         meanings={"0": "the optimizer chooses how many tables ahead it plans"},
@@ -97,38 +88,32 @@ OPTIMIZER = (
 )
 
 LOGGING = (
-    _tuned(
+    _logging(
         name="general_log",
-        topic=SettingTopic.LOGGING,
         kind=ValueKind.SWITCH,
         supported=_BOTH,
         meanings={ON: "every statement is written to a log", OFF: "statements are not written to a log"},
-        otherwise=UNKNOWN,
         offered=(OFF, ON),
         tried=(OFF,),
         risk="When on, every statement waits for its log line, and the log fills the disk.",
         counters=(Counter.QUESTIONS,),
     ),
-    _tuned(
+    _logging(
         name="log_queries_not_using_indexes",
-        topic=SettingTopic.LOGGING,
         kind=ValueKind.SWITCH,
         supported=(FlavourSupport(MYSQL),),
         meanings={
             ON: "the slow query log has statements without an index, too",
             OFF: "the slow query log has slow statements only",
         },
-        otherwise=UNKNOWN,
         offered=(OFF, ON),
         tried=(OFF,),
         risk="With the slow query log on, each such statement writes a line.",
         counters=(Counter.SLOW_QUERIES,),
         acts_with={"slow_query_log": (ON,)},
     ),
-    _tuned(
+    _logging(
         name="min_examined_row_limit",
-        topic=SettingTopic.LOGGING,
-        kind=ValueKind.INTEGER,
         scope=SettingScope.DEFAULT,
         supported=(FlavourSupport(MARIADB, 0, _WORD), FlavourSupport(MYSQL, 0, _WORD)),
         otherwise="the slow query log leaves out statements that examined fewer than {value} rows",
@@ -137,10 +122,8 @@ LOGGING = (
         counters=(Counter.SLOW_QUERIES,),
         trial=TrialRule.NEVER,
     ),
-    _tuned(
+    _logging(
         name="log_slow_rate_limit",
-        topic=SettingTopic.LOGGING,
-        kind=ValueKind.INTEGER,
         scope=SettingScope.DEFAULT,
         supported=(FlavourSupport(MARIADB, 1, _WORD),),
         meanings={"1": "each slow statement is written to the log"},
@@ -150,41 +133,35 @@ LOGGING = (
         counters=(Counter.SLOW_QUERIES,),
         acts_with={"slow_query_log": (ON,)},
     ),
-    _tuned(
+    _logging(
         name="log_slow_extra",
-        topic=SettingTopic.LOGGING,
         kind=ValueKind.SWITCH,
         supported=(FlavourSupport(MYSQL, since=(8, 0, 14)),),
         meanings={
             ON: "lines of the slow query log have counters",
             OFF: "lines of the slow query log are short",
         },
-        otherwise=UNKNOWN,
         offered=(OFF, ON),
         tried=(OFF,),
         risk="Long lines take more disk space.",
         counters=(Counter.SLOW_QUERIES,),
         acts_with={"slow_query_log": (ON,)},
     ),
-    _tuned(
+    _logging(
         name="innodb_print_all_deadlocks",
-        topic=SettingTopic.LOGGING,
         kind=ValueKind.SWITCH,
         supported=_BOTH,
         meanings={ON: "every deadlock is written to the error log", OFF: "only the latest deadlock is kept"},
-        otherwise=UNKNOWN,
         offered=(OFF, ON),
         tried=(OFF,),
         risk="When on, many deadlocks fill the error log, and each waits for its log lines.",
         counters=DEADLOCKS,
     ),
-    _tuned(
+    _logging(
         name="userstat",
-        topic=SettingTopic.LOGGING,
         kind=ValueKind.SWITCH,
         supported=(FlavourSupport(MARIADB),),
         meanings={ON: "statistics by user, client, table and index", OFF: "no statistics by user and table"},
-        otherwise=UNKNOWN,
         offered=(OFF, ON),
         tried=(OFF,),
         risk="When on, each statement takes a little longer.",

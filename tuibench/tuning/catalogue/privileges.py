@@ -1,7 +1,19 @@
 """Privileges that servers require for changes, by flavour and version."""
 
+import msgspec
+
 from tuibench.model.server import Flavour
-from tuibench.tuning.catalogue.setting import PrivilegeRule
+
+Version = tuple[int, ...]
+
+
+class PrivilegeRule(msgspec.Struct, frozen=True):
+    """From this version on, a flavour requires one of these global privileges, or none."""
+
+    flavour: Flavour
+    since: Version
+    any_of: tuple[str, ...]
+
 
 _MYSQL = (
     PrivilegeRule(Flavour.MYSQL, (), ("SUPER",)),

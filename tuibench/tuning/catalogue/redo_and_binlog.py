@@ -8,7 +8,7 @@ from functools import partial
 
 from tuibench.model.counters import BINLOG_SYNCS, LOG_FSYNCS, Counter
 from tuibench.model.server import Flavour
-from tuibench.model.settings import SettingGroup, SettingTopic
+from tuibench.model.settings import SettingTopic
 from tuibench.tuning.catalogue import privileges
 from tuibench.tuning.catalogue.setting import (
     NEVER,
@@ -23,48 +23,42 @@ from tuibench.tuning.catalogue.setting import (
 )
 
 MARIADB, MYSQL = Flavour.MARIADB, Flavour.MYSQL
-UNKNOWN = "a value unknown to this version of tuibench"
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 _WORD = 2**32 - 1
 _LOG = (Counter.LOG_WRITES, *LOG_FSYNCS, Counter.LOG_WAITS)
 _BINLOG_BYTES = (Counter.BINLOG_BYTES_WRITTEN, Counter.PERFORMANCE_BINLOG_BYTES)
 _WITH_BINLOG = {"log_bin": (ON,)}
 
-_tuned = partial(Setting, group=SettingGroup.TUNING, needs=privileges.GLOBAL_VARIABLE)
+_redo = partial(Setting, topic=SettingTopic.REDO)
 _binlog = partial(
     Setting,
-    group=SettingGroup.TUNING,
     topic=SettingTopic.BINLOG,
     needs=privileges.BINARY_LOG,
     acts_with=_WITH_BINLOG,
+    counters=_BINLOG_BYTES,
 )
 
 GROUP_COMMIT = (
     _binlog(
         name="binlog_group_commit_sync_delay",
-        kind=ValueKind.INTEGER,
         supported=(FlavourSupport(MYSQL, 0, 1_000_000, since=(5, 7, 5)),),
         meanings={"0": "the binary log is flushed without a delay"},
         otherwise="the binary log waits {value} µs for more commits before it is flushed",
         offered=("0", "500", "2000"),
         risk="Each commit may take that much longer, and holds its locks meanwhile.",
         counters=BINLOG_SYNCS,
-        acts_with=_WITH_BINLOG,
     ),
     _binlog(
         name="binlog_group_commit_sync_no_delay_count",
-        kind=ValueKind.INTEGER,
         supported=(FlavourSupport(MYSQL, 0, 100_000, since=(5, 7, 5)),),
         meanings={"0": "the delay of group commit is never cut short"},
         otherwise="the delay of group commit ends when {value} transactions wait",
         offered=("0", "8", "32"),
         risk="A low value ends the delay early, and fewer commits share a flush.",
         counters=BINLOG_SYNCS,
-        acts_with=_WITH_BINLOG,
     ),
     _binlog(
         name="binlog_commit_wait_count",
-        kind=ValueKind.INTEGER,
         supported=(FlavourSupport(MARIADB, 0, _WORD),),
         meanings={"0": "the binary log is flushed without a delay"},
         otherwise="the binary log waits for {value} commits before it is flushed",
@@ -74,7 +68,6 @@ GROUP_COMMIT = (
     ),
     _binlog(
         name="binlog_commit_wait_usec",
-        kind=ValueKind.INTEGER,
         supported=(FlavourSupport(MARIADB, 0, _WORD),),
         otherwise="the binary log waits at most {value} µs for binlog_commit_wait_count commits",
         offered=("100000", "500", "2000"),
@@ -100,10 +93,8 @@ BINLOG = (
             "MINIMAL": "the binary log has the columns that identify a row, and those that changed",
             "NOBLOB": "the binary log has all columns but BLOBs and TEXTs that did not change",
         },
-        otherwise=UNKNOWN,
         offered=("FULL", "MINIMAL", "NOBLOB"),
         risk="Programs that read the binary log may need the missing columns.",
-        counters=_BINLOG_BYTES,
         trial=TrialRule.RISKY,
     ),
     _binlog(
@@ -118,10 +109,8 @@ BINLOG = (
             "CRC32": "each event of the binary log has a checksum",
             "NONE": "events of the binary log have no checksum",
         },
-        otherwise=UNKNOWN,
         offered=("CRC32", "NONE"),
         risk="Without checksums a damaged binary log is replicated; a change starts a new binary log.",
-        counters=_BINLOG_BYTES,
         trial=TrialRule.RISKY,
     ),
     _binlog(
@@ -133,20 +122,16 @@ BINLOG = (
             ON: "transactions are compressed in the binary log",
             OFF: "transactions are not compressed in the binary log",
         },
-        otherwise=UNKNOWN,
         offered=(OFF, ON),
         risk="Compression takes CPU time in each commit; old programs cannot read its events.",
-        counters=_BINLOG_BYTES,
     ),
     _binlog(
         name="binlog_transaction_compression_level_zstd",
-        kind=ValueKind.INTEGER,
         scope=SettingScope.DEFAULT,
         supported=(FlavourSupport(MYSQL, 1, 22, since=(8, 0, 20)),),
         otherwise="the binary log is compressed at zstd's level {value}",
         offered=("3", "1", "9"),
         risk="High levels take much CPU time in each commit.",
-        counters=_BINLOG_BYTES,
         acts_with={"log_bin": (ON,), "binlog_transaction_compression": (ON,)},
     ),
     _binlog(
@@ -157,19 +142,15 @@ BINLOG = (
             ON: "large events are compressed in the binary log",
             OFF: "events are not compressed in the binary log",
         },
-        otherwise=UNKNOWN,
         offered=(OFF, ON),
         risk="Compression takes CPU time in each commit; old programs cannot read its events.",
-        counters=_BINLOG_BYTES,
     ),
     _binlog(
         name="log_bin_compress_min_len",
-        kind=ValueKind.INTEGER,
         supported=(FlavourSupport(MARIADB, 10, 1024, since=(10, 2, 3)),),
         otherwise="events of {value} bytes and more are compressed",
         offered=("256", "64", "1024"),
         risk="Compressing small events takes CPU time and saves little.",
-        counters=_BINLOG_BYTES,
         acts_with={"log_bin": (ON,), "log_bin_compress": (ON,)},
     ),
     _binlog(
@@ -190,13 +171,11 @@ BINLOG = (
         otherwise="a new binary log begins after {value}",
         offered=(str(128 * MIB), str(512 * MIB), str(GIB)),
         risk="Starting a new binary log delays commits; large logs are kept and copied as a whole.",
-        counters=_BINLOG_BYTES,
         rounding="it is rounded to whole blocks of 4 KiB",
     ),
-    _tuned(
+    Setting(
         name="sync_relay_log",
         topic=SettingTopic.BINLOG,
-        kind=ValueKind.INTEGER,
         supported=(FlavourSupport(MARIADB, 0, _WORD), FlavourSupport(MYSQL, 0, _WORD)),
         meanings={
             "0": "a replica's relay log is left to the operating system",
@@ -212,9 +191,8 @@ BINLOG = (
 )
 
 REDO = (
-    _tuned(
+    _redo(
         name="innodb_log_buffer_size",
-        topic=SettingTopic.REDO,
         kind=ValueKind.SIZE,
         supported=(
             FlavourSupport(MARIADB, 2 * MIB, 2 * GIB - 4 * KIB, dynamic_since=NEVER),
@@ -227,23 +205,20 @@ REDO = (
         rounding="it is rounded to whole KiB",
         memory=MemoryUse.ONCE,
     ),
-    _tuned(
+    _redo(
         name="innodb_log_writer_threads",
-        topic=SettingTopic.REDO,
         kind=ValueKind.SWITCH,
         supported=(FlavourSupport(MYSQL, since=(8, 0, 22)),),
         meanings={
             ON: "dedicated threads write the redo log: for many connections",
             OFF: "each connection writes the redo log itself: for few connections",
         },
-        otherwise=UNKNOWN,
         offered=(OFF, ON),
         risk="When on, each commit waits for another thread; when off, many connections block each other.",
         counters=_LOG,
     ),
-    _tuned(
+    _redo(
         name="innodb_log_write_ahead_size",
-        topic=SettingTopic.REDO,
         kind=ValueKind.SIZE,
         supported=(
             FlavourSupport(MARIADB, 512, 4 * KIB, dynamic_since=NEVER),
@@ -255,10 +230,8 @@ REDO = (
         counters=(Counter.OS_LOG_WRITTEN, *_LOG),
         rounding="it is rounded to a power of two",
     ),
-    _tuned(
+    _redo(
         name="innodb_log_wait_for_flush_spin_hwm",
-        topic=SettingTopic.REDO,
-        kind=ValueKind.INTEGER,
         supported=(FlavourSupport(MYSQL, 0, _WORD, since=(8, 0, 11)),),
         meanings={"0": "commits never spin while they wait for the redo log"},
         otherwise="commits spin for the redo log while a flush takes less than {value} µs on average",
@@ -266,20 +239,16 @@ REDO = (
         risk="Spinning takes CPU time from other threads.",
         counters=_LOG,
     ),
-    _tuned(
+    _redo(
         name="innodb_log_spin_cpu_abs_lwm",
-        topic=SettingTopic.REDO,
-        kind=ValueKind.INTEGER,
         supported=(FlavourSupport(MYSQL, 0, _WORD, since=(8, 0, 11)),),
         otherwise="nothing spins for the redo log below {value} % of one core",
         offered=("80", "0", "400"),
         risk="Spinning takes CPU time from other threads.",
         counters=_LOG,
     ),
-    _tuned(
+    _redo(
         name="innodb_log_spin_cpu_pct_hwm",
-        topic=SettingTopic.REDO,
-        kind=ValueKind.INTEGER,
         supported=(FlavourSupport(MYSQL, 0, 100, since=(8, 0, 11)),),
         otherwise="nothing spins for the redo log above {value} % of all cores",
         offered=("50", "0", "90"),

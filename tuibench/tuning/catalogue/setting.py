@@ -1,7 +1,7 @@
 """Definition of a setting: servers, values, privileges, meanings.
 
-Decided here: how a value is written (`256M`, `on`, `0.5`) and how the server will say it. The settings
-themselves are data, in `durability` and `performance`.
+It determines how a value may be written (`256M`, `on`, `0.5`) and how the server reports it. The settings
+themselves are data, in the other files of this folder.
 """
 
 import re
@@ -15,15 +15,15 @@ from tuibench import units
 from tuibench.errors import UsageError
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.settings import CostFigure, SettingGroup, SettingRole, SettingTopic
+from tuibench.tuning.catalogue.privileges import GLOBAL_VARIABLE, PrivilegeRule, Version
 
-Version = tuple[int, ...]
-
+UNKNOWN = "a value unknown to this version of tuibench"
 NEVER: Version = (1000,)
-"""A version that will not come."""
+"""A version that does not exist."""
 
 ON, OFF = "ON", "OFF"
 ABOVE_ZERO = "above 0"
-"""In `Setting.acts_with`, for any number but 0."""
+"""In `Setting.acts_with`: any number except 0."""
 
 _SWITCH = {"on": ON, "1": ON, "true": ON, "yes": ON, "off": OFF, "0": OFF, "false": OFF, "no": OFF}
 _UNIT_BYTES = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
@@ -51,7 +51,7 @@ _WITH_DECIMALS = (ValueKind.DECIMAL, ValueKind.PERCENT)
 
 
 class SettingScope(StrEnum):
-    """Whom a change reaches.
+    """The connections that a change affects.
 
     SERVER is one value for all. DEFAULT is the server's value for new connections: the workload's connections
     have a copy each, which is changed along with it. WORKLOAD is only the workload's connections.
@@ -63,7 +63,7 @@ class SettingScope(StrEnum):
 
 
 class TrialRule(StrEnum):
-    """Whether `tune` may try other values without being asked to."""
+    """Whether `tune` may try other values by default."""
 
     FREE = "free"
     """The results of statements and what survives a crash stay the same."""
@@ -72,11 +72,11 @@ class TrialRule(StrEnum):
     """Only with `--allow-risk`: other results or locks, lost checks, or transactions that wait or fail."""
 
     NEVER = "never"
-    """A limit or a log that is no question of speed."""
+    """A limit or a log: not a matter of speed."""
 
 
 class MemoryUse(StrEnum):
-    """What a larger value takes: nothing that counts, memory once or for each connection, or disk."""
+    """The resource that a larger value takes: none of importance, memory once or per connection, or disk."""
 
     NONE = ""
     ONCE = "once"
@@ -85,11 +85,11 @@ class MemoryUse(StrEnum):
 
 
 class FlavourSupport(msgspec.Struct, frozen=True):
-    """A setting as a flavour has it in the versions from `since` up to, but without, `until`.
+    """The support of a setting by a flavour, in versions from `since` up to, but not including, `until`.
 
-    Numbers (bytes for sizes) run from `low` to `high`; `values` are the words of a choice. Before
-    `dynamic_since` changing it requires a restart of the server, and later too from a value that is `stuck`.
-    `kind` is set where the flavour has its own notation.
+    Numbers (bytes for sizes) range from `low` to `high`; `values` are the words of a choice. Before
+    `dynamic_since` a change requires a restart of the server, and later too from a value that is `stuck`.
+    `kind` is set if the flavour has its own notation.
     """
 
     flavour: Flavour
@@ -110,38 +110,32 @@ class FlavourSupport(msgspec.Struct, frozen=True):
         return bool(self.until) and version >= self.until
 
 
-class PrivilegeRule(msgspec.Struct, frozen=True):
-    """From this version on, a flavour requires one of these global privileges, or none."""
-
-    flavour: Flavour
-    since: Version
-    any_of: tuple[str, ...]
-
-
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
-    """One thing that can be changed. `name` is the variable's, except where there is none.
+    """A setting. `name` is the name of its variable, if it has one.
 
-    `meanings` says what single values do, `otherwise` what any other does (`{value}` is replaced, sizes in
-    words). `offered` are the values to choose from, `safe` those that lose no committed transaction, None if
-    no value loses one; `risk` is what changing it can cost, in one sentence. `needs` are the privileges,
-    `counters` the status counters that show its effect. `aliases` are other spellings of values. The server
-    may round what it is asked for: `rounding` says how, and is empty where it takes a value or refuses it.
-    `slow` is True where a change continues in the background, and no other is accepted before its end.
-    `roles` are where it appears without having been changed, `cost` is what a commit pays for it,
-    `short_name` is for narrow panels. `trial`, `tried` (None for those offered) and `memory` say which values
-    `tune` may try; `acts_with` are variables that need these values for the setting to have any effect.
+    By default the values are whole numbers, the setting concerns performance, and a change requires the
+    privilege for global variables. `meanings` describes single values, `otherwise` all others (`{value}` is
+    replaced, sizes in words). `offered` are the values to choose from, `safe` those that lose no committed
+    transaction, None if no value loses one; `risk` is the possible cost of a change, in one sentence. `needs`
+    are the privileges, `counters` the status counters that show its effect. `aliases` are other spellings of
+    values. `rounding` describes how the server rounds values, empty if it accepts or refuses them as they
+    are. `slow` is True if a change continues in the background, and no other is accepted before its end.
+    `roles` are the places where it is shown although it was not changed, `cost` is its cost for a commit,
+    `short_name` is for narrow panels. `trial`, `tried` (None for those offered) and `memory` determine which
+    values `tune` may try; `acts_with` are variables that need these values for the setting to have any
+    effect.
     """
 
     name: str
-    group: SettingGroup
+    group: SettingGroup = SettingGroup.TUNING
     topic: SettingTopic
-    kind: ValueKind
+    kind: ValueKind = ValueKind.INTEGER
     supported: tuple[FlavourSupport, ...]
     meanings: dict[str, str] = {}
-    otherwise: str
+    otherwise: str = UNKNOWN
     offered: tuple[str, ...]
     risk: str
-    needs: tuple[PrivilegeRule, ...]
+    needs: tuple[PrivilegeRule, ...] = GLOBAL_VARIABLE
     counters: tuple[str, ...]
     safe: tuple[str, ...] | None = None
     scope: SettingScope = SettingScope.SERVER
@@ -157,11 +151,11 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     acts_with: Mapping[str, tuple[str, ...]] = {}
 
     def kind_of(self, support: FlavourSupport | None) -> ValueKind:
-        """How this flavour writes values."""
+        """The notation of values on this flavour."""
         return (support and support.kind) or self.kind
 
     def support(self, server: ServerInfo) -> FlavourSupport | None:
-        """How this server has it; None if it has not."""
+        """The support of this server; None if it does not have the setting."""
         return next((support for support in self.supported if support.has(server)), None)
 
     def meaning(self, value: str) -> str:
@@ -169,7 +163,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         return self.meanings.get(value) or self.otherwise.format(value=self.spoken(value))
 
     def spoken(self, value: str) -> str:
-        """A value as people say it: sizes in binary units, decimals without the zeros at their end."""
+        """A value for messages: sizes in binary units, decimals without trailing zeros."""
         match self.kind:
             case ValueKind.SIZE if _WHOLE.fullmatch(value):
                 return units.binary_size(int(value))
@@ -183,12 +177,12 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         return self.safe is not None and value not in self.safe
 
     def privileges(self, flavour: Flavour, version: Version) -> tuple[str, ...]:
-        """The privileges of which a login needs one to change it; the youngest rule that applies counts."""
+        """The privileges, one of which is required to change it; the most recent rule that applies counts."""
         rules = [need for need in self.needs if need.flavour == flavour and need.since <= version]
         return max(rules, key=lambda need: need.since).any_of if rules else ()
 
     def choices(self, support: FlavourSupport) -> tuple[str, ...]:
-        """The offered values that this form takes."""
+        """The offered values that are valid on this flavour."""
         if self.kind is ValueKind.CHOICE:
             return tuple(value for value in self.offered if value in support.values)
         if self.kind is ValueKind.SWITCH:
@@ -213,7 +207,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
                 return "one of " + ", ".join(support.values)
 
     def canonical(self, support: FlavourSupport, text: str) -> str:
-        """The value as the server will say it. Raises UsageError with what is taken, and the nearest."""
+        """The value as the server reports it. Raises UsageError with the valid values, and the nearest."""
         words = text.strip()
         match self.kind_of(support):
             case ValueKind.SWITCH:
@@ -250,7 +244,7 @@ def _written(kind: ValueKind, number: Decimal) -> str:
 
 
 def _parse_number(kind: ValueKind, text: str) -> Decimal | None:
-    """The number that a text means; None if it is none."""
+    """The number in a text; None if it is not a number."""
     if kind is ValueKind.SIZE:
         found = _SIZE.fullmatch(text)
         return Decimal(int(found[1]) * _UNIT_BYTES[found[2].lower()]) if found else None

@@ -204,7 +204,7 @@ class SettingsManager:
         """Why a setting has another value than requested; empty if it has that value."""
         setting = setting_lookup.find_setting(name)
         asked = self._checked(setting, value)
-        return "" if asked == now else f"asked for {setting.spoken(asked)}: {setting.rounding}"
+        return "" if asked == now else f"requested {setting.spoken(asked)}: {setting.rounding}"
 
     async def restore(self, only: Collection[str] = ()) -> list[RestoreResult]:
         """Restore what this session changed, or only the settings in `only`.

@@ -9,32 +9,20 @@ import re
 from collections.abc import Iterable, Mapping
 
 from tuibench.workload.language import expression_types
+from tuibench.workload.language import profile_schema as schema
 from tuibench.workload.language.expression_types import ExpressionType
 from tuibench.workload.language.expressions import RESERVED_WORDS, Expression, literal, parse_expression
 from tuibench.workload.language.profile_error import ProfileErrorReporter
-from tuibench.workload.language.profile_schema import (
-    ChanceValue,
-    DecimalValue,
-    DigitsValue,
-    DrawSpec,
-    KeyValue,
-    LetSpec,
-    ListValue,
-    NurandValue,
-    Operand,
-    PartText,
-    SerialValue,
-    StatementText,
-    StepText,
-    UniformValue,
-    UniqueValue,
-)
 from tuibench.workload.program.sql_text import strip_literals
 
 _IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]*")
 MAX_GROUPS = 1000
 MAX_PLACES = 12
-DRAW_TYPES: dict[type, ExpressionType] = {DigitsValue: "text", ChanceValue: "flag", ListValue: "list"}
+DRAW_TYPES: dict[type, ExpressionType] = {
+    schema.DigitsValue: "text",
+    schema.ChanceValue: "flag",
+    schema.ListValue: "list",
+}
 """The types of generators' values; all others are numbers."""
 
 
@@ -67,12 +55,14 @@ class ValueChecker:
             )
         scope[name] = kind if scope.get(name, kind) == kind else "any"
 
-    def check_lets(self, path: str, lets: Mapping[str, LetSpec], scope: dict[str, ExpressionType]) -> None:
+    def check_lets(
+        self, path: str, lets: Mapping[str, schema.LetSpec], scope: dict[str, ExpressionType]
+    ) -> None:
         """Each value may use those before it."""
         for name, let in lets.items():
             self.define(f"{path}.{name}", name, scope, self._check(f"{path}.{name}", let, scope))
 
-    def _check(self, path: str, let: LetSpec, scope: Mapping[str, ExpressionType]) -> ExpressionType:
+    def _check(self, path: str, let: schema.LetSpec, scope: Mapping[str, ExpressionType]) -> ExpressionType:
         if isinstance(let, str):
             return self.kind(path, let, scope)
         if isinstance(let, bool | int | float):
@@ -85,29 +75,29 @@ class ValueChecker:
             self._errors.fail(path, f"{value} is not a number")
         return literal(value)
 
-    def _check_make(self, path: str, make: DrawSpec, scope: Mapping[str, ExpressionType]) -> None:
+    def _check_make(self, path: str, make: schema.DrawSpec, scope: Mapping[str, ExpressionType]) -> None:
         match make:
-            case KeyValue() | UniformValue():
+            case schema.KeyValue() | schema.UniformValue():
                 self._check_operands(path, low=make.low, high=make.high)
-            case NurandValue():
+            case schema.NurandValue():
                 self._check_operands(path, a=make.a, low=make.low, high=make.high, loaded_c=make.loaded_c)
-            case DecimalValue():
+            case schema.DecimalValue():
                 self._check_operands(path, low=make.low, high=make.high)
                 if not 0 <= make.places <= MAX_PLACES:
                     self._errors.fail(f"{path}.places", f"0 to {MAX_PLACES} places")
-            case DigitsValue(groups=groups):
+            case schema.DigitsValue(groups=groups):
                 if not 1 <= groups <= MAX_GROUPS:
                     self._errors.fail(f"{path}.groups", f"1 to {MAX_GROUPS} groups")
-            case ChanceValue(percent=percent):
+            case schema.ChanceValue(percent=percent):
                 self._check_percent(f"{path}.percent", percent)
-            case ListValue(of=of, count=count):
+            case schema.ListValue(of=of, count=count):
                 self._check_make(f"{path}.of", of, scope)
                 if isinstance(count, str):
                     self.expect(f"{path}.count", count, scope, "number")
-            case SerialValue() | UniqueValue():
+            case schema.SerialValue() | schema.UniqueValue():
                 pass
 
-    def _check_operands(self, path: str, **operands: Operand | None) -> None:
+    def _check_operands(self, path: str, **operands: schema.Operand | None) -> None:
         for name, operand in operands.items():
             if isinstance(operand, str):
                 self.expect(f"{path}.{name}", operand, self._known, "number")
@@ -136,7 +126,7 @@ class StepChecker:
         self._values = ValueChecker(errors, known)
         self._sql: dict[str, str] = {}
 
-    def check(self, steps: Iterable[tuple[str, StepText]], *, explicit: bool) -> None:
+    def check(self, steps: Iterable[tuple[str, schema.StepText]], *, explicit: bool) -> None:
         """Raises UsageError for the first error in steps with their key paths.
 
         `explicit` is False if there is no transaction to roll back.
@@ -146,7 +136,7 @@ class StepChecker:
             self._check_step(path, step, scope, explicit, 1)
 
     def _check_step(
-        self, path: str, step: StepText, scope: VariableScope, explicit: bool, depth: int
+        self, path: str, step: schema.StepText, scope: VariableScope, explicit: bool, depth: int
     ) -> None:
         if depth > MAX_STEP_DEPTH:
             self._errors.fail(path, f"steps are nested at most {MAX_STEP_DEPTH} deep")
@@ -166,7 +156,7 @@ class StepChecker:
         if always:
             scope.update(lasting)
 
-    def _check_loop(self, path: str, step: StepText, scope: VariableScope) -> None:
+    def _check_loop(self, path: str, step: schema.StepText, scope: VariableScope) -> None:
         if step.when:
             self._values.expect(f"{path}.when", step.when, scope, "flag")
         if isinstance(step.repeat, str):
@@ -184,13 +174,13 @@ class StepChecker:
         if bool(step.each) != bool(step.into):
             self._errors.fail(f"{path}.into", "`each` needs names for the items, `into` needs `each`")
 
-    def _name_items(self, path: str, step: StepText, scope: VariableScope) -> None:
+    def _name_items(self, path: str, step: schema.StepText, scope: VariableScope) -> None:
         for name in step.into:
             self._values.define(f"{path}.into", name, scope, "any")
         if step.index:
             self._values.define(f"{path}.index", step.index, scope, "number")
 
-    def _check_statement(self, path: str, statement: StatementText, scope: VariableScope) -> None:
+    def _check_statement(self, path: str, statement: schema.StatementText, scope: VariableScope) -> None:
         if not statement.name or not statement.sql.strip():
             self._errors.fail(path, "a statement needs a name and SQL")
         if self._sql.setdefault(statement.name, statement.sql) != statement.sql:
@@ -215,7 +205,12 @@ class StepChecker:
                 self._errors.fail(f"{path}.bind", f"'{text}' is a list; a placeholder takes one value")
 
     def _check_part(
-        self, path: str, name: str, part: PartText, statement: StatementText, scope: VariableScope
+        self,
+        path: str,
+        name: str,
+        part: schema.PartText,
+        statement: schema.StatementText,
+        scope: VariableScope,
     ) -> None:
         where = f"{path}.parts.{name}"
         if len(statement.parts) > 1:
@@ -238,13 +233,13 @@ class StepChecker:
         self._values.check_lets(f"{where}.let", part.let, inner)
         self._check_bind(where, part.sql, part.bind, inner)
 
-    def _check_captures(self, path: str, statement: StatementText, scope: VariableScope) -> None:
+    def _check_captures(self, path: str, statement: schema.StatementText, scope: VariableScope) -> None:
         for name in statement.capture:
             self._values.define(f"{path}.capture", name, scope, "any")
         if statement.rows:
             self._values.define(f"{path}.rows", statement.rows, scope, "list")
 
-    def _check_rollback(self, path: str, step: StepText, explicit: bool) -> None:
+    def _check_rollback(self, path: str, step: schema.StepText, explicit: bool) -> None:
         if step.rollback is False:
             return
         if not 0 < step.rollback <= 1:

@@ -8,6 +8,7 @@ from tuibench.model.plan import OptionValue
 from tuibench.workload.generate import distributions
 from tuibench.workload.generate.evaluate import constant_value, fold_constants
 from tuibench.workload.generate.random_values import allowed_nurand_constants
+from tuibench.workload.language import profile_schema as schema
 from tuibench.workload.language.expressions import (
     Constant,
     Expression,
@@ -17,20 +18,6 @@ from tuibench.workload.language.expressions import (
     literal,
     parse_expression,
     substitute,
-)
-from tuibench.workload.language.profile_schema import (
-    ChanceValue,
-    DecimalValue,
-    DigitsValue,
-    DrawSpec,
-    KeyValue,
-    LetSpec,
-    ListValue,
-    NurandValue,
-    Operand,
-    SerialValue,
-    UniformValue,
-    UniqueValue,
 )
 from tuibench.workload.program.values import (
     Bound,
@@ -73,14 +60,14 @@ class ValueCompiler:
     def expression(self, text: str) -> Expression:
         return fold_constants(substitute(parse_expression(text), self._known))
 
-    def number(self, operand: Operand) -> int:
+    def number(self, operand: schema.Operand) -> int:
         """An operand with the same value on every connection."""
         bound = self.bound(operand)
         if not isinstance(bound, int):
             raise UsageError(f"'{operand}' must be the same on every connection")
         return bound
 
-    def bound(self, operand: Operand) -> Bound:
+    def bound(self, operand: schema.Operand) -> Bound:
         """An operand: a number, or an expression of the connection's number."""
         if isinstance(operand, int):
             return operand
@@ -92,7 +79,7 @@ class ValueCompiler:
             raise UsageError(f"'{operand}' is {value}, not a whole number")
         return int(value)
 
-    def lets(self, lets: Mapping[str, LetSpec]) -> dict[str, Value]:
+    def lets(self, lets: Mapping[str, schema.LetSpec]) -> dict[str, Value]:
         """The variables of a step. Sums of keys are separate, because they are evaluated faster."""
         made: dict[str, Value] = {}
         for name, let in lets.items():
@@ -100,41 +87,41 @@ class ValueCompiler:
             made[name] = self._let(name, let, keys)
         return made
 
-    def _let(self, name: str, let: LetSpec, keys: set[str]) -> Value:
+    def _let(self, name: str, let: schema.LetSpec, keys: set[str]) -> Value:
         if isinstance(let, bool | int | float):
             return Formula(literal(let))
         if isinstance(let, str):
             expression = self.expression(let)
             linear = _as_linear_sum(expression, keys)
             return Sum(*linear) if linear is not None and linear[0] else Formula(expression)
-        if isinstance(let, ListValue):
+        if isinstance(let, schema.ListValue):
             count = literal(let.count) if isinstance(let.count, int) else self.expression(let.count)
             return ListDraw(self._draw(name, let.of), count, let.ordered)
         return self._draw(name, let)
 
-    def _draw(self, name: str, make: DrawSpec) -> Draw:
+    def _draw(self, name: str, make: schema.DrawSpec) -> Draw:
         match make:
-            case KeyValue():
+            case schema.KeyValue():
                 return Key(*self._range(name, make.low, make.high), self._distribution)
-            case UniformValue():
+            case schema.UniformValue():
                 return Key(*self._range(name, make.low, make.high), Uniform())
-            case NurandValue():
+            case schema.NurandValue():
                 return self._nurand(name, make)
-            case DecimalValue(places=places):
+            case schema.DecimalValue(places=places):
                 low, high = self._numbers(name, make.low, make.high)
                 return DecimalRange(low, high, places)
-            case DigitsValue(groups=groups):
+            case schema.DigitsValue(groups=groups):
                 return Digits(groups)
-            case ChanceValue(percent=percent):
+            case schema.ChanceValue(percent=percent):
                 return Chance(self._percent(name, percent))
-            case SerialValue(first=first):
+            case schema.SerialValue(first=first):
                 return Serial(first)
-            case UniqueValue():
+            case schema.UniqueValue():
                 return Unique(int(self._values["threads"]))
-            case ListValue():
+            case schema.ListValue():
                 raise TypeError("a list contains generators, not lists")
 
-    def _nurand(self, name: str, make: NurandValue) -> Nurand:
+    def _nurand(self, name: str, make: schema.NurandValue) -> Nurand:
         low, high = self._numbers(name, make.low, make.high)
         a = self.number(make.a)
         loaded_c = None if make.loaded_c is None else self.number(make.loaded_c)
@@ -158,12 +145,12 @@ class ValueCompiler:
             raise UsageError(f"the chance '{name}' must be the same on every connection")
         return expression
 
-    def _numbers(self, name: str, low: Operand, high: Operand) -> tuple[int, int]:
+    def _numbers(self, name: str, low: schema.Operand, high: schema.Operand) -> tuple[int, int]:
         first, last = self.number(low), self.number(high)
         self._range(name, first, last)
         return first, last
 
-    def _range(self, name: str, low: Operand, high: Operand) -> tuple[Bound, Bound]:
+    def _range(self, name: str, low: schema.Operand, high: schema.Operand) -> tuple[Bound, Bound]:
         first, last = self.bound(low), self.bound(high)
         if isinstance(first, int) and isinstance(last, int) and first > last:
             raise UsageError(f"the range of '{name}' from {first:,} to {last:,} is empty")

@@ -5,32 +5,23 @@ from typing import ClassVar
 
 from tuibench.model.plan import OptionValue
 from tuibench.workload.datasets.base import DataSet, SizeCheck, engine_name
-from tuibench.workload.datasets.sbtest import TABLE_NAME, Sbtest, row_count_check
+from tuibench.workload.datasets.sbtest import NumberedTables, row_count_check
 from tuibench.workload.language.options import ProfileOption
 
 
-class BulkInsertTables(DataSet, frozen=True, kw_only=True):
+class BulkInsertTables(NumberedTables, frozen=True, kw_only=True):
     """One table per thread; as in sysbench, with the server's default engine unless one is given."""
-
-    tables: int
 
     OPTIONS: ClassVar[dict[str, ProfileOption]] = {
         "mysql_storage_engine": ProfileOption(
             type="text", default="", help="storage engine of the tables; empty for the server's default"
         ),
     }
-    TABLE_NAME_CONDITION: ClassVar[str] = Sbtest.TABLE_NAME_CONDITION
 
     @classmethod
     def from_options(cls, values: Mapping[str, OptionValue]) -> "BulkInsertTables":
         engine = values["mysql_storage_engine"]
         return cls(tables=int(values["threads"]), engine=engine_name(engine) if engine else "")
-
-    def table_names(self) -> tuple[str, ...]:
-        return tuple(f"sbtest{number}" for number in range(1, self.tables + 1))
-
-    def is_table_name(self, table: str) -> bool:
-        return bool(TABLE_NAME.fullmatch(table))
 
     def columns(self, table: str) -> dict[str, str]:
         return {"id": "int", "k": "int"}

@@ -107,12 +107,23 @@ def _repeat_option(default: int, text: str) -> ProfileOption:
     return integer_option(default, text, maximum=MAX_REPEAT)
 
 
-class Sbtest(DataSet, frozen=True, kw_only=True):
-    """The tables of one run, with `table_size` rows each; keys are drawn up to --table-size."""
+class NumberedTables(DataSet, frozen=True, kw_only=True):
+    """The tables sbtest1…N."""
+
+    tables: int
 
     TABLE_NAME_CONDITION: ClassVar[str] = "t.table_name LIKE 'sbtest%'"
 
-    tables: int
+    def table_names(self) -> tuple[str, ...]:
+        return tuple(f"sbtest{number}" for number in range(1, self.tables + 1))
+
+    def is_table_name(self, table: str) -> bool:
+        return bool(TABLE_NAME.fullmatch(table))
+
+
+class Sbtest(NumberedTables, frozen=True, kw_only=True):
+    """The tables of one run, with `table_size` rows each; keys are drawn up to --table-size."""
+
     table_size: int
     keys: int
     auto_inc: bool
@@ -161,12 +172,6 @@ class Sbtest(DataSet, frozen=True, kw_only=True):
 
     def without_rows(self) -> "Sbtest":
         return msgspec.structs.replace(self, table_size=0)
-
-    def table_names(self) -> tuple[str, ...]:
-        return tuple(f"sbtest{number}" for number in range(1, self.tables + 1))
-
-    def is_table_name(self, table: str) -> bool:
-        return bool(TABLE_NAME.fullmatch(table))
 
     def columns(self, table: str) -> dict[str, str]:
         return COLUMNS

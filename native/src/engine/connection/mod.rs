@@ -84,9 +84,9 @@ pub enum Command {
     Leave,
     /// Return to Python after it.
     Park,
-    /// End at once.
+    /// End immediately.
     Abort,
-    /// Retry the next query that is interrupted, whatever the error policy.
+    /// Retry the next interrupted query, regardless of the error policy.
     ExpectKill,
 }
 
@@ -173,7 +173,7 @@ impl Connection {
         self.stream
     }
 
-    /// Stores a command; Some if the connection ends at once.
+    /// Stores a command; Some if the connection ends immediately.
     pub fn command(&mut self, command: Command, context: &mut ThreadContext<'_>) -> Option<ReturnReason> {
         match command {
             Command::Leave => self.is_leaving = true,

@@ -137,7 +137,9 @@ async def test_answers_are_delayed(kind: AnyEngine, rows: Target) -> None:
         assert drive.last.transactions.count == 0 or drive.last.transactions.min_us >= 20_000
 
 
-async def test_the_slowest_transactions_are_told_with_their_statements(kind: AnyEngine, rows: Target) -> None:
+async def test_the_slowest_transactions_are_reported_with_their_statements(
+    kind: AnyEngine, rows: Target
+) -> None:
     async with driving(kind, rows, BOTH, 2) as drive:
         drive.engine.set_delay(2 * NS_PER_MS)
         await drive.until(lambda counters: bool(counters.completed and drive.last.slowest))

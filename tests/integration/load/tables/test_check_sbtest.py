@@ -56,7 +56,7 @@ async def test_all_conditions_hold_after_a_run_and_each_is_broken_by_its_damage(
     assert broken(target) == {}
 
 
-async def test_ids_that_stand_twice_are_told_where_no_key_forbids_them(any_tables: PrivateServer) -> None:
+async def test_duplicate_ids_are_reported_where_no_key_forbids_them(any_tables: PrivateServer) -> None:
     target = any_tables.target
     await ask(target, "CREATE TABLE keyless LIKE sbtest1", "ALTER TABLE keyless MODIFY id INT NOT NULL")
     await ask(target, "ALTER TABLE keyless DROP PRIMARY KEY, ADD KEY (id)", "RENAME TABLE sbtest1 TO kept")

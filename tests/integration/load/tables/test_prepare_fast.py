@@ -109,7 +109,7 @@ async def test_a_binary_log_in_statements_takes_no_bulk(mariadb: PrivateServer) 
         assert (made.rows, made.insert_method) == (10_000, "infile")
 
 
-async def test_replicas_are_told_unless_the_user_says_no(mariadb: PrivateServer) -> None:
+async def test_rows_are_in_the_binary_log_unless_it_is_disabled(mariadb: PrivateServer) -> None:
     """Rows in the binary log as row events, one after the other; none of them with --without-binlog."""
     async with (
         sbtest.empty_database(mariadb.target, "logged") as target,

@@ -80,7 +80,7 @@ async def test_existing_tables_are_refused_with_the_remedy(server: PrivateServer
         assert await sbtest.tables(target) == ["sbtest1", "sbtest2"]
 
 
-async def test_what_is_not_ready_is_told_with_the_command(server: PrivateServer) -> None:
+async def test_missing_tables_are_reported_with_the_command(server: PrivateServer) -> None:
     command = "tuibench prepare oltp_read_write --tables=2 --table-size=5000"
     async with (
         sbtest.empty_database(server.target, "unready") as target,

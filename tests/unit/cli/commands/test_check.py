@@ -38,7 +38,7 @@ def test_a_line_says_what_became_of_each_condition() -> None:
     ]
 
 
-def test_programs_are_told_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_output_has_the_same_verdicts(capsys: pytest.CaptureFixture[str]) -> None:
     echo_json(VERDICTS)
     told = json.loads(capsys.readouterr().out)
     assert [each["outcome"] for each in told] == ["holds", "broken", "skipped"]

@@ -109,7 +109,7 @@ def test_an_answer_that_does_not_come_is_not_waited_for(
     assert "no reply within 0.1 s" in err
 
 
-def test_status_says_how_it_stands(
+def test_status_shows_the_state_of_the_run(
     tuibench: Program, monkeypatch: pytest.MonkeyPatch, tuibench_home: Path
 ) -> None:
     with serving(monkeypatch, tuibench_home, FIRST) as (served,):

@@ -49,7 +49,7 @@ def test_what_is_no_plan_is_refused(words: list[str], reason: str) -> None:
         ({"phase": PlanPhase.OVER}, "plan: 16:24s,32:9s,64:2m, over"),
     ],
 )
-def test_the_status_says_where_the_plan_stands(changes: dict[str, object], words: str) -> None:
+def test_the_status_shows_the_position_in_the_plan(changes: dict[str, object], words: str) -> None:
     told = hello(status=status(plan=msgspec.structs.replace(PLAN, **changes), client_delay_ms=20))
     assert words in status_text(told)
     assert "simulated network delay: 20ms" in status_text(told)

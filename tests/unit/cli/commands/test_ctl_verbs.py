@@ -129,7 +129,7 @@ def test_words_that_make_no_command_are_answered_with_the_usage(line: str, words
         ("mark threads", ("", "mark", ["threads"])),
     ],
 )
-def test_the_session_stands_before_the_command(line: str, meant: tuple[str, str, list[str]]) -> None:
+def test_the_session_precedes_the_command(line: str, meant: tuple[str, str, list[str]]) -> None:
     assert verbs.split_words(line.split()) == meant
 
 

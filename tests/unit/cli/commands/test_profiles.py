@@ -146,7 +146,7 @@ def test_a_bad_file_is_one_line_and_exit_code_2(run: Any, tmp_path: Path, text: 
         ("check ./none.toml", "there is no profile file ./none.toml"),
     ],
 )
-def test_wrong_usage_is_told(run: Any, line: str, message: str) -> None:
+def test_wrong_usage_is_reported(run: Any, line: str, message: str) -> None:
     code, out, err = run(*line.split())
     assert (code, out) == (ExitCode.USAGE_ERROR, "")
     assert message in err

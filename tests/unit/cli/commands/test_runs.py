@@ -42,9 +42,7 @@ def test_the_list_is_a_table_or_json(tuibench: Program, folder: Path) -> None:
     assert [(line["id"], line["outcome"]) for line in lines] == [(DONE, "done"), (CUT, "cut short")]
 
 
-def test_threads_are_told_as_they_were_at_first_and_in_the_end(
-    tuibench: Program, tuibench_home: Path
-) -> None:
+def test_threads_are_listed_as_at_the_start_and_at_the_end(tuibench: Program, tuibench_home: Path) -> None:
     """In the list and of one run alike; of one that was cut short by its samples."""
     written(paths.runs_dir() / DONE, plan=msgspec.structs.replace(PLAN, threads=64))
     written(paths.runs_dir() / CUT, ended=False, plan=msgspec.structs.replace(PLAN, threads=64))
@@ -136,7 +134,7 @@ def test_a_cell_is_a_run_for_reports_and_comparisons(tuibench: Program, folder: 
     assert "is a sweep, its cells are runs" in whole.err
 
 
-def test_removing_asks_or_is_told_yes(tuibench: Program, folder: Path) -> None:
+def test_removing_requires_a_confirmation_or_yes(tuibench: Program, folder: Path) -> None:
     refused = tuibench("runs", "remove", "insert")
     assert refused.code == 2
     assert "add --yes" in refused.err

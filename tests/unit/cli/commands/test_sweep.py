@@ -76,7 +76,7 @@ def test_what_cannot_be_is_refused_before_any_server_is_asked(
         ((), "(make it with: tuibench prepare)"),
     ],
 )
-def test_a_missing_database_is_told_with_what_makes_it(
+def test_a_missing_database_is_reported_with_the_command_that_creates_it(
     tuibench: Program, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], hint: str
 ) -> None:
     async def begin(*_: object) -> SweepFolder:

@@ -85,7 +85,7 @@ def test_strangers_are_turned_away(path: str, headers: dict[str, str]) -> None:
     assert page(path, **headers)[0] == 403
 
 
-def test_without_textual_serve_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_textual_serve_the_remedy_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "textual_serve.server", None)
     with pytest.raises(UsageError) as error:
         web.require_textual_serve()

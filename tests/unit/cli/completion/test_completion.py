@@ -190,7 +190,7 @@ def test_another_shell_is_refused_in_words(tuibench: Program) -> None:
     assert ended.err == "tuibench: completion is for bash, zsh, fish, not for 'tcsh'\n"
 
 
-def test_a_home_that_cannot_be_written_is_told(home: Path, tuibench: Program) -> None:
+def test_an_unwritable_home_is_reported(home: Path, tuibench: Program) -> None:
     (home / ".zfunc").write_text("a file, not a folder")
     ended = tuibench("--install-completion=zsh")
     assert ended.code == ExitCode.RUN_FAILED

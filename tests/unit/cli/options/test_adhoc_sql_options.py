@@ -84,7 +84,7 @@ def test_every_cell_of_a_sweep_runs_the_sql() -> None:
     assert (run.options, run.sql_words) == ({"rand_type": "zipfian"}, plan.base.sql_words)
 
 
-def test_options_of_no_profile_and_tables_of_nobody_are_refused() -> None:
+def test_adhoc_sql_takes_no_profile_options_and_has_no_tables_to_create() -> None:
     adhoc = AdhocSqlOptions(sql=["DO 1"])
     with pytest.raises(UsageError, match="unknown option --tables"):
         SweepOptions().plan(*adhoc.profile_and_options("", ["--tables=4"]), RunOptions(), adhoc)

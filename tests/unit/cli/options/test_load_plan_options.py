@@ -87,7 +87,7 @@ def test_a_client_delay_without_one_or_too_long_is_refused(text: str) -> None:
         ({"ramp_rate": "100..200/60s", "threads": 3}, ""),
     ],
 )
-def test_threads_that_the_plan_replaces_are_told(
+def test_threads_replaced_by_the_plan_are_reported(
     given: dict[str, object], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plan(**given)

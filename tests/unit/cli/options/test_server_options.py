@@ -129,7 +129,7 @@ def test_compression_that_is_off_is_taken() -> None:
 # Passwords
 
 
-def test_a_password_command_stands_in_for_a_files_password(option_file: Path) -> None:
+def test_a_password_command_replaces_the_password_of_a_file(option_file: Path) -> None:
     made = target(option_file, password_command="print-token")
     assert (made.password, made.password_command) == ("", "print-token")
 
@@ -167,7 +167,7 @@ def test_p_without_a_terminal_takes_a_line_of_stdin(
     assert target(option_file, ask_password=True).password == "piped secret"
 
 
-def test_p_is_refused_where_nobody_can_be_asked(option_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_p_is_refused_without_a_terminal(option_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As from cron, whose jobs have neither a terminal nor anything on stdin."""
     monkeypatch.setattr(server_options, "TERMINAL", "/none")
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))

@@ -24,7 +24,7 @@ def test_what_is_read_is_written(capsys: pytest.CaptureFixture[str]) -> None:
     assert reader.judged(ExitCode.INTERRUPTED) is ExitCode.INTERRUPTED
 
 
-def test_a_run_that_nobody_reads_is_ended_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_closed_stdout_ends_a_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
     ends: list[str] = []
     reader = PipeSafeStdout(lambda: ends.append("gone"))
     monkeypatch.setattr(stdio, "write_stdout", broken)
@@ -80,7 +80,7 @@ def test_the_program_ends_as_by_sigpipe_without_a_word(line: str) -> None:
     assert (done.returncode, done.stderr) == (128 + 13, "")
 
 
-def test_a_message_that_nobody_reads_ends_nothing() -> None:
+def test_a_closed_stderr_ends_nothing() -> None:
     reading, writing = os.pipe()
     os.close(reading)
     command = [sys.executable, "-m", "tuibench", "profiles", "show"]

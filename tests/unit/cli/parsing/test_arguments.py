@@ -28,7 +28,7 @@ def test_underscores_in_option_names_are_dashes_and_nothing_else_is_touched(
     ("name", "hint"),
     [("rnu", "did you mean 'run'?"), ("prepar", "did you mean 'prepare'?"), ("xyz", "--help")],
 )
-def test_an_unknown_command_is_told_the_nearest(name: str, hint: str) -> None:
+def test_an_unknown_command_is_answered_with_the_nearest_name(name: str, hint: str) -> None:
     with pytest.raises(UsageError, match=f"no command '{name}'") as caught:
         raise_unknown_command(name, ["run", "prepare", "live"])
     assert hint in caught.value.hint

@@ -120,7 +120,7 @@ def test_who_takes_arguments_has_examples() -> None:
     assert set(COMMANDS) - set(EXAMPLES) == {"start"}
 
 
-def test_what_options_take_is_told_of_options_that_exist(options: dict[str, set[str]]) -> None:
+def test_metavars_belong_to_existing_options(options: dict[str, set[str]]) -> None:
     assert set(METAVARS) - set().union(*options.values()) == set()
     assert (metavar_of(["-h", "--host"]), metavar_of(["--threads"])) == ("HOST", "N")
 
@@ -136,7 +136,7 @@ def test_help_is_in_our_own_words(tuibench: Program, command: str) -> None:
     assert "--compress" not in out
 
 
-def test_a_default_stands_behind_its_words(tuibench: Program) -> None:
+def test_a_default_follows_its_description(tuibench: Program) -> None:
     out = tuibench("run", "--help").out
     assert "Seconds to run before measuring [0]." in out
     assert "With --ab: windows of each value [5]." in out

@@ -74,7 +74,7 @@ def test_what_cannot_be_had_is_refused_with_the_reason(option: str) -> None:
         ("./mine.lua run", "there is no profile file ./mine.lua (Lua is not supported)"),
     ],
 )
-def test_a_mistake_is_told_as_one_line(tuibench: Program, line: str, words: str) -> None:
+def test_an_error_is_reported_in_one_line(tuibench: Program, line: str, words: str) -> None:
     code, out, err = tuibench(*line.split())
     assert (code, out, err.count("\n")) == (ExitCode.USAGE_ERROR, "", 1)
     assert words in err

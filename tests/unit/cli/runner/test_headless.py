@@ -238,7 +238,7 @@ def test_an_open_loop_tells_what_was_due_and_how_fast_the_server_was() -> None:
     ) in run_notes(figures, "/runs/1")
 
 
-def test_a_code_without_a_name_is_told_by_its_number() -> None:
+def test_an_error_without_a_name_is_shown_by_its_code() -> None:
     figures = summary(errors=ErrorTotals(total=1, by_code={"59999": 1}))
     assert "errors by code: 59999 × 1; transactions retried: 2" in run_notes(figures, "/runs/1")
 

@@ -59,7 +59,7 @@ async def connect(command: str) -> None:
     await HostLink.connect(exec_carrier(command, "east"), plan, CommandTiming(SystemClock()))
 
 
-async def test_a_command_that_fails_is_told_by_its_last_words() -> None:
+async def test_a_failed_command_is_reported_with_its_last_lines() -> None:
     with pytest.raises(
         RunError, match=r"host east runs no agent: Permission denied \(publickey\)\..*try: sh -c"
     ):
@@ -68,7 +68,7 @@ async def test_a_command_that_fails_is_told_by_its_last_words() -> None:
         )
 
 
-async def test_a_command_that_fails_without_a_word_is_told_by_its_exit_code() -> None:
+async def test_a_failed_command_without_output_is_reported_with_its_exit_code() -> None:
     with pytest.raises(RunError, match="its command ended with exit code 7"):
         await connect("sh -c 'exit 7'")
 

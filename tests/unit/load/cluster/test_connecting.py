@@ -131,7 +131,7 @@ def test_a_host_without_a_certificate_ends_the_run_with_its_name() -> None:
     in_no_time(scenario)
 
 
-def test_two_hosts_of_one_name_are_told_apart() -> None:
+def test_two_hosts_of_one_name_are_numbered() -> None:
     async def scenario(clock: VirtualClock) -> None:
         hosts = [PlayedHost("", clock), PlayedHost("", clock)]
         cluster = await Cluster.connect(ORDER, hosts, clock)

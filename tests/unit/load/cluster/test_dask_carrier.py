@@ -148,7 +148,7 @@ async def test_workers_are_found_also_later_ones(dask: PlayedDask) -> None:
     await dask.close()
 
 
-async def test_too_few_workers_are_told(dask: PlayedDask, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_too_few_workers_are_reported(dask: PlayedDask, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "ENOUGH_SECONDS", 0.0)
     with pytest.raises(RunError, match=r"has 2 workers after 0 s, 5 are wanted .*--cluster-hosts"):
         await find_carriers(replace(PLAN, hosts=5), SystemClock())
@@ -161,7 +161,7 @@ async def test_a_scheduler_that_cannot_be_reached(dask: PlayedDask) -> None:
         await find_carriers(plan, SystemClock())
 
 
-async def test_a_worker_without_tuibench_is_told_with_its_own_words(dask: PlayedDask) -> None:
+async def test_a_worker_without_tuibench_is_reported_with_its_error(dask: PlayedDask) -> None:
     problem = "ModuleNotFoundError(\"No module named 'tuibench'\")"
     dask.answers["run"] = {"status": "error", "exception_text": problem}
     (carrier, _), _ = await find_carriers(PLAN, SystemClock())

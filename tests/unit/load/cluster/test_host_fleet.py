@@ -101,7 +101,7 @@ def test_the_connections_of_a_lost_host_move_under_new_numbers_when_its_load_has
     in_no_time(scenario)
 
 
-def test_the_load_has_ended_when_the_last_host_says_not_when_that_is_heard() -> None:
+def test_the_load_ends_at_the_time_that_the_last_host_reports_not_at_its_receipt() -> None:
     async def scenario(clock: VirtualClock) -> None:
         hosts = [PlayedHost("near", clock), PlayedHost("far", clock, delay=0.2, ahead_seconds=-77)]
         async with playing(clock, hosts) as fleet:

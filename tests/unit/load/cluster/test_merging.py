@@ -69,7 +69,7 @@ def test_the_busiest_worker_is_the_hosts() -> None:
     assert (one.cpu_seconds, one.lag_p99_ms) == (2.0, 3.0)
 
 
-def test_the_first_failure_and_refusal_are_told() -> None:
+def test_the_first_failure_and_refusal_are_reported() -> None:
     merged = ReportMerger(0, 0).merge([replace(REPORT, worker=1, failure=""), REPORT], NS_PER_SECOND)
     assert (merged.failure, merged.failure_hint, merged.failure_exit) == ("no", "do this", 3)
 

@@ -51,7 +51,7 @@ def test_a_single_kind_is_not_kept_twice() -> None:
     assert noted.take().by_transaction == {}
 
 
-def test_questions_are_all_that_the_server_heard() -> None:
+def test_questions_are_all_statements_that_the_server_received() -> None:
     noted = recorder()
     noted.tally[:] = [10, 4, 2]
     noted.other_questions = 3

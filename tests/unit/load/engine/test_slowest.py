@@ -39,7 +39,7 @@ def test_each_interval_begins_with_none() -> None:
     assert [slow.response_ms for slow in noted.take().slowest] == [0.01]
 
 
-def test_neighbours_of_one_name_are_added_up_and_a_failed_one_stands_apart() -> None:
+def test_consecutive_statements_of_one_name_are_added_up_except_failed_ones() -> None:
     noted = recorder()
     timed = [(0, 100, 0), (1, 2000, 0), (1, 3000, 0), (1, 50_000, 1205), (3, 400, 0)]
     noted.keep_slow(0, 60_000, 56_000, timed)

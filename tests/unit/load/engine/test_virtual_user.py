@@ -78,7 +78,7 @@ async def test_a_connection_with_turns_does_them_in_order_and_leaves() -> None:
     assert server.open_connections == 0
 
 
-async def test_a_connection_with_turns_logs_in_anew_where_it_is_told_to() -> None:
+async def test_a_connection_with_turns_reconnects_at_the_given_turns() -> None:
     server = FakeServer()
     turns = Turns(cycle=(0, 0, 0), count=7, reconnect_at=frozenset({0, 2}))
     async with driving(server, in_turns(turns, limit=7)) as drive:

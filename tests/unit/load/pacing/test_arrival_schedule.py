@@ -141,7 +141,7 @@ def test_a_new_rate_counts_from_now(arrival: Arrival, before: float, after: floa
     assert made.next_ns >= at_ns
 
 
-def test_the_same_rate_again_does_not_begin_anew() -> None:
+def test_setting_the_same_rate_again_does_not_restart_the_schedule() -> None:
     """Each change of the threads tells every worker its rate, often the one it has."""
     made, undisturbed = (started(Arrival.CONSTANT, 1) for _ in range(2))
     seen: list[int] = []

@@ -85,7 +85,7 @@ def test_no_delay_does_not_even_let_others_have_a_turn() -> None:
     with_delay(scenario, 0)
 
 
-def test_one_that_is_cut_off_keeps_nobody_waiting() -> None:
+def test_a_cancelled_wait_does_not_delay_the_others() -> None:
     async def scenario(clock: VirtualClock, delay: NetworkDelay) -> None:
         cut_off, stays = (asyncio.create_task(delay.wait()) for _ in range(2))
         await asyncio.sleep(0)
@@ -162,7 +162,7 @@ def test_a_delay_comes_changes_and_goes_while_the_load_runs() -> None:
     ran(script, begin(SINGLE), connections=10, rate=0, service_seconds=SERVICE_MS / 1000)
 
 
-def test_those_cut_off_in_the_delay_were_heard_and_are_abandoned() -> None:
+def test_transactions_cancelled_in_the_delay_count_as_sent_and_abandoned() -> None:
     async def script(run: Run) -> None:
         run.engine.set_delay(1000 * NS_PER_MS)
         await run.wait_until(0.5)

@@ -43,7 +43,7 @@ def test_an_open_loop_does_not_wait_for_people() -> None:
     assert run.last.completed == pytest.approx(600, abs=100)
 
 
-def test_nobody_rests_on_when_all_is_done() -> None:
+def test_think_time_ends_when_all_work_is_done() -> None:
     """Five connections wait for their three seconds to pass; two may still start something."""
 
     async def until_finished(run: Run) -> None:

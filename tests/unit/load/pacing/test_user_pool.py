@@ -55,7 +55,7 @@ def test_users_who_are_about_to_leave_may_stay() -> None:
     assert (pool.leaving, pool.next_ns) == (0, None)
 
 
-def test_while_held_nobody_asks_and_nobody_has_asked_before_the_release() -> None:
+def test_held_users_are_not_due_before_the_release() -> None:
     pool = UserPool()
     pool.set_users(2, 0)
     pool.hold()

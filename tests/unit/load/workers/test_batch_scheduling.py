@@ -41,7 +41,7 @@ os.sched_setscheduler = lambda _, policy, parameters: held.__setitem__(0, policy
 """A process that is really idle would wait for a processor that nobody else wants."""
 
 
-def test_a_policy_that_somebody_chose_is_left_alone() -> None:
+def test_a_scheduling_policy_set_by_the_user_is_kept() -> None:
     assert policies(PRETENDED_IDLE) == ["idle", "idle"]
 
 

@@ -137,7 +137,7 @@ async def test_a_killed_worker_is_replaced_and_its_figures_end() -> None:
         assert len(await workers.finish(0)) == 2
 
 
-async def test_what_a_new_worker_in_the_place_of_another_is_told() -> None:
+async def test_a_replacement_worker_receives_the_present_state() -> None:
     """Its connections, its part of the rate, what is left of its limit, and all that was set meanwhile."""
     plan = {"threads": 3, "rate": 90.0, "events": 300, "client_delay_ms": 2.0}
     async with pretended_fleet(2, **plan) as (workers, ends):
@@ -243,7 +243,7 @@ async def test_a_number_of_transactions_is_shared_out_exactly(events: int, limit
         assert [(begin.worker, begin.workers) for begin in begun] == [(0, 2), (1, 2)]
 
 
-async def test_without_a_number_of_transactions_nobody_has_a_limit() -> None:
+async def test_without_a_transaction_limit_no_worker_has_a_quota() -> None:
     async with pretended_fleet(2) as (_, ends):
         assert [(await told(end, StartLoad)).limit for end in ends] == [None, None]
 
@@ -381,7 +381,7 @@ async def test_a_worker_that_does_not_answer_is_killed() -> None:
 # Workers that do not answer
 
 
-async def test_a_halted_worker_is_left_out_until_it_goes_on_and_nobody_waits_twice() -> None:
+async def test_a_stopped_worker_is_left_out_until_it_continues() -> None:
     async with fleet(2) as workers:
         await workers.report()
         halted = workers.pids[0]
@@ -492,7 +492,7 @@ async def test_the_cpu_time_of_a_process_is_known_while_it_is_there() -> None:
     assert process_room.cpu_ticks(pid) is None
 
 
-async def test_a_fleet_with_a_killed_worker_can_still_be_told_things_and_ended() -> None:
+async def test_a_fleet_with_a_killed_worker_still_takes_commands_and_ends() -> None:
     """A transport that has closed refuses to be written to, with some event loops."""
     cannot = mock.patch.object(fleet_room, "can_begin_again", return_value=False)
     async with fleet(2) as workers:

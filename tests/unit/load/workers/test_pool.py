@@ -51,7 +51,7 @@ async def test_the_next_load_has_the_last_ones_processes_and_nothing_else_of_it(
     assert not any(is_there(pid) for pid in second.pids)
 
 
-async def test_a_worker_that_has_not_told_its_end_is_not_kept() -> None:
+async def test_a_worker_that_did_not_report_its_end_is_not_pooled() -> None:
     async with WorkerPool() as pool:
         broken = await started(pool, 1)
         await broken.kill()

@@ -69,7 +69,7 @@ def test_less_latency_is_better(name: str, factor: float, verdict: ComparisonVer
     assert found.relative == pytest.approx(factor, rel=0.15)
 
 
-def test_two_runs_of_the_same_load_are_rarely_told_apart() -> None:
+def test_two_runs_of_the_same_load_rarely_differ_significantly() -> None:
     pairs, judged = 30, ("tps", "p50", "p95")
     found = [
         compare_metric(METRICS_BY_NAME[name], first, second).verdict

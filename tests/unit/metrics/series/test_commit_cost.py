@@ -130,7 +130,7 @@ def test_a_restart_costs_nothing() -> None:
     assert cost.log_fsyncs == pytest.approx((400 + 2 * 200) / 600)
 
 
-def test_other_settings_are_told_once_they_moved() -> None:
+def test_other_settings_have_costs_once_they_changed() -> None:
     server = Server(MYSQL)
     name = ServerVariable.REDO_LOG_ENABLED
     server.values[name] = "ON"

@@ -87,7 +87,7 @@ def test_a_cost_is_said_with_its_units() -> None:
     assert resource_text(Resource.SERVER_CPU, None) == resource_text(Resource.REDO_BYTES, None) == "–"
 
 
-def test_windows_before_and_after_are_told() -> None:
+def test_costs_before_and_after_a_change_are_in_the_effect() -> None:
     use = resource_use(tick(1, COUNTERS), tick(2, LATER))
     slot = Slot(end_seconds=2.0, seconds=2.0, transactions=100, use=use)
     cost = window_cost([slot, slot])

@@ -121,7 +121,7 @@ def test_the_examples_are_understood() -> None:
         ("reconnects>2", True, "3"),
     ],
 )
-def test_figures_hold_or_not_and_are_told(text: str, holds: bool, told: str) -> None:
+def test_thresholds_hold_or_not_and_show_the_measured_value(text: str, holds: bool, told: str) -> None:
     threshold = parse_threshold(text)
     assert threshold.holds(FIGURES) is holds
     assert threshold.measured_text(FIGURES) == told

@@ -27,7 +27,7 @@ def test_lists_of_another_length_differ_as_a_whole() -> None:
     assert struct_differences(PLAN, other) == ("threads: 4, 8 there, 4 here",)
 
 
-def test_what_has_a_name_is_told_by_it() -> None:
+def test_named_items_are_shown_by_name() -> None:
     some = msgspec.structs.replace(
         PLAN, variants=(SweepVariant(name="durable 1/1"), SweepVariant(name="unsafe 0/0"))
     )

@@ -35,7 +35,7 @@ async def test_a_password_grows_old(tmp_path: Path) -> None:
     assert [await known.of(target), await known.of(target)] == ["secret1", "secret2"]
 
 
-async def test_a_refused_password_is_printed_anew_unless_it_was_fresh(tmp_path: Path) -> None:
+async def test_the_password_command_runs_again_after_a_refusal_of_an_old_password(tmp_path: Path) -> None:
     known, target = PasswordCache(), counting(tmp_path / "runs")
     before = time.monotonic()
     first = await known.of(target)

@@ -65,7 +65,7 @@ def error_packet(code: int, text: str) -> bytes:
 
 
 @loops
-def test_its_reason_is_told(loop: Loop) -> None:
+def test_the_servers_reason_is_reported(loop: Loop) -> None:
     error, where = refused(loop, error_packet(1130, "Host 'me' is not allowed to connect"))
     assert error.message == f"cannot log in at {where}: Host 'me' is not allowed to connect (error 1130)"
     assert (error.exit_code, "CREATE USER" in error.hint) == (ExitCode.SERVER_UNAVAILABLE, True)

@@ -62,7 +62,7 @@ def certificate_error(code: int) -> ssl.SSLCertVerificationError:
         (TimeoutError(), "handshake with db:3306 failed: TimeoutError"),
     ],
 )
-def test_what_failed_is_told_with_the_remedy(error: Exception, words: str) -> None:
+def test_a_tls_failure_is_reported_with_the_remedy(error: Exception, words: str) -> None:
     said = tls_error(error, Target(host="db"))
     assert words in said.message
     assert said.hint

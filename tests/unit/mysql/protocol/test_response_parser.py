@@ -70,9 +70,7 @@ def test_servers_that_send_eofs_are_understood_too(rows: list[bytes], columns: i
 
 @given(some_rows, st.booleans(), st.data())
 @settings(deadline=None)
-def test_what_is_told_at_a_glance_is_what_reading_tells(
-    rows: list[bytes], cached: bool, data: st.DataObject
-) -> None:
+def test_the_fast_path_agrees_with_the_parser(rows: list[bytes], cached: bool, data: st.DataObject) -> None:
     answer = result(rows, cached=cached)
     assert try_parse(answer) in (len(rows), None)
     assert read(answer[:3], answer[3:]) == [None, len(rows)]
@@ -85,7 +83,7 @@ def test_what_is_told_at_a_glance_is_what_reading_tells(
     st.data(),
 )
 @settings(deadline=None)
-def test_single_rows_are_told_rightly_whatever_was_told_before(
+def test_the_fast_path_agrees_with_the_parser_for_damaged_responses(
     shapes: list[tuple[int, int, bool]], data: st.DataObject
 ) -> None:
     for columns, width, cached in shapes:
@@ -97,7 +95,7 @@ def test_single_rows_are_told_rightly_whatever_was_told_before(
             assert read(bytes(answer)) == [told]
 
 
-def test_more_kinds_of_answers_than_are_remembered_are_told_rightly() -> None:
+def test_more_kinds_of_responses_than_the_cache_holds_are_parsed() -> None:
     for number in range(2 * MAX_FRAMES):
         columns = [b"\x03def" + str(number).encode()] * 2
         assert try_parse(result([text_row(9)], columns=columns)) == 1
@@ -105,12 +103,12 @@ def test_more_kinds_of_answers_than_are_remembered_are_told_rightly() -> None:
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 100, 300, MAX_ROWS])
 @pytest.mark.parametrize("cached", [False, True])
-def test_rows_of_one_width_are_told_at_a_glance(rows: int, cached: bool) -> None:
+def test_rows_of_one_width_take_the_fast_path(rows: int, cached: bool) -> None:
     assert try_parse(result([text_row(119)] * rows, cached=cached)) == rows
 
 
 @pytest.mark.parametrize("affected", [0, 1, 250])
-def test_few_rows_affected_are_told_at_a_glance(affected: int) -> None:
+def test_few_affected_rows_take_the_fast_path(affected: int) -> None:
     assert try_parse(ok(affected)) == affected
 
 

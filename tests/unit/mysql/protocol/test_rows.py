@@ -89,7 +89,7 @@ def test_columns_may_be_known_from_the_preparing(form: str) -> None:
 
 
 @both_forms
-def test_columns_that_were_never_told_cannot_be_read(form: str) -> None:
+def test_columns_without_definitions_cannot_be_read(form: str) -> None:
     with pytest.raises(ConnectionLostError, match="do not match their column definitions"):
         reader(form).read(answer(form, [INT], [[1]], cached=True))
 
@@ -188,7 +188,7 @@ def test_a_text_in_other_letters_than_agreed_ends_the_run_with_words() -> None:
 @example(b"\x00\x00\x01", INT)
 @example(b"\x00\x00\x05\x01", KINDS["datetime"])
 @settings(deadline=None)
-def test_nonsense_is_told_as_such(form: str, row: bytes, kind: Kind) -> None:
+def test_invalid_rows_raise_or_are_read_completely(form: str, row: bytes, kind: Kind) -> None:
     row = b"\0" + row
     whole = result([row, row], columns=[kind.definition, INT.definition])
     try:

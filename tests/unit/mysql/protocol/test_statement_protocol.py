@@ -174,7 +174,7 @@ async def test_a_result_that_is_wanted_whole_may_break_off_with_an_error(raw: Ra
     assert played.told == [1317, 1, whole]
 
 
-async def test_a_connection_lost_in_a_whole_answer_is_told_to_the_script(raw: Raw) -> None:
+async def test_a_connection_lost_in_a_captured_response_raises_in_the_script(raw: Raw) -> None:
     protocol, played = StatementProtocol(raw), Played(CaptureResponse(FIRST))
     task = await begun(protocol, played.script())
     protocol.data_received(result([text_row(9)] * 3)[:-5])
@@ -250,7 +250,7 @@ async def test_a_silent_script_that_is_cancelled_is_not_woken(raw: Raw) -> None:
     assert (raw.transport.written, raw.transport.closing) == ([], False)
 
 
-async def test_a_connection_closed_in_silence_is_told_to_the_next_statement(raw: Raw) -> None:
+async def test_a_connection_closed_while_idle_fails_the_next_statement(raw: Raw) -> None:
     protocol, played = StatementProtocol(raw), Played(None, FIRST)
     task = await begun(protocol, played.script())
     raw.transport.closing = True
@@ -288,7 +288,7 @@ async def test_a_connection_lost_before_the_answer_is_an_error_of_the_statement(
     assert (played.told, raw.receiver.events) == ([2013], ["lost"])
 
 
-async def test_a_closed_connection_is_told_to_the_first_statement(raw: Raw) -> None:
+async def test_a_closed_connection_fails_the_first_statement(raw: Raw) -> None:
     protocol, played = StatementProtocol(raw), Played(FIRST)
     raw.transport.closing = True
     assert await protocol.run(played.script()) is None

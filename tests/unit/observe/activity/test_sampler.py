@@ -223,7 +223,7 @@ def test_without_ids_of_ours_the_questions_are_still_sql(sql: Callable[[str, set
     assert "FALSE" in sql("information_schema.PROCESSLIST", set())
 
 
-def test_each_pair_is_told_once_and_the_longest_wait_first() -> None:
+def test_each_lock_pair_is_listed_once_and_the_longest_wait_first() -> None:
     rows = [(1, 2, None, 3, "a", "b"), (1, 2, None, 3, "a", "b"), (5, 2, "t", 9, "c", None)]
     assert [(wait.waiting, wait.seconds) for wait in lock_waits(rows, set())] == [(5, 9), (1, 3)]
 

@@ -86,12 +86,12 @@ def test_a_pid_file_from_another_container_is_passed_over(info: ServerInfo) -> N
 
 @linux
 @pytest.mark.usefixtures("listening", "unreadable")
-def test_somebody_elses_server_is_found_by_its_socket(info: ServerInfo) -> None:
+def test_a_server_of_another_account_is_found_by_its_socket(info: ServerInfo) -> None:
     assert find_server_process(info) == ServerProcess(pid=ME)
 
 
 @pytest.mark.usefixtures("unreadable")
-def test_somebody_elses_process_must_be_as_old_as_the_server(info: ServerInfo) -> None:
+def test_a_process_of_another_account_must_be_as_old_as_the_server(info: ServerInfo) -> None:
     assert is_server_process(ME, info)
     assert info.uptime_seconds is not None
     assert not is_server_process(ME, msgspec.structs.replace(info, uptime_seconds=info.uptime_seconds + 3600))

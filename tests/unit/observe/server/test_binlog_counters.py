@@ -37,7 +37,7 @@ async def test_the_status_comes_last_so_that_it_has_counted_the_question(server:
 
 @pytest.mark.parametrize("name", ["performance_schema", "log_bin"])
 @pytest.mark.parametrize("value", ["OFF", None])
-async def test_without_schema_or_log_nobody_is_asked(
+async def test_without_performance_schema_or_binary_log_nothing_is_queried(
     server: FakeServer, name: str, value: str | None
 ) -> None:
     del server.variables[name]

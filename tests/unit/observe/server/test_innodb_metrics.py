@@ -20,7 +20,7 @@ async def parts_of(server: FakeServer, ticks: int) -> list[ServerSample]:
     return [sample for sample in found if sample is not None]
 
 
-async def test_the_history_list_and_deadlocks_are_told() -> None:
+async def test_the_history_list_and_deadlocks_are_reported() -> None:
     (sample,) = await parts_of(FakeServer(), 1)
     assert (
         sample.gauges[Counter.METRICS_HISTORY_LIST_LENGTH],
@@ -30,7 +30,7 @@ async def test_the_history_list_and_deadlocks_are_told() -> None:
     assert all(f"'{name}'" in INNODB_METRICS_SQL for name in INNODB_METRICS)
 
 
-async def test_it_is_asked_every_few_ticks_and_stands_meanwhile() -> None:
+async def test_it_is_queried_every_few_ticks_and_keeps_its_value_in_between() -> None:
     server = FakeServer()
     parts = await parts_of(server, 2 * INNODB_EVERY_TICKS)
     assert server.received.count(INNODB_METRICS_SQL) == 2

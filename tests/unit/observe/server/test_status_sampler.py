@@ -88,7 +88,7 @@ async def test_a_broken_connection_is_one_gap_and_the_next_call_is_back(bench: B
     assert bench.server.connections[0].end == "aborted"
 
 
-async def test_a_restart_is_told_once_and_rates_begin_again(bench: Bench) -> None:
+async def test_a_restart_is_reported_once_and_rates_start_over(bench: Bench) -> None:
     await bench.sampler.sample()
     bench.server.restart()
     bench.clock.advance(3)

@@ -23,7 +23,7 @@ def test_what_always_moves_is_no_news() -> None:
     assert variable_changes(BEFORE, BEFORE | {"timestamp": "2.0", "gtid_executed": "a:1-9"}) == ()
 
 
-def test_what_we_set_is_no_news_until_somebody_else_sets_it() -> None:
+def test_own_changes_are_not_reported_until_another_session_changes_the_variable() -> None:
     ours = {"sync_binlog": "0"}
     assert variable_changes(BEFORE, BEFORE | {"sync_binlog": "0"}, ours) == ()
     assert variable_changes(BEFORE, BEFORE | {"sync_binlog": "7"}, ours) == (
@@ -32,13 +32,13 @@ def test_what_we_set_is_no_news_until_somebody_else_sets_it() -> None:
 
 
 @pytest.mark.parametrize(("first", "second"), [(first, second) for second, first in ALIASES.items()])
-def test_a_variable_with_two_names_is_told_once(first: str, second: str) -> None:
+def test_a_variable_with_two_names_is_reported_once(first: str, second: str) -> None:
     assert variable_changes({first: "10", second: "10"}, {first: "7", second: "7"}) == (
         VariableChange(first, "10", "7"),
     )
 
 
-def test_a_second_name_alone_is_told() -> None:
+def test_a_second_name_alone_is_reported() -> None:
     assert variable_changes({"tx_isolation": "A"}, {"tx_isolation": "B"}) == (
         VariableChange("tx_isolation", "A", "B"),
     )

@@ -62,7 +62,7 @@ def test_what_was_not_the_same_is_listed(tmp_path: Path) -> None:
     }
 
 
-def test_other_statements_are_told_where_nothing_else_explains_them(tmp_path: Path) -> None:
+def test_other_statements_are_reported_where_nothing_else_explains_them(tmp_path: Path) -> None:
     places = [
         steady(tmp_path, name, plan=plan) for name, plan in (("a", PLAN), ("b", replace(PLAN, threads=9)))
     ]
@@ -73,12 +73,12 @@ def test_other_statements_are_told_where_nothing_else_explains_them(tmp_path: Pa
     assert paths_of(compare_runs([[first], [alike]])) == {"plan.statements": ("–", "f" * 12)}
 
 
-def test_runs_of_one_name_are_told_apart(tmp_path: Path) -> None:
+def test_runs_of_one_name_are_distinguished(tmp_path: Path) -> None:
     found = comparison(steady(tmp_path / "x", "run"), steady(tmp_path / "y", "run"))
     assert found.runs == ("run (1)", "run (2)")
 
 
-def test_doubts_are_told(tmp_path: Path) -> None:
+def test_measurement_warnings_are_reported(tmp_path: Path) -> None:
     steered = steady(tmp_path, "odd")
     change = Event(at=1.0, elapsed_seconds=3.0, kind=EventKind.THREADS, text="threads 8 → 16", marker=1)
     (steered / "events.jsonl").write_bytes(msgspec.json.encode(change) + b"\n")

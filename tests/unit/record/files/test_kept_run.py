@@ -26,7 +26,7 @@ def test_it_is_small_and_whole() -> None:
     assert {event.kind for event in run.events} >= {EventKind.SETTING, EventKind.EFFECT, EventKind.RESTORE}
 
 
-def test_its_report_is_told_anew() -> None:
+def test_its_report_is_printed_again() -> None:
     run = kept()
     text = "".join(sysbench_text(run))
     head, lines = text.split("Threads started!\n\n")

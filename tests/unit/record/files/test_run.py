@@ -44,7 +44,7 @@ def test_all_that_was_written_is_there(tmp_path: Path) -> None:
     )
 
 
-def test_the_states_are_told_whole_with_their_times(tmp_path: Path) -> None:
+def test_states_are_read_completely_with_their_times(tmp_path: Path) -> None:
     written(tmp_path / "r1")
     first, second = load_run(tmp_path / "r1").states
     assert first.status == status(settings=(SYNC, FLUSH))
@@ -97,7 +97,7 @@ def test_a_line_that_cannot_be_read_is_counted(tmp_path: Path) -> None:
     assert (run.events, run.unreadable_lines) == ((setting_changed(2.5),), 1)
 
 
-def test_counters_that_began_anew_are_told_whole_again(tmp_path: Path) -> None:
+def test_counters_that_were_reset_are_written_completely_again(tmp_path: Path) -> None:
     recorder = RunRecorder(tmp_path / "r1")
     recorder.open(plan_record())
     parts = [server_part(5), None, server_part(6), server_part(1), server_part(2, counters={"Questions": 7})]
@@ -137,7 +137,7 @@ def test_the_summary_of_a_run_that_was_cut_short_is_made_from_its_samples(tmp_pa
     assert run.latencies().counts == latencies.counts
 
 
-def test_figures_that_began_anew_are_summed_up_from_there(tmp_path: Path) -> None:
+def test_reset_figures_are_summed_from_the_reset(tmp_path: Path) -> None:
     recorder = RunRecorder(tmp_path / "r1")
     recorder.open(plan_record())
     for number in (1, 2, 3):
@@ -159,7 +159,7 @@ def test_a_run_that_never_began_has_a_summary_without_figures(tmp_path: Path) ->
     assert (figures.transactions.total, figures.latency_ms, figures.outcome) == (0, None, "cut short")
 
 
-def test_costs_are_told_for_each_value(tmp_path: Path) -> None:
+def test_costs_of_each_value_are_read(tmp_path: Path) -> None:
     written(tmp_path / "r1", ticks=6)
     last = load_run(tmp_path / "r1").costs[-1]
     told = {(cost.setting, cost.value): cost.seconds for cost in last}

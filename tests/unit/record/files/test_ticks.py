@@ -79,7 +79,7 @@ def decoded(lines: list[SampleLine]) -> list[Sample]:
     return [reader.sample(line) for line in lines]
 
 
-def test_the_traffic_of_a_server_is_told_whole() -> None:
+def test_the_traffic_of_a_server_survives_a_round_trip() -> None:
     traffic = TrafficSample(
         seconds=1.0,
         transactions_per_second=5.0,
@@ -109,7 +109,7 @@ def test_the_traffic_of_a_server_is_told_whole() -> None:
     ]
 
 
-def test_a_sample_is_told_whole() -> None:
+def test_a_sample_survives_a_round_trip() -> None:
     whole = sample(
         1,
         load=load_part(
@@ -168,7 +168,7 @@ def test_what_follows_from_the_counts_is_left_out() -> None:
     assert decoded([line]) == [made]
 
 
-def test_names_are_told_when_there_is_a_new_one() -> None:
+def test_names_are_written_when_there_is_a_new_one() -> None:
     statements: list[dict[str, Latency]] = [{"a": ONE}, {"a": ONE}, {"b": FEW, "a": ONE}, {"b": FEW}]
     samples = [sample(n, load=load_part(statements=each)) for n, each in enumerate(statements, 1)]
     lines = encoded(samples)
@@ -186,7 +186,7 @@ def test_a_line_that_is_lost_never_gives_a_row_another_name() -> None:
     assert [each.load and each.load.statements for each in decoded([last])] == [{}]
 
 
-def test_counters_of_which_the_names_are_lost_are_not_told_until_they_are_whole() -> None:
+def test_counters_without_their_names_are_skipped_until_the_next_complete_record() -> None:
     parts = [server_part(n) for n in (1, 2, 3)] + [server_part(1)]
     lines = encoded([sample(n, server=part) for n, part in enumerate(parts, 1)])
     found = [each.server and each.server.counters for each in decoded(lines[1:])]

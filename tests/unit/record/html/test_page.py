@@ -181,7 +181,7 @@ def test_the_commands_hold_no_password(tmp_path: Path) -> None:
     assert "tuibench run oltp_read_write --host=db1" in page
 
 
-def test_a_run_that_was_cut_short_is_told_as_far_as_it_came(tmp_path: Path) -> None:
+def test_an_incomplete_run_is_shown_up_to_its_end(tmp_path: Path) -> None:
     reader = read(page_of(steady(tmp_path, "a", cut_short=True)))
     assert "Over time" in reader.headings
     assert "cut short" in reader.text

@@ -112,7 +112,7 @@ def test_names_follow_the_conventions() -> None:
             assert sample.name.endswith("_total") is (family.type == "counter"), sample.name
 
 
-def test_no_series_is_told_twice() -> None:
+def test_no_series_appears_twice() -> None:
     lines = [line for line in render_page(MOMENT).body.decode().splitlines() if not line.startswith("#")]
     series = [line.rpartition(" ")[0] for line in lines]
     assert len(series) == len(set(series)) > 100

@@ -56,7 +56,7 @@ def test_every_chapter_has_something_to_say(run: Run) -> None:
     assert "commit (100 %)" in told["Latency"]
 
 
-def test_steadiness_is_told_from_the_ticks(run: Run) -> None:
+def test_steadiness_is_derived_from_the_ticks(run: Run) -> None:
     assert "The rate was steady" in said(run)["Transactions"]
     loads = [
         replace(s.load, transactions_per_second=0.0 if s.number % 3 else 90.0) for s in run.samples if s.load
@@ -79,7 +79,7 @@ def test_steadiness_is_told_from_the_ticks(run: Run) -> None:
         ),
     ],
 )
-def test_errors_are_told_by_their_names(run: Run, errors: ErrorTotals, words: str) -> None:
+def test_errors_are_shown_by_name(run: Run, errors: ErrorTotals, words: str) -> None:
     assert words in said(run, errors=errors)["Transactions"]
 
 
@@ -97,7 +97,7 @@ def test_unknown_fairness_has_no_chapter(run: Run) -> None:
     assert "Fairness" not in said(run, fairness=unknown)
 
 
-def test_foreign_traffic_is_told(run: Run) -> None:
+def test_foreign_traffic_is_reported(run: Run) -> None:
     counted = replace(run.summary.reconciliation, foreign=320, questions_server=3200)
     assert (
         "Other clients sent 320 statements meanwhile, 10.0 % of all."

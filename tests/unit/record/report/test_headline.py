@@ -33,7 +33,7 @@ Transactions (ms): completed rollbacks   retries       p50       p90       p95  
 """
 
 
-def test_the_headline_stands_above_its_transactions() -> None:
+def test_the_headline_is_above_its_transactions() -> None:
     assert addenda(summary(headline=HeadlineTotals.of(TPMC, 450, 40.0), by_transaction=KINDS)) == TEXT
 
 

@@ -90,7 +90,7 @@ def test_our_own_command_makes_the_same_plan(run: Run, plan: RunPlan) -> None:
     assert again.options == told
 
 
-def test_sysbench_gets_what_it_understands(run: Run) -> None:
+def test_the_sysbench_command_has_the_options_that_sysbench_knows(run: Run) -> None:
     line = reproduction_commands(of(run, FULL, host="db1")).sysbench
     assert line is not None
     assert shlex.split(line)[:2] == ["sysbench", "oltp_read_write"]
@@ -114,7 +114,7 @@ def test_what_sysbench_has_no_test_of_is_ours_alone(run: Run) -> None:
     assert (told.prepare or "").startswith("tuibench prepare tpcc ")
 
 
-def test_sql_of_ones_own_is_told_as_it_was_given(run: Run) -> None:
+def test_adhoc_sql_is_shown_as_given(run: Run) -> None:
     words = ("--sql=SELECT :id", "--sql-param=id=1..9")
     told = reproduction_commands(of(run, replace(PLAN, profile="sql", sql_words=words), socket="/s"))
     assert told.tuibench.startswith("tuibench run '--sql=SELECT :id' --sql-param=id=1..9 --socket=/s ")
@@ -129,7 +129,7 @@ def test_what_was_read_beside_the_server_is_read_again(run: Run) -> None:
         assert word not in (told.sysbench or "")
 
 
-def test_changes_by_hand_are_told_with_their_time(run: Run) -> None:
+def test_manual_changes_are_shown_with_their_time(run: Run) -> None:
     steered = Event(at=1.0, elapsed_seconds=65.0, kind=EventKind.THREADS, text="threads 4 → 8", marker=1)
     mark = Event(at=1.0, elapsed_seconds=66.0, kind=EventKind.MARK, text="coffee", marker=2)
     assert reproduction_commands(replace(run, events=(steered, mark))).by_hand == (

@@ -18,7 +18,7 @@ def test_a_line_for_each_statement_with_the_span_before() -> None:
 
 def test_without_a_change_there_is_no_span_before() -> None:
     text = statements_text(replace(REPORT, change="", before_seconds=0.0))
-    assert text.startswith("5.0 s since statements were first asked for\n")
+    assert text.startswith("5.0 s since statements were first requested\n")
     assert "before" not in text
 
 

@@ -106,7 +106,7 @@ def test_a_client_limited_point_is_marked_and_explained() -> None:
     assert "client-limited" not in sweep_text(whole)
 
 
-def test_a_headline_of_its_own_is_told_with_tps_beside_it() -> None:
+def test_a_profiles_own_headline_is_shown_with_tps_beside_it() -> None:
     cell = all_cells(sweeps.PLAN)[0]
     done = sweeps.result(cell, 20.0, headline="tpmC")
     assert done.figures is not None
@@ -138,7 +138,7 @@ def test_versions_are_relative_to_the_first() -> None:
     assert compare_sweeps(both) == RELATIVE
 
 
-def test_two_servers_alike_are_numbered_and_other_plans_are_told() -> None:
+def test_equal_servers_are_numbered_and_differing_plans_are_reported() -> None:
     longer = msgspec.structs.replace(sweeps.PLAN, base=msgspec.structs.replace(sweeps.PLAN.base, seconds=9.0))
     text = compare_sweeps([sweeps.sweep(), sweeps.sweep(longer)])
     assert "MariaDB 10.11.19 (1)  MariaDB 10.11.19 (2)" in text

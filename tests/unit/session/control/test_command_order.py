@@ -60,7 +60,7 @@ async def test_the_load_does_not_wait_for_a_setting_that_hangs(command: Command)
     await hanging
 
 
-async def test_nothing_begins_anew_before_anything_is_measured() -> None:
+async def test_a_reset_is_refused_before_anything_is_measured() -> None:
     for state in (RunState.STARTING, RunState.WARMING):
         session = FakeControllable(state)
         with pytest.raises(UsageError, match="nothing has been measured yet"):

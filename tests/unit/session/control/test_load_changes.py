@@ -30,7 +30,7 @@ RAMP = LevelChange(30, Quantity.RATE, 0, 1, "plan 2/2: from no rate to 9/s in 1m
         ([], [], []),
     ],
 )
-async def test_a_move_of_the_plan_is_told_once_and_drawn_if_something_changes(
+async def test_a_plan_step_is_reported_once_and_marked_if_a_level_changes(
     moves: list[LevelChange], done: list[str], told: Told
 ) -> None:
     session = FakeControllable()

@@ -12,7 +12,7 @@ from tuibench.tuning.change.production_consent import ProductionConsent, Product
 SIGNS = ("2 replicas attached",)
 
 
-def test_without_signs_nobody_asks(tmp_path: Path) -> None:
+def test_without_signs_of_production_no_confirmation_is_required(tmp_path: Path) -> None:
     ProductionGuard(SERVER, (), FakeClock(), ProductionConsent(tmp_path / "s")).require_confirmation()
 
 

@@ -142,7 +142,7 @@ async def test_the_result_is_that_of_the_pairs() -> None:
     assert result.sentence.startswith("sync_binlog 0 against 1: TPS higher: +50 %")
 
 
-async def test_what_is_over_is_told_as_it_goes() -> None:
+async def test_each_completed_cycle_is_reported() -> None:
     session = Session(trial())
     await session.drive(2 * 2 * WINDOW)
     assert session.told == [

@@ -34,7 +34,7 @@ def slow_sample(log_waits: int, age: int, waiting: int = 0, *, answers: bool = T
     return msgspec.structs.replace(examples.sample(), server=server if answers else None, host=None)
 
 
-def test_a_stall_has_what_the_server_did_and_is_told_when_it_ends() -> None:
+def test_a_stall_is_reported_at_its_end_with_the_activity_of_the_server() -> None:
     log = StallLog()
     told = []
     for place in range(1, 31):
@@ -60,7 +60,7 @@ def test_a_stall_has_what_the_server_did_and_is_told_when_it_ends() -> None:
     )
 
 
-def test_a_server_that_does_not_answer_is_told_as_such() -> None:
+def test_a_server_that_does_not_answer_is_reported_as_unresponsive() -> None:
     log = StallLog()
     told = []
     for place in range(1, 14):

@@ -71,7 +71,7 @@ def test_a_stall_does_not_reach_across_a_pause() -> None:
     assert stalled(log) == [(10.0, 11.0), (17.0, 18.0)]
 
 
-def test_a_reset_begins_anew() -> None:
+def test_a_reset_starts_over() -> None:
     log = SteadinessLog()
     ticks(log, [0.0, 100.0])
     log.on_event(EventKind.RESET)

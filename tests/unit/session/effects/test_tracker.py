@@ -162,7 +162,7 @@ def test_fsyncs_are_taken_for_each_transaction() -> None:
 
 
 @pytest.mark.parametrize("kind", [EventKind.PAUSE, EventKind.RESUME, EventKind.RESTART])
-def test_a_standstill_is_no_effect_and_no_window_reaches_across_it(kind: EventKind) -> None:
+def test_a_stall_is_no_effect_and_no_window_spans_it(kind: EventKind) -> None:
     run = Run()
     run.ticks(20, 100)
     run.change(kind)
@@ -225,7 +225,7 @@ def test_the_warm_up_is_no_change() -> None:
     assert run.effects == []
 
 
-def test_costs_are_told_with_every_sample_by_value() -> None:
+def test_each_sample_has_the_costs_of_every_value() -> None:
     run = Run()
     run.ticks(5, 100, fsyncs_each=1.0)
     run.flush = "0"

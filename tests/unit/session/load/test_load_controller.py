@@ -250,7 +250,7 @@ async def test_a_silent_workers_figures_come_later_and_it_is_named_once() -> Non
     assert (third.part.transactions_total, third.interval.transactions) == (42, 33)
 
 
-async def test_a_load_that_begins_anew_counts_its_time_and_its_transactions_from_there() -> None:
+async def test_a_reset_load_counts_time_and_transactions_from_the_reset() -> None:
     rounds = [[report(0, counters=Counters(scheduled=n, completed=n))] for n in (0, 5, 7, 8, 11)]
     load, fleet, clock = loading(*rounds)
     await load.begin()

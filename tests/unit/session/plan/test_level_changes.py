@@ -109,7 +109,7 @@ def test_at_any_time_the_level_is_what_the_plan_says(schedule: Schedule) -> None
         start += stage.seconds
 
 
-def test_steps_and_doublings_are_told_one_by_one_an_even_ramp_once() -> None:
+def test_steps_and_doublings_are_reported_singly_and_an_even_ramp_once() -> None:
     found = level_changes(
         parse_schedule("threads 8:30s,threads 1..4/2m,threads 1..2/9s doubling,rate 5:30s,rate 0:1s")
     )

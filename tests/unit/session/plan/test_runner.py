@@ -152,7 +152,7 @@ def test_a_plan_is_held_and_resumed_by_command(tmp_path: Path) -> None:
     assert run.threads == [8, 8, 8, 16]
 
 
-def test_while_the_load_is_paused_the_plan_stands_still(tmp_path: Path) -> None:
+def test_the_plan_is_held_while_the_load_is_paused(tmp_path: Path) -> None:
     run = followed(tmp_path, "8:3s,16:9s", after(1.5, Pause(), Resume()))
     assert run.threads == [8, 8, 8, 8, 16, 16]
     assert not any(kind is EventKind.PLAN and "goes on" in text for kind, text in run.told)
@@ -180,7 +180,7 @@ def test_without_a_plan_under_way_there_is_nothing_to_hold(tmp_path: Path, comma
     followed(tmp_path, plan, script)
 
 
-def test_a_ramp_into_the_servers_limit_is_told_once(tmp_path: Path) -> None:
+def test_a_ramp_into_the_servers_limit_is_reported_once(tmp_path: Path) -> None:
     """The server lets 10 in; the eleventh is refused, and those after it are not tried."""
     asked: list[int] = []
     refused = Counters(refused={1040: 1})

@@ -53,7 +53,7 @@ def test_one_that_comes_late_gets_the_newest_level_of_each_quantity() -> None:
     assert (move.level, move.text) == (14, "plan 2/2: from 1 thread to 40 threads in 1m")
 
 
-def test_while_held_its_time_stands_still_and_then_goes_on_from_there() -> None:
+def test_the_time_of_a_held_plan_stops_and_continues_from_there() -> None:
     made = course()
     made.due(10)
     made.hold(10, "by hand")

@@ -207,7 +207,7 @@ def test_a_jump_ends_the_step_with_what_is_known() -> None:
         driven.plan.next_step(driven.now)
 
 
-def test_a_disturbed_step_begins_anew() -> None:
+def test_a_disturbed_step_restarts() -> None:
     driven = Driven(ProbeOrder())
     driven.enter()
     driven.ticks(5)

@@ -44,7 +44,7 @@ def with_evidence(progress: ProbeProgress, evidence: Evidence, from_level: float
     return progress._replace(steps=steps)
 
 
-def test_a_knee_is_told_with_its_interval_and_what_recovered() -> None:
+def test_a_knee_has_an_interval_and_a_recovery() -> None:
     found = answered(probed())
     assert found.knee is not None
     assert 19 <= found.knee.level <= 27
@@ -131,7 +131,7 @@ def test_an_objective_that_nothing_keeps() -> None:
     assert any("met at no level; missed at 1 thread" in line for line in found.lines)
 
 
-def test_what_has_not_recovered_is_told() -> None:
+def test_a_missing_recovery_is_reported() -> None:
     progress = probed()
     steps = [replace(s, tps=0.7 * s.tps) if s.purpose is StepPurpose.BACK else s for s in progress.steps]
     found = answered(progress._replace(steps=steps))
@@ -153,7 +153,7 @@ def test_steps_that_were_not_stable_lower_the_confidence() -> None:
     assert answered(progress._replace(steps=most)).confidence == "low"
 
 
-def test_what_others_changed_is_told() -> None:
+def test_changes_by_other_sessions_are_reported() -> None:
     found = answered(probed(), disturbances=("the load was changed during the probe: sync_binlog 1 → 0",))
     assert found.confidence == "medium"
     assert any("sync_binlog" in line for line in found.lines)
@@ -225,7 +225,7 @@ def test_the_formal_run_is_driven_as_the_probe_was() -> None:
     assert not any(word.startswith(("--rand-seed", "--interval")) for word in words)
 
 
-def test_sql_of_ones_own_is_told_as_it_was_given() -> None:
+def test_adhoc_sql_is_shown_as_given() -> None:
     own = RunPlan(profile="sql", sql_words=("--sql=DO 1",))
     told = formal_run_commands(own, Target(socket="/s"), Quantity.THREADS, 4.0, 1, has_password=False)
     assert told["tuibench"].startswith("tuibench run '--sql=DO 1' --threads=4 ")

@@ -197,14 +197,14 @@ def test_a_plan_gives_way(tmp_path: Path) -> None:
     assert script.answers == ["probing by threads, about 60 s; the plan is held", "the plan is already held"]
 
 
-def test_paused_its_step_begins_anew(tmp_path: Path) -> None:
+def test_a_paused_step_restarts(tmp_path: Path) -> None:
     summary, _, _ = run(tmp_path, PLAN, (3.2, Pause()), (20.2, Resume()))
     assert summary.probe is not None
     assert summary.probe.end is ProbeEnd.KNEE
     assert not any(3.2 < step.at_seconds < 20 for step in summary.probe.steps)
 
 
-def test_another_change_is_told_and_its_step_begins_anew(tmp_path: Path) -> None:
+def test_another_change_is_reported_and_its_step_restarts(tmp_path: Path) -> None:
     summary, _, _ = run(tmp_path, PLAN, (5.2, SetDelay(1.0)))
     assert summary.probe is not None
     assert any("simulated network delay 0" in doubt for doubt in summary.probe.doubts)

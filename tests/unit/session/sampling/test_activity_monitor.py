@@ -76,7 +76,7 @@ def watched() -> Watched:
     return Watched()
 
 
-async def test_nobody_watches_and_nothing_is_asked(watched: Watched) -> None:
+async def test_without_viewers_nothing_is_queried(watched: Watched) -> None:
     for _ in range(20):
         await watched.tick()
     assert watched.sampler.done == []
@@ -92,7 +92,7 @@ async def test_the_first_look_comes_at_once_and_then_one_a_tick(watched: Watched
     assert len(watched.published) == 2
 
 
-async def test_when_nobody_has_asked_for_long_it_leaves(watched: Watched) -> None:
+async def test_the_sampler_disconnects_when_its_lease_expires(watched: Watched) -> None:
     watched.watching.renew()
     await watched.tick(LEASE_SECONDS - 0.5)
     assert "close" not in watched.sampler.done

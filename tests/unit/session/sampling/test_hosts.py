@@ -49,7 +49,7 @@ async def test_a_server_elsewhere_leaves_the_clients_host() -> None:
     assert await hosts().finish() == HostsObservation(client=CLIENT)
 
 
-async def test_a_host_that_is_read_from_afar_stands_beside_the_clients() -> None:
+async def test_a_remote_host_is_shown_beside_the_clients_host() -> None:
     assert await hosts(NamedSample(FAR)).finish() == HostsObservation(FAR, CLIENT)
 
 

@@ -85,7 +85,7 @@ async def test_the_first_and_the_last_reading_enclose_the_run(watched: Watched) 
     assert last.counters["Questions"] - first.counters["Questions"] == 100 + ours_alone
 
 
-async def test_variables_are_read_every_ten_ticks_and_foreign_changes_are_told(watched: Watched) -> None:
+async def test_variables_are_read_every_ten_ticks_and_foreign_changes_are_reported(watched: Watched) -> None:
     await watched.sampler.begin(0)
     watched.server.variables |= {"max_connections": "500"}
     told = [await watched.look() for _ in range(VARIABLES_EVERY_TICKS)]
@@ -93,14 +93,14 @@ async def test_variables_are_read_every_ten_ticks_and_foreign_changes_are_told(w
     assert told[-1] == [(EventKind.FOREIGN, "another session set max_connections 151 → 500")]
 
 
-async def test_what_we_changed_ourselves_is_not_told(watched: Watched) -> None:
+async def test_own_changes_are_not_reported(watched: Watched) -> None:
     await watched.sampler.begin(0)
     watched.server.variables |= {"max_connections": "500"}
     told = [await watched.look({"max_connections": "500"}) for _ in range(VARIABLES_EVERY_TICKS)]
     assert told == [[]] * VARIABLES_EVERY_TICKS
 
 
-async def test_a_server_that_does_not_answer_is_told_once_and_is_a_gap(watched: Watched) -> None:
+async def test_a_server_that_does_not_answer_is_reported_once_and_leaves_a_gap(watched: Watched) -> None:
     await watched.sampler.begin(0)
     watched.server.failure = SQLError(1290, "not now")
     assert [kind for kind, _ in await watched.look()] == [EventKind.WARNING]
@@ -119,7 +119,7 @@ async def test_with_short_intervals_a_warning_follows_only_after_half_a_second_w
     assert [len(told) for told in events] == [0, 0, 0, 0, 1, 0, 0]
 
 
-async def test_a_restart_is_told_and_leaves_nothing_to_reconcile(watched: Watched) -> None:
+async def test_a_restart_is_reported_and_leaves_nothing_to_reconcile(watched: Watched) -> None:
     await watched.sampler.begin(0)
     watched.server.restart()
     told = [*await watched.look(), *await watched.look()]
@@ -128,7 +128,7 @@ async def test_a_restart_is_told_and_leaves_nothing_to_reconcile(watched: Watche
     assert first is None
 
 
-async def test_a_flush_is_told_and_leaves_nothing_to_reconcile(watched: Watched) -> None:
+async def test_a_flush_is_reported_and_leaves_nothing_to_reconcile(watched: Watched) -> None:
     await watched.sampler.begin(0)
     watched.server.status |= {"Uptime_since_flush_status": 0, "Questions": 0}
     (event,) = await watched.look()
@@ -151,7 +151,7 @@ async def test_another_first_reading_forgets_what_was_before(watched: Watched) -
     assert grown == 7 + len(watched.server.received) - asked
 
 
-async def test_what_another_first_reading_notices_is_told_with_the_next_look(watched: Watched) -> None:
+async def test_events_of_another_first_reading_are_reported_with_the_next_one(watched: Watched) -> None:
     await watched.sampler.begin(0)
     watched.server.restart()
     await watched.look()
@@ -182,7 +182,7 @@ async def test_the_last_reading_has_all_that_the_load_has_asked(watched: Watched
     assert last.counters["Questions"] - first.counters["Questions"] == 21 + asked
 
 
-async def test_questions_that_were_never_heard_are_not_waited_for_in_vain(watched: Watched) -> None:
+async def test_missing_questions_are_not_waited_for(watched: Watched) -> None:
     await watched.sampler.begin(0)
     before = len(watched.server.received)
     await watched.sampler.end(0, 1)

@@ -68,7 +68,7 @@ class Tried:
         await asyncio.gather(*self._tasks)
 
 
-async def test_nothing_is_read_before_somebody_asks() -> None:
+async def test_nothing_is_read_before_the_first_request() -> None:
     tried = Tried()
     await tried.change("sync_binlog 1 → 0")
     assert tried.server.reads == 0
@@ -97,7 +97,7 @@ async def test_the_span_begins_with_the_first_reading() -> None:
     assert [(row.now.calls, row.now.avg_ms, row.before) for row in report.rows] == [(10, 0.1, None)]
 
 
-async def test_a_change_begins_another_span_and_the_one_before_stands_beside() -> None:
+async def test_a_change_starts_another_span_and_the_previous_one_is_shown_beside_it() -> None:
     tried = Tried()
     await tried.ask()
     tried.server.work(10)

@@ -14,7 +14,7 @@ from tuibench.model.message import PROTOCOL_VERSION, CommandReply
 from tuibench.session.service.client import SessionClient
 
 
-async def test_nobody_behind_the_socket_is_said(tuibench_home: Path) -> None:
+async def test_a_missing_session_is_reported(tuibench_home: Path) -> None:
     with pytest.raises(RunError, match=r"no session answers at .*it may have ended"):
         await SessionClient.connect(tuibench_home / "none.sock")
 
@@ -32,7 +32,7 @@ async def test_nobody_behind_the_socket_is_said(tuibench_home: Path) -> None:
         (msgspec.json.encode(EVENT) + b"\n", "is not a session of this"),
     ],
 )
-async def test_somebody_else_behind_the_socket_is_said(
+async def test_a_foreign_program_behind_the_socket_is_reported(
     tuibench_home: Path, greeting: bytes, words: str
 ) -> None:
     async with stranger(tuibench_home / "s.sock", greeting):

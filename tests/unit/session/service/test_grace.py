@@ -39,7 +39,7 @@ async def test_when_the_grace_is_over_the_run_is_stopped_in_good_order(serve: Se
         assert served.session.stops == ["stopped"]
 
 
-async def test_a_detached_session_waits_for_nobody(serve: Serve) -> None:
+async def test_a_detached_session_continues_without_viewers(serve: Serve) -> None:
     async with serve(grace_seconds=None) as served:
         client = await served.join()
         await client.close()

@@ -143,7 +143,7 @@ async def test_a_host_that_is_not_ours_is_an_error(host: str) -> None:
 
 
 @pytest.mark.skipif(not socket.has_ipv6, reason="no IPv6 here")
-async def test_an_ipv6_address_stands_in_brackets() -> None:
+async def test_an_ipv6_address_is_in_brackets() -> None:
     responder = HttpServer({})
     try:
         await responder.open(Address("::1", 0))

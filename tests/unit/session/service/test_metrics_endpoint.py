@@ -84,7 +84,7 @@ def test_nothing_counts_in_the_warm_up(seen: Scraper) -> None:
     assert render_page(warming[-1]).body
 
 
-def test_counters_only_grow_even_when_the_figures_begin_anew(seen: Scraper) -> None:
+def test_counters_only_grow_even_after_a_reset(seen: Scraper) -> None:
     for name in ("completed", "reads"):
         series = [total for (total,) in seen.series(name)]
         assert series == sorted(series)
@@ -117,7 +117,7 @@ async def test_a_session_without_an_address_serves_nothing(tmp_path: Path) -> No
     assert session.watcher.bus.listeners == []
 
 
-async def test_before_the_load_runs_scrapers_are_told_to_come_again(tmp_path: Path) -> None:
+async def test_before_the_load_runs_scrapers_get_service_unavailable(tmp_path: Path) -> None:
     from tuibench.session.spec import Address
 
     session = a_session(tmp_path)

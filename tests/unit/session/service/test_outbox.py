@@ -37,7 +37,9 @@ def taken(outbox: Outbox) -> list[SessionMessage]:
 
 
 @given(st.lists(KINDS, max_size=60))
-def test_only_samples_and_old_states_are_left_out_and_every_missing_sample_is_told(kinds: list[str]) -> None:
+def test_only_samples_and_old_states_are_dropped_and_every_dropped_sample_is_reported(
+    kinds: list[str],
+) -> None:
     outbox = Outbox(most_samples=MOST)
     given_: list[SessionMessage] = []
     got: list[SessionMessage] = []
@@ -65,7 +67,7 @@ def test_only_samples_and_old_states_are_left_out_and_every_missing_sample_is_to
     assert not outbox.is_overfull
 
 
-def test_the_oldest_samples_go_and_the_gap_is_told_before_the_rest() -> None:
+def test_the_oldest_samples_are_dropped_and_the_gap_is_sent_before_the_rest() -> None:
     outbox = Outbox(most_samples=2)
     for message in (sample(1), EVENT, sample(2), sample(3), sample(4), ENDED):
         put(outbox, message)

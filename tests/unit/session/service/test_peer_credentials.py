@@ -35,7 +35,7 @@ def test_on_linux_the_kernel_tells_process_and_user() -> None:
 
 
 @pytest.mark.parametrize(("pid", "told"), [(77, 77), (None, 0)])
-def test_on_macos_the_user_is_told_and_mostly_the_process(
+def test_macos_reports_the_user_of_a_peer_and_mostly_its_process(
     monkeypatch: pytest.MonkeyPatch, pid: int | None, told: int
 ) -> None:
     monkeypatch.delattr(socket, "SO_PEERCRED")

@@ -91,7 +91,7 @@ async def test_the_end_is_the_last_word(serve: Serve) -> None:
         await client.close()
 
 
-async def test_nobody_else_may_join(serve: Serve) -> None:
+async def test_other_users_may_not_connect(serve: Serve) -> None:
     async with serve() as served:
         assert stat.S_IMODE(served.socket.stat().st_mode) == 0o600
         assert stat.S_IMODE(served.socket.parent.stat().st_mode) == 0o700
@@ -115,7 +115,7 @@ async def test_viewers_are_known_by_their_process_while_they_are_there(serve: Se
 # What goes wrong at the start
 
 
-async def test_a_place_where_nobody_can_listen_is_said_with_a_way_out(tuibench_home: Path) -> None:
+async def test_an_unusable_socket_folder_is_reported_with_a_remedy(tuibench_home: Path) -> None:
     session = FakeSession(tuibench_home)
     (tuibench_home / "file").touch()
     path = tuibench_home / "file" / "s1.sock"

@@ -57,7 +57,7 @@ def test_a_socket_has_its_name_only_when_it_listens(
     assert list(tuibench_home.iterdir()) == [path]
 
 
-def test_nobody_listens(tuibench_home: Path) -> None:
+def test_connecting_to_a_missing_or_closed_socket_fails(tuibench_home: Path) -> None:
     with pytest.raises(FileNotFoundError):
         connect_unix(tuibench_home / "s.sock")
     listen_unix(tuibench_home / "s.sock").close()

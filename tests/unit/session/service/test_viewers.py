@@ -124,7 +124,7 @@ async def test_a_viewer_that_does_not_read_is_dropped_and_the_others_go_on(
         sleeper.close()
 
 
-async def test_a_viewer_that_is_slow_misses_samples_and_is_told(
+async def test_a_slow_viewer_misses_samples_and_is_notified(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While it does not read, more is said than fits on its way; then it reads again."""

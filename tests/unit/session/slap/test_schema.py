@@ -40,8 +40,8 @@ class Ended(NamedTuple):
     seconds: float
 
 
-def ended(server: FakeServer, trouble: BaseException | None = None, *, is_ours: bool = True) -> Ended:
-    """Lets a test with a schema of its own end in trouble, or without."""
+def ended(server: FakeServer, failure: BaseException | None = None, *, is_ours: bool = True) -> Ended:
+    """Lets a test with a schema of its own end in failure, or without."""
 
     async def scenario(clock: VirtualClock) -> Ended:
         said: list[str] = []
@@ -52,8 +52,8 @@ def ended(server: FakeServer, trouble: BaseException | None = None, *, is_ours: 
             async with ending:
                 ending.schema = SlapSchema(connection, "mysqlslap")
                 ending.schema.is_ours = is_ours
-                if trouble is not None:
-                    raise trouble
+                if failure is not None:
+                    raise failure
         except (TuibenchError, asyncio.CancelledError) as raised:
             error = raised
         assert server.open_connections == 0
@@ -62,13 +62,13 @@ def ended(server: FakeServer, trouble: BaseException | None = None, *, is_ours: 
     return in_no_time(scenario)
 
 
-@pytest.mark.parametrize("trouble", [None, UsageError("whatever"), asyncio.CancelledError()])
-def test_our_schema_goes_over_the_connection_that_made_it(trouble: BaseException | None) -> None:
+@pytest.mark.parametrize("failure", [None, UsageError("whatever"), asyncio.CancelledError()])
+def test_our_schema_goes_over_the_connection_that_made_it(failure: BaseException | None) -> None:
     server = FakeServer()
-    assert ended(server, trouble) == (trouble, [], 0)
+    assert ended(server, failure) == (failure, [], 0)
     assert server.heard == [(0, DROP)]
     server = FakeServer()
-    assert ended(server, trouble, is_ours=False).said == []
+    assert ended(server, failure, is_ours=False).said == []
     assert server.heard == []
 
 
@@ -97,12 +97,14 @@ def test_a_server_that_stays_away_is_that_and_keeps_the_schema(is_ours: bool) ->
     assert seconds == CLEANUP_TIMEOUT_SECONDS
 
 
-@pytest.mark.parametrize("trouble", [UsageError("whatever"), asyncio.CancelledError()])
+@pytest.mark.parametrize("failure", [UsageError("whatever"), asyncio.CancelledError()])
 @pytest.mark.parametrize("results", [[LOST], [NO_RESPONSE]])
-def test_other_trouble_comes_first(trouble: BaseException, results: list[str | Exception]) -> None:
+def test_the_first_error_is_raised_not_that_of_the_cleanup(
+    failure: BaseException, results: list[str | Exception]
+) -> None:
     server = FakeServer(results, logins=[None, *[AWAY] * 100])
-    error, said, seconds = ended(server, trouble)
-    assert error is trouble
+    error, said, seconds = ended(server, failure)
+    assert error is failure
     assert said[-1] == STAYS
     assert seconds == CLEANUP_TIMEOUT_SECONDS
 
@@ -118,11 +120,11 @@ def test_a_server_that_is_lost_at_the_very_end() -> None:
     assert away.said[-1] == STAYS
 
 
-def test_a_refused_drop_is_told_as_it_is() -> None:
+def test_a_refused_drop_is_reported() -> None:
     denied = DeniedError(1044, "Access denied")
     assert ended(FakeServer([denied])) == (denied, [STAYS], 0)
-    trouble = UsageError("whatever")
-    assert ended(FakeServer([denied]), trouble) == (trouble, [STAYS], 0)
+    failure = UsageError("whatever")
+    assert ended(FakeServer([denied]), failure) == (failure, [STAYS], 0)
 
 
 def test_an_operator_who_does_not_wait_hears_what_stays() -> None:
@@ -148,7 +150,7 @@ def test_an_operator_who_does_not_wait_hears_what_stays() -> None:
     assert in_no_time(scenario) == [STAYS]
 
 
-def test_a_schema_is_ours_when_nobody_knows_whether_it_was_made() -> None:
+def test_a_schema_of_unknown_creation_is_treated_as_ours() -> None:
     async def scenario(clock: VirtualClock) -> bool:
         schema = SlapSchema(await FakeServer([LOST]).connect(TARGET), "mysqlslap")
         with pytest.raises(ConnectionLostError):
@@ -158,7 +160,7 @@ def test_a_schema_is_ours_when_nobody_knows_whether_it_was_made() -> None:
     assert in_no_time(scenario)
 
 
-def test_a_loss_is_told_with_its_place() -> None:
+def test_a_lost_connection_is_reported_with_the_iteration() -> None:
     with (
         pytest.raises(ConnectionLostInTestError) as caught,
         raise_as_lost(TARGET, "iteration 2 of 3 with 8 clients"),

@@ -61,7 +61,7 @@ def test_the_most_open_tables_and_the_mean_of_the_processors_count() -> None:
     assert figures.slow_queries == 3
 
 
-def test_what_nobody_told_is_none() -> None:
+def test_missing_figures_are_none() -> None:
     counted = msgspec.structs.replace(examples.summary().reconciliation, questions_server=None)
     server = msgspec.structs.replace(examples.summary().server, deltas={})
     figures = cell_figures(summary(latency_ms=None, reconciliation=counted, server=server), [])

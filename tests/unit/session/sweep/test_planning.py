@@ -65,7 +65,7 @@ def test_variants_are_called_by_what_tells_them_apart() -> None:
     assert alone.name == "long_query_time=0.1, sync_binlog=1"
 
 
-def test_without_settings_the_server_is_taken_as_it_stands() -> None:
+def test_without_settings_the_server_is_used_unchanged() -> None:
     assert build_variants("", []) == (SweepVariant(name=""),)
 
 

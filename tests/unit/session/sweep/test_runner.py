@@ -15,7 +15,7 @@ from tuibench.record.files.sweep_folder import SweepFolder, load_sweep
 from tuibench.session.sweep.cell import CellOutcome, CellRun
 from tuibench.session.sweep.matrix import cells_in_order
 from tuibench.session.sweep.runner import SERVER_TIMEOUT_SECONDS, InterruptedSweep, SweepRunner
-from tuibench.session.sweep.server import TableManager
+from tuibench.session.sweep.server import CaseTables, TableManager
 
 DONE = "done"
 Play = str | TuibenchError
@@ -48,7 +48,7 @@ class PlayedRun(CellRun):
         self._interrupted.set()
 
 
-class PlayedTables:
+class PlayedTables(CaseTables):
     def __init__(self) -> None:
         self.told: list[str] = []
 

@@ -16,6 +16,7 @@ from tuibench.model.target import Target
 from tuibench.session.sweep import private_servers
 from tuibench.session.sweep.matrix import cells_by_start, starting_seconds
 from tuibench.session.sweep.private_servers import PrivateServers
+from tuibench.session.sweep.server import CaseTables
 from tuibench.session.sweep.versions import parse_builds, suite_cases, versions_setup, with_limits
 
 
@@ -136,7 +137,7 @@ class PlayedServer:
         self._log.append(f"stop {self._name}")
 
 
-class PlayedTables:
+class PlayedTables(CaseTables):
     def __init__(self, target: Target, log: list[str]) -> None:
         self._target = target
         self._log = log
@@ -217,7 +218,7 @@ def test_tables_of_another_case_take_the_place_of_those_there() -> None:
     assert stage.log[1:] == ["make make 2 tables on /old", "drop make 2 tables", "make others on /old"]
 
 
-def test_a_server_that_is_gone_is_started_anew_with_its_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_has_ended_is_restarted_with_its_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = Stage()
 
     async def nobody(target: Target) -> None:

@@ -10,7 +10,7 @@ from tuibench.model.event import EventKind
 from tuibench.mysql.errors import TOO_MANY_CONNECTIONS_HINTS
 from tuibench.session.totals.alarms import QUIET_TICKS, Alarms
 
-TROUBLED = load_part(
+WITH_ERRORS = load_part(
     transactions_per_second=100.0, errors_per_second=20.0, errors_by_code={"1213": 19, "1205": 1}
 )
 CALM = load_part()
@@ -20,8 +20,8 @@ def refusing(**refused: int) -> Counters:
     return Counters(refused={int(code.removeprefix("e")): times for code, times in refused.items()})
 
 
-def test_errors_are_told_by_code() -> None:
-    assert Alarms().check(TROUBLED) == [
+def test_errors_are_reported_by_code() -> None:
+    assert Alarms().check(WITH_ERRORS) == [
         (EventKind.ERRORS, "errors: 1213 deadlock × 19, 1205 lock wait timeout × 1")
     ]
 
@@ -31,26 +31,26 @@ def test_a_few_errors_are_everyday_life(errors: float, told: int) -> None:
     assert len(Alarms().check(load_part(errors_per_second=errors, errors_by_code={"1213": 1}))) == told
 
 
-def test_errors_without_a_single_transaction_are_told() -> None:
+def test_errors_without_a_single_transaction_are_reported() -> None:
     nothing_works = load_part(transactions_per_second=0.0, errors_per_second=1.0, errors_by_code={"2003": 1})
     assert Alarms().check(nothing_works) == [(EventKind.ERRORS, "errors: 2003 × 1")]
 
 
-def test_the_same_trouble_is_told_again_only_after_a_while() -> None:
+def test_the_same_error_is_reported_again_only_after_an_interval() -> None:
     alarms = Alarms()
-    told = [bool(alarms.check(TROUBLED)) for _ in range(2 * QUIET_TICKS + 1)]
+    told = [bool(alarms.check(WITH_ERRORS)) for _ in range(2 * QUIET_TICKS + 1)]
     assert [tick for tick, said in enumerate(told) if said] == [0, QUIET_TICKS, 2 * QUIET_TICKS]
 
 
-def test_one_trouble_does_not_hide_another() -> None:
+def test_one_error_does_not_hide_another() -> None:
     alarms = Alarms()
-    alarms.check(TROUBLED)
+    alarms.check(WITH_ERRORS)
     back = load_part(seconds=2.0, reconnects_per_second=4.0)
     assert alarms.check(back) == [(EventKind.RECONNECT, "8 connections were reopened")]
     assert alarms.check(CALM) == []
 
 
-def test_a_worker_that_runs_is_late_and_one_that_does_not_is_silent_each_told_once() -> None:
+def test_a_running_worker_is_late_and_a_stopped_one_is_silent_each_reported_once() -> None:
     alarms = Alarms()
     alarms.report_unresponsive(["process 7", "process 8"], ["process 8"])
     late, silent = (text for _, text in alarms.check(CALM))
@@ -62,7 +62,7 @@ def test_a_worker_that_runs_is_late_and_one_that_does_not_is_silent_each_told_on
     assert ["process 7 does not answer" in text for _, text in alarms.check(CALM)] == [True]
 
 
-def test_refused_connections_are_counted_over_all_workers_and_told_once() -> None:
+def test_refused_connections_are_counted_over_all_workers_and_reported_once() -> None:
     alarms = Alarms()
     reports = [report(0, counters=refusing(e1040=3)), report(1, counters=refusing(e1040=2, e1226=1))]
     assert alarms.refusals(reports) == 6
@@ -92,7 +92,7 @@ def test_a_statement_that_is_sent_as_text_is_no_refused_connection() -> None:
     assert alarms.refused(reports) == ""
 
 
-def test_a_lost_worker_is_told_once_with_what_is_lost() -> None:
+def test_a_lost_worker_is_reported_once_with_its_losses() -> None:
     alarms = Alarms()
     losses = [Loss(name="worker process 4711", connections=8, abandoned=3)]
     for _ in range(2):

@@ -132,7 +132,7 @@ def test_ticks_add_up_to_the_totals(rounds: list[list[list[int]]]) -> None:
     assert accounting.transactions == Histogram.of(everything)
 
 
-def test_a_checkpoint_begins_anew_and_takes_nothing_from_the_ticks_and_the_totals() -> None:
+def test_a_checkpoint_starts_over_and_changes_neither_ticks_nor_totals() -> None:
     accounting = begun(0)
     accounting.add_reports([report(0, 1_000, counters=counters(10))])
     assert accounting.since_checkpoint.counters.completed == 10
@@ -157,7 +157,7 @@ def test_what_a_silent_worker_did_is_counted_when_it_answers_and_spread_over_its
 # Beginning anew
 
 
-def test_a_run_that_begins_anew_forgets_its_figures_and_its_ticks_go_on() -> None:
+def test_a_reset_drops_the_figures_and_the_ticks_continue() -> None:
     accounting = begun(0)
     accounting.tick([report(0, 5_000, counters=counters(10, reads=100))], 4, 0)
     accounting.reset_stats([report(0, 6_000, counters=counters(13, reads=130))])
@@ -171,7 +171,7 @@ def test_a_run_that_begins_anew_forgets_its_figures_and_its_ticks_go_on() -> Non
 
 
 @given(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50))
-def test_what_is_on_its_way_when_a_run_begins_anew_is_booked_in_the_new_figures(
+def test_transactions_in_flight_at_a_reset_count_in_the_new_figures(
     flying: int, waiting: int, more: int
 ) -> None:
     accounting = begun(0)

@@ -51,7 +51,7 @@ def test_what_is_left_over_was_sent_by_others(
     assert (result.questions_server is None) == (foreign is None)
 
 
-def test_figures_that_are_not_complete_are_not_taken_for_somebody_elses() -> None:
+def test_incomplete_figures_are_not_taken_for_foreign_traffic() -> None:
     result = reconcile(CLIENT, reading(0), reading(5000), is_complete=False)
     assert (result.foreign, result.questions_server) == (None, 5000)
 

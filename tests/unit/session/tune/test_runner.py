@@ -189,7 +189,7 @@ async def test_a_disturbed_window_gives_no_pairs(tmp_path: Path) -> None:
     assert "somebody set sync_binlog" in {window.disturbance for window in second.windows}
 
 
-async def test_what_the_server_refuses_is_told_and_left(tmp_path: Path) -> None:
+async def test_a_refused_setting_is_reported_and_skipped(tmp_path: Path) -> None:
     session = Session(tmp_path)
     session.refusals[BAD] = TuibenchError("the server refuses it")
     await session.begin()

@@ -102,7 +102,7 @@ def test_memory_is_bounded_and_everything_is_still_there() -> None:
     assert max(each.p95_ms or 0.0 for each in columns if each) == 9.0
 
 
-def test_a_stretch_is_told_as_finely_as_it_is_remembered() -> None:
+def test_a_span_has_the_resolution_at_which_it_is_kept() -> None:
     history = ChartHistory.of(tick(slot) for slot in range(1, BLOCKS_PER_LEVEL + 500))
     recent = history.between(BLOCKS_PER_LEVEL, BLOCKS_PER_LEVEL + 10)
     assert [point.slot for point in recent] == list(range(BLOCKS_PER_LEVEL + 1, BLOCKS_PER_LEVEL + 11))

@@ -104,14 +104,14 @@ def test_the_arrangement_follows_the_size(size: tuple[int, int], expected: str) 
     assert size_classes(*size) == set(expected.split())
 
 
-def test_a_small_terminal_is_told_the_way_out() -> None:
+def test_the_notice_of_a_small_terminal_says_how_to_leave() -> None:
     notice = too_small_notice(initial_view(script.hello(60)), Size(70, 20))
     assert "80×24" in notice
     assert "70×20" in notice
     assert "tuibench run oltp_read_write" in notice
 
 
-def test_who_may_only_look_is_told_no_more_than_how_to_leave() -> None:
+def test_a_read_only_viewer_of_a_small_terminal_sees_only_how_to_leave() -> None:
     view = msgspec.structs.replace(initial_view(script.hello(60)), read_only=True)
     notice = too_small_notice(view, Size(70, 20))
     assert "leave with q" in notice

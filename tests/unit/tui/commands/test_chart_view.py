@@ -124,7 +124,7 @@ def test_columns_keep_their_ticks_while_the_chart_moves() -> None:
     assert later[:-1] == before[1:]
 
 
-def test_a_change_stands_in_the_column_that_holds_its_time() -> None:
+def test_a_change_is_in_the_column_of_its_time() -> None:
     told = Event(at=0.0, elapsed_seconds=30.5, kind=EventKind.MARK, text="", marker=1)
     view = looked(view_of(60, told), zoom_by(1))
     (column,) = change_markers(view, COLUMNS)
@@ -188,12 +188,12 @@ def test_spans_that_are_too_short_are_not_compared() -> None:
     assert "span A has 2 measured points, 4 are needed" in text(comparison_card(view, 60, 5))
 
 
-def test_a_fifth_mark_begins_anew() -> None:
+def test_a_fifth_mark_starts_over() -> None:
     view = mark_span_end(spans_of(initial_view(script.hello())), COLUMNS)
     assert (view.chart_state.marks, view.chart_state.difference) == ((), None)
 
 
-def test_a_frozen_picture_is_told_in_the_tab_line() -> None:
+def test_a_frozen_chart_is_shown_in_the_tab_line() -> None:
     view = msgspec.structs.replace(view_of(60), picture_of=90.0)
     assert (
         plain_text(tab_line(lambda _: (), "live", view, 120, 1)[0])

@@ -21,7 +21,7 @@ def test_a_chart_is_a_rule_at_the_maximum_and_bars_from_zero() -> None:
     )
 
 
-def test_a_change_is_one_line_through_all_charts_and_its_number_stands_on_the_first() -> None:
+def test_a_change_is_a_line_through_all_charts_with_its_number_on_the_first() -> None:
     view = next_view(short_story(1000, 1000, 1000), script.EVENTS[0])
     view = next_view(view, Event(at=0, elapsed_seconds=1.5, kind=EventKind.MARK, text="", marker=3))
     assert text(time_chart(TPS, view, 7 + 4, 2, numbered=True)) == "   1 k ──3─\n     0  █│█"

@@ -8,7 +8,7 @@ from tuibench.tui.view import initial_view
 from tuibench.units import local_time
 
 
-def test_the_figures_are_told_with_what_they_are_of() -> None:
+def test_figures_are_copied_with_their_context() -> None:
     text = figures_text(initial_view(script.hello()))
     assert text.startswith(
         "MariaDB 10.11.19, oltp_read_write, 4 × 100,000 rows, 64 threads, 01:24 into the run"
@@ -30,7 +30,7 @@ def test_before_the_first_sample_there_is_nothing() -> None:
     assert figures_text(initial_view(script.hello(0))) == ""
 
 
-def test_the_clock_stands_at_its_full_steps() -> None:
+def test_the_clock_axis_is_labelled_at_round_times() -> None:
     text = clock_axis_text(60, 1.0, script.START + 7, local_time)
     labels = text.split()
     assert len(labels) >= 3

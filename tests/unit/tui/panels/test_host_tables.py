@@ -49,7 +49,7 @@ def test_a_host_that_was_not_measured_says_so() -> None:
     assert row(view, "Write")[1:3] == ("–", "no answer")
 
 
-def test_memory_swap_and_disks_are_told_with_their_limits() -> None:
+def test_memory_swap_and_disks_are_shown_with_their_limits() -> None:
     view = with_host()
     assert row(view, "Used")[1:3] == ("9.1 GiB", "of 24 GiB")
     assert row(view, "Swap")[1:3] == ("0 B", "of 2 GiB")

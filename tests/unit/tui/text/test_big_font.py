@@ -29,7 +29,7 @@ def test_it_is_as_large_as_it_says(text: str, scale: int) -> None:
     assert len(rows) == rows_of(scale)
 
 
-def test_characters_are_told_from_each_other_apart_from_5_and_s() -> None:
+def test_characters_differ_from_each_other_except_5_and_s() -> None:
     characters = "0123456789.,–+=%ABDEIKLRTU "
     assert len({tuple(big_letters(character, 1)) for character in characters}) == len(characters)
 

@@ -20,7 +20,7 @@ risk = "The latest of the binary log."
 MYSQL = msgspec.structs.replace(INFO, flavour=Flavour.MYSQL, version="9.7.4")
 
 
-def test_a_preset_of_ones_own_stands_behind_the_built_in_ones(tuibench_home: Path) -> None:
+def test_user_presets_follow_the_built_in_ones(tuibench_home: Path) -> None:
     assert preset_lookup.all_presets() == BUILTIN_PRESETS
     folder = tuibench_home / "config"
     folder.mkdir()

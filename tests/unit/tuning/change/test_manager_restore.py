@@ -14,7 +14,7 @@ from tuibench.tuning.undo.journal import Journal
 from tuibench.tuning.undo.restore import RestoreOutcome, restore_settings
 
 
-async def test_a_foreign_change_is_left_and_told(tmp_path: Path) -> None:
+async def test_a_foreign_change_is_kept_and_reported(tmp_path: Path) -> None:
     server = FakeServer()
     tuner = await opened(server, tmp_path)
     await tuner.apply("unsafe")

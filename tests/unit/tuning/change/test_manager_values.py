@@ -33,13 +33,13 @@ POOL = "innodb_buffer_pool_size"
 MIB = 2**20
 
 
-async def test_a_size_that_the_server_rounds_is_told_and_put_back(tmp_path: Path) -> None:
+async def test_a_size_rounded_by_the_server_is_reported_and_restored(tmp_path: Path) -> None:
     server = FakeServer(**{POOL: str(256 * MIB)})
     tuner = await opened(server, tmp_path)
     server.on_set = lambda name, value: server.settings.update({name: str(-(-int(value) // MIB) * MIB)})
     state = await tuner.change(POOL, "300000000")
     assert state.value == str(287 * MIB)
-    assert tuner.rounding(POOL, "300000000", state.value).startswith("asked for 286 MiB: it is rounded")
+    assert tuner.rounding(POOL, "300000000", state.value).startswith("requested 286 MiB: it is rounded")
     assert tuner.rounding(POOL, "287M", state.value) == ""
     server.on_set = None
     assert outcomes(await tuner.restore()) == {POOL: RestoreOutcome.RESTORED}

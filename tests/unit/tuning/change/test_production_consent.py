@@ -32,7 +32,7 @@ def test_a_broken_line_counts_for_nothing(tmp_path: Path) -> None:
     assert not ProductionConsent(path).is_given("other")
 
 
-def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_an_unwritable_folder_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(TuibenchError, match="cannot store the consent"):
         ProductionConsent(tmp_path / "file" / "servers.jsonl").give(YES)

@@ -116,7 +116,7 @@ async def test_statements_are_counted_over_reconnects(tmp_path: Path) -> None:
     assert tuner.own_statements == len(server.sent)
 
 
-async def test_a_refusal_is_told_in_words_and_closed_in_the_journal(tmp_path: Path) -> None:
+async def test_a_refusal_is_reported_and_settled_in_the_journal(tmp_path: Path) -> None:
     server = FakeServer()
     tuner = await opened(server, tmp_path)
     await tuner.change("innodb_flush_log_at_trx_commit", "2")

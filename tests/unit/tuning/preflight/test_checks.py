@@ -306,7 +306,7 @@ def test_what_a_check_makes_of_the_facts(case: Case) -> None:
     assert bool(finding.remedy) >= (finding.severity in (Severity.WARNING, Severity.STOP))
 
 
-def test_all_is_well_and_nothing_is_told_before_a_run() -> None:
+def test_without_problems_nothing_is_reported_before_a_run() -> None:
     findings = run_all_checks(facts())
     assert {finding.severity for finding in findings} == {Severity.OK}
     assert len({finding.id for finding in findings}) == len(findings) == len(CHECKS)
@@ -317,9 +317,12 @@ def test_every_check_that_can_find_something_is_tried() -> None:
     assert {case.id for case in CASES} == {finding.id for finding in run_all_checks(facts())} - {"server"}
 
 
-def test_a_run_is_told_of_warnings_and_stops_only() -> None:
-    troubled = facts(
+def test_a_run_reports_only_warnings_and_stops() -> None:
+    with_warnings = facts(
         variables={"general_log": "ON", "max_connections": "10", "performance_schema": "ON"},
         machine={"governors": ("powersave",)},
     )
-    assert [finding.id for finding in run_checks_before_run(troubled)] == ["max_connections", "general_log"]
+    assert [finding.id for finding in run_checks_before_run(with_warnings)] == [
+        "max_connections",
+        "general_log",
+    ]

@@ -58,7 +58,7 @@ def test_a_flush_faster_than_the_medium_is_a_lie(kind: str, median_us: float, li
         assert found.found.startswith("this disk confirms flushes too early: a flush takes")
 
 
-def test_stalls_and_missing_reads_are_told() -> None:
+def test_stalls_and_missing_reads_are_reported() -> None:
     found = findings(flush_p99_us=20_000.0, reads_per_second=None)
     assert found["disk_flush"].severity is Severity.NOTE
     assert "20 times as long as usual" in found["disk_flush"].found

@@ -100,7 +100,7 @@ async def test_what_may_not_be_seen_is_a_gap() -> None:
     assert (facts.replicas, facts.clock_ahead_seconds, facts.written) == (0, None, 0)
 
 
-async def test_a_lost_connection_is_told() -> None:
+async def test_a_lost_connection_is_reported() -> None:
     connection = Asked(ANSWERS)
     connection.lost = True
     with pytest.raises(ConnectionLostError):

@@ -8,7 +8,7 @@ from tuibench.tuning.change.settings_manager import SettingsManager
 from tuibench.tuning.undo.other_sessions import UNKNOWN_AUTHOR, ChangeAttribution
 
 
-async def test_what_another_session_set_and_put_back_is_told_by_its_name(tmp_path: Path) -> None:
+async def test_changes_and_restores_of_another_session_are_attributed_to_it(tmp_path: Path) -> None:
     server = FakeServer()
     authors = ChangeAttribution(journal_in(tmp_path, "ours"))
     other = await opened(server, tmp_path, "theirs")
@@ -40,7 +40,7 @@ async def test_of_several_the_last_one_is_named(tmp_path: Path) -> None:
     assert authors.author_of("sync_binlog", "0") == "session second set"
 
 
-async def test_our_own_journal_and_those_of_other_servers_name_nobody(tmp_path: Path) -> None:
+async def test_own_journals_and_those_of_other_servers_attribute_nothing(tmp_path: Path) -> None:
     server = FakeServer()
     tuner = SettingsManager(server.connect, journal_in(tmp_path, "ours"), INFO, clock=FakeClock())
     await tuner.open()

@@ -143,7 +143,7 @@ def test_a_foreign_value_that_was_never_ours_stays(configured: str, steps: list[
 
 
 @given(VALUES, st.lists(OURS, max_size=6), VALUES)
-def test_what_somebody_set_before_our_last_change_comes_back(
+def test_a_foreign_value_set_before_our_last_change_is_restored(
     configured: str, steps: list[Step], ours: str
 ) -> None:
     world = World(configured)

@@ -27,7 +27,7 @@ def test_only_dead_sessions_with_open_changes_are_found(tmp_path: Path) -> None:
     assert [one.path.stem for one in leftovers(dead.path.parent)] == ["alive", "dead"]
 
 
-def test_a_damaged_journal_is_told_and_left(tmp_path: Path) -> None:
+def test_a_damaged_journal_is_reported_and_kept(tmp_path: Path) -> None:
     path = tmp_path / "bad.jsonl"
     path.write_bytes(b"x\n")
     (found,) = leftovers(tmp_path)

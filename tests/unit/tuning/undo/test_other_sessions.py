@@ -152,7 +152,9 @@ async def test_a_broken_journal_beside_ours_has_no_say(server: FakeServer, tmp_p
     assert (await ended(a)).outcome is RestoreOutcome.RESTORED
 
 
-async def test_a_limit_that_somebody_else_needs_by_now_stays(server: FakeServer, tmp_path: Path) -> None:
+async def test_a_limit_that_another_session_needs_is_not_restored_yet(
+    server: FakeServer, tmp_path: Path
+) -> None:
     server.settings |= {"innodb_io_capacity": "200", "innodb_io_capacity_max": "2000"}
     a, b = await opened(server, tmp_path, "a"), await opened(server, tmp_path, "b")
     await a.change("innodb_io_capacity_max", "20000")

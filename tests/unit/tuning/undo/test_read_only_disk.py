@@ -57,7 +57,7 @@ async def put_back(server: FakeServer, path: Path) -> list[RestoreResult]:
 
 
 @pytest.mark.parametrize("locks_are_there", [True, False])
-async def test_the_settings_go_back_and_it_is_told_what_is_not_noted(
+async def test_settings_are_restored_and_unwritten_journal_entries_reported(
     locks_are_there: bool, tmp_path: Path
 ) -> None:
     server = FakeServer()

@@ -21,7 +21,7 @@ async def tried(
     return [one.outcome for one in restored], restored[-1].text, told
 
 
-async def test_a_server_that_comes_back_is_waited_for_and_told_of(tmp_path: Path) -> None:
+async def test_restore_waits_for_the_server_and_reports_its_return(tmp_path: Path) -> None:
     server, clock = FakeServer(), FakeClock()
     server.away = True
 

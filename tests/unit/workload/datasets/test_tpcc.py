@@ -152,7 +152,7 @@ def test_payment_finds_the_middle_customer_of_a_name() -> None:
     assert by_name == pytest.approx(600, abs=60)
 
 
-def test_payment_of_a_name_that_nobody_has_falls_back_to_the_drawn_customer() -> None:
+def test_payment_by_an_unknown_name_falls_back_to_the_drawn_customer() -> None:
     shopper = player(customers_by_name=[])
     customers = {of_name(shopper.play(PAYMENT), "pay_customer")[0][2] for _ in range(50)}
     assert len(customers) > 40

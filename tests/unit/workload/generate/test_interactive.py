@@ -181,13 +181,13 @@ def test_floating_point_columns_are_calculated_with_like_decimals() -> None:
 
 
 @pytest.mark.parametrize("answer", [[("text",)], [(None,)], []])
-def test_values_that_cannot_be_calculated_with_are_told(answer: Rows) -> None:
+def test_values_that_cannot_be_calculated_with_are_reported(answer: Rows) -> None:
     of = one(step(statement("a", capture='["x"]')) + step(statement("b", "x * 2")))
     with pytest.raises(RunError, match="n: the transaction 't' cannot be computed"):
         Player(of, lambda *_: answer).play()
 
 
-def test_too_few_columns_are_told() -> None:
+def test_too_few_columns_are_reported() -> None:
     of = one(step(statement("a", capture='["x", "y"]')))
     with pytest.raises(UsageError, match="'a' gives 1 columns, 2 variables are declared"):
         Player(of, lambda *_: [(1,)]).play()

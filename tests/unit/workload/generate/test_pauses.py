@@ -30,7 +30,7 @@ def test_keying_times_are_fixed_and_thinking_is_drawn_around_its_mean() -> None:
         assert max(drawn) <= 10 * mean
 
 
-def test_nobody_waits_unless_it_is_asked_for() -> None:
+def test_without_pauses_no_user_waits() -> None:
     pauses = Pauses(tpcc(), 1, 0)
     assert not pauses.are_any
     assert (pauses.before(NEW_ORDER), pauses.after(NEW_ORDER)) == (0, 0)

@@ -140,7 +140,7 @@ def test_folding_leaves_what_is_open_and_settles_what_is_not() -> None:
     assert set(variable_names(fold_constants(parse_expression("a + (2 + 3)")))) == {"a"}
 
 
-def test_an_expression_that_has_no_value_is_told() -> None:
+def test_an_expression_without_a_value_is_reported() -> None:
     with pytest.raises(UsageError, match="has no value"):
         constant_value(parse_expression("1 // 0"))
 
@@ -191,7 +191,7 @@ def test_kinds(text: str, kind: ExpressionType) -> None:
         ("m + 1", "unknown variable or option 'm'"),
     ],
 )
-def test_kinds_that_do_not_fit_are_told(text: str, message: str) -> None:
+def test_mismatched_types_are_reported(text: str, message: str) -> None:
     with pytest.raises(UsageError) as error:
         type_of(parse_expression(text), SCOPE)
     assert message in error.value.message

@@ -80,14 +80,14 @@ def test_errors_name_the_file_that_extends(tmp_path: Path, text: str, message: s
     assert hint in error.value.hint
 
 
-def test_a_circle_is_told(tmp_path: Path) -> None:
+def test_a_cycle_of_extends_is_reported(tmp_path: Path) -> None:
     one = write(tmp_path, "one", f'extends = "{tmp_path}/two.toml"\n')
     write(tmp_path, "two", f'extends = "{one}"\n')
     with pytest.raises(UsageError, match="extends itself"):
         library.load_profile(str(one))
 
 
-def test_a_long_chain_is_told(tmp_path: Path) -> None:
+def test_a_long_chain_of_extends_is_reported(tmp_path: Path) -> None:
     write(tmp_path, "p0", 'extends = "oltp_read_only"\n')
     for number in range(1, 20):
         write(tmp_path, f"p{number}", f'extends = "{tmp_path}/p{number - 1}.toml"\n')

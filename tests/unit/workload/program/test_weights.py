@@ -58,7 +58,7 @@ def test_transactions_are_drawn_by_the_new_weights_from_the_next_one_on() -> Non
 
 
 @given(st.lists(st.integers(0, 9), min_size=2, max_size=2).filter(any), st.integers(0, 30))
-def test_a_deck_is_dealt_anew_with_the_exact_mix(weights: list[int], before: int) -> None:
+def test_a_deck_is_dealt_again_with_the_exact_mix(weights: list[int], before: int) -> None:
     generator = Generator(DECK, 1, 0)
     drawn(generator, before)
     generator.set_weights(weights)

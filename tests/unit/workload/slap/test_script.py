@@ -139,7 +139,7 @@ def test_only_the_table_has_the_engine_and_rows_come_round() -> None:
     assert list(islice(SlapScript().creation(None), 1)) == []
 
 
-def test_statements_are_told_apart_by_the_delimiter() -> None:
+def test_statements_are_separated_by_the_delimiter() -> None:
     assert split_user_statements("a;;b; \n", ";") == ("a", "b")
     assert split_user_statements("a\nb\n", "\n") == ("a", "b")
     with pytest.raises(UsageError, match="placeholder"):

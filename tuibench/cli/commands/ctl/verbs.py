@@ -8,33 +8,7 @@ from msgspec.structs import replace
 from tuibench import suggestions
 from tuibench.errors import UsageError
 from tuibench.metrics.thresholds.absolute import parse_probe_words
-from tuibench.model.command import (
-    ApplyPreset,
-    ChangeSetting,
-    Command,
-    HoldPlan,
-    KillQuery,
-    Mark,
-    NextStep,
-    Pause,
-    ResetStats,
-    RestoreSettings,
-    Resume,
-    ResumePlan,
-    SetDelay,
-    SetPlan,
-    SetRate,
-    SetThreads,
-    SetWeights,
-    StartAbTest,
-    StartProbe,
-    StartTune,
-    Stop,
-    StopAbTest,
-    StopProbe,
-    StopTune,
-    TrustServer,
-)
+from tuibench.model import command as commands
 from tuibench.model.experiments.tune import parse_tune_words
 from tuibench.model.notation import (
     SECONDS_PER_UNIT,
@@ -46,7 +20,7 @@ from tuibench.model.notation import (
 from tuibench.model.schedule import parse_schedule
 
 Arguments = Sequence[str]
-VerbParser = Callable[[Arguments], Command]
+VerbParser = Callable[[Arguments], commands.Command]
 Value = TypeVar("Value")
 
 
@@ -65,7 +39,7 @@ class Verb(NamedTuple):
     def usage(self) -> str:
         return f"{self.name} {self.takes}".rstrip()
 
-    def command(self, words: Arguments) -> Command:
+    def command(self, words: Arguments) -> commands.Command:
         """Convert the words to a Command. Raises UsageError for invalid ones."""
         try:
             return self.parse(words)
@@ -73,10 +47,10 @@ class Verb(NamedTuple):
             raise UsageError(f"ctl {self.name}: {error}", f"usage: ctl {self.usage}") from error
 
 
-def no_argument(make: Callable[[], Command]) -> VerbParser:
+def no_argument(make: Callable[[], commands.Command]) -> VerbParser:
     """Parser of a verb without arguments."""
 
-    def read(words: Arguments) -> Command:
+    def read(words: Arguments) -> commands.Command:
         if words:
             raise ValueError(f"it takes no argument, not '{words[0]}'")
         return make()
@@ -84,10 +58,10 @@ def no_argument(make: Callable[[], Command]) -> VerbParser:
     return read
 
 
-def one_argument(value: Callable[[str], Value], make: Callable[[Value], Command]) -> VerbParser:
+def one_argument(value: Callable[[str], Value], make: Callable[[Value], commands.Command]) -> VerbParser:
     """Parser of a verb with one value."""
 
-    def read(words: Arguments) -> Command:
+    def read(words: Arguments) -> commands.Command:
         if len(words) != 1:
             raise ValueError(f"it takes one value, not {len(words)}")
         return make(value(words[0]))
@@ -95,7 +69,7 @@ def one_argument(value: Callable[[str], Value], make: Callable[[Value], Command]
     return read
 
 
-def free_text(make: Callable[[str], Command]) -> VerbParser:
+def free_text(make: Callable[[str], commands.Command]) -> VerbParser:
     """Parser of a verb with any text, quoted or not."""
     return lambda words: make(" ".join(words))
 
@@ -115,46 +89,46 @@ def parse_number(word: str) -> float:
         raise ValueError(f"'{word}' is not a number") from None
 
 
-def parse_setting(words: Arguments) -> Command:
+def parse_setting(words: Arguments) -> commands.Command:
     """`NAME=VALUE`, or `NAME VALUE`."""
     parts = words[0].split("=", 1) if len(words) == 1 else list(words)
     if len(parts) != 2 or not all(parts):
         raise ValueError("it takes a name and a value")
-    return ChangeSetting(parts[0].strip(), parts[1].strip())
+    return commands.ChangeSetting(parts[0].strip(), parts[1].strip())
 
 
-def parse_weights(words: Arguments) -> Command:
+def parse_weights(words: Arguments) -> commands.Command:
     """`NAME=WEIGHT …`, with spaces or commas between them."""
     pairs = [pair.partition("=") for word in words for pair in word.split(",")]
     if not pairs or not all(name and equals for name, equals, _ in pairs):
         raise ValueError("it takes names with weights")
-    return SetWeights({name.strip(): parse_number(weight) for name, _, weight in pairs})
+    return commands.SetWeights({name.strip(): parse_number(weight) for name, _, weight in pairs})
 
 
-def parse_plan(words: Arguments) -> Command:
+def parse_plan(words: Arguments) -> commands.Command:
     """`hold`, `resume`, or the stages of a plan."""
     if not words:
         raise ValueError("it takes stages, such as 8:30s,16:30s,64:1m")
     if list(words) in (["hold"], ["resume"]):
-        return HoldPlan() if words[0] == "hold" else ResumePlan()
-    return SetPlan(parse_schedule(" ".join(words)))
+        return commands.HoldPlan() if words[0] == "hold" else commands.ResumePlan()
+    return commands.SetPlan(parse_schedule(" ".join(words)))
 
 
-def parse_probe(words: Arguments) -> Command:
+def parse_probe(words: Arguments) -> commands.Command:
     """`stop`, `next`, or the objectives of a new probe; `rate` steps the rate instead of the threads."""
     if list(words) in (["stop"], ["next"]):
-        return StopProbe() if words[0] == "stop" else NextStep()
-    return StartProbe(parse_probe_words(words))
+        return commands.StopProbe() if words[0] == "stop" else commands.NextStep()
+    return commands.StartProbe(parse_probe_words(words))
 
 
-def parse_ab_test(words: Arguments) -> Command:
+def parse_ab_test(words: Arguments) -> commands.Command:
     """`stop`, or `NAME=V1,V2`, followed by `±2%` and the maximum duration in any order."""
     if list(words) == ["stop"]:
-        return StopAbTest()
+        return commands.StopAbTest()
     if not words:
         raise ValueError("it takes two values, such as sync_binlog=1,0")
     subject, a, b = parse_ab(words[0])
-    order = StartAbTest(subject=subject, a=a, b=b)
+    order = commands.StartAbTest(subject=subject, a=a, b=b)
     for word in words[1:]:
         if word[-1:] in SECONDS_PER_UNIT:
             order = replace(order, max_seconds=parse_duration(word))
@@ -163,20 +137,20 @@ def parse_ab_test(words: Arguments) -> Command:
     return order
 
 
-def parse_tune(words: Arguments) -> Command:
+def parse_tune(words: Arguments) -> commands.Command:
     """`stop`, or settings and topics, a time, a tolerance, and whether risks are allowed."""
     if list(words) == ["stop"]:
-        return StopTune()
-    return StartTune(parse_tune_words(words))
+        return commands.StopTune()
+    return commands.StartTune(parse_tune_words(words))
 
 
 VERBS = (
-    Verb("threads", "N", "run with N threads", one_argument(parse_int, SetThreads)),
+    Verb("threads", "N", "run with N threads", one_argument(parse_int, commands.SetThreads)),
     Verb(
         "rate",
         "N",
         "start N transactions per second; 0: no limit",
-        one_argument(parse_number, SetRate),
+        one_argument(parse_number, commands.SetRate),
     ),
     Verb("weights", "NAME=N …", "set the weights of the profile's transactions", parse_weights),
     Verb(
@@ -195,7 +169,7 @@ VERBS = (
         "delay",
         "TIME",
         "simulate a network delay on each round trip: 20ms, 0",
-        one_argument(parse_delay_ms, SetDelay),
+        one_argument(parse_delay_ms, commands.SetDelay),
     ),
     Verb(
         "ab",
@@ -210,25 +184,29 @@ VERBS = (
         parse_tune,
     ),
     Verb("set", "NAME=VALUE", "change a setting of the server", parse_setting),
-    Verb("preset", "NAME", "apply a preset: durable, relaxed, unsafe", one_argument(str, ApplyPreset)),
+    Verb(
+        "preset", "NAME", "apply a preset: durable, relaxed, unsafe", one_argument(str, commands.ApplyPreset)
+    ),
     Verb(
         "restore",
         "[NAME …]",
         "restore what the session changed, or only these settings",
-        lambda words: RestoreSettings(tuple(words)),
+        lambda words: commands.RestoreSettings(tuple(words)),
     ),
     Verb(
         "yes-this-server",
         "",
         "allow changes although the server looks like production",
-        no_argument(TrustServer),
+        no_argument(commands.TrustServer),
     ),
-    Verb("kill", "ID", "end the query of a server connection", one_argument(parse_int, KillQuery)),
-    Verb("pause", "", "pause the load", no_argument(Pause)),
-    Verb("resume", "", "resume the load", no_argument(Resume)),
-    Verb("mark", "[TEXT]", "add a mark to the time axis", free_text(Mark)),
-    Verb("reset", "", "reset the run's figures", no_argument(ResetStats)),
-    Verb("stop", "", "end the run, restore the settings; --wait: print the summary", no_argument(Stop)),
+    Verb("kill", "ID", "end the query of a server connection", one_argument(parse_int, commands.KillQuery)),
+    Verb("pause", "", "pause the load", no_argument(commands.Pause)),
+    Verb("resume", "", "resume the load", no_argument(commands.Resume)),
+    Verb("mark", "[TEXT]", "add a mark to the time axis", free_text(commands.Mark)),
+    Verb("reset", "", "reset the run's figures", no_argument(commands.ResetStats)),
+    Verb(
+        "stop", "", "end the run, restore the settings; --wait: print the summary", no_argument(commands.Stop)
+    ),
 )
 VERBS_BY_NAME = {verb.name: verb for verb in VERBS}
 

@@ -1,14 +1,14 @@
 """Transactions of one connection with retries, counted and timed. The hot path.
 
 A transaction loop is a generator that `mysql.protocol.statement_protocol` runs: it yields packets and gets
-the number of affected rows of each statement, or the response whose rows decide what comes next, without a
-task in between. It yields a function only for what is not hot: a back-off, a wait for work. Errors are raised
-where the statement was yielded.
+the number of affected rows of each statement, or the response whose rows determine the next statement,
+without a task switch. It yields a function only for rare operations: a back-off, a wait for work. Errors are
+raised where the statement was yielded.
 
-    run_transactions    transactions, each counted from its start to its end, whichever that is
-    _retry              what follows a failed attempt
-    _prepare_retry      what a retry needs first: a rollback, a back-off
-    _run_interactive    an attempt that depends on rows it captures
+    run_transactions    runs transactions; each is counted from its start to its end, successful or not
+    _retry              retries a failed attempt
+    _prepare_retry      the rollback and the back-off before a retry
+    _run_interactive    an attempt that depends on captured rows
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -37,11 +37,13 @@ INTENDED_ROLLBACK = "rollback"
 
 Outcome = TypeVar("Outcome")
 TransactionStep = Generator[Request, Any, Outcome]
-"""Part of a script, and what came of it."""
+"""Part of a transaction loop, with its result."""
 
 
 class UnfinishedTransaction(AbstractContextManager[None]):
-    """Books the transaction that is cut short: by the end of its connection, of the run, or of the load."""
+    """Accounts for a transaction that is interrupted: by the end of its connection, of the run, or of the
+    load.
+    """
 
     def __init__(self, context: WorkerContext[WorkQueue]) -> None:
         self._recorder = context.recorder
@@ -56,7 +58,7 @@ class UnfinishedTransaction(AbstractContextManager[None]):
 
 
 class TransactionRunner:
-    """Those of one connection. `events` counts the ones that succeeded, `busy_us` the time they took."""
+    """Transactions of one connection. `events` counts the successful ones, `busy_us` the time they took."""
 
     def __init__(
         self, context: WorkerContext[WorkQueue], values: Values, chance: Callable[[], float]
@@ -83,7 +85,7 @@ class TransactionRunner:
         self._since_login = 0
 
     def expect_kill(self) -> None:
-        """The next query that is interrupted is to be retried, whatever the rules say."""
+        """Retries the next interrupted query, regardless of the execution options."""
         self._kill_expected = True
 
     @property
@@ -92,11 +94,11 @@ class TransactionRunner:
         return 0 < self._reconnect <= self._since_login
 
     def logged_in(self) -> None:
-        """The connection is a new one."""
+        """Counts transactions until the next planned login from here."""
         self._since_login = 0
 
     def _turns(self) -> Iterable[None]:
-        """An item for each transaction that may follow at once."""
+        """Yields an item for each transaction that may start without a check in between."""
         turns = self._values.uninterrupted()
         return self._until_login(turns) if self._reconnect else turns
 
@@ -108,19 +110,19 @@ class TransactionRunner:
             self._since_login += 1
 
     def _user_came_back(self, which: int, intended_ns: int, started_ns: int, ended_ns: int) -> None:
-        """The user of a pool has waited and been served; it keys and thinks before it asks again."""
+        """Returns the user of a pool: it thinks and keys before its next request."""
         self._recorder.wait_us.append((started_ns - intended_ns) // 1000)
         pauses = self._values.pauses
         seconds = pauses.before(which) + pauses.after(which) if pauses.are_any else 0.0
         self._context.queue.user_came_back(ended_ns + int(seconds * NS_PER_SECOND))
 
     def forget(self) -> None:
-        """Counts from nothing again."""
+        """Resets all figures."""
         self.events = self.busy_us = 0
         self.checkpoint()
 
     def checkpoint(self) -> None:
-        """The figures `since` count from here."""
+        """Resets the figures since the last checkpoint."""
         self._events_before, self._busy_us_before = self.events, self.busy_us
 
     @property
@@ -132,11 +134,11 @@ class TransactionRunner:
         return self.busy_us - self._busy_us_before
 
     def run_transactions(self, conn: PreparedConnection) -> TransactionLoop:
-        """One transaction after the other, until a check is due or there is nothing to start.
+        """Runs one transaction after the other, until a check is due or there is nothing to start.
 
-        All in one frame, since nearly all time is spent here. A latency ends when the last byte of the answer
-        is there; a transaction's covers its retries, as sysbench counts it. Response time counts from the
-        intended start, service time from the start; in a closed loop both are one.
+        All in one frame, since nearly all time is spent here. A latency ends when the last byte of the
+        response has arrived; a transaction's latency includes its retries, as in sysbench. Response time
+        counts from the intended start, service time from the actual start; in a closed loop they are equal.
         """
         context, recorder, now, packets = self._context, self._recorder, self._now, conn.packets
         delay, queue, changes = context.delay, context.queue, context.changes
@@ -193,10 +195,10 @@ class TransactionRunner:
                 recorder.answered(which, response_us, busy_us, timed)
 
     def _retry(self, conn: PreparedConnection, which: int, error: SQLError) -> TransactionStep[bool | None]:
-        """What follows an attempt that failed. None if the transaction is given up, else as
-        `_run_interactive`.
+        """Handles a failed attempt and retries it.
 
-        Raises what ends the connection or the run.
+        Returns None if the transaction is given up, else the result of `_run_interactive`. Raises errors that
+        end the connection or the run.
         """
         attempt = 0
         while (yield from self._prepare_retry(conn, which, attempt, error)):
@@ -213,7 +215,7 @@ class TransactionRunner:
     def _prepare_retry(
         self, conn: PreparedConnection, which: int, attempt: int, error: SQLError
     ) -> TransactionStep[bool]:
-        """What a failed attempt calls for: a rollback, then a back-off if there is to be another (True)."""
+        """Rolls back a failed attempt; True if it is to be retried, after a back-off."""
         execution, counters = self._context.execution, self._recorder.counters
         self._recorder.failed(error)
         if isinstance(error, ConnectionLostError):
@@ -238,7 +240,9 @@ class TransactionRunner:
         return spared
 
     def _run_interactive(self, conn: PreparedConnection, which: int) -> TransactionStep[bool]:
-        """Statements that may depend on rows captured before. False: rolled back by intent."""
+        """Runs statements that may depend on rows captured earlier. False if the transaction is rolled back
+        by intent.
+        """
         context, recorder, now = self._context, self._context.recorder, self._context.clock.now_ns
         delay = context.delay
         conversation, answer, last = self._start_interactive(which), None, ""
@@ -278,7 +282,7 @@ class TransactionRunner:
 
 
 def _next_call(conversation: Conversation, answer: Rows | None) -> Call | None:
-    """The next call of a conversation, None at its end."""
+    """The next call of an interactive transaction, None at its end."""
     try:
         return conversation.send(answer)
     except StopIteration:

@@ -4,11 +4,11 @@
         ^             │
         └── lost <────┘
 
-connecting  logs in and prepares; refused for want of connections it ends, for want of a server it tries again
-working     runs one transaction after the other, or (open loop) each as it comes due; holds while paused;
-            after --reconnect transactions it logs in again
-lost        the connection broke: the transaction failed, a new connection is made after a back-off
-leaving     asked to go, or out of work: the transaction in flight ends, then the connection is closed
+connecting  logs in and prepares; ends if the server accepts no more connections, retries if it is unavailable
+working     runs transactions one after the other, or (open loop) each when it is due; waits while paused;
+            logs in again after --reconnect transactions
+lost        the connection is lost: its transaction has failed, it is opened again after a back-off
+leaving     on request, or without work: the transaction in flight ends, then the connection is closed
 """
 
 import random
@@ -55,7 +55,7 @@ class VirtualUser(LoadConnection[WorkQueue]):
         self.wake()
 
     def wake(self) -> None:
-        """Looks again whether there is something to do."""
+        """Resumes the transaction loop if it waits."""
         if self._conn is not None:
             self._conn.connection.protocol.wake()
 
@@ -92,7 +92,7 @@ class VirtualUser(LoadConnection[WorkQueue]):
             self._context.queue.withdraw(self)
 
     async def _outlive(self, error: ProtocolError) -> None:
-        """The server breaks the protocol, and would do so again at once: raises, or waits a while."""
+        """Waits before the next login after a protocol error, or raises it with --on-error=stop."""
         if self._context.execution.on_error is OnError.STOP:
             raise error
         pause = backoff_seconds(self._broken, FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS, self._chance())
@@ -100,7 +100,7 @@ class VirtualUser(LoadConnection[WorkQueue]):
         await self._context.clock.sleep(pause)
 
     def _transaction_loop(self, conn: PreparedConnection) -> TransactionLoop:
-        """Transactions one after the other, or (open loop) each as it comes due."""
+        """Yields the requests of transactions one after the other, or (open loop) of each when it is due."""
         context, queue = self._context, self._context.queue
         while not self._is_done():
             if self._generator.needs_reconnect():
@@ -119,7 +119,7 @@ class VirtualUser(LoadConnection[WorkQueue]):
                 yield from self.transactions.run_transactions(conn)
 
     def _is_thinking(self) -> bool:
-        """Whether it is too early for the next transaction; it is woken in time."""
+        """Whether the next transaction is not due yet; the connection is woken in time."""
         think_time = self.transactions.think_time
         if not self._generator.pauses.are_any or think_time.is_over(self._context.clock.now_ns()):
             return False
@@ -129,7 +129,7 @@ class VirtualUser(LoadConnection[WorkQueue]):
 
 
 async def _await_call(call: AsyncCall) -> Any:
-    """What a script wanted, or the error that came of it."""
+    """The result of a call that the transaction loop requested, or its error."""
     try:
         return await call()
     except Exception as error:

@@ -150,7 +150,7 @@ class NativeEngine(BaseEngine[NativeUser, NativeQueue]):
         )
 
     def _counters(self, report: dict[str, Any]) -> Counters:
-        """What the threads counted, and what logins and goodbyes did."""
+        """The counters of the threads, and those of logins and disconnects."""
         counted: dict[str, Any] = {**report["counters"]}
         for name in ("retried", "rolled_back"):
             times = zip(self._names, counted[name], strict=True)

@@ -2,9 +2,10 @@
 
     connecting ──> attached ──> leaving
         ^             │
-        └─────────────┘  lost, a new login by turns; or only new session settings, on the same connection
+        └─────────────┘  lost, or a planned new login; or new session settings, on the same connection
 
-Python logs in, prepares and closes. In between a native thread has the socket, and returns it with a reason.
+Python logs in, prepares and closes. In between, a native thread has the
+socket, and returns it with a reason.
 """
 
 import asyncio
@@ -24,7 +25,7 @@ from tuibench.workload.generate.generator import needed_by_connection
 from tuibench.workload.generate.layout import ProgramLayout
 
 TEXT = 0
-"""In place of the server's number of a prepared statement: it is sent as text."""
+"""Instead of the server's id of a prepared statement: the statement is sent as text."""
 
 NO_DESCRIPTOR = "no descriptor"
 
@@ -50,9 +51,9 @@ class Returned(NamedTuple):
 
 
 class Statements(NamedTuple):
-    """What the server prepared, in the form of `Engine.attach`.
+    """The prepared statements of a connection, in the form of `Engine.attach`.
 
-    Thousands of connections keep nothing else of it. `identities` are the server's numbers, `readers` the
+    Thousands of connections keep nothing else of them. `identities` are the server's ids, `readers` the
     statements whose rows are read: whether these are binary, and their columns as far as known.
     """
 
@@ -61,7 +62,7 @@ class Statements(NamedTuple):
 
     @classmethod
     def taken_from(cls, conn: PreparedConnection, count: int) -> "Statements":
-        """The statements of a connection, which no longer keeps them."""
+        """Takes the statements from a connection, which no longer keeps them."""
         prepared = conn.prepared
         identities = [prepared[index].identity if index in prepared else TEXT for index in range(count)]
         readers = [
@@ -73,7 +74,8 @@ class Statements(NamedTuple):
 
 
 class NativeUser(LoadConnection[Any]):
-    """A connection of the load. It starts when the one of the same number `before` it has ended.
+    """A connection of the load. It starts after the task `before`, an earlier connection with the same
+    number.
 
     While a thread has its socket, it is in `attached` by its number.
     """
@@ -121,7 +123,7 @@ class NativeUser(LoadConnection[Any]):
             self._native.leave(self.number)
 
     def park(self) -> None:
-        """Returns after the transaction in flight, for new session settings."""
+        """Takes the connection back after the transaction in flight, for new session settings."""
         if self.is_attached:
             self._native.park(self.number)
 
@@ -185,7 +187,9 @@ class NativeUser(LoadConnection[Any]):
             self._is_spent = returned.reason == "left"
 
     async def _wait_for_descriptors(self, reason: str) -> None:
-        """Pauses before the next login while no descriptor is left; raises unless errors are outlived."""
+        """Pauses before the next login while no descriptor is available. Raises RunError unless refusals are
+        retried.
+        """
         error = RunError(
             f"a connection cannot be handed to the native engine: {reason}",
             "each connection takes two open files: raise the limit (ulimit -n), or use more --workers",

@@ -19,7 +19,7 @@ MODULE = "tuibench_native"
 
 @cache
 def module() -> Any:
-    """The engine's module, None where it is not installed."""
+    """The engine's module, None if it is not installed."""
     try:
         return importlib.import_module(MODULE)
     except ImportError:
@@ -33,7 +33,7 @@ def stream_key(text: str) -> bytes:
 
 
 def described(program: Program, layout: ProgramLayout) -> dict[str, Any]:
-    """The program in built-in types, with what is computed once for all connections."""
+    """The program in built-in types, with everything that is computed once for all connections."""
     steps = [step for each in program.transactions for step in all_steps(each.steps)]
     return {
         "program": msgspec.to_builtins(program),

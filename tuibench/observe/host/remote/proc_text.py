@@ -129,8 +129,8 @@ def _candidates(lines: list[str], ticks: int) -> list[_Candidate]:
 def _choose(
     candidates: list[_Candidate], pid_file: int | None, server: ServerInfo
 ) -> tuple[_Candidate | None, str]:
-    """The server among the candidates: the process that works in the data directory, or whose age is the
-    server's uptime.
+    """Selects the server among the candidates: the process whose working directory is the data directory, or
+    whose age is the server's uptime.
     """
     datadir = server.datadir.rstrip("/")
     by_folder = [each for each in candidates if datadir and each.folder.rstrip("/") == datadir]

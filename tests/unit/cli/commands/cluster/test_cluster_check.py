@@ -36,7 +36,7 @@ def test_a_good_host(tuibench: Program) -> None:
     assert host.round_trip_ms is not None
 
 
-def test_one_that_fails_hides_no_other_and_is_told_with_the_remedy(tuibench: Program) -> None:
+def test_a_failed_host_hides_no_other_and_is_reported_with_the_remedy(tuibench: Program) -> None:
     ended = tuibench("cluster", "check", "--cluster", AGENT, "--cluster", "exec:sh -c 'exit 3'", *HERE)
     assert ended.code == ExitCode.RUN_FAILED
     assert __version__ in ended.out

@@ -73,7 +73,7 @@ def test_a_disturbed_window_costs_its_cycle() -> None:
     assert windows.disturbances(20.0) == ()
 
 
-def test_settling_is_discarded_after_a_change_and_is_told() -> None:
+def test_settling_time_is_discarded_after_a_change_and_reported() -> None:
     climb = [slot(n + 1, rate) for n, rate in enumerate((40, 70, 90, 101, 99, 100, 102, 98, 100))]
     assert 2 <= settling_slots(climb) <= 4
     windows = filled()

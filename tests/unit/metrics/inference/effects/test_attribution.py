@@ -99,7 +99,7 @@ def test_too_few_ticks_give_no_interval() -> None:
     assert (found.verdict, found.interval.low) == (Verdict.CANNOT_TELL, -math.inf)
 
 
-def test_a_standstill_has_a_floor() -> None:
+def test_zero_throughput_is_replaced_by_half_the_smallest_unit() -> None:
     before, after = logarithms([0.0, 100.0, 100.0], [10.0, 10.0, 0.0])
     assert before == pytest.approx([math.log(0.5), math.log(100), math.log(100)])
     assert after == pytest.approx([math.log(10), math.log(10), math.log(0.5)])

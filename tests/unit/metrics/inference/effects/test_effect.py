@@ -114,7 +114,7 @@ def test_what_was_not_measured_is_not_compared() -> None:
     assert window_figures(window) == {EffectFigure.TPS: LEVEL}
 
 
-def test_a_standstill_can_be_compared() -> None:
+def test_zero_throughput_can_be_compared() -> None:
     found = of(EffectFigure.TPS, slots([0.0] * WINDOW), slots([LEVEL] * WINDOW))
     assert found.percent is None
     assert found.differs

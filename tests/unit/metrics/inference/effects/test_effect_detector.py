@@ -53,7 +53,7 @@ def assert_tps(effect: Effect, before: float, after: float) -> None:
     assert found[1] == pytest.approx(after, rel=0.03)
 
 
-def test_a_step_is_told_when_both_windows_are_full() -> None:
+def test_a_step_is_reported_when_both_windows_are_full() -> None:
     run = Run()
     run.load(20, 1000)
     run.change("threads 8 → 16")
@@ -167,7 +167,7 @@ def test_the_end_tells_what_there_is() -> None:
     assert tps(run.effects[0])[1] == pytest.approx(1500, rel=0.03)
 
 
-def test_too_little_is_not_told_at_the_end() -> None:
+def test_too_little_data_gives_no_effect_at_the_end() -> None:
     run = Run()
     run.load(20, 1000)
     run.change()

@@ -90,6 +90,6 @@ async def test_another_page_is_no_exporter(exporter: tuple[type[Exporter], str])
         await NodeExporterSource(parse_host_metrics(url), 5.0).read()
 
 
-async def test_nobody_there(exporter: tuple[type[Exporter], str]) -> None:
+async def test_an_unreachable_exporter_is_reported(exporter: tuple[type[Exporter], str]) -> None:
     with pytest.raises(HostSourceError, match=r"node_exporter 127\.0\.0\.1:1: .*refused"):
         await NodeExporterSource(parse_host_metrics("http://127.0.0.1:1"), 5.0).read()

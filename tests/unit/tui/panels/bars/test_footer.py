@@ -26,7 +26,7 @@ def test_no_events_are_said_to_be_none() -> None:
     assert text(events_panel(initial_view(script.hello(0, events=())), 60, 2)) == "No events yet."
 
 
-def test_a_refusal_is_told_apart_by_its_glyph() -> None:
+def test_a_refusal_has_its_own_glyph() -> None:
     view = initial_view(script.hello(10))
     assert text(message_line(with_note(view, "threads 9", ok=True), 78, 1)) == "✓ threads 9"
     assert (

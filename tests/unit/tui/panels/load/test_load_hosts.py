@@ -59,7 +59,7 @@ def test_a_wide_screen_has_the_busiest_worker_and_the_round_trip() -> None:
     assert "0.6 ms" in line
 
 
-def test_too_little_room_shows_those_in_trouble_first_and_counts_the_rest() -> None:
+def test_too_little_space_shows_hosts_with_problems_first_and_counts_the_rest() -> None:
     many = [replace(EAST, name=f"load{number}") for number in range(40)]
     lines = texts(seen(*many, SOUTH), height=4)
     assert lines[1].startswith("south         lost")

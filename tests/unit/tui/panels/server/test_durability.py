@@ -23,7 +23,7 @@ def without_costs(seconds: int = script.LENGTH) -> View:
     return initial_view(msgspec.structs.replace(script.hello(seconds), costs=()))
 
 
-def test_beside_a_value_stands_what_a_commit_costs() -> None:
+def test_the_cost_of_a_commit_is_shown_beside_the_value() -> None:
     rows = text(durability_panel(initial_view(script.hello(60)), 118, 2)).splitlines()
     assert rows[0].endswith("no commit is lost      1.04 fsyncs/trx, 6.09 KiB redo")
     assert rows[1].endswith("0.97 syncs/trx, 2.83 KiB binlog")
@@ -37,7 +37,7 @@ def test_a_changed_value_is_set_beside_what_it_was() -> None:
     assert rows[1].endswith("0 syncs/trx (at 1: 0.97)")
 
 
-def test_a_cost_that_nobody_counts_takes_no_room() -> None:
+def test_an_uncounted_cost_takes_no_space() -> None:
     bare = tuple(msgspec.structs.replace(cost, binlog_syncs=None) for cost in script.COSTS)
     view = initial_view(msgspec.structs.replace(script.hello(60), costs=bare))
     assert "syncs/trx" not in text(durability_panel(view, 118, 2)).splitlines()[1]
@@ -71,7 +71,7 @@ def test_a_gain_and_a_loss_look_different() -> None:
     assert text(card).endswith("and still moving")
 
 
-def test_what_cannot_be_told_from_noise_is_said_to_be_none() -> None:
+def test_a_difference_within_the_noise_is_shown_as_cannot_tell() -> None:
     same = msgspec.structs.replace(script.EFFECT.comparisons[1], verdict=Verdict.CANNOT_TELL)
     event = msgspec.structs.replace(
         script.EVENTS[-1], effect=msgspec.structs.replace(script.EFFECT, comparisons=(same,))

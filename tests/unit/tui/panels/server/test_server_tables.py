@@ -64,7 +64,7 @@ def test_a_missed_second_is_a_gap() -> None:
     assert list(table_row(item("SELECT"), samples).values) == [None, None]
 
 
-def test_without_an_answer_the_reason_stands_in_the_place_of_the_value() -> None:
+def test_without_an_answer_the_reason_replaces_the_value() -> None:
     silent = script.without(SAMPLES[-1], "server")
     assert table_row(item("SELECT"), [silent])[1:3] == ("–", "no answer")
     assert table_row(item("Threads running"), [silent])[1:3] == ("–", "no answer")

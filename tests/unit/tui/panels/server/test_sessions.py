@@ -103,7 +103,7 @@ def test_the_oldest_transaction_says_what_it_holds() -> None:
     )
 
 
-def test_who_sleeps_in_a_transaction_stands_out() -> None:
+def test_a_session_that_sleeps_in_a_transaction_is_highlighted() -> None:
     (line,) = [
         line
         for line in panels.session_list(ACTIVITY, Selection(), 92, 12)
@@ -112,7 +112,7 @@ def test_who_sleeps_in_a_transaction_stands_out() -> None:
     assert [span.role for span in line[:3]] == ["muted", "warn", "muted"]
 
 
-def test_more_sessions_than_are_told() -> None:
+def test_the_heading_counts_sessions_that_are_not_shown() -> None:
     crowded = msgspec.structs.replace(ACTIVITY, others=4711)
     assert "66 tuibench sessions, 4,711 others, 5 shown" in text(
         panels.session_list(crowded, Selection(), 78, 12)

@@ -1,4 +1,4 @@
-"""Trouble on real servers: locks, deadlocks, a server that goes away under load, very many connections."""
+"""Failures on real servers: lock waits, deadlocks, servers lost under load, thousands of connections."""
 
 import asyncio
 import contextlib
