@@ -51,14 +51,15 @@ def test_a_lost_objective_ends_it_with_its_answer(
     found = msgspec.json.decode(done.out, type=ProbeResult)
     assert found.end is ProbeEnd.SLO
     assert [step.level for step in found.steps] == [1]
-    assert found.steps[0].tps > 0
     assert found.objective is not None
     assert found.objective.most is None
     assert "[ " in done.err
     assert "1 thread: " in done.err
     (recorded,) = home.glob("data/runs/*/summary.json")
     for path in (written, recorded):
-        assert json.loads(path.read_bytes())["probe"]["end"] == "slo"
+        summary = json.loads(path.read_bytes())
+        assert summary["probe"]["end"] == "slo"
+        assert summary["transactions"]["total"] > 0
 
 
 @pytest.mark.one_flavour
