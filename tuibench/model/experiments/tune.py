@@ -10,10 +10,6 @@ from tuibench.errors import UsageError
 from tuibench.model.experiments.effect import AbTestPair, Comparison, EffectFigure
 from tuibench.model.notation import parse_duration, parse_tolerance
 
-BASELINE, TOGETHER = 0, -1
-"""Numbers of the baseline windows and of the windows with all winners; candidates are numbered from 1."""
-
-
 OPERATORS_BUDGET = 600.0
 """Default duration, in seconds, of a screening that is started during a run."""
 
@@ -23,8 +19,9 @@ class TunePlan(msgspec.Struct, frozen=True, kw_only=True):
 
     `only` are names of settings and topics, empty for all; `values` is the number of values to test for each
     setting; `allow_risk` includes values that can lose data or change results. `objectives` are thresholds
-    such as `p95<20ms` that a winner must meet. A window lasts `window_seconds`; a block has one baseline
-    window and `candidates_per_block` candidates. `false_rate` is the false discovery rate. With `apply`, the
+    such as `p95<20ms` that a winner must meet. A window lasts `window_seconds`. A block has one window with
+    the original values and `candidates_per_block` windows with one candidate each, or two windows that the
+    candidates share. `false_rate` is the false discovery rate. With `apply`, the
     load continues with the best settings. `resume` is the folder of a run to continue.
     """
 
@@ -44,7 +41,11 @@ class TunePlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
-    """One value of one setting. `change` describes the change; with `at_risk` committed data can be lost."""
+    """One value of one setting, numbered from 1. `change` describes the change.
+
+    With `at_risk` committed data can be lost. `can_share` is False if its change would disturb other
+    candidates in the same window.
+    """
 
     number: int
     setting: str
@@ -56,6 +57,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     risk: str
     at_risk: bool = False
     scope: str = "server"
+    can_share: bool = True
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,21 +68,25 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TuneWindow(msgspec.Struct, frozen=True, kw_only=True):
-    """One window: a candidate's number, its figures, and what disturbed it (empty if undisturbed)."""
+    """One window: the candidates set in it (none in a window with the original values), its figures, and what
+    disturbed it (empty if undisturbed).
+    """
 
-    candidate: int
+    candidates: tuple[int, ...] = ()
     figures: dict[EffectFigure, float] = {}
     disturbance: str = ""
 
 
 class TuneBlock(msgspec.Struct, frozen=True, kw_only=True):
-    """Consecutive windows in random order, one of them with the baseline.
+    """Consecutive windows in random order: one with the original values and some with one candidate each, or
+    two that candidates share. With `is_together` one of two windows has the best of all settings.
 
     `end_seconds` counts from the start of the screening, over all of its runs.
     """
 
     end_seconds: float
     windows: tuple[TuneWindow, ...]
+    is_together: bool = False
 
 
 class TuneLogHead(msgspec.Struct, frozen=True, kw_only=True):

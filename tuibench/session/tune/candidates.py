@@ -81,7 +81,7 @@ def find_candidates(
         found += [(state, value) for value in chosen]
         left_out += [LeftOut(setting=setting.name, why=reason) for reason in reasons]
     kept, cut = _within_budget(found, plan)
-    return _numbered(kept), (*left_out, *cut)
+    return _numbered(kept, _sharing(kept, room)), (*left_out, *cut)
 
 
 def _obstacle(setting: Setting, state: SettingState, values: Mapping[str, str], plan: TunePlan) -> str:
@@ -232,7 +232,29 @@ def _within_budget(
     return kept, cut
 
 
-def _numbered(found: Sequence[tuple[SettingState, str]]) -> tuple[Candidate, ...]:
+def _sharing(found: Sequence[tuple[SettingState, str]], room: Room) -> set[str]:
+    """The settings whose candidates may be set in the same windows.
+
+    Not those whose change takes long or allocates much: it would disturb what is measured beside it. The
+    buffers of all connections must fit together.
+    """
+    sharing: set[str] = set()
+    taken = 0
+    for state, value in found:
+        setting = setting_lookup.find_setting(state.name)
+        if setting.slow or setting.memory in (MemoryUse.ONCE, MemoryUse.DISK):
+            continue
+        if setting.memory is MemoryUse.PER_CONNECTION:
+            growth = max(0, int(Decimal(value)) - int(Decimal(state.value)))
+            if growth and _too_large(setting.memory, taken + growth, room):
+                sharing.discard(setting.name)
+                continue
+            taken += growth
+        sharing.add(setting.name)
+    return sharing
+
+
+def _numbered(found: Sequence[tuple[SettingState, str]], sharing: set[str]) -> tuple[Candidate, ...]:
     return tuple(
         Candidate(
             number=number,
@@ -245,6 +267,7 @@ def _numbered(found: Sequence[tuple[SettingState, str]]) -> tuple[Candidate, ...
             risk=state.risk,
             at_risk=setting_lookup.find_setting(state.name).at_risk(value),
             scope=state.scope,
+            can_share=state.name in sharing,
         )
         for number, (state, value) in enumerate(found, 1)
     )

@@ -5,16 +5,23 @@ read at the same level, and hold for each figure by itself.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 
 from tuibench.metrics.inference.ab_tests import sequential
 from tuibench.metrics.inference.ab_tests.paired import compare_so_far, figure_comparison, figure_pairs
-from tuibench.metrics.inference.ab_tests.screening import Look, Sums, next_candidates, screen
+from tuibench.metrics.inference.ab_tests.screening import (
+    FIRST_PAIRS,
+    Look,
+    Sums,
+    next_candidates,
+    screen,
+)
+from tuibench.metrics.inference.ab_tests.shared_windows import FEWEST_SHARING, random_halves
 from tuibench.metrics.thresholds.absolute import OPERATORS, parse_threshold
 from tuibench.model.experiments.effect import AbTestPair, Comparison, EffectFigure, Verdict
 from tuibench.model.experiments.tune import (
-    BASELINE,
-    TOGETHER,
     Candidate,
     CandidateResult,
     LeftOut,
@@ -24,6 +31,8 @@ from tuibench.model.experiments.tune import (
     TuneResult,
     TuneVerdict,
 )
+from tuibench.session.tune.pairs import CandidatePairs
+from tuibench.tuning.catalogue.setting_lookup import paired_setting
 from tuibench.tuning.statements import manual_statement, session_sql
 
 MOST_TOGETHER = 6
@@ -33,36 +42,33 @@ NO_OPTION = frozenset({"sql_log_bin", "innodb_redo_log_enabled"})
 """Settings that have no line in an option file."""
 
 
-def pairs_of(blocks: Sequence[TuneBlock], number: int) -> tuple[AbTestPair, ...]:
-    """The undisturbed windows of a candidate, each with the baseline of its block."""
-    found = []
-    for cycle, block in enumerate(blocks, 1):
-        places = {window.candidate: place for place, window in enumerate(block.windows)}
-        if number not in places or BASELINE not in places:
-            continue
-        base, other = block.windows[places[BASELINE]], block.windows[places[number]]
-        if base.disturbance or other.disturbance:
-            continue
-        order = "AB" if places[BASELINE] < places[number] else "BA"
-        found.append(
-            AbTestPair(cycle=cycle, order=order, a=base.figures, b=other.figures, settling_seconds=0.0)
-        )
-    return tuple(found)
-
-
 class Evaluation:
-    """The blocks so far, seen as verdicts. `failures` are candidates that the server refused."""
+    """The blocks so far, seen as verdicts. `failures` are candidates that the server refused, `alone` those
+    that share no window.
+    """
 
     def __init__(self, plan: TunePlan, candidates: Sequence[Candidate]) -> None:
         self.plan = plan
         self.candidates = tuple(candidates)
-        self.blocks: list[TuneBlock] = []
         self.failures: dict[int, str] = {}
+        self.alone = {one.number for one in candidates if not one.can_share}
         self.left_out: tuple[LeftOut, ...] = ()
         self.together: tuple[int, ...] = ()
         self.is_complete = False
+        self._blocks: list[TuneBlock] = []
+        self._pairs = CandidatePairs()
         self._looks: dict[int, Look] = {}
         self._looked_at = (-1, 0)
+
+    def add(self, blocks: Iterable[TuneBlock]) -> None:
+        """More blocks, in the order of measurement."""
+        for block in blocks:
+            self._blocks.append(block)
+            self._pairs.add(block)
+
+    @property
+    def blocks(self) -> tuple[TuneBlock, ...]:
+        return tuple(self._blocks)
 
     @property
     def tolerance(self) -> float:
@@ -74,14 +80,14 @@ class Evaluation:
 
     def looks(self) -> dict[int, Look]:
         """What is known of each candidate that the server takes; computed once for each block."""
-        state = (len(self.blocks), len(self.failures))
+        state = (len(self._blocks), len(self.failures))
         if state != self._looked_at:
             self._looks, self._looked_at = self._screened(), state
         return self._looks
 
     def _screened(self) -> dict[int, Look]:
         pairs = {
-            one.number: _with(self.plan.primary, pairs_of(self.blocks, one.number))
+            one.number: _with(self.plan.primary, self._pairs.of(one.number))
             for one in self.candidates
             if one.number not in self.failures
         }
@@ -92,14 +98,44 @@ class Evaluation:
             of=len(self.candidates),
         )
 
-    def next_block(self) -> list[int]:
-        """The candidates to measure next; none if all have a verdict."""
-        return next_candidates(
-            self.looks(),
+    def next_block(self, rng: random.Random) -> list[tuple[int, ...]]:
+        """The windows to measure next, each with its candidates; none if all have a verdict.
+
+        Every candidate is measured a few times in windows of its own. Then the undecided ones share windows;
+        those that cannot share get a part of the time by their number.
+        """
+        looks = self.looks()
+        undecided = {number for number, look in looks.items() if look.verdict is Verdict.CANNOT_TELL}
+        groups = self._sharing(undecided)
+        if any(looks[number].pairs < FIRST_PAIRS for number in undecided) or len(groups) < FEWEST_SHARING:
+            return self._own_windows(looks)
+        alone = undecided - {number for group in groups for number in group}
+        if rng.random() * len(undecided) < len(alone):
+            return self._own_windows({number: looks[number] for number in alone})
+        return [*random_halves(groups, rng)]
+
+    def _own_windows(self, looks: Mapping[int, Look]) -> list[tuple[int, ...]]:
+        """A window with the original values, and one for each candidate that is due."""
+        due = next_candidates(
+            looks,
             self.plan.candidates_per_block,
             tolerance=self.tolerance,
             is_higher_better=self.is_higher_better,
         )
+        return [(), *((number,) for number in due)] if due else []
+
+    def _sharing(self, undecided: Iterable[int]) -> list[list[int]]:
+        """Candidates that may share windows, in groups of which one may be set at a time.
+
+        A group has the values of one setting, or of two that limit each other.
+        """
+        groups: defaultdict[frozenset[str], list[int]] = defaultdict(list)
+        for one in self.candidates:
+            if one.number in undecided and one.number not in self.alone:
+                groups[frozenset({one.setting, paired_setting(one.setting) or one.setting})].append(
+                    one.number
+                )
+        return list(groups.values())
 
     def result(self, seconds: float) -> TuneResult:
         looks = self.looks()
@@ -108,8 +144,8 @@ class Evaluation:
         return TuneResult(
             plan=self.plan,
             seconds=seconds,
-            blocks=len(self.blocks),
-            disturbed=sum(any(window.disturbance for window in block.windows) for block in self.blocks),
+            blocks=len(self._blocks),
+            disturbed=sum(any(window.disturbance for window in block.windows) for block in self._blocks),
             results=results,
             left_out=self.left_out,
             together=together,
@@ -135,7 +171,7 @@ class Evaluation:
         return self.best(results)[:1]
 
     def _result(self, candidate: Candidate, look: Look | None) -> CandidateResult:
-        pairs = pairs_of(self.blocks, candidate.number)
+        pairs = self._pairs.of(candidate.number)
         failure = self.failures.get(candidate.number, "")
         comparisons = _comparisons(pairs, look.level, self.tolerance) if look and len(pairs) > 1 else ()
         verdict = TuneVerdict.REFUSED if failure else self._verdict(look.verdict if look else None)
@@ -161,7 +197,7 @@ class Evaluation:
                 return TuneVerdict.CANNOT_TELL
 
     def _together(self, results: Sequence[CandidateResult]) -> TogetherResult | None:
-        pairs = pairs_of(self.blocks, TOGETHER)
+        pairs = tuple(self._pairs.together)
         if not self.together or not pairs:
             return None
         comparisons = compare_so_far(pairs, tolerance=self.tolerance, primary=self.plan.primary)

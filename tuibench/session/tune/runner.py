@@ -1,8 +1,9 @@
 """Runner of a screening (`tune`): sets the value that is due, measures a window, decides the next one.
 
-    block:  │ candidate 4 │ baseline │ candidate 9 │ candidate 2 │   in random order
-    then:   │ all of the best │ baseline │ …                         until they have a verdict
-    then:   blocks of undecided candidates                           until the budget is used, or all is known
+    first:  │ candidate 4 │ original values │ candidate 9 │ candidate 2 │   in random order
+    then:   │ candidates 2, 5 and 7 │ candidates 1, 4 and 9 │               random halves of the undecided
+    then:   │ the best of all │ original values │                           until they have a verdict
+    then:   undecided candidates                                            until the budget is used
 
 A window begins when its values are set, and its slots count once the load is at rest (`ab_windows`). Changes
 are commands like any other: journalled, emitted as events, restored at the end or by the guardian. Another
@@ -22,8 +23,6 @@ from tuibench.metrics.series.slots import Slot
 from tuibench.model.command import ChangeSetting, RestoreSettings
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.experiments.tune import (
-    BASELINE,
-    TOGETHER,
     Candidate,
     TuneBlock,
     TuneLogHead,
@@ -52,10 +51,10 @@ TOO_SHORT = "too little was measured"
 
 
 class _Window:
-    """One window under way. `number` is a candidate's, BASELINE or TOGETHER."""
+    """One window under way, with the numbers of its candidates."""
 
-    def __init__(self, number: int) -> None:
-        self.number = number
+    def __init__(self, candidates: tuple[int, ...]) -> None:
+        self.candidates = candidates
         self.changed_at = float("inf")
         self.slots: list[Slot] = []
         self.disturbance = ""
@@ -68,7 +67,7 @@ class _Window:
         if len(self.slots) < FEWEST_SLOTS or not sum(slot.transactions for slot in kept):
             self.disturb(TOO_SHORT)
         figures = {} if self.disturbance else window_figures(kept)
-        return TuneWindow(candidate=self.number, figures=figures, disturbance=self.disturbance)
+        return TuneWindow(candidates=self.candidates, figures=figures, disturbance=self.disturbance)
 
 
 class TuneRun:
@@ -103,6 +102,7 @@ class TuneRun:
         self._changing = asyncio.Lock()
         self._reported: dict[int, TuneVerdict] = {}
         self._ended_at: float | None = None
+        self._is_together = False
         self._is_together_refused = False
 
     async def dry_run(self) -> None:
@@ -112,7 +112,7 @@ class TuneRun:
             head, blocks = await asyncio.to_thread(read_tune_log, Path(self._order.resume))
             self._check_resumable(head)
             self._begin(head.candidates)
-            self._evaluation.blocks += blocks
+            self._evaluation.add(blocks)
             self._earlier_seconds = blocks[-1].end_seconds if blocks else 0.0
         else:
             variables = await self._session.settings.variables(OTHER_VARIABLES)
@@ -190,7 +190,7 @@ class TuneRun:
 
     async def restore_values(self) -> None:
         """Restores what the screening has set and not restored yet, when its last change is over."""
-        await self._set(_Window(BASELINE), {})
+        await self._set(_Window(()), {})
 
     # Blocks
 
@@ -205,9 +205,10 @@ class TuneRun:
         block = TuneBlock(
             end_seconds=self._elapsed,
             windows=tuple(window.record() for window in self._done),
+            is_together=self._is_together,
         )
         self._done = []
-        self._evaluation.blocks.append(block)
+        self._evaluation.add([block])
         self._file.add(block)
         self._report()
         self._publish(self.progress)
@@ -224,24 +225,24 @@ class TuneRun:
             self._reported[one.candidate.number] = one.verdict
 
     def _next_block(self) -> None:
-        numbers = self._due()
-        if not numbers:
+        windows = self._due()
+        if not windows:
             self._finish()
             return
-        order = [BASELINE, *numbers]
-        self._rng.shuffle(order)
-        self._queue = [_Window(number) for number in order]
+        self._rng.shuffle(windows)
+        self._queue = [_Window(candidates) for candidates in windows]
         self._enter(self._queue.pop(0))
 
-    def _due(self) -> list[int]:
-        """What the next block measures beside the baseline; nothing at the end.
+    def _due(self) -> list[tuple[int, ...]]:
+        """The candidates of each window of the next block; nothing at the end.
 
         What the test of the best together leaves of the budget is spent on undecided candidates, too.
         """
         seconds, evaluation = self._elapsed, self._evaluation
+        self._is_together = False
         if seconds >= self._order.budget_seconds:
             return []
-        due = evaluation.next_block()
+        due = evaluation.next_block(self._rng)
         is_screening = not evaluation.together and seconds < SCREENING_SHARE * self._order.budget_seconds
         if (is_screening and due) or self._is_together_refused:
             return due
@@ -249,7 +250,8 @@ class TuneRun:
         if not evaluation.together:
             best = evaluation.best(result.results)
             evaluation.together = best if len(best) >= TOGETHER_CANDIDATES else ()
-        return due if not evaluation.together or is_decided(result.together) else [TOGETHER]
+        self._is_together = bool(evaluation.together) and not is_decided(result.together)
+        return [(), evaluation.together] if self._is_together else due
 
     def _finish(self) -> None:
         """All is known, or the budget is used: ends the run, or keeps the winner until it is ended."""
@@ -257,7 +259,7 @@ class TuneRun:
         self._evaluation.is_complete = True
         result = self.result
         if self._order.apply and result.winner:
-            self._session.start_task(self._set(_Window(BASELINE), self._values(result.winner)), "tune")
+            self._session.start_task(self._set(_Window(()), self._values(result.winner)), "tune")
             return
         self.end()
         if self._on_end is not None:
@@ -269,8 +271,7 @@ class TuneRun:
 
     def _enter(self, window: _Window) -> None:
         self._window = window
-        numbers = {BASELINE: (), TOGETHER: self._evaluation.together}.get(window.number, (window.number,))
-        self._session.start_task(self._set(window, self._values(numbers)), "tune")
+        self._session.start_task(self._set(window, self._values(window.candidates)), "tune")
 
     def _values(self, numbers: tuple[int, ...]) -> dict[str, str]:
         by_number = {one.number: one for one in self.candidates}
@@ -283,10 +284,12 @@ class TuneRun:
 
     async def _change(self, window: _Window, wanted: Mapping[str, str]) -> None:
         self._setting = True
+        name, is_restore = "", True
         try:
             for name in [name for name in self._current if name not in wanted]:
                 await self._session.submit(RestoreSettings((name,)))
                 del self._current[name]
+            is_restore = False
             for name, value in wanted.items():
                 if self._current.get(name) != value and self._ended_at is None:
                     self._current[name] = value
@@ -295,21 +298,29 @@ class TuneRun:
             window.disturb(NO_ANSWER)
         except TuibenchError as error:
             if self._ended_at is None:
-                self._refused(window, error)
+                self._refused(window, "" if is_restore else name, error)
         finally:
             self._setting = False
         window.changed_at = self._session.log.elapsed_seconds()
 
-    def _refused(self, window: _Window, error: TuibenchError) -> None:
-        """The server takes a candidate's value at no time, or a restore failed: that ends the run."""
+    def _refused(self, window: _Window, name: str, error: TuibenchError) -> None:
+        """The server refused a candidate's value, alone or beside others. Without a name a restore failed:
+        that ends the run.
+        """
         window.disturb(error.message)
-        if window.number > 0:
-            self._evaluation.failures[window.number] = error.message
-        elif window.number == BASELINE:
+        if not name or not window.candidates:
             self._session.lifecycle.fail(error)
-        else:
+        elif self._is_together:
             self._evaluation.together = ()
             self._is_together_refused = True
+        elif len(window.candidates) == 1:
+            self._evaluation.failures[window.candidates[0]] = error.message
+        else:
+            self._evaluation.alone |= {
+                one.number
+                for one in self.candidates
+                if one.setting == name and one.number in window.candidates
+            }
 
     # The beginning
 

@@ -1,6 +1,7 @@
 """A screening as a session sees it: the right commands at the right time, and what disturbs a window."""
 
 import asyncio
+import random
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,7 +13,7 @@ from tuibench.errors import ConnectionLostError, TuibenchError, UsageError
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.command import ChangeSetting, Command, RestoreSettings
 from tuibench.model.event import Event, EventKind
-from tuibench.model.experiments.tune import BASELINE, TOGETHER, TunePlan, TuneVerdict
+from tuibench.model.experiments.tune import TunePlan, TuneVerdict
 from tuibench.model.results.summary import RunOutcome
 from tuibench.record.files.tune_log import read_tune_log
 from tuibench.session.control.experiment import ExperimentSession
@@ -42,6 +43,9 @@ class Session:
         self.told: list[str] = []
         self.failure: Exception | None = None
         self.refusals: dict[str, TuibenchError] = {}
+        self.crowded = ""
+        self.wavering: random.Random | None = None
+        self.unrestorable: TuibenchError | None = None
         self.stopped: RunOutcome | None = None
         self.now = 0.0
         self.factors = dict(FACTORS)
@@ -78,9 +82,13 @@ class Session:
         if isinstance(command, ChangeSetting):
             if error := self.refusals.get(command.name):
                 raise error
+            if command.name == self.crowded and self.current:
+                raise TuibenchError("not beside others")
             self.current[command.name] = command.value
             self.visits += command.name == self.noisy
         if isinstance(command, RestoreSettings):
+            if self.unrestorable:
+                raise self.unrestorable
             for name in command.names:
                 self.current.pop(name, None)
         self.event(EventKind.SETTING)
@@ -117,6 +125,8 @@ class Session:
                 if name == self.noisy:
                     rate *= 0.5 if self.visits % 2 else 1.5
             rate *= 1 + 0.002 * (int(self.now) % 3)
+            if self.wavering:
+                rate *= self.wavering.uniform(0.8, 1.2)
             self.run.tick(Slot(self.now, 1.0, rate, p95_ms=1000 / rate), disturbance=disturbance)
             for _ in range(8):
                 await asyncio.sleep(0)
@@ -154,10 +164,10 @@ async def test_the_rest_of_the_budget_is_for_undecided_candidates_after_the_best
     assert result.together is not None
     assert result.together.verdict is TuneVerdict.BETTER
     _, blocks = read_tune_log(tmp_path)
-    measured = [{window.candidate for window in block.windows} - {BASELINE} for block in blocks]
-    last_together = max(place for place, numbers in enumerate(measured) if TOGETHER in numbers)
-    assert measured[last_together + 1 :]
-    assert all(numbers == {undecided} for numbers in measured[last_together + 1 :])
+    last_together = max(place for place, block in enumerate(blocks) if block.is_together)
+    rest = [{window.candidates for window in block.windows} for block in blocks[last_together + 1 :]]
+    assert rest
+    assert all(each == {(), (undecided,)} for each in rest)
 
 
 async def test_each_window_has_one_value_and_a_block_one_baseline(tmp_path: Path) -> None:
@@ -170,9 +180,54 @@ async def test_each_window_has_one_value_and_a_block_one_baseline(tmp_path: Path
     assert [one.setting for one in head.candidates] == [GOOD, NONE, BAD] or len(head.candidates) == 3
     assert len(blocks) >= 2
     for block in blocks:
-        assert [window.candidate for window in block.windows].count(BASELINE) == 1
-        assert len(block.windows) == 3
+        assert sorted(len(window.candidates) for window in block.windows) == [0, 1, 1]
         assert not any(window.disturbance for window in block.windows)
+
+
+MORE = {"sort_buffer_size": "262144", "join_buffer_size": "262144"}
+
+
+async def test_undecided_candidates_share_windows_and_all_is_restored(tmp_path: Path) -> None:
+    session = Session(tmp_path, only=(*THREE, *MORE), tolerance_percent=0.01)
+    session.states = states(SERVER, {**VALUES, **THREE, **MORE, "innodb_io_capacity_max": "2000"})
+    session.wavering = random.Random(1)
+    await session.begin()
+    await session.drive(800)
+    _, blocks = read_tune_log(tmp_path)
+    shared = [block for block in blocks if any(len(window.candidates) > 1 for window in block.windows)]
+    assert len(shared) >= 5
+    assert all(len(block.windows) == 2 for block in shared)
+    session.run.end()
+    await session.run.restore_values()
+    assert session.current == {}
+
+
+async def test_a_value_that_is_refused_beside_others_is_measured_alone(tmp_path: Path) -> None:
+    session = Session(tmp_path, only=(*THREE, *MORE), tolerance_percent=0.01)
+    session.states = states(SERVER, {**VALUES, **THREE, **MORE, "innodb_io_capacity_max": "2000"})
+    session.crowded = "sort_buffer_size"
+    session.wavering = random.Random(1)
+    await session.begin()
+    await session.drive(1500)
+    one = next(one for one in session.run.candidates if one.setting == session.crowded)
+    _, blocks = read_tune_log(tmp_path)
+    beside = [
+        window
+        for block in blocks
+        for window in block.windows
+        if one.number in window.candidates and len(window.candidates) > 1
+    ]
+    assert [window.disturbance for window in beside] == ["not beside others"]
+    assert session.failure is None
+    assert not any(each.failure for each in session.run.result.results)
+
+
+async def test_a_restore_that_fails_ends_the_run(tmp_path: Path) -> None:
+    session = Session(tmp_path)
+    await session.begin()
+    session.unrestorable = TuibenchError("the server refuses the old value")
+    await session.drive(4 * (WINDOW + 1))
+    assert session.failure is session.unrestorable
 
 
 async def test_a_disturbed_window_gives_no_pairs(tmp_path: Path) -> None:
@@ -262,7 +317,3 @@ async def test_it_is_resumed_only_where_it_began(tmp_path: Path) -> None:
 async def test_nothing_to_try_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is nothing to test: max_connections: a limit or a log"):
         await Session(tmp_path, only=("max_connections",)).run.dry_run()
-
-
-def test_the_last_test_has_a_number_of_its_own() -> None:
-    assert TOGETHER < BASELINE

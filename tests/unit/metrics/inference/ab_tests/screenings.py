@@ -11,9 +11,9 @@ from statistics import fmean
 from typing import NamedTuple
 
 from tests.unit.metrics.inference.noises import Noise
-from tuibench.metrics.inference.ab_tests.screening import next_candidates, screen
-from tuibench.metrics.inference.ab_tests.sequential import Pair
-from tuibench.model.experiments.effect import Verdict
+from tuibench.model.experiments.effect import EffectFigure, Verdict
+from tuibench.model.experiments.tune import Candidate, TuneBlock, TunePlan, TuneWindow
+from tuibench.session.tune.evaluation import Evaluation
 
 WINDOW, SETTLING = 5, 1
 """Seconds, and those left out after each change."""
@@ -42,26 +42,37 @@ def screening(
     effects: Sequence[float], noise: Noise, rng: random.Random, *, size: float, budget: float
 ) -> Screening:
     """Candidates with these true effects (differences of logarithms), as `tune` measures them."""
+    plan = TunePlan(tolerance_percent=100 * TOLERANCE, false_rate=RATE, candidates_per_block=PER_BLOCK)
+    evaluation = Evaluation(plan, [_candidate(number) for number in range(1, len(effects) + 1)])
     level = noise(rng, int(budget) + WINDOW * (PER_BLOCK + 1), size)
-    pairs: dict[int, list[Pair]] = {number: [] for number in range(1, len(effects) + 1)}
     at = 0
     while at < budget:
-        looks = screen(pairs, rate=RATE, tolerance=TOLERANCE)
-        due = next_candidates(looks, PER_BLOCK, tolerance=TOLERANCE)
+        due = evaluation.next_block(rng)
         if not due:
             break
-        order = [0, *due]
-        rng.shuffle(order)
-        seen = {}
-        for number in order:
+        rng.shuffle(due)
+        windows = []
+        for numbers in due:
             seconds = level[at + SETTLING : at + WINDOW]
-            effect = effects[number - 1] if number else 0.0
-            seen[number] = fmean(map(math.exp, seconds)) * math.exp(effect)
+            effect = math.fsum(effects[number - 1] for number in numbers)
+            figures = {EffectFigure.TPS: fmean(map(math.exp, seconds)) * math.exp(effect)}
+            windows.append(TuneWindow(candidates=numbers, figures=figures))
             at += WINDOW
-        for number in due:
-            pairs[number].append(Pair(seen[0], seen[number], order.index(0) < order.index(number)))
-    looks = screen(pairs, rate=RATE, tolerance=TOLERANCE)
-    return Screening({number: look.verdict for number, look in looks.items()}, float(at))
+        evaluation.add([TuneBlock(end_seconds=at, windows=tuple(windows))])
+    return Screening({number: look.verdict for number, look in evaluation.looks().items()}, float(at))
+
+
+def _candidate(number: int) -> Candidate:
+    return Candidate(
+        number=number,
+        setting=f"setting_{number}",
+        topic="",
+        value="1",
+        original="0",
+        change="",
+        meaning="",
+        risk="",
+    )
 
 
 def is_false(verdict: Verdict, effect: float) -> bool:
