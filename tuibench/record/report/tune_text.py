@@ -11,8 +11,9 @@ from tuibench.model.experiments.effect import Comparison, EffectFigure
 from tuibench.model.experiments.tune import CandidateResult, TuneResult
 
 METHOD = (
-    "Each value was alternated with the original settings, in random order. Intervals are confidence "
-    "sequences at the level of e-BY: of all verdicts on {figure}, at most {rate:.0f} % are false on average."
+    "Each value was alternated with the original settings, in random order; then the undecided values shared "
+    "windows, a random half of them in each. Intervals are confidence sequences at the level of e-BY: of all "
+    "verdicts on {figure}, at most {rate:.0f} % are false on average."
 )
 
 

@@ -4,9 +4,9 @@
 
 A pair of windows measures every candidate, not only one of them: each is in one of the two windows, and a
 coin of its own decides in which. The difference between the windows is the sum of all effects, with the
-coins' signs, and noise. For one candidate the effects of the others are noise, too; its own coin makes it
-symmetric, which is all that a confidence sequence needs (`sequential`). Its effect is the mean over the values
-of the others.
+signs of the coins, and noise. For one candidate the effects of the others are noise, too; its own coin makes
+it symmetric, which is all that a confidence sequence needs (`sequential`). Its effect is the mean over the
+values of the others.
 
 The others' effects make intervals wider. So what earlier pairs say of them is taken out of the figures of a
 window (`EffectEstimates.without`). It was fixed before the coins were thrown, so the symmetry remains. An
