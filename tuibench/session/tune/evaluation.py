@@ -38,6 +38,9 @@ from tuibench.tuning.statements import manual_statement, session_sql
 MOST_TOGETHER = 6
 """Settings in the last test: more are hard to defend."""
 
+OWN_SHARE = 1 / 3
+"""Of the blocks, for candidates that cannot share windows, while others do."""
+
 NO_OPTION = frozenset({"sql_log_bin", "innodb_redo_log_enabled"})
 """Settings that have no line in an option file."""
 
@@ -102,7 +105,7 @@ class Evaluation:
         """The windows to measure next, each with its candidates; none if all have a verdict.
 
         Every candidate is measured a few times in windows of its own. Then the undecided ones share windows;
-        those that cannot share get a part of the time by their number.
+        those that cannot share get a part of the blocks.
         """
         looks = self.looks()
         undecided = {number for number, look in looks.items() if look.verdict is Verdict.CANNOT_TELL}
@@ -110,7 +113,7 @@ class Evaluation:
         if any(looks[number].pairs < FIRST_PAIRS for number in undecided) or len(groups) < FEWEST_SHARING:
             return self._own_windows(looks)
         alone = undecided - {number for group in groups for number in group}
-        if rng.random() * len(undecided) < len(alone):
+        if alone and rng.random() < OWN_SHARE:
             return self._own_windows({number: looks[number] for number in alone})
         return [*random_halves(groups, rng)]
 

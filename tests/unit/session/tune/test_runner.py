@@ -217,7 +217,8 @@ async def test_a_value_that_is_refused_beside_others_is_measured_alone(tmp_path:
         for window in block.windows
         if one.number in window.candidates and len(window.candidates) > 1
     ]
-    assert [window.disturbance for window in beside] == ["not beside others"]
+    *accepted, refused = [window.disturbance for window in beside]
+    assert (set(accepted) - {""}, refused) == (set(), "not beside others")
     assert session.failure is None
     assert not any(each.failure for each in session.run.result.results)
 
