@@ -31,6 +31,11 @@ def join_markup(*children: Child) -> Markup:
     return Markup("".join(_piece(child) for child in children))
 
 
+def code_block(lines: Iterable[str]) -> Markup:
+    """Preformatted lines, each sanitised; a newline within a `Child` would be escaped."""
+    return tag("pre", Markup("\n".join(join_markup(line) for line in lines)))
+
+
 VOID = frozenset({"meta", "img", "br", "hr", "col"})
 
 

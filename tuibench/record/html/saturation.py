@@ -7,7 +7,7 @@ from tuibench.model.experiments.probe import ProbeResult, ProbeStep, StepPurpose
 from tuibench.model.results.sweep import Mean
 from tuibench.model.schedule import Quantity
 from tuibench.record.files.run import Run
-from tuibench.record.html.markup import Markup, figure_table, join_markup, tag
+from tuibench.record.html.markup import Markup, code_block, figure_table, join_markup, tag
 from tuibench.record.html.threads_chart import SMALL, ThreadsLine, threads_chart
 from tuibench.record.report.probe_text import probe_level_text, probe_lines
 from tuibench.units import count, decimal, milliseconds, percent
@@ -25,7 +25,7 @@ def saturation_section(run: Run) -> Markup | None:
         tag("p", " ".join(found.lines or probe_lines(found))),
         _charts(found),
         figure_table(HEADING, [_row(found, step) for step in _in_order(found.steps)]),
-        join_markup(tag("p", "For the formal run:"), tag("pre", "\n".join(found.commands.values())))
+        join_markup(tag("p", "For the formal run:"), code_block(found.commands.values()))
         if found.commands
         else None,
     )

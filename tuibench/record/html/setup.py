@@ -7,7 +7,7 @@ from tuibench.model.plan import OptionValue, RunPlan
 from tuibench.model.results.summary import engine_text
 from tuibench.model.schedule import format_schedule
 from tuibench.record.files.run import Run
-from tuibench.record.html.markup import Markup, join_markup, property_table, tag
+from tuibench.record.html.markup import Markup, code_block, join_markup, property_table, tag
 from tuibench.record.report.reproduce import reproduction_commands
 from tuibench.record.report.variables import important_variables
 from tuibench.units import binary_size, count
@@ -140,8 +140,8 @@ def commands_section(run: Run) -> Markup:
     parts = [line for line in (commands.prepare, commands.tuibench) if line]
     by_hand = [tag("li", text) for text in commands.by_hand]
     return join_markup(
-        tag("pre", "\n".join(parts)),
-        join_markup(tag("p", "The same load with sysbench:"), tag("pre", commands.sysbench))
+        code_block(parts),
+        join_markup(tag("p", "The same load with sysbench:"), code_block([commands.sysbench]))
         if commands.sysbench
         else None,
         join_markup(tag("p", "Changed during the run:"), tag("ul", by_hand)) if by_hand else None,

@@ -4,6 +4,7 @@ import asyncio
 import fcntl
 import json
 import shutil
+import socket
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -14,14 +15,18 @@ import pytest
 
 pytest.importorskip("textual_serve")
 
-from textual_serve.server import Server
-
 from tests.examples import summary
 from tests.paths import DATA
 from tests.unit.cli.program import Program
-from tuibench.cli.commands import web
+from tuibench.cli.commands.web import application, command, run_end
+from tuibench.cli.commands.web.application import ScreenServer
+from tuibench.cli.commands.web.run_end import SessionState, WatchedSession
 from tuibench.errors import UsageError
+from tuibench.model.server import Flavour
+from tuibench.model.target import Target
 from tuibench.record.files.recorder import SAMPLES, SUMMARY
+from tuibench.tuning.undo.journal import Journal, journal_path
+from tuibench.tuning.undo.journal_entries import JournalHeader, Settlement
 
 
 @pytest.mark.parametrize(
@@ -38,19 +43,19 @@ from tuibench.record.files.recorder import SAMPLES, SUMMARY
     ],
 )
 def test_on_loopback_only_its_names_and_its_own_pages_are_known(host: str, origin: str, known: bool) -> None:
-    assert web.is_allowed_request(host, origin, web.LOOPBACK_NAMES) is known
+    assert application.is_allowed_request(host, origin, application.LOOPBACK_NAMES) is known
 
 
 def test_where_everybody_may_come_a_page_from_elsewhere_still_may_not() -> None:
-    assert web.is_allowed_request("db1:8000", "http://db1:8000", None)
-    assert not web.is_allowed_request("db1:8000", "http://evil.example", None)
+    assert application.is_allowed_request("db1:8000", "http://db1:8000", None)
+    assert not application.is_allowed_request("db1:8000", "http://evil.example", None)
 
 
 def test_a_page_looks_unless_it_is_to_steer() -> None:
-    looks = web.viewer_command("s1", read_write=False)
+    looks = command.viewer_command("s1", read_write=False)
     assert looks[:5] == [sys.executable, "-m", "tuibench", "attach", "s1"]
     assert looks[5:] == ["--read-only"]
-    assert web.viewer_command("s1", read_write=True) == looks[:5]
+    assert command.viewer_command("s1", read_write=True) == looks[:5]
 
 
 async def asked(path: str, **headers: str) -> tuple[int, str]:
@@ -58,9 +63,9 @@ async def asked(path: str, **headers: str) -> tuple[int, str]:
     import aiohttp
     from aiohttp.test_utils import TestServer
 
-    server = Server("true", "127.0.0.1", 8000, title="tuibench s1")
+    server = ScreenServer("true", "127.0.0.1", 8000, title="tuibench s1")
     async with (
-        TestServer(web.make_application(server)) as tried,
+        TestServer(application.make_application(server)) as tried,
         aiohttp.ClientSession() as session,
         session.get(tried.make_url(path), headers=headers) as answer,
     ):
@@ -74,7 +79,7 @@ def page(path: str = "/", **headers: str) -> tuple[int, str]:
 def test_the_page_fetches_nothing_from_elsewhere() -> None:
     status, text = page()
     assert status == 200
-    assert "tuibench s1" in text
+    assert "<title>tuibench s1</title>" in text
     assert "fonts.googleapis" not in text
     assert "/static/css/xterm.css" in text
 
@@ -86,9 +91,9 @@ def test_strangers_are_turned_away(path: str, headers: dict[str, str]) -> None:
 
 
 def test_without_textual_serve_the_remedy_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "textual_serve.server", None)
+    monkeypatch.setitem(sys.modules, "tuibench.cli.commands.web.application", None)
     with pytest.raises(UsageError) as error:
-        web.require_textual_serve()
+        command.require_textual_serve()
     assert (
         str(error.value) == "tuibench web needs textual-serve (pip install '.[web]' in the clone of tuibench)"
     )
@@ -109,15 +114,13 @@ def test_a_port_out_of_range_is_refused_before_all_else(tuibench: Program, port:
 
 
 def test_a_port_that_is_taken_is_named(monkeypatch: pytest.MonkeyPatch, tuibench: Program) -> None:
-    import socket
-
     async def hello(_: Any) -> Any:
         from tests.examples import hello
 
         return hello()
 
-    monkeypatch.setattr(web, "find_session_socket", lambda session: Path("/nowhere"))
-    monkeypatch.setattr(web, "fetch_hello", hello)
+    monkeypatch.setattr(command, "find_session_socket", lambda session: Path("/nowhere"))
+    monkeypatch.setattr(command, "fetch_hello", hello)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         ended = tuibench("web", f"--port={taken.getsockname()[1]}")
     assert ended.code == 1
@@ -128,16 +131,16 @@ END_OF_TEMPLATE = """<div class="message">Session ended.</div>
         <button type="button" onClick="refresh()">Restart</button>"""
 
 
-def test_the_end_of_a_page_leads_to_the_report() -> None:
-    page = web.with_end_page(f"<body>{END_OF_TEMPLATE}</body>", has_report=True)
+def test_a_page_whose_screen_is_closed_can_be_opened_again() -> None:
+    page = application.with_end(f"<body>{END_OF_TEMPLATE}</body>", is_watched=False)
     assert "Restart" not in page
-    assert "location.href='/report'" in page
-    assert "/report" not in web.with_end_page(END_OF_TEMPLATE, has_report=False)
+    assert "This screen has ended." in page
+    assert "/state" not in page
 
 
-def test_a_page_opens_the_report_by_itself_once_the_run_is_over() -> None:
-    page = web.with_end_page(f"<head></head><body>{END_OF_TEMPLATE}</body>", has_report=True)
-    assert 'location.replace("/report")' in page.partition("</head>")[0]
+def test_a_page_opens_the_end_by_itself_once_the_session_is_over() -> None:
+    page = application.with_end(f"<head></head><body>{END_OF_TEMPLATE}</body>", is_watched=True)
+    assert 'location.replace("/")' in page.partition("</head>")[0]
 
 
 async def test_the_library_still_has_the_end_that_is_replaced() -> None:
@@ -148,27 +151,120 @@ async def test_the_library_still_has_the_end_that_is_replaced() -> None:
     assert "Session ended." not in page
 
 
-def test_a_run_that_goes_on_has_no_report_yet(tmp_path: Path) -> None:
-    run = shutil.copytree(DATA / "durability-run", tmp_path / "run")
-    report = web.RunReport(run)
-    assert not report.is_finished
-    with (run / SAMPLES).open("rb") as stream:
-        fcntl.flock(stream.fileno(), fcntl.LOCK_EX)
-        assert "The run continues" in report.html()
-    assert "preset unsafe" in report.html()
-
-
-@pytest.fixture
-async def reporting(tmp_path: Path) -> AsyncIterator[Callable[..., Awaitable[tuple[int, str]]]]:
-    """Asks the server of a page whose run is over; redirects are followed."""
+async def test_a_viewer_that_ends_before_its_first_output_closes_its_page() -> None:
+    """Otherwise the page would show its logo for ever. The viewer is `true` here."""
     import aiohttp
     from aiohttp.test_utils import TestServer
 
+    server = ScreenServer("true", "127.0.0.1", 8000, title="tuibench s1")
+    async with (
+        TestServer(application.make_application(server)) as tried,
+        aiohttp.ClientSession() as session,
+        session.ws_connect(tried.make_url("/ws?width=x&height=36")) as line,
+    ):
+        assert (await line.receive()).type is aiohttp.WSMsgType.CLOSE
+
+
+@pytest.fixture
+def watched(tmp_path: Path, tuibench_home: Path) -> WatchedSession:
+    """A session that is gone; its record has no summary."""
     run = shutil.copytree(DATA / "durability-run", tmp_path / "run")
-    (run / SUMMARY).write_bytes(msgspec.json.encode(summary()))
-    server = Server("true", "127.0.0.1", 8000, title="tuibench s1")
-    application = web.make_application(server, web.RunReport(run))
-    async with TestServer(application) as tried, aiohttp.ClientSession() as session:
+    (run / SUMMARY).unlink(missing_ok=True)
+    return WatchedSession("s1", tmp_path / "s1.sock", run)
+
+
+def test_a_run_that_goes_on_has_no_report_yet(watched: WatchedSession) -> None:
+    with (watched.directory / SAMPLES).open("rb") as stream:
+        fcntl.flock(stream.fileno(), fcntl.LOCK_EX)
+        assert watched.state() is SessionState.RUNNING
+        assert "The run continues" in watched.report_page()
+    assert "preset unsafe" in watched.report_page()
+
+
+def test_a_session_that_cannot_record_is_still_running(watched: WatchedSession) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(watched.socket))
+        listener.listen()
+        assert watched.state() is SessionState.RUNNING
+    assert watched.state() is SessionState.LOST
+
+
+def test_a_summary_is_the_end_of_a_session(watched: WatchedSession) -> None:
+    (watched.directory / SUMMARY).write_bytes(msgspec.json.encode(summary()))
+    assert watched.state() is SessionState.FINISHED
+
+
+def header() -> JournalHeader:
+    return JournalHeader(
+        session="s1",
+        pid=4711,
+        started=0.0,
+        target=Target(host="db1"),
+        identity="db1:3306:/var/lib/mysql/",
+        flavour=Flavour.MARIADB,
+    )
+
+
+def test_the_page_of_a_lost_session_says_what_is_recorded(watched: WatchedSession) -> None:
+    page = watched.lost_page()
+    assert "The process of session s1 was killed" in page
+    assert f"are recorded in {watched.directory}" in page
+    assert 'href="/report"' in page
+    assert f"tuibench replay {watched.directory}\ntuibench report {watched.directory}" in page
+    assert "No setting of the server is left changed by this session." in page
+    assert "location.reload" not in page
+
+
+def test_a_lost_session_without_a_record_has_no_report(watched: WatchedSession) -> None:
+    shutil.rmtree(watched.directory)
+    page = watched.lost_page()
+    assert "Nothing of the run is recorded" in page
+    assert "/report" not in page
+
+
+def test_the_page_of_a_lost_session_says_what_became_of_its_settings(watched: WatchedSession) -> None:
+    journal = Journal(journal_path("s1"), header())
+    change = journal.change("sync_binlog", "1", "0", at=1.0)
+    assert "The guardian process is restoring the settings now." in watched.lost_page()
+    journal.close()
+    page = watched.lost_page()
+    assert "Not restored yet: sync_binlog 1 → 0 on db1" in page
+    assert "tuibench restore" in page
+    assert "location.reload" in page
+    later = Journal.claim(journal_path("s1"))
+    assert later is not None
+    later.settle((change.seq,), Settlement.RESTORED, at=2.0)
+    later.close()
+    assert "No setting of the server is left changed" in watched.lost_page()
+
+
+def test_settings_that_another_session_will_restore_are_said_to_be_left_to_it(
+    watched: WatchedSession,
+) -> None:
+    journal = Journal(journal_path("s1"), header())
+    journal.change("sync_binlog", "1", "0", at=1.0)
+    journal.close()
+    other = Journal(journal_path("s2"), msgspec.structs.replace(header(), session="s2"))
+    other.change("sync_binlog", "0", "100", at=2.0)
+    left = run_end.settings_left("s1")
+    other.close()
+    assert left == run_end.SettingsLeft(
+        "Another session has changed the same settings, and restores them at its end."
+    )
+
+
+Ask = Callable[..., Awaitable[tuple[int, str]]]
+
+
+@pytest.fixture
+async def asking(watched: WatchedSession) -> AsyncIterator[Ask]:
+    """Asks the server of the session's page; redirects are followed."""
+    import aiohttp
+    from aiohttp.test_utils import TestServer
+
+    server = ScreenServer("true", "127.0.0.1", 8000, title="tuibench s1")
+    made = application.make_application(server, watched)
+    async with TestServer(made) as tried, aiohttp.ClientSession() as session:
 
         async def ask(path: str, **headers: str) -> tuple[int, str]:
             async with session.get(tried.make_url(path), headers=headers) as answer:
@@ -177,19 +273,23 @@ async def reporting(tmp_path: Path) -> AsyncIterator[Callable[..., Awaitable[tup
         yield ask
 
 
-async def test_the_report_is_served_to_our_own_pages_only(
-    reporting: Callable[..., Awaitable[tuple[int, str]]],
-) -> None:
-    status, text = await reporting("/report")
+async def test_the_report_is_served_to_our_own_pages_only(asking: Ask) -> None:
+    status, text = await asking("/report")
     assert status == 200
     assert "preset unsafe" in text
     for path in ("/report", "/state"):
-        assert (await reporting(path, Origin="http://evil.example"))[0] == 403
+        assert (await asking(path, Origin="http://evil.example"))[0] == 403
 
 
-async def test_a_page_opened_after_the_run_is_its_report(
-    reporting: Callable[..., Awaitable[tuple[int, str]]],
-) -> None:
-    """A viewer could only say that there is no session; the page would wait for its first character."""
-    assert json.loads((await reporting("/state"))[1]) == {"finished": True}
-    assert (await reporting("/"))[1] == (await reporting("/report"))[1]
+async def test_a_page_opened_after_the_run_is_its_report(asking: Ask, watched: WatchedSession) -> None:
+    """A viewer could only say that there is no session."""
+    (watched.directory / SUMMARY).write_bytes(msgspec.json.encode(summary()))
+    assert json.loads((await asking("/state"))[1]) == {"state": "finished"}
+    assert (await asking("/"))[1] == (await asking("/report"))[1]
+
+
+async def test_a_page_opened_after_its_session_was_killed_says_so(asking: Ask) -> None:
+    assert json.loads((await asking("/state"))[1]) == {"state": "lost"}
+    status, text = await asking("/")
+    assert status == 200
+    assert "This session has ended without a summary" in text

@@ -19,7 +19,7 @@ from tuibench.model.target import Target
 from tuibench.record.files.hdr_log import encode_histogram
 from tuibench.record.files.loading import load_run
 from tuibench.record.files.run import Run
-from tuibench.record.html.markup import VOID
+from tuibench.record.html.markup import VOID, code_block
 from tuibench.record.html.page import html_report
 
 REFERENCE = re.compile(r"(?:src|href|xlink:href|action|data|poster)\s*=\s*[\"']?\s*(?!#)", re.IGNORECASE)
@@ -208,3 +208,7 @@ def test_dark_and_light_and_paper_have_the_same_colours() -> None:
     assert names[0] == names[1] == names[2]
     used = set(re.findall(r"var\((--[a-z0-9-]+)\)", style))
     assert used <= set(names[0])
+
+
+def test_commands_are_on_lines_of_their_own() -> None:
+    assert code_block(["a <b>", "c\nd"]) == "<pre>a &lt;b&gt;\nc\\nd</pre>"

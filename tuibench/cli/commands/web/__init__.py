@@ -1,0 +1,1 @@
+"""`tuibench web`: the screen of a running session in the browser."""
