@@ -4,7 +4,7 @@ import msgspec
 
 from tests.unit.session.tune.examples import candidate, evaluated
 from tuibench.metrics.inference.ab_tests.tornado import BAR_CELLS, bar, scale
-from tuibench.model.experiments.tune import LeftOut, TuneResult
+from tuibench.model.experiments.tune import LeftOut, TuneResult, TuneVerdict
 from tuibench.record.html.tornado import tornado_chart
 from tuibench.record.report.tune_text import tune_text
 
@@ -57,6 +57,20 @@ def test_a_bar_has_zero_in_its_middle_and_ends_at_its_edges() -> None:
     assert drawn.index("●") == round(BAR_CELLS // 2 * (1 + 40 / 50))
     far = msgspec.structs.replace(one, percent=900.0, percent_low=800.0, percent_high=1000.0)
     assert bar(far, 50.0).endswith("●")
+
+
+def test_an_interval_beyond_the_chart_ends_in_arrows_and_every_estimate_is_within_it() -> None:
+    known = result()
+    one = known.results[0]
+    wide = [
+        msgspec.structs.replace(each, percent=70.0, percent_low=-95.0, percent_high=120.0)
+        for each in one.comparisons
+    ]
+    open_one = msgspec.structs.replace(one, verdict=TuneVerdict.CANNOT_TELL, comparisons=tuple(wide))
+    most = scale(msgspec.structs.replace(known, results=(open_one, *known.results[1:])))
+    assert 70 <= most < 95
+    drawn = bar(wide[0], most)
+    assert (drawn[0], drawn[-1]) == ("◂", "▸")
 
 
 def test_the_picture_has_a_bar_for_each_candidate() -> None:

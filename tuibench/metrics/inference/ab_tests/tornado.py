@@ -35,25 +35,36 @@ def _percent(comparison: Comparison | None) -> float:
 
 
 def scale(result: TuneResult) -> float:
-    """The percentage at the ends of the chart: a round number above all verdicts' intervals."""
+    """The percentage at the ends of the chart: a round number above all estimates, and above the intervals of
+    all verdicts.
+    """
     decided = (TuneVerdict.BETTER, TuneVerdict.WORSE, TuneVerdict.NO_EFFECT)
     edges = [
         abs(edge)
         for one in result.results
-        if one.verdict in decided and (found := one.comparison(result.plan.primary)) is not None
-        for edge in (found.percent_low, found.percent_high)
+        if (found := one.comparison(result.plan.primary)) is not None
+        for edge in (
+            found.percent,
+            *((found.percent_low, found.percent_high) if one.verdict in decided else ()),
+        )
         if edge is not None
     ]
     return min(MOST_PERCENT, units.axis_maximum(max([*edges, 5.0])))
 
 
 def bar(found: Comparison, most: float, cells_wide: int = BAR_CELLS) -> str:
-    """The interval as a line with its estimate, zero in the middle: `·········│──●───·····`."""
+    """The interval as a line with its estimate, zero in the middle: `·········│──●───·····`. Arrows are ends
+    beyond the chart.
+    """
     low, middle, high = (
         _cell(percent, most, cells_wide) for percent in (found.percent_low, found.percent, found.percent_high)
     )
     cells = ["─" if low <= place <= high else " " for place in range(cells_wide)]
     cells[cells_wide // 2] = "│"
+    if (found.percent_low or 0.0) < -most:
+        cells[0] = "◂"
+    if (found.percent_high or 0.0) > most:
+        cells[-1] = "▸"
     cells[middle] = "●"
     return "".join(cells)
 
