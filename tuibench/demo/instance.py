@@ -17,6 +17,7 @@ from tuibench.demo import process, setup
 from tuibench.demo.layout import DirectoryLayout
 from tuibench.demo.limits import Confinement, confine
 from tuibench.demo.messages import ServerRunning, ServerSpec
+from tuibench.demo.server_end import ServerEnd, write_end
 from tuibench.errors import ServerUnavailableError
 from tuibench.model.server import ServerLimits
 
@@ -72,6 +73,7 @@ class ServerInstance:
         """Start the server and wait until it accepts connections."""
         command = [*setup.server_command(self._spec, self.layout, self._port), *extra]
         self._oom_kills = self._confinement.oom_kills
+        self.layout.server_end.unlink(missing_ok=True)
         with self.layout.error_log.open("ab") as log:
             self._process = process.spawn(command, log, enter=self._confinement.enter)
         seconds = start_seconds(self._spec.limits)
@@ -87,8 +89,21 @@ class ServerInstance:
         if self._process is None or self._process.poll() is None:
             return self._running(self._process)
         raise self._out_of_memory() or process.failure_with_log(
-            f"{self._spec.binary} {process.end_words(self._process.returncode)}", self.layout.error_log
+            self._end_words(self._process), self.layout.error_log
         )
+
+    def note_end(self) -> None:
+        """Write the reason into the directory if the server's process has ended, for the sessions on it."""
+        if self._process is None or self._process.poll() is None or self.layout.server_end.exists():
+            return
+        killed = self._out_of_memory()
+        if killed is None:
+            write_end(self.layout, ServerEnd(self._end_words(self._process)))
+        else:
+            write_end(self.layout, ServerEnd(killed.message, killed.hint))
+
+    def _end_words(self, server: "subprocess.Popen[bytes]") -> str:
+        return f"{self._spec.binary} {process.end_words(server.returncode)}"
 
     def _running(self, server: "subprocess.Popen[bytes] | None") -> ServerRunning:
         pid = 0 if server is None else server.pid

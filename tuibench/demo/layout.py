@@ -26,6 +26,7 @@ class DirectoryLayout:
         self.supervisor_log = root / "supervisor.log"
         self.server_pid = root / "server.pid"
         self.server_group = root / "server.cgroup"
+        self.server_end = root / "server.end"
         self.supervisor_lock = root / "supervisor.lock"
         self.init_file = root / "accounts.sql"
         self.client_options = root / "client.cnf"

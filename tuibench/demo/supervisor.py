@@ -65,6 +65,8 @@ class Supervisor:
         if descriptor == self._signals_fd:
             if signal.SIGTERM in data:
                 self._end(remove=True)
+            if self._instance is not None:
+                self._instance.note_end()
             self._check_owners()
         elif not data:
             self._readers.remove(descriptor)

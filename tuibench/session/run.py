@@ -84,7 +84,16 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
         def make_tune(order: TunePlan, on_end: Callable[[], None] | None = None) -> TuneRun:
             """A screening that calls `on_end` at its end, or without it ends the run."""
             folder = Path(self.spec.run_directory)
-            return TuneRun(order, plan, watcher.server, folder, session, watcher.bus.publish, on_end)
+            return TuneRun(
+                order,
+                plan,
+                watcher.server,
+                folder,
+                session,
+                watcher.bus.publish,
+                on_end,
+                is_private=bool(self.spec.private_server),
+            )
 
         tune = make_tune(plan.tune) if plan.tune is not None else None
         return EffectTracker(plan, session, watcher.bus.publish, tune=tune, make_tune=make_tune)

@@ -31,6 +31,7 @@ from tuibench.session.events.event_log import EventLog
 from tuibench.session.events.hello import build_hello, history_fields
 from tuibench.session.lifecycle.closing import ClosingStep, run_steps
 from tuibench.session.lifecycle.lifecycle import Lifecycle
+from tuibench.session.lifecycle.private_server import PrivateServerWatch
 from tuibench.session.lifecycle.tasks import BackgroundTasks
 from tuibench.session.lifecycle.ticking import ticks_until
 from tuibench.session.preflight import identify_server
@@ -69,6 +70,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         self.log = EventLog(self.clock, self.bus.event)
         self.lifecycle = Lifecycle(self.log, self.publish_status)
         self.tasks = BackgroundTasks(self.lifecycle.fail)
+        self._private_server = PrivateServerWatch(spec.private_server, self.clock)
         self.server: ServerInfo
         self.settings: Settings
         self.sampler: Sampler
@@ -96,6 +98,8 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             stack.push_async_callback(self._close_all)
             self._assemble()
             await self.sampler.log_in()
+            if self._private_server.is_needed:
+                self.tasks.start(self._private_server.until_end(), "private server")
             self._stack = stack.pop_all()
         return self
 
@@ -207,10 +211,16 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         return ours + self.sampler.replica_statements + self.statement_monitor.statements
 
     async def restore(self) -> None:
-        """Restores the settings, once: a server that is away has been waited for."""
+        """Restores the settings, once: a server that is away has been waited for.
+
+        The settings of a private server end with it.
+        """
         if self._is_restored:
             return
         self._is_restored = True
+        if ended := await self._private_server.end():
+            await self.settings.drop_changes(ended.message)
+            return
         for text in await self.settings.restore(partial(self.emit, EventKind.RESTORE)):
             self.emit(EventKind.RESTORE, text)
 

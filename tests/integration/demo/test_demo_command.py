@@ -36,7 +36,8 @@ class Demo:
         self.first_line = first_interval_line(process.stdout)
         children = psutil.Process(process.pid).children(recursive=True)
         (supervisor,) = [child for child in children if SUPERVISOR in child.cmdline()]
-        self.pids = [child.pid for child in (*children, *supervisor.children())]
+        (self.server,) = supervisor.children()
+        self.pids = [child.pid for child in (*children, self.server)]
         (self.directory,) = base.glob(f"{PREFIX}*")
 
     def assert_gone(self, home: Path) -> None:
@@ -84,6 +85,17 @@ def test_a_signal_ends_a_demo_with_its_summary(
 
 def test_a_killed_demo_takes_everything_along(demo: Demo, tuibench_home: Path) -> None:
     demo.process.kill()
+    demo.assert_gone(tuibench_home)
+
+
+def test_a_demo_ends_with_its_server(demo: Demo, tuibench_home: Path) -> None:
+    """It has no end of its own here."""
+    demo.server.kill()
+    done = finished(demo.process)
+    assert done.code == 3, done.err
+    assert "SQL statistics:" in done.out
+    assert re.search(r"\[ \d+s \] the private server has ended: .* was killed by SIGKILL", done.err)
+    assert re.search(r"^tuibench: .* was killed by SIGKILL; its log ends:", done.err, re.MULTILINE)
     demo.assert_gone(tuibench_home)
 
 

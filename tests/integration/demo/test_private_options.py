@@ -1,7 +1,9 @@
 """Options and limits of private servers, in the commands that start them."""
 
 import asyncio
+import functools
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -12,11 +14,16 @@ from tuibench.demo.binaries import Binary
 SIZE = ("--tables=1", "--table-size=500", "--threads=1", "--client-delay=2ms")
 
 
+SWEEP_SECONDS = 500.0
+"""It starts three servers, each of which may take 60 s on a busy machine."""
+
+
 @pytest.mark.one_flavour
+@pytest.mark.timeout(SWEEP_SECONDS + 60)
 async def test_a_sweep_over_private_servers(binary: Binary, tmp_path: Path) -> None:
     """The same program under two names: both are started with the option and the limit."""
     ran = await asyncio.to_thread(
-        commands.tuibench,
+        functools.partial(commands.tuibench, seconds=SWEEP_SECONDS),
         *("sweep", "oltp_point_select", *SIZE, "--time=1", "--warmup-time=0", "--format=json"),
         *(f"--server=one:{binary.path},two:{binary.path}", "--cpus=1"),
         "--mysqld-option=innodb_io_capacity=317",
@@ -24,6 +31,7 @@ async def test_a_sweep_over_private_servers(binary: Binary, tmp_path: Path) -> N
     )
     assert ran.code == 0, ran.err
     assert "each server is limited to 1 CPU by " in ran.err
+    assert re.search(r"1 \+ 0 s each, and \d+:\d\d for starts and tables: about ", ran.err)
     sweep = json.loads(ran.out)
     builds = sweep["record"]["servers"]["builds"]
     assert [build["name"] for build in builds] == ["one", "two"]

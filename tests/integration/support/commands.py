@@ -40,10 +40,15 @@ def reach(target: Target) -> list[str]:
     return [place, f"--port={target.port}", f"--user={target.user}", f"--database={target.database}"]
 
 
-def tuibench(*arguments: str, target: Target | None = None, env: Mapping[str, str] | None = None) -> Finished:
+def tuibench(
+    *arguments: str,
+    target: Target | None = None,
+    env: Mapping[str, str] | None = None,
+    seconds: float = DEADLINE_SECONDS,
+) -> Finished:
     """Runs the program to its end."""
     with started(*arguments, target=target, env=env) as process:
-        return finished(process)
+        return finished(process, seconds)
 
 
 def started(

@@ -12,6 +12,7 @@ from tuibench.clock import SystemClock
 from tuibench.demo import instance, process, setup
 from tuibench.demo.instance import ServerInstance, start_seconds
 from tuibench.demo.limits import Confinement
+from tuibench.demo.server_end import find_end
 from tuibench.errors import ServerUnavailableError
 from tuibench.model.server import ServerLimits
 
@@ -55,6 +56,8 @@ def test_a_server_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     stage = Stage(tmp_path, monkeypatch, "exec sleep 600")
     started = stage.server.create()
     assert stage.server.check_running() == started
+    stage.server.note_end()
+    assert find_end(stage.server.layout) is None
     assert started.limited == "1 GiB"
     assert stage.server.layout.server_group.read_text() == str(stage.group)
     stage.server.end(remove=True)
@@ -67,6 +70,10 @@ def test_a_server_that_ended(stage: Stage) -> None:
     said = r"MariaDB 11.8.9 .* ended with exit code 3; its log ends:\n  2026 \[ERROR\] no space left"
     with pytest.raises(ServerUnavailableError, match=said):
         stage.server.check_running()
+    stage.server.note_end()
+    found = find_end(stage.server.layout)
+    assert found is not None
+    assert found.message.endswith("MariaDB 11.8.9 (/x/sbin/serverd) ended with exit code 3")
 
 
 def test_a_server_that_the_kernel_killed_for_its_memory(stage: Stage) -> None:
@@ -74,7 +81,25 @@ def test_a_server_that_the_kernel_killed_for_its_memory(stage: Stage) -> None:
     stage.kill_for_memory(1)
     with pytest.raises(ServerUnavailableError, match=KILLED) as raised:
         stage.server.check_running()
-    assert "--memory" in raised.value.hint
+    assert raised.value.hint == (
+        "give it more by --memory, or a smaller buffer pool by --mysqld-option=innodb_buffer_pool_size=…"
+    )
+    stage.server.note_end()
+    found = find_end(stage.server.layout)
+    assert found is not None
+    assert found.message == f"the private server has ended: {raised.value.message}"
+    assert found.hint == raised.value.hint
+
+
+def test_the_end_is_noted_once_and_forgotten_at_the_next_start(stage: Stage) -> None:
+    stage.run()
+    stage.server.note_end()
+    first = stage.server.layout.server_end.read_bytes()
+    stage.kill_for_memory(1)
+    stage.server.note_end()
+    assert stage.server.layout.server_end.read_bytes() == first
+    stage.server.start()
+    assert not stage.server.layout.server_end.exists()
 
 
 def test_a_server_that_needs_too_much_memory_to_start(stage: Stage) -> None:

@@ -14,6 +14,7 @@ SPEC = ServiceSpec(
         target=Target(host="db", user="ann", password="secret"),
         run_directory="/runs/s1",
         inherit_fds=(7, 9),
+        private_server="/var/tmp/tuibench-demo-1",
     ),
     socket="/run/s1.sock",
     grace_seconds=None,

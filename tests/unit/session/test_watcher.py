@@ -1,6 +1,7 @@
 """A watcher by itself, on a scripted server: samples, record, commands, and settings that are restored."""
 
 import asyncio
+import fcntl
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,9 @@ from tests.fakes import FakeClock
 from tests.unit.observe.fakes import FakeServer as StatusServer
 from tests.unit.tuning.fakes import INFO, TARGET
 from tests.unit.tuning.fakes import FakeServer as SettingsServer
+from tuibench import paths
+from tuibench.demo.layout import DirectoryLayout
+from tuibench.demo.server_end import ServerEnd, write_end
 from tuibench.errors import ExitCode, ServerUnavailableError, UsageError
 from tuibench.model.command import ChangeSetting, Mark, SetThreads
 from tuibench.model.event import Event, EventKind
@@ -56,12 +60,13 @@ def server(tuibench_home: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
     return scripted
 
 
-def watcher_on(server: Server, folder: Path) -> Watcher:
+def watcher_on(server: Server, folder: Path, private_server: str = "") -> Watcher:
     spec = SessionSpec(
         session="w1",
         plan=RunPlan(profile="", threads=0, seconds=None),
         target=TARGET,
         run_directory=str(folder / "record"),
+        private_server=private_server,
     )
     return Watcher(spec, FakeClock(), server.identify)
 
@@ -141,6 +146,29 @@ async def test_an_error_of_our_own_ends_a_watcher_as_failed(server: Server, tmp_
     assert watcher.lifecycle.outcome == "failed"
     assert "IndexError" in str(watcher.lifecycle.error)
     assert server.settings.settings["sync_binlog"] == "1"
+
+
+async def test_a_watcher_ends_with_its_private_server(server: Server, tmp_path: Path) -> None:
+    """What it has changed is gone with the server, and is left to nobody."""
+    layout = DirectoryLayout.create(tmp_path)
+    with layout.supervisor_lock.open("wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        async with watcher_on(server, tmp_path, str(layout.root)) as watcher:
+            await watcher.submit(CHANGE)
+            assert list(paths.journal_dir().iterdir())
+            killed = ServerEnd("it was killed")
+            watcher.bus.listeners.append(
+                lambda each: write_end(layout, killed) if isinstance(each, Sample) else None
+            )
+            async with asyncio.timeout(30):
+                await watcher.run()
+    assert str(watcher.lifecycle.error) == "the private server has ended: it was killed"
+    assert (watcher.lifecycle.outcome, watcher.lifecycle.exit_code) == (
+        "failed",
+        ExitCode.SERVER_UNAVAILABLE,
+    )
+    assert server.settings.settings["sync_binlog"] == "0"
+    assert not list(paths.journal_dir().iterdir())
 
 
 async def test_a_server_that_does_not_answer_leaves_nothing_open(server: Server, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """`tuibench demo`: a private server with small tables, and the live screen on it."""
 
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import click
 from msgspec.structs import replace
@@ -11,14 +12,23 @@ from tuibench.cli.options.adhoc_sql_options import AdhocSqlOptions
 from tuibench.cli.options.cluster_options import ClusterOptions
 from tuibench.cli.options.private_server_options import PrivateServerOptions
 from tuibench.cli.options.profile_options import CONTEXT, parse_profile_options
-from tuibench.cli.options.run_options import ENGINE_HELP, PLAN_HELP, RAMP_HELP, RunOptions
+from tuibench.cli.options.run_options import (
+    ENGINE_HELP,
+    OPENING_SECONDS,
+    PLAN_HELP,
+    RAMP_HELP,
+    RUN_DIR_HELP,
+    THREAD_INIT_HELP,
+    WORKERS_HELP,
+    RunOptions,
+)
 from tuibench.cli.options.scene_options import SceneOptions
 from tuibench.cli.options.screen_options import ScreenOptions
 from tuibench.cli.options.session_options import BackgroundOptions, MetricsOptions
 from tuibench.cli.parsing.declarations import Option
 from tuibench.cli.runner.event_loop import run_async
 from tuibench.cli.runner.headless import HeadlessOutput, run_headless
-from tuibench.cli.runner.new_session import new_session_spec, start_detached, start_session
+from tuibench.cli.runner.new_session import private_session_spec, start_detached, start_session
 from tuibench.cli.runner.private_server import private_server
 from tuibench.cli.runner.viewer import end_viewer, is_on_terminal, open_viewer
 from tuibench.demo.server import PrivateServer
@@ -48,6 +58,19 @@ THREADS = 8
 LOADING_CONNECTIONS = 4
 
 
+@dataclass(frozen=True)
+class DemoLoadOptions(ClusterOptions):
+    """Further options of the load, which messages recommend; their help is that of `run`."""
+
+    SECTION: ClassVar = "Load"
+
+    workers: Annotated[int, Option("--workers", help=WORKERS_HELP)] = 0
+    thread_init_timeout: Annotated[float, Option("--thread-init-timeout", help=THREAD_INIT_HELP)] = (
+        OPENING_SECONDS
+    )
+    run_dir: Annotated[str, Option("--run-dir", help=RUN_DIR_HELP)] = ""
+
+
 def demo(
     context: click.Context,
     adhoc: AdhocSqlOptions,
@@ -57,7 +80,7 @@ def demo(
     screen: ScreenOptions,
     scenes: SceneOptions,
     private: PrivateServerOptions,
-    hosts: ClusterOptions,
+    processes: DemoLoadOptions,
     profile: Annotated[
         str, Option("--profile", help="Profile to run; with --sql, the profile whose tables to create.")
     ] = "oltp_read_write",
@@ -94,7 +117,7 @@ def demo(
         ramp=ramp,
         client_delay=client_delay,
         engine=engine,
-        **vars(hosts),
+        **vars(processes),
     )
     seconds = 0 if on_screen or background.detach else HEADLESS_SECONDS
     plan = adhoc.apply_to(given.plan(profile, {} if adhoc.is_given else options, seconds))
@@ -105,7 +128,7 @@ def demo(
     display = screen.display_options()._replace(coach=coach) if is_shown else None
     with private_server(program_file, private, keep=keep) as server:
         run_async(make_tables(server.target, program, LoadOptions(parallel=LOADING_CONNECTIONS)))
-        spec = metrics.spec(new_session_spec(plan, server.target, (server.watch_fd,)))
+        spec = metrics.spec(private_session_spec(plan, server))
         code = _run_demo(spec, server, background, display, scenes.player(scene))
     raise click.exceptions.Exit(code)
 

@@ -14,7 +14,7 @@ import msgspec
 from tuibench.cli.options.adhoc_sql_options import AdhocSqlOptions
 from tuibench.cli.options.cluster_options import ClusterOptions
 from tuibench.cli.options.profile_options import CONTEXT
-from tuibench.cli.options.run_options import ENGINE_HELP, RunOptions
+from tuibench.cli.options.run_options import ENGINE_HELP, OPENING_SECONDS, THREAD_INIT_HELP, RunOptions
 from tuibench.cli.options.server_options import ServerOptions
 from tuibench.cli.options.session_options import SightOptions
 from tuibench.cli.output.formats import JSON, TEXT, TextOrJson, check_format
@@ -78,6 +78,9 @@ class ProbeOptions(ClusterOptions):
     ] = "auto"
     isolation: Annotated[str, Option("--isolation", help="Isolation level of the load.")] = ""
     workers: Annotated[int, Option("--workers", help="Worker processes; 0: by number of cores.")] = 0
+    thread_init_timeout: Annotated[float, Option("--thread-init-timeout", help=THREAD_INIT_HELP)] = (
+        OPENING_SECONDS
+    )
     engine: Annotated[str, Option("--engine", help=ENGINE_HELP)] = "auto"
     client_delay: Annotated[str, Option("--client-delay", help="Simulate a network: 20ms, …")] = "0"
     run_dir: Annotated[str, Option("--run-dir", help="Folder for records instead of the default.")] = ""

@@ -28,9 +28,10 @@ from tuibench.model.plan import RunPlan
 from tuibench.model.results.summary import Summary
 
 if TYPE_CHECKING:
+    from tuibench.demo.server import PrivateServer
     from tuibench.model.experiments.tune import TunePlan
-    from tuibench.model.target import Target
     from tuibench.session.load_run import LoadRun
+    from tuibench.session.spec import SessionSpec
 
 MIN_BUDGET, MAX_BUDGET = 20.0, 7 * 86_400.0
 MIN_WINDOW, MAX_WINDOW = 1.0, 600.0
@@ -185,6 +186,7 @@ def tune(
 ) -> None:
     from tuibench.cli.output.files import check_writable
     from tuibench.cli.runner.headless import warn_leftovers
+    from tuibench.cli.runner.new_session import new_session_spec, private_session_spec
 
     check_format(output)
     plan = adhoc.apply_to(options.plan(*adhoc.profile_and_options(profile, context.args)))
@@ -197,20 +199,17 @@ def tune(
         )
     warn_leftovers()
     if server_program:
-        with _private_target(server_program, private, plan) as (target, descriptors):
-            code = _screen(plan, target, descriptors, sight, output, json_file)
+        with _prepared_server(server_program, private, plan) as made:
+            code = _screen(private_session_spec(plan, made), sight, output, json_file)
     else:
-        code = _screen(
-            plan, server.target(), (), sight, output, json_file, yes_this_server=options.yes_this_server
-        )
+        spec = new_session_spec(plan, server.target(), yes_this_server=options.yes_this_server)
+        code = _screen(spec, sight, output, json_file)
     raise click.exceptions.Exit(code)
 
 
 @contextmanager
-def _private_target(
-    program: str, private: PrivateServerOptions, plan: RunPlan
-) -> Iterator[tuple[Target, tuple[int, ...]]]:
-    """A private server with the profile's tables, and the descriptors that keep it alive."""
+def _prepared_server(program: str, private: PrivateServerOptions, plan: RunPlan) -> Iterator[PrivateServer]:
+    """A private server with the profile's tables."""
     from tuibench.cli.commands.prepare import make_tables
     from tuibench.cli.runner.event_loop import run_async
     from tuibench.cli.runner.private_server import private_server
@@ -220,26 +219,16 @@ def _private_target(
     made = library.load_program(plan.profile, plan.profile_options, plan.profile_text)
     with private_server(program, private) as server:
         run_async(make_tables(server.target, made, LoadOptions()))
-        yield server.target, (server.watch_fd,)
+        yield server
 
 
-def _screen(
-    plan: RunPlan,
-    target: Target,
-    descriptors: tuple[int, ...],
-    sight: SightOptions,
-    output: str,
-    json_file: str,
-    *,
-    yes_this_server: bool = False,
-) -> ExitCode:
+def _screen(spec: SessionSpec, sight: SightOptions, output: str, json_file: str) -> ExitCode:
     """Run the screening, and print its result."""
     from tuibench.cli.runner.event_loop import run_async
     from tuibench.cli.runner.headless import write_summary_json
     from tuibench.cli.runner.in_process import run_in_process
-    from tuibench.cli.runner.new_session import new_session_spec
 
-    spec = sight.spec(new_session_spec(plan, target, descriptors, yes_this_server=yes_this_server))
+    spec = sight.spec(spec)
     summary, code = run_async(run_in_process(spec, on_message, announce))
     click.echo(tune_output(summary, output), nl=False)
     info(f"recorded in {spec.run_directory}")

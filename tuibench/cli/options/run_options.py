@@ -50,6 +50,10 @@ def schedule_from_options(plan: str, ramp: str, ramp_rate: str) -> Schedule:
     return _parse_schedule_option(named[0], given[named[0]])
 
 
+THREAD_INIT_HELP = "Time limit for opening the connections in seconds."
+WORKERS_HELP = "Worker processes (on each host); 0: by number of cores."
+RUN_DIR_HELP = "Folder for records instead of the default."
+OPENING_SECONDS = 30.0
 ENGINE_HELP = "Load engine: native (Rust) or asyncio (Python); auto: native where it can run the load."
 
 
@@ -195,12 +199,10 @@ class RunOptions(ClusterOptions):
         float,
         _connection_option("--connect-rate", help="Additional logins per second, each followed by a logout."),
     ] = 0
-    thread_init_timeout: Annotated[
-        float, Option("--thread-init-timeout", help="Time limit for opening the connections in seconds.")
-    ] = 30
-    workers: Annotated[
-        int, Option("--workers", help="Worker processes (on each host); 0: by number of cores.")
-    ] = 0
+    thread_init_timeout: Annotated[float, Option("--thread-init-timeout", help=THREAD_INIT_HELP)] = (
+        OPENING_SECONDS
+    )
+    workers: Annotated[int, Option("--workers", help=WORKERS_HELP)] = 0
     engine: Annotated[str, Option("--engine", help=ENGINE_HELP)] = EngineChoice.AUTO
     client_delay: Annotated[
         str, Option("--client-delay", help="Simulate a network delay: 20ms on each round trip (us, ms, s).")
@@ -212,7 +214,7 @@ class RunOptions(ClusterOptions):
             help="Allow setting changes although the server looks like production.",
         ),
     ] = False
-    run_dir: Annotated[str, Option("--run-dir", help="Folder for records instead of the default.")] = ""
+    run_dir: Annotated[str, Option("--run-dir", help=RUN_DIR_HELP)] = ""
 
     def plan(
         self, profile: str, profile_options: dict[str, OptionValue], default_seconds: float = 0.0

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from tuibench import paths
 from tuibench.cli.options.session_options import BackgroundOptions
@@ -23,6 +24,7 @@ from tuibench.session.service.client import SessionClient
 from tuibench.session.spec import ServiceSpec, SessionSpec
 
 if TYPE_CHECKING:
+    from tuibench.demo.server import PrivateServer
     from tuibench.tui.terminal.styled_app import DisplayOptions
 
 LOG_FILE = "sessions.log"
@@ -100,9 +102,13 @@ async def _wait_until_running(client: SessionClient) -> SessionEnded | None:
     raise RunError("the session's process ended before its load ran", f"see {paths.state_dir() / LOG_FILE}")
 
 
-def new_session_spec(
-    plan: RunPlan, target: Target, inherit_fds: tuple[int, ...] = (), *, yes_this_server: bool = False
-) -> SessionSpec:
+def private_session_spec(plan: RunPlan, server: "PrivateServer") -> SessionSpec:
+    """Spec of a session on a private server, which it keeps alive, and with which it ends."""
+    spec = new_session_spec(plan, server.target)
+    return replace(spec, inherit_fds=(server.watch_fd,), private_server=str(server.directory))
+
+
+def new_session_spec(plan: RunPlan, target: Target, *, yes_this_server: bool = False) -> SessionSpec:
     """Spec of a session that starts now, named after its time and profile; creates its record's folder."""
     stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.path.basename(plan.profile).removesuffix('.toml')}"
     directory = record_folder(paths.runs_dir(), stem)
@@ -111,7 +117,6 @@ def new_session_spec(
         plan=plan,
         target=target,
         run_directory=str(directory),
-        inherit_fds=inherit_fds,
         yes_this_server=yes_this_server,
     )
 

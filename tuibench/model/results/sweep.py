@@ -170,11 +170,15 @@ class CellResult(msgspec.Struct, frozen=True, kw_only=True, tag="cell"):
 
 
 class DataReady(msgspec.Struct, frozen=True, kw_only=True, tag="data"):
-    """Tables for the next cells: the size of their files, and whether the sweep created them."""
+    """Tables for the next cells: the size of their files, and whether the sweep created them.
+
+    `seconds` is the time of their creation on a private server.
+    """
 
     data: str
     files_bytes: int | None = None
     prepared: bool = False
+    seconds: float | None = None
 
 
 class DataDropped(msgspec.Struct, frozen=True, kw_only=True, tag="dropped"):

@@ -34,13 +34,15 @@ class ServerBuild(msgspec.Struct, frozen=True, kw_only=True):
 class VersionsSetup(msgspec.Struct, frozen=True, kw_only=True):
     """The builds and their limits; `limited` is the method by which the limits are enforced.
 
-    `start_seconds` is the expected time of a start with its tables.
+    `start_seconds` is the expected time of a start with all its tables, `loading_seconds` that of the tables,
+    by data set.
     """
 
     builds: tuple[ServerBuild, ...]
     limits: ServerLimits = ServerLimits()
     limited: str = ""
     start_seconds: float = 0.0
+    loading_seconds: dict[str, float] = {}
 
     @property
     def limit_lines(self) -> list[str]:

@@ -240,6 +240,10 @@ class Settings:
             texts.append(f"the guardian retries for {GUARDIAN_RETRY_SECONDS:.0f} s; then: tuibench restore")
         return texts
 
+    async def drop_changes(self, why: str) -> None:
+        """Settle all changes without a restore, because the server does not exist any more."""
+        await self._manager.drop_changes(why)
+
     async def close(self) -> None:
         """Log out and release the guardian, which restores what is left and ends."""
         try:

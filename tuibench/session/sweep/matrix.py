@@ -119,19 +119,35 @@ def cell_seconds(base: RunPlan, results: Sequence[CellResult]) -> float:
     return load + (fmean(overheads) if overheads else OVERHEAD_SECONDS)
 
 
-def starting_seconds(sweep: Sweep) -> float:
-    """How long the private servers take that are still to be started, with their tables; 0 without any."""
-    versions = sweep.record.versions
-    if versions is None:
+def starting_seconds(sweep: Sweep, *, is_running: bool = False) -> float:
+    """How long the private servers take that are still to be started, with their tables; 0 without any.
+
+    With `is_running`, the server of the last start runs, with the tables of the last result.
+    """
+    setup = sweep.record.versions or sweep.record.servers
+    if setup is None:
         return 0.0
-    done = {result.cell.number for result in sweep.results}
-    left = {
-        (cell.variant.name, cell.repeat) for cell in all_cells(sweep.record.plan) if cell.number not in done
-    }
-    if sweep.starts:
-        left.discard((sweep.starts[-1].build, sweep.starts[-1].start))
+    done = {result.cell.number for result in (sweep.results if is_running else sweep.done)}
+    left = [cell for cell in cells_by_start(sweep.record.plan) if cell.number not in done]
     known = [start.seconds for start in sweep.starts]
-    return len(left) * (fmean(known) if known else versions.start_seconds)
+    loading = setup.loading_seconds | {one.data: one.seconds for one in sweep.data if one.seconds is not None}
+    seconds, current = 0.0, _running_start(sweep) if is_running else None
+    for cell in left:
+        start = (build_of(cell), cell.repeat, cell.case.data)
+        if current is None or start[:2] != current[:2]:
+            further = sum(setup.loading_seconds.values()) - setup.loading_seconds.get(cell.case.data, 0.0)
+            seconds += fmean(known) if known else max(0.0, setup.start_seconds - further)
+        elif start[2] != current[2]:
+            seconds += loading.get(cell.case.data, 0.0)
+        current = start
+    return seconds
+
+
+def _running_start(sweep: Sweep) -> tuple[str, int, str] | None:
+    """Build and number of the last start, and its tables."""
+    if not sweep.starts or not sweep.results:
+        return None
+    return sweep.starts[-1].build, sweep.starts[-1].start, sweep.results[-1].cell.case.data
 
 
 def remaining_seconds(base: RunPlan, results: Sequence[CellResult], cells_left: int) -> float:

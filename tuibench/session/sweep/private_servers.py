@@ -1,6 +1,7 @@
 """Private servers of a comparison of versions: a new one, with new tables, for each start of a build."""
 
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Protocol
 
 from tuibench.clock import NS_PER_SECOND, Clock
@@ -17,6 +18,9 @@ class StartedServer(Protocol):
     """A private server as it is needed here."""
 
     target: Target
+
+    @property
+    def directory(self) -> Path: ...
 
     async def check_running(self) -> None: ...
 
@@ -53,10 +57,20 @@ class PrivateServers:
             raise RunError("no private server is running")
         return self._server.target
 
+    @property
+    def directory(self) -> Path:
+        """Raises RunError as long as no server runs."""
+        if self._server is None:
+            raise RunError("no private server is running")
+        return self._server.directory
+
     async def ready(self, cell: Cell, sweep: Sweep, write: Callable[[SweepLine], None]) -> None:
-        """The server of the cell's start, with the tables of its case and no others."""
+        """The server of the cell's start, with the tables of its case and no others.
+
+        A new one takes the place of a server that has ended.
+        """
         begun_ns, started_at = self._clock.now_ns(), self._clock.wall_seconds()
-        is_new = self._server is None or self._start_of(self._cell) != self._start_of(cell)
+        is_new = self._start_of(self._cell) != self._start_of(cell) or not await self._is_running()
         if is_new:
             await self._start_server(cell)
         if self._data != cell.case.data:
@@ -78,7 +92,7 @@ class PrivateServers:
             except ServerUnavailableError:
                 if self._cell is None:
                     raise
-                await self._report_end(self._server)
+                await self._is_running()
             else:
                 return
         if self._cell is None:
@@ -104,11 +118,13 @@ class PrivateServers:
         if self._data:
             await tables.drop(next(case for case in plan.cases if case.data == self._data))
         self._data = ""
+        begun_ns = self._clock.now_ns()
         await self._fill(cell)
+        seconds = (self._clock.now_ns() - begun_ns) / NS_PER_SECOND
         self._data = cell.case.data
         if all(one.data != cell.case.data for one in sweep.data):
             size = await tables.files_bytes(cell.case)
-            write(DataReady(data=cell.case.data, files_bytes=size))
+            write(DataReady(data=cell.case.data, files_bytes=size, seconds=seconds))
 
     async def _fill(self, cell: Cell) -> None:
         """Make the cell's tables. Raises ServerUnavailableError with the reason if the server ended."""
@@ -119,11 +135,16 @@ class PrivateServers:
                 await self._server.check_running()
             raise
 
-    async def _report_end(self, server: StartedServer) -> None:
+    async def _is_running(self) -> bool:
+        """True if there is a server and it runs; the reason for the end of one is reported."""
+        if self._server is None:
+            return False
         try:
-            await server.check_running()
+            await self._server.check_running()
         except ServerUnavailableError as error:
             self._report(str(error))
+            return False
+        return True
 
     @staticmethod
     def _start_of(cell: Cell | None) -> tuple[str, int] | None:

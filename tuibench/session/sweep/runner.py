@@ -282,8 +282,12 @@ def cell_attempts(
     *,
     on_message: Callable[[SessionMessage], None],
     yes_this_server: bool = False,
+    private_server: Callable[[], str] = lambda: "",
 ) -> Callable[[Cell], CellRun]:
-    """What makes an attempt at a cell, on the target of the moment, recorded in the sweep's folder."""
+    """What makes an attempt at a cell, on the target of the moment, recorded in the sweep's folder.
+
+    `private_server` is the directory of the private server of the moment, with whose end the cell ends.
+    """
     plan = folder.sweep.record.plan
 
     def attempt(cell: Cell) -> CellRun:
@@ -294,6 +298,7 @@ def cell_attempts(
             target=target(),
             run_directory=str(folder.directory / CELLS / run),
             yes_this_server=yes_this_server,
+            private_server=private_server(),
         )
         return CellRun(cell, spec, clock, attempt=number, run=f"{CELLS}/{run}", on_message=on_message)
 

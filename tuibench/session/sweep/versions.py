@@ -141,24 +141,36 @@ async def create_server_sweep(
 async def _try_builds(
     plan: SweepPlan, builds: Sequence[ServerBuild], limits: ServerLimits
 ) -> tuple[VersionsSetup, list[SweepEnvironment]]:
-    """Starts each build once, so that what cannot start is known before anything is measured."""
+    """Starts each server once, so that what cannot start is known before anything is measured."""
     begun_ns = SystemClock.now_ns()
-    tried = [await _try_build(build, build.limits or limits) for build in builds]
-    seconds = (SystemClock.now_ns() - begun_ns) / NS_PER_SECOND / len(builds)
+    tried: dict[tuple[object, ...], tuple[SweepEnvironment, str]] = {}
+    for build in builds:
+        if _server_of(build, limits) not in tried:
+            tried[_server_of(build, limits)] = await _try_server(build, build.limits or limits)
+    seconds = (SystemClock.now_ns() - begun_ns) / NS_PER_SECOND / len(tried)
+    found = [tried[_server_of(build, limits)] for build in builds]
+    loading = _loading_seconds(plan)
     setup = VersionsSetup(
-        builds=tuple(build for build, _, _ in tried),
+        builds=tuple(
+            replace(build, variables=around.environment.variables, limited=limited if build.limits else "")
+            for build, (around, limited) in zip(builds, found, strict=True)
+        ),
         limits=limits,
-        limited="" if builds[0].limits else tried[0][2],
-        start_seconds=seconds + _loading_seconds(plan),
+        limited="" if builds[0].limits else found[0][1],
+        start_seconds=seconds + sum(loading.values()),
+        loading_seconds=loading,
     )
-    return setup, [around for _, around, _ in tried]
+    return setup, [around for around, _ in found]
 
 
-async def _try_build(build: ServerBuild, limits: ServerLimits) -> tuple[ServerBuild, SweepEnvironment, str]:
+def _server_of(build: ServerBuild, limits: ServerLimits) -> tuple[object, ...]:
+    """What makes two builds the same server under two names."""
+    return build.path, build.options, build.limits or limits
+
+
+async def _try_server(build: ServerBuild, limits: ServerLimits) -> tuple[SweepEnvironment, str]:
     async with await _start(build, limits) as server:
-        around = await read_surroundings(server.target)
-    limited = server.limited if build.limits else ""
-    return replace(build, variables=around.environment.variables, limited=limited), around, server.limited
+        return await read_surroundings(server.target), server.limited
 
 
 async def _start(build: ServerBuild, limits: ServerLimits) -> PrivateServer:
@@ -166,15 +178,15 @@ async def _start(build: ServerBuild, limits: ServerLimits) -> PrivateServer:
     return await PrivateServer.start(binary, options=build.options, limits=limits)
 
 
-def _loading_seconds(plan: SweepPlan) -> float:
-    """Of all tables of a start."""
-    cases = {case.data: case for case in plan.cases}.values()
-    programs = (
-        library.load_program(case.profile, {**case.options, "threads": max_threads(plan)}) for case in cases
-    )
-    data_sets = (build_data_set(program) for program in programs)
-    rows = sum(spec.size(name) for spec in data_sets for name in spec.table_names())
-    return rows / ROWS_PER_SECOND
+def _loading_seconds(plan: SweepPlan) -> dict[str, float]:
+    """Of the tables of each case."""
+    return {case.data: _rows(plan, case) / ROWS_PER_SECOND for case in plan.cases}
+
+
+def _rows(plan: SweepPlan, case: SweepCase) -> float:
+    options = {**case.options, "threads": max_threads(plan)}
+    data = build_data_set(library.load_program(case.profile, options, plan.base.profile_text))
+    return sum(data.size(name) for name in data.table_names())
 
 
 def versions_setup(sweep: Sweep) -> VersionsSetup:
@@ -209,7 +221,13 @@ async def versions_runner(
         listener.report,
         clock,
     )
-    attempt = cell_attempts(folder, lambda: servers.target, clock, on_message=on_message)
+    attempt = cell_attempts(
+        folder,
+        lambda: servers.target,
+        clock,
+        on_message=on_message,
+        private_server=lambda: str(servers.directory),
+    )
     try:
         yield SweepRunner(folder, servers, attempt, servers.reach, listener, clock, cells_by_start(plan))
     finally:

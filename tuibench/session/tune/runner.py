@@ -82,7 +82,10 @@ class TuneRun:
         session: ExperimentSession,
         publish: Callable[[TuneProgress], None] = lambda _: None,
         on_end: Callable[[], None] | None = None,
+        *,
+        is_private: bool = False,
     ) -> None:
+        self._is_private = is_private
         self._order = order
         self._publish = publish
         self._on_end = on_end
@@ -146,12 +149,20 @@ class TuneRun:
         """Seconds of the screening, over all of its runs."""
         return self._earlier_seconds + self._session.log.elapsed_seconds() - self._begun_at
 
+    @property
+    def _server_name(self) -> str:
+        """What a resumed screening must run on: this server, or a private one of this version."""
+        server = self._server
+        if not self._is_private:
+            return server.identity
+        return f"a private server ({server.flavour} {server.version_text})"
+
     def start(self) -> None:
         """Begins with the load's start, or during a run."""
         self._begun_at = self._session.log.elapsed_seconds()
         head = TuneLogHead(
             profile=self._plan.profile,
-            server=self._server.identity,
+            server=self._server_name,
             threads=self._plan.threads,
             candidates=self.candidates,
         )
@@ -335,7 +346,7 @@ class TuneRun:
 
     def _check_resumable(self, head: TuneLogHead) -> None:
         """Raises UsageError if the earlier blocks say nothing about this run."""
-        here = (self._plan.profile, self._server.identity, self._plan.threads)
+        here = (self._plan.profile, self._server_name, self._plan.threads)
         if (head.profile, head.server, head.threads) != here:
             raise UsageError(
                 f"{self._order.resume} was {head.profile} with {head.threads} threads on {head.server}, "

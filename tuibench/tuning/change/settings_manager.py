@@ -26,7 +26,7 @@ from tuibench.tuning.change.setting_changer import SettingChanger
 from tuibench.tuning.statements import session_sql
 from tuibench.tuning.undo import ownership
 from tuibench.tuning.undo.journal import Journal, journal_path
-from tuibench.tuning.undo.journal_entries import JournalHeader, original_and_ours
+from tuibench.tuning.undo.journal_entries import JournalHeader, Settlement, original_and_ours
 from tuibench.tuning.undo.ownership import RestoreAction, RestoreDecision
 from tuibench.tuning.undo.restore import (
     RestoreOutcome,
@@ -228,6 +228,15 @@ class SettingsManager:
             async with server_lock(self.journal.path.parent, self.journal.header.identity, self._clock):
                 found = await restore_decisions(self.control, self.journal)
                 return [await self._after_restart(decision) for decision in found]
+
+    async def drop_changes(self, why: str) -> None:
+        """Settle all open changes as left, for the reason `why`; nothing remains for the guardian."""
+        async with self._lock:
+            ledger = self.journal.ledger
+            seqs = tuple(one.change.seq for name in ledger.open_settings for one in ledger.changes_of(name))
+            await asyncio.to_thread(
+                self.journal.settle, seqs, Settlement.LEFT, self._clock.wall_seconds(), why
+            )
 
     async def close(self) -> None:
         """Log out and release the journal; unrestored changes stay in it for the guardian."""

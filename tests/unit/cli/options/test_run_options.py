@@ -290,9 +290,9 @@ def test_runs_that_start_in_one_second_have_names_of_their_own(tuibench_home: Pa
 
 
 def test_a_profile_file_gives_its_name_not_its_path() -> None:
-    spec = new_session_spec(RunPlan(profile="/some/where/mine.toml"), Target(), (7,))
+    spec = new_session_spec(RunPlan(profile="/some/where/mine.toml"), Target())
     assert spec.session.endswith("-mine")
-    assert spec.inherit_fds == (7,)
+    assert (spec.inherit_fds, spec.private_server) == ((), "")
 
 
 @pytest.mark.parametrize(

@@ -6,18 +6,25 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests import versions
+from tests import sweeps, versions
 from tests.fakes import FakeClock
 from tuibench.errors import ConnectionLostError, RunError, ServerUnavailableError, UsageError
-from tuibench.model.results.sweep import Cell, SweepCase, SweepLine
-from tuibench.model.results.versions import ServerBuild, ServerStart
+from tuibench.model.results.sweep import Cell, DataReady, SweepCase, SweepEnvironment, SweepLine, SweepVariant
+from tuibench.model.results.versions import ServerBuild, ServerStart, VersionsSetup
 from tuibench.model.server import Flavour, ServerLimits
 from tuibench.model.target import Target
 from tuibench.session.sweep import private_servers
+from tuibench.session.sweep import versions as versions_module
 from tuibench.session.sweep.matrix import cells_by_start, starting_seconds
 from tuibench.session.sweep.private_servers import PrivateServers
 from tuibench.session.sweep.server import CaseTables
-from tuibench.session.sweep.versions import parse_builds, suite_cases, versions_setup, with_limits
+from tuibench.session.sweep.versions import (
+    ROWS_PER_SECOND,
+    parse_builds,
+    suite_cases,
+    versions_setup,
+    with_limits,
+)
 
 
 def program(folder: Path, version: str) -> Path:
@@ -107,8 +114,69 @@ def test_the_time_of_starts_is_foreseen_first_and_measured_later() -> None:
     fresh, whole = versions.record(), versions.comparison()
     assert starting_seconds(fresh) == 6 * 10
     part = msgspec.structs.replace(whole, results=whole.results[:3], starts=whole.starts[:2])
-    assert starting_seconds(part) == 4 * 8
+    assert starting_seconds(part, is_running=True) == 4 * 8
+    assert starting_seconds(part) == 5 * 8
     assert starting_seconds(whole) == 0
+
+
+SMALL = msgspec.structs.replace(versions.READS, name="small", data="small")
+LARGE = msgspec.structs.replace(versions.READS, name="large", data="large")
+ON_SERVERS = msgspec.structs.replace(
+    versions.PLAN,
+    cases=(SMALL, LARGE),
+    variants=(SweepVariant(name="a, x", server="a"), SweepVariant(name="a, y", server="a")),
+    repeats=2,
+)
+
+
+def test_a_sweep_on_private_servers_needs_time_for_starts_and_tables() -> None:
+    """Both variants run on the same server, first on the small tables, then on the large ones."""
+    setup = VersionsSetup(
+        builds=(msgspec.structs.replace(versions.OLD, name="a"),),
+        start_seconds=13.0,
+        loading_seconds={"small": 1.0, "large": 7.0},
+    )
+    fresh = msgspec.structs.replace(versions.record(ON_SERVERS))
+    fresh = msgspec.structs.replace(
+        fresh, record=msgspec.structs.replace(fresh.record, versions=None, servers=setup)
+    )
+    assert starting_seconds(fresh) == 2 * (5 + 1 + 7)
+    cells = cells_by_start(ON_SERVERS)
+    assert [cell.case.data for cell in cells] == ["small", "small", "large", "large"] * 2
+    started = msgspec.structs.replace(
+        fresh,
+        starts=(ServerStart(build="a", start=1, started_at=0.0, seconds=4.0),),
+        data=(DataReady(data="small", seconds=0.5), DataReady(data="large", seconds=3.0)),
+        results=tuple(sweeps.result(cell, 100.0) for cell in cells[:1]),
+    )
+    assert starting_seconds(started, is_running=True) == 3 + (4 + 3)
+    in_the_middle = msgspec.structs.replace(
+        started, results=tuple(sweeps.result(cell, 100.0) for cell in cells[:3])
+    )
+    assert starting_seconds(in_the_middle, is_running=True) == 4 + 3
+    assert starting_seconds(in_the_middle) == 4 + (4 + 3), "resumed, it needs a new server first"
+    existing = msgspec.structs.replace(fresh, record=msgspec.structs.replace(fresh.record, servers=None))
+    assert starting_seconds(existing) == 0
+
+
+def test_a_server_with_two_names_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[str] = []
+
+    async def try_server(build: ServerBuild, limits: ServerLimits) -> tuple[SweepEnvironment, str]:
+        tried.append(f"{build.name} {limits.cpus}")
+        return sweeps.record().surroundings, "limited"
+
+    monkeypatch.setattr(versions_module, "_try_server", try_server)
+    again = msgspec.structs.replace(versions.OLD, name="again")
+    limited = msgspec.structs.replace(versions.OLD, name="half", limits=ServerLimits(cpus=0.5))
+    builds = (versions.OLD, again, versions.NEW, limited)
+    setup, around = asyncio.run(versions_module._try_builds(versions.PLAN, builds, ServerLimits()))
+    assert tried == ["old None", "new None", "half 0.5"]
+    assert [build.name for build in setup.builds] == ["old", "again", "new", "half"]
+    assert [build.limited for build in setup.builds] == ["", "", "", "limited"]
+    assert len(around) == 4
+    assert setup.loading_seconds == {"make 2 tables": 10_000 / ROWS_PER_SECOND}
+    assert setup.start_seconds >= setup.loading_seconds["make 2 tables"]
 
 
 def test_a_sweep_is_no_comparison() -> None:
@@ -125,6 +193,7 @@ def test_a_sweep_is_no_comparison() -> None:
 class PlayedServer:
     def __init__(self, name: str, log: list[str]) -> None:
         self.target = Target(socket=f"/{name}")
+        self.directory = Path(f"/var/tmp/{name}")
         self._name = name
         self._log = log
         self.end: ServerUnavailableError | None = None
@@ -234,6 +303,23 @@ def test_a_server_that_has_ended_is_restarted_with_its_tables(monkeypatch: pytes
     asyncio.run(scenario())
     once = ["start old", "make make 2 tables on /old"]
     assert stage.log == [*once, "stop old", *once]
+
+
+def test_a_server_that_has_ended_is_replaced_before_the_next_cell() -> None:
+    stage = Stage()
+
+    async def scenario() -> None:
+        await stage.ready(CELLS[0])
+        stage.started[0].end = ServerUnavailableError("the kernel killed it")
+        await stage.ready(CELLS[1])
+        assert stage.servers.directory == stage.started[1].directory
+
+    asyncio.run(scenario())
+    once = ["start old", "make make 2 tables on /old"]
+    assert stage.log == [*once, "stop old", *once]
+    assert stage.reported[1] == "the kernel killed it"
+    starts = [(line.build, line.start) for line in stage.lines if isinstance(line, ServerStart)]
+    assert starts == [("old", 1), ("old", 1)]
 
 
 def test_why_a_server_is_gone_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

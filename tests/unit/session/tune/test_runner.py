@@ -5,6 +5,7 @@ import random
 from pathlib import Path
 from typing import Any, cast
 
+import msgspec
 import pytest
 
 from tests.examples import PLAN, SERVER
@@ -15,6 +16,7 @@ from tuibench.model.command import ChangeSetting, Command, RestoreSettings
 from tuibench.model.event import Event, EventKind
 from tuibench.model.experiments.tune import TunePlan, TuneVerdict
 from tuibench.model.results.summary import RunOutcome
+from tuibench.model.server import ServerInfo
 from tuibench.record.files.tune_log import read_tune_log
 from tuibench.session.control.experiment import ExperimentSession
 from tuibench.session.control.settings import Settings
@@ -29,7 +31,9 @@ FACTORS = {GOOD: 1.5, BAD: 0.7, NONE: 1.0}
 class Session:
     """Takes the screening's commands, each of them at once, and makes slots for it."""
 
-    def __init__(self, directory: Path, **order: Any) -> None:
+    def __init__(
+        self, directory: Path, server: ServerInfo = SERVER, *, is_private: bool = False, **order: Any
+    ) -> None:
         made = {
             "budget_seconds": 2000.0,
             "window_seconds": WINDOW,
@@ -56,7 +60,7 @@ class Session:
         self.run = TuneRun(
             TunePlan(**{**made, **order}),
             PLAN,
-            SERVER,
+            server,
             directory,
             ExperimentSession(
                 None,
@@ -66,6 +70,7 @@ class Session:
                 submit=self.submit,
                 start_task=lambda work, name: asyncio.create_task(work, name=name),
             ),
+            is_private=is_private,
         )
 
     def require_confirmation(self) -> None:
@@ -313,6 +318,19 @@ async def test_it_is_resumed_only_where_it_began(tmp_path: Path) -> None:
     second.states = states(SERVER, {**VALUES, **THREE, "innodb_io_capacity": "300"})
     with pytest.raises(UsageError, match=r"innodb_io_capacity was 200 .*, and is 300 now"):
         await second.run.dry_run()
+
+
+async def test_on_a_private_server_it_goes_on_with_another_of_this_version(tmp_path: Path) -> None:
+    """Its predecessor is gone, with its directory, which is part of the identity."""
+    first = Session(tmp_path, is_private=True)
+    await first.begin()
+    new = msgspec.structs.replace(SERVER, identity="another directory")
+    await Session(tmp_path / "new", new, is_private=True, resume=str(tmp_path)).run.dry_run()
+    with pytest.raises(UsageError, match=r"on a private server \(.*, this is .* on another directory"):
+        await Session(tmp_path / "new", new, resume=str(tmp_path)).run.dry_run()
+    newer = msgspec.structs.replace(new, version_text="99.1")
+    with pytest.raises(UsageError, match=r"this is .* on a private server \(.* 99\.1\)"):
+        await Session(tmp_path / "new", newer, is_private=True, resume=str(tmp_path)).run.dry_run()
 
 
 async def test_nothing_to_try_is_an_error(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ class SweepProgress:
         self._done = 0
 
     def outlook(self, sweep: Sweep) -> str:
-        """Number of cells and estimated duration, without the creation of tables."""
+        """Number of cells and estimated duration; with the creation of tables only on private servers."""
         left = self._total - len(sweep.done)
         self._done = len(sweep.done)
         plan, base = self._plan, self._plan.base
@@ -74,7 +74,7 @@ class SweepProgress:
         self._done = len(sweep.done)
         left = units.hms(
             remaining_seconds(self._plan.base, sweep.done, self._total - len(sweep.results))
-            + starting_seconds(sweep)
+            + starting_seconds(sweep, is_running=True)
         )
         self._print(f"[{place:>{len(str(self._total))}}/{self._total}] {result.cell.words}: "
                   f"{cell_result_text(result)}; {left} left")  # fmt: skip
