@@ -60,7 +60,7 @@ LOADING_CONNECTIONS = 4
 
 @dataclass(frozen=True)
 class DemoLoadOptions(ClusterOptions):
-    """Further options of the load, which messages recommend; their help is that of `run`."""
+    """Further options of the load, which messages recommend; as those of `run`."""
 
     SECTION: ClassVar = "Load"
 

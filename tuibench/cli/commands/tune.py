@@ -209,7 +209,7 @@ def tune(
 
 @contextmanager
 def _prepared_server(program: str, private: PrivateServerOptions, plan: RunPlan) -> Iterator[PrivateServer]:
-    """A private server with the profile's tables."""
+    """A private server that has the tables of the profile."""
     from tuibench.cli.commands.prepare import make_tables
     from tuibench.cli.runner.event_loop import run_async
     from tuibench.cli.runner.private_server import private_server

@@ -103,7 +103,7 @@ async def _wait_until_running(client: SessionClient) -> SessionEnded | None:
 
 
 def private_session_spec(plan: RunPlan, server: "PrivateServer") -> SessionSpec:
-    """Spec of a session on a private server, which it keeps alive, and with which it ends."""
+    """Spec of a session on a private server. Each of them ends with the other."""
     spec = new_session_spec(plan, server.target)
     return replace(spec, inherit_fds=(server.watch_fd,), private_server=str(server.directory))
 
