@@ -28,7 +28,7 @@ from tuibench.cli.options.session_options import BackgroundOptions, MetricsOptio
 from tuibench.cli.parsing.declarations import Option
 from tuibench.cli.runner.event_loop import run_async
 from tuibench.cli.runner.headless import HeadlessOutput, run_headless
-from tuibench.cli.runner.new_session import private_session_spec, start_detached, start_session
+from tuibench.cli.runner.new_session import spec_on_private_server, start_detached, start_session
 from tuibench.cli.runner.private_server import private_server
 from tuibench.cli.runner.viewer import end_viewer, is_on_terminal, open_viewer
 from tuibench.demo.server import PrivateServer
@@ -128,7 +128,7 @@ def demo(
     display = screen.display_options()._replace(coach=coach) if is_shown else None
     with private_server(program_file, private, keep=keep) as server:
         run_async(make_tables(server.target, program, LoadOptions(parallel=LOADING_CONNECTIONS)))
-        spec = metrics.spec(private_session_spec(plan, server))
+        spec = metrics.spec(spec_on_private_server(plan, server))
         code = _run_demo(spec, server, background, display, scenes.player(scene))
     raise click.exceptions.Exit(code)
 

@@ -186,7 +186,7 @@ def tune(
 ) -> None:
     from tuibench.cli.output.files import check_writable
     from tuibench.cli.runner.headless import warn_leftovers
-    from tuibench.cli.runner.new_session import new_session_spec, private_session_spec
+    from tuibench.cli.runner.new_session import new_session_spec, spec_on_private_server
 
     check_format(output)
     plan = adhoc.apply_to(options.plan(*adhoc.profile_and_options(profile, context.args)))
@@ -200,7 +200,7 @@ def tune(
     warn_leftovers()
     if server_program:
         with _prepared_server(server_program, private, plan) as made:
-            code = _screen(private_session_spec(plan, made), sight, output, json_file)
+            code = _screen(spec_on_private_server(plan, made), sight, output, json_file)
     else:
         spec = new_session_spec(plan, server.target(), yes_this_server=options.yes_this_server)
         code = _screen(spec, sight, output, json_file)

@@ -102,7 +102,7 @@ async def _wait_until_running(client: SessionClient) -> SessionEnded | None:
     raise RunError("the session's process ended before its load ran", f"see {paths.state_dir() / LOG_FILE}")
 
 
-def private_session_spec(plan: RunPlan, server: "PrivateServer") -> SessionSpec:
+def spec_on_private_server(plan: RunPlan, server: "PrivateServer") -> SessionSpec:
     """Spec of a session on a private server. Each of them ends with the other."""
     spec = new_session_spec(plan, server.target)
     return replace(spec, inherit_fds=(server.watch_fd,), private_server=str(server.directory))

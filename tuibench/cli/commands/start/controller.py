@@ -18,7 +18,7 @@ from tuibench.cli.commands.start.form_values import (
     form_target,
     is_private_server,
 )
-from tuibench.cli.runner.new_session import new_session_spec, private_session_spec, start_session
+from tuibench.cli.runner.new_session import new_session_spec, spec_on_private_server, start_session
 from tuibench.clock import SystemClock
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import RunError, ServerUnavailableError, TuibenchError
@@ -153,7 +153,7 @@ class CliStartController:
         try:
             await _create_tables(server.target, form_program(answers), on_progress)
             on_progress(WorkProgress("starting the run"))
-            spec = private_session_spec(plan, server)
+            spec = spec_on_private_server(plan, server)
             socket = await start_session(spec, GRACE_SECONDS, (server.watch_fd,))
         except BaseException:
             await server.stop()
