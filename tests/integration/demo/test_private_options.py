@@ -31,7 +31,7 @@ async def test_a_sweep_over_private_servers(binary: Binary, tmp_path: Path) -> N
     )
     assert ran.code == 0, ran.err
     assert "each server is limited to 1 CPU by " in ran.err
-    assert re.search(r"1 \+ 0 s each, and \d+:\d\d for starts and tables: about ", ran.err)
+    assert re.search(r"0 \+ 1 s each, and \d+:\d\d for starts and tables: about ", ran.err)
     sweep = json.loads(ran.out)
     builds = sweep["record"]["servers"]["builds"]
     assert [build["name"] for build in builds] == ["one", "two"]
