@@ -35,9 +35,7 @@ def changes_section(run: Run) -> Markup:
         if cost.transactions
     ]
     return join_markup(
-        tag("div", cards, class_="cards")
-        if cards
-        else tag("p", _NO_EFFECT if numbered else "Nothing was changed during the run."),
+        tag("div", cards, class_="cards") if cards else tag("p", _without_effects(run, numbered)),
         join_markup(
             tag("h3", "Cost of a commit"),
             figure_table(("setting", "transactions", "for each of them"), costs, words=3),
@@ -52,7 +50,12 @@ def changes_section(run: Run) -> Markup:
     )
 
 
-_NO_EFFECT = "No effect of a change was measured; the events show the reasons."
+def _without_effects(run: Run, numbered: Sequence[Event]) -> str:
+    if run.summary.tune is not None:
+        return "The effects of the changes are those of the screening."
+    if numbered:
+        return "No effect of a change was measured; the events show the reasons."
+    return "Nothing was changed during the run."
 
 
 def _card(event: Event, effect: Effect) -> Markup:

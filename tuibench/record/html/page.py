@@ -17,11 +17,12 @@ from tuibench.record.html.markup import Child, Markup, join_markup, tag
 from tuibench.record.html.saturation import saturation_section
 from tuibench.record.html.series import TimeAxis
 from tuibench.record.html.tornado import tornado_section
+from tuibench.units import count
 
-HINT = (
-    "All charts share one time axis. Numbers mark changes; point at a chart to see the values of all charts "
-    "at that time."
-)
+MOST_MARKS = 60
+"""Changes that are marked in the charts: the many of a screening would hide the figures."""
+
+HINT = "All charts share one time axis; point at one to see the values of all at that time. {marks}"
 
 
 def html_report(run: Run) -> str:
@@ -51,10 +52,10 @@ def html_page(title: str, *body: Child) -> str:
 
 def _sections(run: Run, pictures: dict[str, DrawnChart]) -> Iterator[tuple[str, Markup | None]]:
     """The sections, from the main results to the commands that repeat the run."""
-    yield "Over time", _charts(pictures)
+    yield "Screening of settings", tornado_section(run)
+    yield "Over time", _charts(pictures, _hint(run))
     yield "Changes", changes.changes_section(run)
     yield "A against B", changes.ab_test_section(run)
-    yield "Screening of settings", tornado_section(run)
     yield "Saturation", saturation_section(run)
     yield "Result", results.results_section(run)
     yield "Latency distribution", latency_chart(run.latencies())
@@ -65,7 +66,7 @@ def _sections(run: Run, pictures: dict[str, DrawnChart]) -> Iterator[tuple[str, 
     yield "Commands", setup.commands_section(run)
 
 
-def _charts(pictures: dict[str, DrawnChart]) -> Markup | None:
+def _charts(pictures: dict[str, DrawnChart], hint: str) -> Markup | None:
     """Large charts below each other, small ones in pairs under the names of their groups."""
     if not pictures:
         return None
@@ -77,16 +78,29 @@ def _charts(pictures: dict[str, DrawnChart]) -> Markup | None:
         join_markup(tag("h3", name, class_="group"), tag("div", pair, class_="pair"))
         for name, pair in groups.items()
     ]
-    return join_markup(tag("p", HINT, class_="note screen"), large, small)
+    return join_markup(tag("p", hint, class_="note screen"), large, small)
 
 
-def _span(run: Run, axis: TimeAxis) -> ChartSpan:
-    marks = [
+def _hint(run: Run) -> str:
+    changes_made = len(_marks(run))
+    if changes_made > MOST_MARKS:
+        return HINT.format(
+            marks=f"{count(changes_made)} changes are too many to be marked; they are listed below."
+        )
+    return HINT.format(marks="Numbers mark changes.")
+
+
+def _marks(run: Run) -> list[ChartMark]:
+    return [
         ChartMark(event.elapsed_seconds, event.marker, event.text)
         for event in run.events
         if event.kind in CHANGE_KINDS and event.marker is not None
     ]
-    return ChartSpan(axis.start, axis.end, marks, axis.times)
+
+
+def _span(run: Run, axis: TimeAxis) -> ChartSpan:
+    marks = _marks(run)
+    return ChartSpan(axis.start, axis.end, marks if len(marks) <= MOST_MARKS else [], axis.times)
 
 
 def _head(title: str) -> Markup:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from tests.examples import PLAN, summary
 from tests.unit.record.steady import steady
 from tests.unit.record.written import written
+from tests.unit.session.tune.examples import evaluated
 from tuibench.metrics.histogram import Histogram
 from tuibench.model.event import Event, EventKind
 from tuibench.model.experiments.effect import Comparison, Effect, EffectFigure, Verdict
@@ -20,7 +21,7 @@ from tuibench.record.files.hdr_log import encode_histogram
 from tuibench.record.files.loading import load_run
 from tuibench.record.files.run import Run
 from tuibench.record.html.markup import VOID, code_block
-from tuibench.record.html.page import html_report
+from tuibench.record.html.page import MOST_MARKS, html_report
 
 REFERENCE = re.compile(r"(?:src|href|xlink:href|action|data|poster)\s*=\s*[\"']?\s*(?!#)", re.IGNORECASE)
 FETCHED = re.compile(
@@ -157,6 +158,23 @@ def test_a_change_is_marked_on_every_chart_and_has_a_card(run: Run) -> None:
     assert page.count('class="mark"') == page.count('class="chart"') > 8
     card = page[page.index('class="card"') :]
     assert card.index("sync_binlog 1 → 0") < card.index("▲ +50 %") < card.index("cannot tell")
+
+
+def test_changes_that_would_hide_the_charts_are_listed_only(run: Run) -> None:
+    (change,) = run.events
+    many = [replace(change, elapsed_seconds=4 + 0.1 * n, marker=n) for n in range(1, MOST_MARKS + 2)]
+    assert 'class="mark"' in html_report(replace(run, events=many[1:]))
+    page = html_report(replace(run, events=many))
+    assert 'class="mark"' not in page
+    assert "61 changes are too many to be marked" in page
+    assert page.count("sync_binlog 1 → 0") > MOST_MARKS
+
+
+def test_a_screening_comes_before_the_charts(run: Run) -> None:
+    screening = evaluated({1: 1.3, 2: 1.0}).result(60.0)
+    text = read(html_report(replace(run, summary=replace(run.summary, tune=screening, effects=())))).text
+    assert text.index("Effect on TPS") < text.index("Over time\n", text.index("Effect on TPS"))
+    assert "The effects of the changes are those of the screening." in text
 
 
 def test_the_pointer_reads_what_the_charts_show(run: Run) -> None:
