@@ -152,7 +152,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
             self._play_scene()
             return
         if (reason := refusal(action, view)) is not None:
-            self._show_refusal(reason)
+            self._show_refusal(reason, is_hint=reason == action.absent)
             return
         if action.play is not None and self._player is not None:
             action.play(self._player)
@@ -175,7 +175,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
         if view is None or here is None:
             return
         if not place.offered(view):
-            self._show(with_note(view, place.absent, ok=True, is_hint=True))
+            self._show_refusal(place.absent, is_hint=True)
             return
         if (there := self._made(place, view)) is not here:
             self.switch_screen(there)
@@ -377,10 +377,10 @@ class TuibenchApp(StyledApp[SessionEnded]):
         if self._main is not None:
             self._main.show(visible_view(view))
 
-    def _show_refusal(self, refusal: str) -> None:
-        """Show why a key does nothing here, if there is a reason to show."""
+    def _show_refusal(self, refusal: str, *, is_hint: bool = False) -> None:
+        """Show why a key does nothing here, if there is a reason to show; a hint is not an error."""
         if self.view is not None and refusal:
-            self._show(with_note(self.view, refusal, ok=False))
+            self._show(with_note(self.view, refusal, ok=is_hint, is_hint=is_hint))
 
     def _show_note(self, text: str) -> None:
         if self.view is not None:

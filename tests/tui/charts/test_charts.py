@@ -1,5 +1,7 @@
 """The keys and the mouse on the charts: cursor, zoom, freeze, comparison."""
 
+import re
+
 import pytest
 
 from tests.tui.support import script
@@ -51,6 +53,10 @@ async def test_spans_are_compared_beside_the_events() -> None:
         await it.press("left", "c", "shift+left", "c", "shift+left", "c", "shift+left", "c")
         assert it.shown("effect").startswith("A ")
         assert "QPS" in it.shown("effect")
+        labels = it.shown("axis").split()[5:]
+        assert all(re.fullmatch(r"−\d+s|├─+[AB]─+┤", label) for label in labels), (
+            "no half label beside a span"
+        )
         await it.press("escape")
         assert it.shown("effect").startswith("EFFECT of")
 

@@ -26,6 +26,17 @@ async def test_a_figure_of_the_list_is_put_on_the_charts_and_taken_off() -> None
         assert "SELECT is off the chart" in it.shown("note")
 
 
+@pytest.mark.parametrize(("size", "is_shown"), [(SMALL, False), ((100, 30), True), (LARGE, True)])
+async def test_the_cpu_chart_is_shown_where_the_list_leaves_room(
+    size: tuple[int, int], is_shown: bool
+) -> None:
+    async with viewer(script.hello(60), size=size) as it:
+        await it.press("4")
+        assert it.app.screen.query_one("#host-cpu").display is is_shown
+        for row in ("Server", "Throttled", "Swap"):
+            assert row in it.shown("host-left")
+
+
 @pytest.mark.parametrize("size", [SMALL, LARGE, WIDE])
 @pytest.mark.parametrize(
     ("screen", "column", "name", "title"),

@@ -72,7 +72,13 @@ async def test_arrows_are_named_where_there_are_values_to_choose(is_offered: boo
 
 @pytest.mark.parametrize(
     ("key", "hint"),
-    [("t", "now 64"), ("r", "now 0"), ("P", "for example p95<20ms"), ("T", "for example 8:30s,16:30s,64:1m")],
+    [
+        ("t", "now 64"),
+        ("r", "for example 500"),
+        ("n", "for example 5ms"),
+        ("P", "for example p95<20ms"),
+        ("T", "for example 8:30s,16:30s,64:1m"),
+    ],
 )
 async def test_a_hint_in_an_empty_field_says_that_it_is_no_value(key: str, hint: str) -> None:
     async with viewer(script.hello(60)) as it:

@@ -67,7 +67,7 @@ async def test_without_a_probe_there_is_no_screen_for_it() -> None:
 async def test_it_follows_the_probe_to_its_answer() -> None:
     async with viewer(hello(UNDER_WAY)) as it:
         await it.press("8")
-        assert "waiting for throughput known to ±4.1%" in it.shown("probe")
+        assert "waiting for a throughput known to ±3.0 %: now ±4.1 %" in it.shown("probe")
         assert it.shown("found").split()[0] == "16"
         await it.hear(OVER)
         assert OVER.result is not None

@@ -35,7 +35,7 @@ UNDER_WAY = ProbeState(
     tps=2051.0,
     half_width=0.041,
     p95_ms=28.1,
-    waiting="throughput known to ±4.1%, required ±3.0%",
+    waiting="a throughput known to ±3.0 %: now ±4.1 %",
 )
 _FOUND = probe_result(_GONE._replace(steps=STEPS), ProbeEnd.KNEE, "", FIT, ())
 OVER = ProbeState(

@@ -99,8 +99,8 @@ class StepRun:
         if len(self._kept) < FEWEST_TICKS:
             return f"settled samples: {len(self._kept)} of {FEWEST_TICKS}"
         width = self.known.half_width
-        known = f"±{width:.1%}" if math.isfinite(width) else "unknown"
-        return f"throughput known to {known}, required ±{self._wanted:.1%}"
+        known = f"±{100 * width:.1f} %" if math.isfinite(width) else "unknown"
+        return f"a throughput known to ±{100 * self._wanted:.1f} %: now {known}"
 
     def finished(self, now: float, objectives: Sequence[Threshold], *, is_local: bool) -> ProbeStep:
         """The step as measured so far; `is_local` is True if the server runs on this host."""

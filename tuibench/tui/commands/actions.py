@@ -265,7 +265,7 @@ ACTIONS = (
         "U",
         "U",
         "tune",
-        "Tune: screen settings, or end a screening (screen 9)",
+        "Tune: find the settings that matter, or end it (screen 9)",
         command=_stop_tune,
         in_footer=False,
     ),

@@ -15,7 +15,7 @@ from tuibench.units import DASH, axis_maximum
 
 _NOW, _BESIDE = 10, 12
 _LEAST_TREND = 6
-_NAME = 16
+_NAME = 17
 _LONGEST_TREND = 60
 _HEADROOM = 8 / 7
 _HIGH = 2
@@ -65,20 +65,20 @@ def stack_sections(
     ascii_only: bool = False,
     marks: ListMarks = NO_MARKS,
 ) -> list[TextLine]:
-    """The sections stacked; if there is room, with a line between them and sparklines of two lines.
+    """The sections stacked; if there is room, with space between them and sparklines of two lines.
 
     A column `beside` them is taken into account for the height of the sparklines. If space is short, the
     lines around the selected row are shown.
     """
     sections = listed_sections(sections, height)
     free = height >= sections_height(sections, free=1)
-    room = height >= max(sections_height(each, _HIGH, free=1) for each in (sections, beside))
+    room = height >= max(sections_height(each, _HIGH, free=_HIGH) for each in (sections, beside))
     high = _HIGH if room and _trend_width(width) >= _LEAST_TREND else 1
     lines: list[TextLine] = []
     place = 0
     for section in sections:
         if lines and free:
-            lines.append(pad_line((), width))
+            lines += [pad_line((), width)] * high
         lines.append(_section_heading(section, width))
         for row in section.rows:
             lines += _clickable(row, _trend_lines(row, width, high, marks, ascii_only=ascii_only), width)
@@ -153,7 +153,8 @@ def _name_cells(row: TrendRow, room: int, marks: ListMarks) -> TextLine:
 
 def _value_line(row: TrendRow, name: TextLine, width: int) -> TextLine:
     if row.now == DASH:
-        return justify(name, (TextSpan(f"{shorten(row.beside, _NOW + _BESIDE - 3)} {DASH}", "muted"),), width)
+        reason = shorten(f"{DASH} {row.beside}".rstrip(), _NOW + _BESIDE - 1)
+        return justify(name, (TextSpan(reason, "muted"),), width)
     now = TextSpan(f"{row.now:>{_NOW}}", "warn" if row.alarm else "strong")
     beside = TextSpan(f"{shorten(row.beside, _BESIDE - 1):>{_BESIDE}}", "muted")
     return (*pad_line(name, width - _NOW - _BESIDE), now, beside)

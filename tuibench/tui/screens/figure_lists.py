@@ -40,6 +40,8 @@ CHROME_LINES = 7
 """Lines of header, tabs, reply, keys, footer, and axis."""
 FEWEST_ROWS, FEWEST_COMPACT_ROWS, MOST_ROWS = 3, 2, 12
 """Minimum rows of a chart, in the full and the compact layout, and maximum."""
+FEWEST_CPU_ROWS = 5
+"""Minimum free rows for the CPU chart in the compact layout."""
 FEWEST_LIST_LINES = 7
 """Minimum lines of the list, including the blank line below the charts."""
 
@@ -248,8 +250,9 @@ class HostScreen(FigureScreen):
 
     def _arrange(self, view: View, lines: int) -> None:
         """Place the charts, the CPU chart first, above the list."""
-        charts, has_cpu = len(self.charted(view)), self.has_class("-full")
-        rows = self._rows(charts + has_cpu, lines, self.columns(view).lines)
+        charts, wanted = len(self.charted(view)), self.columns(view).lines
+        has_cpu = self.has_class("-full") or (not charts and lines - wanted >= FEWEST_CPU_ROWS)
+        rows = self._rows(charts + has_cpu, lines, wanted)
         self.query_one("#host-cpu").display = has_cpu
         self.query_one("#host-cpu").styles.height = rows
         self._stack.is_numbered = not has_cpu

@@ -44,8 +44,8 @@ ACTION_SUBJECTS = {
 }
 """Actions by subject."""
 SCREENS_TITLE = "SCREENS"
-RIGHT_COLUMN = ("PROGRAM", SCREENS_TITLE)
-"""Sections that are in the right one of two columns."""
+RIGHT_COLUMN = (SCREENS_TITLE,)
+"""Sections that are in the right one of two columns, above the keys of single screens and the terms."""
 KEY_WIDTH = 8
 WIDE_CELLS = 160
 """Width of a terminal from which the help has two columns."""

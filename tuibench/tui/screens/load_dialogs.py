@@ -49,7 +49,8 @@ def rate_dialog(view: View) -> NumberDialog:
         f"{f'{now:,g} per second now' if now else 'No rate now: as many as the connections can do'}. "
         "Transactions that are due but not started are the backlog; 0 removes the rate."
     )
-    return NumberDialog("Rate: transactions per second", facts, f"now {now:g}", _rate_error, whole=False)
+    hint = f"now {now:g}" if now else "for example 500"
+    return NumberDialog("Rate: transactions per second", facts, hint, _rate_error, whole=False)
 
 
 def _rate_error(number: float) -> str:
@@ -104,14 +105,13 @@ MAX_DELAY_LENGTH = 12
 
 def delay_dialog(view: View) -> InputDialog[float]:
     """Asks for milliseconds per round trip; 0 removes the delay."""
-    now = format_delay(view.status.client_delay_ms)
+    now = format_delay(view.status.client_delay_ms) if view.status.client_delay_ms else ""
     facts = (
-        f"{now} now. Delays the response to each statement, including BEGIN and COMMIT, like a network "
-        "between client and server. 0 removes it."
+        f"{now or 'No delay'} now. Delays the response to each statement, including BEGIN and COMMIT, "
+        "like a network between client and server. 0 removes it."
     )
-    return InputDialog(
-        "Simulated network delay", facts, f"now {now}", parse_delay, max_length=MAX_DELAY_LENGTH
-    )
+    hint = f"now {now}" if now else "for example 5ms"
+    return InputDialog("Simulated network delay", facts, hint, parse_delay, max_length=MAX_DELAY_LENGTH)
 
 
 def parse_delay(text: str) -> float:
@@ -123,9 +123,9 @@ def parse_delay(text: str) -> float:
 
 
 _PLAN_FACTS = (
-    "Consecutive stages: 16:30s holds 16 threads for 30 s, 1..128/60s rises linearly, 1..128/60s doubling "
-    "by powers of two; rate 200:30s is transactions per second. A manual change holds the plan, {key} "
-    "resumes it."
+    "Consecutive stages: 16:30s holds 16 threads for 30 s, 1..128/60s rises linearly from 1 to 128, "
+    "'1..128/60s doubling' by doubling; rate 200:30s is transactions per second. A manual change "
+    "holds the plan, {key} resumes it."
 )
 
 

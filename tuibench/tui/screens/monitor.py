@@ -24,7 +24,7 @@ from tuibench.tui.panels.events import events_panel
 from tuibench.tui.panels.experiments import saturation as panels
 from tuibench.tui.panels.experiments.tune import tune_panel, winner_lines
 from tuibench.tui.panels.host import host_panel, host_strip
-from tuibench.tui.panels.load.latency_table import latency_table
+from tuibench.tui.panels.load.latency_table import latency_table, latency_table_height
 from tuibench.tui.panels.load.measures import (
     FSYNCS,
     PERCENTILES,
@@ -49,6 +49,8 @@ from tuibench.tui.view import View
 from tuibench.tui.widgets.chart import Chart, TimePanel
 from tuibench.tui.widgets.figure_stack import FigureStack
 
+MOST_TALL_LATENCIES = 16
+"""Maximum lines of the latency table on a tall terminal; the charts get what it does not need."""
 PINNED_ROWS, MOST_COMPACT_PINNED = 2, 2
 """Rows of a chart of a selected figure, and the number of such charts on a small terminal."""
 
@@ -140,6 +142,13 @@ class LatencyScreen(MainScreen):
         yield self.panel(time_axis_lines, id="axis")
         yield self.panel(latency_table, id="latencies")
         yield self.panel(slowest_panel, id="slowest")
+
+    def prepare(self, view: View) -> None:
+        for table in self.query("#latencies"):
+            if self.has_class("-tall"):
+                table.styles.height = min(latency_table_height(view), MOST_TALL_LATENCIES)
+            else:
+                table.styles.clear_rule("height")
 
 
 class SaturationScreen(MainScreen):

@@ -116,5 +116,5 @@ class StartForm(Vertical):
 
 def _list_entry(label: str, detail: str) -> Content:
     return Content.assemble(
-        (f"{sanitize.text(label):<{LABEL_WIDTH}} ", ""), (sanitize.text(detail), "$muted")
+        (f"{sanitize.text(label):<{LABEL_WIDTH}} ", ""), (sanitize.text(detail), "$detail")
     )

@@ -225,7 +225,7 @@ class StartScreen(Screen[None]):
         go = f"[@click=screen.go][b]enter[/] [$muted]{self.coming.value}[/][/]" if can_go else ""
         check = "" if self.server.is_private else "[@click=screen.check][b]f5[/] [$muted]check again[/][/]"
         leave = "[@click=screen.back][b]esc[/] [$muted]leave[/][/]"
-        moves = "[b]tab[/] [$muted]next field[/]"
+        moves = "[b $strong]tab[/] [$strong]next field[/]"
         return "   ".join(part for part in (go, moves, check, leave) if part)
 
     def _place_of_server(self) -> int:

@@ -1,5 +1,6 @@
 """Character graphics for values: bars, markers, axes. Text only, no colour."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 from tuibench.tui.text.braille import BRAILLE
@@ -65,9 +66,19 @@ _TO_ASCII = str.maketrans(
     }
 )
 
+_ASCII_PHRASES = (
+    (re.compile(r"(?<=[^\s←]) → (?=\S)"), "-->"),
+    (re.compile(r"(?<=\w)·(?=\w)"), "/"),
+    (re.compile(r"(?<=\w) …"), ".."),
+)
+"""Forms of several characters: in `1·1 → 0·0` a `>` would be read as "greater than", and a dot as a decimal
+point."""
+
 
 def to_ascii(text: str) -> str:
-    """The text in ASCII, with the same number of cells per character."""
+    """The text in ASCII, in the same number of cells."""
+    for pattern, form in _ASCII_PHRASES:
+        text = pattern.sub(form, text)
     return text.translate(_TO_ASCII).encode("ascii", "replace").decode("ascii")
 
 

@@ -72,3 +72,17 @@ def test_the_keys_of_a_list_are_those_of_its_rows_that_fit() -> None:
     rare = [TrendSection("T", [ROWS[0], ROWS[1]._replace(rare=True), TrendRow("no figure", "–")])]
     assert listed_keys(rare, 4) == ["k0", "k1"]
     assert listed_keys(rare, 3) == ["k0"]
+
+
+def test_sections_are_further_apart_than_their_rows() -> None:
+    two = [TrendSection(title, ROWS[:2]) for title in ("ONE", "TWO")]
+    for height in (8, 20):
+        lines = [plain_text(line).split(" ")[0] for line in stack_sections(two, WIDTH, height)]
+        named = [place for place, word in enumerate(lines) if word]
+        between_rows, between_sections = named[2] - named[1], named[3] - named[2]
+        assert between_sections > between_rows
+
+
+def test_a_missing_value_is_a_dash_before_its_reason() -> None:
+    lines = stack_sections([TrendSection("T", [TrendRow("name", "–", "not counted here")])], WIDTH, 2)
+    assert plain_text(lines[1]).rstrip().endswith("– not counted here")

@@ -74,7 +74,7 @@ def message_line(view: View, width: int, height: int) -> list[TextLine]:
 def _note_line(note: MessageLine, width: int) -> TextLine:
     """The reply with a glyph: done, refused, or a hint."""
     if note.is_hint:
-        glyph, role, text_role = "→ ", "warn", ""
+        glyph, role, text_role = "→ ", "server", ""
     else:
         glyph, role, text_role = ("✓ ", "ok", "") if note.ok else ("✗ ", "risk", "risk")
     return (TextSpan(glyph, role), TextSpan(shorten(note.text, width - 2), text_role))

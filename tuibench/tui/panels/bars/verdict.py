@@ -126,9 +126,9 @@ def coach_line(view: View) -> TextLine:
         return ()
     key = action_key(ACTIONS_BY_NAME["durability"], view)
     return (
-        TextSpan("Press ", "warn"),
+        TextSpan("Press ", "server"),
         TextSpan(key, "key", "app.act('durability')"),
-        TextSpan(f" and choose {UNSAFE}: watch fsyncs fall and TPS rise", "warn"),
+        TextSpan(f" and choose {UNSAFE}: watch fsyncs fall and TPS rise", "server"),
     )
 
 

@@ -1,6 +1,7 @@
 """Probe panel: progress, result, and the commands of the formal run."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
 
 from tuibench.model.experiments.probe import ProbeEnd, ProbeResult, ProbeState, ProbeStep, StepPurpose
 from tuibench.model.schedule import Quantity
@@ -20,6 +21,9 @@ PROBE_END_TEXTS = {
 }
 """Headings for the reasons why a probe ended."""
 FORMAL = "For the formal run:"
+_WITH_STEPS = 160
+"""Width from which the steps are beside the result."""
+_STEPS = 76
 
 
 def probe_status(view: View, width: int, height: int) -> list[TextLine]:
@@ -29,10 +33,12 @@ def probe_status(view: View, width: int, height: int) -> list[TextLine]:
         return [pad_line((TextSpan("No probe has run yet: P starts one.", "muted"),), width)][:height]
     title = (TextSpan(f"PROBE by {state.order.by}", "title"),)
     slo: TextLine = (TextSpan(" and ".join(state.order.slo), "warn"),) if state.order.slo else ()
-    spent = (TextSpan(f"{state.elapsed_seconds:.0f} of about {state.order.seconds:.0f} s", "muted"),)
+    seconds = f"{state.elapsed_seconds:.0f}"
     if state.result is not None:
+        spent: TextLine = (TextSpan(f"took {seconds} s", "muted"),)
         end = (TextSpan(f"done: {_end_text(state, state.result)}", "strong"),)
         return [pad_line(_join_fitting((title, end, slo, spent), width), width)][:height]
+    spent = (TextSpan(f"{seconds} of about {state.order.seconds:.0f} s", "muted"),)
     under_way = _join_fitting((title, _current_level(state), slo, spent), width)
     waits = f"waiting for {state.waiting}" if state.waiting else "setting the next level"
     return [pad_line(fit_line(line, width), width) for line in (under_way, (TextSpan(waits, "muted"),))][
@@ -75,9 +81,25 @@ def probe_result(view: View, width: int, height: int) -> list[TextLine]:
             (TextSpan("No step has finished yet.", "muted"),)
         ]
         return [pad_line(fit_line(line, width), width) for line in lines[:height]]
-    formal = _formal_lines(state.result, width, max(height - 1, 2))
+    if width >= _WITH_STEPS:
+        return _beside_steps(state.result, state.steps, width, height)
+    return _found_lines(state.result, width, height)
+
+
+def _beside_steps(result: ProbeResult, steps: Sequence[ProbeStep], width: int, height: int) -> list[TextLine]:
+    """The result on the left, the newest steps that fit on the right."""
+    left = _found_lines(result, width - _STEPS, height)
+    measured = [_measured_step_line(step) for step in steps][1 - height :]
+    right: list[TextLine] = [(TextSpan("STEPS as measured", "title"),), *measured]
+    rows = zip_longest(left, right, fillvalue=())
+    return [pad_line((*pad_line(line, width - _STEPS), *beside), width) for line, beside in rows][:height]
+
+
+def _found_lines(result: ProbeResult, width: int, height: int) -> list[TextLine]:
+    """Findings and commands."""
+    formal = _formal_lines(result, width, max(height - 1, 2))
     room = height - len(formal)
-    details = _detail_lines(state.result.lines[1:], width)
+    details = _detail_lines(result.lines[1:], width)
     if len(details) > room > 0:
         details = [*details[: room - 1], (TextSpan("… the rest is in the summary", "muted"),)]
     return [pad_line(line, width) for line in (*details[: max(room, 0)], *formal)][:height]
@@ -144,7 +166,7 @@ def _measured_step_line(step: ProbeStep) -> TextLine:
     return (
         TextSpan(f"{count(step.level):>7}", "strong"),
         TextSpan(f"{count(step.tps):>9} TPS{known:<10}", "tps"),
-        TextSpan(f" p95 {milliseconds(step.p95_ms):<9}", "latency"),
-        TextSpan("" if step.is_stable else " not stable", "warn"),
+        TextSpan(f" p95 {milliseconds(step.p95_ms):>9}", "latency"),
+        TextSpan("" if step.is_stable else "  not stable", "warn"),
         TextSpan(missed, "warn"),
     )

@@ -14,7 +14,7 @@ ROLES = {
     TuneVerdict.CANNOT_TELL: "warn",
     TuneVerdict.REFUSED: "muted",
 }
-MIN_BAR, MAX_BAR = 15, 61
+MIN_BAR, MAX_BAR = 15, 101
 EFFECT_WIDTH = 22
 MARGINS = 5
 """Cells left of the name, and around the bar."""

@@ -90,6 +90,12 @@ def latency_table(view: View, width: int, height: int) -> list[TextLine]:
     return [pad_line(line, width) for line in (_table_heading(width), *lines)][:height]
 
 
+def latency_table_height(view: View) -> int:
+    """Height in lines in which no row is left out."""
+    rows = sum(len(_latency_rows(view, group)) for group in LATENCY_GROUPS)
+    return 1 + max(rows, 1)
+
+
 def _latency_rows(view: View, group: LatencyGroup) -> list[LatencyRow]:
     """Every operation of the last minute: COMMIT, the others by name, BEGIN."""
     newest = group.kinds(view.throughput) if view.throughput else {}

@@ -111,7 +111,8 @@ def _line(host: LoadHost, columns: Sequence[HostColumn]) -> TextLine:
     name = TextSpan(f"{shorten(host.name, NAME_CELLS - 1):<{NAME_CELLS}}")
     match host.state:
         case HostState.LOST:
-            return (name, TextSpan("lost: its work after its last report is not counted", "alarm"))
+            short = name._replace(text=name.text[:-1])
+            return (short, TextSpan(" lost: its work after its last report is not counted ", "alarm"))
         case HostState.SILENT:
             return (name, TextSpan("silent: its figures are missing until it answers", "warn"))
     if not host.connections and not host.workers:

@@ -78,9 +78,20 @@ def side_statements(view: View, width: int, height: int) -> list[TextLine]:
             TextSpan(f"{_TITLE}  ", "title"),
             TextSpan(milliseconds(found.response_ms), "latency"),
         )
-        parts = wrap_text(", ".join(slow_parts(found, _STATEMENTS)), width)
+        parts = _wrap_parts(slow_parts(found, _STATEMENTS), width)
         lines += [(), head, *((TextSpan(part, "muted"),) for part in parts)]
     return [pad_line(line, width) for line in lines[:height]]
+
+
+def _wrap_parts(parts: Sequence[str], width: int) -> list[str]:
+    """The parts in lines; one is broken before its parenthesis, or if it is longer than a line."""
+    lines: list[str] = []
+    for text in ", ".join(parts).replace(", ", ",\n").replace(" (", "\n(").splitlines():
+        if lines and len(lines[-1]) + 1 + len(text) <= width:
+            lines[-1] += f" {text}"
+        else:
+            lines += wrap_text(text, width)
+    return lines
 
 
 def _row(name: str, p95: str, share: str, width: int, name_role: str, role: str) -> TextLine:

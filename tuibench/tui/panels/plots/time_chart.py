@@ -4,6 +4,7 @@ The means of the shown effect are drawn over the bars. A chart of one row has no
 after the change are written beside the marker.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 
 from tuibench.tui.charts.scale import chart_scale
@@ -129,18 +130,33 @@ def time_axis_lines(view: View, width: int, height: int, *, gutter: int = GUTTER
     """Time axis below the last chart, with the cursor's time and the spans; the zoom is left of it."""
     columns = max(width - gutter, 1)
     chosen = view_grid(view, columns)
-    text: TextLine = (TextSpan(_axis_text(view, columns, chosen.column_seconds), "muted"),)
+    marks: list[tuple[int, str]] = []
     for name, (start, end) in zip("AB", view.chart_state.spans, strict=False):
         first, last = (
             chosen.column_at(start + chosen.interval_seconds),
             chosen.column_at(end) + chosen.cells - 1,
         )
-        text = overlay(text, first, _span_bracket(name, last - first + 1), columns)
+        marks.append((first, _span_bracket(name, last - first + 1)))
     cursor = cursor_column(view, columns)
     if cursor is not None and view.chart_state.cursor is not None:
         label = _cursor_time(view.chart_state.cursor, merged=chosen.slots > 1)
-        text = overlay(text, min(max(cursor - len(label) // 2, 0), columns - len(label)), label, columns)
+        marks.append((min(max(cursor - len(label) // 2, 0), columns - len(label)), label))
+    text: TextLine = (
+        TextSpan(_without_covered(_axis_text(view, columns, chosen.column_seconds), marks), "muted"),
+    )
+    for column, mark in marks:
+        text = overlay(text, column, mark, columns)
     return [(*_axis_gutter(view, gutter), *text)][:height]
+
+
+def _without_covered(labels: str, marks: Sequence[tuple[int, str]]) -> str:
+    """The axis labels without those that a mark covers in part: the rest of `−30s` would read `−3`."""
+
+    def kept(label: re.Match[str]) -> str:
+        is_covered = any(at < label.end() and at + len(mark) > label.start() for at, mark in marks)
+        return " " * len(label[0]) if is_covered else label[0]
+
+    return re.sub(r"\S+", kept, labels)
 
 
 def _axis_text(view: View, columns: int, column_seconds: float) -> str:

@@ -119,11 +119,13 @@ def setting_detail(setting: SettingState | None, width: int, height: int) -> lis
             "strong",
         ),
         ("risk", setting.risk, "warn"),
-        ("takes", f"{setting.takes}, {SCOPE_TEXT[setting.scope]}" if setting.takes else DASH, ""),
+        ("takes", f"{setting.takes}, {SCOPE_TEXT[setting.scope]}" if setting.takes else "", ""),
         ("to change", may, "risk" if setting.unavailable else ""),
-        ("shows in", ", ".join(setting.counters) or DASH, "muted"),
+        ("shows in", ", ".join(setting.counters), "muted"),
     )
-    lines = [line for label, text, role in entries for line in _detail_entry(label, text, role, width)]
+    lines = [
+        line for label, text, role in entries if text for line in _detail_entry(label, text, role, width)
+    ]
     return [pad_line(line, width) for line in _truncate(lines, height)]
 
 

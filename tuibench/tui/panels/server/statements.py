@@ -104,7 +104,7 @@ def _heading(report: StatementReport, columns: tuple[_Column, ...], before: tupl
     """Column names; those of the span before a change begin with a bar."""
     now = "".join(f"{column.title:>{column.width}}" for column in columns)
     earlier = "".join(f"{column.title:>{column.width}}" for column in before)
-    bar = f" │{earlier}  {report.before_seconds:.0f} s before" if before else ""
+    bar = f" │{earlier}  ← the {report.before_seconds:.0f} s before" if before else ""
     return (TextSpan(f"{now}{bar if before else ''}", "muted"),)
 
 

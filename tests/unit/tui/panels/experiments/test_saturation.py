@@ -118,3 +118,16 @@ def test_the_formal_run_and_the_durability_are_on_the_screen_however_low_it_is()
     assert "SET GLOBAL sync_binlog = 0;" in text
     assert "tuibench run oltp_read_write" in text
     assert "Measured with sync_binlog=0." in probe_lines(found)
+
+
+def test_in_a_wide_terminal_the_steps_are_beside_the_result() -> None:
+    narrow, wide = (
+        "\n".join(plain_text(line) for line in saturation.probe_result(seen(OVER), width, 16))
+        for width in (120, 198)
+    )
+    assert "STEPS" not in narrow
+    assert wide.count(" TPS ±") == len(OVER.steps)
+    assert "…" not in wide
+    for sentence in ("Saturated at 19 threads", "Confidence: high"):
+        assert sentence in narrow
+        assert sentence in wide

@@ -6,7 +6,7 @@ from tests.tui.support import script
 from tuibench.metrics.histogram import coarse_bucket
 from tuibench.model.measurements.sample import CoarseHistogram, Latency
 from tuibench.tui.commands.chart_view import move_cursor
-from tuibench.tui.panels.load.latency_table import latency_table
+from tuibench.tui.panels.load.latency_table import latency_table, latency_table_height
 from tuibench.tui.panels.load.measures import PERCENTILES, small_figure
 from tuibench.tui.panels.plots.heat_map import heat_map, heat_map_legend
 from tuibench.tui.panels.plots.time_chart import AXIS_WIDTH
@@ -130,3 +130,11 @@ def test_a_caption_is_name_value_and_meaning() -> None:
     assert lines[0].startswith("p50")
     assert lines[0].endswith("ms")
     assert lines[1] == "half are slower"
+
+
+def test_in_its_height_the_table_is_complete() -> None:
+    view = initial_view(script.hello(60))
+    height = latency_table_height(view)
+    assert "more" not in text(latency_table(view, 100, height))
+    assert len(latency_table(view, 100, height + 5)) == height
+    assert "more" in text(latency_table(view, 100, height - 1))

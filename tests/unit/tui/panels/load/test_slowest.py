@@ -37,3 +37,11 @@ def test_without_a_sample_or_in_a_session_without_load_there_is_nothing() -> Non
     empty = msgspec.structs.replace(view(), recent=())
     assert slowest_panel(empty, 80, 2) == []
     assert side_statements(empty, 35, 20) == []
+
+
+def test_a_time_is_not_separated_from_its_unit() -> None:
+    lines = text(side_statements(view(), 35, 20))
+    below = lines[lines.index("") + 2 :]
+    assert len(below) > 2
+    assert not any(line.startswith("ms") for line in below)
+    assert "(longest" in " ".join(below)
