@@ -5,8 +5,8 @@ from tuibench.metrics.inference.messages import FIGURE_NAMES, difference_text
 from tuibench.model.experiments.effect import Comparison, EffectFigure
 from tuibench.model.experiments.tune import CandidateResult, TuneResult, TuneVerdict
 from tuibench.record.files.run import Run
-from tuibench.record.html.markup import Markup, figure_table, join_markup, tag
-from tuibench.record.report.tune_text import tune_text
+from tuibench.record.html.markup import Markup, code_block, figure_table, join_markup, tag
+from tuibench.record.report.tune_text import answer_lines, head_lines
 
 WIDTH, ROW, NAMES, PAD = 1120, 24, 430, 60
 COLOURS = {
@@ -18,18 +18,19 @@ COLOURS = {
 
 
 def tornado_section(run: Run) -> Markup | None:
-    """The chart, a table with both figures, and the result as text; None for a run without a screening."""
+    """The chart, a table with both figures, and what to do; None for a run without a screening."""
     result = run.summary.tune
     if result is None:
         return None
     return join_markup(
+        [tag("p", line, class_="note") for line in head_lines(result)],
         tornado_chart(result),
         figure_table(
             ("setting", "verdict", "pairs", "TPS", "p95"),
             [_row(one) for verdict in HEADINGS for one in in_order(result, verdict)],
             words=2,
         ),
-        tag("pre", tune_text(result)),
+        code_block(answer_lines(result)[1:]),
     )
 
 

@@ -19,11 +19,16 @@ METHOD = (
 
 def tune_text(result: TuneResult) -> str:
     """The whole text, ending in a newline."""
-    lines = [*_head(result), *_tornado(result), *_together(result), *_keep(result), *_left_out(result)]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*head_lines(result), *_tornado(result), *answer_lines(result)]) + "\n"
 
 
-def _head(result: TuneResult) -> Iterator[str]:
+def answer_lines(result: TuneResult) -> list[str]:
+    """The best together, how to keep them, and what was not tested. It begins with an empty line."""
+    return [*_together(result), *_keep(result), *_left_out(result)]
+
+
+def head_lines(result: TuneResult) -> Iterator[str]:
+    """What was measured, and how."""
     plan = result.plan
     tried = units.pluralize(len(result.results), "value")
     yield (
