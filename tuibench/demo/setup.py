@@ -48,7 +48,8 @@ COMMON = (
 FLAVOURED = {
     # MariaDB 11.4 and newer keep each binary log until a replica has read it.
     Flavour.MARIADB: ("--loose-slave-connections-needed-for-purge=0",),
-    Flavour.MYSQL: ("--loose-mysqlx=OFF",),
+    # A running server resizes its buffer pool in whole chunks, and MySQL's are half of this pool by default.
+    Flavour.MYSQL: ("--loose-mysqlx=OFF", "--loose-innodb-buffer-pool-chunk-size=8M"),
 }
 
 AT_CREATION = (

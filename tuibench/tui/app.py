@@ -89,7 +89,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
         self._owner = owner
         self._player = player
         self._read_only = read_only
-        self._ascii_only = display.ascii_only
+        self._ascii_only, self._next_tab = display.ascii_only, ""
         self._client: ViewerClient | None = None
 
     async def on_load(self) -> None:
@@ -123,9 +123,8 @@ class TuibenchApp(StyledApp[SessionEnded]):
 
     def on_updates_arrived(self, message: UpdatesArrived) -> None:
         """Handle one frame of the session's messages: one new view, one paint."""
-        if self.view is None:
+        if (view := self.view) is None:
             return
-        view = self.view
         for content in message.contents:
             if isinstance(content, SessionEnded):
                 self.exit(content)
@@ -136,6 +135,9 @@ class TuibenchApp(StyledApp[SessionEnded]):
         if any(isinstance(content, Sample) for content in message.contents):
             self._poll()
         self._show(view)
+        if self._next_tab and self.screen is self._main and tabs.TABS_BY_NAME[self._next_tab].offered(view):
+            self.action_go(self._next_tab)
+            self._next_tab = ""
 
     def on_connection_closed(self) -> None:
         """Report the loss of the session. After an orderly end the app is already exiting."""
@@ -250,11 +252,12 @@ class TuibenchApp(StyledApp[SessionEnded]):
             self._send(self._main.poll_command)
 
     def _ask(self, dialog: Dialog, view: View) -> None:
-        """Open a dialog; its result is converted to a command."""
+        """Open a dialog; its result is converted to a command; its tab opens with the first data."""
 
         def answered(answer: object) -> None:
             if answer is not None:
                 self._send(dialog.command(answer))
+                self._next_tab = dialog.tab
 
         if self._has_room():
             self.push_screen(dialog.screen(view), answered)
@@ -282,8 +285,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
             await super().on_event(event)
 
     def on_time_panel_pointed(self, message: TimePanel.Pointed) -> None:
-        column = message.column
-        self._change_view(lambda view, columns: chart_view.point_cursor(view, columns, column))
+        self._change_view(lambda view, columns: chart_view.point_cursor(view, columns, message.column))
 
     def on_main_screen_jump_requested(self, message: MainScreen.JumpRequested) -> None:
         self.action_go(tabs.HOME_TAB)
@@ -377,14 +379,12 @@ class TuibenchApp(StyledApp[SessionEnded]):
         if self._main is not None:
             self._main.show(visible_view(view))
 
-    def _show_refusal(self, refusal: str, *, is_hint: bool = False) -> None:
-        """Show why a key does nothing here, if there is a reason to show; a hint is not an error."""
-        if self.view is not None and refusal:
-            self._show(with_note(self.view, refusal, ok=is_hint, is_hint=is_hint))
+    def _show_note(self, text: str, *, ok: bool = True, is_hint: bool = False) -> None:
+        if self.view is not None and text:
+            self._show(with_note(self.view, text, ok=ok, is_hint=is_hint))
 
-    def _show_note(self, text: str) -> None:
-        if self.view is not None:
-            self._show(with_note(self.view, text, ok=True))
+    def _show_refusal(self, refusal: str, *, is_hint: bool = False) -> None:
+        self._show_note(refusal, ok=is_hint, is_hint=is_hint)
 
     def _change_view(self, change: ViewChange) -> None:
         if self.view is not None and self._main is not None:

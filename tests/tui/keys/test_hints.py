@@ -43,7 +43,7 @@ async def test_a_question_says_what_its_yes_does(screen: str, keys: tuple[str, .
     ("keys", "told"),
     [
         (("T",), "k resumes it"),
-        (("o",), "9 shows the probe, o ends it"),
+        (("o",), "Screen 9 shows the probe and its answer; o ends it."),
         (("t", "0", "enter"), "at least 1 thread; y pauses it"),
     ],
 )

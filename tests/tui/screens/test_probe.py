@@ -35,6 +35,24 @@ async def test_the_key_asks_and_starts_one(keys: tuple[str, ...], command: Comma
         assert it.client.submitted == [command]
 
 
+async def test_the_screen_of_the_probe_opens_when_it_has_begun() -> None:
+    async with viewer(hello(None)) as it:
+        await it.press("P", "enter")
+        assert not isinstance(it.app.screen, SaturationScreen)
+        await it.hear(UNDER_WAY)
+        assert isinstance(it.app.screen, SaturationScreen)
+        await it.press("1")
+        await it.hear(UNDER_WAY)
+        assert not isinstance(it.app.screen, SaturationScreen)
+
+
+async def test_a_probe_of_another_viewer_opens_no_screen() -> None:
+    async with viewer(hello(None)) as it:
+        await it.press("P", "escape")
+        await it.hear(UNDER_WAY)
+        assert not isinstance(it.app.screen, SaturationScreen)
+
+
 async def test_an_objective_that_is_none_is_refused_at_once() -> None:
     async with viewer(hello(None)) as it:
         await it.press("P", *"fast", "enter")

@@ -203,9 +203,9 @@ def test_noise_is_not_taken_for_the_absence_of_an_effect() -> None:
     step = SceneStep(reveal="tps", expect="higher", otherwise="A fast disk.")
     one = msgspec.structs.replace(script.EFFECT.comparisons[0], verdict=Verdict.CANNOT_TELL)
     text, kind = verdict_on(step, one)
-    assert text.startswith("The difference is not significant here: TPS")
+    assert text.startswith("The difference is not significant here: TPS 1,560 → 2,412. The figures vary")
     assert "A fast disk." not in text
-    assert kind == "nothing"
+    assert kind == "unknown"
 
 
 def test_a_level_that_also_moved_otherwise_is_not_attributed() -> None:
@@ -215,7 +215,19 @@ def test_a_level_that_also_moved_otherwise_is_not_attributed() -> None:
     assert text.startswith(
         "TPS 1,560 → 2,412. This cannot be attributed: other programs or guests used 30 % "
     )
-    assert kind == "nothing"
+    assert kind == "unknown"
+
+
+def test_a_difference_that_its_levels_do_not_show_is_explained() -> None:
+    """The levels are means of the windows; the difference is that from the trend before the change."""
+    one = msgspec.structs.replace(
+        script.EFFECT.comparisons[0], before=200.0, after=400.0, percent=150.0, verdict=Verdict.HIGHER
+    )
+    explained = ", the trend before the change taken out. Then."
+    step = SceneStep(reveal="tps", expect="higher", then="Then.")
+    assert verdict_on(step, one)[0].endswith(explained)
+    plain = msgspec.structs.replace(one, percent=101.0)
+    assert not verdict_on(step, plain)[0].endswith(explained)
 
 
 def test_an_opposite_effect_is_reported_as_opposite() -> None:
@@ -230,7 +242,10 @@ def test_an_opposite_effect_is_reported_as_opposite() -> None:
 
 def test_a_disturbed_or_missing_measurement_is_reported_with_its_reason() -> None:
     stage = Stage(
-        "set = { threads = 4 }", 'wait = "effect"\nat-most = 30', 'reveal = "p95"', 'reveal = "tps"'
+        "set = { threads = 4 }",
+        'wait = "effect"\nat-most = 30',
+        'reveal = "p95"\notherwise = "A fast disk."',
+        'reveal = "tps"',
     )
     stage.after(0)
     stage.after(31)

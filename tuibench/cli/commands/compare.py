@@ -29,7 +29,10 @@ COMPARE_FORMATS = {TEXT: comparison_report.comparison_text, "markdown": comparis
 def compare(
     runs: Annotated[
         list[str],
-        Argument(metavar="RUN[,RUN…]…", help="Runs by name or folder; commas join the runs of one side."),
+        Argument(
+            metavar="RUN[,RUN…]…",
+            help="Runs as in runs list, latest, or folders; commas join the runs of one side.",
+        ),
     ],
     output: Annotated[str, Option("--format", help="text, markdown, or json for programs.")] = TEXT,
     fail_if: Annotated[

@@ -14,6 +14,9 @@ FIGURE_NAMES = {
     EffectFigure.FSYNCS: "fsyncs/trx",
     EffectFigure.FSYNC_RATE: "fsyncs/s",
 }
+TREND_POINTS, TREND_SHARE = 2.0, 0.1
+"""The least deviation of a difference from that of its levels that is explained: points, share of it."""
+
 ALTERNATION = "an A/B test (--ab) alternates the values and excludes this"
 
 
@@ -42,6 +45,17 @@ def short_text(one: Comparison) -> str:
     interval = difference[difference.index("(") :]
     words = f"equal ±{one.tolerance_percent:g} %" if one.verdict is Verdict.EQUAL else str(one.verdict)
     return f"{words} {interval}"
+
+
+def trend_text(one: Comparison) -> str:
+    """Says that the trend before the change is taken out of the difference, if the levels alone give another
+    one; empty otherwise.
+    """
+    if not one.differs or one.percent is None or not one.before:
+        return ""
+    plain = 100 * (one.after / one.before - 1)
+    is_close = abs(plain - one.percent) <= max(TREND_POINTS, TREND_SHARE * abs(one.percent))
+    return "" if is_close else ", the trend before the change taken out"
 
 
 def attribution_text(one: Comparison) -> str:

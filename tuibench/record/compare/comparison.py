@@ -23,6 +23,7 @@ from tuibench.model.results.comparison import (
 from tuibench.record.compare.starts import Side, by_start, compare_sides, side_value, start_warnings
 from tuibench.record.files.run import Run
 from tuibench.record.report.steadiness_text import stalls_line
+from tuibench.units import pluralize
 
 PASSED_OVER = (
     "*.seed",
@@ -45,6 +46,9 @@ PASSED_OVER = (
 
 ABSENT = "–"
 STATEMENTS = "statements"
+DECIMALS = 3
+"""Decimals of the fields that are compared, such as the load average."""
+
 Direction = Literal["higher", "lower"]
 STEADINESS: tuple[tuple[str, str, str, Direction, Callable[[Steadiness], float | None]], ...] = (
     ("tps_p1", "p1 of one-second TPS", "/s", "higher", lambda found: found.p1),
@@ -54,6 +58,7 @@ STEADINESS: tuple[tuple[str, str, str, Direction, Callable[[Steadiness], float |
     ("stalls", "stalls", "", "lower", lambda found: float(len(found.stalls))),
     ("stall", "longest stall", "s", "lower", lambda found: found.longest_stall_seconds),
 )
+JUDGED = frozenset({Resource.SERVER_CPU, Resource.FSYNCS})
 STEERED = CHANGE_KINDS - {EventKind.MARK}
 
 
@@ -119,12 +124,17 @@ def _single_rows(runs: Sequence[Run]) -> Iterator[ComparisonRow]:
 
 
 def operation_cost_rows(runs: Sequence[Run]) -> Iterator[ComparisonRow]:
-    """The cost of an operation in each run: of a transaction, or of a query if no run had transactions."""
+    """The cost of an operation in each run: of a transaction, or of a query if no run had transactions.
+
+    Those that have a verdict per transaction already are omitted.
+    """
     costs = [run.summary.operation_cost for run in runs]
     is_transaction = any(cost.per_transaction for cost in costs)
     kind = "transaction" if is_transaction else "query"
     tables = [cost.per_transaction if is_transaction else cost.per_query for cost in costs]
     for resource in Resource:
+        if is_transaction and resource in JUDGED:
+            continue
         values = [table.get(resource) for table in tables]
         if any(value is not None for value in values):
             yield ComparisonRow(
@@ -238,6 +248,8 @@ def _flat(path: str, value: Any) -> Iterator[tuple[str, str]]:
             yield from _flat(f"{path}.{key}", inner)
     elif isinstance(value, list | tuple):
         yield path, ", ".join(str(inner) for inner in value) or ABSENT
+    elif isinstance(value, float):
+        yield path, f"{round(value, DECIMALS):.15g}"
     else:
         yield path, ABSENT if value in (None, "") else str(value)
 
@@ -254,8 +266,8 @@ def comparability_warnings(
             yield f"{name}: {run.unreadable_lines} lines of its record could not be read"
         if changes := sum(event.kind in STEERED and event.elapsed_seconds > 0 for event in run.events):
             yield (
-                f"{name} was changed {changes} times during the run: its figures mix the times before and "
-                "after"
+                f"{name} was changed {pluralize(changes, 'time')} during the run: its figures mix the times "
+                "before and after"
             )
         yield from (f"{name}: {warning}" for warning in run.summary.warnings)
     for side in sides:

@@ -12,6 +12,7 @@ from tuibench.model.results.comparison import (
 )
 
 FIRST = 1.0
+PAIR = 2
 LONGEST_VALUE = 40
 SIGNS = {ComparisonVerdict.EQUAL: " =", ComparisonVerdict.CANNOT_TELL: " ?"}
 KEY = "=  equal within ±5 %;  ?  cannot tell"
@@ -27,8 +28,8 @@ def comparison_text(found: RunComparison) -> str:
     parts += [""] * bool(found.doubts)
     parts.append("what differs" if found.differences else "plan, server and host are the same")
     parts += _aligned(difference_table(found, LONGEST_VALUE), len(found.runs) + 1)
-    parts += ["", f"relative to {letters[0]}", *_aligned(relative_table(found), 1)]
-    parts += [f"  {KEY}"]
+    if has_relative_table(found):
+        parts += ["", f"relative to {letters[0]}", *_aligned(relative_table(found), 1), f"  {KEY}"]
     for place, letter in enumerate(letters[1:]):
         parts += ["", f"{letter} against {letters[0]}", *_aligned(verdict_table(found, place), 1)]
     for title, texts in _stalls_and_slowest(found):
@@ -46,7 +47,8 @@ def comparison_markdown(found: RunComparison) -> str:
     parts += (
         _piped(difference_table(found), 0) if found.differences else ["Plan, server and host are the same."]
     )
-    parts += ["", f"## Relative to {letters[0]}", "", *_piped(relative_table(found), 1), "", KEY]
+    if has_relative_table(found):
+        parts += ["", f"## Relative to {letters[0]}", "", *_piped(relative_table(found), 1), "", KEY]
     for place, letter in enumerate(letters[1:]):
         parts += ["", f"## {letter} against {letters[0]}", "", *_piped(verdict_table(found, place), 1)]
     for title, texts in _stalls_and_slowest(found):
@@ -84,6 +86,11 @@ def difference_table(found: RunComparison, longest: int = 0) -> TextRows:
         return []
     rows = [(f"{one.group}: {one.path}", *_shortened(one, longest)) for one in found.differences]
     return [("", *run_letters(found)), *rows]
+
+
+def has_relative_table(found: RunComparison) -> bool:
+    """True for three sides or more: for two, the table with the verdicts says the same."""
+    return len(found.runs) > PAIR
 
 
 def relative_table(found: RunComparison) -> TextRows:

@@ -135,7 +135,9 @@ def _objective(result: ProbeResult) -> Iterator[str]:
     if found is None:
         return
     what = " and ".join(found.slo)
-    missed = f"missed at {probe_level_text(order, found.missed_at)} ({'; '.join(found.missed)})"
+    # A single objective is named once: `p95<50ms: 128 ms` is `128 ms`.
+    values = found.missed if len(found.slo) > 1 else [each.rpartition(": ")[2] for each in found.missed]
+    missed = f"missed at {probe_level_text(order, found.missed_at)} ({'; '.join(values)})"
     if found.most is None:
         yield f"{what}: met at no level; {missed}."
         return

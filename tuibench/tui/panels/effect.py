@@ -10,6 +10,7 @@ from tuibench.metrics.inference.messages import (
     ab_order,
     attribution_text,
     short_text,
+    trend_text,
 )
 from tuibench.metrics.series.cost_messages import change_parts
 from tuibench.model.experiments.effect import AbTestResult, Comparison, Effect, EffectFigure, Verdict
@@ -180,15 +181,19 @@ def _cost_rows(effect: Effect) -> list[TextLine]:
 
 
 def _attribution_lines(effect: Effect, width: int, remedy: str) -> list[TextLine]:
-    """Why a difference cannot be attributed to the change, and how to decide it; the first one found."""
+    """Why a difference cannot be attributed to the change, or has no verdict, and how to decide it."""
     text = next(filter(None, map(attribution_text, effect.comparisons)), "").replace(":", f"{remedy}:", 1)
+    first = effect.comparisons[0] if effect.comparisons else None
+    if not text and remedy and first is not None and first.verdict is Verdict.CANNOT_TELL:
+        text = f"{FIGURE_NAMES[first.figure]} varies too much for a verdict{remedy}"
     return [(TextSpan(line, "warn"),) for line in wrap_text(text, width)] if text else []
 
 
 def _windows_line(effect: Effect) -> TextLine:
     seconds = f"{effect.window_seconds:.0f} s"
     settling = f"{effect.settling_seconds:.0f} s to settle" if effect.settled else "and still moving"
-    return (TextSpan(f"{seconds} before, {seconds} after, {settling}", "muted"),)
+    trend = "; trend taken out" if any(map(trend_text, effect.comparisons)) else ""
+    return (TextSpan(f"{seconds} before, {seconds} after, {settling}{trend}", "muted"),)
 
 
 _SPAN_NAME_WIDTH, _SPAN_LEVELS_WIDTH = 6, 22

@@ -7,7 +7,7 @@ measured result: a change without an effect on this machine is reported as such.
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tuibench.metrics.inference.messages import FIGURE_NAMES, attribution_text, short_text
+from tuibench.metrics.inference.messages import FIGURE_NAMES, attribution_text, short_text, trend_text
 from tuibench.metrics.series.settling import settled_at
 from tuibench.model.command import (
     ApplyPreset,
@@ -199,13 +199,13 @@ class ScenePlayer:
         if step.reveal == PROBE:
             result = view.probe.result if view.probe is not None else None
             if result is None:
-                return f"The probe has no result yet. {step.otherwise}".strip(), "nothing"
+                return f"The probe has no result yet. {step.otherwise}".strip(), "unknown"
             return f"{result.lines[0]} {step.then}".strip(), "reveal"
         effect = self._last_effect()
         one = effect.comparison(REVEALED[step.reveal]) if effect is not None and step.reveal else None
         if one is None:
             reason = self._no_effect or "the load did not settle in time"
-            return f"Not measured: {reason}. {step.otherwise}".strip(), "nothing"
+            return f"Not measured: {reason}.", "unknown"
         return verdict_on(step, one)
 
     def _last_effect(self) -> Effect | None:
@@ -224,15 +224,13 @@ _WAITING = {
 
 def verdict_on(step: SceneStep, one: Comparison) -> tuple[str, str]:
     """Text and kind for a measured figure: as expected, not as expected, or inconclusive."""
-    figures = f"{FIGURE_NAMES[one.figure]} {before_after_text(one)}, {short_text(one)}."
+    levels = f"{FIGURE_NAMES[one.figure]} {before_after_text(one)}"
+    figures = f"{levels}, {short_text(one)}{trend_text(one)}."
     expected = DIRECTIONS.get(step.expect)
     if one.movement is not None:
-        return (
-            f"{FIGURE_NAMES[one.figure]} {before_after_text(one)}. This {attribution_text(one)}.",
-            "nothing",
-        )
+        return f"{levels}. This {attribution_text(one)}.", "unknown"
     if one.verdict is Verdict.CANNOT_TELL:
-        return f"The difference is not significant here: {figures} {_UNSTEADY}", "nothing"
+        return f"The difference is not significant here: {levels}. {_UNSTEADY}", "unknown"
     if one.verdict is Verdict.EQUAL and expected is not Verdict.EQUAL:
         return f"On this machine there is no difference: {figures} {step.otherwise}".strip(), "nothing"
     if expected is not None and one.verdict is not expected:

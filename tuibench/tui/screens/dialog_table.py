@@ -39,11 +39,13 @@ from tuibench.tui.view import View
 class Dialog(NamedTuple):
     """A screen made from the view, and the conversion of its result to a command.
 
-    The screen returns None if cancelled; `command` is not called then.
+    The screen returns None if cancelled; `command` is not called then. `tab` is the screen of the tab line
+    that shows what the command has started.
     """
 
     screen: Callable[[View], ModalScreen[Any]]
     command: Callable[[Any], Command]
+    tab: str = ""
 
 
 def _set_threads(number: float) -> Command:
@@ -65,9 +67,9 @@ DIALOGS: dict[str, Dialog] = {
     "delay": Dialog(delay_dialog, SetDelay),
     "type_plan": Dialog(plan_dialog, SetPlan),
     "name_mark": Dialog(mark_dialog, Mark),
-    "probe": Dialog(probe_dialog, StartProbe),
+    "probe": Dialog(probe_dialog, StartProbe, tab="saturation"),
     "ab_test": Dialog(AbTestDialog, _itself),
-    "tune": Dialog(tune_dialog, StartTune),
+    "tune": Dialog(tune_dialog, StartTune, tab="tune"),
     "durability": Dialog(DurabilityDialog, _command_of),
 }
 """Dialogs by the name of the action that opens them."""

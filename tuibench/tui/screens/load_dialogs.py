@@ -138,9 +138,9 @@ def plan_dialog(view: View) -> InputDialog[Schedule]:
 
 
 _PROBE_FACTS = (
-    "Doubles the threads step by step until throughput stops growing, then refines; about 90 s. Optionally "
-    "type objectives: p95<20ms errors<1%. Start with rate to increase the rate instead. The field may be "
-    "empty. {screen} shows the probe, {key} ends it; the previous load is then restored."
+    "Doubles the threads step by step until throughput stops growing, then refines; about 90 s. Press enter "
+    "to start, or type objectives first: p95<20ms errors<1%. Start with rate to increase the rate instead. "
+    "Screen {screen} shows the probe and its answer; {key} ends it. The previous load is then restored."
 )
 
 

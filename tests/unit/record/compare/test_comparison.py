@@ -10,6 +10,7 @@ from tests.examples import PLAN
 from tests.unit.record.steady import steady
 from tests.unit.record.written import ENVIRONMENT
 from tuibench.model.event import Event, EventKind
+from tuibench.model.measurements.operation_cost import OperationCost
 from tuibench.model.results.comparison import RunComparison
 from tuibench.record.compare import comparison_report
 from tuibench.record.compare.comparison import compare_runs, contrast_ticks
@@ -73,6 +74,22 @@ def test_other_statements_are_reported_where_nothing_else_explains_them(tmp_path
     assert paths_of(compare_runs([[first], [alike]])) == {"plan.statements": ("–", "f" * 12)}
 
 
+def test_fields_that_are_fractions_are_rounded(tmp_path: Path) -> None:
+    places = [
+        steady(tmp_path, name, plan=plan) for name, plan in (("a", PLAN), ("b", replace(PLAN, rate=1 / 3)))
+    ]
+    assert paths_of(comparison(*places))["plan.rate"] == (f"{PLAN.rate:g}", "0.333")
+
+
+def test_a_figure_stands_in_one_row(tmp_path: Path) -> None:
+    run = load_run(steady(tmp_path, "a"))
+    cost = OperationCost(per_transaction={"server_cpu_us": 900.0, "log_fsyncs": 1.0, "redo_bytes": 512.0})
+    costly = replace(run, summary=replace(run.summary, operation_cost=cost))
+    titles = [row.title for row in compare_runs([[costly], [costly]]).rows]
+    assert "redo per transaction" in titles
+    assert len(set(titles)) == len(titles)
+
+
 def test_runs_of_one_name_are_distinguished(tmp_path: Path) -> None:
     found = comparison(steady(tmp_path / "x", "run"), steady(tmp_path / "y", "run"))
     assert found.runs == ("run (1)", "run (2)")
@@ -84,7 +101,7 @@ def test_measurement_warnings_are_reported(tmp_path: Path) -> None:
     (steered / "events.jsonl").write_bytes(msgspec.json.encode(change) + b"\n")
     told = comparison(steady(tmp_path, "a", cut_short=True), steered).doubts
     assert [line for line in told if line.startswith("odd")] == [
-        "odd was changed 1 times during the run: its figures mix the times before and after",
+        "odd was changed 1 time during the run: its figures mix the times before and after",
         "odd: simulated: 20 ms",
     ]
     assert any(line.startswith("a: cut short: ") for line in told)
@@ -95,10 +112,20 @@ def test_the_text_begins_with_what_differs(tmp_path: Path) -> None:
     text = comparison_report.comparison_text(found)
     lines = text.splitlines()
     assert lines[:2] == ["A  a", "B  b"]
-    assert lines.index("what differs") < lines.index("relative to A") < lines.index("B against A")
+    assert lines.index("what differs") < lines.index("B against A")
     assert "  plan: threads  8  9" in lines
-    assert any(line.split() == ["TPS", "51.0", "1.00", "1.98"] for line in lines)
     assert any(line.startswith("  TPS") and line.endswith("better") for line in lines)
+
+
+def test_three_runs_have_a_table_of_their_ratios(tmp_path: Path) -> None:
+    runs = [load_run(steady(tmp_path, name, each=each)) for name, each in (("a", 50), ("b", 100), ("c", 50))]
+    found = compare_runs([[run] for run in runs])
+    lines = comparison_report.comparison_text(found).splitlines()
+    assert lines.index("relative to A") < lines.index("B against A") < lines.index("C against A")
+    assert any(line.split()[:4] == ["TPS", "51.0", "1.00", "1.98"] for line in lines)
+    assert "## Relative to A" in comparison_report.comparison_markdown(found)
+    pair = comparison_report.comparison_text(compare_runs([[run] for run in runs[:2]]))
+    assert "relative to A" not in pair
 
 
 def test_markdown_tables_are_rectangular(tmp_path: Path) -> None:

@@ -120,6 +120,8 @@ def test_an_objective_is_answered_with_the_best_level_within_it() -> None:
     assert found.objective.best is not None
     assert found.objective.best <= found.objective.most < found.objective.missed_at
     assert found.objective.missed[0].startswith("p95<40ms: ")
+    value = found.objective.missed[0].removeprefix("p95<40ms: ")
+    assert any(f"missed at {found.objective.missed_at:g} threads ({value})" in line for line in found.lines)
     assert found.objective.tps is not None
     assert found.objective.tps >= 0.97 * max(s.tps for s in found.steps if s.level <= found.objective.most)
 

@@ -54,10 +54,14 @@ class Viewer(AppService):
         try:
             await super().run()
         finally:
-            await self.remote_close()
-            if self._process is not None:
-                self.stdin.close()
-                await self._process.wait()
+            process: Any = self._process
+            try:
+                await self.remote_close()
+                process.stdin.close()
+                await process.wait()
+            finally:
+                # `wait` does not wait for the pipes: what is left of them would be reported as leaked.
+                process._transport.close()
 
 
 class ScreenServer(Server):

@@ -5,8 +5,8 @@ from tuibench.tui.view import Caption, View
 
 MOST_LINES = 4
 _INDENT = 1
-_HEADS = {"say": "", "ask": "YOUR GUESS", "reveal": "FOUND", "nothing": "FOUND"}
-_ROLES = {"say": "strong", "ask": "warn", "reveal": "good", "nothing": "muted"}
+_HEADS = {"say": "", "ask": "YOUR GUESS", "reveal": "FOUND", "nothing": "FOUND", "unknown": "NOT DECIDED"}
+_ROLES = {"say": "strong", "ask": "warn", "reveal": "good", "nothing": "muted", "unknown": "muted"}
 
 
 def caption_lines(view: View, width: int, height: int) -> list[TextLine]:

@@ -12,7 +12,7 @@ from tuibench.model.measurements.activity import (
 )
 from tuibench.tui.panels.selection import Selection, first_visible
 from tuibench.tui.text.spans import TextLine, TextSpan, pad_line, shorten
-from tuibench.units import hms
+from tuibench.units import hms, pluralize
 
 ID_WIDTH, TIME_WIDTH, WHO_WIDTH, STATE_WIDTH = 8, 8, 20, 18
 WIDE_SESSIONS = 110
@@ -63,7 +63,7 @@ def open_transactions(activity: Activity | None, width: int, height: int) -> lis
 
 def _oldest_transaction(oldest: OpenTransaction) -> TextLine:
     who = _connection_text(oldest.connection, oldest.is_ours) if oldest.connection else "no connection (XA)"
-    holds = f" by {who}: {oldest.rows_locked:,} rows locked, {oldest.rows_changed:,} changed"
+    holds = f" by {who}: {pluralize(oldest.rows_locked, 'row')} locked, {oldest.rows_changed:,} changed"
     return (
         TextSpan("  the oldest ", "muted"),
         TextSpan(hms(oldest.seconds), "strong"),

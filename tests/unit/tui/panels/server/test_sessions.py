@@ -96,6 +96,9 @@ def test_the_oldest_transaction_says_what_it_holds() -> None:
     assert text(panels.open_transactions(ACTIVITY, 92, 1)) == (
         "OPEN TRANSACTIONS  43  the oldest 12:34 by 88: 0 rows locked, 0 changed"
     )
+    one = msgspec.structs.replace(ACTIVITY.transactions[0], rows_locked=1)
+    of_one = msgspec.structs.replace(ACTIVITY, transactions=(one,))
+    assert ": 1 row locked, 0 changed" in text(panels.open_transactions(of_one, 92, 1))
     left = msgspec.structs.replace(ACTIVITY.transactions[1], connection=0)
     orphaned = msgspec.structs.replace(ACTIVITY, transactions=(left,))
     assert "by no connection (XA): 3 rows locked, 1 changed" in text(
