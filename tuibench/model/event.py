@@ -61,7 +61,8 @@ class Event(msgspec.Struct, frozen=True, tag="event", kw_only=True):
 
     `at` is the wall clock (Unix seconds). `elapsed_seconds` counts from the start of the load and is negative
     before it. `marker` numbers the changes from 1; it is None for events without a marker on the charts. An
-    `effect` has the marker of the change that it measures (of the last one, if there are several).
+    `effect` has the marker of the change that it measures (of the last one, if there are several). If that
+    effect could not be measured, `not_measured` is the reason.
     """
 
     at: float
@@ -70,3 +71,4 @@ class Event(msgspec.Struct, frozen=True, tag="event", kw_only=True):
     text: str
     marker: int | None = None
     effect: Effect | None = None
+    not_measured: str = ""

@@ -12,7 +12,7 @@ import msgspec
 
 from tuibench.model.command import Command
 from tuibench.model.event import Event
-from tuibench.model.experiments.effect import AbTestResult, CommitCost, CommitCosts
+from tuibench.model.experiments.effect import AbTestResult, CommitCost, CommitCosts, EffectProgress
 from tuibench.model.experiments.probe import ProbeState
 from tuibench.model.experiments.tune import TuneProgress
 from tuibench.model.measurements.activity import Activity, StatementReport
@@ -43,7 +43,8 @@ class Status(msgspec.Struct, frozen=True, tag="status", kw_only=True):
     `weights` are those of the profile's transactions, empty if it has only one. `client_delay_ms` is the
     simulated network delay per round trip. `plan` is the progress of a planned load, None without a plan.
     `production_signs` are the reasons why the server resembles a production server; while there are any,
-    settings are changed only after the command `TrustServer`. `ab` is the result so far of an A/B test.
+    settings are changed only after the command `TrustServer`. `ab` is the result so far of an A/B test;
+    `effect` is the progress of the effect that is being measured, if there is one.
     """
 
     state: RunState
@@ -58,6 +59,7 @@ class Status(msgspec.Struct, frozen=True, tag="status", kw_only=True):
     production_signs: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     ab: AbTestResult | None = None
+    effect: EffectProgress | None = None
 
 
 class Hello(msgspec.Struct, frozen=True, tag="hello", kw_only=True):

@@ -222,6 +222,7 @@ class LoadRun(SessionRun):
             client_delay_ms=self.load.client_delay_ms,
             workers=self.load.fleet.worker_count,
             ab=self.effect_tracker.ab_so_far,
+            effect=self.effect_tracker.effect_progress,
             plan=self.plan_runner.state,
             warnings=(*self._warnings, *self.measuring.limit.active_warnings),
         )

@@ -75,7 +75,8 @@ class WatchRun(SessionRun):
         watcher.extend_status = self._extend_status
 
     def _extend_status(self, status: Status) -> Status:
-        return replace(status, ab=self.effect_tracker.ab_so_far)
+        tracker = self.effect_tracker
+        return replace(status, ab=tracker.ab_so_far, effect=tracker.effect_progress)
 
     def _on_tick(self, sample: Sample, observed: TickObservation) -> None:
         """Passes a tick on to the totals, the interval lines and the effects."""

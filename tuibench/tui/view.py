@@ -3,8 +3,6 @@
 Pure functions, without widgets or I/O; `next_view` is the only way from one view to the next. Memory is
 bounded: past ticks are kept as a `ChartHistory` of a few numbers per tick, and only the newest samples are
 kept in full.
-
-Also the mapping of a View to the columns of its charts: times, points, numbers of the changes.
 """
 
 from collections.abc import Mapping
@@ -15,8 +13,14 @@ from typing import NamedTuple, assert_never
 import msgspec
 
 from tuibench.model.command import Command, PollCommand, Stop
-from tuibench.model.event import CHANGE_KINDS, Event
-from tuibench.model.experiments.effect import AbTestResult, CommitCost, CommitCosts, Effect
+from tuibench.model.event import Event, EventKind
+from tuibench.model.experiments.effect import (
+    AbTestResult,
+    CommitCost,
+    CommitCosts,
+    Effect,
+    EffectProgress,
+)
 from tuibench.model.experiments.probe import ProbeState
 from tuibench.model.experiments.tune import TuneProgress
 from tuibench.model.measurements.activity import Activity, StatementReport
@@ -38,7 +42,6 @@ from tuibench.model.settings import SettingRole, SettingState, settings_with
 from tuibench.tui.charts.chart_point import chart_point
 from tuibench.tui.charts.chart_state import ChartState
 from tuibench.tui.charts.history import ChartHistory, ChartPoint
-from tuibench.tui.charts.time_grid import TimeGrid, make_grid
 
 MAX_SAMPLES = 61
 """Number of full samples, for panels that cover the last minute only."""
@@ -209,7 +212,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
         if test is None or test.ended_seconds is None:
             return test
         newest = self.effects[-1].at_seconds if self.effects else -1.0
-        return test if newest < test.ended_seconds and not self.pinned_effects else None
+        is_newest = newest < test.ended_seconds and self.effect_progress is None
+        return test if is_newest and not self.pinned_effects else None
 
     @property
     def plan_under_way(self) -> PlanProgress | None:
@@ -243,6 +247,17 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     def effect(self) -> Effect | None:
         """The shown effect: the pinned one, otherwise the newest."""
         return next(reversed(self.pinned_effects or self.effects), None)
+
+    @property
+    def effect_progress(self) -> EffectProgress | None:
+        """The effect that is being measured, unless the operator has pinned another one."""
+        return None if self.pinned_effects or self.stopping else self.status.effect
+
+    @property
+    def effect_not_measured(self) -> Event | None:
+        """Why the effect of the newest change was not measured; None if it was, or an effect is pinned."""
+        newest = next((event for event in reversed(self.events) if event.kind is EventKind.EFFECT), None)
+        return newest if newest is not None and newest.not_measured and not self.pinned_effects else None
 
     def cost(self, setting: str, value: str) -> CommitCost | None:
         """Cost of a commit while the setting had this value."""
@@ -351,37 +366,3 @@ def _current_note(view: View, sample: Sample) -> MessageLine | None:
     if view.note and sample.elapsed_seconds - view.note.at_elapsed > NOTE_SECONDS:
         return None
     return view.note
-
-
-def view_grid(view: View, columns: int) -> TimeGrid:
-    """Time grid of charts with this number of columns."""
-    return make_grid(view.history, view.chart_state.zoomed, columns, view.plan.interval_seconds)
-
-
-def chart_points(view: View, columns: int) -> list[ChartPoint | None]:
-    """One point per column, merged if a column is longer than a tick; None for a column without ticks."""
-    chosen = view_grid(view, columns)
-    blocks = view.history.window(chosen.slots, chosen.last, chosen.blocks)
-    return [block for block in blocks for _ in range(chosen.cells)][-columns:]
-
-
-def change_markers(view: View, columns: int) -> dict[int, int]:
-    """Column → number of the visible changes.
-
-    A change belongs to the first sample that ends after it: the first one that it can have affected.
-    """
-    if not view.points:
-        return {}
-    chosen = view_grid(view, columns)
-    placed: dict[int, int] = {}
-    for event in view.events:
-        if (
-            event.marker is None
-            or event.kind not in CHANGE_KINDS
-            or event.elapsed_seconds > view.elapsed_seconds
-        ):
-            continue
-        column = chosen.column_at(event.elapsed_seconds)
-        if 0 <= column < columns:
-            placed[column] = event.marker
-    return placed

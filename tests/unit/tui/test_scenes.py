@@ -252,10 +252,12 @@ def test_a_disturbed_or_missing_measurement_is_reported_with_its_reason() -> Non
     assert stage.text == "Not measured: the load did not settle in time."
     told = Stage("set = { threads = 4 }", 'wait = "effect"', 'reveal = "p95"')
     told.after(0)
-    text = "no effect of threads 64 → 4: the host was busy while it was measured"
-    told.tell(Event(at=0.0, elapsed_seconds=70.0, kind=EventKind.EFFECT, text=text))
+    why = "the host was busy while it was measured"
+    told.tell(
+        Event(at=0.0, elapsed_seconds=70.0, kind=EventKind.EFFECT, text="effect of …", not_measured=why)
+    )
     told.after(1)
-    assert told.text == f"Not measured: {text}."
+    assert told.text == f"Not measured: {why}."
 
 
 def test_screens_weights_probe_and_the_comparison_of_the_last_two_effects() -> None:

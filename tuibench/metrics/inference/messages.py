@@ -101,6 +101,8 @@ def movement_text(movement: LevelMovement) -> str:
             return f"was swinging by {amount} % every {movement.seconds:.0f} s before the change"
         case MovementKind.WANDERING:
             return f"was wandering by {amount} % before the change"
+        case MovementKind.UNKNOWN:
+            return f"was watched for only {movement.seconds:.0f} s before the change"
         case MovementKind.HOST:
             direction = "less" if movement.percent < 0 else "more"
             return f"other programs or guests used {amount} % of the host's CPU {direction} after the change"

@@ -18,14 +18,15 @@ class Verdict(StrEnum):
 
 
 class MovementKind(StrEnum):
-    """How a level moves without a change; HOST means that other programs used more or less of the host's
-    CPU.
+    """How a level moves without a change; UNKNOWN means that it was watched too briefly to know. HOST means
+    that other programs used more or less of the host's CPU.
     """
 
     TREND = "trend"
     STEP = "step"
     SAWTOOTH = "sawtooth"
     WANDERING = "wandering"
+    UNKNOWN = "unknown"
     HOST = "host"
 
 
@@ -34,8 +35,8 @@ class LevelMovement(msgspec.Struct, frozen=True, kw_only=True):
 
     `percent` is the slope per second of a trend, the height of a step, or else the largest difference between
     two windows without a change. `seconds` is the time of a step relative to the change (negative before it),
-    or the period of a sawtooth. For HOST, `percent` is the change of the CPU used by others, in percentage
-    points.
+    the period of a sawtooth, or for UNKNOWN, how long the level was watched before the change. For HOST,
+    `percent` is the change of the CPU used by others, in percentage points.
     """
 
     kind: MovementKind
@@ -105,6 +106,20 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
 
     def comparison(self, figure: EffectFigure) -> Comparison | None:
         return next((one for one in self.comparisons if one.figure is figure), None)
+
+
+class EffectProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """A change whose effect is being measured, or several in quick succession.
+
+    The effect will be known `earliest_seconds` after the start of the load if that is steady at once, and
+    `latest_seconds` after it if it never is.
+    """
+
+    markers: tuple[int, ...]
+    change: str
+    at_seconds: float
+    earliest_seconds: float
+    latest_seconds: float
 
 
 class CommitCost(msgspec.Struct, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict
 
 from tuibench.model.cluster.host import LoadHost
-from tuibench.model.experiments.effect import AbTestResult
+from tuibench.model.experiments.effect import AbTestResult, EffectProgress
 from tuibench.model.measurements.headline import Headline
 from tuibench.model.message import RunState, Status
 from tuibench.model.plan import RunPlan
@@ -81,7 +81,7 @@ class TickCounts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class StatusLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A line of `status.jsonl`: the changes since the line before; the first line is complete.
 
-    Of the settings, only the changed ones are stored. A `plan` or `ab` of null means none.
+    Of the settings, only the changed ones are stored. A `plan`, `ab` or `effect` of null means none.
     """
 
     at: float
@@ -97,6 +97,7 @@ class StatusLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     production_signs: tuple[str, ...] | UnsetType = UNSET
     warnings: tuple[str, ...] | UnsetType = UNSET
     ab: AbTestResult | UnsetType | None = UNSET
+    effect: EffectProgress | UnsetType | None = UNSET
 
 
 class ReportLine(msgspec.Struct, frozen=True, kw_only=True):

@@ -27,7 +27,7 @@ def changes_section(run: Run) -> Markup:
     rows = [
         (hms(event.elapsed_seconds), str(event.marker or ""), str(event.kind), event.text)
         for event in run.events
-        if event.kind is not EventKind.EFFECT
+        if event.kind is not EventKind.EFFECT or event.not_measured
     ]
     costs = [
         (f"{cost.setting} = {cost.value}", count(cost.transactions), ", ".join(cost_parts(cost)))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tuibench import sanitize
 from tuibench.metrics.series.cost_messages import cost_rows
-from tuibench.model.event import CHANGE_KINDS, EventKind
+from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.measurements.environment import Environment
 from tuibench.model.measurements.sample import Latency
 from tuibench.model.results.summary import StatementTotals, Summary, engine_text
@@ -127,7 +127,7 @@ def _totals(named: tuple[str, StatementTotals]) -> Row:
 
 def _changes(run: Run) -> Iterator[str]:
     rows = [
-        (hms(event.elapsed_seconds), str(event.marker or ""), _words(event.text, event.kind))
+        (hms(event.elapsed_seconds), str(event.marker or ""), _words(event))
         for event in run.events
         if event.kind in CHANGE_KINDS or event.kind is EventKind.EFFECT
     ]
@@ -141,8 +141,9 @@ def _changes(run: Run) -> Iterator[str]:
     yield from (f"- not settled: {_escaped(effect.change)}: {effect_text(effect)}" for effect in effects)
 
 
-def _words(text: str, kind: EventKind) -> str:
-    return f"effect: {text}" if kind is EventKind.EFFECT else text
+def _words(event: Event) -> str:
+    is_effect = event.kind is EventKind.EFFECT and not event.not_measured
+    return f"effect: {event.text}" if is_effect else event.text
 
 
 def _table(heading: Row, rows: Iterable[Row]) -> Iterator[str]:

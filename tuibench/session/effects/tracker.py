@@ -16,7 +16,13 @@ from tuibench.metrics.series.operation_cost import operation_cost, resource_use,
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.command import AbTestCommand, StartAbTest, StartTune, TuneCommand
 from tuibench.model.event import CHANGE_KINDS, COST_CHANGE_KINDS, Event, EventKind
-from tuibench.model.experiments.effect import AbTestResult, CommitCost, CommitCosts, Effect
+from tuibench.model.experiments.effect import (
+    AbTestResult,
+    CommitCost,
+    CommitCosts,
+    Effect,
+    EffectProgress,
+)
 from tuibench.model.experiments.tune import TuneProgress, TuneResult
 from tuibench.model.measurements.operation_cost import OperationCost, ResourceUse
 from tuibench.model.measurements.sample import HostSample, Sample, SlowTransaction, TrafficSample, slowest_of
@@ -86,6 +92,7 @@ class EffectTracker:
         self._ledger = CostLedger()
         self._notice_seconds = VARIABLES_EVERY_TICKS * plan.interval_seconds
         self._interval_seconds = plan.interval_seconds
+        self._published: EffectProgress | None = None
         self._why = ""
         self._calm_ticks = 0
         self._begun: list[float] = []
@@ -148,6 +155,11 @@ class EffectTracker:
         return self._tune.progress if self._tune else self.operator_tune.progress
 
     @property
+    def effect_progress(self) -> EffectProgress | None:
+        """The change whose effect is being measured at present."""
+        return self._watch.progress
+
+    @property
     def ab_so_far(self) -> AbTestResult | None:
         """The same without its pairs, for viewers."""
         result = self.ab
@@ -190,8 +202,10 @@ class EffectTracker:
                     at_seconds=event.elapsed_seconds,
                 )
             )
-            if self._watch.pending is None and self._why:
-                self._report_none(event.text, f"{self._why} shortly before it")
+            if self._watch.progress is None:
+                why = f"{self._why} shortly before it" if self._why else self._too_short
+                self._session.log.emit_not_measured(event.marker, event.text, why)
+            self._publish_progress()
 
     def gap(self, why: str = WORKER_SILENT) -> None:
         """A sample without figures, with the reason: its work is contained in a later one."""
@@ -214,14 +228,23 @@ class EffectTracker:
 
     def _interrupt(self, why: str, since_seconds: float | None = None) -> None:
         """End the window. Reports a change whose effect can no longer be measured."""
-        pending, effect = self._watch.pending, self._watch.boundary(since_seconds)
+        pending, effect = self._watch.progress, self._watch.boundary(since_seconds)
         self._emit_effect(effect)
         self._why, self._calm_ticks = why, 0
         if pending is not None and effect is None and why:
-            self._report_none(pending[1], f"{why} while it was measured")
+            change, marker = pending.change, pending.markers[-1]
+            self._session.log.emit_not_measured(marker, change, f"{why} while it was measured")
+        self._publish_progress()
 
-    def _report_none(self, change: str, why: str) -> None:
-        self._session.log.emit(EventKind.EFFECT, f"no effect of {change}: {why}")
+    @property
+    def _too_short(self) -> str:
+        return f"the load was not steady for {FEWEST_SLOTS * self._interval_seconds:g} s before it"
+
+    def _publish_progress(self) -> None:
+        """Publish the status if the change that is being measured is another one."""
+        if self._published != self.effect_progress:
+            self._published = self.effect_progress
+            self._session.lifecycle.publish_status()
 
     def tick(self, sample: Sample, interval: IntervalCounts) -> None:
         """Process one sample of the measured run."""
@@ -276,6 +299,7 @@ class EffectTracker:
         if effect is not None:
             self.effects.append(effect)
             self._session.log.emit(EventKind.EFFECT, effect_text(effect), effect)
+            self._publish_progress()
 
 
 def _slot(sample: Sample, interval: IntervalCounts, end_seconds: float) -> Slot:

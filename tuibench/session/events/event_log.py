@@ -52,6 +52,22 @@ class EventLog:
             marker=effect.markers[-1] if effect else marker,
             effect=effect,
         )
+        return self._add(event)
+
+    def emit_not_measured(self, marker: int, change: str, why: str) -> Event:
+        """Emit the reason why the effect of a change could not be measured."""
+        return self._add(
+            Event(
+                at=self._clock.wall_seconds(),
+                elapsed_seconds=self.elapsed_seconds(),
+                kind=EventKind.EFFECT,
+                text=f"effect of {change} not measured: {why}",
+                marker=marker,
+                not_measured=why,
+            )
+        )
+
+    def _add(self, event: Event) -> Event:
         self.events.append(event)
         self._publish(event)
         return event

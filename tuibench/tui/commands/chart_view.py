@@ -7,10 +7,11 @@ from collections.abc import Callable
 
 import msgspec
 
+from tuibench.tui.chart_columns import view_grid
 from tuibench.tui.charts.chart_state import MAX_FIGURES, MAX_MARKS, ChartState, compare_spans
 from tuibench.tui.charts.figures.table import figure_of
 from tuibench.tui.charts.time_grid import ZOOMS
-from tuibench.tui.view import View, view_grid, visible_view, with_note
+from tuibench.tui.view import View, visible_view, with_note
 
 ViewChange = Callable[[View, int], View]
 

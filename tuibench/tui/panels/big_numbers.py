@@ -7,8 +7,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tuibench.metrics.inference.messages import FIGURE_NAMES
-from tuibench.model.experiments.effect import Comparison, Effect, Verdict
-from tuibench.tui.panels.effect import before_after_text, difference_role, difference_span
+from tuibench.model.experiments.effect import Comparison, Verdict
+from tuibench.tui.panels.effect import (
+    before_after_text,
+    difference_role,
+    difference_span,
+    progress_text,
+)
 from tuibench.tui.panels.load.measures import FSYNCS, P95, Measure, commits_matter, measures_of
 from tuibench.tui.panels.plots.signature import FIGURES
 from tuibench.tui.text import big_font
@@ -132,10 +137,15 @@ def _durability_settings(view: View, *, short: bool = False) -> TextLine:
 def _effect_lines(view: View, width: int, height: int, *, ascii_only: bool) -> list[TextLine]:
     """Effect of the shown change: differences in big letters, levels and intervals below."""
     effect = view.effect
-    if effect is None:
-        return [(TextSpan(_NO_CHANGE_WITHOUT_LOAD if view.is_watch else _NO_CHANGE, "muted"),)]
     measures = big_measures(view)
     column = width // len(measures)
+    if (progress := view.effect_progress) is not None:
+        measuring = TextSpan(f"effect: {progress_text(view, progress)}", "muted")
+        rows = [_change_line(progress.markers[-1], progress.change, width), (measuring,)]
+        later = len(big_font.big_letters("0", _scale(column, height))) + 3
+        return rows + [(TextSpan(""),)] * (later - len(rows))
+    if effect is None:
+        return [(TextSpan(_NO_CHANGE_WITHOUT_LOAD if view.is_watch else _NO_CHANGE, "muted"),)]
     found = [
         effect.comparison(FIGURES[measure.name]) if measure.name in FIGURES else None for measure in measures
     ]
@@ -150,16 +160,16 @@ def _effect_lines(view: View, width: int, height: int, *, ascii_only: bool) -> l
         for word, one in zip(words, found, strict=True)
     ]
     return [
-        _change_line(effect, width),
+        _change_line(effect.markers[-1], effect.change, width),
         *_blocks_side_by_side(blocks, column),
         _side_by_side([_before_after(one) for one in found], column),
         _side_by_side([(difference_span(one),) if one else () for one in found], column),
     ]
 
 
-def _change_line(effect: Effect, width: int) -> TextLine:
-    number = TextSpan(f" {effect.markers[-1]} ", "badge")
-    return fit_line((number, TextSpan(f" {effect.change}", "strong")), width)
+def _change_line(marker: int, change: str, width: int) -> TextLine:
+    number = TextSpan(f" {marker} ", "badge")
+    return fit_line((number, TextSpan(f" {change}", "strong")), width)
 
 
 def _before_after(one: Comparison | None) -> TextLine:

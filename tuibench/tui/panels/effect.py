@@ -3,7 +3,8 @@
 The card beside the events shows two spans compared by the operator, otherwise the newest effect.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 
 from tuibench.metrics.inference.messages import (
     FIGURE_NAMES,
@@ -13,7 +14,15 @@ from tuibench.metrics.inference.messages import (
     trend_text,
 )
 from tuibench.metrics.series.cost_messages import change_parts
-from tuibench.model.experiments.effect import AbTestResult, Comparison, Effect, EffectFigure, Verdict
+from tuibench.model.event import Event
+from tuibench.model.experiments.effect import (
+    AbTestResult,
+    Comparison,
+    Effect,
+    EffectFigure,
+    EffectProgress,
+    Verdict,
+)
 from tuibench.tui.charts.chart_state import SpanComparison
 from tuibench.tui.commands.actions import ACTIONS_BY_NAME, action_key
 from tuibench.tui.text.spans import TextLine, TextSpan, join_parts, pad_line, shorten, wrap_text
@@ -44,22 +53,60 @@ PAIR = 2
 
 
 def effect_card(view: View, width: int, height: int) -> list[TextLine]:
-    """The change, one line per figure, and the compared windows; empty before the first effect.
+    """The change, one line per figure, and the compared windows; empty before the first change.
 
-    During an A/B test, its result so far.
+    While the effect is being measured, the time it still takes, or the reason why it was not measured. During
+    an A/B test, its result so far.
     """
     if view.shown_ab_test is not None:
         return _ab_test_lines(view.shown_ab_test, view, width, height)
     if len(view.pinned_effects) == PAIR:
         return _pair_lines(view.pinned_effects[0], view.pinned_effects[1], width, height)
+    if (progress := view.effect_progress) is not None:
+        lines = [
+            _effect_title(progress.markers, progress.change, width),
+            *_sentence(progress_text(view, progress), "muted", width),
+        ]
+        return [pad_line(line, width) for line in lines[:height]]
+    if (missing := view.effect_not_measured) is not None:
+        return _not_measured_lines(missing, view, width, height)
     if view.effect is None:
         return []
-    return effect_lines(view.effect, width, height, remedy=_remedy(view.effect, view))
+    return effect_lines(view.effect, width, height, remedy=_remedy(view.effect.change, view))
 
 
-def _remedy(effect: Effect, view: View) -> str:
-    """Hint at an A/B test, for a difference that cannot be attributed; empty if it is not available."""
-    if view.cannot_steer or not ab_order(effect.change, view.status.presets):
+def has_effect_card(view: View) -> bool:
+    """True if the card shows anything."""
+    return view.shown_ab_test is not None or any(
+        one is not None for one in (view.effect, view.effect_progress, view.effect_not_measured)
+    )
+
+
+def progress_text(view: View, progress: EffectProgress) -> str:
+    """What the measurement of an effect waits for, and for how long."""
+    now = view.points[-1].elapsed_seconds if view.points else progress.at_seconds
+    if (left := math.ceil(progress.earliest_seconds - now)) > 0:
+        return f"measuring, {left} s to go"
+    left = max(0, math.ceil(progress.latest_seconds - now))
+    return f"waiting until throughput and p95 are steady, at most {left} s"
+
+
+def _not_measured_lines(event: Event, view: View, width: int, height: int) -> list[TextLine]:
+    """The change, and why its effect was not measured."""
+    changes = (each for each in view.events if each.marker == event.marker and each is not event)
+    change = next(changes, event).text
+    sentence = f"not measured: {event.not_measured}{_remedy(change, view)}"
+    lines = [_effect_title((event.marker or 0,), change, width), *_sentence(sentence, "warn", width)]
+    return [pad_line(line, width) for line in lines[:height]]
+
+
+def _sentence(text: str, role: str, width: int) -> list[TextLine]:
+    return [(TextSpan(line, role),) for line in wrap_text(text, width)]
+
+
+def _remedy(change: str, view: View) -> str:
+    """Hint at an A/B test of a change; empty if it is not available."""
+    if view.cannot_steer or not ab_order(change, view.status.presets):
         return ""
     return f" ({action_key(ACTIONS_BY_NAME['ab_test'], view)}: A/B test)"
 
@@ -67,9 +114,9 @@ def _remedy(effect: Effect, view: View) -> str:
 def effect_lines(effect: Effect, width: int, height: int, *, remedy: str = "") -> list[TextLine]:
     """Card of one effect; `remedy` is the hint shown where a difference cannot be attributed."""
     lines = [
-        _effect_title(effect, width),
+        _effect_title(effect.markers, effect.change, width),
         *(_effect_row(one) for one in effect.comparisons),
-        *_attribution_lines(effect, width, remedy),
+        *_attribution_lines(effect, width, height - 1 - len(effect.comparisons), remedy),
         _windows_line(effect),
         *_cost_rows(effect),
     ]
@@ -129,10 +176,10 @@ def _pair_cell(one: Comparison | None, width: int) -> TextLine:
     )
 
 
-def _effect_title(effect: Effect, width: int) -> TextLine:
-    numbers = "–".join(str(marker) for marker in dict.fromkeys((effect.markers[0], effect.markers[-1])))
+def _effect_title(markers: Sequence[int], change: str, width: int) -> TextLine:
+    numbers = "–".join(str(marker) for marker in dict.fromkeys((markers[0], markers[-1])))
     head: TextLine = (TextSpan("EFFECT of ", "title"), TextSpan(numbers, "badge"), TextSpan("  "))
-    return (*head, TextSpan(shorten(effect.change, width - len("EFFECT of   ") - len(numbers)), "muted"))
+    return (*head, TextSpan(shorten(change, width - len("EFFECT of   ") - len(numbers)), "muted"))
 
 
 def _effect_row(one: Comparison) -> TextLine:
@@ -180,13 +227,20 @@ def _cost_rows(effect: Effect) -> list[TextLine]:
     ]
 
 
-def _attribution_lines(effect: Effect, width: int, remedy: str) -> list[TextLine]:
-    """Why a difference cannot be attributed to the change, or has no verdict, and how to decide it."""
-    text = next(filter(None, map(attribution_text, effect.comparisons)), "").replace(":", f"{remedy}:", 1)
+def _attribution_lines(effect: Effect, width: int, height: int, remedy: str) -> list[TextLine]:
+    """Why a difference cannot be attributed to the change, or has no verdict, and how to decide it; the hint
+    at an A/B test alone if there is no room for both.
+    """
+    text = next(filter(None, map(attribution_text, effect.comparisons)), "")
     first = effect.comparisons[0] if effect.comparisons else None
     if not text and remedy and first is not None and first.verdict is Verdict.CANNOT_TELL:
-        text = f"{FIGURE_NAMES[first.figure]} varies too much for a verdict{remedy}"
-    return [(TextSpan(line, "warn"),) for line in wrap_text(text, width)] if text else []
+        text = f"{FIGURE_NAMES[first.figure]} varies too much for a verdict"
+    if not text:
+        return []
+    short = text.removeprefix("cannot be attributed: ").removesuffix(" the change")
+    texts = (f"{text}{remedy}", f"{short}{remedy}", short)
+    fitting = (lines for each in texts if len(lines := _sentence(each, "warn", width)) <= height)
+    return next(fitting, _sentence(short, "warn", width))
 
 
 def _windows_line(effect: Effect) -> TextLine:

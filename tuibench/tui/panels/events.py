@@ -33,7 +33,13 @@ _GLYPHS = {
     EventKind.FOREIGN: ("▲", "warn"),
     EventKind.EFFECT: ("Δ", "muted"),
 }
-_SHORT_FIGURES = {EffectFigure.TPS: "TPS", EffectFigure.P95: "p95", EffectFigure.FSYNCS: "fsyncs"}
+_SHORT_FIGURES = {
+    EffectFigure.TPS: "TPS",
+    EffectFigure.QPS: "QPS",
+    EffectFigure.P95: "p95",
+    EffectFigure.FSYNCS: "fsyncs",
+    EffectFigure.FSYNC_RATE: "fsyncs/s",
+}
 PROBE_PREFIX = "probe: "
 """Prefix of a probe's event texts: of its steps, and of its result."""
 _FIGURE_CELLS = 8
@@ -63,13 +69,13 @@ def event_badge(event: Event) -> TextSpan:
 def _rows_up_to_cursor(view: View) -> tuple[Event, ...]:
     """Events up to the newest one at the cursor; all without a cursor.
 
-    An effect is part of the row of its change, if that change is still listed.
+    An effect, or the reason why it is missing, is part of the row of its change, if that is still listed.
     """
     changes = {event.marker for event in view.events if event.kind in CHANGE_KINDS}
     rows = tuple(
         event
         for event in one_entry_a_probe(view.events)
-        if event.effect is None or event.effect.markers[-1] not in changes
+        if event.kind is not EventKind.EFFECT or event.marker not in changes
     )
     pointed = (n for n in range(len(rows), 0, -1) if view.chart_state.points_at(rows[n - 1].elapsed_seconds))
     return rows[: next(pointed, len(rows))]
@@ -88,11 +94,24 @@ def _event_line(view: View, event: Event, width: int) -> TextLine:
     room = width - line_width(head)
     effect = effect_of(event, view.events) if event.kind in CHANGE_KINDS else None
     text_role = role if role in ("warn", "risk") else ""
-    if effect is None or effect.markers[-1] != event.marker:
-        return pad_line((*head, TextSpan(shorten(event.text, room), text_role)), width)
-    figures = effect_figures(effect, room - _FEWEST_TEXT_CELLS)
-    text = TextSpan(shorten(effect.change, room - line_width(figures) - 1), text_role)
+    change = event.text
+    figures: TextLine = ()
+    if effect is not None and effect.markers[-1] == event.marker:
+        change, figures = effect.change, effect_figures(effect, room - _FEWEST_TEXT_CELLS)
+    elif (state := _effect_state(view, event)) and room - len(state) >= _FEWEST_TEXT_CELLS:
+        figures = (TextSpan(state, "muted"),)
+    text = TextSpan(shorten(change, room - line_width(figures) - bool(figures)), text_role)
     return (*head, *justify((text,), figures, room))
+
+
+def _effect_state(view: View, event: Event) -> str:
+    """The state of a change's effect that is not known; empty if it is, or if the event is no change."""
+    if event.kind not in CHANGE_KINDS or event.marker is None:
+        return ""
+    if view.effect_progress is not None and event.marker in view.effect_progress.markers:
+        return "measuring"
+    is_missing = any(each.not_measured and each.marker == event.marker for each in reversed(view.events))
+    return "not measured" if is_missing else ""
 
 
 def one_entry_a_probe(events: Sequence[Event]) -> list[Event]:
@@ -234,8 +253,16 @@ def event_detail(event: Event | None, events: Sequence[Event], width: int, heigh
         ]
     text = [(TextSpan(piece),) for piece in wrap_text(event.text, width)]
     if event.kind in CHANGE_KINDS:
-        text.append((TextSpan("Its effect is not measured yet: the load has to settle first.", "muted"),))
+        text.append((TextSpan(_without_effect(event, events), "muted"),))
     return [pad_line(line, width) for line in (head, *text)][:height]
+
+
+def _without_effect(event: Event, events: Sequence[Event]) -> str:
+    """Why a change has no effect (yet)."""
+    for each in events:
+        if each.not_measured and each.marker == event.marker:
+            return f"Its effect was not measured: {each.not_measured}."
+    return "Its effect is not measured yet: the load has to settle first."
 
 
 def effect_of(event: Event, events: Sequence[Event]) -> Effect | None:

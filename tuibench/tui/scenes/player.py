@@ -183,7 +183,7 @@ class ScenePlayer:
         if found is None:
             return False
         if found.effect is None:
-            self._no_effect = found.text
+            self._no_effect = found.not_measured or found.text
         elif found.effect not in self._effects:
             self._effects.append(found.effect)
         return True

@@ -19,7 +19,7 @@ from textual.containers import Horizontal, Vertical
 
 from tuibench.model.command import NextStep, WatchStatements
 from tuibench.tui.panels.big_numbers import big_numbers
-from tuibench.tui.panels.effect import PAIR, comparison_card
+from tuibench.tui.panels.effect import PAIR, comparison_card, has_effect_card
 from tuibench.tui.panels.events import events_panel
 from tuibench.tui.panels.experiments import saturation as panels
 from tuibench.tui.panels.experiments.tune import tune_panel, winner_lines
@@ -100,8 +100,8 @@ class LiveScreen(MainScreen):
         durability.set_class(view.at_risk, "-at-risk")
         durability.styles.height = durability_panel_height(view)
         changes = self.query_one("#changes")
-        is_spans, ab_test = view.chart_state.difference is not None, view.shown_ab_test
-        changes.set_class(view.effect is not None or is_spans or ab_test is not None, "-compared")
+        is_spans = view.chart_state.difference is not None
+        changes.set_class(has_effect_card(view) or is_spans, "-compared")
         is_compared = is_spans or len(view.pinned_effects) == PAIR or view.is_ab_testing
         changes.set_class(is_compared, "-measured")
 

@@ -160,6 +160,17 @@ def test_a_change_is_marked_on_every_chart_and_has_a_card(run: Run) -> None:
     assert card.index("sync_binlog 1 → 0") < card.index("▲ +50 %") < card.index("cannot tell")
 
 
+def test_an_effect_that_was_not_measured_is_listed_with_its_reason(run: Run) -> None:
+    why = "effect of sync_binlog 1 → 0 not measured: the server was restarted while it was measured"
+    missing = Event(
+        at=2.0, elapsed_seconds=5.0, kind=EventKind.EFFECT, text=why, marker=1, not_measured=why[-30:]
+    )
+    without = replace(run.summary, effects=())
+    text = read(html_report(replace(run, events=(*run.events, missing), summary=without))).text
+    assert "No effect of a change was measured; the events show the reasons." in text
+    assert why in text
+
+
 def test_changes_that_would_hide_the_charts_are_listed_only(run: Run) -> None:
     (change,) = run.events
     many = [replace(change, elapsed_seconds=4 + 0.1 * n, marker=n) for n in range(1, MOST_MARKS + 2)]

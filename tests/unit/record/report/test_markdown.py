@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from tests.unit.record.written import written
+from tuibench.model.event import Event, EventKind
 from tuibench.record.files.loading import load_run
 from tuibench.record.report.markdown import run_markdown
 
@@ -33,3 +36,11 @@ def test_warnings_come_first_and_every_table_is_whole(tmp_path: Path) -> None:
 def test_a_run_without_a_change_has_no_table_of_them(tmp_path: Path) -> None:
     written(tmp_path / "r1", ticks=1)
     assert "## Changes" not in run_markdown(load_run(tmp_path / "r1"))
+
+
+def test_an_effect_that_was_not_measured_is_one_sentence(tmp_path: Path) -> None:
+    written(tmp_path / "r1")
+    run = load_run(tmp_path / "r1")
+    text = "effect of sync_binlog 1 → 0 not measured: the load was paused while it was measured"
+    missing = Event(at=3.0, elapsed_seconds=3.0, kind=EventKind.EFFECT, text=text, marker=1, not_measured="…")
+    assert f"| 00:03 | 1 | {text} |" in run_markdown(replace(run, events=(*run.events, missing)))

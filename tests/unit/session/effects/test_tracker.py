@@ -12,7 +12,7 @@ from tests.unit.session.effects.test_ab_test import Session
 from tests.unit.session.effects.test_ab_test import trial as a_trial
 from tuibench.metrics.histogram import Histogram
 from tuibench.model.event import Event, EventKind
-from tuibench.model.experiments.effect import CommitCosts, EffectFigure
+from tuibench.model.experiments.effect import CommitCosts, EffectFigure, EffectProgress
 from tuibench.model.measurements.sample import ServerSample
 from tuibench.model.message import SessionMessage
 from tuibench.model.plan import RunPlan
@@ -41,12 +41,14 @@ class Run:
         self.log = EventLog(self.clock, self._on_event)
         session: Any = Session(a_trial())
         settings: Any = self
+        lifecycle: Any = self
+        self.published: list[EffectProgress | None] = []
         self.effect_tracker = EffectTracker(
             plan,
             ExperimentSession(
                 session.load,
                 settings,
-                session,
+                lifecycle,
                 self.log,
                 session.submit,
                 lambda work, name: asyncio.create_task(work, name=name),
@@ -56,6 +58,9 @@ class Run:
         )
         self.log.start(0)
         self.log.emit(EventKind.START, "go")
+
+    def publish_status(self) -> None:
+        self.published.append(self.effect_tracker.effect_progress)
 
     @property
     def states(self) -> tuple[SettingState, ...]:
@@ -75,9 +80,9 @@ class Run:
         return [event for event in self.log.events if event.effect is not None]
 
     @property
-    def none_told(self) -> list[str]:
-        """Why changes have no effect, in words."""
-        return [event.text for event in self.log.events if event.text.startswith("no effect")]
+    def not_measured(self) -> list[tuple[int | None, str]]:
+        """The changes whose effects were not measured, and the reasons."""
+        return [(event.marker, event.not_measured) for event in self.log.events if event.not_measured]
 
     def tick(self, tps: int = 100, **changes: Any) -> None:
         """One tick of a load, with something that is not as it should be."""
@@ -274,7 +279,10 @@ def test_a_disturbance_after_a_change_leaves_it_without_an_effect(changes: dict[
         run.tick(**changes)
     run.ticks(30, 100)
     assert run.effects == []
-    assert run.none_told == [f"no effect of setting!: {why} while it was measured"]
+    assert run.not_measured == [(1, f"{why} while it was measured")]
+    assert f"effect of setting! not measured: {why} while it was measured" in [
+        event.text for event in run.log.events
+    ]
 
 
 @pytest.mark.parametrize(("changes", "why"), DISTURBED.values(), ids=list(DISTURBED))
@@ -286,7 +294,45 @@ def test_a_disturbance_before_a_change_leaves_it_without_an_effect(changes: dict
     run.change()
     run.ticks(30, 150)
     assert run.effects == []
-    assert run.none_told == [f"no effect of setting!: {why} shortly before it"]
+    assert run.not_measured == [(1, f"{why} shortly before it")]
+
+
+def test_a_change_right_after_the_start_is_said_to_have_too_little_before_it() -> None:
+    run = Run()
+    run.ticks(5, 100)
+    run.change()
+    run.ticks(30, 150)
+    assert run.effects == []
+    assert run.not_measured == [(1, "the load was not steady for 6 s before it")]
+    run.change()
+    run.ticks(30, 100)
+    assert [event.marker for event in run.effects] == [2]
+
+
+def test_the_progress_of_an_effect_is_published_when_it_begins_and_when_it_ends() -> None:
+    run = Run()
+    run.ticks(20, 100)
+    assert run.published == []
+    run.change()
+    (progress,) = run.published
+    assert progress is not None
+    assert (progress.markers, progress.change) == ((1,), "setting!")
+    assert progress.at_seconds == pytest.approx(20.1)
+    assert progress.earliest_seconds == pytest.approx(34.1)
+    assert progress.latest_seconds == pytest.approx(63.1)
+    run.ticks(12, 150)
+    assert (len(run.published), len(run.effects)) == (1, 0)
+    run.ticks(1, 150)
+    assert (run.published[1:], len(run.effects)) == ([None], 1)
+
+
+def test_an_interrupted_measurement_has_no_progress_any_more() -> None:
+    run = Run()
+    run.ticks(20, 100)
+    run.change()
+    run.ticks(2, 100)
+    run.outage(2)
+    assert run.published[1:] == [None]
 
 
 @pytest.mark.parametrize("kind", [EventKind.PAUSE, EventKind.RESTART])
@@ -298,7 +344,7 @@ def test_an_event_after_a_change_says_why_it_has_no_effect(kind: EventKind) -> N
     run.change(kind)
     run.ticks(30, 100)
     assert run.effects == []
-    assert len(run.none_told) == 1
+    assert len(run.not_measured) == 1
 
 
 def test_a_worker_that_does_not_report_leaves_no_effect() -> None:
@@ -309,7 +355,7 @@ def test_a_worker_that_does_not_report_leaves_no_effect() -> None:
     run.clock.advance(1)
     run.effect_tracker.gap()
     run.ticks(30, 150)
-    assert run.none_told == ["no effect of setting!: a worker process did not report while it was measured"]
+    assert run.not_measured == [(1, "a worker process did not report while it was measured")]
 
 
 def test_what_was_measured_before_the_disturbance_is_an_effect_without_its_beginning() -> None:
@@ -323,4 +369,4 @@ def test_what_was_measured_before_the_disturbance_is_an_effect_without_its_begin
         run.tick(tps=0, server=None)
     (effect,) = run.effects
     assert effect.text.startswith("TPS higher: +50 % (50..50 %)")
-    assert run.none_told == []
+    assert run.not_measured == []

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.tui.views import short_story
+from tuibench.tui.chart_columns import chart_points, view_grid
 from tuibench.tui.charts.time_grid import TimeGrid
 from tuibench.tui.commands.chart_view import move_cursor
 from tuibench.tui.panels.plots.time_chart import cursor_column
-from tuibench.tui.view import chart_points, view_grid
 
 COLUMNS = 20
 

@@ -5,6 +5,7 @@ import pytest
 
 from tests.tui.support import script
 from tuibench.model.event import Event, EventKind
+from tuibench.tui.chart_columns import change_markers, chart_points, view_grid
 from tuibench.tui.charts.time_grid import ZOOMS
 from tuibench.tui.commands.chart_view import (
     ViewChange,
@@ -22,7 +23,7 @@ from tuibench.tui.panels.events import events_panel
 from tuibench.tui.panels.load.measures import P95, TPS
 from tuibench.tui.panels.plots.time_chart import AXIS_WIDTH, time_axis_lines, time_chart
 from tuibench.tui.text.spans import TextLine, plain_text
-from tuibench.tui.view import View, change_markers, chart_points, initial_view, next_view, view_grid
+from tuibench.tui.view import View, initial_view, next_view
 
 COLUMNS = 50
 

@@ -6,7 +6,7 @@ import msgspec
 from msgspec.structs import asdict
 
 from tuibench import sanitize
-from tuibench.model.experiments.effect import AbTestResult
+from tuibench.model.experiments.effect import AbTestResult, EffectProgress
 from tuibench.model.measurements.sample import LoadSample, Sample, TrafficSample
 from tuibench.model.message import Hello, RunState, Status
 from tuibench.model.notation import format_delay, format_weights
@@ -50,6 +50,7 @@ class SessionStatus(msgspec.Struct, frozen=True, kw_only=True):
     production_signs: tuple[str, ...]
     warnings: tuple[str, ...]
     ab: AbTestResult | None
+    effect: EffectProgress | None
     sample: Sample | None
 
 
@@ -91,6 +92,7 @@ def status_text(hello: Hello) -> str:
             if setting.changed or setting.at_risk
         ),
         *([f"A/B: {now.ab.sentence}"] if now.ab else []),
+        *([f"measuring the effect of {now.effect.change}"] if now.effect else []),
         *(f"warning: {warning}" for warning in now.warnings),
     ]
     return "\n".join(map(sanitize.text, lines))

@@ -15,7 +15,7 @@ from tuibench.metrics.inference.effects.effect import compare_windows
 from tuibench.metrics.series.operation_cost import window_cost
 from tuibench.metrics.series.settling import settled_at
 from tuibench.metrics.series.slots import Slot
-from tuibench.model.experiments.effect import Effect
+from tuibench.model.experiments.effect import Effect, EffectProgress
 
 WINDOW_SECONDS = 12.0
 FEWEST_SLOTS, USUAL_SLOTS, MOST_SLOTS = 6, 12, 24
@@ -47,6 +47,7 @@ class EffectDetector:
     """Converts slots and changes, in time order, to effects."""
 
     def __init__(self, interval_seconds: float) -> None:
+        self._interval_seconds = interval_seconds
         wanted = math.ceil(WINDOW_SECONDS / interval_seconds)
         self.window = min(max(wanted, USUAL_SLOTS), MOST_SLOTS)
         self.longest_settling = max(
@@ -83,10 +84,23 @@ class EffectDetector:
         return effect
 
     @property
-    def pending(self) -> tuple[int, str] | None:
-        """The change whose effect is being measured: its last marker and its text."""
+    def progress(self) -> EffectProgress | None:
+        """The change whose effect is being measured, and when it will be known."""
         pending = self._pending
-        return (pending.markers[-1], "; ".join(pending.texts)) if pending is not None else None
+        if pending is None:
+            return None
+        window = min(len(pending.before), self.window)
+        earliest, latest = (
+            pending.at_seconds + self._interval_seconds * (1 + settling + window)
+            for settling in (LEAST_SETTLING_SLOTS, self.longest_settling)
+        )
+        return EffectProgress(
+            markers=pending.markers,
+            change="; ".join(pending.texts),
+            at_seconds=pending.at_seconds,
+            earliest_seconds=earliest,
+            latest_seconds=latest,
+        )
 
     def boundary(self, since_seconds: float | None = None) -> Effect | None:
         """Add a boundary, such as a pause or a restart, that no window crosses.

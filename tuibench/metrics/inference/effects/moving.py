@@ -24,7 +24,8 @@ SHORTEST_PERIOD = 6
 
 class Movement(NamedTuple):
     """`size` is the slope per value of a trend, the height of a step, otherwise the swing, all as differences
-    of logarithms; `place` is the first value after a step, or the length of a sawtooth's period.
+    of logarithms; `place` is the first value after a step, the length of a sawtooth's period, or the number
+    of values that were too few to know.
     """
 
     kind: MovementKind
@@ -50,12 +51,15 @@ def movement(values: Sequence[float], window: int, gap: int) -> Movement:
     slope, by_line = _line(values)
     if by_line >= TREND_SHARE * total and by_line >= 0.9 * explained:
         return Movement(MovementKind.TREND, slope)
-    if (period := _period(values)) is not None:
+    has_swing = len(values) >= 2 * window + gap
+    if has_swing and (period := _period(values)) is not None:
         return Movement(MovementKind.SAWTOOTH, swing(values, window, gap), period)
     if explained >= STEP_SHARE * total:
         return Movement(MovementKind.STEP, height, place)
     if by_line >= TREND_SHARE * total:
         return Movement(MovementKind.TREND, slope)
+    if not has_swing:
+        return Movement(MovementKind.UNKNOWN, 0.0, len(values))
     return Movement(MovementKind.WANDERING, swing(values, window, gap))
 
 

@@ -3,12 +3,13 @@
 A cell has two halves, so that a chart of few rows still shows the shares.
 """
 
+from tuibench.tui.chart_columns import change_markers, chart_points
 from tuibench.tui.charts.history import CpuShares
 from tuibench.tui.panels.host import CPU_BAR_PARTS, cpu_role
 from tuibench.tui.panels.plots.time_chart import AXIS_WIDTH, axis_label, cursor_column, overlay
 from tuibench.tui.text import drawing
 from tuibench.tui.text.spans import TextLine, TextSpan, justify, merge_cells, pad_line
-from tuibench.tui.view import View, change_markers, chart_points
+from tuibench.tui.view import View
 from tuibench.units import DASH, percent
 
 HALVES = 2

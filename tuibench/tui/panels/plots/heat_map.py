@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tuibench.metrics.histogram import BUCKETS, UPPER_US
+from tuibench.tui.chart_columns import chart_points
 from tuibench.tui.charts.history import ChartPoint
 from tuibench.tui.panels.plots.time_chart import AXIS_WIDTH, cursor_column, overlay
 from tuibench.tui.text import drawing
 from tuibench.tui.text.spans import TextLine, TextSpan, pad_line
-from tuibench.tui.view import View, chart_points
+from tuibench.tui.view import View
 
 _UNITS = ((1e6, "s"), (1e3, "ms"), (1.0, "µs"))
 _JUST_BELOW = 0.999

@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tuibench.model.experiments.effect import Effect, EffectFigure
+from tuibench.tui.chart_columns import change_markers, view_grid
 from tuibench.tui.charts.history import ChartPoint
 from tuibench.tui.charts.time_grid import TimeGrid
 from tuibench.tui.panels.effect import difference_role, percent_text
 from tuibench.tui.panels.load.measures import Measure
-from tuibench.tui.view import View, change_markers, view_grid
+from tuibench.tui.view import View
 
 LINE_GLYPHS = "▁━▔"
 """A line at the bottom, in the middle, and at the top of a cell."""

@@ -7,13 +7,14 @@ after the change are written beside the marker.
 import re
 from collections.abc import Mapping, Sequence
 
+from tuibench.tui.chart_columns import change_markers, chart_points, view_grid
 from tuibench.tui.charts.scale import chart_scale
 from tuibench.tui.commands.actions import ACTIONS_BY_NAME, action_key
 from tuibench.tui.panels.load.measures import Measure
 from tuibench.tui.panels.plots.signature import MeanLine, Signature, signature_of
 from tuibench.tui.text import drawing
 from tuibench.tui.text.spans import TextLine, TextSpan, merge_cells, pad_line
-from tuibench.tui.view import View, change_markers, chart_points, view_grid
+from tuibench.tui.view import View
 from tuibench.units import DASH, hms, local_time
 
 AXIS_WIDTH = 7

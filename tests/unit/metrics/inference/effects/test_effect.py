@@ -151,6 +151,15 @@ def test_a_fall_that_goes_on_is_not_attributed() -> None:
     assert attribution_text(found) == "cannot be attributed: TPS was falling by 2 %/s before the change"
 
 
+def test_a_level_watched_too_briefly_to_know_its_movement_is_said_to_be_so() -> None:
+    before = slots([90, 120, 95, 130, 100, 125, 105, 135])
+    found = of(EffectFigure.TPS, before, slots([190, 150, 200, 160, 195, 155, 190, 165], first_end=12.0))
+    assert found.verdict is Verdict.CANNOT_TELL
+    assert found.movement is not None
+    assert (found.movement.kind, found.movement.percent) == (MovementKind.UNKNOWN, 0.0)
+    assert attribution_text(found) == ("cannot be attributed: TPS was watched for only 8 s before the change")
+
+
 def test_the_same_windows_give_the_same_interval() -> None:
     rng = random.Random(9)
     before, after = slots(ar1(rng, WINDOW, 0.3, 40.0)), slots(ar1(rng, WINDOW, 0.3, 40.0))

@@ -1,15 +1,12 @@
-"""What the screen says of durability, its costs, and the effect of a change."""
+"""What the screen says of durability and of its costs."""
 
 import msgspec
 
 from tests.tui.support import script
 from tests.unit.tui.views import role_of, text
-from tuibench.model.experiments.effect import CommitCosts, LevelMovement, MovementKind, Verdict
-from tuibench.tui.panels.effect import effect_card
+from tuibench.model.experiments.effect import CommitCosts
 from tuibench.tui.panels.server.durability import durability_panel
 from tuibench.tui.view import View, initial_view, next_view
-
-# durability
 
 
 def test_durable_is_said_in_words() -> None:
@@ -42,58 +39,6 @@ def test_an_uncounted_cost_takes_no_space() -> None:
     view = initial_view(msgspec.structs.replace(script.hello(60), costs=bare))
     assert "syncs/trx" not in text(durability_panel(view, 118, 2)).splitlines()[1]
     assert "/trx" not in text(durability_panel(view, 78, 2))
-
-
-# the effect card
-
-
-def test_the_card_says_before_after_and_how_sure() -> None:
-    assert text(effect_card(initial_view(script.hello()), 57, 5)).splitlines() == [
-        "EFFECT of 3  preset unsafe: 1·1 → 0·0",
-        "TPS        1,560 → 2,412       higher: +55 % (49..61 %)",
-        "p95        58.4 ms → 26.9 ms   lower: −54 % (−57..−51 %)",
-        "fsyncs/trx 1.04 → 0.020        lower: −98 % (−98..−98 %)",
-        "12 s before, 12 s after, 2 s to settle",
-    ]
-
-
-def test_a_gain_and_a_loss_look_different() -> None:
-    worse = msgspec.structs.replace(script.EFFECT.comparisons[0], delta=-1.0)
-    event = msgspec.structs.replace(
-        script.EVENTS[-1],
-        effect=msgspec.structs.replace(script.EFFECT, comparisons=(worse,), settled=False, markers=(4, 5)),
-    )
-    view = next_view(initial_view(script.hello()), event)
-    card = effect_card(view, 57, 5)
-    assert role_of(effect_card(initial_view(script.hello()), 57, 5), "+55 %") == "ok"
-    assert role_of(card, "+55 %") == "warn"
-    assert text(card).startswith("EFFECT of 4–5  ")
-    assert text(card).endswith("and still moving")
-
-
-def test_a_difference_within_the_noise_is_shown_as_cannot_tell() -> None:
-    same = msgspec.structs.replace(script.EFFECT.comparisons[1], verdict=Verdict.CANNOT_TELL)
-    event = msgspec.structs.replace(
-        script.EVENTS[-1], effect=msgspec.structs.replace(script.EFFECT, comparisons=(same,))
-    )
-    card = effect_card(next_view(initial_view(script.hello()), event), 61, 5)
-    assert text(card).splitlines()[1] == "p95        58.4 ms → 26.9 ms   cannot tell (−57..−51 %)"
-
-
-def test_a_difference_that_cannot_be_attributed_says_how_the_level_moved() -> None:
-    falling = LevelMovement(kind=MovementKind.TREND, percent=-3.0)
-    moved = msgspec.structs.replace(
-        script.EFFECT.comparisons[0], verdict=Verdict.CANNOT_TELL, movement=falling
-    )
-    event = msgspec.structs.replace(
-        script.EVENTS[-1], effect=msgspec.structs.replace(script.EFFECT, comparisons=(moved,))
-    )
-    card = text(effect_card(next_view(initial_view(script.hello()), event), 61, 5))
-    assert "cannot be attributed (A: A/B test): TPS was falling by 3 %/s" in card
-
-
-def test_before_the_first_effect_there_is_no_card() -> None:
-    assert effect_card(initial_view(script.hello(60)), 61, 5) == []
 
 
 def test_costs_as_they_come() -> None:
