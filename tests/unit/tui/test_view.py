@@ -5,12 +5,11 @@ import msgspec
 from tests.tui.support import script
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import RunState
+from tuibench.tui.chart_columns import change_markers, chart_points
 from tuibench.tui.commands.chart_view import toggle_freeze
 from tuibench.tui.view import (
     MAX_SAMPLES,
     View,
-    change_markers,
-    chart_points,
     initial_view,
     next_view,
     visible_view,
