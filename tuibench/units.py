@@ -7,7 +7,7 @@ import time
 DASH = "–"
 """Replaces a missing value."""
 
-MAX_SHOWN = 9_999
+MAX_SHOWN, MAX_FACTOR = 9_999, 100
 """Bounds beyond this carry no information."""
 
 _SI = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -111,6 +111,19 @@ def with_interval(value: float, low: float, high: float, unit: str) -> str:
     digits = digits_for(value, low, high) if unit else 3
     shown = _edge(value, digits) if value > MAX_SHOWN else signed(value, digits)
     return f"{shown}{unit} ({range_text(low, high, digits)}{unit})"
+
+
+def factor(percent: float) -> str:
+    """A relative difference in percent as a factor: 3.5, 84, >100."""
+    value = 1 + percent / 100
+    if value > MAX_FACTOR:
+        return f">{MAX_FACTOR}"
+    return f"{value:.0f}" if value >= 10 else f"{value:.1f}"
+
+
+def factor_with_interval(percent: float, low: float, high: float) -> str:
+    """The same with its interval: ×84 (37..>100)."""
+    return f"×{factor(percent)} ({factor(low)}..{factor(high)})"
 
 
 def hms(seconds: float) -> str:

@@ -78,6 +78,14 @@ def test_an_interval_that_knows_nothing_gives_no_figure_of_it(low: float, high: 
     assert units.range_text(low, high) == text
 
 
+@pytest.mark.parametrize(
+    ("percents", "text"),
+    [((8343.0, 3616.0, 25_000.0), "×84 (37..>100)"), ((1000.0, 250.0, 9890.0), "×11 (3.5..100)")],
+)
+def test_large_differences_are_factors(percents: tuple[float, float, float], text: str) -> None:
+    assert units.factor_with_interval(*percents) == text
+
+
 @given(st.floats(min_value=1e-6, max_value=1e12))
 def test_an_axis_holds_its_value_without_wasting_half(value: float) -> None:
     maximum = units.axis_maximum(value)

@@ -17,6 +17,8 @@ FIGURE_NAMES = {
 TREND_POINTS, TREND_SHARE = 2.0, 0.1
 """The least deviation of a difference from that of its levels that is explained: points, share of it."""
 
+FACTOR_FROM_PERCENT = 1000.0
+
 ALTERNATION = "an A/B test (--ab) alternates the values and excludes this"
 
 
@@ -38,10 +40,14 @@ def comparison_text(one: Comparison) -> str:
 
 
 def short_text(one: Comparison) -> str:
-    """Like `comparison_text`, for narrow places; without the estimate if there is no difference."""
+    """Like `comparison_text`, for narrow places: without the estimate if there is no difference, and as a
+    factor from `FACTOR_FROM_PERCENT` on.
+    """
     difference = difference_text(one)
     if one.differs:
-        return f"{one.verdict}: {difference}"
+        known = (one.percent or 0.0, one.percent_low or 0.0, one.percent_high or 0.0)
+        is_large = known[0] >= FACTOR_FROM_PERCENT
+        return f"{one.verdict}: {units.factor_with_interval(*known) if is_large else difference}"
     interval = difference[difference.index("(") :]
     words = f"equal ±{one.tolerance_percent:g} %" if one.verdict is Verdict.EQUAL else str(one.verdict)
     return f"{words} {interval}"
@@ -60,10 +66,16 @@ def trend_text(one: Comparison) -> str:
 
 def attribution_text(one: Comparison) -> str:
     """Why the difference cannot be attributed to the change; empty if it can."""
+    reason = movement_reason(one)
+    return f"cannot be attributed: {reason}" if reason else ""
+
+
+def movement_reason(one: Comparison) -> str:
+    """How the level of the figure moved without the change; empty if it did not."""
     if one.movement is None:
         return ""
     subject = "" if one.movement.kind is MovementKind.HOST else f"{FIGURE_NAMES[one.figure]} "
-    return f"cannot be attributed: {subject}{movement_text(one.movement)}"
+    return f"{subject}{movement_text(one.movement)}"
 
 
 _CHANGE = re.compile(r"(?P<subject>[a-z_]+) (?P<before>\S+) → (?P<after>[^\s(;]+)(?: \(.*\))?")

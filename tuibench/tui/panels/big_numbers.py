@@ -6,7 +6,7 @@ They are drawn below one wide chart of the TPS. Each figure has a column, with i
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tuibench.metrics.inference.messages import FIGURE_NAMES
+from tuibench.metrics.inference.messages import FACTOR_FROM_PERCENT, FIGURE_NAMES
 from tuibench.model.experiments.effect import Comparison, Verdict
 from tuibench.tui.panels.effect import (
     before_after_text,
@@ -19,7 +19,7 @@ from tuibench.tui.panels.plots.signature import FIGURES
 from tuibench.tui.text import big_font
 from tuibench.tui.text.spans import TextLine, TextSpan, fit_line, line_width, pad_line
 from tuibench.tui.view import View
-from tuibench.units import DASH, signed
+from tuibench.units import DASH, factor, signed
 
 MAX_SCALE = 6
 _LESS_DURABILITY = 5
@@ -179,11 +179,13 @@ def _before_after(one: Comparison | None) -> TextLine:
 
 
 def _difference_text(one: Comparison | None) -> str:
-    """Difference as text: +55%, = if equal, ? if inconclusive."""
+    """Difference as text: +55%, ×84, = if equal, ? if inconclusive."""
     if one is None:
         return DASH
     if not one.differs or one.percent is None:
         return "=" if one.verdict is Verdict.EQUAL else "?"
+    if one.percent >= FACTOR_FROM_PERCENT:
+        return f"×{factor(one.percent)}"
     return f"{signed(one.percent, 0 if abs(one.percent) >= 10 else 1)}%"
 
 

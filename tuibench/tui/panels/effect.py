@@ -7,9 +7,11 @@ import math
 from collections.abc import Callable, Sequence
 
 from tuibench.metrics.inference.messages import (
+    FACTOR_FROM_PERCENT,
     FIGURE_NAMES,
     ab_order,
     attribution_text,
+    movement_reason,
     short_text,
     trend_text,
 )
@@ -27,7 +29,7 @@ from tuibench.tui.charts.chart_state import SpanComparison
 from tuibench.tui.commands.actions import ACTIONS_BY_NAME, action_key
 from tuibench.tui.text.spans import TextLine, TextSpan, join_parts, pad_line, shorten, wrap_text
 from tuibench.tui.view import View
-from tuibench.units import DASH, count, digits_for, hms, milliseconds, signed, small_number
+from tuibench.units import DASH, count, digits_for, factor, hms, milliseconds, signed, small_number
 
 _NAME_WIDTH = 11
 _FORMATS: dict[EffectFigure, Callable[[float | None], str]] = {
@@ -72,7 +74,7 @@ def effect_card(view: View, width: int, height: int) -> list[TextLine]:
         return _not_measured_lines(missing, view, width, height)
     if view.effect is None:
         return []
-    return effect_lines(view.effect, width, height, remedy=_remedy(view.effect.change, view))
+    return effect_lines(view.effect, width, height, hint=_ab_test_hint(view.effect.change, view))
 
 
 def has_effect_card(view: View) -> bool:
@@ -95,8 +97,11 @@ def _not_measured_lines(event: Event, view: View, width: int, height: int) -> li
     """The change, and why its effect was not measured."""
     changes = (each for each in view.events if each.marker == event.marker and each is not event)
     change = next(changes, event).text
-    sentence = f"not measured: {event.not_measured}{_remedy(change, view)}"
-    lines = [_effect_title((event.marker or 0,), change, width), *_sentence(sentence, "warn", width)]
+    lines = [
+        _effect_title((event.marker or 0,), change, width),
+        *_sentence(f"not measured: {event.not_measured}", "warn", width),
+        *_sentence(_ab_test_hint(change, view), "muted", width),
+    ]
     return [pad_line(line, width) for line in lines[:height]]
 
 
@@ -104,19 +109,19 @@ def _sentence(text: str, role: str, width: int) -> list[TextLine]:
     return [(TextSpan(line, role),) for line in wrap_text(text, width)]
 
 
-def _remedy(change: str, view: View) -> str:
+def _ab_test_hint(change: str, view: View) -> str:
     """Hint at an A/B test of a change; empty if it is not available."""
     if view.cannot_steer or not ab_order(change, view.status.presets):
         return ""
-    return f" ({action_key(ACTIONS_BY_NAME['ab_test'], view)}: A/B test)"
+    return f"{action_key(ACTIONS_BY_NAME['ab_test'], view)}: A/B test"
 
 
-def effect_lines(effect: Effect, width: int, height: int, *, remedy: str = "") -> list[TextLine]:
-    """Card of one effect; `remedy` is the hint shown where a difference cannot be attributed."""
+def effect_lines(effect: Effect, width: int, height: int, *, hint: str = "") -> list[TextLine]:
+    """Card of one effect; the hint is shown where a difference cannot be attributed."""
     lines = [
         _effect_title(effect.markers, effect.change, width),
         *(_effect_row(one) for one in effect.comparisons),
-        *_attribution_lines(effect, width, height - 1 - len(effect.comparisons), remedy),
+        *_attribution_lines(effect, width, height - 1 - len(effect.comparisons), hint),
         _windows_line(effect),
         *_cost_rows(effect),
     ]
@@ -211,11 +216,13 @@ def difference_role(one: Comparison | None) -> str:
 
 
 def percent_text(one: Comparison) -> str:
-    """Shortest form of the difference: `+55 %`, `=` if equal, `?` if inconclusive."""
+    """Shortest form of the difference: `+55 %`, `×84`, `=` if equal, `?` if inconclusive."""
     if not one.differs:
         return "=" if one.verdict is Verdict.EQUAL else "?"
     if one.percent is None:
         return signed(one.delta, 2)
+    if one.percent >= FACTOR_FROM_PERCENT:
+        return f"×{factor(one.percent)}"
     return f"{signed(one.percent, digits_for(one.percent))} %"
 
 
@@ -227,18 +234,20 @@ def _cost_rows(effect: Effect) -> list[TextLine]:
     ]
 
 
-def _attribution_lines(effect: Effect, width: int, height: int, remedy: str) -> list[TextLine]:
-    """Why a difference cannot be attributed to the change, or has no verdict, and how to decide it; the hint
-    at an A/B test alone if there is no room for both.
+def _attribution_lines(effect: Effect, width: int, height: int, hint: str) -> list[TextLine]:
+    """Why a difference cannot be attributed to the change, or has no verdict, and how to decide it; shortened
+    if there is no room for all of it.
     """
-    text = next(filter(None, map(attribution_text, effect.comparisons)), "")
+    moved = next((one for one in effect.comparisons if one.movement is not None), None)
     first = effect.comparisons[0] if effect.comparisons else None
-    if not text and remedy and first is not None and first.verdict is Verdict.CANNOT_TELL:
-        text = f"{FIGURE_NAMES[first.figure]} varies too much for a verdict"
-    if not text:
+    if moved is not None:
+        long, short = attribution_text(moved), movement_reason(moved).removesuffix(" the change")
+    elif hint and first is not None and first.verdict is Verdict.CANNOT_TELL:
+        long = short = f"{FIGURE_NAMES[first.figure]} varies too much for a verdict"
+    else:
         return []
-    short = text.removeprefix("cannot be attributed: ").removesuffix(" the change")
-    texts = (f"{text}{remedy}", f"{short}{remedy}", short)
+    decided = f" ({hint})" if hint else ""
+    texts = (f"{long}{decided}", f"{short}{decided}", short)
     fitting = (lines for each in texts if len(lines := _sentence(each, "warn", width)) <= height)
     return next(fitting, _sentence(short, "warn", width))
 

@@ -174,3 +174,23 @@ def test_a_session_without_load_lists_the_effects_on_queries_and_fsyncs_per_seco
     row = text(events_panel(compared(*comparisons), 120, 1))
     assert "QPS   +55 %" in row
     assert "fsyncs/s   −98 %" in row
+
+
+def test_a_large_difference_is_a_factor_that_fits() -> None:
+    large = msgspec.structs.replace(
+        script.EFFECT.comparisons[2],
+        before=0.008,
+        after=0.55,
+        delta=0.6,
+        verdict=Verdict.HIGHER,
+        percent=8343.0,
+        percent_low=3616.0,
+        percent_high=25_000.0,
+    )
+    row = text(effect_card(compared(large), 61, 5)).splitlines()[1]
+    assert row == "fsyncs/trx 0.008 → 0.55        higher: ×84 (37..>100)"
+    assert "×84" in text(events_panel(compared(large), 120, 1))
+    assert "?" not in text(big_numbers(compared(large), 120, 36))
+    huge = msgspec.structs.replace(large, percent=25_000.0)
+    assert "×>100" in text(events_panel(compared(huge), 120, 1))
+    assert big_numbers(compared(huge), 120, 36)
