@@ -16,6 +16,7 @@ from tuibench.model.command import Command
 from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import REPLAY_REFUSAL, CommandReply, Hello, SessionEnded
 from tuibench.tui.app import TuibenchApp
+from tuibench.tui.bridge import UpdatesArrived
 from tuibench.tui.terminal.styled_app import DisplayOptions
 from tuibench.tui.terminal.textual_internals import screen_rows
 from tuibench.tui.view import ViewMessage
@@ -23,8 +24,6 @@ from tuibench.tui.view import ViewMessage
 VERSION = 2
 CLEAR = "\x1b[2J\x1b[?25l"
 LAST_PICTURE_SECONDS = 3.0
-PAINT_SECONDS = 0.04
-"""Longer than the frame for which the app collects messages."""
 
 Timed = tuple[float, ViewMessage]
 Progress = Callable[[float], None]
@@ -32,22 +31,18 @@ Progress = Callable[[float], None]
 
 
 class QuietClient:
-    """Client of a session that receives the messages given to `deliver`."""
+    """Client of a session that sends nothing: the app gets the run's messages from `write_cast`."""
 
     def __init__(self, hello: Hello) -> None:
         self.hello = hello
-        self._queue: asyncio.Queue[ViewMessage] = asyncio.Queue()
 
     async def connected(self) -> "QuietClient":
         return self
 
-    def deliver(self, messages: Sequence[ViewMessage]) -> None:
-        for message in messages:
-            self._queue.put_nowait(message)
-
     async def messages(self) -> AsyncIterator[ViewMessage]:
-        while True:
-            yield await self._queue.get()
+        """Wait for ever."""
+        never: asyncio.Future[ViewMessage] = asyncio.get_running_loop().create_future()
+        yield await never
 
     async def submit(self, command: Command) -> CommandReply:
         """Refuse every command."""
@@ -111,8 +106,7 @@ async def write_cast(
     writer = CastWriter(file, size, started, f"tuibench {hello.plan.profile}")
     async with app.run_test(size=size) as pilot:
         for at_seconds, batch in _batches(messages):
-            client.deliver(batch)
-            await _painted(pilot)
+            await _show(pilot, batch)
             writer.frame((at_seconds - first) / speed, screen_rows(app))
             progress(at_seconds)
     writer.end((messages[-1][0] - first) / speed + LAST_PICTURE_SECONDS if messages else LAST_PICTURE_SECONDS)
@@ -130,7 +124,10 @@ def _first_wall_clock(messages: Sequence[Timed]) -> float:
     return next((message.at for _, message in messages if isinstance(message, Sample)), 0.0)
 
 
-async def _painted(pilot: Pilot[Any]) -> None:
-    """Wait until all messages are painted."""
-    await asyncio.sleep(PAINT_SECONDS)
+async def _show(pilot: Pilot[Any], batch: Sequence[ViewMessage]) -> None:
+    """Let the app handle these messages, and wait until they are painted."""
+    handled = asyncio.Event()
+    pilot.app.post_message(UpdatesArrived(batch))
+    pilot.app.call_later(handled.set)
+    await handled.wait()
     await pilot.pause()
