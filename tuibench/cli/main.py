@@ -13,7 +13,7 @@ import click
 
 from tuibench import __version__
 from tuibench.cli.output import stdio
-from tuibench.cli.output.log import info
+from tuibench.cli.output.log import failure, info
 from tuibench.cli.output.stdio import exit_on_broken_pipe
 from tuibench.cli.parsing import arguments
 from tuibench.errors import ExitCode, TuibenchError
@@ -166,20 +166,20 @@ def main() -> None:
         sys.argv[1:] = arguments.normalize(sys.argv[1:], COMMANDS) or _default_arguments()
         sys.exit(app(prog_name="tuibench", standalone_mode=False) or ExitCode.DONE)
     except TuibenchError as error:
-        info(f"tuibench: {error}")
+        failure(str(error))
         sys.exit(error.exit_code)
     except click.ClickException as error:
         from tuibench.cli.parsing import parser_errors
 
         meant = next((word for word in sys.argv[1:2] if word in COMMANDS), "")
-        info(f"tuibench: {parser_errors.explain_parser_error(error, meant)}")
+        failure(parser_errors.explain_parser_error(error, meant))
         sys.exit(ExitCode.USAGE_ERROR)
     except click.Abort:
         sys.exit(ExitCode.INTERRUPTED)
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
     except Exception as error:
-        info(f"tuibench: {_internal_error(error)}")
+        failure(_internal_error(error))
         sys.exit(ExitCode.RUN_FAILED)
 
 

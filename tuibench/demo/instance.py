@@ -17,7 +17,7 @@ from tuibench.demo import process, setup
 from tuibench.demo.layout import DirectoryLayout
 from tuibench.demo.limits import Confinement, confine
 from tuibench.demo.messages import ServerRunning, ServerSpec
-from tuibench.demo.server_end import ServerEnd, write_end
+from tuibench.demo.server_end import ServerEnd, reserve_end, write_end
 from tuibench.errors import ServerUnavailableError
 from tuibench.model.server import ServerLimits
 
@@ -73,7 +73,7 @@ class ServerInstance:
         """Start the server and wait until it accepts connections."""
         command = [*setup.server_command(self._spec, self.layout, self._port), *extra]
         self._oom_kills = self._confinement.oom_kills
-        self.layout.server_end.unlink(missing_ok=True)
+        reserve_end(self.layout)
         with self.layout.error_log.open("ab") as log:
             self._process = process.spawn(command, log, enter=self._confinement.enter)
         seconds = start_seconds(self._spec.limits)

@@ -8,6 +8,7 @@ supervisor's pipes. A server also counts as ended without its supervisor, or wit
 import contextlib
 import fcntl
 import os
+from pathlib import Path
 
 import msgspec
 
@@ -16,6 +17,7 @@ from tuibench.errors import ServerUnavailableError
 from tuibench.files import DECODE_ERRORS
 
 WHAT = "the private server has ended"
+RESERVED_BYTES = 4096
 
 
 class ServerEnd(msgspec.Struct, frozen=True):
@@ -25,12 +27,23 @@ class ServerEnd(msgspec.Struct, frozen=True):
     hint: str = ""
 
 
-def write_end(layout: DirectoryLayout, end: ServerEnd) -> None:
-    """Write the reason, at once as a whole. Without space on the disk, there is none."""
-    new = layout.server_end.with_suffix(".new")
+def reserve_end(layout: DirectoryLayout) -> None:
+    """Before a server starts: reserve the space of the reason, since a full disk may be what ends it."""
+    layout.server_end.unlink(missing_ok=True)
     with contextlib.suppress(OSError):
-        new.write_bytes(msgspec.json.encode(end))
-        new.replace(layout.server_end)
+        _reserved(layout).write_bytes(b" " * RESERVED_BYTES)
+
+
+def write_end(layout: DirectoryLayout, end: ServerEnd) -> None:
+    """Write the reason into the reserved space, and name it so, at once as a whole."""
+    with contextlib.suppress(OSError):
+        with _reserved(layout).open("r+b") as file:
+            file.write(msgspec.json.encode(end)[:RESERVED_BYTES])
+        _reserved(layout).replace(layout.server_end)
+
+
+def _reserved(layout: DirectoryLayout) -> Path:
+    return layout.server_end.with_suffix(".new")
 
 
 def find_end(layout: DirectoryLayout) -> ServerUnavailableError | None:

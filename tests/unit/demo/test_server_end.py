@@ -9,7 +9,7 @@ from typing import IO, Any
 import pytest
 
 from tuibench.demo.layout import DirectoryLayout
-from tuibench.demo.server_end import ServerEnd, find_end, write_end
+from tuibench.demo.server_end import ServerEnd, find_end, reserve_end, write_end
 from tuibench.demo.supervisor import Supervisor
 
 WATCH, SIGNALS = 1001, 1002
@@ -33,6 +33,8 @@ def test_a_server_runs_as_long_as_its_supervisor_says_nothing(
 
 
 def test_the_reason_that_the_supervisor_wrote(layout: DirectoryLayout, lock: IO[bytes]) -> None:
+    reserve_end(layout)
+    assert find_end(layout) is None
     write_end(layout, ServerEnd("MariaDB was killed by SIGKILL", "give it more"))
     error = find_end(layout)
     assert error is not None
@@ -42,6 +44,23 @@ def test_the_reason_that_the_supervisor_wrote(layout: DirectoryLayout, lock: IO[
         3,
     )
     assert sorted(path.name for path in layout.root.iterdir()) == ["server.end", "supervisor.lock", "tmp"]
+
+
+def test_a_full_disk_does_not_keep_the_reason_from_being_written(
+    layout: DirectoryLayout, lock: IO[bytes]
+) -> None:
+    """What is written at the end has its space since the start."""
+    write_end(layout, ServerEnd("the server of before"))
+    assert find_end(layout) is None
+    reserve_end(layout)
+    (reserved,) = (path for path in layout.root.glob("server.*"))
+    before = reserved.stat()
+    write_end(layout, ServerEnd("MariaDB ended with exit code 1"))
+    after = layout.server_end.stat()
+    assert (after.st_ino, after.st_blocks, after.st_size) == (before.st_ino, before.st_blocks, 4096)
+    assert "exit code 1" in str(find_end(layout))
+    reserve_end(layout)
+    assert find_end(layout) is None
 
 
 def test_a_reason_that_cannot_be_read(layout: DirectoryLayout, lock: IO[bytes]) -> None:

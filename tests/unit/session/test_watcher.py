@@ -16,7 +16,7 @@ from tests.unit.tuning.fakes import INFO, TARGET
 from tests.unit.tuning.fakes import FakeServer as SettingsServer
 from tuibench import paths
 from tuibench.demo.layout import DirectoryLayout
-from tuibench.demo.server_end import ServerEnd, write_end
+from tuibench.demo.server_end import ServerEnd, reserve_end, write_end
 from tuibench.errors import ExitCode, ServerUnavailableError, UsageError
 from tuibench.model.command import ChangeSetting, Mark, SetThreads
 from tuibench.model.event import Event, EventKind
@@ -151,6 +151,7 @@ async def test_an_error_of_our_own_ends_a_watcher_as_failed(server: Server, tmp_
 async def test_a_watcher_ends_with_its_private_server(server: Server, tmp_path: Path) -> None:
     """What it has changed is gone with the server, and is left to nobody."""
     layout = DirectoryLayout.create(tmp_path)
+    reserve_end(layout)
     with layout.supervisor_lock.open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         async with watcher_on(server, tmp_path, str(layout.root)) as watcher:

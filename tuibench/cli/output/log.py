@@ -20,6 +20,16 @@ def warning(text: str) -> None:
     info(f"warning: {text}")
 
 
+def failure(text: str) -> None:
+    """Write why the program ends. Further lines, such as those of a log, are indented: none of them can be
+    mistaken for a message of tuibench.
+    """
+    first, *others = text.splitlines() or [""]
+    info(f"tuibench: {first}")
+    for line in others:
+        info(f"  {line.strip()}")
+
+
 def timestamp(elapsed_seconds: float) -> str:
     """Timestamp before a message; the run's time starts after its warm-up."""
     return "[ warm-up ]" if elapsed_seconds < 0 else f"[ {elapsed_seconds:.0f}s ]"
