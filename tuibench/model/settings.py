@@ -204,14 +204,27 @@ class SettingState(msgspec.Struct, frozen=True, kw_only=True):
         return self.at_risk and (self.changed or SettingRole.ALARM in self.roles)
 
 
+def consequence(meaning: str) -> str:
+    """Second part of a value's meaning, which is "mechanism: consequence"; for narrow places."""
+    return meaning.partition(": ")[2] or meaning
+
+
 def settings_with(role: SettingRole, settings: Iterable[SettingState]) -> tuple[SettingState, ...]:
     """The settings with a role, in catalogue order."""
     return tuple(setting for setting in settings if role in setting.roles)
 
 
 class PresetState(msgspec.Struct, frozen=True, kw_only=True):
-    """A named group of settings, with its risk in one sentence."""
+    """A named group of settings, with its risk in one sentence.
+
+    `short_names` are those of its settings that have one.
+    """
 
     name: str
     values: dict[str, str]
     risk: str
+    short_names: dict[str, str] = {}
+
+    def label(self, setting: str) -> str:
+        """Name of one of its settings in texts."""
+        return self.short_names.get(setting, setting)

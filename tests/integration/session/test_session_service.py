@@ -69,7 +69,7 @@ async def watching(server: PrivateServer) -> AsyncIterator[Watcher]:
 
 async def test_a_preset_is_confirmed_logged_and_in_force(tables: PrivateServer, watcher: Watcher) -> None:
     answer = await watcher.submit(ApplyPreset("unsafe"))
-    assert (answer.ok, answer.text) == (True, "preset unsafe: 1·1 → 0·0")
+    assert (answer.ok, answer.text) == (True, "preset unsafe: flush_log 1 → 0, sync_binlog 1 → 0")
     assert await ask(tables.target, DURABILITY) == [UNSAFE]
     await watcher.until(lambda: bool(watcher.told(EventKind.SETTING)))
     (event,) = watcher.told(EventKind.SETTING)

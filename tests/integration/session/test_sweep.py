@@ -65,7 +65,11 @@ async def test_a_sweep_measures_everything_and_leaves_nothing(database: Target, 
     assert (data.files_bytes or 0) > 2**16
     assert not data.prepared
     assert (sweep.record.surroundings.ping_ms or 0) > 0
-    assert any("0·0" in event.text for event in summary.events if event.kind is EventKind.SETTING)
+    assert any(
+        event.text.startswith("preset unsafe: ")
+        for event in summary.events
+        if event.kind is EventKind.SETTING
+    )
 
 
 async def test_an_interrupted_sweep_tells_what_it_knows_and_goes_on(

@@ -56,7 +56,7 @@ async def test_a_run_outlives_its_viewers_and_ends_in_order_after_the_grace(
             first.kill()
             assert await eventually(lambda: is_watched_by(1))
             assert ctl("threads", "5") == "threads: 5\n"
-            assert ctl("preset", "unsafe") == "preset unsafe: 1·1 → 0·0\n"
+            assert ctl("preset", "unsafe") == "preset unsafe: flush_log 1 → 0, sync_binlog 1 → 0\n"
             assert await ask(target, DURABILITY) == [UNSAFE]
             now = await told()
             assert (now.session, now.pid, now.status.threads) == (before.session, before.pid, 5)

@@ -137,7 +137,7 @@ async def test_the_picture_of_the_recorded_run_ends_with_its_effect() -> None:
         "Durability: what survives a crash",
         "Preset unsafe",
         "AT RISK",
-        "preset unsafe: 1·1 → 0·0",
+        "preset unsafe: flush_log 1 → 0, sync_binlog 1 → 0",
     ):
         assert words in drawn
     still = re.sub(r'<g class="r">.*?</g>', "", drawn)

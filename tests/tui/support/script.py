@@ -57,16 +57,19 @@ PRESETS = (
     PresetState(
         name="durable",
         values={FLUSH: "1", SYNC: "1"},
+        short_names={FLUSH: "flush_log"},
         risk="Every commit is on disk before the client gets the response: a crash loses nothing.",
     ),
     PresetState(
         name="relaxed",
         values={FLUSH: "2", SYNC: "100"},
+        short_names={FLUSH: "flush_log"},
         risk="A crash of the host loses about the last second of commits, and up to 100 in the binary log.",
     ),
     PresetState(
         name="unsafe",
         values={FLUSH: "0", SYNC: "0"},
+        short_names={FLUSH: "flush_log"},
         risk="Any crash of the server loses about the last second of commits; a crash of the host also "
         "loses the end of the binary log, and replicas then differ.",
     ),
@@ -142,7 +145,7 @@ SERVER = ServerInfo(
 )
 EFFECT = Effect(
     markers=(3,),
-    change="preset unsafe: 1·1 → 0·0",
+    change="preset unsafe: flush_log 1 → 0, sync_binlog 1 → 0",
     at_seconds=66.2,
     window_seconds=12.0,
     settling_seconds=1.8,
@@ -224,7 +227,7 @@ EVENTS = (
         at=START + 66,
         elapsed_seconds=66.2,
         kind=EventKind.SETTING,
-        text="preset unsafe: innodb_flush_log_at_trx_commit 1 → 0, sync_binlog 1 → 0",
+        text="preset unsafe: flush_log 1 → 0, sync_binlog 1 → 0",
         marker=3,
     ),
     Event(

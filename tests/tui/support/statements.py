@@ -23,6 +23,6 @@ REPORT = StatementReport(
     seconds=5.0,
     rows=ROWS,
     before_seconds=4.0,
-    change="preset unsafe: 1·1 → 0·0",
+    change="preset unsafe: flush_log 1 → 0, sync_binlog 1 → 0",
     gaps=("digests that begin with EXECUTE are prepared statements",),
 )

@@ -19,6 +19,9 @@ TREND_POINTS, TREND_SHARE = 2.0, 0.1
 
 FACTOR_FROM_PERCENT = 1000.0
 
+FEWEST_NAME_LETTERS = 12
+"""Letters of a shortened name from which it is still recognised."""
+
 ALTERNATION = "an A/B test (--ab) alternates the values and excludes this"
 
 
@@ -79,7 +82,32 @@ def movement_reason(one: Comparison) -> str:
 
 
 _CHANGE = re.compile(r"(?P<subject>[a-z_]+) (?P<before>\S+) → (?P<after>[^\s(;]+)(?: \(.*\))?")
-_PRESET_CHANGE = re.compile(r"preset (?P<name>\S+): (?P<before>\S+) → (?P<after>\S+)")
+_PRESET_CHANGE = re.compile(r"preset (?P<name>\S+): (?P<steps>\S+ \S+ → \S+(?:, \S+ \S+ → \S+)*)")
+_STEP = re.compile(r"(?P<label>\S+) (?P<before>\S+) → [^\s,]+")
+
+
+def preset_change(preset: str, steps: Iterable[tuple[str, str, str]]) -> str:
+    """A preset with the values that it changed: `preset unsafe: flush_log 1 → 0, sync_binlog 1 → 0`.
+
+    A step is the label of a setting with its values before and after.
+    """
+    changed = [f"{label} {before or '?'} → {after}" for label, before, after in steps if before != after]
+    return f"preset {preset}: {', '.join(changed) or 'no value changed'}"
+
+
+def brief_change(change: str, width: int) -> str:
+    """A change for narrow places: a preset without its values, a setting with its name shortened."""
+    if len(change) <= width:
+        return change
+    if found := _PRESET_CHANGE.fullmatch(change):
+        return f"preset {found['name']}"
+    if found := _CHANGE.fullmatch(change):
+        values = f" {found['before']} → {found['after']}"
+        room = width - len(values)
+        if room >= FEWEST_NAME_LETTERS:
+            name = found["subject"]
+            return f"{name if len(name) <= room else name[: room - 1] + '…'}{values}"
+    return change
 
 
 def ab_order(change: str, presets: Iterable[PresetState]) -> str:
@@ -88,13 +116,22 @@ def ab_order(change: str, presets: Iterable[PresetState]) -> str:
     The values before a preset must be a preset themselves; otherwise there is no test.
     """
     if found := _PRESET_CHANGE.fullmatch(change):
-        values = found["before"].split("·")
-        before = next((each.name for each in presets if list(each.values.values()) == values), "")
+        before = _preset_before(found["name"], found["steps"], tuple(presets))
         return f"preset={before},{found['name']}" if before and before != found["name"] else ""
     found = _CHANGE.fullmatch(change)
     if found is None or found["before"] == found["after"] or "," in found["before"] + found["after"]:
         return ""
     return f"{found['subject']}={found['before']},{found['after']}"
+
+
+def _preset_before(preset: str, steps: str, presets: tuple[PresetState, ...]) -> str:
+    """The preset whose values the settings had before another one was set; empty if there is none."""
+    target = next((each for each in presets if each.name == preset), None)
+    if target is None:
+        return ""
+    old = {step["label"]: step["before"] for step in _STEP.finditer(steps)}
+    values = {name: old.get(target.label(name), value) for name, value in target.values.items()}
+    return next((each.name for each in presets if each.values == values), "")
 
 
 def movement_text(movement: LevelMovement) -> str:

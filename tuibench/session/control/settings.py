@@ -10,6 +10,7 @@ from typing import assert_never
 
 from tuibench.clock import Clock
 from tuibench.errors import ConnectionLostError, ServerUnavailableError, TuibenchError
+from tuibench.metrics.inference.messages import preset_change
 from tuibench.model.command import ApplyPreset, ChangeSetting, RestoreSettings, SettingCommand, TrustServer
 from tuibench.model.event import EventKind
 from tuibench.model.plan import RunPlan
@@ -180,8 +181,7 @@ class Settings:
         states = await self._manager.apply(preset)
         self._changes += 1
         self._touched.update(state.name for state in states)
-        old = "·".join(before.get(state.name, "") for state in states)
-        return f"preset {preset}: {old} → {'·'.join(state.value for state in states)}"
+        return preset_change(preset, ((each.label, before.get(each.name, ""), each.value) for each in states))
 
     async def restore_named(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Restore the changes of this session, or those of the named settings; returns the result for each as

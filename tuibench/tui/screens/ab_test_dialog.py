@@ -24,7 +24,7 @@ MAX_LENGTH = 120
 _FACTS = (
     "Alternates two values in windows of a few seconds, in random order, until B is better or worse than A, "
     "or equal. The values are those of a setting, or preset=NAME1,NAME2, or threads=N1,N2. The original "
-    "value is restored at the end; {key} ends the test early."
+    "value is restored at the end; press {key} again to end the test early."
 )
 
 

@@ -12,9 +12,9 @@ from textual.widgets.option_list import Option
 
 from tuibench import sanitize
 from tuibench.model.command import ChangeSetting
-from tuibench.model.settings import SettingState
+from tuibench.model.settings import SettingState, consequence
 from tuibench.tui.panels.server.settings import SCOPE_TEXT
-from tuibench.tui.screens.confirm import ChangePrompt, ConfirmDialog, consequence
+from tuibench.tui.screens.confirm import ChangePrompt, ConfirmDialog
 from tuibench.tui.text.spans import shorten
 
 MAX_VALUE_LENGTH = 40

@@ -19,11 +19,6 @@ from tuibench.model.command import ApplyPreset, ChangeSetting, KillQuery, Restor
 RESTORED_NOTE = "The original state is recorded, and restored when the run ends."
 
 
-def consequence(meaning: str) -> str:
-    """Second part of a value's meaning, which is "mechanism: consequence"; for narrow places."""
-    return meaning.partition(": ")[2] or meaning
-
-
 class ChangePrompt(NamedTuple):
     """A change to the server, to be confirmed. `steps` are lines of "name  from → to".
 

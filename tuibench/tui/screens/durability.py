@@ -13,8 +13,8 @@ from textual.widgets.option_list import Option
 
 from tuibench import sanitize
 from tuibench.model.command import ApplyPreset, ChangeSetting
-from tuibench.model.settings import PresetState, SettingState
-from tuibench.tui.screens.confirm import RESTORED_NOTE, ChangePrompt, ConfirmDialog, consequence
+from tuibench.model.settings import PresetState, SettingState, consequence
+from tuibench.tui.screens.confirm import RESTORED_NOTE, ChangePrompt, ConfirmDialog
 from tuibench.tui.text.spans import shorten
 from tuibench.tui.view import View
 
@@ -43,8 +43,9 @@ class ChoiceGroup(NamedTuple):
 
 def durability_choices(view: View) -> list[ChoiceGroup]:
     """All choices, in the order of the dialog."""
+    now = ", ".join(f"{setting.label} {setting.value}" for setting in view.durability)
     presets = ChoiceGroup(
-        f"Both settings, now {' · '.join(setting.value for setting in view.durability)}",
+        f"Presets, now {now}",
         tuple(_preset_choice(preset, view) for preset in view.status.presets),
     )
     return [presets, *(_setting_choices(setting) for setting in view.durability)]
@@ -52,7 +53,12 @@ def durability_choices(view: View) -> list[ChoiceGroup]:
 
 def _preset_choice(preset: PresetState, view: View) -> DurabilityChoice:
     settings = [(view.setting(name), name, value) for name, value in preset.values.items()]
-    values = " · ".join(preset.values.values())
+    values = ", ".join(f"{preset.label(name)} {value}" for name, value in preset.values.items())
+    changed = ", ".join(
+        f"{preset.label(name)} {value}"
+        for setting, name, value in settings
+        if setting is None or setting.value != value
+    )
     steps = tuple(
         _change_line(name, setting.value if setting else "?", value) for setting, name, value in settings
     )
@@ -60,7 +66,7 @@ def _preset_choice(preset: PresetState, view: View) -> DurabilityChoice:
     obstacles = [setting.unavailable for setting, _, _ in settings if setting and setting.unavailable]
     return DurabilityChoice(
         label=f"{preset.name:<9} {values}",
-        short=f"{preset.name:<9} {values}",
+        short=f"{preset.name:<9} {changed or values}",
         current=all(setting is not None and setting.value == value for setting, _, value in settings),
         obstacle=obstacles[0] if obstacles else "",
         proposal=ChangePrompt(

@@ -68,11 +68,9 @@ _TO_ASCII = str.maketrans(
 
 _ASCII_PHRASES = (
     (re.compile(r"(?<=[^\s←]) → (?=\S)"), "-->"),
-    (re.compile(r"(?<=\w)·(?=\w)"), "/"),
     (re.compile(r"(?<=\w) …"), ".."),
 )
-"""Forms of several characters: in `1·1 → 0·0` a `>` would be read as "greater than", and a dot as a decimal
-point."""
+"""Forms of several characters: in `sync_binlog 1 → 0` a `>` would be read as "greater than"."""
 
 
 def to_ascii(text: str) -> str:

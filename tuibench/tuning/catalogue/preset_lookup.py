@@ -85,9 +85,15 @@ def presets_for_server(presets: Iterable[PresetState], server: ServerInfo) -> tu
                 if preset.name not in _BUILTIN_NAMES or setting_lookup.find_setting(name).support(server)
             },
             risk=preset.risk,
+            short_names=_short_names(preset.values),
         )
         for preset in presets
     )
+
+
+def _short_names(names: Iterable[str]) -> dict[str, str]:
+    found = {name: setting_lookup.find_setting(name).short_name for name in names}
+    return {name: short for name, short in found.items() if short}
 
 
 def find_preset(presets: Iterable[PresetState], name: str) -> PresetState:

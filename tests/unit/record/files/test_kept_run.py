@@ -35,7 +35,7 @@ def test_its_report_is_printed_again() -> None:
     assert lines.count("\n[ ") == 39
     assert text.endswith(summary_text(run.summary))
     assert "".join(csv_text(run)).count("\n") == 41
-    assert "preset unsafe: 1·1 → 0·0" in run_markdown(run)
+    assert "preset unsafe: flush_log 1 → 0, sync_binlog 1 → 0" in run_markdown(run)
 
 
 def test_its_latencies_add_up_to_the_summary() -> None:

@@ -72,7 +72,7 @@ def test_every_figure_has_its_verdict_and_interval() -> None:
 
 def test_the_line_of_an_effect_has_its_change() -> None:
     assert effect_line(EFFECT) == (
-        "effect of 3 (preset unsafe: 1·1 → 0·0): TPS higher: +55 % (49..61 %), "
+        "effect of 3 (preset unsafe: flush_log 1 → 0, sync_binlog 1 → 0): TPS higher: +55 % (49..61 %), "
         "p95 lower: −54 % (−57..−51 %), fsyncs/trx lower: −98 % (−98..−98 %) (12 s each, 2 s to settle)"
     )
 

@@ -8,7 +8,7 @@ from tuibench.record.report.statement_text import statements_text
 
 def test_a_line_for_each_statement_with_the_span_before() -> None:
     head, columns, first, commit, own, gap = statements_text(REPORT).splitlines()
-    assert head == "5.0 s since preset unsafe: 1·1 → 0·0"
+    assert head == "5.0 s since preset unsafe: flush_log 1 → 0, sync_binlog 1 → 0"
     assert columns.split()[:4] == ["calls", "total", "avg", "p95"]
     assert first.split()[:2] == ["3,520", "410"]
     assert commit.split()[-8:] == ["–", "–", "10.8", "ms", "22.9", "ms", "digest", "COMMIT"]

@@ -70,9 +70,9 @@ CHANGE = ChangeSetting("sync_binlog", "0")
         (CHANGE, "sync_binlog  → 0", [], [(EventKind.SETTING, "sync_binlog  → 0")]),
         (
             ApplyPreset("unsafe"),
-            "preset unsafe: · → 0·1",
+            "preset unsafe: s ? → 0, t ? → 1",
             [],
-            [(EventKind.SETTING, "preset unsafe: · → 0·1")],
+            [(EventKind.SETTING, "preset unsafe: s ? → 0, t ? → 1")],
         ),
         (RestoreSettings(), "nothing was changed, so there is nothing to restore", [], []),
         (Pause(), "paused", ["pause", "pause plan"], [(EventKind.PAUSE, "paused")]),

@@ -47,8 +47,8 @@ def compared(*comparisons: Comparison) -> View:
 
 
 def test_the_card_says_before_after_and_how_sure() -> None:
-    assert text(effect_card(initial_view(script.hello()), 57, 5)).splitlines() == [
-        "EFFECT of 3  preset unsafe: 1·1 → 0·0",
+    assert text(effect_card(initial_view(script.hello()), 65, 5)).splitlines() == [
+        "EFFECT of 3  preset unsafe: flush_log 1 → 0, sync_binlog 1 → 0",
         "TPS        1,560 → 2,412       higher: +55 % (49..61 %)",
         "p95        58.4 ms → 26.9 ms   lower: −54 % (−57..−51 %)",
         "fsyncs/trx 1.04 → 0.020        lower: −98 % (−98..−98 %)",

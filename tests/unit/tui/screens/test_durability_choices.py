@@ -10,7 +10,7 @@ from tuibench.tui.view import initial_view
 def test_presets_come_first_then_each_setting() -> None:
     found = durability_choices(initial_view(script.hello(60)))
     assert [group.heading for group in found] == [
-        "Both settings, now 1 · 1",
+        "Presets, now flush_log 1, sync_binlog 1",
         f"{script.FLUSH}, now 1",
         f"{script.SYNC}, now 1",
     ]

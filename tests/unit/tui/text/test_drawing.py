@@ -79,7 +79,7 @@ def test_shares_never_overflow(percents: list[float], width: int) -> None:
 
 def test_everything_has_a_plain_form() -> None:
     assert drawing.to_ascii("▲ 16 → 32 · 4 × 100 ●…") == "! 16-->32 . 4 x 100 *~"
-    assert drawing.to_ascii("  → unsafe: 1·1 → 0·0") == "  > unsafe: 1/1-->0/0"
+    assert drawing.to_ascii("  → unsafe: log 1 → 0") == "  > unsafe: log 1-->0"
     assert drawing.to_ascii("reading … ← → cursor") == "reading.. < > cursor"
     assert drawing.to_ascii("┄") == "?"
 

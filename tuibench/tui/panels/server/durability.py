@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from tuibench.model.experiments.effect import CommitCost
-from tuibench.model.settings import CostFigure, SettingState
+from tuibench.model.settings import CostFigure, SettingState, consequence
 from tuibench.tui.text.spans import TextLine, TextSpan, line_width, pad_line, shorten
 from tuibench.tui.view import View
 from tuibench.units import DASH, binary_size, small_number
@@ -104,5 +104,5 @@ def _value_meaning(setting: SettingState, room: int) -> str:
         f"{setting.meaning}, read-only: {setting.unavailable}" if setting.unavailable else setting.meaning
     )
     if len(meaning) > room:
-        meaning = setting.meaning.partition(": ")[2] or setting.meaning
+        meaning = consequence(setting.meaning)
     return shorten(meaning, room)

@@ -1,22 +1,26 @@
 """Settings table: each setting with its current and original value, and the details of one."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from tuibench.model.settings import SettingState, SettingTopic
+from tuibench.model.settings import SettingState, SettingTopic, consequence
 from tuibench.tui.panels.selection import Selection, first_visible
-from tuibench.tui.text.spans import TextLine, TextSpan, fit_line, pad_line, shorten, wrap_text
+from tuibench.tui.text.spans import TextLine, TextSpan, fit_line, line_width, pad_line, shorten, wrap_text
 from tuibench.units import DASH
 
-WIDE_SETTINGS = 100
-"""Width from which the meaning of a value is shown."""
+WIDE_SETTINGS = 112
+"""Width from which the meaning of a value is shown: most of them fit."""
 
 WIDEST = 150
-"""Width from which a value has WIDE_VALUE_WIDTH cells."""
+"""Width from which the author of a change fits beside the meaning."""
 
-NAME_WIDTH, WIDE_NAME_WIDTH = 31, 43
-VALUE_WIDTH, WIDE_VALUE_WIDTH, STATE_WIDTH = 16, 22, 12
+MARGIN_WIDTH = 3
+NAME_WIDTH = 42
+"""Every name fits if there is room for the meaning beside it."""
+
+VALUE_WIDTH, WIDE_VALUE_WIDTH = 18, 36
 TOPIC_TITLES = {str(topic): topic.heading for topic in SettingTopic}
-CHANGED_BY_TEXT = {"us": ("tuibench", "warn"), "others": ("▲ others", "risk")}
+CHANGED_BY_TEXT = {"us": ("tuibench", "warn"), "others": ("others", "risk")}
 SCOPE_TEXT = {
     "server": "for all sessions of the server",
     "default": "for new connections, and for the load's at once",
@@ -65,46 +69,68 @@ def _table_body(
     return lines, chosen
 
 
-def _name_width(width: int) -> int:
-    """Width of the name column: every name fits if the meaning has room beside it."""
-    return WIDE_NAME_WIDTH if width >= WIDE_SETTINGS else NAME_WIDTH
+class _Widths(NamedTuple):
+    """Widths of the columns; a meaning of no width is not shown."""
+
+    name: int
+    value: int
+    meaning: int
 
 
-def _value_width(width: int) -> int:
-    return WIDE_VALUE_WIDTH if width >= WIDEST else VALUE_WIDTH
+def _column_widths(width: int) -> _Widths:
+    room = width - MARGIN_WIDTH
+    if width < WIDE_SETTINGS:
+        name = min(NAME_WIDTH, room * 6 // 11)
+        return _Widths(name, room - name, 0)
+    value = VALUE_WIDTH if width < WIDEST else WIDE_VALUE_WIDTH
+    return _Widths(NAME_WIDTH, value, room - NAME_WIDTH - value)
 
 
 def _column_heads(width: int) -> TextLine:
-    value = _value_width(width)
-    text = (
-        f"   {'setting':{_name_width(width)}}{'now':{value}}{'original':{value}}{'changed by':{STATE_WIDTH}}"
-    )
-    return pad_line(
-        (TextSpan(f"{text}meaning" if width >= WIDE_SETTINGS else text.rstrip(), "muted"),), width
-    )
+    columns = _column_widths(width)
+    text = f"{'':{MARGIN_WIDTH}}{'setting':{columns.name}}{'now':{columns.value}}"
+    return pad_line((TextSpan(f"{text}meaning" if columns.meaning else text.rstrip(), "muted"),), width)
 
 
 def _setting_row(setting: SettingState, number: int, width: int, *, chosen: bool) -> TextLine:
-    state, role = CHANGED_BY_TEXT.get(setting.changed_by, (_unavailable_text(setting), "muted"))
-    action = f"screen.pick({number})"
+    columns = _column_widths(width)
+    name = f" {'▸' if chosen else ' '} {_padded_cell(setting.name, columns.name)}"
     cells = (
-        (
-            f" {'▸' if chosen else ' '} {_padded_cell(setting.name, _name_width(width))}",
-            "muted" if setting.unavailable else "",
-        ),
-        (
-            _padded_cell(f"{_value_text(setting.value)}{' ▲' * setting.at_risk}", _value_width(width)),
-            _value_role(setting),
-        ),
-        (_padded_cell(_value_text(original_value(setting)), _value_width(width)), "muted"),
-        (_padded_cell(state, STATE_WIDTH), role),
-        (setting.meaning if width >= WIDE_SETTINGS else "", "muted"),
+        TextSpan(name, "muted" if setting.unavailable else ""),
+        *pad_line(_value_cell(setting, columns.value - 1), columns.value),
+        TextSpan(_brief_meaning(setting.meaning, columns.meaning), "muted"),
     )
-    line = fit_line(
-        tuple(TextSpan(text, "selected" if chosen else role, action) for text, role in cells), width
-    )
-    padded = pad_line(line, width)
-    return tuple(span._replace(role="selected") for span in padded) if chosen else padded
+    action = f"screen.pick({number})"
+    line = pad_line(tuple(span._replace(action=action) for span in cells), width)
+    return tuple(span._replace(role="selected") for span in line) if chosen else line
+
+
+def _value_cell(setting: SettingState, room: int) -> TextLine:
+    """The value, and its state as far as there is room."""
+    value = TextSpan(f"{_value_text(setting.value)}{' ▲' * setting.at_risk}", _value_role(setting))
+    texts, role = _state_texts(setting)
+    left = room - line_width((value,)) - 1
+    state = next((text for text in texts if len(text) <= left), "")
+    return fit_line((value, TextSpan(f" {state}", role)), room) if state else fit_line((value,), room)
+
+
+def _state_texts(setting: SettingState) -> tuple[tuple[str, ...], str]:
+    """With the role: the value before a change and its author, the longest form first; otherwise why there is
+    none.
+    """
+    if setting.changed_by not in CHANGED_BY_TEXT:
+        return (_unavailable_text(setting),), "muted"
+    role = CHANGED_BY_TEXT[setting.changed_by][1]
+    return (_changed_text(setting), f"was {original_value(setting)}", "changed"), role
+
+
+def _changed_text(setting: SettingState) -> str:
+    return f"was {_value_text(original_value(setting))}, changed by {CHANGED_BY_TEXT[setting.changed_by][0]}"
+
+
+def _brief_meaning(meaning: str, room: int) -> str:
+    """The meaning of a value; if space is short, its consequence only."""
+    return shorten(meaning if len(meaning) <= room else consequence(meaning), room)
 
 
 def setting_detail(setting: SettingState | None, width: int, height: int) -> list[TextLine]:
@@ -117,6 +143,11 @@ def setting_detail(setting: SettingState | None, width: int, height: int) -> lis
             "value",
             f"{_value_text(setting.value)}: {setting.meaning}" if setting.value else "unknown here",
             "strong",
+        ),
+        (
+            "state",
+            _changed_text(setting) if setting.changed_by else "",
+            CHANGED_BY_TEXT.get(setting.changed_by, ("", ""))[1],
         ),
         ("risk", setting.risk, "warn"),
         ("takes", f"{setting.takes}, {SCOPE_TEXT[setting.scope]}" if setting.takes else "", ""),

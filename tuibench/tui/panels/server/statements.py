@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
+from tuibench.metrics.inference.messages import brief_change
 from tuibench.model.measurements.activity import StatementFigures, StatementReport, StatementRow
 from tuibench.tui.text.spans import TextLine, TextSpan, pad_line, shorten, wrap_text
 from tuibench.tui.view import View
@@ -80,9 +81,9 @@ def statements_panel(view: View, width: int, height: int) -> list[TextLine]:
 
 
 def _title(report: StatementReport, width: int) -> TextLine:
-    since = f"since {report.change}" if report.change else "since the first request"
-    text = f"  by time on the server, {report.seconds:.0f} s {since}"
-    return (TextSpan("STATEMENTS", "title"), TextSpan(shorten(text, width - 10), "muted"))
+    head, room = f"  by time on the server, {report.seconds:.0f} s since ", width - len("STATEMENTS")
+    since = brief_change(report.change, room - len(head)) if report.change else "the first request"
+    return (TextSpan("STATEMENTS", "title"), TextSpan(shorten(head + since, room), "muted"))
 
 
 def _columns(report: StatementReport, width: int) -> tuple[tuple[_Column, ...], tuple[_Column, ...]]:
