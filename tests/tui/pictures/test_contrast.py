@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import pytest
-from rich.color import ColorTriplet
+from rich.color_triplet import ColorTriplet
 from rich.segment import Segment
 from textual.app import App
 from textual.geometry import Region
@@ -16,7 +16,7 @@ from tuibench.tui.terminal.styled_app import DisplayOptions
 from tuibench.tui.terminal.themes import OWN_THEMES
 
 LEAST_RATIO = 4.5
-FIELDS = {
+FIELDS: dict[str, Scene | Form] = {
     "search": Scene(CATALOGUE, ("5", "slash")),
     "rate": Scene(CALM, ("r",)),
     "invalid": Scene(CALM, ("t", "0")),
