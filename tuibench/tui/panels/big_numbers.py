@@ -6,7 +6,7 @@ They are drawn below one wide chart of the TPS. Each figure has a column, with i
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tuibench.metrics.inference.messages import FACTOR_FROM_PERCENT, FIGURE_NAMES
+from tuibench.metrics.inference.messages import FACTOR_FROM_PERCENT, FIGURE_NAMES, movement_reason
 from tuibench.model.experiments.effect import Comparison, Verdict
 from tuibench.tui.panels.effect import (
     before_after_text,
@@ -149,6 +149,7 @@ def _effect_lines(view: View, width: int, height: int, *, ascii_only: bool) -> l
     found = [
         effect.comparison(FIGURES[measure.name]) if measure.name in FIGURES else None for measure in measures
     ]
+    reason = next(filter(None, map(movement_reason, effect.comparisons)), "")
     room = max(3, height - 3)
     words = [_difference_text(one) for one in found]
     scale = min(
@@ -160,16 +161,18 @@ def _effect_lines(view: View, width: int, height: int, *, ascii_only: bool) -> l
         for word, one in zip(words, found, strict=True)
     ]
     return [
-        _change_line(effect.markers[-1], effect.change, width),
+        _change_line(effect.markers[-1], effect.change, width, reason),
         *_blocks_side_by_side(blocks, column),
         _side_by_side([_before_after(one) for one in found], column),
         _side_by_side([(difference_span(one),) if one else () for one in found], column),
     ]
 
 
-def _change_line(marker: int, change: str, width: int) -> TextLine:
+def _change_line(marker: int, change: str, width: int, reason: str = "") -> TextLine:
+    """The change, and the reason why its effect is unknown."""
     number = TextSpan(f" {marker} ", "badge")
-    return fit_line((number, TextSpan(f" {change}", "strong")), width)
+    why = (TextSpan(f"   not attributed: {reason}", "warn"),) if reason else ()
+    return fit_line((number, TextSpan(f" {change}", "strong"), *why), width)
 
 
 def _before_after(one: Comparison | None) -> TextLine:

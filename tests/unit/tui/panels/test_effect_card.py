@@ -114,6 +114,16 @@ def test_the_reason_is_never_cut(height: int, words: str) -> None:
     assert " ".join(card[4:]).startswith(words)
 
 
+def test_the_big_numbers_say_why_a_difference_is_not_attributed() -> None:
+    falling = LevelMovement(kind=MovementKind.TREND, percent=-3.0)
+    moved = msgspec.structs.replace(
+        script.EFFECT.comparisons[0], verdict=Verdict.CANNOT_TELL, movement=falling
+    )
+    shown = text(big_numbers(compared(moved), 120, 36))
+    assert "not attributed: TPS was falling by 3 %/s before the change" in shown
+    assert "not attributed" not in text(big_numbers(initial_view(script.hello()), 120, 36))
+
+
 def test_a_level_watched_too_briefly_is_said_to_be_so() -> None:
     unknown = LevelMovement(kind=MovementKind.UNKNOWN, percent=0.0, seconds=7.0)
     moved = msgspec.structs.replace(
