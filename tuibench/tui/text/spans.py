@@ -4,6 +4,7 @@ Panels produce lines, tests compare them as text, and only the stylesheet define
 widths are terminal cells.
 """
 
+import re
 from collections.abc import Iterable
 from itertools import groupby
 from operator import itemgetter
@@ -133,10 +134,15 @@ def join_parts(parts: Iterable[TextLine], separator: TextSpan) -> TextLine:
     return line
 
 
+_UNIT = r"%|±|(?:TPS|QPS|ms|µs|s|KiB|MiB|GiB)\b"
+_WORD = re.compile(rf"(?:[^ \t\r\n]|(?<=[\d.]) (?={_UNIT})|(?<=±) (?=\d))+")
+"""A word; the blanks between a number, its unit and its deviation are part of it."""
+
+
 def wrap_text(text: str, width: int) -> list[str]:
-    """Text broken at blanks into lines of at most `width` cells."""
+    """Text broken at blanks into lines of at most `width` cells; a number stays with its unit."""
     lines: list[str] = []
-    for word in text.split():
+    for word in _WORD.findall(text):
         if lines and cell_len(lines[-1]) + 1 + cell_len(word) <= width:
             lines[-1] += f" {word}"
         else:

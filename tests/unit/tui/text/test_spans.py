@@ -52,3 +52,5 @@ def test_empty_parts_leave_no_separator() -> None:
 
 def test_text_is_broken_at_blanks() -> None:
     assert wrap_text("no privilege to read it", 12) == ["no privilege", "to read it"]
+    assert wrap_text("most: 2,099 TPS", 12) == ["most:", "2,099 TPS"]
+    assert wrap_text("by (+0.7 ± 3.4 %)\nat 16 threads", 14) == ["by", "(+0.7 ± 3.4 %)", "at 16 threads"]

@@ -13,7 +13,7 @@ from tuibench.tui.view import View
 WINDOW_SAMPLES = 10
 """Samples averaged. Over these, the different read times of server and load are negligible."""
 
-_NAME, _VALUE = 22, 16
+_NAME, _VALUE = 22, 18
 
 
 def operation_cost_panel(view: View, width: int, height: int) -> list[TextLine]:
