@@ -202,7 +202,7 @@ class EffectTracker:
                     at_seconds=event.elapsed_seconds,
                 )
             )
-            if self._watch.progress is None:
+            if self._watch.progress is None and event.kind is not EventKind.MARK:
                 why = f"{self._why} shortly before it" if self._why else self._too_short
                 self._session.log.emit_not_measured(event.marker, event.text, why)
             self._publish_progress()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from tuibench.metrics.inference.messages import brief_change
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.experiments.effect import Effect, EffectFigure
 from tuibench.tui.panels.effect import difference_role, effect_lines, percent_text
@@ -100,7 +101,8 @@ def _event_line(view: View, event: Event, width: int) -> TextLine:
         change, figures = effect.change, effect_figures(effect, room - _FEWEST_TEXT_CELLS)
     elif (state := _effect_state(view, event)) and room - len(state) >= _FEWEST_TEXT_CELLS:
         figures = (TextSpan(state, "muted"),)
-    text = TextSpan(shorten(change, room - line_width(figures) - bool(figures)), text_role)
+    room_for_text = room - line_width(figures) - bool(figures)
+    text = TextSpan(shorten(brief_change(change, room_for_text), room_for_text), text_role)
     return (*head, *justify((text,), figures, room))
 
 

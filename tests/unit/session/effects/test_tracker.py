@@ -309,6 +309,14 @@ def test_a_change_right_after_the_start_is_said_to_have_too_little_before_it() -
     assert [event.marker for event in run.effects] == [2]
 
 
+def test_a_mark_right_after_the_start_is_only_a_mark() -> None:
+    run = Run()
+    run.ticks(5, 100)
+    run.change(EventKind.MARK)
+    run.ticks(30, 150)
+    assert run.not_measured == []
+
+
 def test_the_progress_of_an_effect_is_published_when_it_begins_and_when_it_ends() -> None:
     run = Run()
     run.ticks(20, 100)

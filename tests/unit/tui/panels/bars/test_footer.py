@@ -15,7 +15,7 @@ from tuibench.tui.view import initial_view, next_view, with_note
 def test_the_newest_event_is_first_and_carries_its_number() -> None:
     lines = events_panel(initial_view(script.hello()), 60, 3)
     assert text(lines) == (
-        "3   01:06  preset unsafe: flush_log 1 → 0, sy…   TPS   +55 %\n"
+        "3   01:06  preset unsafe                         TPS   +55 %\n"
         "▲   00:58  12 transactions failed with 1213 (deadlock) and…\n"
         "2   00:46  threads 32 → 64"
     )
