@@ -11,6 +11,7 @@ from tuibench.metrics.inference.messages import (
     FIGURE_NAMES,
     ab_order,
     attribution_text,
+    brief_change,
     movement_reason,
     short_text,
     trend_text,
@@ -165,7 +166,8 @@ def _pair_line(name: TextLine, first: TextLine, second: TextLine) -> TextLine:
 
 def _pair_head(effect: Effect, width: int) -> TextLine:
     number = str(effect.markers[-1])
-    text = TextSpan(f" {shorten(effect.change, width - len(number) - 2)}", "muted")
+    room = width - len(number) - 2
+    text = TextSpan(f" {shorten(brief_change(effect.change, room), room)}", "muted")
     return pad_line((TextSpan(number, "badge"), text), width)
 
 
