@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from tuibench.model.command import Command
 from tuibench.model.event import EventKind
-from tuibench.model.experiments.tune import TunePlan
+from tuibench.model.experiments.tune import TunePlan, TuneResult
 from tuibench.model.message import Hello, RunState
 from tuibench.model.results.summary import RunOutcome, Summary
 from tuibench.session.control.experiment import ExperimentSession
@@ -175,6 +175,11 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
             events=tuple(self.watcher.log.events),
         )
 
+    def _screening(self) -> TuneResult | None:
+        """The result of a screening, with what was not restored after it."""
+        result = self.effect_tracker.tune
+        return replace(result, not_restored=self.watcher.not_restored) if result is not None else None
+
     def _ending(self) -> RunEnding:
         """The end of the run, with everything that is not in the totals."""
         tracker = self.effect_tracker
@@ -187,7 +192,7 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
             costs=tracker.costs,
             ab=tracker.ab,
             earlier_ab_tests=tracker.earlier_ab_tests,
-            tune=tracker.tune,
+            tune=self._screening(),
             steadiness=tracker.steadiness,
             slowest=tracker.slowest,
             operation_cost=tracker.operation_cost,

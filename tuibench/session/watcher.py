@@ -46,6 +46,8 @@ from tuibench.workload.program.program import Program
 REMAINDER_SHARE = 0.05
 """At its end, a session samples what came after its last tick, if that is longer than this part of a tick."""
 
+SERVER_ENDED = "The private server has ended, and its settings with it: there was nothing to restore"
+
 Identify = Callable[[], Awaitable[tuple[ServerInfo, tuple[str, ...]]]]
 """Says what the server is, and which signs of a production server it shows."""
 
@@ -81,6 +83,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         self._stack = AsyncExitStack()
         self._steps: list[ClosingStep] = []
         self._is_restored = self._is_closed = False
+        self.not_restored = ""
         self._commits = 0
         self.lag = LagTotals()
         self.is_traffic_uncounted = False
@@ -213,16 +216,19 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
     async def restore(self) -> None:
         """Restores the settings, once: a server that is away has been waited for.
 
-        The settings of a private server end with it.
+        The settings of a private server end with it. `not_restored` says afterwards what was not restored.
         """
         if self._is_restored:
             return
         self._is_restored = True
         if ended := await self._private_server.end():
+            self.not_restored = SERVER_ENDED
             await self.settings.drop_changes(ended.message)
             return
         for text in await self.settings.restore(partial(self.emit, EventKind.RESTORE)):
             self.emit(EventKind.RESTORE, text)
+        if left := self.settings.not_restored:
+            self.not_restored = f"Not restored: {', '.join(left)}; the events have the reason"
 
     async def close(self) -> None:
         """Restores the settings, ends the tasks and closes the connections. Harmless to repeat."""

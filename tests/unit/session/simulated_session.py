@@ -117,6 +117,8 @@ class PlayedSettings:
     ours: Mapping[str, str] = MappingProxyType({})
     connection_ids: frozenset[int] = frozenset()
 
+    not_restored: tuple[str, ...] = ()
+
     is_behind = False
 
     def __init__(self, guard: ProductionGuard) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from tests.fakes import FakeClock
 from tests.unit.observe.fakes import FakeServer as StatusServer
+from tests.unit.record.report.test_tune_text import result as tune_result
 from tests.unit.session.test_watcher import CHANGE, Server, at_sample, server  # noqa: F401
 from tests.unit.tuning.fakes import TARGET
 from tuibench.cli.commands.watch import WatchOptions
@@ -20,6 +21,7 @@ from tuibench.record.files.loading import load_run
 from tuibench.record.files.recorder import SUMMARY
 from tuibench.record.report.sysbench_replay import csv_text, sysbench_text
 from tuibench.record.report.watch_report import watch_report
+from tuibench.session.effects.tracker import EffectTracker
 from tuibench.session.spec import SessionSpec
 from tuibench.session.watch_run import WatchRun
 
@@ -115,6 +117,21 @@ async def test_a_change_is_measured_by_the_traffic(server: Server, tmp_path: Pat
     assert figures[EffectFigure.TPS] == pytest.approx(COMMITS)
     assert figures[EffectFigure.FSYNC_RATE] == pytest.approx(12)
     assert server.settings.settings["sync_binlog"] == "1"
+
+
+async def test_the_result_of_a_screening_says_what_was_not_restored(
+    server: Server,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(EffectTracker, "tune", tune_result())
+    async with run_on(server, spec(tmp_path, 4)) as run:
+        at_sample(run.watcher, 2, lambda: run.watcher.tasks.start(run.submit(CHANGE), "change"))
+        at_sample(run.watcher, 4, lambda: setattr(server.settings, "away", True))
+        summary = await run.run()
+    assert summary.tune is not None
+    assert summary.tune.not_restored == run.watcher.not_restored != ""
+    assert "Not restored: sync_binlog" in run.text(summary)
 
 
 async def test_an_outage_is_a_gap(server: Server, tmp_path: Path) -> None:  # noqa: F811

@@ -30,7 +30,7 @@ from tuibench.session.control import settings as settings_module
 from tuibench.session.events import event_bus
 from tuibench.session.sampling import sampler as sampler_module
 from tuibench.session.spec import SessionSpec
-from tuibench.session.watcher import Watcher
+from tuibench.session.watcher import SERVER_ENDED, Watcher
 from tuibench.tuning.undo.guardian import Guardian
 
 SERVER = msgspec.structs.replace(INFO, is_local=False)
@@ -169,7 +169,17 @@ async def test_a_watcher_ends_with_its_private_server(server: Server, tmp_path: 
         ExitCode.SERVER_UNAVAILABLE,
     )
     assert server.settings.settings["sync_binlog"] == "0"
+    assert watcher.not_restored == SERVER_ENDED
     assert not list(paths.journal_dir().iterdir())
+
+
+async def test_settings_that_are_not_restored_are_named(server: Server, tmp_path: Path) -> None:
+    async with watcher_on(server, tmp_path) as watcher:
+        await watcher.submit(CHANGE)
+        at_sample(watcher, 2, lambda: setattr(server.settings, "away", True))
+        at_sample(watcher, 2, watcher.lifecycle.request_stop)
+        await watcher.run()
+    assert watcher.not_restored == "Not restored: sync_binlog; the events have the reason"
 
 
 async def test_a_server_that_does_not_answer_leaves_nothing_open(server: Server, tmp_path: Path) -> None:

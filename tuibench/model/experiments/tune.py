@@ -172,7 +172,7 @@ def parse_tune_text(text: str) -> TunePlan:
 
 class TuneResult(msgspec.Struct, frozen=True, kw_only=True):
     """State of a screening. `disturbed` is the number of discarded blocks; `winner` are the numbers of the
-    candidates to keep.
+    candidates to keep. `not_restored` says why the settings were not restored at the end; empty if they were.
     """
 
     plan: TunePlan
@@ -184,6 +184,7 @@ class TuneResult(msgspec.Struct, frozen=True, kw_only=True):
     together: TogetherResult | None = None
     winner: tuple[int, ...] = ()
     is_complete: bool = False
+    not_restored: str = ""
 
     def result_of(self, number: int) -> CandidateResult:
         return next(one for one in self.results if one.candidate.number == number)

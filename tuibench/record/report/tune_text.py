@@ -15,6 +15,8 @@ METHOD = (
     "windows, a random half of them in each. Intervals are confidence sequences at the level of e-BY: of all "
     "verdicts on {figure}, at most {rate:.0f} % are false on average."
 )
+RESTORED = "Every setting was restored"
+RESTORED_NOT_IN_EFFECT = f"{RESTORED}; the statements above are not in effect"
 
 
 def tune_text(result: TuneResult) -> str:
@@ -106,7 +108,7 @@ def _keep(result: TuneResult) -> Iterator[str]:
     yield ""
     winners = [result.result_of(number) for number in result.winner]
     if not winners:
-        yield "No tested value is known to be better. Every setting was restored."
+        yield f"No tested value is known to be better. {result.not_restored or RESTORED}."
         return
     yield "To keep these settings, in my.cnf below [mysqld]:"
     yield from (f"  {one.option_line}" for one in winners if one.option_line)
@@ -114,7 +116,7 @@ def _keep(result: TuneResult) -> Iterator[str]:
     yield from (f"  {one.sql};" for one in winners)
     yield "Risk:"
     yield from (f"  {one.candidate.setting}: {one.candidate.risk}" for one in winners)
-    yield "Every setting was restored; the statements above are not in effect."
+    yield f"{result.not_restored or RESTORED_NOT_IN_EFFECT}."
 
 
 def _left_out(result: TuneResult) -> Iterable[str]:

@@ -36,13 +36,16 @@ from tuibench.tuning.undo.restore import OtherServerError, RestoreOutcome, resto
 RESTORE_SECONDS = 10.0
 """How long the end of a run waits for an unresponsive server in order to restore the settings."""
 
+RESTORED_OUTCOMES = frozenset({RestoreOutcome.RESTORED, RestoreOutcome.UNCHANGED})
+
 Emit = Callable[[EventKind, str], object]
 
 
 class Settings:
     """Starts a guardian before the first change, and before the next one if it has died.
 
-    `guard` refuses changes of a server that looks like production.
+    `guard` refuses changes of a server that looks like production. `not_restored` are the settings that the
+    last restore could not restore.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class Settings:
         self._clock = clock
         self._restarted = False
         self._changes = 0
+        self.not_restored: tuple[str, ...] = ()
 
     @classmethod
     async def open(
@@ -235,6 +239,7 @@ class Settings:
         delay.
         """
         restored = await restore_with_retries(self._manager.restore, self._clock, RESTORE_SECONDS, report)
+        self.not_restored = tuple(one.setting for one in restored if one.outcome not in RESTORED_OUTCOMES)
         texts = [one.text for one in restored]
         if any(one.outcome is RestoreOutcome.UNREACHABLE for one in restored):
             texts.append(f"the guardian retries for {GUARDIAN_RETRY_SECONDS:.0f} s; then: tuibench restore")

@@ -28,12 +28,17 @@ class Contact(msgspec.Struct):
 
 
 class DaskHosts:
-    """`scheduler` is its process, `workers` are those of the hosts by name."""
+    """`scheduler` is its process, `workers` are those of the hosts by name. All files are in `folder`."""
 
     def __init__(self, folder: Path, home: Path) -> None:
         self._folder = folder
         self._files = certificates.make(folder, "localhost", "127.0.0.1")
-        self._environment = {**os.environ, "DASK_CONFIG": str(folder), "TUIBENCH_HOME": str(home)}
+        self._environment = {
+            **os.environ,
+            "DASK_CONFIG": str(folder),
+            "DASK_TEMPORARY_DIRECTORY": str(folder),
+            "TUIBENCH_HOME": str(home),
+        }
         self._contact = folder / "scheduler.json"
         self._running = ExitStack()
         self.workers: dict[str, subprocess.Popen[bytes]] = {}
@@ -46,9 +51,7 @@ class DaskHosts:
 
     def start_worker(self, name: str) -> None:
         """A host; `wait_for_workers` waits until the scheduler knows it."""
-        self.workers[name] = self._start(
-            "worker", "--no-nanny", "--nthreads=1", f"--name={name}", f"--local-directory={self._folder}"
-        )
+        self.workers[name] = self._start("worker", "--no-nanny", "--nthreads=1", f"--name={name}")
 
     @property
     def options(self) -> Sequence[str]:

@@ -49,6 +49,15 @@ def test_without_a_winner_nothing_is_recommended() -> None:
     assert "--resume continues it" in text
 
 
+def test_it_says_what_was_not_restored() -> None:
+    """Neither with a winner nor without one does it say that every setting was restored."""
+    for winner in (result().winner, ()):
+        text = tune_text(msgspec.structs.replace(result(), winner=winner, not_restored="The server is gone"))
+        assert "The server is gone.\n" in text
+        assert "was restored" not in text
+        assert "Every setting was restored" in tune_text(msgspec.structs.replace(result(), winner=winner))
+
+
 def test_a_bar_has_zero_in_its_middle_and_ends_at_its_edges() -> None:
     one = result().results[0].comparisons[0]
     drawn = bar(one, 50.0)
