@@ -24,6 +24,7 @@ def conceal() -> None:
     password, rest = without_password(sys.argv[1:])
     if password is not None:
         _restart(rest, password)
+    sys.argv[1:] = rest
     if VARIABLE in os.environ:
         _removed[:] = [os.environ[VARIABLE]]
         _overwrite(VARIABLE)
@@ -48,13 +49,22 @@ def inherited_password() -> str | None:
 
 
 def without_password(arguments: Sequence[str]) -> tuple[str | None, list[str]]:
-    """The password in the arguments, if any, and the arguments without it."""
+    """The password in the arguments, if any, and the arguments without it.
+
+    An option without a value asks for the password, as in the MySQL clients.
+    """
     password, rest = None, []
-    waiting = iter(arguments)
-    for argument in waiting:
+    waiting = list(arguments)
+    while waiting:
+        argument = waiting.pop(0)
         name, equals, value = argument.partition("=")
         if name.startswith("--") and name.replace("_", "-") in PASSWORD_OPTIONS:
-            password = value if equals else next(waiting, "")
+            if equals:
+                password = value
+            elif waiting and not waiting[0].startswith("-"):
+                password = waiting.pop(0)
+            else:
+                rest.append("-p")
         elif argument.startswith("-p") and len(argument) > len("-p"):
             password = argument[2:]
         else:

@@ -21,7 +21,9 @@ SECRET = "open-sesame-4711"
         (["--mysql-password", "secret", "x"], "secret", ["x"]),
         (["--mysql_password=secret"], "secret", []),
         (["--password="], "", []),
-        (["--password"], "", []),
+        (["--password"], None, ["-p"]),
+        (["--password", "--host=db1"], None, ["-p", "--host=db1"]),
+        (["--mysql_password", "-hdb1"], None, ["-p", "-hdb1"]),
         (["--password=a", "-pb"], "b", []),
         (["-p", "run"], None, ["-p", "run"]),
         (["-P3306", "--port=1", "--percentile=1"], None, ["-P3306", "--port=1", "--percentile=1"]),
@@ -79,6 +81,14 @@ def test_an_empty_password_is_no_secret(
     credentials.conceal()
     assert credentials.inherited_password() == ""
     assert capsys.readouterr().err == ""
+
+
+def test_an_option_without_a_value_asks_for_the_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not take the next option for the password."""
+    monkeypatch.setattr(sys, "argv", ["tuibench", "slap", "--password", "--host=db1"])
+    credentials.conceal()
+    assert sys.argv == ["tuibench", "slap", "-p", "--host=db1"]
+    assert credentials.inherited_password() is None
 
 
 def test_without_a_first_start_there_is_no_password_to_inherit() -> None:

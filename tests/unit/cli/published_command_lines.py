@@ -35,6 +35,11 @@ sysbench --config-file=@CONFIG@ oltp_read_write --tables=10 --table-size=10000 r
 sysbench --config-file=@CONFIG@ oltp_point_select --tables=32 prepare
 sysbench ./tpcc.lua --threads=4 --tables=1 --scale=10 --trx_level=RR --use_fk=0 --db-driver=mysql prepare
 sysbench tpcc.lua --threads=4 --scale=10 --time=300 --report-interval=1 run
+sysbench --db-driver=mysql --mysql-db=tpcc --tables=1 --scale=1 --time=60 --threads=2 ./tpcc.lua run
+sysbench oltp_common --threads=16 --rand-type=uniform --db-driver=mysql --mysql-db=sbtest --mysql-user=root prepare --tables=16 --table-size=10000000
+sysbench oltp_point_select --threads=16 --time=300 --rand-type=uniform --rand-seed=4711 --db-driver=mysql --mysql-user=root run --tables=16 --table-size=10000000
+sysbench --db-driver=mysql --mysql-db=sbtest --table_size=25000 --tables=250 --events=0 --time=600 --threads=8 --percentile=95 --report-interval=1 oltp_read_write prepare
+sysbench --db-driver=mysql --range_size=10000 --table_size=100000 --tables=2 --threads=1 --events=0 --time=300 --rand-type=uniform /usr/share/sysbench/oltp_read_only.lua run
 """.strip().splitlines()
 
 SYSBENCH_05 = """
@@ -56,6 +61,10 @@ sysbench --test=tests/db/parallel_prepare.lua --oltp-tables-count=64 --oltp-tabl
 sysbench --test=tests/db/select_random_ranges.lua --num-threads=8 run
 sysbench --test=tests/db/oltp.lua --mysql-table-engine=innodb --oltp-auto-inc=off --oltp-tables-count=4 cleanup
 sysbench --test=tests/db/oltp.lua --oltp-dist-type=uniform --oltp-index-updates=1 --oltp-non-index-updates=1 --oltp-range-size=100 --init-rng=on --seed-rng=1 run
+sysbench --test=./db/update_index.lua --mysql-db=test --oltp-tables-count=1 --mysql-table-engine=innodb --oltp-table-size=10000 --max-requests=1000000000 --oltp-read-only=off --oltp-test-mode=nontrx --num-threads=8 --max-time=60 run
+sysbench --test=./tests/db/oltp.lua --mysql-db=testdb --oltp-tables-count=10 --oltp-table-size=500000 --report-interval=5 --oltp-skip-trx=on --oltp-read-only=on --rand-init=on --max-requests=0 --max-time=300 --num-threads=100 run
+sysbench oltp.lua --mysql-db=sbt --mysql-table-engine=InnoDB --time=20 --threads=8 --oltp-table-size=100000 --oltp-tables-count=4 --db-driver=mysql prepare
+sysbench --db-driver=mysql --oltp-table-size=500000 --oltp-tables-count=10 --threads=1 --events=1 --max-requests=1 --time=0 /usr/share/sysbench/tests/include/oltp_legacy/parallel_prepare.lua run
 """.strip().splitlines()
 
 SYSBENCH_04 = """
@@ -67,6 +76,7 @@ sysbench --test=oltp --oltp-test-mode=simple --oltp-table-size=10000 --num-threa
 sysbench --test=oltp --oltp-test-mode=nontrx --oltp-nontrx-mode=update_key --oltp-table-size=10000 run
 sysbench --test=oltp --oltp-dist-type=special --oltp-dist-pct=1 --oltp-dist-res=75 --oltp-reconnect-mode=session --oltp-user-delay-min=0 run
 sysbench --test=oltp --db-driver=mysql --mysql-engine-trx=yes --init-rng --batch=off --oltp-connect-delay=0 run
+sysbench --test=oltp --mysql-db=test --mysql-table-engine=myisam --num-threads=100 --max-requests=100000 --oltp-read-only=on run
 """.strip().splitlines()
 
 MYSQLSLAP = """
@@ -82,6 +92,9 @@ mysqlslap --create-schema=slapdb --query="SELECT 1" --concurrency=10 --iteration
 mysqlslap -a -c 50 -i 10 -e innodb -v --protocol=tcp
 mysqlslap --auto-generate-sql --auto-generate-sql-guid-primary --sql-mode=STRICT_ALL_TABLES --csv --only-print
 mysqlslap --auto-generate-sql --commit=10 --detach=100 --silent -T
+mysqlslap --concurrency=2 --iterations=1 --number-int-cols=10 --number-char-cols=10 -a --auto-generate-sql-guid-primary --number-of-queries=10000 --auto-generate-sql-load-type=write --engine=innodb
+mysqlslap --user=skysql -i1000000 -c32 -q "insert into test(c) values('0-31091-138522330')" --create-schema=test
+mysqlslap --user=stnduser --concurrency=30 --iterations=100 --query=@SQL@ --create-schema=wordpress_test
 """.strip().splitlines()
 
 REFUSED = {
@@ -93,9 +106,13 @@ REFUSED = {
     "sysbench --test=oltp --oltp-reconnect-mode=transaction run": "connections stay open",
     "sysbench --test=oltp --oltp-sp-name=proc run": "no profile calls a procedure",
     "sysbench oltp_common.lua --threads=4 run": "has no transactions",
+    "sysbench --test=oltp --oltp-table-name=test1000000 prepare": "the tables are called sbtest1, sbtest2",
+    "sysbench oltp_read_write –threads=4 run": "it begins with a dash, not with hyphens: type --threads=4",
     "sysbench ./my_own_test.lua --threads=4 run": "Lua is not supported",
     "sysbench --test=oltp --num-threads=4": "add one of prepare, prewarm, run, cleanup",
     "sysbench --config-file=/none oltp_read_write run": "cannot read '/none'",
     "mysqlslap --login-path=local -a": "files of mysql_config_editor are not read",
+    "mysqlslap -a –engine=innodb": "'–engine=innodb' begins with a dash, not with hyphens: type --engine",
+    "mysqlslap -a --no-create": "unknown option --no-create",
     "mysqlslap -a --compress": "compression is not supported",
 }

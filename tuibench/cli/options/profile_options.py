@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from tuibench.cli.parsing.parser_errors import HOSTS_OPTION, WITHOUT_HOSTS
+from tuibench.cli.parsing.parser_errors import HOSTS_OPTION, WITHOUT_HOSTS, option_hint
 from tuibench.errors import UsageError
 from tuibench.model.plan import OptionValue
 
@@ -40,7 +40,7 @@ def parse_profile_options(arguments: Sequence[str]) -> dict[str, OptionValue]:
     while left:
         argument = left.pop(0)
         if not argument.startswith("--"):
-            raise UsageError(f"'{argument}' is not an option", "options look like --table-size=1000")
+            raise UsageError(f"'{argument}' is not an option", option_hint(argument))
         name, equals, value = argument[2:].partition("=")
         if re.fullmatch(HOSTS_OPTION, f"--{name.replace('_', '-')}"):
             raise UsageError(f"--{name} {WITHOUT_HOSTS}", "leave it out here")

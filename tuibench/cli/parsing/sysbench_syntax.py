@@ -5,7 +5,7 @@ current names (`--test=oltp --num-threads=4 run`), and options without an equiva
 with the reason. A translated command line is printed on stderr in its modern form.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import PurePath
 from shlex import quote
 
@@ -16,7 +16,7 @@ SYSBENCH_VERBS = ("prepare", "prewarm", "run", "cleanup")
 SYSBENCH_COMMANDS = frozenset({*SYSBENCH_VERBS, "live", "probe", "sweep", "doctor", "check"})
 """Commands that take a profile with sysbench's options."""
 
-TEST, CONFIG_FILE = "--test", "--config-file"
+TEST, CONFIG_FILE, OLTP = "--test", "--config-file", "oltp"
 TEST_MODE, NONTRX_MODE = "--oltp-test-mode", "--oltp-nontrx-mode"
 SSL, SSL_MODES = "--mysql-ssl", {"on": "required", "off": "disabled"}
 TPCC, TPCC_TABLES = "tpcc", "--tables=1"
@@ -27,13 +27,17 @@ SWITCH = {"": "on", "1": "on", "true": "on", "yes": "on", "0": "off", "false": "
 
 
 class Translation:
-    """One command line: its translated arguments, and notes about them."""
+    """One command line: its translated arguments, and notes about them.
+
+    `test` is the value of `--test`, or the path of a script.
+    """
 
     def __init__(self, command: str, arguments: Sequence[str]) -> None:
         self.command = command
         self.arguments = list(arguments)
         self.notes: list[str] = []
         self.is_old = False
+        self.test = ""
 
     @property
     def note(self) -> str:
@@ -121,6 +125,7 @@ def _name_test(line: Translation) -> None:
         _refuse_other_tests(line.arguments)
         return
     _refuse_other_tests([test])
+    line.test = test
     line.replace([_profile_of(test, line), *rest])
 
 
@@ -153,22 +158,31 @@ def _refuse_other_tests(words: Sequence[str]) -> None:
 
 def _apply_modes(line: Translation) -> None:
     """Replace the profile by the one that corresponds to the modes of `oltp` in 0.4 and 0.5."""
-    profile, mode, query, rest = "", "", "select", list[str]()
+    given, rest = dict[str, str](), list[str]()
     for word in line.arguments:
         name, _, value = word.partition("=")
-        if name in known.SWITCHED_PROFILES:
-            if SWITCH.get(value.lower(), value.lower()) == "on":
-                profile = known.SWITCHED_PROFILES[name]
-        elif name == TEST_MODE:
-            mode = value
-        elif name == NONTRX_MODE:
-            query = value
+        if name in known.SWITCHED_PROFILES or name in (TEST_MODE, NONTRX_MODE):
+            given[name] = value.lower()
         else:
             rest.append(word)
-    if len(rest) == len(line.arguments):
-        return
-    profile = _mode_profile(mode, query) or profile
-    line.replace([profile, *rest[1:]] if profile else rest)
+    if given:
+        profile = _profile_of_modes(line.test, given)
+        line.replace([profile, *rest[1:]] if profile else rest)
+
+
+def _profile_of_modes(test: str, given: Mapping[str, str]) -> str:
+    """Profile of these modes; empty for the test's own one.
+
+    The modes are those of 0.4's built-in test. Of the scripts of 0.5, oltp.lua reads the switches; the others
+    ignore all of them.
+    """
+    is_script = test.endswith(".lua") or "/" in test
+    if is_script and _script(test) != OLTP:
+        return ""
+    mode = "" if is_script else _mode_profile(given.get(TEST_MODE, ""), given.get(NONTRX_MODE, "select"))
+    on = [name for name, value in given.items() if SWITCH.get(value, value) == "on"]
+    switched = [known.SWITCHED_PROFILES[name] for name in on if name in known.SWITCHED_PROFILES]
+    return mode or next(reversed(switched), "")
 
 
 def _mode_profile(mode: str, query: str) -> str:

@@ -65,6 +65,22 @@ def test_what_cannot_be_had_is_refused_with_the_reason(option: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("test", "profile"),
+    [
+        ("oltp", "oltp_point_select"),
+        ("tests/db/oltp.lua", "oltp_read_only"),
+        ("oltp.lua", "oltp_read_only"),
+        ("tests/db/update_index.lua", "oltp_update_index"),
+        ("tests/db/insert", "oltp_insert"),
+    ],
+)
+def test_the_modes_apply_to_the_test_that_has_them(test: str, profile: str) -> None:
+    """The scripts of 0.5 ignore the test mode, and all but oltp.lua the switches."""
+    words = ["run", f"--test={test}", "--oltp-read-only=on", "--oltp-test-mode=nontrx", "--threads=2"]
+    assert translate_options(words)[0] == ["run", profile, "--threads=2"]
+
+
+@pytest.mark.parametrize(
     ("line", "words"),
     [
         ("oltp_read_write", "'oltp_read_write' is a profile, not a command (run it: tuibench run oltp_read"),
