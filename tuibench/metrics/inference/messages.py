@@ -64,7 +64,7 @@ def trend_text(one: Comparison) -> str:
         return ""
     plain = 100 * (one.after / one.before - 1)
     is_close = abs(plain - one.percent) <= max(TREND_POINTS, TREND_SHARE * abs(one.percent))
-    return "" if is_close else ", the trend before the change taken out"
+    return "" if is_close else ", with the trend before the change taken out"
 
 
 def attribution_text(one: Comparison) -> str:

@@ -211,7 +211,7 @@ def test_the_page_of_a_lost_session_says_what_is_recorded(watched: WatchedSessio
     assert f"are recorded in {watched.directory}" in page
     assert 'href="/report"' in page
     assert f"tuibench replay {watched.directory}\ntuibench report {watched.directory}" in page
-    assert "No setting of the server is left changed by this session." in page
+    assert "This session has left no setting of the server changed." in page
     assert "location.reload" not in page
 
 

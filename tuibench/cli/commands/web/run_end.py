@@ -66,7 +66,7 @@ class WatchedSession(NamedTuple):
         run = load_run(self.directory)
         if not run.is_live:
             return html_report(run)
-        words = "The run continues: its report comes at its end."
+        words = "The run continues. Its report appears here when the run has ended."
         return html_page("The run continues", tag("main", tag("p", words)))
 
     def lost_page(self) -> str:
@@ -105,7 +105,7 @@ def settings_left(session: str) -> SettingsLeft:
     """What a session that is gone has left changed, by its journal."""
     path = journal_path(session)
     if not path.exists():
-        return SettingsLeft("No setting of the server is left changed by this session.")
+        return SettingsLeft("This session has left no setting of the server changed.")
     if durable_file.is_locked(path):
         return SettingsLeft("The guardian process is restoring the settings now.", is_open=True)
     found = [each for each in leftovers() if each.path == path]
