@@ -126,7 +126,11 @@ async def test_the_result_of_a_screening_says_what_was_not_restored(
 ) -> None:
     monkeypatch.setattr(EffectTracker, "tune", tune_result())
     async with run_on(server, spec(tmp_path, 4)) as run:
-        at_sample(run.watcher, 2, lambda: run.watcher.tasks.start(run.submit(CHANGE), "change"))
+
+        async def change() -> None:
+            await run.submit(CHANGE)
+
+        at_sample(run.watcher, 2, lambda: run.watcher.tasks.start(change(), "change"))
         at_sample(run.watcher, 4, lambda: setattr(server.settings, "away", True))
         summary = await run.run()
     assert summary.tune is not None
