@@ -235,7 +235,7 @@ def test_the_page_of_a_lost_session_says_what_became_of_its_settings(watched: Wa
     assert later is not None
     later.settle((change.seq,), Settlement.RESTORED, at=2.0)
     later.close()
-    assert "No setting of the server is left changed" in watched.lost_page()
+    assert "This session has left no setting of the server changed" in watched.lost_page()
 
 
 def test_settings_that_another_session_will_restore_are_said_to_be_left_to_it(

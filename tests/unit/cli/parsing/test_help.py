@@ -85,7 +85,8 @@ def test_every_option_of_a_page_exists(page: Path, options: dict[str, set[str]])
         own_options(),
         sysbench_options.IGNORED_OPTIONS,
         sysbench_options.OLD_OPTIONS,
-        [sysbench_syntax.SSL, sysbench_syntax.TEST, sysbench_syntax.CONFIG_FILE],
+        sysbench_options.SWITCHED_PROFILES,
+        [sysbench_syntax.SSL, sysbench_syntax.TEST, sysbench_syntax.TEST_MODE, sysbench_syntax.CONFIG_FILE],
     )
     spans = re.findall(r"`(-[^`]*)`", page.read_text(encoding="utf-8"))
     named = set().union(*(given(re.split(r"[\s/]", span)) for span in spans))
