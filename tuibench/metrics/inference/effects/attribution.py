@@ -99,7 +99,9 @@ def attribute(
         if not is_explained:
             return Attribution(interval, verdict)
         step = _step_beside(before[-window:], after, gap, plain)
-        return Attribution(interval, verdict, step or _movement(before, window, gap))
+        return Attribution(
+            interval, verdict, step or _unless_small(_movement(before, window, gap), plain, before)
+        )
     observed = min(abs(interval.estimate), plain)
     cause = _step_beside(before[-window:], after, gap, observed)
     if cause is None and observed < MARGIN * swing(before, window, gap):
@@ -196,6 +198,17 @@ def _step_beside(
 def _movement(before: Sequence[float], window: int, gap: int) -> Movement:
     found = movement(before, window, gap)
     return found._replace(place=found.place - len(before)) if found.kind is MovementKind.STEP else found
+
+
+def _unless_small(found: Movement, plain: float, before: Sequence[float]) -> Movement:
+    """The movement; UNKNOWN if it is too small to explain the difference: only a trend that is hidden in a
+    short history could.
+    """
+    has_swing = found.kind in (MovementKind.WANDERING, MovementKind.SAWTOOTH)
+    is_small = has_swing and MARGIN * found.size < plain
+    if is_small and len(before) < MOST_BEFORE:
+        return Movement(MovementKind.UNKNOWN, 0.0, len(before))
+    return found
 
 
 def _plain_error(before: Sequence[float], after: Sequence[float]) -> float:

@@ -160,6 +160,14 @@ def test_a_level_watched_too_briefly_to_know_its_movement_is_said_to_be_so() -> 
     assert attribution_text(found) == ("cannot be attributed: TPS was watched for only 8 s before the change")
 
 
+def test_a_movement_too_small_for_the_difference_is_not_its_explanation() -> None:
+    rng = random.Random(8)
+    before, after = ar1(rng, 18, 0.6, 30.0), ar1(rng, WINDOW, 0.6, 30.0)
+    found = of(EffectFigure.TPS, slots(before), slots([0.9 * rate for rate in after], first_end=22.0))
+    assert found.verdict is Verdict.CANNOT_TELL
+    assert attribution_text(found).endswith("TPS was watched for only 18 s before the change")
+
+
 def test_the_same_windows_give_the_same_interval() -> None:
     rng = random.Random(9)
     before, after = slots(ar1(rng, WINDOW, 0.3, 40.0)), slots(ar1(rng, WINDOW, 0.3, 40.0))
