@@ -5,7 +5,8 @@ from typing import Any
 import msgspec
 
 from tuibench.model.event import Event, EventKind
-from tuibench.model.measurements.sample import Latency, LoadSample, Sample
+from tuibench.model.histogram import Latency
+from tuibench.model.measurements.sample import LoadSample, Sample
 from tuibench.model.message import PROTOCOL_VERSION, Hello, RunState, Status
 from tuibench.model.plan import RunPlan
 from tuibench.model.results.summary import (

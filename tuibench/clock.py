@@ -32,7 +32,7 @@ class SystemClock:
         await asyncio.sleep(seconds)
 
 
-class Tick(NamedTuple):
+class ScheduledTick(NamedTuple):
     """One tick of a schedule: its number from 1, its due time and its delay.
 
     Number 0 is one of the additional times `between` ticks.
@@ -49,7 +49,7 @@ async def ticks(
     interval_ns: int,
     end_ns: int | None = None,
     between: Sequence[int] = (),
-) -> AsyncIterator[Tick]:
+) -> AsyncIterator[ScheduledTick]:
     """Ticks at start + n × interval until `end_ns`.
 
     The times `between` are yielded, too, before a tick at the same time.
@@ -70,9 +70,9 @@ async def ticks(
     await _sleep_until(clock, end_ns)
 
 
-async def _wait_for_tick(clock: Clock, number: int, due_ns: int) -> Tick:
+async def _wait_for_tick(clock: Clock, number: int, due_ns: int) -> ScheduledTick:
     await _sleep_until(clock, due_ns)
-    return Tick(number, due_ns, max(0, clock.now_ns() - due_ns))
+    return ScheduledTick(number, due_ns, max(0, clock.now_ns() - due_ns))
 
 
 async def _sleep_until(clock: Clock, due_ns: int) -> None:

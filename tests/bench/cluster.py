@@ -20,7 +20,7 @@ from tuibench.load.cluster.merging import ReportMerger
 from tuibench.load.cluster.messages import FromAgent, HostReport
 from tuibench.load.cluster.packing import pack_report, with_sum
 from tuibench.load.worker_report import Counters, FairnessStats, WorkerReport
-from tuibench.metrics.histogram import Histogram, bucket_upper_bound
+from tuibench.model.histogram import Histogram, bucket_upper_bound
 from tuibench.session.totals.report_aggregation import LoadTotals
 
 STATEMENTS = 9

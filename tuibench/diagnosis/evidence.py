@@ -1,22 +1,21 @@
 """Evidence of a diagnosis, collected from samples: means of gauges, growth of counters."""
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from tuibench.diagnosis.indicators import (
     COMMIT,
-    counter_growth,
     is_rate_met,
     lock_waiters,
     mean_of_known,
-    seconds_between,
     table_misses_percent,
 )
 from tuibench.diagnosis.measurement_warnings import is_client_limited
 from tuibench.metrics.series.rates import ratio
 from tuibench.model.counters import Counter
+from tuibench.model.histogram import US_PER_MS
 from tuibench.model.measurements.finding import Evidence
 from tuibench.model.measurements.sample import HostSample, LoadSample, Sample, ServerSample
+from tuibench.model.tick import HOST, RESPONSE, SERVICE, STATEMENT, Tick, total_tick
 
 
 def collect_evidence(
@@ -29,12 +28,12 @@ def collect_evidence(
     loads = [sample.load for sample in samples if sample.load is not None]
     servers = [sample.server for sample in samples if sample.server is not None]
     hosts = [sample.host for sample in samples if sample.host is not None]
-    seconds = math.fsum(load.seconds for load in loads)
-    tps = _per_second(loads, seconds, lambda load: load.transactions_per_second)
-    attempted = tps + _per_second(loads, seconds, lambda load: load.errors_per_second)
+    whole = total_tick(sample.tick for sample in samples)
+    load, server, host = LoadSample(whole), ServerSample(whole), HostSample(whole, HOST)
+    sums, has_host = whole.sums, bool(hosts)
+    attempted = load.transactions_per_second + load.errors_per_second
     rate = mean_of_known(loads, lambda load: load.rate) or 0.0
     backlog = loads[-1].backlog if loads else 0
-    growths, server_seconds = counter_growth(servers), seconds_between(samples)
     newest = servers[-1] if servers else None
     return Evidence(
         threads=mean_of_known(loads, lambda load: load.threads) or 0.0,
@@ -45,64 +44,51 @@ def collect_evidence(
         client_limited_share=mean_of_known(loads, is_client_limited) or 0.0,
         worker_cpu=max((load.worker_cpu for load in loads), default=0.0),
         lag_ms=max((load.lag_p99_ms for load in loads), default=0.0),
-        network_share=_network_share(loads, round_trip_ms),
-        cpu_total=mean_of_known(hosts, lambda host: host.cpu_total),
-        cpu_server=mean_of_known(hosts, lambda host: host.cpu_server),
-        cpu_tuibench=mean_of_known(hosts, lambda host: host.cpu_tuibench),
-        cpu_others=others_percent(hosts, is_local=is_local),
+        network_share=_network_share(whole, round_trip_ms),
+        cpu_total=host.cpu_total if has_host else None,
+        cpu_server=host.cpu_server,
+        cpu_tuibench=host.cpu_tuibench if has_host else None,
+        cpu_others=others_percent(host, is_local=is_local) if has_host else None,
         threads_running=mean_of_known(servers, lambda server: server.threads_running),
-        lock_waiters=lock_waiters(growths, server_seconds),
-        commit_share=_commit_share(loads),
-        log_fsyncs_per_transaction=mean_of_known(servers, lambda server: server.log_fsyncs_per_transaction),
-        log_waits_per_second=ratio(growths.get(Counter.LOG_WAITS), server_seconds),
-        table_misses_percent=table_misses_percent(growths),
+        lock_waiters=lock_waiters(sums, server.seconds),
+        commit_share=_commit_share(whole),
+        log_fsyncs_per_transaction=server.log_fsyncs_per_transaction,
+        log_waits_per_second=server.per_second(Counter.LOG_WAITS),
+        table_misses_percent=table_misses_percent(sums),
         open_tables=newest.open_tables if newest else None,
         table_open_cache=newest.table_open_cache if newest else None,
-        buffer_pool_hit=mean_of_known(servers, lambda server: server.buffer_pool_hit),
-        disk_reads_per_transaction=ratio(growths.get(Counter.POOL_READS), round(tps * seconds) or None),
-        foreign_percent=_foreign_percent(loads, servers),
+        buffer_pool_hit=server.buffer_pool_hit,
+        disk_reads_per_transaction=ratio(sums.get(Counter.POOL_READS), sums.get("server.completed")),
+        foreign_percent=_foreign_percent(load, server),
     )
 
 
-def others_percent(hosts: Sequence[HostSample], *, is_local: bool) -> float | None:
+def others_percent(host: HostSample, *, is_local: bool) -> float | None:
     """The CPU share of other programs; None if the process of a server on this host was not found."""
-    known = [host for host in hosts if host.cpu_server is not None or not (is_local or host.origin)]
-    return mean_of_known(known, lambda host: host.cpu_rest)
+    return host.cpu_rest if host.cpu_server is not None or not (is_local or host.origin) else None
 
 
-def _per_second(loads: Sequence[LoadSample], seconds: float, rate: Callable[[LoadSample], float]) -> float:
-    return math.fsum(rate(load) * load.seconds for load in loads) / seconds if seconds else 0.0
-
-
-def _latency_ms(loads: Sequence[LoadSample]) -> float:
+def _latency_us(whole: Tick) -> float:
     """The time of all transactions together, without the wait for a free connection."""
-    known = [latency for load in loads if (latency := load.service or load.latency) is not None]
-    return math.fsum(latency.count * latency.avg for latency in known)
+    return (whole.hists.get(SERVICE) or whole.hist(RESPONSE)).sum_us
 
 
-def _commit_share(loads: Sequence[LoadSample]) -> float | None:
+def _commit_share(whole: Tick) -> float | None:
     """COMMIT's share of the transactions' time; None for a profile without explicit transactions."""
-    commits = [load.statements[COMMIT] for load in loads if COMMIT in load.statements]
-    return (
-        ratio(math.fsum(each.count * each.avg for each in commits), _latency_ms(loads)) if commits else None
-    )
+    commits = whole.hists.get(STATEMENT + COMMIT)
+    return None if commits is None else ratio(commits.sum_us, _latency_us(whole))
 
 
-def _network_share(loads: Sequence[LoadSample], round_trip_ms: float | None) -> float | None:
+def _network_share(whole: Tick, round_trip_ms: float | None) -> float | None:
     """The share of the transactions' time in which a query or its response is on the network."""
     if round_trip_ms is None:
         return None
-    trips_ms = math.fsum(
-        load.queries_per_second * load.seconds * (round_trip_ms + load.client_delay_ms) for load in loads
-    )
-    share = ratio(trips_ms, _latency_ms(loads))
+    trip_us = US_PER_MS * (round_trip_ms + whole.levels.get("client_delay_ms", 0.0))
+    share = ratio(whole.sums.get("queries", 0.0) * trip_us, _latency_us(whole))
     return None if share is None else min(1.0, share)
 
 
-def _foreign_percent(loads: Sequence[LoadSample], servers: Sequence[ServerSample]) -> float | None:
+def _foreign_percent(load: LoadSample, server: ServerSample) -> float | None:
     """The approximate share of other clients' statements: client and server are read at different moments."""
-    ours = mean_of_known(loads, lambda load: load.queries_per_second)
-    theirs = mean_of_known(servers, lambda server: server.questions_per_second)
-    if ours is None or not theirs:
-        return None
-    return max(0.0, 100 * (1 - ours / theirs))
+    theirs = server.questions_per_second
+    return max(0.0, 100 * (1 - load.queries_per_second / theirs)) if theirs else None

@@ -1,12 +1,12 @@
 """Indicators of client, server and host over several samples, and the limits of the diagnosis."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
-from tuibench.metrics.series.rates import growth, ratio
+from tuibench.metrics.series.rates import ratio
 from tuibench.model.counters import Counter
-from tuibench.model.measurements.sample import Sample, ServerSample
+from tuibench.model.measurements.sample import Sample
 
 COMMIT = "commit"
 """The last statement of explicit transactions, by its name in the samples."""
@@ -39,21 +39,6 @@ def mean_of_known(parts: Iterable[Part], figure: Callable[[Part], float | None])
     """The mean of the known values of a figure; None without any."""
     known = [value for value in map(figure, parts) if value is not None]
     return math.fsum(known) / len(known) if known else None
-
-
-def counter_growth(servers: Sequence[ServerSample]) -> dict[str, float]:
-    """The growth of each counter from the first sample to the last; counters that decreased are omitted."""
-    if len(servers) < 2:
-        return {}
-    first, last = servers[0].counters, servers[-1].counters
-    found = {name: growth(first.get(name), value) for name, value in last.items()}
-    return {name: value for name, value in found.items() if value is not None}
-
-
-def seconds_between(samples: Sequence[Sample]) -> float:
-    """The seconds from the first reading of the server to the last."""
-    times = [sample.elapsed_seconds for sample in samples if sample.server is not None]
-    return times[-1] - times[0] if times else 0.0
 
 
 def lock_waiters(growths: Mapping[str, float], seconds: float) -> float | None:

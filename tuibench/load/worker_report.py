@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from tuibench.metrics.histogram import Histogram
+from tuibench.model.histogram import Histogram
 from tuibench.model.measurements.sample import SlowTransaction
 
 Name = TypeVar("Name", int, str)

@@ -40,13 +40,13 @@ class Recording(StrEnum):
     """Where a counter is stored."""
 
     CUMULATIVE = "cumulative"
-    """In `ServerSample.counters`: monotonic, shown as its increase."""
+    """Monotonic: a tick has its growth, and the total."""
 
     GAUGE = "gauge"
-    """In `ServerSample.gauges`: shown as its current value."""
+    """A tick has its current value."""
 
     FIELD = "field"
-    """In a field of its own in `ServerSample`: read with every sample, shown as its current value."""
+    """Read with every sample, and shown with it: a tick has its current value."""
 
     PREFLIGHT = "preflight"
     """Not stored: read before a run only."""

@@ -14,10 +14,12 @@ from collections.abc import Iterator
 
 import msgspec
 
-from tuibench.metrics.histogram import US_PER_MS, Histogram, bucket_upper_bound
-from tuibench.model.measurements.sample import ConnectionSample, Latency
+from tuibench.model.counters import Counter
+from tuibench.model.histogram import US_PER_MS, Histogram, Latency, bucket_upper_bound
+from tuibench.model.measurements.sample import ConnectionSample, LoadSample
 from tuibench.model.plan import RunPlan
 from tuibench.model.results.summary import Fairness, QueryTotals, Summary, TransactionTotals
+from tuibench.model.tick import RESPONSE, Tick, total_tick
 
 
 def head_text(version: str, plan: RunPlan) -> str:
@@ -33,42 +35,6 @@ def head_text(version: str, plan: RunPlan) -> str:
 
 
 THREADS_STARTED = "Threads started!\n\n"
-
-
-class IntervalCounts(msgspec.Struct, kw_only=True):
-    """The figures of an interval line: counts over `seconds`, additive over several ticks.
-
-    `threads` and `rate` are the requested values, `backlog` and `in_flight` those at the end;
-    `connection_load` is that of the last tick. In a session without load `threads` are those that run in the
-    server, None if it does not report them.
-    """
-
-    seconds: float = 0.0
-    threads: int | None = 0
-    rate: float = 0.0
-    transactions: int = 0
-    reads: int = 0
-    writes: int = 0
-    others: int = 0
-    errors: int = 0
-    reconnects: int = 0
-    backlog: int = 0
-    in_flight: int = 0
-    latency: Histogram = msgspec.field(default_factory=Histogram)
-    connection_load: ConnectionSample | None = None
-
-    def add(self, other: "IntervalCounts") -> None:
-        self.seconds += other.seconds
-        self.transactions += other.transactions
-        self.reads += other.reads
-        self.writes += other.writes
-        self.others += other.others
-        self.errors += other.errors
-        self.reconnects += other.reconnects
-        self.threads, self.rate = other.threads, other.rate
-        self.backlog, self.in_flight = other.backlog, other.in_flight
-        self.latency.add(other.latency)
-        self.connection_load = other.connection_load
 
 
 class FullReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,30 +56,39 @@ class FullReport(msgspec.Struct, frozen=True, kw_only=True):
     fairness: Fairness
 
 
-def interval_line(elapsed_seconds: float, interval: IntervalCounts, percentile: float) -> str:
+def per_second(tick: Tick, name: str) -> float:
+    """A count of an interval per second."""
+    return tick.sums.get(name, 0.0) / (tick.seconds or 1.0)
+
+
+def latency_ms(tick: Tick, percentile: float) -> float:
+    """A percentile of an interval's response times; 0 without transactions, and for percentile 0."""
+    (latency_us,) = tick.hist(RESPONSE).percentiles((percentile,)) if percentile else (0.0,)
+    return latency_us / US_PER_MS
+
+
+def interval_line(tick: Tick, percentile: float) -> str:
     """sysbench's line of intermediate results. Percentile 0 is none; others show decimals if necessary."""
-    seconds = interval.seconds or 1.0
-    queries = interval.reads + interval.writes + interval.others
-    (latency_us,) = interval.latency.percentiles((percentile,)) if percentile else (0.0,)
     return (
-        f"[ {elapsed_seconds:.0f}s ] thds: {interval.threads} tps: {interval.transactions / seconds:4.2f} "
-        f"qps: {queries / seconds:4.2f} (r/w/o: {interval.reads / seconds:4.2f}/"
-        f"{interval.writes / seconds:4.2f}/{interval.others / seconds:4.2f}) "
-        f"lat (ms,{percentile:g}%): {latency_us / US_PER_MS:4.2f} "
-        f"err/s: {interval.errors / seconds:4.2f} reconn/s: {interval.reconnects / seconds:4.2f}"
+        f"[ {tick.end:.0f}s ] thds: {tick.levels.get('threads', 0):.0f} tps: {per_second(tick, 'completed'):4.2f} "
+        f"qps: {per_second(tick, 'queries'):4.2f} (r/w/o: {per_second(tick, 'reads'):4.2f}/"
+        f"{per_second(tick, 'writes'):4.2f}/{per_second(tick, 'others'):4.2f}) "
+        f"lat (ms,{percentile:g}%): {latency_ms(tick, percentile):4.2f} "
+        f"err/s: {tick.errors / (tick.seconds or 1.0):4.2f} reconn/s: {per_second(tick, 'reconnects'):4.2f}"
     )
 
 
-def queue_line(elapsed_seconds: float, interval: IntervalCounts) -> str:
+def queue_line(tick: Tick) -> str:
     """sysbench's second line when there is a rate."""
-    return f"[ {elapsed_seconds:.0f}s ] queue length: {interval.backlog}, concurrency: {interval.in_flight}"
+    backlog, in_flight = tick.levels.get("backlog", 0), tick.levels.get("in_flight", 0)
+    return f"[ {tick.end:.0f}s ] queue length: {backlog:.0f}, concurrency: {in_flight:.0f}"
 
 
-def further_lines(elapsed_seconds: float, interval: IntervalCounts) -> list[str]:
+def further_lines(tick: Tick) -> list[str]:
     """The lines after an interval line: sysbench's line of the queue, and one about connections."""
-    lines = [queue_line(elapsed_seconds, interval)] if interval.rate else []
-    if (connections := interval.connection_load) is not None:
-        lines.append(f"[ {elapsed_seconds:.0f}s ] {connections_text(connections)}")
+    lines = [queue_line(tick)] if tick.levels.get("rate") else []
+    if (connections := LoadSample(tick).connection_load) is not None:
+        lines.append(f"[ {tick.end:.0f}s ] {connections_text(connections)}")
     return lines
 
 
@@ -217,40 +192,30 @@ OWN_COLUMNS = (
 CSV_HEADER = ",".join((*SYSBENCH_COLUMNS, *OWN_COLUMNS)) + "\n"
 
 
-def interval_csv_row(elapsed_seconds: float, interval: IntervalCounts, percentile: float) -> str:
+def interval_csv_row(tick: Tick, percentile: float) -> str:
     """One interval, ending in a newline. Percentile 0 is none."""
-    return ",".join((*_as_sysbench(elapsed_seconds, interval, percentile), *_more(interval))) + "\n"
-
-
-def _as_sysbench(elapsed_seconds: float, interval: IntervalCounts, percentile: float) -> list[str]:
-    seconds = interval.seconds or 1.0
-    (latency_us,) = interval.latency.percentiles((percentile,)) if percentile else (0.0,)
-    queries = interval.reads + interval.writes + interval.others
-    counts = (interval.transactions, queries, interval.reads, interval.writes, interval.others)
-    return [
-        f"{elapsed_seconds:.3f}".rstrip("0").rstrip("."),
-        "" if interval.threads is None else str(interval.threads),
-        *(f"{count / seconds:4.2f}" for count in counts),
-        f"{latency_us / US_PER_MS:4.2f}",
-        f"{interval.errors / seconds:4.2f}",
-        f"{interval.reconnects / seconds:4.2f}",
-    ]
-
-
-def _more(interval: IntervalCounts) -> list[str]:
-    latency = interval.latency.latency()
+    latency, levels = tick.hist(RESPONSE).latency(), tick.levels
+    threads = levels.get("threads", levels.get(Counter.THREADS_RUNNING))
     figures = () if latency is None else (
         latency.min, latency.avg, latency.p50, latency.p95, latency.p99, latency.p999, latency.max,
     )  # fmt: skip
-    return [
-        f"{interval.seconds:.3f}",
-        str(interval.transactions),
-        f"{interval.rate:g}",
-        str(interval.backlog),
-        str(interval.in_flight),
+    counts = ("completed", "queries", "reads", "writes", "others")
+    row = [
+        f"{tick.end:.3f}".rstrip("0").rstrip("."),
+        "" if threads is None else f"{threads:.0f}",
+        *(f"{per_second(tick, name):4.2f}" for name in counts),
+        f"{latency_ms(tick, percentile):4.2f}",
+        f"{tick.errors / (tick.seconds or 1.0):4.2f}",
+        f"{per_second(tick, 'reconnects'):4.2f}",
+        f"{tick.seconds:.3f}",
+        f"{tick.sums.get('completed', 0):.0f}",
+        f"{levels.get('rate', 0.0):g}",
+        f"{levels.get('backlog', 0):.0f}",
+        f"{levels.get('in_flight', 0):.0f}",
         *(f"{ms:.3f}" for ms in figures),
         *[""] * (7 - len(figures)),
     ]
+    return ",".join(row) + "\n"
 
 
 BUCKETS = 1024
@@ -301,13 +266,15 @@ class IntervalAggregator:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._sum = IntervalCounts()
+        self._ticks: list[Tick] = []
         self._taken_at = 0.0
 
-    def add(self, elapsed_seconds: float, interval: IntervalCounts) -> IntervalCounts | None:
+    def add(self, tick: Tick) -> Tick | None:
         """Add a tick; returns the interval when it is complete."""
-        self._sum.add(interval)
-        if not self._seconds or elapsed_seconds - self._taken_at < self._seconds - INTERVAL_ROUNDING_SECONDS:
+        if not self._seconds:
             return None
-        whole, self._sum, self._taken_at = self._sum, IntervalCounts(), elapsed_seconds
+        self._ticks.append(tick)
+        if tick.end - self._taken_at < self._seconds - INTERVAL_ROUNDING_SECONDS:
+            return None
+        whole, self._ticks, self._taken_at = total_tick(self._ticks), [], tick.end
         return whole

@@ -28,6 +28,7 @@ from tuibench.model.message import Hello, Status
 from tuibench.model.results.summary import Summary
 from tuibench.model.schedule import PlanPhase
 from tuibench.model.server import ServerInfo
+from tuibench.model.tick import Tick, total_tick
 from tuibench.record.report.addenda import addenda
 from tuibench.record.report.watch_report import watch_text
 from tuibench.record.sysbench_report import report_text
@@ -125,6 +126,13 @@ class LoadRun(SessionRun):
     @property
     def seconds(self) -> float:
         return self.load.seconds
+
+    @property
+    def tick(self) -> Tick:
+        """The load's totals, which include what came after the last sample, with those of server and host."""
+        sampled, load = self.watcher.total, total_tick((Tick(), self.load.accounting.run.tick()))
+        rest = {name: value for name, value in sampled.sums.items() if name not in load.sums}
+        return replace(sampled, seconds=self.seconds, sums=rest | load.sums, arrears={}, hists=load.hists)
 
     def text(self, summary: Summary) -> str:
         """The summary for the terminal; like sysbench's it begins at the last checkpoint. It is that of the
@@ -257,7 +265,7 @@ class LoadRun(SessionRun):
         if watched is None:
             self._summary = build_summary(self.spec, server, self.load.accounting, ending)
         else:
-            alone = replace(ending, seconds=watched.seconds, headline=None)
+            alone = replace(ending, seconds=watched.tick.seconds, headline=None)
             self._summary = build_watch_summary(self.spec, server, watched, alone)
         self.watcher.bus.recording.summary(self._summary, self.load)
 

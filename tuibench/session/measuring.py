@@ -9,15 +9,15 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from tuibench.clock import NS_PER_SECOND, Tick, ticks
+from tuibench.clock import NS_PER_SECOND, ScheduledTick, ticks
 from tuibench.diagnosis.measurement_warnings import ClientLimit
 from tuibench.errors import UsageError
 from tuibench.load.engine.choice import Chosen
 from tuibench.model.event import EventKind
-from tuibench.model.measurements.sample import HostSample, LoadSample, Sample
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import RunState
 from tuibench.model.plan import RunPlan
-from tuibench.record.sysbench_report import IntervalCounts
+from tuibench.model.tick import Tick
 from tuibench.session.control.lag_guard import LagGuard
 from tuibench.session.effects.tracker import EffectTracker
 from tuibench.session.lifecycle.tasks import cancel_all
@@ -48,11 +48,6 @@ async def drain_and_reset(
     await load.reset_stats()
 
 
-def _timed(load: LoadSample, elapsed_seconds: float) -> LoadSample:
-    """The load part with the time of its slowest transactions."""
-    return replace(load, slowest=tuple(replace(each, at_seconds=elapsed_seconds) for each in load.slowest))
-
-
 class MeasuringLoop:
     """One run's ticks. `tick_lock` is held while the load is read; `limit` detects a client-limited run."""
 
@@ -80,7 +75,6 @@ class MeasuringLoop:
         self._lag_guard = lag_guard
         self._ticked = 0
         self._watched = WatchTotals()
-        self._commits_before_reset = 0
         self._has_had_threads = False
 
     @property
@@ -142,8 +136,8 @@ class MeasuringLoop:
                 own = watcher.own_statements
                 await drain_and_reset(self._load, watcher.sampler, own, self._drain_seconds)
                 self.limit = ClientLimit()
-                self._commits_before_reset += self._watched.commits
                 self._watched = WatchTotals()
+                watcher.total = Tick()
             finally:
                 if self._lifecycle.state is RunState.RUNNING:
                     self._load.resume()
@@ -167,65 +161,63 @@ class MeasuringLoop:
             async with self.tick_lock:
                 await (self._tick(tick) if tick.number else self._load.checkpoint())
 
-    async def _tick(self, tick: Tick) -> None:
+    async def _tick(self, tick: ScheduledTick) -> None:
         """One sample: the load, the server, the host."""
         watcher = self._watcher
         self._ticked += 1
         measured = await self._load.tick()
         is_traffic = self._plan.shows_traffic
-        own_total = None if is_traffic else measured.part.transactions_total
+        own_total = None if is_traffic else self._load.accounting.transactions_total
         observed = await watcher.observe(tick.number, own_total)
-        running = observed.server.threads_running if observed.server else None
-        traffic = self._watched.add(observed.traffic, running) if observed.traffic else None
-        commits = self._commits_before_reset + self._watched.commits
-        self._has_had_threads |= measured.part.threads > 0
+        self._has_had_threads |= measured.tick.levels["threads"] > 0
+        end = watcher.log.elapsed_at(tick.due_ns)
+        load = measured.tick if measured.has_reported else None
         sample = Sample(
             number=self._ticked,
             at=watcher.clock.wall_seconds(),
-            elapsed_seconds=watcher.log.elapsed_at(tick.due_ns),
             late_ms=tick.late_ns / 1e6,
-            load=_timed(measured.part, watcher.log.elapsed_at(tick.due_ns))
-            if measured.has_reported
-            else None,
-            server=observed.server,
-            host=observed.hosts.host,
-            traffic=observed.traffic.sample(commits) if observed.traffic else None,
-            client_host=observed.hosts.client,
-            host_note=observed.hosts.note,
+            tick=observed.tick(end, load, shows_traffic=is_traffic),
+            shows_traffic=is_traffic,
+            slowest=tuple(replace(each, at_seconds=end) for each in measured.slowest) if load else (),
             replicas=observed.replicas.samples,
+            hosts=measured.hosts,
         )
-        watcher.bus.sample(sample, measured.detail)
+        if observed.traffic is not None:
+            self._watched.add(sample.tick)
+        watcher.bus.sample(sample)
         watcher.activity_monitor.tick()
         if self._lifecycle.state is not RunState.WARMING:
-            self._evaluate(sample, measured, traffic if is_traffic else measured.interval)
-        await self._report(measured, observed)
+            self._evaluate(sample, is_measured=measured.has_reported)
+        await self._report(sample, measured, observed)
 
-    def _evaluate(self, sample: Sample, measured: LoadTick, shown: IntervalCounts | None) -> None:
+    def _evaluate(self, sample: Sample, *, is_measured: bool) -> None:
         """Passes a measured tick on to the interval lines, the effects and the probe; effects are about what
         is shown: the load, or all of the server's traffic.
         """
-        if not measured.has_reported or shown is None:
+        if not is_measured or sample.throughput is None:
             self._effect_tracker.gap()
             return
-        self._watcher.bus.interval(sample.elapsed_seconds, measured.interval)
-        self._effect_tracker.tick(sample, shown)
-        self._probe_runner.tick(sample, measured.interval)
+        self._watcher.count(sample)
+        self._watcher.bus.interval(sample.tick)
+        self._effect_tracker.tick(sample)
+        self._probe_runner.tick(sample)
 
-    async def _report(self, measured: LoadTick, observed: TickObservation) -> None:
+    async def _report(self, sample: Sample, measured: LoadTick, observed: TickObservation) -> None:
         """Emits what the operator needs to know of this tick."""
         await self._watcher.report(observed)
         if self._lifecycle.state is not RunState.WARMING:
             self._lag_guard.tick(observed.replicas.samples)
-        for kind, text in self._load.alarms.check(measured.part):
+        for kind, text in self._load.alarms.check(measured.tick):
             self._watcher.emit(kind, text)
         if measured.has_reported:
-            self._check_client_limit(measured.part, observed.hosts.client or observed.hosts.host)
+            self._check_client_limit(sample)
         self.emit_refused(measured.refused)
 
-    def _check_client_limit(self, load: LoadSample, host: HostSample | None) -> None:
+    def _check_client_limit(self, sample: Sample) -> None:
         """Raises or lowers the warning that the client, not the server, is the bottleneck."""
         before = self.limit.raised
-        self.limit.add(load, host)
+        if sample.load is not None:
+            self.limit.add(sample.load, sample.client_host or sample.host)
         if self.limit.raised != before:
             for warning in self.limit.active_warnings:
                 if warning.partition(":")[0] not in before:

@@ -17,6 +17,7 @@ from tuibench.model.event import EventKind
 from tuibench.model.experiments.tune import TunePlan, TuneResult
 from tuibench.model.message import Hello, RunState
 from tuibench.model.results.summary import RunOutcome, Summary
+from tuibench.model.tick import Tick
 from tuibench.session.control.experiment import ExperimentSession
 from tuibench.session.effects.tracker import EffectTracker
 from tuibench.session.lifecycle.closing import run_steps
@@ -71,6 +72,11 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
     @abstractmethod
     def seconds(self) -> float:
         """The time measured so far."""
+
+    @property
+    @abstractmethod
+    def tick(self) -> Tick:
+        """The sum of everything measured so far."""
 
     @abstractmethod
     async def _measure(self) -> None: ...
@@ -197,4 +203,5 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
             slowest=tracker.slowest,
             operation_cost=tracker.operation_cost,
             replication=self.watcher.lag.total(),
+            tick=self.tick,
         )

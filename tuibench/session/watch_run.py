@@ -16,6 +16,7 @@ from tuibench.model.command import AbTestCommand, Command, TuneCommand
 from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import NO_LOAD_REFUSAL, Hello, Status
 from tuibench.model.results.summary import Summary
+from tuibench.model.tick import Tick
 from tuibench.record.report.watch_report import watch_text
 from tuibench.session.disturbances import NO_ANSWER, NOT_COUNTED
 from tuibench.session.effects.ab_test import THREADS
@@ -58,7 +59,11 @@ class WatchRun(SessionRun):
 
     @property
     def seconds(self) -> float:
-        return self.totals.seconds
+        return self.totals.tick.seconds
+
+    @property
+    def tick(self) -> Tick:
+        return replace(self.watcher.total, hists=self.totals.tick.hists)
 
     def text(self, summary: Summary) -> str:
         return watch_text(summary)
@@ -80,13 +85,12 @@ class WatchRun(SessionRun):
 
     def _on_tick(self, sample: Sample, observed: TickObservation) -> None:
         """Passes a tick on to the totals, the interval lines and the effects."""
-        traffic = observed.traffic
-        if traffic is None:
+        if observed.traffic is None:
             self.effect_tracker.gap(NOT_COUNTED if self.watcher.is_traffic_uncounted else NO_ANSWER)
             return
-        interval = self.totals.add(traffic, sample.server.threads_running if sample.server else None)
-        self.watcher.bus.interval(sample.elapsed_seconds, interval)
-        self.effect_tracker.tick(sample, interval)
+        self.totals.add(sample.tick)
+        self.watcher.bus.interval(sample.tick)
+        self.effect_tracker.tick(sample)
 
     # The end
 

@@ -15,13 +15,15 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from tuibench.clock import NS_PER_SECOND, Clock, SystemClock, Tick, ticks
+from tuibench.clock import NS_PER_SECOND, Clock, ScheduledTick, SystemClock, ticks
 from tuibench.load.workers.fleet import Fleet
 from tuibench.model.command import Command, PollCommand
+from tuibench.model.counters import Counter
 from tuibench.model.event import EventKind
 from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import Hello, RunState, Status
 from tuibench.model.server import ServerInfo
+from tuibench.model.tick import Tick, total_tick
 from tuibench.observe.activity.statements import StatementSampler
 from tuibench.session.control.production_guard import ProductionGuard
 from tuibench.session.control.session_commands import SessionCommands
@@ -40,7 +42,6 @@ from tuibench.session.sampling.sampler import Sampler, TickObservation
 from tuibench.session.sampling.statement_monitor import StatementMonitor
 from tuibench.session.spec import SessionSpec
 from tuibench.session.totals.lag_totals import LagTotals
-from tuibench.session.totals.watch_totals import tick_detail
 from tuibench.workload.program.program import Program
 
 REMAINDER_SHARE = 0.05
@@ -84,7 +85,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         self._steps: list[ClosingStep] = []
         self._is_restored = self._is_closed = False
         self.not_restored = ""
-        self._commits = 0
+        self.total = Tick()
         self.lag = LagTotals()
         self.is_traffic_uncounted = False
 
@@ -172,7 +173,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         observed = await self.sampler.observe(tick, transactions_total, self.settings.ours, own)
         self.lag.add(observed.replicas.samples)
         if observed.server is not None:
-            self.is_traffic_uncounted = observed.server.questions_total is None
+            self.is_traffic_uncounted = Counter.QUESTIONS not in observed.server.levels
         return observed
 
     async def report(self, observed: TickObservation) -> None:
@@ -260,31 +261,29 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         interval_ns = int(plan.interval_seconds * NS_PER_SECOND)
         end_ns = start_ns + int(plan.seconds * NS_PER_SECOND) if plan.seconds else None
         schedule = ticks(self.clock, start_ns, interval_ns, end_ns)
-        last = Tick(0, start_ns, 0)
+        last = ScheduledTick(0, start_ns, 0)
         async for last in ticks_until(self.lifecycle.over, schedule):
             await self._tick(last)
         now_ns = self.clock.now_ns()
         if now_ns - last.due_ns > REMAINDER_SHARE * interval_ns and self.lifecycle.error is None:
-            await self._tick(Tick(last.number + 1, now_ns, 0))
+            await self._tick(ScheduledTick(last.number + 1, now_ns, 0))
 
-    async def _tick(self, tick: Tick) -> None:
+    def count(self, sample: Sample) -> None:
+        """Add a measured sample to the total of server and host."""
+        self.total = total_tick((self.total, replace(sample.tick, hists={}, missing={})))
+
+    async def _tick(self, tick: ScheduledTick) -> None:
         observed = await self.observe(tick.number)
-        traffic = observed.traffic
-        self._commits += traffic.commits if traffic else 0
         sample = Sample(
             number=tick.number,
             at=self.clock.wall_seconds(),
-            elapsed_seconds=self.log.elapsed_at(tick.due_ns),
             late_ms=tick.late_ns / 1e6,
-            load=None,
-            server=observed.server,
-            host=observed.hosts.host,
-            traffic=traffic.sample(self._commits) if traffic else None,
-            client_host=observed.hosts.client,
-            host_note=observed.hosts.note,
+            tick=observed.tick(self.log.elapsed_at(tick.due_ns), None, shows_traffic=True),
+            shows_traffic=True,
             replicas=observed.replicas.samples,
         )
-        self.bus.sample(sample, tick_detail(traffic) if traffic else None)
+        self.bus.sample(sample)
+        self.count(sample)
         self.activity_monitor.tick()
         self.on_tick(sample, observed)
         await self.report(observed)

@@ -6,7 +6,6 @@ kept in full.
 """
 
 from collections.abc import Mapping
-from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple, assert_never
 
@@ -282,11 +281,7 @@ def initial_view(hello: Hello, keys: Mapping[str, str] = MappingProxyType({})) -
         probe=hello.probe,
         tune=hello.tune,
     )
-    points = (
-        chart_point(before, sample, hello.plan.interval_seconds)
-        for before, sample in pairwise((None, *hello.samples))
-        if sample is not None
-    )
+    points = (chart_point(sample, hello.plan.interval_seconds) for sample in hello.samples)
     return msgspec.structs.replace(view, recent=hello.samples[-MAX_SAMPLES:], history=ChartHistory.of(points))
 
 
@@ -295,7 +290,7 @@ def next_view(view: View, message: ViewMessage) -> View:
     match message:
         case Sample():
             recent = (*view.recent[-(MAX_SAMPLES - 1) :], message)
-            history = view.history.added(chart_point(view.sample, message, view.plan.interval_seconds))
+            history = view.history.added(chart_point(message, view.plan.interval_seconds))
             return msgspec.structs.replace(
                 view, recent=recent, history=history, note=_current_note(view, message)
             )

@@ -10,7 +10,7 @@ from hdrh.log import HistogramLogReader
 from tests.integration.support.commands import Finished, tuibench
 from tuibench import paths
 from tuibench.demo.server import PrivateServer
-from tuibench.metrics.histogram import rank_of
+from tuibench.model.histogram import rank_of
 from tuibench.record.files.loading import load_run
 
 HOW = (

@@ -28,7 +28,7 @@ from tuibench.model.command import (
 )
 from tuibench.model.event import EventKind
 from tuibench.model.experiments.tune import parse_tune_words
-from tuibench.model.measurements.sample import Latency
+from tuibench.model.histogram import Latency
 from tuibench.model.plan import WATCH
 from tuibench.model.schedule import PlanPhase, parse_schedule
 from tuibench.mysql.connection import connect

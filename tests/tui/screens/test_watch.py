@@ -5,8 +5,8 @@ from msgspec.structs import replace
 
 from tests.examples import hello, sample, status
 from tests.tui.support.driving import LARGE, SMALL, viewer
-from tuibench.metrics.histogram import Histogram
 from tuibench.model.command import Mark, SetThreads
+from tuibench.model.histogram import Histogram
 from tuibench.model.measurements.sample import Sample, TrafficSample
 from tuibench.model.message import NO_LOAD_REFUSAL, Hello
 from tuibench.model.plan import WATCH, RunPlan

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 import msgspec
 
 from tests import examples
-from tuibench.metrics.histogram import coarse_bucket
 from tuibench.model.cluster.host import HostState, LoadHost
 from tuibench.model.event import Event, EventKind
 from tuibench.model.experiments.effect import (
@@ -21,10 +20,10 @@ from tuibench.model.experiments.effect import (
     EffectFigure,
     Verdict,
 )
+from tuibench.model.histogram import Latency, coarse_bucket
 from tuibench.model.measurements.sample import (
     CoarseHistogram,
     HostSample,
-    Latency,
     LoadSample,
     Sample,
     ServerSample,

@@ -24,7 +24,7 @@ from tuibench.load.messages import (
     WorkerChannel,
 )
 from tuibench.load.worker_report import Counters, FairnessStats, Finished, WorkerReport
-from tuibench.metrics.histogram import Histogram
+from tuibench.model.histogram import Histogram
 from tuibench.model.plan import Arrival, OnError
 
 REPORT = WorkerReport(

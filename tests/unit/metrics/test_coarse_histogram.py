@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuibench.metrics.histogram import (
+from tuibench.model.histogram import (
     BUCKETS,
     LOWEST_US,
     PER_DECADE,

@@ -9,7 +9,7 @@ from hdrh.histogram import HdrHistogram
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuibench.metrics.histogram import Histogram, bucket_index, bucket_upper_bound, merge_histograms, rank_of
+from tuibench.model.histogram import Histogram, bucket_index, bucket_upper_bound, merge_histograms, rank_of
 
 latencies_us = st.integers(min_value=0, max_value=3_000_000_000)
 some_latencies = st.lists(latencies_us, max_size=200)

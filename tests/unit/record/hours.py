@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from tests.examples import load_part, status
 from tests.unit.record.written import ENVIRONMENT, FLUSH, SYNC, plan_record
-from tuibench.metrics.histogram import Histogram, coarse_histogram, merge_histograms
 from tuibench.model import counters as known
 from tuibench.model.counters import CUMULATIVE_NAMES, GAUGE_NAMES
-from tuibench.model.measurements.sample import HostSample, Latency, Sample, ServerSample
+from tuibench.model.histogram import Histogram, Latency, coarse_histogram, merge_histograms
+from tuibench.model.measurements.sample import HostSample, Sample, ServerSample
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import Flavour
 from tuibench.record.files.recorder import RunRecorder, TickDetail

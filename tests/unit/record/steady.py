@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from tests.examples import PLAN, summary
 from tests.unit.record.written import ENVIRONMENT, detail, plan_record, server_part, tick
-from tuibench.metrics.histogram import Histogram
+from tuibench.model.histogram import Histogram
 from tuibench.model.measurements.sample import HostSample
 from tuibench.model.plan import RunPlan
 from tuibench.record.files.recorder import RunRecorder

@@ -1,6 +1,6 @@
 """Intervals as CSV; sysbench's columns as its own report_csv printed them."""
 
-from tuibench.metrics.histogram import Histogram
+from tuibench.model.histogram import Histogram
 from tuibench.record.sysbench_report import CSV_HEADER, SYSBENCH_COLUMNS, IntervalCounts, interval_csv_row
 
 SYSBENCH_ROW = "1,1,1167.79,11685.93,11685.93,0.00,0.00,3.62,0.00,0.00"

@@ -8,7 +8,7 @@ import pytest
 
 from tests.examples import LATENCY, summary
 from tests.paths import DATA
-from tuibench.metrics.histogram import Histogram
+from tuibench.model.histogram import Histogram
 from tuibench.model.results.summary import ErrorTotals, Fairness, QueryTotals, TransactionTotals
 from tuibench.record.sysbench_report import IntervalCounts, interval_line, queue_line, summary_text
 

@@ -6,10 +6,10 @@ from typing import Any
 from msgspec.structs import replace
 
 from tests.examples import EVENT, PLAN, SERVER, load_part, sample, status, summary
-from tuibench.metrics.histogram import Histogram
 from tuibench.model.event import Event, EventKind
+from tuibench.model.histogram import Histogram, Latency
 from tuibench.model.measurements.environment import Environment, HostFacts
-from tuibench.model.measurements.sample import Latency, Sample, ServerSample
+from tuibench.model.measurements.sample import Sample, ServerSample
 from tuibench.model.plan import RunPlan
 from tuibench.model.settings import COMMIT_ROLES, SettingGroup, SettingState
 from tuibench.model.target import Target

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tuibench.load.worker_report import Counters, FairnessStats, WorkerReport
-from tuibench.metrics.histogram import Histogram
+from tuibench.model.histogram import Histogram
 
 
 def report(worker: int = 0, *latencies_us: int, **changes: Any) -> WorkerReport:

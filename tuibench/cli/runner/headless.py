@@ -20,18 +20,17 @@ from tuibench.cli.output.stdio import PipeSafeStdout, Write, write_stdout
 from tuibench.cli.parsing.arguments import STDOUT
 from tuibench.cli.runner.event_loop import ENDING_SIGNALS
 from tuibench.errors import ExitCode
-from tuibench.metrics.histogram import Histogram
-from tuibench.metrics.thresholds.absolute import Threshold, crossed_thresholds, threshold_figures
+from tuibench.metrics.thresholds.absolute import Threshold, crossed_thresholds
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import RunState, SessionMessage, Status
 from tuibench.model.results.summary import Summary
+from tuibench.model.tick import Tick
 from tuibench.record import sysbench_report
 from tuibench.record.files.recorder import pretty_json
 from tuibench.record.sysbench_report import (
     THREADS_STARTED,
     FullReport,
     IntervalAggregator,
-    IntervalCounts,
     checkpoint_text,
     further_lines,
     head_text,
@@ -54,12 +53,12 @@ class CsvWriter:
         self._percentile = percentiles[0] if percentiles else 0.0
         self._write(sysbench_report.CSV_HEADER)
 
-    def tick(self, elapsed_seconds: float, interval: IntervalCounts) -> None:
-        whole = self._every.add(elapsed_seconds, interval)
+    def tick(self, tick: Tick) -> None:
+        whole = self._every.add(tick)
         if whole is None or self.is_cut:
             return
         try:
-            self._write(sysbench_report.interval_csv_row(elapsed_seconds, whole, self._percentile))
+            self._write(sysbench_report.interval_csv_row(whole, self._percentile))
         except OSError as error:
             self.is_cut = True
             info(f"tuibench: no more rows of CSV can be written: {error.strerror}")
@@ -132,12 +131,12 @@ class IntervalPrinter:
         self._write = write
         self._has_started = False
 
-    def tick(self, elapsed_seconds: float, interval: IntervalCounts) -> None:
-        whole = self._every.add(elapsed_seconds, interval)
+    def tick(self, tick: Tick) -> None:
+        whole = self._every.add(tick)
         if whole is None:
             return
-        self._write(interval_line(elapsed_seconds, whole, self._percentile) + "\n")
-        for line in further_lines(elapsed_seconds, whole):
+        self._write(interval_line(whole, self._percentile) + "\n")
+        for line in further_lines(whole):
             self._write(line + "\n")
 
     def checkpoint(self, report: FullReport) -> None:
@@ -200,17 +199,14 @@ async def _run_load(run: LoadRun, output: HeadlessOutput) -> tuple[Summary, Exit
         words(distribution + run.text(summary))
         for line in run_notes(summary, spec.run_directory):
             info(line)
-    latencies = run.load.accounting.transactions
-    code = reader.judged(final_exit_code(lifecycle.exit_code, output.thresholds, summary, latencies))
+    code = reader.judged(final_exit_code(lifecycle.exit_code, output.thresholds, run.tick))
     is_cut = rows is not None and rows.is_cut
     return summary, ExitCode.RUN_FAILED if is_cut and code is ExitCode.DONE else code
 
 
-def final_exit_code(
-    code: ExitCode, thresholds: tuple[Threshold, ...], summary: Summary, latencies: Histogram
-) -> ExitCode:
+def final_exit_code(code: ExitCode, thresholds: tuple[Threshold, ...], run: Tick) -> ExitCode:
     """Report each crossed threshold and return the exit code; a failed run keeps its own."""
-    crossed = crossed_thresholds(thresholds, threshold_figures(summary, latencies))
+    crossed = crossed_thresholds(thresholds, run)
     for line in crossed:
         info(f"tuibench: {line}")
     return ExitCode.THRESHOLD_CROSSED if crossed and code is ExitCode.DONE else code

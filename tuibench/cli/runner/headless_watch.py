@@ -17,8 +17,8 @@ from tuibench.model.event import Event, EventKind
 from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import SessionMessage
 from tuibench.model.results.summary import Summary
+from tuibench.model.tick import Tick
 from tuibench.record.report.watch_report import watch_line, watch_report
-from tuibench.record.sysbench_report import IntervalCounts
 from tuibench.session.service.metrics_endpoint import serve_metrics
 from tuibench.session.spec import SessionSpec
 from tuibench.session.watch_run import WatchRun
@@ -79,7 +79,5 @@ def _print_line(write: Write, message: SessionMessage) -> None:
         write(msgspec.json.encode(message).decode() + "\n")
 
 
-def _print_interval(
-    write: Write, percentiles: tuple[float, ...], elapsed_seconds: float, interval: IntervalCounts
-) -> None:
-    write(watch_line(elapsed_seconds, interval, percentiles[0] if percentiles else 0.0) + "\n")
+def _print_interval(write: Write, percentiles: tuple[float, ...], tick: Tick) -> None:
+    write(watch_line(tick, percentiles[0] if percentiles else 0.0) + "\n")

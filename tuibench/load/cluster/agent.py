@@ -30,8 +30,8 @@ from tuibench.load.cluster.messages import (
 )
 from tuibench.load.cluster.reach import check_files, try_login
 from tuibench.load.lease import Lease
-from tuibench.model.measurements.sample import HostSample
 from tuibench.model.target import Target
+from tuibench.model.tick import Tick
 
 ACCEPT_SECONDS = 60.0
 """Seconds that the agent waits for the session's first message."""
@@ -54,7 +54,7 @@ class Agent:
         self,
         channel: AgentChannel,
         clock: Clock,
-        sample_host: Callable[[list[int]], HostSample | None],
+        sample_host: Callable[[list[int]], Tick | None],
         hello: AgentHello,
     ) -> None:
         self._channel = channel

@@ -15,7 +15,7 @@ from tuibench.load.cluster.merging import ReportMerger
 from tuibench.load.cluster.messages import AgentChannel, AgentFailed, HostReport, StartHost
 from tuibench.load.cluster.packing import pack_report
 from tuibench.load.worker_report import Finished, Reassign, WorkerReport
-from tuibench.model.measurements.sample import HostSample
+from tuibench.model.tick import Tick
 
 SILENCE_POLL_SECONDS = 0.05
 """Interval of requests while no worker reports."""
@@ -29,7 +29,7 @@ class HostLoad:
         start: StartHost,
         channel: AgentChannel,
         clock: Clock,
-        sample_host: Callable[[list[int]], HostSample | None],
+        sample_host: Callable[[list[int]], Tick | None],
     ) -> None:
         self._channel = channel
         self._clock = clock

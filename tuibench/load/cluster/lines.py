@@ -10,8 +10,9 @@ from tuibench.load.cluster.merging import busy_share
 from tuibench.load.worker_report import WorkerReport
 from tuibench.load.workers.link import WorkerGoneError
 from tuibench.load.workers.replacement import Loss, loss_of
-from tuibench.metrics.histogram import US_PER_MS
 from tuibench.model.cluster.host import HostState, LoadHost
+from tuibench.model.histogram import US_PER_MS
+from tuibench.model.measurements.sample import HostSample
 from tuibench.units import pluralize
 
 MS_PER_SECOND = 1000.0
@@ -84,7 +85,8 @@ def host_line(host: HostLink) -> LoadHost:
     )
     if host.is_unresponsive or host.latest is None:
         return line
-    report, sample = host.latest.report, host.latest.sample
+    report, tick = host.latest.report, host.latest.sample
+    sample = HostSample(tick) if tick else None
     p95_us = host.latest.latencies.p95_us
     return replace(
         line,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from tuibench.clock import NS_PER_SECOND
 from tuibench.load.worker_report import Counters, FairnessStats, WorkerReport
-from tuibench.metrics.histogram import Histogram, merge_histograms
+from tuibench.model.histogram import Histogram, merge_histograms
 from tuibench.model.measurements.sample import slowest_of
 
 

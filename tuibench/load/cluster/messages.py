@@ -21,9 +21,9 @@ from tuibench.load.cluster.packing import PackedLatencies
 from tuibench.load.messages import ConnectionIds, MessageChannel, StartLoad, WorkerCommand
 from tuibench.load.worker_report import Finished, Reassign, WorkerReport
 from tuibench.load.workers.replacement import Loss
-from tuibench.model.measurements.sample import HostSample
 from tuibench.model.plan import RunPlan
 from tuibench.model.target import Target
+from tuibench.model.tick import Tick
 
 PROTOCOL = 1
 MAGIC = b"\ntuibench agent speaks\n"
@@ -110,7 +110,7 @@ class HostReport(msgspec.Struct, frozen=True, tag="host report", kw_only=True):
     report: WorkerReport
     latencies: PackedLatencies
     workers: int
-    sample: HostSample | None = None
+    sample: Tick | None = None
     losses: tuple[Loss, ...] = ()
     overdue: tuple[str, ...] = ()
     silent: tuple[str, ...] = ()

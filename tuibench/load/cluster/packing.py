@@ -18,7 +18,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tuibench.load.worker_report import WorkerReport
-from tuibench.metrics.histogram import Histogram
+from tuibench.model.histogram import Histogram
 
 LANES = 64
 BLOCK_BITS = 6

@@ -11,7 +11,7 @@ from tuibench.clock import Clock
 from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.load.pacing.timer import Timer
 from tuibench.load.worker_report import Counters
-from tuibench.metrics.histogram import Histogram, merge_histograms
+from tuibench.model.histogram import Histogram, merge_histograms
 from tuibench.model.measurements.sample import MOST_SLOW, SlowTransaction, grouped_statements, slowest_of
 from tuibench.workload.program.program import FlatStatement, StatementClass
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from tuibench.load.worker_report import WorkerReport
-from tuibench.metrics.histogram import Histogram
+from tuibench.model.histogram import Histogram
 from tuibench.units import pluralize
 from tuibench.workload.program.program import Program
 from tuibench.workload.program.values import Serial

@@ -28,10 +28,10 @@ from itertools import pairwise
 from statistics import NormalDist
 from typing import NamedTuple
 
-from tuibench.metrics.histogram import Histogram
 from tuibench.metrics.inference import students_t
 from tuibench.metrics.series.slots import Ranks, count_up_to
 from tuibench.model.experiments.effect import Comparison, EffectFigure, Verdict
+from tuibench.model.histogram import Histogram
 
 NORMAL_95 = NormalDist().inv_cdf(0.975)
 LEVEL = 0.05

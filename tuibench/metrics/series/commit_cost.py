@@ -4,12 +4,12 @@ An interval with a change of a value, a reset of the counters or a missing readi
 """
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
 
-from tuibench.metrics.series.rates import CounterInterval, counter_interval, ratio
+from tuibench.metrics.series.rates import ratio
 from tuibench.model.counters import BINLOG_BYTES, LOG_FSYNCS, REDO_BYTES, Counter, first_known
 from tuibench.model.experiments.effect import CommitCost
 from tuibench.model.settings import ServerVariable, SettingRole, SettingState
+from tuibench.model.tick import Tick
 
 SOURCES: dict[str, tuple[Counter, ...]] = {
     "log_fsyncs": LOG_FSYNCS,
@@ -20,13 +20,6 @@ SOURCES: dict[str, tuple[Counter, ...]] = {
 """For each figure, its possible counters in order of preference."""
 
 FIGURES = (*SOURCES, "binlog_syncs")
-
-
-class _CounterReading(NamedTuple):
-    counters: Mapping[str, int]
-    transactions: int
-    at_seconds: float
-    values: Mapping[str, str]
 
 
 class _CostTotals:
@@ -55,30 +48,21 @@ class CostLedger:
     def __init__(self) -> None:
         self._sums: dict[str, dict[str, _CostTotals]] = {}
         self._always_reported: tuple[str, ...] = ()
-        self._last: _CounterReading | None = None
+        self._values: Mapping[str, str] | None = None
 
     def changed(self) -> None:
         """Exclude the current interval, because a value changed."""
-        self._last = None
+        self._values = None
 
-    def add_reading(
-        self,
-        counters: Mapping[str, int],
-        transactions: int,
-        at_seconds: float,
-        settings: Iterable[SettingState],
-    ) -> None:
-        """Add the server's counters, the transactions of the load so far, and the settings at one moment."""
+    def add(self, tick: Tick, settings: Iterable[SettingState]) -> None:
+        """Add a tick, with the settings at its end."""
         costed = [setting for setting in settings if setting.is_costed]
         values = {setting.name: setting.value for setting in costed if setting.value}
         self._always_reported = tuple(each.name for each in costed if SettingRole.COST in each.roles)
-        before, now = self._last, _CounterReading(counters, transactions, at_seconds, values)
-        self._last = now
-        if before is None or before.values != now.values:
-            return
-        interval = counter_interval(before.counters, now.counters, at_seconds - before.at_seconds)
-        if not interval.reset:
-            self._add(interval, transactions - before.transactions, values)
+        before, self._values = self._values, values
+        transactions = tick.sums.get("server.completed")
+        if before == values and transactions is not None:
+            self._add(tick, transactions, values)
 
     @property
     def costs(self) -> tuple[CommitCost, ...]:
@@ -91,28 +75,28 @@ class CostLedger:
             _cost(name, value, total) for name in reported for value, total in self._sums[name].items()
         )
 
-    def _add(self, interval: CounterInterval, transactions: int, values: Mapping[str, str]) -> None:
-        figures = _figures(interval, values)
+    def _add(self, tick: Tick, transactions: float, values: Mapping[str, str]) -> None:
+        figures = _figures(tick, values)
         for name, value in values.items():
             total = self._sums.setdefault(name, {}).setdefault(value, _CostTotals())
-            total.add(interval.seconds, transactions, figures)
+            total.add(tick.sums["server.seconds"], round(transactions), figures)
 
 
-def _figures(interval: CounterInterval, values: Mapping[str, str]) -> dict[str, float]:
+def _figures(tick: Tick, values: Mapping[str, str]) -> dict[str, float]:
     found: dict[str, float | None] = {
-        name: first_known(sources, interval.deltas) for name, sources in SOURCES.items()
+        name: first_known(sources, tick.sums) for name, sources in SOURCES.items()
     }
-    found["binlog_syncs"] = _binlog_syncs(interval, values.get(ServerVariable.SYNC_BINLOG, ""))
+    found["binlog_syncs"] = _binlog_syncs(tick, values.get(ServerVariable.SYNC_BINLOG, ""))
     return {name: growth for name, growth in found.items() if growth is not None}
 
 
-def _binlog_syncs(interval: CounterInterval, sync_binlog: str) -> float | None:
+def _binlog_syncs(tick: Tick, sync_binlog: str) -> float | None:
     """Binary log syncs: counted by MySQL's performance schema; on MariaDB one for every `sync_binlog`
     group commits.
     """
-    if Counter.PERFORMANCE_BINLOG_SYNCS in interval.deltas:
-        return interval.deltas[Counter.PERFORMANCE_BINLOG_SYNCS]
-    groups = interval.delta(Counter.BINLOG_GROUP_COMMITS)
+    if Counter.PERFORMANCE_BINLOG_SYNCS in tick.sums:
+        return tick.sums[Counter.PERFORMANCE_BINLOG_SYNCS]
+    groups = tick.sums.get(Counter.BINLOG_GROUP_COMMITS)
     if groups is None or not sync_binlog.isdigit():
         return None
     every = int(sync_binlog)

@@ -7,16 +7,12 @@ ticks.
 
 from collections.abc import Iterable, Mapping
 
-from tuibench.metrics.series.rates import growth
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.counters import BINLOG_BYTES, LOG_FSYNCS, REDO_BYTES, Counter, first_known
 from tuibench.model.measurements.operation_cost import OperationCost, Resource, ResourceUse
-from tuibench.model.measurements.sample import HostSample, Sample
+from tuibench.model.tick import CLIENT, HOST, Tick
 
 US_PER_SECOND = 1e6
-PERCENT = 100.0
-LONGEST_READING = 1.5
-"""The longest usable reading of a host, in ticks: a longer one includes more than the tick's operations."""
 
 COUNTED: dict[Resource, tuple[Counter, ...]] = {
     Resource.DISK_READS: (Counter.DATA_READS,),
@@ -28,17 +24,58 @@ COUNTED: dict[Resource, tuple[Counter, ...]] = {
 """Resources that the server counts, with their possible counters in order of preference."""
 
 
-def resource_use(before: Sample | None, after: Sample) -> ResourceUse:
-    """The resources used between two consecutive samples; empty over a gap."""
-    done = after.throughput
-    if before is None or done is None or before.throughput is None:
-        return ResourceUse()
-    used = {**_of_server_host(after), **_of_client_host(after), **_of_counters(before, after)}
-    transactions = done.transactions_per_second * done.seconds
-    queries = done.queries_per_second * done.seconds
-    return ResourceUse(
-        used=used, transactions=dict.fromkeys(used, transactions), queries=dict.fromkeys(used, queries)
+def resource_use(tick: Tick) -> ResourceUse:
+    """The resources used in a tick, each with the operations that were done while it was measured."""
+    sums = tick.sums
+    used: dict[str, float | None] = {
+        Resource.SERVER_CPU: _scaled(sums.get(HOST + "server_cpu"), US_PER_SECOND),
+        Resource.HOST_CPU: _whole_host_us(tick),
+        Resource.VOLUNTARY_SWITCHES: sums.get(HOST + "voluntary_switches"),
+        Resource.INVOLUNTARY_SWITCHES: sums.get(HOST + "involuntary_switches"),
+        Resource.DISK_READ_BYTES: sums.get(HOST + "server_read_bytes"),
+        Resource.DISK_WRITTEN_BYTES: sums.get(HOST + "server_written_bytes"),
+    }
+    found = _with_operations(used, sums.get(HOST + "completed"), sums.get(HOST + "queries"))
+    counted: dict[str, float | None] = {
+        name: first_known(counters, sums) for name, counters in COUNTED.items()
+    }
+    if Counter.BYTES_RECEIVED in sums and Counter.BYTES_SENT in sums:
+        counted[Resource.NETWORK_BYTES] = sums[Counter.BYTES_RECEIVED] + sums[Counter.BYTES_SENT]
+    of_server = _with_operations(counted, sums.get("server.completed"), sums.get("server.queries"))
+    own = CLIENT if CLIENT + "seconds" in sums or HOST + "local" in tick.missing else HOST
+    of_client: dict[str, float | None] = (
+        {Resource.CLIENT_CPU: _scaled(sums.get(own + "tuibench_cpu"), US_PER_SECOND)}
+        if "threads" in tick.levels
+        else {}
     )
+    done = sums.get("completed"), sums.get("queries")
+    return total_use((found, of_server, _with_operations(of_client, *done)))
+
+
+def _with_operations(
+    used: Mapping[str, float | None], transactions: float | None, queries: float | None
+) -> ResourceUse:
+    known = {str(name): float(value) for name, value in used.items() if value is not None}
+    if transactions is None or queries is None:
+        return ResourceUse()
+    return ResourceUse(
+        used=known,
+        transactions=dict.fromkeys(known, transactions),
+        queries=dict.fromkeys(known, queries),
+    )
+
+
+def _whole_host_us(tick: Tick) -> float | None:
+    """The usage of all processors of another host that does not report its processes."""
+    sums = tick.sums
+    if HOST + "local" not in tick.missing or HOST + "server_cpu" in sums or not sums.get(HOST + "total"):
+        return None
+    busy = sums.get(HOST + "busy", 0.0) - sums.get(HOST + "steal", 0.0)
+    return US_PER_SECOND * busy / sums[HOST + "total"] * sums[HOST + "core_seconds"]
+
+
+def _scaled(value: float | None, factor: float) -> float | None:
+    return None if value is None else factor * value
 
 
 def total_use(uses: Iterable[ResourceUse]) -> ResourceUse:
@@ -68,47 +105,3 @@ def window_cost(slots: Iterable[Slot]) -> OperationCost | None:
 
 def _each(used: Mapping[str, float], done: Mapping[str, float]) -> dict[str, float]:
     return {name: value / done[name] for name, value in used.items() if done.get(name)}
-
-
-def _of_client_host(sample: Sample) -> dict[str, float]:
-    host = sample.client
-    if host is None or sample.load is None or not host.seconds:
-        return {}
-    return {str(Resource.CLIENT_CPU): _cpu_us(host, host.cpu_tuibench)}
-
-
-def _of_server_host(sample: Sample) -> dict[str, float]:
-    """Resources of the server's host; a reading of another host that took far longer than the tick is
-    omitted. If another host does not report its processes, the usage of all its processors is counted.
-    """
-    host, done = sample.host, sample.throughput
-    if host is None or done is None or not host.seconds or host.seconds > LONGEST_READING * done.seconds:
-        return {}
-    whole = _cpu_us(host, host.cpu_total - host.cpu_steal) if host.origin else None
-    found = {
-        Resource.SERVER_CPU: None if host.cpu_server is None else _cpu_us(host, host.cpu_server),
-        Resource.HOST_CPU: whole if host.cpu_server is None else None,
-        Resource.VOLUNTARY_SWITCHES: host.server_voluntary_switches,
-        Resource.INVOLUNTARY_SWITCHES: host.server_involuntary_switches,
-        Resource.DISK_READ_BYTES: host.server_read_bytes,
-        Resource.DISK_WRITTEN_BYTES: host.server_written_bytes,
-    }
-    return {str(name): float(value) for name, value in found.items() if value is not None}
-
-
-def _cpu_us(host: HostSample, percent: float) -> float:
-    return percent / PERCENT * host.cores * host.seconds * US_PER_SECOND
-
-
-def _of_counters(before: Sample, after: Sample) -> dict[str, float]:
-    if before.server is None or after.server is None:
-        return {}
-    old, new = before.server.counters, after.server.counters
-    if growth(old.get(Counter.QUESTIONS), new.get(Counter.QUESTIONS)) is None:
-        return {}
-    grown = {name: value - old[name] for name, value in new.items() if name in old and value >= old[name]}
-    found = {str(name): first_known(counters, grown) for name, counters in COUNTED.items()}
-    received, sent = grown.get(Counter.BYTES_RECEIVED), grown.get(Counter.BYTES_SENT)
-    if received is not None and sent is not None:
-        found[str(Resource.NETWORK_BYTES)] = received + sent
-    return {name: float(value) for name, value in found.items() if value is not None}

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from tuibench.metrics.histogram import US_PER_MS, Histogram, bucket_upper_bound, merge_histograms, rank_of
+from tuibench.model.histogram import US_PER_MS, Histogram, bucket_upper_bound, merge_histograms, rank_of
 from tuibench.model.measurements.operation_cost import ResourceUse
 
 P95 = 0.95

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from tuibench.metrics.histogram import rank_of
+from tuibench.model.histogram import rank_of
 from tuibench.model.measurements.activity import StatementFigures, StatementRow
 
 MOST_ROWS = 40

@@ -9,17 +9,16 @@ A probe is ordered as `threads` or `rate`, and objectives such as `p95<20ms`.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from operator import ge, gt, le, lt
-from typing import NamedTuple
 
 import msgspec
 
 from tuibench.errors import UsageError
-from tuibench.metrics.histogram import US_PER_MS, Histogram
+from tuibench.metrics.figures import FigureUnit, figure_named
 from tuibench.model.experiments.probe import ProbeOrder
-from tuibench.model.results.summary import Summary
 from tuibench.model.schedule import Quantity
+from tuibench.model.tick import Tick
 
 THRESHOLD_EXAMPLES = '"p95>50ms", "errors>0.1%", "tps<500"'
 
@@ -27,37 +26,18 @@ OPERATORS = {">": gt, ">=": ge, "<": lt, "<=": le}
 LATENCY_UNITS = {"": 1.0, "ms": 1.0, "us": 1e-3, "µs": 1e-3, "μs": 1e-3, "s": 1e3}
 """In ms. There are two characters for micro."""
 
-LATENCIES = ("min", "avg", "max")
-LAG = "lag"
-"""The longest lag of a replica, in seconds."""
-
-UNITS = {
-    "tps": {"": "/s", "/s": "/s"},
-    "qps": {"": "/s", "/s": "/s"},
-    "errors": {"": "", "%": "%"},
-    "failed": {"": "", "%": "%"},
-    "abandoned": {"": "", "%": "%"},
-    "retries": {"": ""},
-    "reconnects": {"": ""},
-    "lag": {"": " s", "s": " s"},
+UNITS: dict[FigureUnit, dict[str, float]] = {
+    FigureUnit.MILLISECONDS: {"": 1.0, "ms": 1.0, "us": 1e-3, "µs": 1e-3, "μs": 1e-3, "s": 1e3},
+    FigureUnit.SECONDS: {"": 1.0, "s": 1.0, "ms": 1e-3},
+    FigureUnit.PER_SECOND: {"": 1.0, "/s": 1.0},
+    FigureUnit.PERCENT: {"": 1.0, "%": 1.0},
+    FigureUnit.NUMBER: {"": 1.0},
+    FigureUnit.BYTES: {"": 1.0, "b": 1.0, "k": 1024.0, "m": 1024.0**2, "g": 1024.0**3},
+    FigureUnit.BYTES_PER_SECOND: {"": 1.0, "b/s": 1.0, "k/s": 1024.0, "m/s": 1024.0**2},
 }
-"""Units of each figure except latencies, with their meaning."""
+"""How a limit of each unit may be written. There are two characters for micro."""
 
-FIGURES = f"p50 … p99.9, {', '.join((*LATENCIES, *UNITS))}"
-
-_WRITTEN = re.compile(r"\s*([a-z]+[\d.]*)\s*(>=|<=|>|<)\s*(\d+(?:\.\d*)?|\.\d+)\s*([^\s\d]*)\s*")
-_PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?|100)")
-
-
-class ThresholdFigures(NamedTuple):
-    """The figures of a run, or of a part of one: latencies, and rates and counts by name.
-
-    `wholes` are the totals of shares, by the figure's name.
-    """
-
-    latencies: Histogram
-    values: Mapping[str, float | None]
-    wholes: Mapping[str, float]
+_WRITTEN = re.compile(r"\s*([a-z_]+[\d.]*[a-z_]*)\s*(>=|<=|>|<)\s*(\d+(?:\.\d*)?|\.\d+)\s*([^\s\d]*)\s*")
 
 
 class Threshold(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,28 +49,24 @@ class Threshold(msgspec.Struct, frozen=True, kw_only=True):
     limit: float
     unit: str
 
-    def holds(self, figures: ThresholdFigures) -> bool | None:
-        """True if the figures satisfy the condition; None if nothing was measured."""
-        value = self.value(figures)
+    def holds(self, tick: Tick) -> bool | None:
+        """True if the figures of a tick, or of a whole run, satisfy the condition; None if nothing was
+        measured.
+        """
+        value = self.value(tick)
         return None if value is None else bool(OPERATORS[self.operator](value, self.limit))
 
-    def value(self, figures: ThresholdFigures) -> float | None:
-        """The figure in its unit; None for a latency or a share without data."""
-        if self.unit == "ms":
-            return _latency_ms(figures.latencies, self.figure)
-        value = figures.values[self.figure]
-        if self.unit != "%" or value is None:
-            return value
-        whole = figures.wholes[self.figure]
-        return 100 * value / whole if whole else None
+    def value(self, tick: Tick) -> float | None:
+        """The figure in its unit; None if it was not measured."""
+        return figure_named(self.figure).value(tick)
 
-    def measured_text(self, figures: ThresholdFigures) -> str:
+    def measured_text(self, tick: Tick) -> str:
         """The measured figure: `63.1 ms`."""
-        value = self.value(figures)
+        value = self.value(tick)
         if value is None:
             return "nothing was measured"
         number = f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
-        return f"{number}{' ms' if self.unit == 'ms' else self.unit}"
+        return f"{number}{self.unit if self.unit in ('', '/s', '%') else f' {self.unit}'}"
 
 
 def parse_threshold(text: str) -> Threshold:
@@ -98,69 +74,36 @@ def parse_threshold(text: str) -> Threshold:
     written = _WRITTEN.fullmatch(text.lower())
     if written is None:
         raise _syntax_error(text, "it takes a figure, one of > >= < <=, and a number")
-    figure, operator, number, unit = written.groups()
-    limit = float(number)
-    if figure in LATENCIES or _PERCENTILE.fullmatch(figure):
-        if unit not in LATENCY_UNITS:
-            raise _syntax_error(text, "a latency is in us, ms or s")
-        limit, unit = limit * LATENCY_UNITS[unit], "ms"
-    elif figure not in UNITS:
-        raise _syntax_error(text, f"there is no figure '{figure}', only {FIGURES}")
-    elif unit not in UNITS[figure]:
-        units = " or ".join(filter(None, UNITS[figure])) or "no unit"
-        raise _syntax_error(text, f"the unit of {figure} is {units}, not '{unit}'")
-    else:
-        unit = UNITS[figure][unit]
-    return Threshold(text=text.strip(), figure=figure, operator=operator, limit=limit, unit=unit)
+    name, operator, number, unit = written.groups()
+    try:
+        figure = figure_named(name)
+    except UsageError as error:
+        raise _syntax_error(text, error.message, error.hint) from error
+    if unit == "%" and figure.share:
+        figure = figure_named(figure.share)
+    units = UNITS[figure.unit]
+    if unit not in units:
+        allowed = " or ".join(filter(None, units)) or "no unit"
+        raise _syntax_error(text, f"the unit of {name} is {allowed}, not '{unit}'")
+    limit = float(number) * units[unit]
+    return Threshold(text=text.strip(), figure=figure.name, operator=operator, limit=limit, unit=figure.unit)
 
 
-def threshold_figures(summary: Summary, latencies: Histogram) -> ThresholdFigures:
-    """The figures of a whole run; `latencies` are those of its transactions."""
-    counts = {
-        name: float(getattr(summary, name)) for name in ("failed", "abandoned", "retries", "reconnects")
-    }
-    errors, due = summary.errors.total, float(summary.scheduled)
-    return ThresholdFigures(
-        latencies,
-        {
-            "tps": summary.transactions.per_second,
-            "qps": summary.queries.per_second,
-            "errors": float(errors),
-            **counts,
-            LAG: summary.replication.lag_max_seconds if summary.replication else None,
-        },
-        {"errors": float(summary.transactions.total + errors), "failed": due, "abandoned": due},
-    )
-
-
-def crossed_thresholds(thresholds: tuple[Threshold, ...], figures: ThresholdFigures) -> list[str]:
-    """A line for each crossed threshold; one that cannot be evaluated counts as crossed."""
+def crossed_thresholds(thresholds: tuple[Threshold, ...], run: Tick) -> list[str]:
+    """A line for each threshold that a run crossed; one that cannot be evaluated counts as crossed."""
     return [
-        f"{threshold.text} crossed: {threshold.measured_text(figures)}"
+        f"{threshold.text} crossed: {threshold.measured_text(run)}"
         for threshold in thresholds
-        if threshold.holds(figures) is not False
+        if threshold.holds(run) is not False
     ]
 
 
-def _latency_ms(latencies: Histogram, figure: str) -> float | None:
-    if not latencies.count:
-        return None
-    exact_us = {
-        "min": latencies.min_us,
-        "avg": latencies.sum_us / latencies.count,
-        "max": latencies.max_us,
-    }
-    if figure in exact_us:
-        return exact_us[figure] / US_PER_MS
-    return latencies.percentiles((float(figure[1:]),))[0] / US_PER_MS
+def _syntax_error(text: str, reason: str, hint: str = "") -> UsageError:
+    return UsageError(f"'{text}' is not a threshold: {reason}", hint or f"for example {THRESHOLD_EXAMPLES}")
 
 
-def _syntax_error(text: str, reason: str) -> UsageError:
-    return UsageError(f"'{text}' is not a threshold: {reason}", f"for example {THRESHOLD_EXAMPLES}")
-
-
-STEP_FIGURES = frozenset({"tps", "qps", "errors", "reconnects", LAG})
-"""The figures, except latencies, that a step measures."""
+NOT_OF_A_STEP = frozenset({"failed", "failed_percent", "abandoned", "abandoned_percent"})
+"""Figures that are known at the end of a run only."""
 
 OBJECTIVE_EXAMPLES = '"p95<20ms", "errors<1%"'
 
@@ -169,9 +112,9 @@ def parse_objectives(texts: Sequence[str]) -> tuple[Threshold, ...]:
     """Parse objectives. Raises UsageError for an invalid one, or a figure that a step does not measure."""
     found = tuple(parse_threshold(text) for text in texts)
     for each in found:
-        if each.figure in UNITS and each.figure not in STEP_FIGURES:
+        if each.figure in NOT_OF_A_STEP:
             raise UsageError(
-                f"'{each.text}': a step cannot be judged by {each.figure}",
+                f"'{each.text}': a step cannot be judged by {each.figure.removesuffix('_percent')}",
                 f"for example {OBJECTIVE_EXAMPLES}",
             )
     return found

@@ -10,19 +10,19 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tuibench.errors import UsageError
-from tuibench.metrics.inference.contrast import METRICS_BY_NAME
+from tuibench.metrics.figures import FIGURES, Figure, figure_named
 from tuibench.metrics.thresholds.absolute import OPERATORS
 from tuibench.model.results.comparison import ComparisonRow, ComparisonVerdict, Contrast
 
 EXAMPLES = '"tps<-5%", "p95>10%"'
-_WRITTEN = re.compile(r"\s*([a-z]+\d*)\s*(>=|<=|>|<)\s*([+\-−]?\d+(?:\.\d*)?)\s*%\s*")
+_WRITTEN = re.compile(r"\s*([a-z_]+[\d.]*[a-z_]*)\s*(>=|<=|>|<)\s*([+\-−]?\d+(?:\.\d*)?)\s*%\s*")
 
 
 class RelativeThreshold(NamedTuple):
     """A bound on the difference of a figure; `percent` is signed."""
 
     text: str
-    figure: str
+    figure: Figure
     operator: str
     percent: float
 
@@ -32,9 +32,12 @@ def parse_relative_threshold(text: str) -> RelativeThreshold:
     written = _WRITTEN.fullmatch(text.lower())
     if written is None:
         raise _syntax_error(text, "it takes a figure, one of > >= < <=, and a signed percentage")
-    figure, operator, number = written.groups()
-    if figure not in METRICS_BY_NAME:
-        raise _syntax_error(text, f"there is no figure '{figure}', only {', '.join(METRICS_BY_NAME)}")
+    name, operator, number = written.groups()
+    try:
+        figure = figure_named(name)
+    except UsageError as error:
+        raise _syntax_error(text, error.message, error.hint) from error
+    figure = FIGURES.get(figure.share, figure)
     return RelativeThreshold(text.strip(), figure, operator, float(number.replace("−", "-")))
 
 
@@ -46,7 +49,7 @@ def crossed_relative_thresholds(
     return [
         f"{bound.text} crossed by {run}: {_describe_difference(other)}"
         for bound in bounds
-        for run, other in zip(runs[1:], by_name[bound.figure].others, strict=True)
+        for run, other in zip(runs[1:], by_name[bound.figure.name].others, strict=True)
         if _is_crossed(bound, other)
     ]
 
@@ -81,5 +84,7 @@ def _describe_difference(other: Contrast) -> str:
     return f"{other.percent:+.1f} %"
 
 
-def _syntax_error(text: str, reason: str) -> UsageError:
-    return UsageError(f"'{text}' is not a threshold of a comparison: {reason}", f"for example {EXAMPLES}")
+def _syntax_error(text: str, reason: str, hint: str = "") -> UsageError:
+    return UsageError(
+        f"'{text}' is not a threshold of a comparison: {reason}", hint or f"for example {EXAMPLES}"
+    )

@@ -39,7 +39,7 @@ class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True):
     metric: str
     title: str
     unit: str
-    better: Literal["higher", "lower"]
+    better: str = ""
     first: float | None
     others: tuple[Contrast, ...]
 

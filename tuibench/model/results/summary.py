@@ -9,9 +9,10 @@ from tuibench.model.event import Event
 from tuibench.model.experiments.effect import AbTestResult, CommitCost, Effect
 from tuibench.model.experiments.probe import ProbeResult
 from tuibench.model.experiments.tune import TuneResult
+from tuibench.model.histogram import Latency
 from tuibench.model.measurements.headline import HeadlineTotals
 from tuibench.model.measurements.operation_cost import OperationCost
-from tuibench.model.measurements.sample import Latency, SlowTransaction
+from tuibench.model.measurements.sample import SlowTransaction
 from tuibench.model.measurements.steadiness import Steadiness
 
 RunOutcome = Literal["done", "stopped", "interrupted", "failed", "cut short"]
@@ -172,6 +173,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     `slowest` are the slowest transactions with their statements. `operation_cost` is the cost of a
     transaction and of a query, as far as it is known. `replication` is None if no replica was read.
 
+    `figures` has every figure of the table in `metrics.figures` that was measured, by its name.
+
     `is_complete` is False if some work is missing from the figures: a host was lost, or a worker did not
     report the end of its load. `warnings` name them.
 
@@ -222,6 +225,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     operation_cost: OperationCost = OperationCost()
     connection_load: ConnectionTotals | None = None
     replication: ReplicationTotals | None = None
+    figures: dict[str, float] = {}
     is_complete: bool = True
 
     @property

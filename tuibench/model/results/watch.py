@@ -6,7 +6,7 @@ import msgspec
 
 from tuibench.model.event import Event
 from tuibench.model.experiments.effect import AbTestResult, CommitCost, Effect
-from tuibench.model.measurements.sample import Latency
+from tuibench.model.histogram import Latency
 from tuibench.model.results.summary import RunOutcome, ServerTotals
 
 

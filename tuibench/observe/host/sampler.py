@@ -9,8 +9,8 @@ import psutil
 from msgspec.structs import replace
 
 from tuibench.clock import Clock
-from tuibench.model.measurements.sample import HostSample
-from tuibench.observe.host.figures import HostTotals, MemoryUse, host_sample
+from tuibench.model.tick import Tick
+from tuibench.observe.host.figures import HostTotals, MemoryUse, host_tick
 from tuibench.observe.host.limits import own_limits, throttled_seconds
 from tuibench.observe.host.process_io import storage_bytes, thread_switches
 from tuibench.observe.host.server_process import ServerProcess
@@ -40,11 +40,11 @@ class HostSampler:
         """Replace the server's process, as after a restart."""
         self._server = server
 
-    def sample(self) -> HostSample | None:
+    def sample(self) -> Tick | None:
         """The host since the last call; None if no processor time has passed since then."""
         own = set(self._own_pids())
         after = self._totals(own)
-        found = host_sample(
+        found = host_tick(
             self._last,
             after,
             cores=self._cores,

@@ -17,7 +17,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from tuibench.errors import ConnectionLostError, SQLError
-from tuibench.metrics.histogram import Histogram, bucket_index
+from tuibench.model.histogram import Histogram, bucket_index
 from tuibench.model.settings import ServerVariable
 from tuibench.mysql.connection import Row
 

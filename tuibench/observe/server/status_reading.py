@@ -8,18 +8,15 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from tuibench.clock import NS_PER_SECOND
-from tuibench.metrics.series.rates import CounterInterval, counter_interval, growth, hit_percent, ratio
+from tuibench.metrics.series.rates import CounterInterval, counter_interval, growth
 from tuibench.model.counters import (
     CUMULATIVE_NAMES,
-    GAUGE_NAMES,
-    LOG_FSYNCS,
     SAMPLED_NAMES,
     Counter,
-    first_known,
 )
-from tuibench.model.measurements.sample import ServerSample
+from tuibench.model.tick import Tick
 from tuibench.observe.server.statement_times import StatementTimes, times_between
-from tuibench.observe.server.traffic import OwnStatements, Traffic, traffic_in
+from tuibench.observe.server.traffic import OwnStatements, traffic_in
 
 INNODB = "Innodb_"
 """Prefix of InnoDB's counters."""
@@ -52,29 +49,35 @@ class StatusReading(msgspec.Struct, frozen=True, kw_only=True):
 class ServerObservation(msgspec.Struct, frozen=True, kw_only=True):
     """One sample of the server, and events detected with it.
 
-    `sample` is None for a gap; then `last_error` is the reason. `restarted` and `counters_reset` are True
-    once, in the first sample after it. `own_statements` is the sampler's total that the counters of `sample`
-    include, for the reconciliation. `traffic` is that of the server's clients since the previous sample, None
-    if a load is measured instead, if there are no rates, and if the server does not count its statements.
+    `tick` is the server's part of a tick, None for a gap; then `last_error` is the reason. `counters` are the
+    cumulative counters, `uptime_seconds` is None if the server does not report it. `restarted` and
+    `counters_reset` are True once, in the first sample after it. `own_statements` is the sampler's total that
+    the counters include, for the reconciliation. `traffic` is that of the server's clients since the previous
+    sample, None if a load is measured instead, if there are no rates, and if the server does not count its
+    statements.
     """
 
-    sample: ServerSample | None
+    tick: Tick | None
+    counters: dict[str, int] = {}
+    uptime_seconds: int | None = None
     last_error: str = ""
     restarted: bool = False
     counters_reset: bool = False
     own_statements: int = 0
-    traffic: Traffic | None = None
+    traffic: Tick | None = None
 
 
 def observation_between(before: StatusReading | None, after: StatusReading) -> ServerObservation:
-    """The sample of `after`, with rates since `before`."""
+    """The sample of `after`, with the growth of the counters since `before`."""
     restarted = before is not None and has_restarted(before, after)
     interval = None if before is None or restarted else _interval(before, after)
     reset = before is not None and interval is not None and was_reset(before, after, interval)
     interval = None if reset else interval
     traffic = _traffic(before, after, interval)
     return ServerObservation(
-        sample=_server_sample(before, after, interval, traffic),
+        tick=_server_tick(before, after, interval, traffic),
+        counters=_cumulative(after),
+        uptime_seconds=after.status.get(Counter.UPTIME),
         restarted=restarted,
         counters_reset=reset,
         own_statements=after.own_statements,
@@ -84,7 +87,7 @@ def observation_between(before: StatusReading | None, after: StatusReading) -> S
 
 def _traffic(
     before: StatusReading | None, after: StatusReading, interval: CounterInterval | None
-) -> Traffic | None:
+) -> Tick | None:
     if before is None or interval is None or after.times is None or Counter.QUESTIONS not in interval.deltas:
         return None
     own = OwnStatements(*(now - then for now, then in zip(after.own, before.own, strict=True)))
@@ -158,46 +161,25 @@ def kept_status(rows: Iterable[Sequence[str]]) -> dict[str, int]:
     return {name: value for name, value in status.items() if not name.startswith(INNODB)}
 
 
-def _server_sample(
+def _server_tick(
     before: StatusReading | None,
     after: StatusReading,
     interval: CounterInterval | None,
-    traffic: Traffic | None,
-) -> ServerSample:
+    traffic: Tick | None,
+) -> Tick:
+    """Without an interval there are values, and no growth."""
     status = after.status
-    gauges = ServerSample(
-        uptime_seconds=status.get(Counter.UPTIME),
-        threads_running=status.get(Counter.THREADS_RUNNING),
-        threads_connected=status.get(Counter.THREADS_CONNECTED),
-        max_connections=after.max_connections,
-        open_tables=status.get(Counter.OPEN_TABLES),
-        table_open_cache=after.table_open_cache,
-        questions_total=status.get(Counter.QUESTIONS),
-        slow_queries_total=status.get(Counter.SLOW_QUERIES),
-        counters=_cumulative(after),
-        gauges={name: value for name, value in status.items() if name in GAUGE_NAMES},
-        unavailable=after.unavailable,
-    )
+    levels: dict[str, float] = {
+        "max_connections": after.max_connections,
+        "table_open_cache": after.table_open_cache,
+        **status,
+    }
     if before is None or interval is None:
-        return gauges
-    transactions = traffic.commits if traffic else growth(before.transactions, after.transactions)
-    return _with_rates(gauges, interval, transactions)
-
-
-def _with_rates(sample: ServerSample, interval: CounterInterval, transactions: float | None) -> ServerSample:
-    deltas = interval.deltas
-
-    def per_second(counter: Counter) -> float | None:
-        return ratio(deltas.get(counter), interval.seconds)
-
-    log_fsyncs = first_known(LOG_FSYNCS, deltas)
-    return msgspec.structs.replace(
-        sample,
-        questions_per_second=per_second(Counter.QUESTIONS),
-        slow_queries=deltas.get(Counter.SLOW_QUERIES),
-        commits_per_second=per_second(Counter.COM_COMMIT),
-        log_fsyncs_per_second=ratio(log_fsyncs, interval.seconds),
-        log_fsyncs_per_transaction=ratio(log_fsyncs, transactions),
-        buffer_pool_hit=hit_percent(deltas.get(Counter.POOL_READS), deltas.get(Counter.POOL_READ_REQUESTS)),
-        row_lock_waits_per_second=per_second(Counter.ROW_LOCK_WAITS),
+        return Tick(levels=levels, missing=after.unavailable)
+    done = traffic.sums["completed"] if traffic else growth(before.transactions, after.transactions)
+    completed = {} if done is None else {"server.completed": done}
+    return Tick(
+        sums={**interval.deltas, "server.seconds": interval.seconds, **completed},
+        levels=levels,
+        missing=after.unavailable,
     )

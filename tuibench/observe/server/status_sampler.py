@@ -186,7 +186,7 @@ class StatusSampler:
         reading = await self._connection.run(self._read)
         if reading is None:
             return ServerObservation(
-                sample=None, last_error=self.last_error, own_statements=self.own_statements
+                tick=None, last_error=self.last_error, own_statements=self.own_statements
             )
         own = OwnStatements(reading.own_statements + other_statements, reading.own.selects)
         reading = msgspec.structs.replace(reading, transactions=transactions_total, own=own)

@@ -7,12 +7,13 @@ from typing import Any, Literal
 
 import msgspec
 
-from tuibench.metrics.inference.contrast import METRICS, TickSeries, TickTotals, merge_ticks
+from tuibench.metrics.figures import MAIN_FIGURES
+from tuibench.metrics.inference.contrast import TickSeries, merge_ticks
 from tuibench.metrics.series.slow_messages import slow_text
 from tuibench.metrics.thresholds.relative import RelativeThreshold, crossed_relative_thresholds
 from tuibench.model.event import CHANGE_KINDS, EventKind
 from tuibench.model.measurements.operation_cost import Resource, ResourceUnit
-from tuibench.model.measurements.sample import Sample, slowest_of
+from tuibench.model.measurements.sample import slowest_of
 from tuibench.model.measurements.steadiness import Steadiness
 from tuibench.model.results.comparison import (
     ComparisonRow,
@@ -70,17 +71,17 @@ def compare_runs(sides: Sequence[Side], bounds: Sequence[RelativeThreshold] = ()
     is_one_start = [len(by_start([*sides[0], *side])) == 1 for side in sides]
     rows = tuple(
         ComparisonRow(
-            metric=metric.name,
-            title=metric.title,
-            unit=metric.unit,
-            better=metric.better,
-            first=side_value(metric, ticks[0]),
+            metric=figure.name,
+            title=figure.title,
+            unit=figure.unit,
+            better=figure.better or "",
+            first=side_value(figure, ticks[0]),
             others=tuple(
-                compare_sides(metric, ticks[0], each, is_one_start=is_one)
+                compare_sides(figure, ticks[0], each, is_one_start=is_one)
                 for each, is_one in zip(ticks[1:], is_one_start[1:], strict=True)
             ),
         )
-        for metric in METRICS
+        for figure in dict.fromkeys((*MAIN_FIGURES, *(bound.figure for bound in bounds)))
     )
     return RunComparison(
         runs=names,
@@ -114,7 +115,7 @@ def side_names(sides: Sequence[Side], every: Sequence[str]) -> tuple[str, ...]:
 
 
 def _ticks(run: Run) -> TickSeries:
-    return merge_ticks(contrast_ticks(run), len(run.measured))
+    return merge_ticks(tuple(run.intervals()))
 
 
 def _single_rows(runs: Sequence[Run]) -> Iterator[ComparisonRow]:
@@ -174,34 +175,6 @@ def run_names(runs: Sequence[Run]) -> tuple[str, ...]:
         name if ids.count(name) == 1 else f"{name} ({ids[: place + 1].count(name)})"
         for place, name in enumerate(ids)
     )
-
-
-def contrast_ticks(run: Run) -> Iterator[TickTotals]:
-    """The contribution of each measured tick to the figures."""
-    samples = {sample.elapsed_seconds: sample for sample in run.measured}
-    for at, interval in run.intervals():
-        sample = samples[at]
-        yield TickTotals(
-            interval.seconds,
-            interval.transactions,
-            interval.reads + interval.writes + interval.others,
-            interval.errors,
-            interval.latency,
-            _log_fsyncs(sample, interval.seconds),
-            _server_cpu_ms(sample, interval.seconds),
-        )
-
-
-def _log_fsyncs(sample: Sample, seconds: float) -> float | None:
-    rate = sample.server.log_fsyncs_per_second if sample.server else None
-    return None if rate is None else rate * seconds
-
-
-def _server_cpu_ms(sample: Sample, seconds: float) -> float | None:
-    host = sample.host
-    if host is None or host.cpu_server is None:
-        return None
-    return host.cpu_server / 100 * host.cores * seconds * 1e3
 
 
 # Differences in conditions

@@ -11,9 +11,11 @@ from statistics import fmean
 
 import msgspec
 
+from tuibench.metrics.figures import Figure
 from tuibench.metrics.inference import across_starts
-from tuibench.metrics.inference.contrast import Metric, TickSeries, compare_metric, judge, metric_value
+from tuibench.metrics.inference.contrast import TickSeries, compare_figure, judge
 from tuibench.model.results.comparison import ComparisonVerdict, Contrast
+from tuibench.model.tick import total_tick
 from tuibench.record.files.run import Run
 
 TOLERANCE = 0.05
@@ -43,27 +45,27 @@ def is_same_start(one: Run, other: Run) -> bool:
     return is_same_server and abs(_started(one)[1] - _started(other)[1]) <= ROUNDING_SECONDS
 
 
-def side_value(metric: Metric, side: SideTicks) -> float | None:
+def side_value(figure: Figure, side: SideTicks) -> float | None:
     """The level of a side: the mean of its starts; None if a run did not measure it."""
-    levels = _levels(metric, side)
+    levels = _levels(figure, side)
     if levels is None:
         return None
     starts = [fmean(start) for start in levels]
     return math.exp(fmean(map(math.log, starts))) if min(starts) > 0 else fmean(starts)
 
 
-def compare_sides(metric: Metric, first: SideTicks, other: SideTicks, *, is_one_start: bool) -> Contrast:
+def compare_sides(figure: Figure, first: SideTicks, other: SideTicks, *, is_one_start: bool) -> Contrast:
     """Compare the figure of another side with that of the first; `is_one_start` if all runs were on one
     start.
     """
     if sum(map(len, first)) == sum(map(len, other)) == 1:
-        found = compare_metric(metric, first[0][0], other[0][0])
+        found = compare_figure(figure, first[0][0], other[0][0])
         return (
             found if is_one_start else msgspec.structs.replace(found, verdict=ComparisonVerdict.CANNOT_TELL)
         )
-    a, b = _levels(metric, first), _levels(metric, other)
-    value = side_value(metric, other)
-    if a is None or b is None or not side_value(metric, first):
+    a, b = _levels(figure, first), _levels(figure, other)
+    value = side_value(figure, other)
+    if a is None or b is None or not side_value(figure, first):
         return Contrast(value=value)
     seen = across_starts.compare(a, b, tolerance=TOLERANCE)
     percent = seen.interval.percent
@@ -74,7 +76,7 @@ def compare_sides(metric: Metric, first: SideTicks, other: SideTicks, *, is_one_
         percent=percent.estimate,
         low=percent.low if is_known else None,
         high=percent.high if is_known else None,
-        verdict=judge(metric.better, seen.verdict),
+        verdict=judge(figure.better, seen.verdict),
     )
 
 
@@ -90,8 +92,8 @@ def start_warnings(sides: Sequence[Side], names: Sequence[str]) -> Iterator[str]
             )
 
 
-def _levels(metric: Metric, side: SideTicks) -> list[list[float]] | None:
-    found = [[metric_value(metric, ticks) for ticks in start] for start in side]
+def _levels(figure: Figure, side: SideTicks) -> list[list[float]] | None:
+    found = [[figure.value(total_tick(ticks)) for ticks in start] for start in side]
     known = [[level for level in start if level is not None] for start in found]
     return known if found == known else None
 

@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from tuibench.errors import RunError
-from tuibench.metrics.histogram import US_PER_MS, Histogram, bucket_index, bucket_upper_bound
+from tuibench.model.histogram import US_PER_MS, Histogram, bucket_index, bucket_upper_bound
 from tuibench.model.results.summary import KindTotals, StatementTotals
 
 HIGHEST_US = 3_600_000_000

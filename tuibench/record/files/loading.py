@@ -17,8 +17,7 @@ from tuibench.model.settings import SettingState
 from tuibench.record.files import reader, reconstruct
 from tuibench.record.files.recorder import ENVIRONMENT, EVENTS, PLAN, REPORTS, SAMPLES, STATUS, SUMMARY
 from tuibench.record.files.run import Run, StatusAt
-from tuibench.record.files.schema import PlanRecord, ReportLine, StatusLine, TickCounts, status_from_line
-from tuibench.record.files.ticks import SampleLine, TickReader
+from tuibench.record.files.schema import PlanRecord, ReportLine, StatusLine, status_from_line
 
 
 def load_run(directory: Path) -> Run:
@@ -27,7 +26,7 @@ def load_run(directory: Path) -> Run:
     if plan is None:
         raise RunError(f"there is no recorded run in {directory}", "see tuibench runs list")
     lines = reader.JsonLines()
-    samples, counts = _samples(lines.of(directory / SAMPLES, SampleLine))
+    samples = tuple(lines.samples(directory / SAMPLES))
     events = tuple(lines.of(directory / EVENTS, Event))
     states = _states(lines.of(directory / STATUS, StatusLine), zero_of(samples, events, plan))
     costs = rebuild_costs(samples, events, [(state.elapsed_seconds, state.status) for state in states])
@@ -37,7 +36,6 @@ def load_run(directory: Path) -> Run:
         plan=plan,
         environment=reader.read_document(directory / ENVIRONMENT, Environment),
         samples=samples,
-        counts=counts,
         events=events,
         states=states,
         reports=tuple(lines.of(directory / REPORTS, ReportLine)),
@@ -57,16 +55,6 @@ def zero_of(samples: tuple[Sample, ...], events: tuple[Event, ...], plan: PlanRe
     if newest is not None:
         return newest.at - newest.elapsed_seconds - newest.late_ms / 1e3
     return dated.at - dated.elapsed_seconds if dated else plan.started_at
-
-
-def _samples(lines: Iterator[SampleLine]) -> tuple[tuple[Sample, ...], tuple[TickCounts, ...]]:
-    samples: list[Sample] = []
-    counts: list[TickCounts] = []
-    ticks = TickReader()
-    for line in lines:
-        samples.append(ticks.sample(line))
-        counts.append(line.counts)
-    return tuple(samples), tuple(counts)
 
 
 def _states(lines: Iterator[StatusLine], zero: float) -> tuple[StatusAt, ...]:
@@ -94,8 +82,7 @@ def rebuild_costs(
         while applied < len(states) and states[applied][0] <= sample.elapsed_seconds:
             settings = states[applied][1].settings
             applied += 1
-        if sample.elapsed_seconds > 0 and sample.server and sample.load and sample.server.counters:
-            total = sample.load.transactions_total
-            ledger.add_reading(sample.server.counters, total, sample.elapsed_seconds, settings)
+        if sample.elapsed_seconds > 0 and sample.server and sample.load:
+            ledger.add(sample.tick, settings)
         found.append(ledger.costs)
     return tuple(found)

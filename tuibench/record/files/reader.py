@@ -12,9 +12,11 @@ import msgspec
 
 from tuibench.errors import RunError
 from tuibench.files import DECODE_ERRORS
+from tuibench.model.measurements.sample import Sample
 from tuibench.record.files import hdr_log
 from tuibench.record.files.hdr_log import LogLine
 from tuibench.record.files.recorder import HISTOGRAMS, SAMPLES
+from tuibench.record.files.ticks import SampleLine, compressed_lines, decode_sample
 
 T = TypeVar("T")
 
@@ -23,6 +25,20 @@ class JsonLines(msgspec.Struct):
     """The content of a file of lines; `unreadable` counts the unreadable ones before the last."""
 
     unreadable: int = 0
+
+    def samples(self, path: Path) -> Iterator[Sample]:
+        """The samples of a run; none if the file is missing. Raises RunError without permission to read it."""
+        decoder = msgspec.json.Decoder(SampleLine)
+        try:
+            for line in compressed_lines(path):
+                try:
+                    yield decode_sample(decoder.decode(line))
+                except (*DECODE_ERRORS, ValueError):
+                    self.unreadable += 1
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise _unreadable(path, error) from error
 
     def of(self, path: Path, kind: type[T]) -> Iterator[T]:
         """Decode each line as a `kind`. A missing file has no lines. Raises RunError without permission to

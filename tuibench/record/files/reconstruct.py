@@ -1,16 +1,16 @@
 """Reconstruction of the summary of an interrupted or running run from samples and latencies.
 
 It lacks the session's own data: fairness of the connections, the server's last counters,
-and transactions in flight. Its percentiles are exact, except those of single statements.
+and transactions in flight.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from tuibench.metrics.histogram import US_PER_MS, Histogram
-from tuibench.metrics.series.rates import counter_interval
+from tuibench.model.counters import CUMULATIVE_NAMES
 from tuibench.model.event import EventKind
+from tuibench.model.histogram import US_PER_MS, Histogram
 from tuibench.model.measurements.headline import Headline, HeadlineTotals
-from tuibench.model.measurements.sample import Latency, LoadSample, Sample
+from tuibench.model.measurements.sample import LoadSample, Sample
 from tuibench.model.results.summary import (
     ClientTotals,
     ErrorTotals,
@@ -18,23 +18,19 @@ from tuibench.model.results.summary import (
     QueryTotals,
     Reconciliation,
     ServerTotals,
-    StatementTotals,
     Summary,
     TransactionTotals,
 )
-from tuibench.record.files import hdr_log
-from tuibench.record.files.hdr_log import LogLine, decode_histogram, encode_histogram, kind_totals
+from tuibench.model.tick import ERROR, RESPONSE, SERVICE, STATEMENT, TRANSACTION, Tick, total_tick
+from tuibench.record.files.hdr_log import encode_histogram, kind_totals, statement_totals
 from tuibench.record.files.run import Run
-from tuibench.record.files.schema import PlanRecord, TickCounts
+from tuibench.record.files.schema import PlanRecord
 
 CUT_SHORT = "cut short: the session ended without a summary; this summary was computed from its samples"
 STILL_RUNS = "the run is still in progress; these are the figures so far"
 UNKNOWN = (
     "unknown in a summary computed from samples: fairness, reconciliation, transactions in flight at the end"
 )
-
-_ROUNDING_SECONDS = 0.0015
-"""The log of latencies has its times in ms."""
 
 
 def empty_summary(plan: PlanRecord) -> Summary:
@@ -79,33 +75,24 @@ def empty_summary(plan: PlanRecord) -> Summary:
 def summary_from_samples(run: Run) -> Summary:
     """The summary of a run, from its samples since the last reset."""
     since = max((event.elapsed_seconds for event in run.events if event.kind is EventKind.RESET), default=0.0)
-    ticks = [
-        (sample, counts)
-        for sample, counts in zip(run.samples, run.counts, strict=True)
-        if sample.elapsed_seconds > since
-    ]
+    samples = [sample for sample in run.samples if sample.elapsed_seconds > since]
     blank = empty_summary(run.plan)
     warnings = run.states[-1].status.warnings if run.states else ()
     known = {"events": run.events, "warnings": (*warnings, STILL_RUNS if run.is_live else CUT_SHORT, UNKNOWN)}
-    if not ticks:
+    if not samples:
         return _with(blank, **known)
-    return _with(blank, **known, **_figures(run, ticks, since))
+    return _with(blank, **known, **_figures(run, samples, since))
 
 
-def _figures(run: Run, ticks: Sequence[tuple[Sample, TickCounts]], since: float) -> dict[str, object]:
-    samples = [sample for sample, _ in ticks]
-    counts = [each for _, each in ticks]
+def _figures(run: Run, samples: Sequence[Sample], since: float) -> dict[str, object]:
     loads = [sample.load for sample in samples if sample.load]
-    merged = _merged(line for line in run.histograms() if line.start_seconds >= since - _ROUNDING_SECONDS)
-    response = merged.pop(hdr_log.RESPONSE, Histogram())
-    service = merged.pop(hdr_log.SERVICE, Histogram())
-    response.sum_us = sum(each.sum_us for each in counts)
-    service.sum_us = sum(each.service_sum_us for each in counts)
-    seconds = samples[-1].elapsed_seconds - since
+    whole = total_tick(sample.tick for sample in samples)
+    response, service, kinds = whole.hist(RESPONSE), whole.hist(SERVICE), whole.named(TRANSACTION)
+    seconds = whole.end - since
     return {
         "seconds": seconds,
         **({"threads": loads[-1].threads, "rate": loads[-1].rate} if loads else {}),
-        **_totals(counts, seconds),
+        **_totals(whole, seconds),
         "percentiles": {
             f"{wanted:g}": us / US_PER_MS
             for wanted, us in zip(
@@ -116,20 +103,18 @@ def _figures(run: Run, ticks: Sequence[tuple[Sample, TickCounts]], since: float)
         "service_ms": service.latency(),
         "latency_sum_ms": response.sum_us / US_PER_MS,
         "latency_histogram": encode_histogram(response),
-        "statements": _statements(load.statements for load in loads),
-        "by_transaction": {
-            tag.removeprefix(hdr_log.TRANSACTION): kind_totals(each) for tag, each in merged.items()
-        },
+        "statements": {name: statement_totals(each) for name, each in sorted(whole.named(STATEMENT).items())},
+        "by_transaction": {name: kind_totals(each) for name, each in kinds.items()},
         "server": ServerTotals(
             version=run.plan.server.version_text,
             flavour=run.plan.server.flavour,
-            deltas=_growth(samples),
+            deltas=_growth(run, whole),
         ),
         "client": _client(run, loads, seconds),
         "client_delay_ms": max((load.client_delay_ms for load in loads), default=0.0),
         "effects": tuple(event.effect for event in run.events if event.effect),
         "costs": run.costs[-1] if run.costs else (),
-        "headline": _headline(run.plan.headline, merged, response, seconds),
+        "headline": _headline(run.plan.headline, kinds, response, seconds),
     }
 
 
@@ -138,7 +123,7 @@ def _headline(
 ) -> HeadlineTotals | None:
     if headline is None:
         return None
-    kind = kinds.get(hdr_log.TRANSACTION + headline.transaction, Histogram()) if kinds else all_kinds
+    kind = kinds.get(headline.transaction, Histogram()) if kinds else all_kinds
     return HeadlineTotals.of(headline, kind.count, seconds)
 
 
@@ -146,14 +131,11 @@ def _with(summary: Summary, **fields: object) -> Summary:
     return Summary(**{**{name: getattr(summary, name) for name in Summary.__struct_fields__}, **fields})
 
 
-def _totals(counts: Sequence[TickCounts], seconds: float) -> dict[str, object]:
+def _totals(whole: Tick, seconds: float) -> dict[str, object]:
     def total(name: str) -> int:
-        return sum(getattr(each, name) for each in counts)
+        return round(whole.sums.get(name, 0))
 
-    codes: dict[str, int] = {}
-    for each in counts:
-        for code, times in each.errors.items():
-            codes[str(code)] = codes.get(str(code), 0) + times
+    codes = {code: round(times) for code, times in whole.counts(ERROR).items()}
     queries = total("reads") + total("writes") + total("others")
     return {
         "transactions": TransactionTotals(total=total("completed"), per_second=total("completed") / seconds),
@@ -177,44 +159,11 @@ def _totals(counts: Sequence[TickCounts], seconds: float) -> dict[str, object]:
     }
 
 
-def _merged(lines: Iterator[LogLine]) -> dict[str, Histogram]:
-    """All latencies of each tag; their exact sums are in the samples."""
-    found: dict[str, Histogram] = {}
-    for line in lines:
-        each = decode_histogram(line.payload, sum_us=0, max_us=line.max_us)
-        found.setdefault(line.tag, Histogram()).add(each)
-    return found
-
-
-def _statements(ticks: Iterable[Mapping[str, Latency]]) -> dict[str, StatementTotals]:
-    """Totals of each statement: counts and maxima are exact, percentiles are means of the samples', weighted
-    by count.
-    """
-    found: dict[str, list[Latency]] = {}
-    for tick in ticks:
-        for name, latency in tick.items():
-            found.setdefault(name, []).append(latency)
-    return {name: _mean(each) for name, each in found.items()}
-
-
-def _mean(ticks: Sequence[Latency]) -> StatementTotals:
-    count = sum(each.count for each in ticks)
-    return StatementTotals(
-        count=count,
-        p50=sum(each.p50 * each.count for each in ticks) / count,
-        p95=sum(each.p95 * each.count for each in ticks) / count,
-        p99=sum(each.p99 * each.count for each in ticks) / count,
-        max=max(each.max for each in ticks),
-    )
-
-
-def _growth(samples: Sequence[Sample]) -> dict[str, int]:
-    """The growth of the server's counters from the first sample to the last; empty after a restart."""
-    readings = [sample.server.counters for sample in samples if sample.server]
-    if not readings:
+def _growth(run: Run, whole: Tick) -> dict[str, int]:
+    """The growth of the server's counters; empty after a restart."""
+    if any(event.kind is EventKind.RESTART for event in run.events):
         return {}
-    grown = counter_interval(readings[0], readings[-1], 1.0)
-    return {} if grown.reset else grown.deltas
+    return {name: int(value) for name, value in whole.sums.items() if name in CUMULATIVE_NAMES}
 
 
 def _client(run: Run, loads: Sequence[LoadSample], seconds: float) -> ClientTotals:

@@ -8,48 +8,33 @@ the record, which is reported once, but not the run.
 import contextlib
 import fcntl
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import msgspec
+from msgspec.structs import replace
 
 from tuibench import files, paths, sanitize
 from tuibench.errors import RunError
-from tuibench.metrics.histogram import Histogram
 from tuibench.model.event import Event
+from tuibench.model.histogram import Histogram
 from tuibench.model.measurements.environment import Environment
 from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import Status
 from tuibench.model.results.summary import Summary
+from tuibench.model.tick import RESPONSE, SERVICE, TRANSACTION, Tick
 from tuibench.record.files import hdr_log
 from tuibench.record.files.hdr_log import encode_histogram
-from tuibench.record.files.schema import PlanRecord, ReportLine, StatusLine, TickCounts, status_changes
-from tuibench.record.files.ticks import TickWriter
+from tuibench.record.files.schema import PlanRecord, ReportLine, StatusLine, status_changes
+from tuibench.record.files.ticks import LineCompressor, encode_sample
 from tuibench.record.sysbench_report import FullReport
 
 PLAN, ENVIRONMENT, SUMMARY = "plan.json", "environment.json", "summary.json"
-SAMPLES, EVENTS, STATUS = "samples.jsonl", "events.jsonl", "status.jsonl"
+SAMPLES, EVENTS, STATUS = "samples.jsonl.gz", "events.jsonl", "status.jsonl"
 REPORTS, HISTOGRAMS = "reports.jsonl", "histograms.hlog"
 STREAMS = (SAMPLES, EVENTS, STATUS, REPORTS, HISTOGRAMS)
-
-DIGITS = 6
-EXACT = frozenset({"at", "elapsed_seconds", "seconds", "rate"})
-"""Fields that sysbench's lines are made from; other fractions of a sample are written with fewer digits."""
-
-
-class TickDetail(msgspec.Struct, frozen=True, kw_only=True):
-    """Data of a tick beyond its sample: exact counts, and all latencies.
-
-    `by_transaction` is empty for a profile with one kind of transaction, `service` in a closed loop.
-    """
-
-    seconds: float
-    counts: TickCounts
-    response: Histogram
-    service: Histogram
-    by_transaction: Mapping[str, Histogram]
 
 
 def _ignore(_: str) -> None:
@@ -63,7 +48,7 @@ class RunRecorder:
         self.directory = directory
         self._on_failure = on_failure
         self._streams: dict[str, IO[bytes]] = {}
-        self._ticks = TickWriter()
+        self._samples: LineCompressor | None = None
         self._status: Status | None = None
         self._base_seconds: float | None = None
         self._end_seconds = 0.0
@@ -76,6 +61,7 @@ class RunRecorder:
             paths.ensure_private(self.directory)
             self._streams = {name: files.private(self.directory / name, "xb") for name in STREAMS}
             _lock(self._streams[SAMPLES])
+            self._samples = LineCompressor(self._streams[SAMPLES])
             self._write(PLAN, record)
             if environment is not None:
                 self._write(ENVIRONMENT, environment)
@@ -85,22 +71,18 @@ class RunRecorder:
                 "choose another place with --run-dir or TUIBENCH_HOME",
             ) from error
 
-    def sample(self, sample: Sample, detail: TickDetail | None = None) -> None:
-        """Write a tick, with latencies if the load is measured; not during a warm-up."""
-        if not self._streams:
-            return
-        counts = detail.counts if detail else TickCounts()
-        line = self._ticks.line(sample, counts)
-        self._put(SAMPLES, msgspec.json.encode(_rounded(msgspec.to_builtins(line, str_keys=True))) + b"\n")
-        if detail is not None and sample.elapsed_seconds > 0:
+    def sample(self, sample: Sample) -> None:
+        """Write a tick, with a line of latencies for each; not during a warm-up."""
+        self._write_line(encode_sample(sample))
+        if sample.throughput is not None and sample.elapsed_seconds > 0:
             if self._base_seconds is None:
                 self._begin_histograms(sample.at - sample.elapsed_seconds - sample.late_ms / 1e3)
-            self._histograms(sample.elapsed_seconds, detail)
+            self._histograms(sample.tick)
 
-    def remainder(self, detail: TickDetail) -> None:
+    def remainder(self, tick: Tick) -> None:
         """Write the latencies after the last tick, which the summary includes, too."""
-        if self._base_seconds is not None and detail.response.count:
-            self._histograms(self._end_seconds + detail.seconds, detail)
+        if self._base_seconds is not None and tick.hist(RESPONSE).count:
+            self._histograms(replace(tick, end=self._end_seconds + tick.seconds))
 
     def event(self, event: Event) -> None:
         """Write an event; it and everything before it is synced to the disk in the background."""
@@ -132,6 +114,8 @@ class RunRecorder:
         """Sync all files to the disk and close them."""
         self._syncing.shutdown()
         with contextlib.suppress(OSError):
+            if self._samples is not None:
+                self._samples.close()
             self._sync()
         self._close_streams()
 
@@ -139,11 +123,20 @@ class RunRecorder:
         self._base_seconds = base_seconds
         self._put(HISTOGRAMS, hdr_log.log_header(base_seconds).encode())
 
-    def _histograms(self, end_seconds: float, detail: TickDetail) -> None:
-        start = max(self._end_seconds, end_seconds - detail.seconds)
-        tagged = hdr_log.by_tag(detail.response, detail.service, detail.by_transaction)
-        self._put(HISTOGRAMS, hdr_log.log_lines(start, end_seconds - start, tagged).encode())
-        self._end_seconds = end_seconds
+    def _histograms(self, tick: Tick) -> None:
+        start = max(self._end_seconds, tick.start)
+        tagged = hdr_log.by_tag(tick.hist(RESPONSE), tick.hist(SERVICE), tick.named(TRANSACTION))
+        self._put(HISTOGRAMS, hdr_log.log_lines(start, tick.end - start, tagged).encode())
+        self._end_seconds = tick.end
+
+    def _write_line(self, line: bytes) -> None:
+        """Write a line of samples."""
+        if self._samples is None:
+            return
+        try:
+            self._samples.write(line)
+        except OSError as error:
+            self._fail(error)
 
     def _append(self, name: str, line: Event | StatusLine | ReportLine) -> None:
         self._put(name, msgspec.json.encode(line) + b"\n")
@@ -165,7 +158,7 @@ class RunRecorder:
         )
 
     def _close_streams(self) -> None:
-        streams, self._streams = self._streams, {}
+        streams, self._streams, self._samples = self._streams, {}, None
         for stream in streams.values():
             with contextlib.suppress(OSError):
                 stream.close()
@@ -205,20 +198,3 @@ def _lock(stream: IO[bytes]) -> None:
     """Lock held while this process writes, so that no other process removes the record."""
     with contextlib.suppress(OSError):
         fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def _short(value: float) -> float:
-    """Round a fraction to a few digits, or to an integer if it is whole."""
-    short = float(f"{value:.0f}" if abs(value) >= 10**DIGITS else f"{value:.{DIGITS}g}")
-    return int(short) if short.is_integer() else short
-
-
-def _rounded(value: Any, name: str = "") -> Any:
-    """Plain data with rounded fractions."""
-    if isinstance(value, float):
-        return value if name in EXACT else _short(value)
-    if isinstance(value, dict):
-        return {key: _rounded(inner, key) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_rounded(inner, name) for inner in value]
-    return value

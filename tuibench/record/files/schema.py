@@ -3,7 +3,7 @@
 status.jsonl    StatusLine   the status from then on: changes only
 reports.jsonl   ReportLine   the full report at each checkpoint, and at the end
 
-The lines of samples.jsonl are in `ticks`; their exact counts are here.
+The lines of the samples are in `ticks`.
 """
 
 from typing import Any, Literal
@@ -12,7 +12,6 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import asdict
 
-from tuibench.model.cluster.host import LoadHost
 from tuibench.model.experiments.effect import AbTestResult, EffectProgress
 from tuibench.model.measurements.headline import Headline
 from tuibench.model.message import RunState, Status
@@ -22,10 +21,6 @@ from tuibench.model.server import ServerInfo
 from tuibench.model.settings import PresetState, SettingState
 from tuibench.model.target import Target
 from tuibench.record.sysbench_report import FullReport
-
-
-class LoadHostLine(LoadHost, frozen=True, kw_only=True, array_like=True):
-    """A host of the load in samples.jsonl, without names."""
 
 
 class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,34 +43,6 @@ class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
     profile_text: str = ""
     profile_digest: str = ""
     headline: Headline | None = None
-
-
-class TickCounts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Exact increase of the load's counters in one sample; `in_flight` is the number at its end.
-
-    `sum_us` and `service_sum_us` are the sums of all response and service times. `errors` are by code.
-    """
-
-    scheduled: int = 0
-    completed: int = 0
-    failed: int = 0
-    abandoned: int = 0
-    in_flight: int = 0
-    reads: int = 0
-    writes: int = 0
-    others: int = 0
-    commits: int = 0
-    questions: int = 0
-    retries: int = 0
-    reconnects: int = 0
-    errors: dict[int, int] = {}
-    sum_us: int = 0
-    service_sum_us: int = 0
-
-    @property
-    def failures(self) -> int:
-        """Failed statements, of all codes."""
-        return sum(self.errors.values())
 
 
 class StatusLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -14,14 +14,13 @@ from msgspec.structs import replace
 
 from tuibench import paths, suggestions
 from tuibench.errors import RunError, UsageError
-from tuibench.model.measurements.sample import Latency
+from tuibench.model.histogram import Latency
 from tuibench.model.results.summary import TransactionTotals
 from tuibench.model.results.sweep import Sweep
 from tuibench.record.files import reader
 from tuibench.record.files.recorder import PLAN, SAMPLES, SUMMARY
 from tuibench.record.files.schema import PlanRecord
 from tuibench.record.files.sweep_folder import RESULTS, is_sweep, load_sweep
-from tuibench.record.files.ticks import SampleLine
 
 RUNNING, CUT_SHORT = "running", "cut short"
 LATEST = "latest"
@@ -149,16 +148,16 @@ def _unended(line: RecordedEntry, directory: Path) -> RecordedEntry:
     """The entry of an unfinished run, from its samples; a percentile of the whole run would take too long
     for a list.
     """
-    samples = [
-        (sample, sample.load)
-        for sample in reader.JsonLines().of(directory / SAMPLES, SampleLine)
+    ticks = [
+        sample.tick
+        for sample in reader.JsonLines().samples(directory / SAMPLES)
         if sample.elapsed_seconds > 0 and sample.load
     ]
-    done = sum(sample.counts.completed for sample, _ in samples)
-    seconds = samples[-1][0].elapsed_seconds if samples else 0.0
+    done = round(sum(tick.sums.get("completed", 0) for tick in ticks))
+    seconds = ticks[-1].end if ticks else 0.0
     return msgspec.structs.replace(
         line,
-        threads=samples[-1][1].threads if samples else line.threads,
+        threads=round(ticks[-1].levels["threads"]) if ticks else line.threads,
         seconds=seconds,
         transactions=done,
         transactions_per_second=done / seconds if seconds else None,

@@ -3,7 +3,7 @@
 import math
 
 from tuibench import units
-from tuibench.metrics.histogram import US_PER_MS, Histogram, bucket_upper_bound
+from tuibench.model.histogram import US_PER_MS, Histogram, bucket_upper_bound
 from tuibench.record.html.chart import TOP
 from tuibench.record.html.markup import Markup, join_markup, tag
 

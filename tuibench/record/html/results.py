@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from tuibench import units
 from tuibench.metrics.series.cost_messages import cost_rows
 from tuibench.metrics.series.slow_messages import slow_parts
-from tuibench.model.measurements.sample import Latency
+from tuibench.model.histogram import Latency
 from tuibench.model.results.summary import StatementTotals
 from tuibench.mysql.errors import error_name
 from tuibench.record.files.run import Run

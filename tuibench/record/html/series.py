@@ -2,10 +2,8 @@
 
 import math
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
-from tuibench.metrics.series.rates import growth, ratio
 from tuibench.model.measurements.sample import Sample
 
 MOST_POINTS = 600
@@ -71,21 +69,7 @@ class TimeAxis:
 
     def growth(self, name: str, counter: str) -> Series:
         """The growth of a counter of the server, per second."""
-        return self.series(name, _growth([sample for slot in self._slots for sample in slot], counter))
-
-
-def _growth(samples: Sequence[Sample], counter: str) -> SampleValue:
-    """The growth of a counter of the server per second, by the index of each sample."""
-    seen = [
-        (one, one.server.counters[counter])
-        for one in samples
-        if one.server and counter in one.server.counters
-    ]
-    rates = {
-        new.number: ratio(growth(before, after), new.at - old.at)
-        for (old, before), (new, after) in pairwise(seen)
-    }
-    return lambda sample: rates.get(sample.number)
+        return self.series(name, lambda sample: sample.server.per_second(counter) if sample.server else None)
 
 
 def stack_series(parts: Sequence[Series]) -> list[Series]:

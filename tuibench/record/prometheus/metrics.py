@@ -11,10 +11,10 @@ from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
-from tuibench.metrics.histogram import Histogram
 from tuibench.model.counters import Counter
+from tuibench.model.histogram import Histogram, Latency
 from tuibench.model.measurements.operation_cost import Resource, ResourceUse
-from tuibench.model.measurements.sample import HostSample, Latency, LoadSample, Sample, ServerSample
+from tuibench.model.measurements.sample import HostSample, LoadSample, Sample, ServerSample
 from tuibench.model.message import Status
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import ServerInfo

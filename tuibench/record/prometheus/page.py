@@ -26,8 +26,8 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from prometheus_client.samples import Sample
 
 from tuibench import sanitize
-from tuibench.metrics.histogram import Histogram, bucket_upper_bound
 from tuibench.model.event import EventKind
+from tuibench.model.histogram import Histogram, bucket_upper_bound
 from tuibench.model.measurements.operation_cost import ResourceUse
 from tuibench.model.measurements.sample import HostSample
 from tuibench.model.message import RunState

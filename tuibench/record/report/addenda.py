@@ -4,8 +4,8 @@ probe.
 
 from collections.abc import Iterator, Mapping
 
+from tuibench.model.histogram import Latency
 from tuibench.model.measurements.headline import HeadlineTotals
-from tuibench.model.measurements.sample import Latency
 from tuibench.model.results.summary import ConnectionTotals, KindTotals, Summary
 from tuibench.record.report.effect_text import trial_text
 from tuibench.record.report.probe_text import probe_text

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from tuibench import sanitize
 from tuibench.metrics.series.cost_messages import cost_rows
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
+from tuibench.model.histogram import Latency
 from tuibench.model.measurements.environment import Environment
-from tuibench.model.measurements.sample import Latency
 from tuibench.model.results.summary import StatementTotals, Summary, engine_text
 from tuibench.record.files.run import Run
 from tuibench.record.report.effect_text import cost_line, effect_text

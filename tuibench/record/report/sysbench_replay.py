@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from tuibench.metrics.histogram import Histogram
+from tuibench.model.histogram import Histogram
 from tuibench.record import sysbench_report
 from tuibench.record.files.hdr_log import decode_histogram
 from tuibench.record.files.run import Run
@@ -30,8 +30,8 @@ def sysbench_text(run: Run) -> Iterator[str]:
     """
     if run.plan.plan.is_watch:
         percentile = _first(run.plan.plan.percentiles)
-        for elapsed, interval in run.intervals():
-            yield watch_line(elapsed, interval, percentile) + "\n"
+        for tick in run.intervals():
+            yield watch_line(tick, percentile) + "\n"
         yield final_report(run)
         return
     yield head_text(run.plan.version, run.plan.plan)
@@ -58,9 +58,9 @@ def csv_text(run: Run) -> Iterator[str]:
         _first(plan.percentiles),
     )
     yield sysbench_report.CSV_HEADER
-    for elapsed, interval in run.intervals():
-        if (whole := every.add(elapsed, interval)) is not None:
-            yield sysbench_report.interval_csv_row(elapsed, whole, percentile)
+    for tick in run.intervals():
+        if (whole := every.add(tick)) is not None:
+            yield sysbench_report.interval_csv_row(whole, percentile)
 
 
 def _lines(run: Run) -> Iterator[str]:
@@ -68,11 +68,11 @@ def _lines(run: Run) -> Iterator[str]:
     every, percentile = IntervalAggregator(plan.report_seconds), _first(plan.percentiles)
     made = [line.report for line in run.reports if not line.last]
     checkpoints = list(zip(plan.checkpoints, made, strict=False))
-    for elapsed, interval in run.intervals():
-        yield from _reached(checkpoints, elapsed)
-        if (whole := every.add(elapsed, interval)) is not None:
-            yield interval_line(elapsed, whole, percentile) + "\n"
-            yield from (line + "\n" for line in further_lines(elapsed, whole))
+    for tick in run.intervals():
+        yield from _reached(checkpoints, tick.end)
+        if (whole := every.add(tick)) is not None:
+            yield interval_line(whole, percentile) + "\n"
+            yield from (line + "\n" for line in further_lines(whole))
     yield from (checkpoint_text(report) for _, report in checkpoints)
 
 

@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 
 from tuibench import units
-from tuibench.metrics.histogram import US_PER_MS
+from tuibench.model.counters import Counter
 from tuibench.model.results.summary import Summary, WatchedTotals
 from tuibench.model.results.watch import WatchedRate, WatchReport
+from tuibench.model.tick import RESPONSE, Tick
 from tuibench.record.report.effect_text import trial_text
 from tuibench.record.report.tune_text import tune_text
-from tuibench.record.sysbench_report import IntervalCounts
+from tuibench.record.sysbench_report import latency_ms, per_second
 
 
 def watch_report(summary: Summary) -> WatchReport:
@@ -101,17 +102,14 @@ def _latency_lines(report: WatchReport) -> Iterator[str]:
     yield f"{'    latency max (ms):':<28}{report.latency_ms.max:>14.3f}{note}"
 
 
-def watch_line(elapsed_seconds: float, interval: IntervalCounts, percentile: float) -> str:
+def watch_line(tick: Tick, percentile: float) -> str:
     """The line of an interval, similar to sysbench's: threads are those that run in the server."""
-    seconds = interval.seconds or 1.0
-    queries = interval.reads + interval.writes + interval.others
     latency = units.DASH
-    if percentile and interval.latency.count:
-        (latency_us,) = interval.latency.percentiles((percentile,))
-        latency = f"{latency_us / US_PER_MS:4.2f}"
+    if percentile and tick.hist(RESPONSE).count:
+        latency = f"{latency_ms(tick, percentile):4.2f}"
     return (
-        f"[ {elapsed_seconds:.0f}s ] running: {units.count(interval.threads)} "
-        f"commits/s: {interval.transactions / seconds:4.2f} qps: {queries / seconds:4.2f} "
-        f"(r/w/o: {interval.reads / seconds:4.2f}/{interval.writes / seconds:4.2f}/"
-        f"{interval.others / seconds:4.2f}) lat (ms,{percentile:g}%): {latency}"
+        f"[ {tick.end:.0f}s ] running: {units.count(tick.levels.get(Counter.THREADS_RUNNING))} "
+        f"commits/s: {per_second(tick, 'completed'):4.2f} qps: {per_second(tick, 'queries'):4.2f} "
+        f"(r/w/o: {per_second(tick, 'reads'):4.2f}/{per_second(tick, 'writes'):4.2f}/"
+        f"{per_second(tick, 'others'):4.2f}) lat (ms,{percentile:g}%): {latency}"
     )

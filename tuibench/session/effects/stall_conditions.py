@@ -1,6 +1,6 @@
 """Conditions of server and disk in a sample that can explain a stall."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TypeVar
 
 from tuibench.model.counters import REDO_CAPACITY, Counter, first_known
@@ -10,8 +10,8 @@ from tuibench.model.measurements.steadiness import StallConditions
 Number = TypeVar("Number", int, float)
 
 
-def conditions_of(sample: Sample, before: Mapping[str, int]) -> StallConditions:
-    """The conditions of one sample; `before` are the counters of the previous sample."""
+def conditions_of(sample: Sample) -> StallConditions:
+    """The conditions of one sample."""
     server, host = sample.server, sample.host
     disk_write_ms = host.disk_write_ms if host is not None else None
     if server is None:
@@ -22,8 +22,8 @@ def conditions_of(sample: Sample, before: Mapping[str, int]) -> StallConditions:
         disk_write_ms=disk_write_ms,
         log_fsyncs_per_second=server.log_fsyncs_per_second,
         row_lock_waits=server.gauges.get(Counter.ROW_LOCK_CURRENT_WAITS),
-        log_waits=_growth(Counter.LOG_WAITS, before, server.counters),
-        free_page_waits=_growth(Counter.POOL_WAIT_FREE, before, server.counters),
+        log_waits=server.growth.get(Counter.LOG_WAITS),
+        free_page_waits=server.growth.get(Counter.POOL_WAIT_FREE),
     )
 
 
@@ -49,18 +49,8 @@ def worst_of(several: Iterable[StallConditions]) -> StallConditions | None:
 def _checkpoint_age_percent(server: ServerSample) -> float | None:
     """MariaDB reports the age; in MySQL it is what was written since the last checkpoint."""
     room = first_known(REDO_CAPACITY, server.gauges)
-    age = server.gauges.get(Counter.CHECKPOINT_AGE)
-    now = server.counters.get(Counter.REDO_LOG_CURRENT_LSN)
-    checkpoint = server.gauges.get(Counter.REDO_LOG_CHECKPOINT_LSN)
-    if age is None and now is not None and checkpoint is not None:
-        age = now - checkpoint
+    age = server.checkpoint_age
     return 100 * age / room if age is not None and room else None
-
-
-def _growth(counter: Counter, before: Mapping[str, int], now: Mapping[str, int]) -> int | None:
-    if counter not in before or counter not in now or now[counter] < before[counter]:
-        return None
-    return now[counter] - before[counter]
 
 
 def _most(values: Iterable[Number | None]) -> Number | None:

@@ -1,7 +1,6 @@
 """Log of stalls with the conditions during each."""
 
 from collections import deque
-from collections.abc import Mapping
 from statistics import median
 
 from msgspec.structs import replace
@@ -32,7 +31,6 @@ class StallLog:
     def __init__(self) -> None:
         self._recent: deque[float] = deque(maxlen=RECENT_TICKS)
         self._conditions: deque[tuple[float, StallConditions]] = deque(maxlen=MOST_SLOW_TICKS)
-        self._counters: Mapping[str, int] = {}
         self._stalled: list[Slot] = []
         self._is_paused = False
         self._is_partial = False
@@ -49,14 +47,12 @@ class StallLog:
 
     def tick(self, slot: Slot, sample: Sample) -> Stall | None:
         """Process one sample; returns the stall that it ends, if any."""
-        before = self._counters
-        self._counters = sample.server.counters if sample.server is not None else {}
         if self._is_paused or self._is_partial:
             self._is_partial = False
             return None
         usual = median(self._recent) if len(self._recent) >= FEWEST_TICKS else None
         if usual is None or slot.tps < SLOW * usual:
-            self._conditions.append((slot.end_seconds, conditions_of(sample, before)))
+            self._conditions.append((slot.end_seconds, conditions_of(sample)))
         if usual is not None and slot.tps < STALLED * usual:
             self._stalled.append(slot)
             return None

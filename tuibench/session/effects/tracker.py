@@ -25,13 +25,13 @@ from tuibench.model.experiments.effect import (
 )
 from tuibench.model.experiments.tune import TuneProgress, TuneResult
 from tuibench.model.measurements.operation_cost import OperationCost, ResourceUse
-from tuibench.model.measurements.sample import HostSample, Sample, SlowTransaction, TrafficSample, slowest_of
+from tuibench.model.measurements.sample import HostSample, Sample, SlowTransaction, slowest_of
 from tuibench.model.measurements.steadiness import Steadiness
 from tuibench.model.message import SessionMessage
 from tuibench.model.plan import RunPlan
+from tuibench.model.tick import RESPONSE
 from tuibench.record.report.effect_text import effect_text
 from tuibench.record.report.steadiness_text import stall_event_text
-from tuibench.record.sysbench_report import IntervalCounts
 from tuibench.session.control.experiment import ExperimentSession
 from tuibench.session.disturbances import OF_EVENTS, WORKER_SILENT, disturbance
 from tuibench.session.effects.ab_test import AbTest
@@ -246,18 +246,17 @@ class EffectTracker:
             self._published = self.effect_progress
             self._session.lifecycle.publish_status()
 
-    def tick(self, sample: Sample, interval: IntervalCounts) -> None:
+    def tick(self, sample: Sample) -> None:
         """Process one sample of the measured run."""
-        use = resource_use(self._before, sample)
-        self._before = sample
+        use = resource_use(sample.tick)
         self.total_use = total_use((self.total_use, use))
         self._uses.append(use)
         self._compact_uses()
-        slot = _slot(sample, interval, self._session.log.elapsed_seconds())._replace(use=use)
+        slot = _slot(sample, self._session.log.elapsed_seconds())._replace(use=use)
         load = sample.load
         self._steadiness.tick(slot, (load.threads, load.rate) if load is not None else None)
         if load is not None:
-            self.slowest = slowest_of((*self.slowest, *load.slowest), MOST_SLOW_OF_RUN)
+            self.slowest = slowest_of((*self.slowest, *sample.slowest), MOST_SLOW_OF_RUN)
         stall = self._stalls.tick(slot, sample)
         if stall is not None and stall.seconds >= SHORTEST_STALL_SECONDS:
             self._session.log.emit(EventKind.WARNING, stall_event_text(stall))
@@ -271,13 +270,8 @@ class EffectTracker:
             self._calm_ticks += 1
             if self._calm_ticks >= FEWEST_SLOTS:
                 self._why = ""
-        if sample.server is not None and sample.throughput is not None and sample.server.counters:
-            self._ledger.add_reading(
-                sample.server.counters,
-                sample.throughput.transactions_total,
-                slot.end_seconds,
-                self._session.settings.states,
-            )
+        if sample.server is not None and sample.throughput is not None:
+            self._ledger.add(sample.tick, self._session.settings.states)
             self._publish(CommitCosts(self.costs))
 
     def end(self) -> None:
@@ -302,22 +296,28 @@ class EffectTracker:
             self._publish_progress()
 
 
-def _slot(sample: Sample, interval: IntervalCounts, end_seconds: float) -> Slot:
+def _slot(sample: Sample, end_seconds: float) -> Slot:
     """The sample in figures that add up. The server's reading is a little younger than the load's: its fsyncs
-    are taken for each transaction.
+    are taken for each transaction. Traffic and fsyncs of a watched server are of one reading.
     """
+    tick, server = sample.tick, sample.server
+    transactions = tick.sums["completed"]
     if sample.traffic is not None:
-        return _traffic_slot(sample, sample.traffic, interval, end_seconds)
-    each = sample.server.log_fsyncs_per_transaction if sample.server else None
-    latency = sample.load.latency if sample.load else None
+        log_fsyncs = server.log_fsyncs if server else None
+        queries: float | None = tick.sums["queries"]
+    else:
+        each = server.log_fsyncs_per_transaction if server else None
+        log_fsyncs, queries = (None if each is None else each * transactions), None
+    latency = sample.throughput.latency if sample.throughput else None
     return Slot(
         end_seconds=end_seconds,
-        seconds=interval.seconds,
-        transactions=interval.transactions,
-        latency=interval.latency,
+        seconds=tick.seconds,
+        transactions=transactions,
+        latency=tick.hist(RESPONSE),
         p95_ms=latency.p95 if latency else None,
-        log_fsyncs=None if each is None else each * interval.transactions,
-        foreign_cpu=_foreign_cpu(sample.host),
+        log_fsyncs=log_fsyncs,
+        queries=queries,
+        foreign_cpu=None if sample.traffic is not None else _foreign_cpu(sample.host),
     )
 
 
@@ -329,19 +329,3 @@ def _foreign_cpu(host: HostSample | None) -> float | None:
         return None
     others = host.cpu_steal if host.cpu_server is None else max(host.cpu_rest, host.cpu_steal)
     return others + host.cpu_throttled
-
-
-def _traffic_slot(
-    sample: Sample, traffic: TrafficSample, interval: IntervalCounts, end_seconds: float
-) -> Slot:
-    """The same of a server's own traffic: everything is of one reading."""
-    rate = sample.server.log_fsyncs_per_second if sample.server else None
-    return Slot(
-        end_seconds=end_seconds,
-        seconds=interval.seconds,
-        transactions=interval.transactions,
-        latency=interval.latency,
-        p95_ms=traffic.latency.p95 if traffic.latency else None,
-        log_fsyncs=None if rate is None else rate * interval.seconds,
-        queries=interval.reads + interval.writes + interval.others,
-    )

@@ -17,10 +17,11 @@ from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import SessionMessage, Status
 from tuibench.model.results.summary import Summary
 from tuibench.model.server import ServerInfo
+from tuibench.model.tick import Tick
 from tuibench.observe.environment import read_environment
-from tuibench.record.files.recorder import RunRecorder, TickDetail
+from tuibench.record.files.recorder import RunRecorder
 from tuibench.record.files.schema import PlanRecord
-from tuibench.record.sysbench_report import FullReport, IntervalCounts
+from tuibench.record.sysbench_report import FullReport
 from tuibench.session.events.event_log import SampleHistory
 from tuibench.session.load.load_controller import LoadController
 from tuibench.session.spec import SessionSpec
@@ -52,8 +53,8 @@ class SessionRecorder:
         if isinstance(message, Status):
             self._recorder.status(self._clock.wall_seconds(), message)
 
-    def sample(self, sample: Sample, detail: TickDetail | None) -> None:
-        self._recorder.sample(sample, detail)
+    def sample(self, sample: Sample) -> None:
+        self._recorder.sample(sample)
 
     def event(self, event: Event) -> None:
         self._recorder.event(event)
@@ -115,7 +116,7 @@ def read_profile_text(profile: str) -> str:
 
 Listener = Callable[[SessionMessage], None]
 EventListener = Callable[[Event], None]
-IntervalListener = Callable[[float, IntervalCounts], None]
+IntervalListener = Callable[[Tick], None]
 
 
 class EventBus:
@@ -143,11 +144,11 @@ class EventBus:
         for listener in self.event_listeners:
             listener(event)
 
-    def sample(self, sample: Sample, detail: TickDetail | None) -> None:
+    def sample(self, sample: Sample) -> None:
         self.history.add(sample)
-        self.recording.sample(sample, detail)
+        self.recording.sample(sample)
         self.publish(sample)
 
-    def interval(self, elapsed_seconds: float, interval: IntervalCounts) -> None:
+    def interval(self, tick: Tick) -> None:
         for listener in self.interval_listeners:
-            listener(elapsed_seconds, interval)
+            listener(tick)

@@ -7,12 +7,15 @@ from collections import deque
 from collections.abc import Callable
 from itertools import islice
 
+import msgspec
 from msgspec.structs import replace
 
 from tuibench.clock import NS_PER_SECOND, Clock
+from tuibench.model.counters import LOG_FSYNCS
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.experiments.effect import Effect
-from tuibench.model.measurements.sample import Sample
+from tuibench.model.measurements.sample import COUNTER_NAMES, Sample
+from tuibench.model.tick import STATEMENT
 
 
 class EventLog:
@@ -77,25 +80,43 @@ MOST_SAMPLES = 3600
 
 
 class SampleHistory:
-    """The newest samples. Only the last one is kept completely; charts need neither counters nor
-    statements.
-    """
+    """The newest samples. Only the last one is kept completely, the others as JSON with what charts need."""
 
     def __init__(self, most: int = MOST_SAMPLES) -> None:
-        self._samples: deque[Sample] = deque(maxlen=most)
+        self._slim: deque[msgspec.Raw] = deque(maxlen=most - 1)
+        self._last: Sample | None = None
 
     def add(self, sample: Sample) -> None:
-        if self._samples:
-            self._samples[-1] = slim(self._samples[-1])
-        self._samples.append(sample)
+        if self._last is not None:
+            self._slim.append(msgspec.Raw(msgspec.json.encode(slim(self._last))))
+        self._last = sample
 
-    def newest(self, count: int) -> tuple[Sample, ...]:
-        """The newest samples, up to a maximum, oldest first."""
-        return tuple(islice(self._samples, max(0, len(self._samples) - max(0, count)), None))
+    def newest(self, count: int) -> tuple[Sample | msgspec.Raw, ...]:
+        """The newest samples, up to a maximum, oldest first; to be encoded as they are."""
+        if self._last is None or count <= 0:
+            return ()
+        return (*islice(self._slim, max(0, len(self._slim) - count + 1), None), self._last)
+
+
+KEPT_OF_SERVER = frozenset({*LOG_FSYNCS, "max_connections", "server.seconds", "server.completed"})
 
 
 def slim(sample: Sample) -> Sample:
-    """The sample without what is only looked at while it is new."""
-    load = replace(sample.load, statements={}) if sample.load else None
-    server = replace(sample.server, counters={}, gauges={}) if sample.server else None
-    return replace(sample, load=load, server=server)
+    """The sample without what is only looked at while it is new: counters, gauges, and all latencies but
+    those of the transactions.
+    """
+    tick = sample.tick
+    return replace(
+        sample,
+        tick=replace(
+            tick,
+            sums={name: value for name, value in tick.sums.items() if _is_kept(name)},
+            levels={name: value for name, value in tick.levels.items() if _is_kept(name)},
+            hists={name: each for name, each in tick.hists.items() if not name.startswith(STATEMENT)},
+            missing={},
+        ),
+    )
+
+
+def _is_kept(name: str) -> bool:
+    return name in KEPT_OF_SERVER or (name not in COUNTER_NAMES and not name.startswith("host.core."))

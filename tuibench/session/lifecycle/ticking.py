@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator
 
-from tuibench.clock import Tick
+from tuibench.clock import ScheduledTick
 
 
-async def ticks_until(over: asyncio.Event, schedule: AsyncIterator[Tick]) -> AsyncIterator[Tick]:
+async def ticks_until(
+    over: asyncio.Event, schedule: AsyncIterator[ScheduledTick]
+) -> AsyncIterator[ScheduledTick]:
     """The times of the schedule until `over` is set; ends at once when it is set."""
     ending = asyncio.create_task(over.wait())
     try:

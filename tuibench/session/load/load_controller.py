@@ -3,17 +3,19 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-import msgspec
+from msgspec.structs import replace
 
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.errors import ExitCode, RunError
 from tuibench.load.worker_report import WorkerReport
 from tuibench.load.workers.fleet import Fleet
+from tuibench.model.cluster.host import LoadHost
+from tuibench.model.histogram import Histogram
 from tuibench.model.measurements.headline import Headline
-from tuibench.model.measurements.sample import ConnectionSample, LoadSample
+from tuibench.model.measurements.sample import SlowTransaction
 from tuibench.model.plan import RunPlan
-from tuibench.record.files.recorder import TickDetail
-from tuibench.record.sysbench_report import FullReport, IntervalCounts
+from tuibench.model.tick import RESPONSE, TRANSACTION, Tick
+from tuibench.record.sysbench_report import FullReport
 from tuibench.session.totals.alarms import Alarms
 from tuibench.session.totals.report_aggregation import LoadTotals
 from tuibench.session.totals.run_summary import full_report
@@ -25,14 +27,14 @@ POLL_SECONDS = 0.02
 class LoadTick(NamedTuple):
     """The load in one sample. `refused` describes connections that the server refused, otherwise it is empty.
 
-    `detail` is for the record. `has_reported` is False if no worker answered in time: the sample is then a
-    gap, and the next one covers it.
+    `has_reported` is False if no worker answered in time: the sample is then a gap, and the next one covers
+    it.
     """
 
-    part: LoadSample
-    interval: IntervalCounts
+    tick: Tick
+    slowest: tuple[SlowTransaction, ...]
+    hosts: tuple[LoadHost, ...]
     refused: str
-    detail: TickDetail | None = None
     has_reported: bool = True
 
 
@@ -69,12 +71,14 @@ class LoadController:
         """The profile's headline figure."""
         return self._program.headline
 
-    def _headline_of(self, part: LoadSample) -> float | None:
+    def _headline_of(self, tick: Tick) -> dict[str, float]:
+        """What adds up to the headline figure: its value times the seconds."""
         headline = self._program.headline
         if headline is None:
-            return None
-        kind = part.by_transaction.get(headline.transaction) if part.by_transaction else part.latency
-        return headline.value(kind.count if kind else 0, part.seconds)
+            return {}
+        kinds = tick.named(TRANSACTION)
+        kind = kinds.get(headline.transaction, Histogram()) if kinds else tick.hist(RESPONSE)
+        return {"headline": headline.value(kind.count, 1.0)}
 
     @property
     def users(self) -> int:
@@ -175,31 +179,28 @@ class LoadController:
         """A round of reports. Raises RunError when a worker fails, with its reason and exit code."""
         threads, rate, delay_ms = self.threads, self.rate, self.client_delay_ms
         reports = await self._report()
-        part, interval = self.accounting.tick(reports, threads, rate)
-        connection_load = self._connection_load(part)
-        part = msgspec.structs.replace(
-            part,
-            client_delay_ms=delay_ms,
-            headline=self._headline_of(part),
-            connection_load=connection_load,
-            hosts=self.fleet.hosts,
+        tick = self.accounting.tick(reports, threads, rate)
+        tick = replace(
+            tick,
+            sums=tick.sums | self._headline_of(tick),
+            levels=tick.levels | {"client_delay_ms": delay_ms} | self._connection_levels(tick),
         )
-        interval.connection_load = connection_load
         refused = await self._keep_what_opened(self._latest)
-        return LoadTick(part, interval, refused, self.accounting.detail, has_reported=bool(reports))
+        return LoadTick(tick, self.accounting.slowest, self.fleet.hosts, refused, has_reported=bool(reports))
 
-    def _connection_load(self, part: LoadSample) -> ConnectionSample | None:
+    def _connection_levels(self, tick: Tick) -> dict[str, float]:
         """Connections outside the load, and the users that share those of the load."""
-        if part.connection_load is None or not self._plan.has_connection_load:
-            return None
-        return msgspec.structs.replace(
-            part.connection_load,
-            idle_wanted=self._plan.idle_connections,
-            users=self._plan.users,
-            waiting=part.connection_load.waiting if self._plan.users else 0,
-        )
+        plan = self._plan
+        if not plan.has_connection_load:
+            return {}
+        return {
+            "idle": self.accounting.idle_connections,
+            "idle_wanted": plan.idle_connections,
+            "users": plan.users,
+            "waiting": tick.levels["backlog"] if plan.users else 0,
+        }
 
-    def remainder(self) -> TickDetail | None:
+    def remainder(self) -> Tick | None:
         """The figures after the last sample, None if there are none."""
         return self.accounting.remainder()
 

@@ -23,7 +23,6 @@ from tuibench.model.schedule import Quantity
 from tuibench.model.settings import SettingRole, SettingState, settings_with
 from tuibench.model.target import Target
 from tuibench.record.report.probe_text import probe_level_text, probe_lines
-from tuibench.record.sysbench_report import IntervalCounts
 from tuibench.session.events.event_log import EventLog
 from tuibench.session.lifecycle.lifecycle import Lifecycle
 from tuibench.session.lifecycle.tasks import StartTask
@@ -133,7 +132,7 @@ class ProbeRunner:
         self._abort(f"the {quantity} {'were' if quantity is Quantity.THREADS else 'was'} {BY_HAND}")
         return "; the probe is stopped"
 
-    def tick(self, sample: Sample, interval: IntervalCounts) -> None:
+    def tick(self, sample: Sample) -> None:
         """Process one sample of the measured run."""
         now = self._log.elapsed_seconds()
         if self._ordered is not None and self._lifecycle.state is RunState.RUNNING:
@@ -141,10 +140,10 @@ class ProbeRunner:
         plan = self._plan
         if plan is None or plan.is_over or self._lifecycle.state is not RunState.RUNNING:
             return
-        if self._is_away(sample, interval):
+        if self._is_away(sample):
             self._wait_for_server(plan, now)
         else:
-            plan.add_tick(probe_tick(sample, interval, now, self._load.threads), now)
+            plan.add_tick(probe_tick(sample, now, self._load.threads), now)
         self._follow()
         self._publish_state()
 
@@ -172,10 +171,10 @@ class ProbeRunner:
         if self._plan is not None and self.result is None:
             await self._conclude(self._plan)
 
-    def _is_away(self, sample: Sample, interval: IntervalCounts) -> bool:
+    def _is_away(self, sample: Sample) -> bool:
         """Whether a server that has answered before does not answer: no collapse, and nothing to measure."""
         self._has_answered = self._has_answered or sample.server is not None
-        return self._has_answered and sample.server is None and not interval.transactions
+        return self._has_answered and sample.server is None and not sample.tick.sums.get("completed")
 
     def _wait_for_server(self, plan: ProbePlan, now: float) -> None:
         if plan.is_late(now):

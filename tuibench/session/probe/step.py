@@ -14,17 +14,17 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from tuibench.diagnosis.evidence import collect_evidence
-from tuibench.metrics.histogram import Histogram, merge_histograms
 from tuibench.metrics.inference.ab_tests.ab_windows import settling_slots
 from tuibench.metrics.inference.means import estimate_mean
 from tuibench.metrics.series.settling import is_at_rest
 from tuibench.metrics.series.slots import Slot
-from tuibench.metrics.thresholds.absolute import LAG, Threshold, ThresholdFigures
+from tuibench.metrics.thresholds.absolute import Threshold
 from tuibench.model.experiments.probe import ProbeOrder, ProbeStep, StepPurpose
+from tuibench.model.histogram import merge_histograms
 from tuibench.model.measurements.finding import Evidence
 from tuibench.model.measurements.sample import Sample
 from tuibench.model.schedule import MAX_RATE, Quantity
-from tuibench.record.sysbench_report import IntervalCounts
+from tuibench.model.tick import RESPONSE, total_tick
 
 WIDTH = 0.03
 FEWEST_TICKS = 5
@@ -163,36 +163,11 @@ def _errors_percent(ticks: Sequence[ProbeTick]) -> float:
 
 def _missed(ticks: Sequence[ProbeTick], objectives: Sequence[Threshold]) -> tuple[str, ...]:
     """The objectives that were not kept; one that cannot be judged was not."""
-    figures = _figures(ticks)
+    step = total_tick(tick.sample.tick for tick in ticks if tick.sample is not None)
     return tuple(
-        f"{objective.text}: {objective.measured_text(figures)}"
+        f"{objective.text}: {objective.measured_text(step)}"
         for objective in objectives
-        if not objective.holds(figures)
-    )
-
-
-def _longest_lag(ticks: Sequence[ProbeTick]) -> float | None:
-    lags = [tick.sample.lag_seconds for tick in ticks if tick.sample is not None]
-    return max((lag for lag in lags if lag is not None), default=None)
-
-
-def _figures(ticks: Sequence[ProbeTick]) -> ThresholdFigures:
-    seconds = math.fsum(tick.slot.seconds for tick in ticks) or 1e-9
-    transactions = math.fsum(tick.slot.transactions for tick in ticks)
-    errors = math.fsum(tick.errors for tick in ticks)
-    latencies: Histogram = merge_histograms(
-        tick.slot.latency for tick in ticks if tick.slot.latency is not None
-    )
-    return ThresholdFigures(
-        latencies,
-        {
-            "tps": transactions / seconds,
-            "qps": math.fsum(tick.queries for tick in ticks) / seconds,
-            "errors": errors,
-            "reconnects": math.fsum(tick.reconnects for tick in ticks),
-            LAG: _longest_lag(ticks),
-        },
-        {"errors": transactions + errors},
+        if not objective.holds(step)
     )
 
 
@@ -216,22 +191,23 @@ def level_ceiling(order: ProbeOrder, sample: Sample) -> float:
     return max(1.0, min(most, allowed - others - max(RESERVE, allowed // RESERVE_SHARE)))
 
 
-def probe_tick(sample: Sample, interval: IntervalCounts, now: float, threads: int) -> ProbeTick:
+def probe_tick(sample: Sample, now: float, threads: int) -> ProbeTick:
     """The figures that a step uses of a sample."""
     latency = sample.load.latency if sample.load else None
+    tick = sample.tick
     slot = Slot(
         end_seconds=now,
-        seconds=interval.seconds or 1e-9,
-        transactions=interval.transactions,
-        latency=interval.latency,
+        seconds=tick.seconds or 1e-9,
+        transactions=tick.sums.get("completed", 0),
+        latency=tick.hist(RESPONSE),
         p95_ms=latency.p95 if latency else None,
     )
     return ProbeTick(
         slot,
         sample,
-        queries=interval.reads + interval.writes + interval.others,
-        errors=interval.errors,
-        reconnects=interval.reconnects,
+        queries=tick.sums.get("queries", 0),
+        errors=tick.errors,
+        reconnects=tick.sums.get("reconnects", 0),
         connections=sample.load.connections if sample.load else None,
         threads=threads,
     )

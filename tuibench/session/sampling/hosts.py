@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from tuibench.clock import Clock
 from tuibench.errors import RunError
-from tuibench.model.measurements.sample import HostSample
 from tuibench.model.server import ServerInfo
+from tuibench.model.tick import Tick
 from tuibench.observe.host.remote.remote_host import CONNECT_SECONDS, RemoteHost
 from tuibench.observe.host.sampler import HostSampler
 from tuibench.observe.host.server_process import find_server_process
@@ -17,8 +17,8 @@ class HostsObservation(NamedTuple):
     why the former is missing. `news` is the text of an event: the remote host was lost, or is back.
     """
 
-    host: HostSample | None = None
-    client: HostSample | None = None
+    host: Tick | None = None
+    client: Tick | None = None
     note: str = ""
     news: str = ""
 

@@ -8,12 +8,11 @@ import msgspec
 from tuibench.clock import Clock
 from tuibench.model.counters import Counter
 from tuibench.model.event import EventKind
-from tuibench.model.measurements.sample import ServerSample
 from tuibench.model.server import ServerInfo
 from tuibench.model.target import Target
+from tuibench.model.tick import CLIENT, ERROR, HOST, OWN, SERVER, Tick, prefixed
 from tuibench.observe.server.status_reading import ServerObservation
 from tuibench.observe.server.status_sampler import StatusSampler
-from tuibench.observe.server.traffic import Traffic
 from tuibench.observe.server.variables import variable_changes
 from tuibench.session.sampling.hosts import Hosts, HostsObservation
 from tuibench.session.sampling.replicas import Replicas, ReplicasObservation
@@ -24,6 +23,8 @@ from tuibench.units import DASH
 
 VARIABLES_EVERY_TICKS = 10
 LAST_LOOK_ATTEMPTS = 10
+LONGEST_READING = 1.5
+"""The longest reading of a host, in ticks, whose CPU time is that of the tick's operations."""
 SILENCE_SECONDS = 0.5
 """Seconds without a reading before a warning: a reading may last longer than a very short interval."""
 
@@ -35,13 +36,58 @@ class TickObservation(msgspec.Struct, frozen=True, kw_only=True):
     `traffic` is the work of the server's clients, in a session without load.
     """
 
-    server: ServerSample | None
+    server: Tick | None
     hosts: HostsObservation
     replicas: ReplicasObservation = ReplicasObservation()
     events: tuple[tuple[EventKind, str], ...] = ()
     settings_changed: bool = False
     restarted: bool = False
-    traffic: Traffic | None = None
+    traffic: Tick | None = None
+
+    def tick(self, end: float, load: Tick | None, *, shows_traffic: bool) -> Tick:
+        """The whole tick, with all sources under their prefixes; it ends `end` seconds into the load.
+
+        Its throughput is that of the server's traffic if the session `shows_traffic`, else that of the load.
+        """
+        shown = self.traffic if shows_traffic else load
+        server, hosts = self.server or Tick(), self.hosts
+        host, client = hosts.host or Tick(), hosts.client or Tick()
+        sums = dict(shown.sums) if shown else {}
+        done: dict[str, float] = {name: sums[name] for name in ("completed", "queries") if name in sums}
+        if server.sums:
+            sums |= prefixed(SERVER, done) | server.sums
+        if host.sums and host.sums["seconds"] <= LONGEST_READING * (shown.seconds if shown else 0.0):
+            sums |= prefixed(HOST, done)
+        sums |= prefixed(HOST, host.sums) | prefixed(CLIENT, client.sums)
+        hists = dict(shown.hists) if shown else {}
+        levels = server.levels | prefixed(HOST, host.levels) | prefixed(CLIENT, client.levels)
+        missing = {**(shown.missing if shown else {}), **server.missing}
+        for prefix, source in ((HOST, host), (CLIENT, client)):
+            missing |= {prefix + name: why for name, why in source.missing.items()}
+        if hosts.note:
+            missing["host"] = hosts.note
+        lags = [each.lag_seconds for each in self.replicas.samples if each.lag_seconds is not None]
+        peaks = {"lag_seconds": max(lags)} if lags else {}
+        arrears: dict[str, float] = {}
+        if load is not None:
+            levels |= load.levels
+            peaks |= load.peaks
+            if shows_traffic:
+                sums |= prefixed(OWN, {**load.sums, "seconds": load.seconds})
+                sums |= {name: load.sums[name] for name in load.sums if name.startswith(ERROR)}
+                hists |= {OWN + name: each for name, each in load.hists.items()}
+            else:
+                arrears = load.arrears
+        return Tick(
+            end=end,
+            seconds=shown.seconds if shown else 0.0,
+            sums=sums,
+            arrears=arrears,
+            levels=levels,
+            peaks=peaks,
+            hists=hists,
+            missing=missing,
+        )
 
 
 class Sampler:
@@ -139,7 +185,7 @@ class Sampler:
         hosts, replicas = await self._hosts.finish(), await self._replicas.finish()
         lost = [(EventKind.WARNING, text) for text in (hosts.news, *replicas.news) if text]
         return TickObservation(
-            server=observation.sample,
+            server=observation.tick,
             hosts=hosts,
             replicas=replicas,
             events=(*events, *foreign, *lost),
@@ -212,12 +258,12 @@ class Sampler:
 
     def _noticed(self, observation: ServerObservation) -> list[tuple[EventKind, str]]:
         events: list[tuple[EventKind, str]] = []
-        self._silent_ticks = self._silent_ticks + 1 if observation.sample is None else 0
+        self._silent_ticks = self._silent_ticks + 1 if observation.tick is None else 0
         if self._silent_ticks == self._ticks_to_warn:
             events.append((EventKind.WARNING, f"the server does not answer: {observation.last_error}"))
-        if observation.sample is not None and not self._is_status_checked:
+        if observation.tick is not None and not self._is_status_checked:
             self._is_status_checked = True
-            events += [(EventKind.WARNING, text) for text in status_gaps(observation.sample)]
+            events += [(EventKind.WARNING, text) for text in status_gaps(observation.tick)]
         if observation.restarted:
             events.append((EventKind.RESTART, "the server was restarted; its counters restarted from zero"))
         elif observation.counters_reset:
@@ -242,17 +288,17 @@ class Sampler:
         ]
 
 
-def status_gaps(sample: ServerSample) -> list[str]:
+def status_gaps(tick: Tick) -> list[str]:
     """The warning about figures that a server of another make lacks; empty if it has all of them."""
-    known = {
-        Counter.UPTIME: sample.uptime_seconds,
-        Counter.QUESTIONS: sample.questions_total,
-        Counter.THREADS_RUNNING: sample.threads_running,
-        Counter.THREADS_CONNECTED: sample.threads_connected,
-        Counter.OPEN_TABLES: sample.open_tables,
-        Counter.SLOW_QUERIES: sample.slow_queries_total,
-    }
-    missing = ", ".join(name for name, value in known.items() if value is None)
+    expected = (
+        Counter.UPTIME,
+        Counter.QUESTIONS,
+        Counter.THREADS_RUNNING,
+        Counter.THREADS_CONNECTED,
+        Counter.OPEN_TABLES,
+        Counter.SLOW_QUERIES,
+    )
+    missing = ", ".join(counter for counter in expected if counter not in tick.levels)
     return [f"the server's status lacks {missing}: these figures are {DASH}"] if missing else []
 
 
@@ -262,11 +308,10 @@ def _others(reading: ServerReading) -> int:
 
 
 def _reading(observation: ServerObservation, steering_statements: int) -> ServerReading | None:
-    sample = observation.sample
-    if sample is None:
+    if observation.tick is None:
         return None
     return ServerReading(
-        counters=sample.counters,
+        counters=observation.counters,
         own=observation.own_statements + steering_statements,
-        uptime_seconds=sample.uptime_seconds,
+        uptime_seconds=observation.uptime_seconds,
     )

@@ -9,9 +9,9 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 from tuibench.clock import NS_PER_SECOND, Clock
-from tuibench.metrics.histogram import Histogram, bucket_upper_bound
 from tuibench.metrics.series.statement_window import CLIENT, StatementSums, statement_rows
 from tuibench.model.event import Event
+from tuibench.model.histogram import Histogram, bucket_upper_bound
 from tuibench.model.measurements.activity import StatementReport
 from tuibench.observe.activity.statements import PS_PER_US, StatementReading, StatementSampler
 from tuibench.session.lifecycle.tasks import StartTask

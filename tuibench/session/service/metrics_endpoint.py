@@ -10,10 +10,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from tuibench import __version__
-from tuibench.metrics.histogram import Histogram, merge_histograms
 from tuibench.model.event import Event
+from tuibench.model.histogram import Histogram, merge_histograms
 from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import RunState, SessionMessage, Status
+from tuibench.model.tick import RESPONSE
 from tuibench.record.prometheus.metrics import MetricsSnapshot, RunTotals, TrafficTotals
 from tuibench.session.load.load_controller import LoadController
 from tuibench.session.load_run import LoadRun
@@ -100,10 +101,10 @@ class MetricsExporter:
 def traffic_totals(totals: WatchTotals) -> TrafficTotals:
     """A copy that does not change while the page is rendered."""
     return TrafficTotals(
-        reads=totals.reads,
-        writes=totals.writes,
-        others=totals.others,
-        latency=merge_histograms([totals.latency]),
+        reads=totals.count("reads"),
+        writes=totals.count("writes"),
+        others=totals.count("others"),
+        latency=totals.tick.hist(RESPONSE),
     )
 
 

@@ -16,7 +16,7 @@ from tuibench.clock import Clock, SystemClock
 from tuibench.errors import RunError, SQLError
 from tuibench.load.worker_report import Counters
 from tuibench.load.workers.pool import WorkerPool
-from tuibench.metrics.histogram import merge_histograms
+from tuibench.model.histogram import merge_histograms
 from tuibench.model.results.summary import QueryTotals, SlapBenchmark
 from tuibench.mysql.connection import Connection, connect
 from tuibench.mysql.info import READ_ONLY_BYPASS_WARNING, detect_flavour, is_read_only

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from tuibench.load.worker_report import Counters, WorkerReport
 from tuibench.load.workers.replacement import Loss
 from tuibench.model.event import EventKind
-from tuibench.model.measurements.sample import LoadSample
 from tuibench.model.sql_errors import error_text
+from tuibench.model.tick import ERROR, Tick
 from tuibench.mysql.errors import TOO_MANY_CONNECTIONS_HINTS
 
 ERROR_SHARE = 0.05
@@ -40,17 +40,17 @@ class Alarms:
         self._told_losses = 0
         self._pending: list[str] = []
 
-    def check(self, load: LoadSample) -> list[tuple[EventKind, str]]:
+    def check(self, tick: Tick) -> list[tuple[EventKind, str]]:
         """What happened in this tick that an operator should know."""
         self._tick += 1
         alarms = [(EventKind.WARNING, text) for text in self._pending]
         self._pending = []
-        errors, transactions = load.errors_per_second, load.transactions_per_second
-        if errors > ERROR_SHARE * (transactions + errors):
-            codes = ", ".join(f"{error_text(code)} × {times}" for code, times in load.errors_by_code.items())
+        errors = tick.errors
+        if errors > ERROR_SHARE * (tick.sums.get("completed", 0) + errors):
+            codes = ", ".join(f"{error_text(code)} × {times:g}" for code, times in tick.counts(ERROR).items())
             alarms += self._once(EventKind.ERRORS, f"errors: {codes}")
-        if load.reconnects_per_second:
-            count = round(load.reconnects_per_second * load.seconds)
+        if reconnects := tick.sums.get("reconnects"):
+            count = round(reconnects)
             alarms += self._once(EventKind.RECONNECT, f"{count} connections were reopened")
         return alarms
 

@@ -6,23 +6,16 @@ Most workers report in every round. One that was silent covers more than the str
 is new covers less: neither says how long the stretch was, as long as there are others.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 
 import msgspec
+from msgspec.structs import replace
 
 from tuibench.load.worker_report import Counters, FairnessStats, WorkerReport
-from tuibench.metrics.histogram import Histogram, coarse_histogram
-from tuibench.model.measurements.sample import (
-    ConnectionSample,
-    Latency,
-    LoadSample,
-    SlowTransaction,
-    slowest_of,
-)
-from tuibench.record.files.recorder import TickDetail
-from tuibench.record.files.schema import TickCounts
-from tuibench.record.sysbench_report import IntervalCounts
+from tuibench.model.histogram import Histogram
+from tuibench.model.measurements.sample import SlowTransaction, slowest_of
+from tuibench.model.tick import ERROR, LOGIN, RESPONSE, SERVICE, STATEMENT, TRANSACTION, WAIT, Tick
 
 NO_TIME = 1e-9
 
@@ -119,10 +112,58 @@ class ReportAggregate:
         shares = self._shares.values()
         return max((share.cpu_seconds / share.seconds for share in shares if share.seconds), default=0.0)
 
-    def per_second(self, count: Callable[[Counters], int]) -> float:
-        """How fast a count grew: what a silent worker did is spread over its silence."""
+    def tick(self) -> Tick:
+        """The stretch as a tick, without its end. What a silent worker did is spread over its silence: the
+        part before this stretch is in arrears.
+        """
         seconds = self.seconds
-        return sum(count(share.grown) / max(share.seconds, seconds) for share in self._shares.values())
+        sums: dict[str, float] = {}
+        arrears: dict[str, float] = {}
+        for share in self._shares.values():
+            now = min(1.0, seconds / share.seconds) if share.seconds > ROUNDING * seconds else 1.0
+            for name, count in counter_sums(share.grown).items():
+                sums[name] = sums.get(name, 0) + now * count
+                if now < 1.0:
+                    arrears[name] = arrears.get(name, 0) + (1.0 - now) * count
+        hists = {RESPONSE: self.transactions, SERVICE: self.service, LOGIN: self.logins, WAIT: self.waits}
+        hists |= {TRANSACTION + name: each for name, each in self.by_transaction.items()}
+        hists |= {STATEMENT + name: each for name, each in self.statements.items()}
+        return Tick(
+            seconds=seconds,
+            sums=sums,
+            arrears=arrears,
+            peaks={"worker_cpu": self.worker_cpu, "lag_p99_ms": self.lag_p99_ms},
+            hists={name: each for name, each in hists.items() if each.count},
+        )
+
+
+ROUNDING = 1.05
+"""Reports that cover so much more than the tick were not late: they were asked for one by one."""
+
+
+def counter_sums(grown: Counters) -> dict[str, float]:
+    """The counts of a tick, by their names; zeros only of what every load has."""
+    plain = {name: getattr(grown, name) for name in COUNTED}
+    named: dict[str, Mapping[int, int] | Mapping[str, int]] = {
+        ERROR: grown.errors,
+        "retried.": grown.retried,
+        "rolled_back.": grown.rolled_back,
+    }
+    return {
+        "completed": grown.completed,
+        "queries": grown.queries,
+        "reads": grown.reads,
+        "writes": grown.writes,
+        "others": grown.others,
+        **{name: value for name, value in plain.items() if value},
+        **{f"{prefix}{key}": times for prefix, counts in named.items() for key, times in counts.items()},
+    }
+
+
+COUNTED = (
+    "scheduled", "failed", "abandoned", "commits", "questions", "retries", "reconnects", "logins",
+    "missed_logins",
+)  # fmt: skip
 
 
 def _add(totals: dict[str, Histogram], more: Mapping[str, Histogram]) -> None:
@@ -137,12 +178,11 @@ class LoadTotals:
     the section between two checkpoints, and is the tick, or a piece of it if a checkpoint splits the tick. A
     section is folded into the run when it ends.
 
-    `detail` is what the last tick held beyond its sample, None before the first; `idle_connections` were open
-    at that tick.
+    `slowest` are the slowest transactions of the last tick; `idle_connections` were open at it.
     """
 
     def __init__(self) -> None:
-        self.detail: TickDetail | None = None
+        self.slowest: tuple[SlowTransaction, ...] = ()
         self.idle_connections = 0
         self._before = ReportAggregate()
         self._done_before = 0
@@ -249,16 +289,23 @@ class LoadTotals:
         """What comes from now on is the next checkpoint's."""
         self._closed_sections, self._section = self.run, ReportAggregate()
 
-    def tick(
-        self, reports: Sequence[WorkerReport], threads: int, rate: float
-    ) -> tuple[LoadSample, IntervalCounts]:
-        """Takes a round in; what was taken since the last tick as load part and for an interval line."""
+    def tick(self, reports: Sequence[WorkerReport], threads: int, rate: float) -> Tick:
+        """Takes a round in; what was taken since the last tick."""
         self.add_reports(reports)
         self._close_open_part()
-        tick, self._tick = self._tick, ReportAggregate()
-        self.detail = self._detail(tick)
+        gathered, self._tick = self._tick, ReportAggregate()
+        self.slowest = gathered.slowest
         self.idle_connections = sum(report.idle_connections for report in self._last.values())
-        return self._part(tick, threads, rate), self._interval(tick, threads, rate)
+        return replace(gathered.tick(), levels=self._levels | {"threads": threads, "rate": rate})
+
+    @property
+    def _levels(self) -> dict[str, float]:
+        counters = [report.counters for report in self._last.values()]
+        return {
+            "connections": self.connections,
+            "backlog": sum(each.backlog for each in counters),
+            "in_flight": sum(each.in_flight for each in counters),
+        }
 
     def _close_open_part(self) -> None:
         """Folds the open part into the section; it becomes the tick, or a piece of it."""
@@ -271,86 +318,7 @@ class LoadTotals:
         else:
             self._tick.include(part)
 
-    @property
-    def _backlog(self) -> int:
-        return sum(report.counters.backlog for report in self._last.values())
-
-    def _part(self, tick: ReportAggregate, threads: int, rate: float) -> LoadSample:
-        return LoadSample(
-            threads=threads,
-            connections=self.connections,
-            rate=rate,
-            backlog=self._backlog,
-            seconds=tick.seconds,
-            transactions_per_second=tick.per_second(lambda grown: grown.completed),
-            queries_per_second=tick.per_second(lambda grown: grown.queries),
-            reads_per_second=tick.per_second(lambda grown: grown.reads),
-            writes_per_second=tick.per_second(lambda grown: grown.writes),
-            others_per_second=tick.per_second(lambda grown: grown.others),
-            errors_per_second=tick.per_second(lambda grown: grown.failures),
-            reconnects_per_second=tick.per_second(lambda grown: grown.reconnects),
-            latency=tick.transactions.latency(),
-            service=tick.service.latency(),
-            statements=_latencies(tick.statements),
-            by_transaction=_latencies(tick.by_transaction),
-            errors_by_code={str(code): times for code, times in tick.counters.errors.items()},
-            transactions_total=self.transactions_total,
-            worker_cpu=tick.worker_cpu,
-            lag_p99_ms=tick.lag_p99_ms,
-            latency_buckets=coarse_histogram(tick.transactions),
-            connection_load=ConnectionSample(
-                idle=self.idle_connections,
-                logins_per_second=tick.per_second(lambda grown: grown.logins),
-                missed_logins_per_second=tick.per_second(lambda grown: grown.missed_logins),
-                login=tick.logins.latency(),
-                waiting=self._backlog,
-                wait=tick.waits.latency(),
-            ),
-            slowest=tick.slowest,
-        )
-
-    def _interval(self, tick: ReportAggregate, threads: int, rate: float) -> IntervalCounts:
-        return IntervalCounts(
-            seconds=tick.seconds,
-            threads=threads,
-            rate=rate,
-            transactions=tick.counters.completed,
-            reads=tick.counters.reads,
-            writes=tick.counters.writes,
-            others=tick.counters.others,
-            errors=tick.counters.failures,
-            reconnects=tick.counters.reconnects,
-            backlog=self._backlog,
-            in_flight=sum(report.counters.in_flight for report in self._last.values()),
-            latency=tick.transactions,
-        )
-
-    def remainder(self) -> TickDetail | None:
+    def remainder(self) -> Tick | None:
         """What was taken since the last tick; None without a report."""
         self._close_open_part()
-        return None if self._tick.is_empty else self._detail(self._tick)
-
-    def _detail(self, tick: ReportAggregate) -> TickDetail:
-        grown = tick.counters
-        return TickDetail(
-            seconds=tick.seconds,
-            counts=TickCounts(
-                **{name: getattr(grown, name) for name in COUNTED},
-                in_flight=sum(report.counters.in_flight for report in self._last.values()),
-                errors=dict(grown.errors),
-                sum_us=tick.transactions.sum_us,
-                service_sum_us=tick.service.sum_us,
-            ),
-            response=tick.transactions,
-            service=tick.service,
-            by_transaction=tick.by_transaction,
-        )
-
-
-COUNTED = frozenset(TickCounts.__struct_fields__) & set(Counters.__struct_fields__) - {"in_flight", "errors"}
-"""What a tick's record takes from the counters as it is."""
-
-
-def _latencies(histograms: Mapping[str, Histogram]) -> dict[str, Latency]:
-    found = {name: each.latency() for name, each in sorted(histograms.items())}
-    return {name: latency for name, latency in found.items() if latency is not None}
+        return None if self._tick.is_empty else replace(self._tick.tick(), levels=self._levels)

@@ -7,13 +7,14 @@ import msgspec
 
 from tuibench.load.engine.choice import Chosen
 from tuibench.load.worker_report import Counters, FairnessStats
-from tuibench.metrics.histogram import US_PER_MS, Histogram
+from tuibench.metrics.figures import all_values
 from tuibench.model.cluster.host import HostTotals
 from tuibench.model.counters import Counter
 from tuibench.model.event import Event
 from tuibench.model.experiments.effect import AbTestResult, CommitCost, Effect
 from tuibench.model.experiments.probe import ProbeResult
 from tuibench.model.experiments.tune import TuneResult
+from tuibench.model.histogram import US_PER_MS, Histogram
 from tuibench.model.measurements.headline import Headline, HeadlineTotals
 from tuibench.model.measurements.operation_cost import OperationCost
 from tuibench.model.measurements.sample import SlowTransaction
@@ -34,6 +35,7 @@ from tuibench.model.results.summary import (
     TransactionTotals,
 )
 from tuibench.model.server import ServerInfo
+from tuibench.model.tick import Tick
 from tuibench.record.files.hdr_log import encode_histogram, kind_totals, statement_totals
 from tuibench.record.sysbench_report import FullReport
 from tuibench.session.spec import SessionSpec
@@ -85,7 +87,7 @@ class RunEnding(msgspec.Struct, frozen=True, kw_only=True):
     """How a run ended: what the summary needs beside the accounting. `seconds` is the time of the load.
 
     Unless it `is_complete`, some of what the workers did was never reported. `kinds` are the profile's
-    transactions, in its order.
+    transactions, in its order. `tick` is the sum of all of the run.
     """
 
     seconds: float
@@ -109,6 +111,7 @@ class RunEnding(msgspec.Struct, frozen=True, kw_only=True):
     slowest: tuple[SlowTransaction, ...] = ()
     operation_cost: OperationCost = OperationCost()
     replication: ReplicationTotals | None = None
+    tick: Tick = Tick()
     is_complete: bool = True
     probe: ProbeResult | None = None
     headline: Headline | None = None
@@ -169,6 +172,7 @@ def build_summary(
         slowest=ending.slowest,
         operation_cost=ending.operation_cost,
         replication=ending.replication,
+        figures=all_values(ending.tick),
         is_complete=ending.is_complete,
         probe=ending.probe,
         headline=_headline(ending.headline, accounting, seconds),

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
-from tuibench.model.measurements.sample import Latency
+from tuibench.model.histogram import Latency
 from tuibench.tui.charts.figures.table import mean_figures, worst_lags
 
 BLOCKS_PER_LEVEL = 4096

@@ -266,7 +266,7 @@ def client_section(view: View) -> list[TrendSection]:
 
 
 def _host_row(view: View, row: HostRow, section: str) -> TrendRow:
-    values = [row.value(None, sample) for sample in view.recent]
+    values = [row.value(sample) for sample in view.recent]
     newest = row.host(view.recent[-1]) if view.recent else None
     key = figure_key(section, row.name)
     if newest is None or values[-1] is None:

@@ -10,7 +10,7 @@ from tuibench.load.engine.native.engine import NativeEngine
 from tuibench.load.engine.surface import Engine
 from tuibench.load.messages import ExecutionOptions, StartLoad
 from tuibench.load.worker_report import Counters, Finished, Reassign, WorkerReport
-from tuibench.metrics.histogram import Histogram
+from tuibench.model.histogram import Histogram
 from tuibench.model.plan import Arrival, Backlog, OnError
 from tuibench.model.sql_errors import IGNORED_ERRORS
 from tuibench.model.target import Target

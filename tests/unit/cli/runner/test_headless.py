@@ -16,9 +16,9 @@ from tuibench.cli.runner.headless import (
     write_summary_json,
 )
 from tuibench.errors import ExitCode, UsageError
-from tuibench.metrics.histogram import Histogram
 from tuibench.metrics.thresholds.absolute import parse_threshold
 from tuibench.model.event import EventKind
+from tuibench.model.histogram import Histogram
 from tuibench.model.message import RunState, Status
 from tuibench.model.plan import RunPlan
 from tuibench.model.results.summary import ErrorTotals, Reconciliation, Summary, TransactionTotals

@@ -32,8 +32,8 @@ from tuibench.load.messages import (
 from tuibench.load.worker_report import Counters, FairnessStats, WorkerReport
 from tuibench.load.workers.link import Forward, WorkerGoneError, WorkerLink
 from tuibench.load.workers.worker_process import WorkerProcess
-from tuibench.metrics.histogram import Histogram
 from tuibench.model.cluster.plan import ClusterPlan
+from tuibench.model.histogram import Histogram
 from tuibench.model.plan import RunPlan
 from tuibench.model.target import Target
 

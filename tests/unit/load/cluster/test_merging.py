@@ -9,7 +9,7 @@ from tuibench.clock import NS_PER_SECOND
 from tuibench.load.cluster.merging import ReportMerger
 from tuibench.load.cluster.packing import pack_report, with_sum
 from tuibench.load.worker_report import Counters, FairnessStats, WorkerReport
-from tuibench.metrics.histogram import Histogram
+from tuibench.model.histogram import Histogram
 from tuibench.model.measurements.sample import SlowTransaction
 from tuibench.session.totals.report_aggregation import LoadTotals
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tests.unit.load.test_messages import REPORT
 from tuibench.load.cluster import packing
 from tuibench.load.cluster.packing import PackedHistogram, pack, pack_report, sum_histograms, with_sum
-from tuibench.metrics.histogram import Histogram, merge_histograms
+from tuibench.model.histogram import Histogram, merge_histograms
 
 latencies = st.lists(st.integers(0, 2**40), max_size=60)
 shapes = st.lists(latencies.map(Histogram.of), max_size=6)

@@ -10,7 +10,7 @@ from tests.virtual import VirtualClock
 from tuibench.load.engine.asyncio.engine import AsyncioEngine
 from tuibench.load.messages import StartLoad
 from tuibench.load.worker_report import Counters, Finished, Reassign, WorkerReport
-from tuibench.metrics.histogram import Histogram
+from tuibench.model.histogram import Histogram
 from tuibench.model.measurements.sample import SlowTransaction
 
 TURNS_LIMIT = 20_000

@@ -11,7 +11,7 @@ from tests.virtual import VirtualClock, in_no_time
 from tuibench.load.engine.extra_connections import MAX_LOGINS_UNDER_WAY
 from tuibench.load.messages import StartLoad
 from tuibench.load.worker_report import WorkerReport
-from tuibench.metrics.histogram import Histogram
+from tuibench.model.histogram import Histogram
 from tuibench.model.plan import Arrival
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection

@@ -8,7 +8,7 @@ from tests.unit.load.programs import SINGLE, begin
 from tests.virtual import VirtualClock, in_no_time
 from tuibench.errors import ConnectionLostError, ServerUnreachableError
 from tuibench.load.messages import StartLoad
-from tuibench.metrics.histogram import Histogram
+from tuibench.model.histogram import Histogram
 from tuibench.model.plan import Arrival
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.metrics.noise import LEVEL, ar1
-from tuibench.metrics.histogram import Histogram, merge_histograms
 from tuibench.metrics.inference.contrast import (
     FEWEST_SLOTS,
     METRICS,
@@ -17,6 +16,7 @@ from tuibench.metrics.inference.contrast import (
     merge_ticks,
     metric_value,
 )
+from tuibench.model.histogram import Histogram, merge_histograms
 from tuibench.model.results.comparison import ComparisonVerdict
 
 TICKS = 40

@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 
 from tests.examples import summary
 from tuibench.errors import UsageError
-from tuibench.metrics.histogram import Histogram
 from tuibench.metrics.thresholds.absolute import (
     THRESHOLD_EXAMPLES,
     ThresholdFigures,
@@ -14,6 +13,7 @@ from tuibench.metrics.thresholds.absolute import (
     parse_threshold,
     threshold_figures,
 )
+from tuibench.model.histogram import Histogram
 from tuibench.model.results.summary import ErrorTotals, TransactionTotals
 
 LATENCIES = Histogram.of([1_000] * 90 + [60_000] * 9 + [2_000_000])

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tuibench.metrics.histogram import Histogram
 from tuibench.metrics.series.rates import CounterInterval
+from tuibench.model.histogram import Histogram
 from tuibench.observe.server.statement_times import TimedInterval
 from tuibench.observe.server.traffic import OwnStatements, traffic_in
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tuibench.errors import RunError
-from tuibench.metrics.histogram import Histogram, bucket_upper_bound
+from tuibench.model.histogram import Histogram, bucket_upper_bound
 from tuibench.record.files.hdr_log import HIGHEST_US, decode_histogram, encode_histogram
 
 LATENCIES = st.lists(st.integers(0, HIGHEST_US), max_size=50)

@@ -6,7 +6,7 @@ import pytest
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 
-from tuibench.metrics.histogram import Histogram
+from tuibench.model.histogram import Histogram
 from tuibench.record.files import hdr_log
 
 FAST, SLOW = Histogram.of([500, 900, 4_000]), Histogram.of([90_000, 2_000_000])

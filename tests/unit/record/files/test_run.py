@@ -20,8 +20,8 @@ from tests.unit.record.written import (
     written,
 )
 from tuibench.errors import RunError
-from tuibench.metrics.histogram import merge_histograms
 from tuibench.model.event import Event, EventKind
+from tuibench.model.histogram import merge_histograms
 from tuibench.record.files.loading import load_run
 from tuibench.record.files.recorder import ENVIRONMENT as ENVIRONMENT_FILE
 from tuibench.record.files.recorder import EVENTS, HISTOGRAMS, SAMPLES, STATUS, RunRecorder

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from tests.examples import load_part, sample
 from tests.paths import DOCS
 from tests.unit.record.written import detail, server_part, tick
+from tuibench.model.histogram import Latency
 from tuibench.model.measurements.sample import (
     CoarseHistogram,
     HostSample,
-    Latency,
     LoadSample,
     Sample,
     ServerSample,

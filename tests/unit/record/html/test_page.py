@@ -13,9 +13,9 @@ from tests.examples import PLAN, summary
 from tests.unit.record.steady import steady
 from tests.unit.record.written import written
 from tests.unit.session.tune.examples import evaluated
-from tuibench.metrics.histogram import Histogram
 from tuibench.model.event import Event, EventKind
 from tuibench.model.experiments.effect import Comparison, Effect, EffectFigure, Verdict
+from tuibench.model.histogram import Histogram
 from tuibench.model.target import Target
 from tuibench.record.files.hdr_log import encode_histogram
 from tuibench.record.files.loading import load_run

@@ -3,8 +3,8 @@
 from msgspec.structs import replace
 
 from tests import examples
-from tuibench.metrics.histogram import Histogram
 from tuibench.model.event import EventKind
+from tuibench.model.histogram import Histogram
 from tuibench.model.measurements.sample import HostSample, ServerSample
 from tuibench.model.message import RunState
 from tuibench.model.plan import RunPlan

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuibench.metrics.histogram import Histogram, bucket_index, bucket_upper_bound
+from tuibench.model.histogram import Histogram, bucket_index, bucket_upper_bound
 from tuibench.record.prometheus.page import BOUNDS, cumulated, sum_seconds
 
 LATENCIES = st.lists(st.integers(0, 200_000_000), max_size=40)

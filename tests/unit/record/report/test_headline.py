@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from tests.examples import summary
 from tests.unit.record.written import ENVIRONMENT, detail, plan_record, tick
-from tuibench.metrics.histogram import Histogram
+from tuibench.model.histogram import Histogram
 from tuibench.model.measurements.headline import Headline, HeadlineTotals
 from tuibench.model.results.summary import KindTotals
 from tuibench.record.files.loading import load_run

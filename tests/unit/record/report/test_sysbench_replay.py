@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tests.examples import PLAN, summary
 from tests.unit.record.written import detail, plan_record, tick
 from tuibench.cli.runner.headless import CsvWriter, IntervalPrinter
-from tuibench.metrics.histogram import Histogram, merge_histograms
+from tuibench.model.histogram import Histogram, merge_histograms
 from tuibench.model.message import RunState, Status
 from tuibench.model.plan import RunPlan
 from tuibench.model.results.summary import Fairness

@@ -10,9 +10,9 @@ from tests.examples import LATENCY, PLAN, load_part, sample
 from tests.fakes import FakeClock
 from tests.unit.session.effects.test_ab_test import Session
 from tests.unit.session.effects.test_ab_test import trial as a_trial
-from tuibench.metrics.histogram import Histogram
 from tuibench.model.event import Event, EventKind
 from tuibench.model.experiments.effect import CommitCosts, EffectFigure, EffectProgress
+from tuibench.model.histogram import Histogram
 from tuibench.model.measurements.sample import ServerSample
 from tuibench.model.message import SessionMessage
 from tuibench.model.plan import RunPlan

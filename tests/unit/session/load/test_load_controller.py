@@ -13,8 +13,8 @@ from tuibench.errors import ExitCode, RunError
 from tuibench.load.worker_report import Counters, FairnessStats, WorkerReport
 from tuibench.load.workers.fleet import Fleet
 from tuibench.load.workers.replacement import Loss
-from tuibench.metrics.histogram import Histogram
 from tuibench.model.cluster.host import LoadHost
+from tuibench.model.histogram import Histogram
 from tuibench.model.measurements.headline import Headline
 from tuibench.model.plan import RunPlan
 from tuibench.session.load.load_controller import POLL_SECONDS, LoadController

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from statistics import NormalDist
 from typing import NamedTuple
 
-from tuibench.metrics.histogram import Histogram, bucket_index
 from tuibench.metrics.scaling.knee import LOG_GAIN
 from tuibench.metrics.scaling.usl import usl_tps
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.experiments.probe import ProbeOrder
+from tuibench.model.histogram import Histogram, bucket_index
 from tuibench.session.probe.plan import ProbePlan
 from tuibench.session.probe.step import ProbeTick
 

@@ -5,8 +5,8 @@ from collections.abc import Coroutine, Sequence
 from typing import Any, cast
 
 from tests.fakes import FakeClock
-from tuibench.metrics.histogram import Histogram
 from tuibench.model.event import Event, EventKind
+from tuibench.model.histogram import Histogram
 from tuibench.model.measurements.activity import StatementReport
 from tuibench.observe.activity.statements import (
     DIGEST,

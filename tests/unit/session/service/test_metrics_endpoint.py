@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from tests.unit.session.simulated_session import PlayedFleet, simulate_session
 from tests.unit.session.worker_reports import report
 from tuibench.load.worker_report import Counters, WorkerReport
-from tuibench.metrics.histogram import Histogram
 from tuibench.model.command import ResetStats
 from tuibench.model.event import EventKind
+from tuibench.model.histogram import Histogram
 from tuibench.model.message import RunState
 from tuibench.model.plan import RunPlan
 from tuibench.record.prometheus.metrics import MetricsSnapshot, RunTotals

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.unit.session.worker_reports import report
 from tuibench.load.worker_report import Counters, FairnessStats, WorkerReport
-from tuibench.metrics.histogram import Histogram
+from tuibench.model.histogram import Histogram
 from tuibench.session.totals.report_aggregation import LoadTotals
 
 

@@ -9,7 +9,7 @@ from hdrh.histogram import HdrHistogram
 from tests.examples import EVENT, PLAN, SERVER
 from tests.unit.session.worker_reports import report
 from tuibench.load.worker_report import Counters, FairnessStats
-from tuibench.metrics.histogram import Histogram
+from tuibench.model.histogram import Histogram
 from tuibench.model.measurements.headline import Headline
 from tuibench.model.results.summary import Summary
 from tuibench.model.target import Target

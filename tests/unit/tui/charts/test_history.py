@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tuibench.model.measurements.sample import Latency
+from tuibench.model.histogram import Latency
 from tuibench.tui.charts.history import (
     BLOCKS_PER_LEVEL,
     FACTOR,

@@ -22,7 +22,7 @@ async def _serve() -> None:
     from tuibench.load.cluster.machine import agent_hello
     from tuibench.load.cluster.stdio import stdio_channel
     from tuibench.load.workers.worker import raise_open_file_limit
-    from tuibench.model.measurements.sample import HostSample
+    from tuibench.model.tick import Tick
     from tuibench.observe.host.sampler import HostSampler
     from tuibench.observe.host.server_process import ServerProcess
 
@@ -32,7 +32,7 @@ async def _serve() -> None:
     workers: set[int] = set()
     sampler = HostSampler(ServerProcess(pid=None), lambda: {os.getpid(), *workers}, clock)
 
-    def sample(pids: list[int]) -> HostSample | None:
+    def sample(pids: list[int]) -> Tick | None:
         workers.clear()
         workers.update(pids)
         return sampler.sample()

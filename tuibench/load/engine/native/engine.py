@@ -20,7 +20,7 @@ from tuibench.load.engine.worker_context import Connect
 from tuibench.load.messages import StartLoad
 from tuibench.load.pacing.timer import Timer, system_timer
 from tuibench.load.worker_report import Counters, FairnessStats, Reassign
-from tuibench.metrics.histogram import Histogram
+from tuibench.model.histogram import Histogram
 from tuibench.model.measurements.sample import SlowTransaction, grouped_statements
 from tuibench.model.plan import Arrival, OnError
 from tuibench.workload.generate.layout import ProgramLayout

@@ -9,7 +9,7 @@ import asyncio
 
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.model.server import ServerInfo
-from tuibench.observe.host.figures import host_sample
+from tuibench.observe.host.figures import host_tick
 from tuibench.observe.host.remote.source import (
     HostAddress,
     HostReading,
@@ -103,7 +103,7 @@ class RemoteHost:
         before, self._last, self._note = self._last, reading, ""
         if before is None or before.cores != reading.cores or before.server_pid != reading.server_pid:
             return NamedSample(None, FIRST_NOTE)
-        found = host_sample(
+        found = host_tick(
             before.totals,
             reading.totals,
             cores=reading.cores,

@@ -9,8 +9,8 @@ from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from tuibench.errors import UsageError
-from tuibench.model.measurements.sample import HostSample
 from tuibench.model.server import ServerInfo
+from tuibench.model.tick import Tick
 from tuibench.observe.host.figures import HostTotals
 
 EXAMPLES = "for example ssh:ann@db1, ssh:ann@db1:2222 or http://db1:9100/metrics"
@@ -86,6 +86,6 @@ def _exporter(text: str) -> HostAddress:
 class NamedSample(NamedTuple):
     """A sample of a remote host, or the reason for its absence; `failed` if it could not be read."""
 
-    sample: HostSample | None
+    sample: Tick | None
     note: str = ""
     failed: bool = False

@@ -45,7 +45,7 @@ class FigureSource(Protocol):
     @property
     def write(self) -> NumberFormat: ...
 
-    def value(self, before: Sample | None, after: Sample) -> float | None:
+    def value(self, sample: Sample) -> float | None:
         """Value of the figure in a sample; None over a gap, or if unknown."""
         ...
 
@@ -66,10 +66,10 @@ class CounterRow(NamedTuple):
     called: str = ""
     title: str = ""
 
-    def value(self, before: Sample | None, after: Sample) -> float | None:
-        if before is None or (name := self.counter(after.server)) is None:
+    def value(self, sample: Sample) -> float | None:
+        if sample.server is None or (name := self.counter(sample.server)) is None:
             return None
-        return rate_between(name, before, after)
+        return sample.server.per_second(name)
 
     def counter(self, part: ServerSample | None) -> Counter | None:
         """The first of the counters that this server has."""
@@ -92,8 +92,8 @@ class GaugeRow(NamedTuple):
     title: str = ""
     rare: bool = False
 
-    def value(self, before: Sample | None, after: Sample) -> float | None:
-        return self.read(after.server) if after.server is not None else None
+    def value(self, sample: Sample) -> float | None:
+        return self.read(sample.server) if sample.server is not None else None
 
 
 class HostRow(NamedTuple):
@@ -115,22 +115,11 @@ class HostRow(NamedTuple):
         """The host that the figure belongs to."""
         return sample.client_host if self.is_client else sample.shown_host
 
-    def value(self, before: Sample | None, after: Sample) -> float | None:
-        host = self.host(after)
+    def value(self, sample: Sample) -> float | None:
+        host = self.host(sample)
         return self.read(host) if host is not None else None
 
 
 def gauge_reader(*names: Counter) -> GaugeReader:
     """Reader of the first of these gauges that the server reports."""
     return lambda part: first_known(names, part.gauges)
-
-
-def rate_between(name: str, before: Sample, after: Sample) -> float | None:
-    """Rate per second between two samples; None over a gap, a restart or a reset."""
-    if before.server is None or after.server is None:
-        return None
-    old, new = before.server.counters.get(name), after.server.counters.get(name)
-    seconds = after.elapsed_seconds - before.elapsed_seconds + (after.late_ms - before.late_ms) / 1000
-    return (
-        (new - old) / seconds if old is not None and new is not None and new >= old and seconds > 0 else None
-    )

@@ -20,12 +20,7 @@ def _pool_size(part: ServerSample) -> str:
 
 
 def _checkpoint_age(part: ServerSample) -> float | None:
-    """Checkpoint age: reported by MariaDB; for MySQL, the redo log written since the last checkpoint."""
-    if Counter.CHECKPOINT_AGE in part.gauges:
-        return part.gauges[Counter.CHECKPOINT_AGE]
-    now = part.counters.get(Counter.REDO_LOG_CURRENT_LSN)
-    checkpoint = part.gauges.get(Counter.REDO_LOG_CHECKPOINT_LSN)
-    return now - checkpoint if now is not None and checkpoint is not None else None
+    return part.checkpoint_age
 
 
 def _redo_room(part: ServerSample) -> str:

@@ -101,9 +101,9 @@ def figure_of(key: str) -> Figure | None:
     return FIGURES[PLACES[key]] if key in PLACES else None
 
 
-def read_figures(before: Sample | None, after: Sample) -> Sequence[float]:
+def read_figures(sample: Sample) -> Sequence[float]:
     """Values of all figures in a sample, in the order of the table."""
-    values = (row.value(before, after) for _, row in SOURCES)
+    values = (row.value(sample) for _, row in SOURCES)
     return array("f", [UNKNOWN if value is None else value for value in values])
 
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from tuibench.diagnosis.indicators import COMMIT
-from tuibench.model.measurements.sample import Latency, LoadSample, Sample, TrafficSample
+from tuibench.model.histogram import Latency
+from tuibench.model.measurements.sample import LoadSample, Sample, TrafficSample
 from tuibench.tui.panels.load.measures import big_latency, big_rate
 from tuibench.tui.text.spans import TextLine, TextSpan, pad_line, shorten
 from tuibench.tui.view import View

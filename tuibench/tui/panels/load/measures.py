@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tuibench import units
+from tuibench.model.histogram import Latency
 from tuibench.model.measurements.headline import Headline
-from tuibench.model.measurements.sample import ConnectionSample, Latency, LoadSample, TrafficSample
+from tuibench.model.measurements.sample import ConnectionSample, LoadSample, TrafficSample
 from tuibench.model.sql_errors import error_rate_label
 from tuibench.tui.charts.history import ChartPoint
 from tuibench.tui.text.big_font import DIGIT_ROWS, big_digits

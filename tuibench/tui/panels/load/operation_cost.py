@@ -1,7 +1,6 @@
 """Cost of operations: the resources per query and per transaction, over the last seconds."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 from tuibench.metrics.series.cost_messages import resource_text
 from tuibench.metrics.series.operation_cost import operation_cost, resource_use, total_use
@@ -35,8 +34,7 @@ def operation_cost_panel(view: View, width: int, height: int) -> list[TextLine]:
 
 def recent_use(samples: Sequence[Sample]) -> ResourceUse:
     """Resource usage over the newest samples."""
-    newest = samples[-WINDOW_SAMPLES - 1 :]
-    return total_use(resource_use(before, after) for before, after in pairwise(newest))
+    return total_use(resource_use(sample.tick) for sample in samples[-WINDOW_SAMPLES:])
 
 
 def _missing_reason(resource: Resource, use: ResourceUse, cost: OperationCost) -> str:

@@ -58,7 +58,7 @@ def slowest_recent(view: View) -> SlowTransaction | None:
 
 
 def _slowest_of_recent(view: View, number: int) -> Sequence[SlowTransaction]:
-    every = (slow for sample in view.recent if sample.load is not None for slow in sample.load.slowest)
+    every = (slow for sample in view.recent for slow in sample.slowest)
     return slowest_of(every, number)
 
 

@@ -7,7 +7,7 @@ shown by glyphs, not by colours, for terminals with few colours and for slow con
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tuibench.metrics.histogram import BUCKETS, UPPER_US
+from tuibench.model.histogram import BUCKETS, UPPER_US
 from tuibench.tui.chart_columns import chart_points
 from tuibench.tui.charts.history import ChartPoint
 from tuibench.tui.panels.plots.time_chart import AXIS_WIDTH, cursor_column, overlay

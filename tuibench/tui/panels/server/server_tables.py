@@ -1,7 +1,6 @@
 """Tables of the server screen: figures with sparkline and total, limit, or reason for a missing value."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 from tuibench.model.counters import Counter
 from tuibench.model.measurements.sample import Sample, ServerSample
@@ -61,7 +60,7 @@ def _counter_trend(item: CounterRow, samples: Sequence[Sample]) -> TrendRow:
     if part is None or name is None:
         return TrendRow(item.name, DASH, _reason_missing(part, item.counters, item.why))
     called = item.called if item.called and name != item.counters[0] else item.name
-    values = [item.value(before, after) for before, after in pairwise(samples)]
+    values = [item.value(sample) for sample in samples[1:]]
     total = item.write_total(part.counters[name])
     if not values or values[-1] is None:
         return TrendRow(called, DASH, "next sample", values)
@@ -70,7 +69,7 @@ def _counter_trend(item: CounterRow, samples: Sequence[Sample]) -> TrendRow:
 
 
 def _gauge_trend(item: GaugeRow, samples: Sequence[Sample]) -> TrendRow:
-    values = [item.value(None, sample) for sample in samples]
+    values = [item.value(sample) for sample in samples]
     part = samples[-1].server if samples else None
     if part is None or values[-1] is None:
         return TrendRow(item.name, DASH, _reason_missing(part, item.needs, item.why), values)

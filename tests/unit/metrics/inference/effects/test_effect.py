@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.metrics.noise import LEVEL, ar1, slots, with_latencies
-from tuibench.metrics.histogram import merge_histograms
 from tuibench.metrics.inference.bootstrap import (
     RatioSeries,
     autocorrelation,
@@ -20,6 +19,7 @@ from tuibench.metrics.inference.effects.effect import compare_windows, p95_of, w
 from tuibench.metrics.inference.messages import attribution_text
 from tuibench.metrics.series.slots import Ranks, Slot
 from tuibench.model.experiments.effect import Comparison, EffectFigure, MovementKind, Verdict
+from tuibench.model.histogram import merge_histograms
 
 WINDOW = 12
 
@@ -195,7 +195,7 @@ def test_autocorrelation_of_long_series_is_found() -> None:
 
 @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=200), st.floats(0, 1))
 def test_ranks_agree_with_the_histogram(latencies: list[int], share: float) -> None:
-    from tuibench.metrics.histogram import Histogram, bucket_upper_bound
+    from tuibench.model.histogram import Histogram, bucket_upper_bound
 
     histogram = Histogram.of(latencies)
     at = Ranks([histogram]).bucket_at(share)

@@ -3,8 +3,8 @@
 import msgspec
 
 from tests.tui.support import script
-from tuibench.metrics.histogram import coarse_bucket
-from tuibench.model.measurements.sample import CoarseHistogram, Latency
+from tuibench.model.histogram import Latency, coarse_bucket
+from tuibench.model.measurements.sample import CoarseHistogram
 from tuibench.tui.commands.chart_view import move_cursor
 from tuibench.tui.panels.load.latency_table import latency_table, latency_table_height
 from tuibench.tui.panels.load.measures import PERCENTILES, small_figure

@@ -4,9 +4,9 @@ The bucket layout is HdrHistogram's with unit 1 µs (http://hdrhistogram.org; th
 reference it is tested against), stored sparsely: a run has a few hundred distinct buckets, and merging,
 sending and reading them must be cheap at every tick.
 
-Coarse histograms are the shape of an interval's latencies: counts in buckets of equal width on a log scale,
-fine enough to display and small enough to store for every second: eight buckets per decade, each a third
-wider than the one below, from 10 µs to 10 s. Percentiles are never computed from them.
+Coarse counts are the shape of latencies on a screen: counts in buckets of equal width on a log scale, eight
+per decade, each a third wider than the one below, from 10 µs to 10 s. Percentiles are never computed from
+them.
 """
 
 import math
@@ -16,8 +16,6 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 
 import msgspec
-
-from tuibench.model.measurements.sample import CoarseHistogram, Latency
 
 SUB_BUCKET_BITS = 11
 HALF = 1 << (SUB_BUCKET_BITS - 1)
@@ -48,7 +46,20 @@ def rank_of(percentile: float, count: int) -> int:
     return max(1, math.ceil(math.nextafter(percentile, 0) * count / 100))
 
 
-class Histogram(msgspec.Struct):
+class Latency(msgspec.Struct, frozen=True, kw_only=True):
+    """Latency of `count` operations, in milliseconds."""
+
+    count: int
+    min: float
+    avg: float
+    p50: float
+    p95: float
+    p99: float
+    p999: float
+    max: float
+
+
+class Histogram(msgspec.Struct, array_like=True):
     """Counts by bucket, with exact count, sum, minimum and maximum in µs. Adding is associative."""
 
     counts: dict[int, int] = {}
@@ -81,6 +92,9 @@ class Histogram(msgspec.Struct):
         self.max_us = max(self.max_us, other.max_us)
         self.count += other.count
         self.sum_us += other.sum_us
+
+    def __add__(self, other: "Histogram") -> "Histogram":
+        return merge_histograms((self, other))
 
     def percentiles(self, wanted: Iterable[float]) -> list[float]:
         """The values in µs at the given percentiles, in the order of the arguments.
@@ -134,21 +148,11 @@ def coarse_bucket(value_us: float) -> int:
     return min(bisect_left(UPPER_US, value_us), BUCKETS - 1)
 
 
-def coarse_histogram(histogram: Histogram) -> CoarseHistogram | None:
-    """The coarse histogram of a histogram; None if it is empty."""
-    counts: dict[int, int] = {}
-    for fine, times in histogram.counts.items():
-        bucket = coarse_bucket(bucket_upper_bound(fine))
-        counts[bucket] = counts.get(bucket, 0) + times
-    if not counts:
-        return None
-    first, last = min(counts), max(counts)
-    return CoarseHistogram(first, tuple(counts.get(bucket, 0) for bucket in range(first, last + 1)))
-
-
-def dense_counts(shape: CoarseHistogram | None) -> Sequence[int]:
-    """A count for every bucket; empty for None."""
-    if shape is None:
+def coarse_counts(histogram: Histogram) -> Sequence[int]:
+    """The count in each of the `BUCKETS` coarse buckets; empty for an empty histogram."""
+    if not histogram.count:
         return ()
-    before = (0,) * shape.first
-    return (*before, *shape.counts, *(0,) * (BUCKETS - len(before) - len(shape.counts)))
+    counts = [0] * BUCKETS
+    for fine, times in histogram.counts.items():
+        counts[coarse_bucket(bucket_upper_bound(fine))] += times
+    return counts
