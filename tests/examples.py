@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from tests.ticks import joined, load_tick
 from tuibench.model.event import Event, EventKind
 from tuibench.model.histogram import Latency
 from tuibench.model.measurements.sample import LoadSample, Sample
@@ -21,6 +22,7 @@ from tuibench.model.results.summary import (
 )
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.target import Target
+from tuibench.model.tick import Tick
 
 PLAN = RunPlan(profile="oltp_read_write", threads=8)
 SERVER = ServerInfo(
@@ -39,27 +41,18 @@ SERVER = ServerInfo(
 LATENCY = Latency(count=158, min=3.55, avg=153.08, p50=120.0, p95=590.56, p99=700.0, p999=789.0, max=789.19)
 EVENT = Event(at=1_700_000_000.0, elapsed_seconds=0.0, kind=EventKind.START, text="oltp_read_write")
 
-_LOAD = LoadSample(
-    threads=8,
-    connections=8,
-    rate=0.0,
-    backlog=0,
-    seconds=1.0,
-    transactions_per_second=100.0,
-    queries_per_second=2000.0,
-    reads_per_second=1400.0,
-    writes_per_second=400.0,
-    others_per_second=200.0,
-    errors_per_second=0.0,
-    reconnects_per_second=0.0,
-    latency=LATENCY,
-    service=None,
-    statements={},
-    errors_by_code={},
-    transactions_total=100,
-    worker_cpu=0.2,
-    lag_p99_ms=0.1,
-)
+_LOAD: dict[str, Any] = {
+    "threads": 8,
+    "connections": 8,
+    "transactions_per_second": 100.0,
+    "queries_per_second": 2000.0,
+    "reads_per_second": 1400.0,
+    "writes_per_second": 400.0,
+    "others_per_second": 200.0,
+    "latency": LATENCY,
+    "worker_cpu": 0.2,
+    "lag_p99_ms": 0.1,
+}
 _SUMMARY = Summary(
     session="20260101-120000-oltp_read_write",
     profile="oltp_read_write",
@@ -112,8 +105,13 @@ _HELLO = Hello(
 )
 
 
-def load_part(**changes: Any) -> LoadSample:
-    return msgspec.structs.replace(_LOAD, **changes)
+def load_part(**changes: Any) -> Tick:
+    return load_tick(**(_LOAD | changes))
+
+
+def load_sample(**changes: Any) -> LoadSample:
+    """The load's figures as they are read from its tick."""
+    return LoadSample(load_part(**changes))
 
 
 def summary(**changes: Any) -> Summary:
@@ -129,14 +127,20 @@ def hello(**changes: Any) -> Hello:
     return msgspec.structs.replace(_HELLO, **changes)
 
 
-def sample(number: int = 1, **changes: Any) -> Sample:
+def sample(number: int = 1, *, elapsed_seconds: float | None = None, **changes: Any) -> Sample:
+    """A sample of the parts `load`, `server`, `host`, `client_host` and `traffic`, with `host_note`; without any
+    of them, of a load. Other changes are fields of the sample.
+    """
+    parts = {name: changes.pop(name) for name in PARTS if name in changes}
+    parts.setdefault("load", load_part())
     made = Sample(
         number=number,
         at=1_700_000_000.0 + number,
-        elapsed_seconds=float(number),
         late_ms=0.1,
-        load=_LOAD,
-        server=None,
-        host=None,
+        tick=joined(float(number) if elapsed_seconds is None else elapsed_seconds, **parts),
+        shows_traffic=parts.get("traffic") is not None,
     )
     return msgspec.structs.replace(made, **changes)
+
+
+PARTS = ("load", "traffic", "server", "host", "client_host", "host_note")

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+from tuibench import units
 from tuibench.errors import UsageError
 from tuibench.model.counters import (
     BINLOG_BYTES,
@@ -34,7 +35,6 @@ class FigureUnit(StrEnum):
 
     PER_SECOND = "/s"
     MILLISECONDS = "ms"
-    MICROSECONDS = "µs"
     SECONDS = "s"
     PERCENT = "%"
     BYTES = "B"
@@ -115,6 +115,27 @@ class Figure(NamedTuple):
         """The figure of a tick; None if it was not measured."""
         return _value(self.source, tick)
 
+    @property
+    def heading(self) -> str:
+        """Title and unit: p95 (ms)."""
+        return f"{self.title} ({self.unit})" if self.unit else self.title
+
+    def text(self, value: float | None) -> str:
+        """A value with its unit: 12.3 ms, 1.2 KiB."""
+        match self.unit:
+            case FigureUnit.MILLISECONDS:
+                return units.milliseconds(value)
+            case FigureUnit.PERCENT:
+                return units.percent(value, 1)
+            case FigureUnit.BYTES:
+                return units.binary_size(value)
+            case FigureUnit.BYTES_PER_SECOND:
+                return units.DASH if value is None else f"{units.binary_size(value)}/s"
+            case FigureUnit.SECONDS:
+                return units.DASH if value is None else f"{units.small_number(value)} s"
+            case FigureUnit.PER_SECOND | FigureUnit.NUMBER:
+                return units.decimal(value, 1) if value is None or value >= 10 else units.small_number(value)
+
     def parts(self, tick: Tick) -> tuple[float, float] | None:
         """What a ratio or a mean is made of, its factor included; None if not measured, and for other sources."""
         match self.source:
@@ -186,10 +207,9 @@ def _value(source: Source, tick: Tick) -> float | None:
             return tick.peaks.get(name)
 
 
-PER_SECOND, MS, US, PERCENT = (
+PER_SECOND, MS, PERCENT = (
     FigureUnit.PER_SECOND,
     FigureUnit.MILLISECONDS,
-    FigureUnit.MICROSECONDS,
     FigureUnit.PERCENT,
 )
 NUMBER, SECONDS, BYTES, BYTES_PER_SECOND = (
@@ -343,7 +363,7 @@ def _of_counters() -> Iterator[Figure]:
 FIGURES: dict[str, Figure] = {
     figure.name: figure for figure in (*_of_counters(), *MAIN_FIGURES, *OTHER_FIGURES)
 }
-_PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?|100)")
+_PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?|100)(?:_ms)?")
 
 
 def figure_named(name: str) -> Figure:
@@ -354,7 +374,9 @@ def figure_named(name: str) -> Figure:
     if name in FIGURES:
         return FIGURES[name]
     if percentile := _PERCENTILE.fullmatch(name):
-        share = float(percentile[1]) / 100
+        name, share = f"p{percentile[1]}", float(percentile[1]) / 100
+        if name in FIGURES:
+            return FIGURES[name]
         return Figure(
             name, name, MS, LOWER, Quantile(RESPONSE, share), f"{percentile[1]} % are at most that slow"
         )

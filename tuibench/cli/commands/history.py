@@ -10,10 +10,10 @@ from tuibench.cli.options.run_dir import RunDir
 from tuibench.cli.output.formats import JSON, TEXT, TextOrJson, check_format, echo_json
 from tuibench.cli.output.log import info
 from tuibench.cli.parsing.declarations import Argument, Option
-from tuibench.cli.parsing.option_values import check_choice
 from tuibench.errors import ExitCode, UsageError
-from tuibench.record.history.history import FIGURES, recorded_runs
+from tuibench.metrics.figures import figure_named
 from tuibench.record.history.history import history as history_of
+from tuibench.record.history.history import recorded_runs
 from tuibench.record.history.history_chart import history_chart
 from tuibench.record.history.history_text import history_text
 
@@ -26,7 +26,9 @@ DETAILS = (
 
 def history(
     profile: Annotated[str, Argument(help="A profile's name, as tuibench runs list shows it.")],
-    figure: Annotated[str, Option("--figure", help="tps or p95_ms.")] = "tps",
+    figure: Annotated[
+        str, Option("--figure", metavar="FIGURE", help="tps, p95, fsyncs or any other figure of a summary.")
+    ] = "tps",
     since: Annotated[
         str,
         Option("--since", metavar="RUN", help="Exit code 4 on a regression since this run."),
@@ -38,7 +40,7 @@ def history(
     run_dir: RunDir = "",
 ) -> None:
     check_format(output)
-    chosen = check_choice("--figure", figure, FIGURES)
+    chosen = figure_named(figure)
     paths.keep_records_in(run_dir)
     runs = recorded_runs(profile)
     if not runs:

@@ -11,6 +11,7 @@ from math import sqrt
 from statistics import fmean, stdev
 from typing import NamedTuple
 
+from tuibench.metrics.figures import MAIN_FIGURES, OTHER_FIGURES
 from tuibench.metrics.inference import students_t
 from tuibench.metrics.inference.bootstrap import LEVEL, autocorrelation
 from tuibench.model.measurements.operation_cost import Resource
@@ -44,8 +45,16 @@ COSTS = tuple(
     f"{resource}_per_{operation}" for operation in ("transaction", "query") for resource in Resource
 )
 """The cost of an operation."""
+MORE = tuple(
+    figure.name
+    for figure in (*MAIN_FIGURES, *OTHER_FIGURES)
+    if figure.name not in CellFigures.__struct_fields__
+    and f"{figure.name}_ms" not in CellFigures.__struct_fields__
+)
+"""Figures of the table beside those with a field of their own."""
 FIGURES = (
-    *(name for name in CellFigures.__struct_fields__ if name not in ("per_transaction", "per_query")),
+    *(name for name in CellFigures.__struct_fields__ if name not in ("per_transaction", "per_query", "more")),
+    *MORE,
     *COSTS,
 )
 """All figures of a run, by name."""

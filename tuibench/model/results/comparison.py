@@ -150,7 +150,7 @@ class History(msgspec.Struct, frozen=True, kw_only=True, tag="history", tag_fiel
 
     schema: Literal["tuibench.history/1"] = "tuibench.history/1"
     profile: str
-    figure: Literal["tps", "p95_ms"]
+    figure: str
     runs: tuple[HistoryRun, ...]
     changes: tuple[LevelChange, ...]
     regression: Regression | None = None

@@ -114,7 +114,7 @@ class CellFigures(msgspec.Struct, frozen=True, kw_only=True):
     the server's count without tuibench's sampling. `open_tables` is the maximum number of tables open at the
     same time. CPU figures are percent of the whole host, the server's memory is its resident set; None for a
     server on another host. `per_transaction` and `per_query` are the cost of an operation, by the names of
-    `Resource`; unknown resources are absent.
+    `Resource`; unknown resources are absent. `more` has the other figures of `metrics.figures`, by name.
     """
 
     headline: float
@@ -134,6 +134,7 @@ class CellFigures(msgspec.Struct, frozen=True, kw_only=True):
     memory_used_bytes: float | None = None
     per_transaction: dict[str, float] = {}
     per_query: dict[str, float] = {}
+    more: dict[str, float] = {}
 
     def value(self, name: str) -> float | None:
         """A figure by its name; the cost of an operation as server_cpu_us_per_transaction."""
@@ -143,7 +144,7 @@ class CellFigures(msgspec.Struct, frozen=True, kw_only=True):
         if operation == "query":
             return self.per_query.get(resource)
         found: float | None = getattr(self, name, None)
-        return found
+        return self.more.get(name) if found is None else found
 
 
 class CellResult(msgspec.Struct, frozen=True, kw_only=True, tag="cell"):

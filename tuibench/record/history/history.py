@@ -5,13 +5,13 @@ that differ in any of these belong to another history.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
 from tuibench.errors import UsageError
+from tuibench.metrics.figures import Better, Figure, figure_named
 from tuibench.metrics.inference.change_points import FEWEST_BASELINE, FEWEST_RUNS, change_points, first_alarm
 from tuibench.model.results.comparison import History, HistoryRun, LevelChange, Regression
 from tuibench.model.results.summary import Summary
@@ -22,11 +22,6 @@ from tuibench.record.files.schema import PlanRecord
 SHIFT = 0.05
 """The change that the search for a regression is tuned to detect."""
 
-Figure = Literal["tps", "p95_ms"]
-FIGURES: dict[Figure, Callable[[Summary], float | None]] = {
-    "tps": lambda summary: summary.transactions.per_second,
-    "p95_ms": lambda summary: summary.latency_ms.p95 if summary.latency_ms else None,
-}
 NOT_THE_PLAN = ("seed", "seconds", "report_seconds", "histogram", "checkpoints", "percentiles")
 """Fields of a plan that do not affect a second of the load."""
 
@@ -60,11 +55,11 @@ def history(profile: str, runs: Sequence[RecordedRun], figure: Figure, since: st
     kept = [
         HistoryRun(run=run.id, started_at=run.plan.started_at, value=value)
         for run in same
-        if (value := FIGURES[figure](run.summary))
+        if (value := run.summary.figures.get(figure.name))
     ]
     found = History(
         profile=profile,
-        figure=figure,
+        figure=figure.name,
         runs=tuple(kept),
         changes=_changes(kept),
         other_plans=len(runs) - len(same),
@@ -118,7 +113,8 @@ def _place(runs: Sequence[HistoryRun], since: str) -> int:
 
 
 def _with_regression(found: History, place: int) -> History:
-    shift = math.log1p(-SHIFT) if found.figure == "tps" else math.log1p(SHIFT)
+    worse = -SHIFT if figure_named(found.figure).better is Better.HIGHER else SHIFT
+    shift = math.log1p(worse)
     alarm = first_alarm(_levels(found.runs), shift, place)
     regression = None
     if alarm is not None:

@@ -8,15 +8,14 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import fmean
 
+from tuibench.metrics.figures import Better, figure_named
 from tuibench.model.results.comparison import History
 from tuibench.record.html.markup import Markup, tag
-from tuibench.units import axis_maximum, count, local_time, milliseconds, signed
+from tuibench.units import axis_maximum, local_time, signed
 
 WIDTH, HEIGHT = 960, 360
 LEFT, RIGHT, TOP, BOTTOM = 80, 20, 56, 40
 RULES = 4
-TITLES = {"tps": "TPS", "p95_ms": "p95"}
-WRITE = {"tps": count, "p95_ms": milliseconds}
 STYLE = """
     text { font: 13px system-ui, sans-serif; fill: #444; }
     .title { font-size: 16px; font-weight: 600; fill: #111; }
@@ -49,7 +48,7 @@ def history_chart(found: History) -> str:
 
 
 def _title(found: History) -> str:
-    title = f"{found.profile}: {TITLES[found.figure]} of {len(found.runs)} runs"
+    title = f"{found.profile}: {figure_named(found.figure).title} of {len(found.runs)} runs"
     return f"{title}; {found.note}" if found.note else title
 
 
@@ -59,7 +58,7 @@ def _drawn(found: History) -> Iterator[Markup]:
     places = _change_places(found)
     yield from _levels(found, [0, *places, len(found.runs)], top)
     for place, run in enumerate(found.runs):
-        words = f"{run.run}: {WRITE[found.figure](run.value)}"
+        words = f"{run.run}: {figure_named(found.figure).text(run.value)}"
         x, y = _x(found, place), _y(run.value, top)
         yield tag("circle", tag("title", words), cx=x, cy=y, r=4.0, class_="run")
     for change, place in zip(found.changes, places, strict=True):
@@ -75,7 +74,7 @@ def _rules(found: History, top: float) -> Iterator[Markup]:
         value = top * number / RULES
         y = _y(value, top)
         yield tag("line", x1=LEFT, x2=WIDTH - RIGHT, y1=y, y2=y, class_="rule")
-        label = WRITE[found.figure](value) if value else "0"
+        label = figure_named(found.figure).text(value) if value else "0"
         yield tag("text", label, x=LEFT - 8, y=y + 4, text_anchor="end")
     ends = ((0, "start"), (len(found.runs) - 1, "end"))
     for place, anchor in ends[: len(found.runs)]:
@@ -92,7 +91,7 @@ def _levels(found: History, edges: Sequence[int], top: float) -> Iterator[Markup
 
 
 def _mark(found: History, place: int, percent: float, text: str, *, lower: bool = False) -> Iterator[Markup]:
-    is_better = (percent > 0) is (found.figure == "tps")
+    is_better = (percent > 0) is (figure_named(found.figure).better is Better.HIGHER)
     name, x = "better" if is_better else "worse", _x(found, place)
     at_the_end = x > WIDTH / 2
     yield tag("line", x1=x, x2=x, y1=TOP, y2=HEIGHT - BOTTOM, class_=f"change {name}")

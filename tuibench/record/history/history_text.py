@@ -2,16 +2,19 @@
 
 from collections.abc import Iterator
 
+from tuibench.metrics.figures import figure_named
 from tuibench.model.results.comparison import History, HistoryRun
 from tuibench.units import decimal, local_time, signed
 
 BAR_WIDTH = 40
-TITLES = {"tps": "TPS", "p95_ms": "p95 ms"}
 
 
 def history_text(found: History) -> str:
     """The text for the terminal, ending in a newline."""
-    lines = [f"{found.profile}: {TITLES[found.figure]} of {len(found.runs)} runs of one plan", ""]
+    lines = [
+        f"{found.profile}: {figure_named(found.figure).heading} of {len(found.runs)} runs of one plan",
+        "",
+    ]
     lines += _chart(found)
     lines += [""] * bool(found.runs)
     lines += [

@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeVar
 
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.errors import TuibenchError
+from tuibench.metrics.inference.means import MORE
 from tuibench.model.command import ApplyPreset, ChangeSetting
 from tuibench.model.counters import Counter
 from tuibench.model.event import EventKind
@@ -49,6 +50,7 @@ def cell_figures(summary: Summary, samples: Sequence[Sample]) -> CellFigures:
         memory_used_bytes=_most(hosts, lambda host: host.memory_used_bytes),
         per_transaction=summary.operation_cost.per_transaction,
         per_query=summary.operation_cost.per_query,
+        more={name: summary.figures[name] for name in MORE if name in summary.figures},
     )
 
 
