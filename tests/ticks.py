@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from tuibench.model.counters import Counter
 from tuibench.model.histogram import Histogram, Latency, bucket_index
-from tuibench.model.measurements.sample import ConnectionSample
+from tuibench.model.measurements.sample import ConnectionSample, Sample
 from tuibench.model.tick import (
     CLIENT,
     ERROR,
@@ -131,7 +131,7 @@ def traffic_tick(
     latency: Latency | None = None,
     latency_avg_ms: float | None = None,
     latency_note: str = "",
-    **rates: float,
+    **rates: Any,
 ) -> Tick:
     """The part of a server's own traffic, from the figures of a `TrafficSample`."""
     made = load_tick(seconds=seconds, latency=latency, **rates)
@@ -296,7 +296,9 @@ def joined(
     """A whole tick of these parts."""
     shown = traffic or load or Tick()
     server, host, client = server or Tick(), host or Tick(), client_host or Tick()
-    done = {name: shown.sums[name] for name in ("completed", "queries") if name in shown.sums}
+    done: dict[str, float] = {
+        name: shown.sums[name] for name in ("completed", "queries") if name in shown.sums
+    }
     own = load if load is not None and traffic is not None else Tick()
     missing = {**shown.missing, **server.missing, **({"host": host_note} if host_note else {})}
     for prefix, part in ((HOST, host), (CLIENT, client)):
@@ -324,3 +326,44 @@ def joined(
         hists={**shown.hists, **{OWN + name: each for name, each in own.hists.items()}},
         missing=missing,
     )
+
+
+COUNTED = frozenset(map(str, Counter)) | {"max_connections", "table_open_cache"}
+
+
+def _source(name: str) -> str:
+    if name.startswith((HOST, CLIENT)):
+        return "host" if name.startswith(HOST) else "client_host"
+    return "server" if name in COUNTED or name.startswith("server.") else "load"
+
+
+def parts_of(sample: Sample) -> dict[str, Tick | None]:
+    """The parts that a sample of a load was joined from."""
+    tick = sample.tick
+    found: dict[str, Tick | None] = {}
+    for source, prefix in (("load", ""), ("server", ""), ("host", HOST), ("client_host", CLIENT)):
+
+        def own(values: Mapping[str, Any], source: str = source, prefix: str = prefix) -> dict[str, Any]:
+            return {name[len(prefix) :]: each for name, each in values.items() if _source(name) == source}
+
+        part = Tick(
+            seconds=tick.seconds if source == "load" else 0.0,
+            sums=own(tick.sums),
+            levels=own(tick.levels),
+            peaks=own(tick.peaks),
+            hists=own(tick.hists),
+            missing=own(tick.missing),
+        )
+        found[source] = part if part.sums or part.levels else None
+    return found
+
+
+def changed(sample: Sample, *, elapsed_seconds: float | None = None, **changes: Any) -> Sample:
+    """A sample of a load with other parts (`load`, `server`, `host`, `client_host`, `host_note`), another time, or
+    other fields. A part of None is left out.
+    """
+    names = ("load", "server", "host", "client_host", "host_note", "traffic")
+    parts: dict[str, Any] = parts_of(sample) | {name: changes.pop(name) for name in names if name in changes}
+    end = sample.tick.end if elapsed_seconds is None else elapsed_seconds
+    is_traffic = parts.get("traffic") is not None
+    return replace(sample, tick=joined(end, **parts), shows_traffic=is_traffic, **changes)

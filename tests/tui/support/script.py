@@ -6,10 +6,12 @@ The tests, the pictures and the measurement of the screen's cost all draw this o
 import math
 import random
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
 from tests import examples
+from tests.ticks import changed, host_tick, load_tick, server_tick
 from tuibench.model.cluster.host import HostState, LoadHost
 from tuibench.model.event import Event, EventKind
 from tuibench.model.experiments.effect import (
@@ -20,22 +22,15 @@ from tuibench.model.experiments.effect import (
     EffectFigure,
     Verdict,
 )
-from tuibench.model.histogram import Latency, coarse_bucket
-from tuibench.model.measurements.sample import (
-    CoarseHistogram,
-    HostSample,
-    LoadSample,
-    Sample,
-    ServerSample,
-    SlowTransaction,
-    TimedStatement,
-)
+from tuibench.model.histogram import Latency
+from tuibench.model.measurements.sample import Sample, SlowTransaction, TimedStatement
 from tuibench.model.message import PROTOCOL_VERSION, Hello, RunState, SessionEnded, Status
 from tuibench.model.plan import RunPlan
 from tuibench.model.schedule import PlanPhase, PlanProgress, parse_schedule
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.settings import COMMIT_ROLES, CostFigure, PresetState, SettingGroup, SettingState
 from tuibench.model.target import Target
+from tuibench.model.tick import Tick
 
 START = 1_760_000_000.0
 GIB = 1 << 30
@@ -248,12 +243,6 @@ def threads_at(elapsed: float) -> int:
     return 16 if elapsed < 24.3 else 32 if elapsed < 46.4 else 64
 
 
-def shape_of(p95: float) -> CoarseHistogram:
-    """A hump with a tail, its p95 about where it should be."""
-    top = coarse_bucket(p95 * 1000)
-    return CoarseHistogram(top - 6, (3, 40, 260, 520, 610, 390, 140, 30, 6, 0, 1))
-
-
 def latency(p95: float, count: int = 2000) -> Latency:
     return Latency(
         count=count,
@@ -286,23 +275,17 @@ def slowest(p95: float) -> tuple[SlowTransaction, ...]:
     )
 
 
-def load_part(tps: float, p95: float | None, threads: int) -> LoadSample:
-    return LoadSample(
-        threads=threads,
-        connections=threads,
-        rate=0.0,
-        backlog=0,
-        seconds=1.0,
-        transactions_per_second=tps,
-        queries_per_second=tps * 20,
-        reads_per_second=tps * 14,
-        writes_per_second=tps * 4,
-        others_per_second=tps * 2,
-        errors_per_second=0.0,
-        reconnects_per_second=0.0,
-        latency=latency(p95) if p95 else None,
-        service=None,
-        statements={
+def load_part(tps: float, p95: float | None, threads: int, **changes: Any) -> Tick:
+    figures: dict[str, Any] = {
+        "threads": threads,
+        "connections": threads,
+        "transactions_per_second": tps,
+        "queries_per_second": tps * 20,
+        "reads_per_second": tps * 14,
+        "writes_per_second": tps * 4,
+        "others_per_second": tps * 2,
+        "latency": latency(p95) if p95 else None,
+        "statements": {
             "select by key": latency(p95 * 0.05, 20_000),
             "range select": latency(p95 * 0.09, 8_000),
             "update": latency(p95 * 0.21, 6_000),
@@ -311,35 +294,40 @@ def load_part(tps: float, p95: float | None, threads: int) -> LoadSample:
         }
         if p95
         else {},
-        latency_buckets=shape_of(p95) if p95 else None,
-        slowest=slowest(p95) if p95 else (),
-        errors_by_code={},
-        transactions_total=0,
-        worker_cpu=0.52,
-        lag_p99_ms=0.4,
-    )
+        "worker_cpu": 0.52,
+        "lag_p99_ms": 0.4,
+    }
+    return load_tick(**(figures | changes))
 
 
-def server_part(elapsed: int, tps: float, threads: int, fsyncs: float) -> ServerSample:
-    return ServerSample(
-        uptime_seconds=11_000 + elapsed,
-        threads_running=max(1, threads - 3),
-        threads_connected=threads + 2,
-        max_connections=2000,
-        open_tables=214,
-        table_open_cache=2000,
-        questions_total=4_120_480 + 31_000 * elapsed,
-        slow_queries_total=12,
-        questions_per_second=tps * 20 + 4,
-        slow_queries=0,
-        commits_per_second=tps,
-        log_fsyncs_per_second=tps * fsyncs,
-        log_fsyncs_per_transaction=fsyncs,
-        buffer_pool_hit=99.98,
-        row_lock_waits_per_second=3.1,
-        counters={name: start + round(rate * done_by(elapsed)) for name, (start, rate) in COUNTERS.items()},
-        gauges=GAUGES | {"Innodb_checkpoint_age": 21_000_000 + 311_000 * elapsed},
-    )
+def server_part(elapsed: int, tps: float, threads: int, fsyncs: float, **changes: Any) -> Tick:
+    grown = done_by(elapsed) - done_by(elapsed - 1)
+    figures: dict[str, Any] = {
+        "uptime_seconds": 11_000 + elapsed,
+        "threads_running": max(1, threads - 3),
+        "threads_connected": threads + 2,
+        "max_connections": 2000,
+        "open_tables": 214,
+        "table_open_cache": 2000,
+        "questions_total": 4_120_480 + 31_000 * elapsed,
+        "slow_queries_total": 12,
+        "completed": tps,
+        "growth": {name: rate * grown for name, (_, rate) in COUNTERS.items()}
+        | {
+            "Questions": tps * 20 + 4,
+            "Slow_queries": 0,
+            "Com_commit": tps,
+            "Innodb_os_log_fsyncs": tps * fsyncs,
+            "Innodb_buffer_pool_read_requests": 100_000,
+            "Innodb_buffer_pool_reads": 20,
+            "Innodb_row_lock_waits": 3.1,
+        },
+        "counters": {
+            name: start + round(rate * done_by(elapsed)) for name, (start, rate) in COUNTERS.items()
+        },
+        "gauges": GAUGES | {"Innodb_checkpoint_age": 21_000_000 + 311_000 * elapsed},
+    }
+    return server_tick(**(figures | changes))
 
 
 def done_by(elapsed: int) -> float:
@@ -394,25 +382,28 @@ GAUGES = {
 }
 
 
-HOST = HostSample(
-    cores=8,
-    cpu_total=93.0,
-    cpu_server=71.0,
-    cpu_tuibench=18.0,
-    cpu_rest=4.0,
-    memory_used_bytes=int(9.1 * GIB),
-    memory_total_bytes=24 * GIB,
-    disk_read_bytes_per_second=312_000.0,
-    disk_write_bytes_per_second=12_400_000.0,
-    net_received_bytes_per_second=41_000.0,
-    net_sent_bytes_per_second=58_000.0,
-    memory_server_bytes=int(2.3 * GIB),
-    cpu_by_core=(98.0, 96.5, 94.0, 93.1, 97.2, 91.0, 88.4, 86.0),
-    swap_used_bytes=0,
-    swap_total_bytes=2 * GIB,
-    disk_read_ms=0.21,
-    disk_write_ms=1.34,
-)
+HOST: dict[str, Any] = {
+    "cores": 8,
+    "cpu_total": 93.0,
+    "cpu_server": 71.0,
+    "cpu_tuibench": 18.0,
+    "memory_used_bytes": int(9.1 * GIB),
+    "memory_total_bytes": 24 * GIB,
+    "disk_read_bytes_per_second": 312_000.0,
+    "disk_write_bytes_per_second": 12_400_000.0,
+    "net_received_bytes_per_second": 41_000.0,
+    "net_sent_bytes_per_second": 58_000.0,
+    "memory_server_bytes": int(2.3 * GIB),
+    "cpu_by_core": (98.0, 96.5, 94.0, 93.1, 97.2, 91.0, 88.4, 86.0),
+    "swap_used_bytes": 0,
+    "swap_total_bytes": 2 * GIB,
+    "disk_read_ms": 0.21,
+    "disk_write_ms": 1.34,
+}
+
+
+def host_part(**changes: Any) -> Tick:
+    return host_tick(**(HOST | changes))
 
 
 def samples(length: int = LENGTH) -> tuple[Sample, ...]:
@@ -427,35 +418,30 @@ def _sample(number: int, noise: float) -> Sample:
     base = {16: 1180.0, 32: 1490.0, 64: 1560.0}[threads] * (1.55 if unsafe else 1.0)
     tps = base * (1 - 0.55 * math.exp(-number / 3)) * (1 + 0.03 * noise)
     p95 = {16: 17.4, 32: 29.1, 64: 57.0}[threads] * (0.46 if unsafe else 1.0) * (1 + 0.06 * abs(noise))
-    return Sample(
-        number=number,
-        at=START + number,
-        elapsed_seconds=float(number),
-        late_ms=0.2,
+    made = examples.sample(
+        number,
         load=load_part(tps, p95, threads),
         server=server_part(number, tps, threads, 0.02 if unsafe else 1.04),
-        host=HOST,
+        host=host_part(),
+        slowest=slowest(p95),
     )
+    return msgspec.structs.replace(made, at=START + number, late_ms=0.2)
 
 
 def afar(told: Hello) -> Hello:
     """The same with a server whose host is read over ssh; the client has a host of its own."""
-    far = msgspec.structs.replace(
-        HOST,
+    far = host_part(
         origin="ssh:ann@db1",
         cpu_tuibench=0.0,
-        cpu_rest=22.0,
         cpu_steal=1.2,
         cpu_limit=6.0,
         memory_limit_bytes=16 * GIB,
     )
-    client = msgspec.structs.replace(
-        HOST, cores=4, cpu_total=31.0, cpu_server=None, cpu_tuibench=24.0, cpu_rest=7.0, cpu_by_core=()
-    )
+    client = host_part(cores=4, cpu_total=31.0, cpu_server=None, cpu_tuibench=24.0, cpu_by_core=())
     return msgspec.structs.replace(
         told,
         server=msgspec.structs.replace(told.server, is_local=False, where="db1:3306"),
-        samples=tuple(msgspec.structs.replace(each, host=far, client_host=client) for each in told.samples),
+        samples=tuple(changed(each, host=far, client_host=client) for each in told.samples),
     )
 
 
@@ -487,7 +473,7 @@ def hello(
 
 def without(sample: Sample, *parts: str) -> Sample:
     """The sample with some parts missing."""
-    return msgspec.structs.replace(sample, **dict.fromkeys(parts))
+    return changed(sample, **dict.fromkeys(parts))
 
 
 def ended() -> SessionEnded:
@@ -525,8 +511,5 @@ def hello_from_hosts(length: int = LENGTH) -> Hello:
         clock_offset_ms=12.4,
     )
     hosts = (near, busy, LoadHost(name="load3", state=HostState.LOST, cores=8))
-    samples = []
-    for sample in told.samples:
-        load = sample.load and msgspec.structs.replace(sample.load, hosts=hosts)
-        samples.append(msgspec.structs.replace(sample, load=load))
-    return msgspec.structs.replace(told, samples=tuple(samples))
+    samples = tuple(msgspec.structs.replace(sample, hosts=hosts) for sample in told.samples)
+    return msgspec.structs.replace(told, samples=samples)

@@ -11,16 +11,17 @@ from random import Random
 
 from msgspec.structs import replace
 
-from tests.examples import load_part, status
+from tests.examples import status
+from tests.ticks import changed, host_tick, joined, server_tick
 from tests.unit.record.written import ENVIRONMENT, FLUSH, SYNC, plan_record
 from tuibench.model import counters as known
 from tuibench.model.counters import CUMULATIVE_NAMES, GAUGE_NAMES
-from tuibench.model.histogram import Histogram, Latency, coarse_histogram, merge_histograms
-from tuibench.model.measurements.sample import HostSample, Sample, ServerSample
+from tuibench.model.histogram import Histogram, merge_histograms
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import Flavour
-from tuibench.record.files.recorder import RunRecorder, TickDetail
-from tuibench.record.files.schema import TickCounts
+from tuibench.model.tick import Tick
+from tuibench.record.files.recorder import RunRecorder
 from tuibench.workload import library
 from tuibench.workload.program.program import Transaction, all_steps
 
@@ -42,117 +43,79 @@ class Busy:
         self._kinds = library.load_program(profile, {}).transactions
         self._weights = [each.weight for each in self._kinds]
         self._per_second = per_second
-        self._server = ServerSample(
-            uptime_seconds=86_400,
-            threads_running=9,
-            threads_connected=34,
-            max_connections=4_000,
-            open_tables=131,
-            table_open_cache=2_000,
-            questions_total=0,
-            slow_queries_total=3,
-            counters={name: self._random.randrange(10**8) for name in GROWING},
-            gauges={name: self._random.randrange(10**7) for name in sorted(GAUGE_NAMES)[:11]},
-        )
-        self._total = 0
+        self._counters = {name: self._random.randrange(10**8) for name in GROWING}
+        self._gauges = {name: self._random.randrange(10**7) for name in sorted(GAUGE_NAMES)[:11]}
 
-    def tick(self, number: int) -> tuple[Sample, TickDetail]:
+    def tick(self, number: int) -> Sample:
         """The next second."""
         done = Counter(
             each.name for each in self._random.choices(self._kinds, self._weights, k=self._per_second)
         )
         by_kind = {name: self._latencies(times, TRANSACTION_US) for name, times in sorted(done.items())}
         said = sum((_statements(each, done[each.name]) for each in self._kinds), Counter[str]())
-        response, queries = merge_histograms(by_kind.values()), said.total()
-        counts = TickCounts(
-            scheduled=self._per_second,
-            completed=self._per_second,
-            in_flight=32,
-            reads=queries // 2,
-            writes=queries // 3,
-            others=queries - queries // 2 - queries // 3,
-            commits=self._per_second,
-            questions=queries,
-            sum_us=response.sum_us,
-        )
+        queries = said.total()
         several = by_kind if len(self._kinds) > 1 else {}
-        detail = TickDetail(
+        load = Tick(
             seconds=1 + self._random.random() / 100,
-            counts=counts,
-            response=response,
-            service=Histogram(),
-            by_transaction=several,
-        )
-        return self._sample(number, detail, said), detail
-
-    def _sample(self, number: int, detail: TickDetail, said: Counter[str]) -> Sample:
-        counts, seconds = detail.counts, detail.seconds
-        self._total += counts.completed
-        load = load_part(
-            threads=32,
-            connections=32,
-            seconds=seconds,
-            transactions_per_second=counts.completed / seconds,
-            queries_per_second=said.total() / seconds,
-            reads_per_second=counts.reads / seconds,
-            writes_per_second=counts.writes / seconds,
-            others_per_second=counts.others / seconds,
-            errors_per_second=0.0,
-            latency=detail.response.latency(),
-            service=None,
-            statements={name: self._latency(times) for name, times in sorted(said.items())},
-            by_transaction={name: _latency(each) for name, each in detail.by_transaction.items()},
-            errors_by_code={},
-            transactions_total=self._total,
-            worker_cpu=self._random.random(),
-            lag_p99_ms=self._random.random(),
-            latency_buckets=coarse_histogram(detail.response),
-            headline=60 * self._per_second * self._random.random() if detail.by_transaction else None,
+            sums={
+                "scheduled": self._per_second,
+                "completed": self._per_second,
+                "queries": queries,
+                "reads": queries // 2,
+                "writes": queries // 3,
+                "others": queries - queries // 2 - queries // 3,
+                "commits": self._per_second,
+                "questions": queries,
+                **({"headline": 60 * done.most_common(1)[0][1]} if several else {}),
+            },
+            levels={"threads": 32, "connections": 32, "rate": 0, "backlog": 0, "in_flight": 32},
+            peaks={"worker_cpu": self._random.random(), "lag_p99_ms": self._random.random()},
+            hists={
+                "response": merge_histograms(by_kind.values()),
+                **{f"trx.{name}": each for name, each in several.items()},
+                **{
+                    f"stmt.{name}": self._latencies(min(times, MOST_DRAWS), STATEMENT_US)
+                    for name, times in sorted(said.items())
+                },
+            },
         )
         return Sample(
             number=number,
             at=1_795_000_000 + number + self._random.random() / 1e3,
-            elapsed_seconds=float(number),
             late_ms=self._random.random(),
-            load=load,
-            server=self.next_server(),
-            host=self._host(),
+            tick=joined(float(number), load=load, server=self.next_server(), host=self._host()),
         )
 
-    def next_server(self) -> ServerSample:
-        before = self._server
-        counters = {
-            name: value + self._random.choice((0, 0, self._random.randrange(10 ** (1 + place % 7))))
-            for place, (name, value) in enumerate(before.counters.items())
+    def next_server(self) -> Tick:
+        """The next reading: some counters have grown, some gauges have moved."""
+        growth = {
+            name: self._random.choice((0, 0, self._random.randrange(10 ** (1 + place % 7))))
+            for place, name in enumerate(self._counters)
         }
-        gauges = {
+        self._counters = {name: value + growth[name] for name, value in self._counters.items()}
+        self._gauges = {
             name: value + self._random.choice((0, self._random.randrange(-(10**5), 10**5)))
-            for name, value in before.gauges.items()
+            for name, value in self._gauges.items()
         }
-        self._server = replace(
-            before,
-            uptime_seconds=(before.uptime_seconds or 0) + 1,
+        return server_tick(
+            seconds=1 + self._random.random() / 100,
             threads_running=self._random.randrange(34),
-            questions_total=counters["Questions"],
-            questions_per_second=self._per_second * 30 * self._random.random(),
-            slow_queries=0,
-            commits_per_second=self._per_second * self._random.random(),
-            log_fsyncs_per_second=self._per_second * self._random.random(),
-            log_fsyncs_per_transaction=self._random.random(),
-            buffer_pool_hit=100 * self._random.random(),
-            row_lock_waits_per_second=10 * self._random.random(),
-            counters=counters,
-            gauges=gauges,
+            threads_connected=34,
+            max_connections=4_000,
+            open_tables=131,
+            table_open_cache=2_000,
+            completed=self._per_second,
+            counters=self._counters,
+            gauges=self._gauges,
+            growth=growth,
         )
-        return self._server
 
-    def _host(self) -> HostSample:
-        return HostSample(
+    def _host(self) -> Tick:
+        return host_tick(
             cores=8,
             cpu_total=100 * self._random.random(),
             cpu_server=100 * self._random.random(),
             cpu_tuibench=100 * self._random.random(),
-            cpu_rest=100 * self._random.random(),
             memory_used_bytes=self._random.randrange(10**10),
             memory_total_bytes=25_276_514_304,
             disk_read_bytes_per_second=1e6 * self._random.random(),
@@ -170,9 +133,6 @@ class Busy:
     def _latencies(self, count: int, median_us: float) -> Histogram:
         return Histogram.of([int(median_us * self._random.lognormvariate(0, SPREAD)) for _ in range(count)])
 
-    def _latency(self, count: int) -> Latency:
-        return replace(_latency(self._latencies(min(count, MOST_DRAWS), STATEMENT_US)), count=count)
-
 
 def written_hour(folder: Path, profile: str, per_second: int, ticks: int = 3600, of: int = 60) -> Path:
     """A run of so many ticks, without its summary, made by repeating the first `of` of them."""
@@ -182,19 +142,19 @@ def written_hour(folder: Path, profile: str, per_second: int, ticks: int = 3600,
         ENVIRONMENT,
     )
     recorder.status(1_795_000_000.0, status(threads=32, settings=(SYNC, FLUSH)))
-    for sample, detail in islice(_repeated(Busy(profile, per_second), of), ticks):
-        recorder.sample(sample, detail)
+    for sample in islice(_repeated(Busy(profile, per_second), of), ticks):
+        recorder.sample(sample)
     recorder.close()
     return folder
 
 
-def _repeated(busy: Busy, of: int) -> Iterator[tuple[Sample, TickDetail]]:
+def _repeated(busy: Busy, of: int) -> Iterator[Sample]:
     """Times and counters go on."""
     made = [busy.tick(number) for number in range(1, of + 1)]
-    for number, (sample, detail) in enumerate(cycle(made), 1):
+    for number, sample in enumerate(cycle(made), 1):
         at = 1_795_000_000 + number + sample.late_ms / 1e3
-        server = busy.next_server()
-        yield replace(sample, number=number, at=at, elapsed_seconds=float(number), server=server), detail
+        again = changed(sample, elapsed_seconds=float(number), server=busy.next_server())
+        yield replace(again, number=number, at=at)
 
 
 def _statements(kind: Transaction, times: int) -> Counter[str]:
@@ -203,9 +163,3 @@ def _statements(kind: Transaction, times: int) -> Counter[str]:
         repeat = step.repeat if isinstance(step.repeat, int) else LOOPED
         found.update({statement.name: times * repeat for statement in step.statements})
     return Counter({name: count for name, count in found.items() if count})
-
-
-def _latency(histogram: Histogram) -> Latency:
-    latency = histogram.latency()
-    assert latency is not None
-    return latency

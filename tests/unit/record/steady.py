@@ -2,28 +2,14 @@
 
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from tests.examples import PLAN, summary
-from tests.unit.record.written import ENVIRONMENT, detail, plan_record, server_part, tick
+from tests.ticks import host_tick
+from tests.unit.record.written import ENVIRONMENT, load, plan_record, server_part, tick
 from tuibench.model.histogram import Histogram
-from tuibench.model.measurements.sample import HostSample
 from tuibench.model.plan import RunPlan
 from tuibench.record.files.recorder import RunRecorder
 
-HOST = HostSample(
-    cores=4,
-    cpu_total=60.0,
-    cpu_server=50.0,
-    cpu_tuibench=5.0,
-    cpu_rest=5.0,
-    memory_used_bytes=1,
-    memory_total_bytes=2,
-    disk_read_bytes_per_second=None,
-    disk_write_bytes_per_second=None,
-    net_received_bytes_per_second=None,
-    net_sent_bytes_per_second=None,
-)
+HOST = host_tick(cores=4, cpu_total=60.0, cpu_server=50.0, cpu_tuibench=5.0)
 
 
 def steady(
@@ -35,13 +21,10 @@ def steady(
     for number in range(1, 13):
         done = each + number % 3
         response = Histogram.of([us + 7 * number + 3 * step for step in range(done)])
-        seen = detail(number)
-        counts = replace(
-            seen.counts, completed=done, reads=14 * done, writes=4 * done, others=2 * done, errors={}
-        )
-        seen = replace(seen, counts=counts, response=response)
-        server = server_part(number, log_fsyncs_per_second=float(done))
-        recorder.sample(replace(tick(number, seen), server=server, host=HOST), seen)
+        seen = load(number, each=done, response=response)
+        seen.sums.pop("error.1213", None)
+        server = server_part(number, log_fsyncs_per_second=float(done), completed=done)
+        recorder.sample(tick(number, seen, server=server, host=HOST))
     if not cut_short:
         recorder.summary(summary(warnings=("simulated: 20 ms",) if name == "odd" else ()))
     recorder.close()

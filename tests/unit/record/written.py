@@ -5,16 +5,18 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tests.examples import EVENT, PLAN, SERVER, load_part, sample, status, summary
+from tests.examples import EVENT, PLAN, SERVER, sample, status, summary
+from tests.ticks import histogram_with, server_tick
 from tuibench.model.event import Event, EventKind
 from tuibench.model.histogram import Histogram, Latency
 from tuibench.model.measurements.environment import Environment, HostFacts
-from tuibench.model.measurements.sample import Sample, ServerSample
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.plan import RunPlan
 from tuibench.model.settings import COMMIT_ROLES, SettingGroup, SettingState
 from tuibench.model.target import Target
-from tuibench.record.files.recorder import RunRecorder, TickDetail
-from tuibench.record.files.schema import PlanRecord, TickCounts
+from tuibench.model.tick import Tick
+from tuibench.record.files.recorder import RunRecorder
+from tuibench.record.files.schema import PlanRecord
 
 ENVIRONMENT = Environment(tuibench="1.2.3", location="local", host=HostFacts(name="box"))
 SYNC = SettingState(
@@ -38,52 +40,44 @@ def plan_record(plan: RunPlan = PLAN, **changes: Any) -> PlanRecord:
     return replace(made, **changes)
 
 
-def server_part(number: int, **changes: Any) -> ServerSample:
-    made = ServerSample(
-        uptime_seconds=100 + number,
-        threads_running=3,
-        threads_connected=9,
-        max_connections=100,
-        open_tables=10,
-        table_open_cache=100,
-        questions_total=1000 * number,
-        slow_queries_total=0,
-        counters={"Questions": 1000 * number, "Com_commit": 50 * number, "Aborted_clients": 2},
-    )
-    return replace(made, **changes)
+def server_part(number: int, **changes: Any) -> Tick:
+    figures: dict[str, Any] = {
+        "uptime_seconds": 100 + number,
+        "questions_total": 1000 * number,
+        "counters": {"Com_commit": 50 * number, "Aborted_clients": 2},
+        "growth": {"Questions": 1000, "Com_commit": 50, "Aborted_clients": 0} if number > 1 else {},
+        "completed": 50 if number > 1 else None,
+    }
+    return server_tick(**(figures | changes))
 
 
-def detail(number: int, **changes: Any) -> TickDetail:
+def load(number: int, *, each: int = 50, response: Histogram | None = None, **changes: Any) -> Tick:
     """Fifty transactions, slower from tick to tick."""
-    response = Histogram.of([1_000 * number + 10 * each for each in range(50)])
-    counts = TickCounts(
-        scheduled=50,
-        completed=50,
-        in_flight=8,
-        reads=700,
-        writes=200,
-        others=100,
-        commits=50,
-        questions=1000,
-        errors={1213: 1} if number == 2 else {},
-        retries=1 if number == 2 else 0,
-        sum_us=response.sum_us,
+    if response is None:
+        response = Histogram.of([1_000 * number + 10 * one for one in range(each)])
+    made = Tick(
+        seconds=1.0,
+        sums={
+            "scheduled": each,
+            "completed": each,
+            "queries": 20 * each,
+            "reads": 14 * each,
+            "writes": 4 * each,
+            "others": 2 * each,
+            "commits": each,
+            "questions": 20 * each,
+            **({"error.1213": 1, "retries": 1} if number == 2 else {}),
+        },
+        levels={"threads": 8, "connections": 8, "rate": 0.0, "backlog": 0, "in_flight": 8},
+        peaks={"worker_cpu": 0.2, "lag_p99_ms": 0.1},
+        hists={"response": response, "stmt.commit": histogram_with(latency(number))},
     )
-    made = TickDetail(seconds=1.0, counts=counts, response=response, service=Histogram(), by_transaction={})
     return replace(made, **changes)
 
 
-def tick(number: int, seen: TickDetail, **changes: Any) -> Sample:
-    """The sample that goes with a detail."""
-    done = seen.counts.completed
-    load = load_part(
-        transactions_per_second=done / seen.seconds,
-        seconds=seen.seconds,
-        latency=seen.response.latency(),
-        statements={"commit": latency(number)},
-        transactions_total=done * max(0, number),
-    )
-    return sample(number, load=load, server=server_part(number), **changes)
+def tick(number: int, of: Tick | None = None, **changes: Any) -> Sample:
+    """The sample of a second of a load."""
+    return sample(number, **({"load": of or load(number), "server": server_part(number)} | changes))
 
 
 def latency(number: int) -> Latency:
@@ -97,8 +91,7 @@ def written(directory: Path, ticks: int = 3, *, ended: bool = True, plan: RunPla
     recorder.status(1_699_999_999.5, status(settings=(SYNC, FLUSH)))
     recorder.event(EVENT)
     for number in range(1, ticks + 1):
-        seen = detail(number)
-        recorder.sample(tick(number, seen), seen)
+        recorder.sample(tick(number))
         if number == 2:
             changed = replace(SYNC, value="0", at_risk=True)
             recorder.event(setting_changed(2.5))

@@ -1,7 +1,8 @@
 """Views of a run as a test wants them, and what the panels made of them."""
 
-import msgspec
+from typing import Any
 
+from tests.ticks import changed
 from tests.tui.support import script
 from tuibench.tui.text.spans import TextLine, plain_text
 from tuibench.tui.view import View, initial_view, next_view
@@ -21,30 +22,28 @@ def short_story(*tps: float | None) -> View:
     view = initial_view(script.hello(0))
     for number, value in enumerate(tps, 1):
         load = None if value is None else script.load_part(value, 10.0, 4)
-        view = next_view(view, msgspec.structs.replace(base, elapsed_seconds=float(number), load=load))
+        view = next_view(view, changed(base, elapsed_seconds=float(number), load=load))
     return view
 
 
-def with_server(**changes: object) -> View:
+def with_server(**changes: Any) -> View:
     view = initial_view(script.hello(10))
     assert view.sample is not None
     assert view.server is not None
-    part = msgspec.structs.replace(view.server, **changes)
-    return next_view(view, msgspec.structs.replace(view.sample, server=part))
+    part = script.server_part(10, 1_100.0, 16, 1.04, **changes)
+    return next_view(view, changed(view.sample, server=part))
 
 
-def with_host(**changes: object) -> View:
+def with_host(**changes: Any) -> View:
     view = initial_view(script.hello(10))
     assert view.sample is not None
-    host = msgspec.structs.replace(script.HOST, **changes)
-    return next_view(view, msgspec.structs.replace(view.sample, host=host))
+    return next_view(view, changed(view.sample, host=script.host_part(**changes)))
 
 
-def with_load(**changes: object) -> View:
+def with_load(**changes: Any) -> View:
     view = initial_view(script.hello(10))
     assert view.sample is not None
-    load = msgspec.structs.replace(script.load_part(100.0, 10.0, 4), **changes)
-    return next_view(view, msgspec.structs.replace(view.sample, load=load))
+    return next_view(view, changed(view.sample, load=script.load_part(100.0, 10.0, 4, **changes)))
 
 
 def without(*parts: str) -> View:

@@ -3,15 +3,15 @@
 from msgspec.structs import replace
 
 from tests import examples
+from tests.ticks import host_tick, server_tick
 from tuibench.model.event import EventKind
 from tuibench.model.histogram import Histogram
-from tuibench.model.measurements.sample import HostSample, ServerSample
 from tuibench.model.message import RunState
 from tuibench.model.plan import RunPlan
 from tuibench.model.settings import SettingState
 from tuibench.record.prometheus.metrics import MetricsSnapshot, RunTotals, exported_counters
 
-SERVER_PART = ServerSample(
+SERVER_PART = server_tick(
     uptime_seconds=3600,
     threads_running=5,
     threads_connected=12,
@@ -23,12 +23,11 @@ SERVER_PART = ServerSample(
     buffer_pool_hit=99.5,
     counters={counter: 1000 + place for place, (counter, _) in enumerate(exported_counters())},
 )
-HOST_PART = HostSample(
+HOST_PART = host_tick(
     cores=2,
     cpu_total=90.0,
     cpu_server=60.0,
     cpu_tuibench=25.0,
-    cpu_rest=5.0,
     memory_used_bytes=2**30,
     memory_total_bytes=2**32,
     disk_read_bytes_per_second=0.0,
