@@ -7,12 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes import FakeClock
-from tuibench.clock import NS_PER_SECOND, SystemClock, Tick, ticks
+from tuibench.clock import NS_PER_SECOND, ScheduledTick, SystemClock, ticks
 
 START_NS = 7 * NS_PER_SECOND
 
 
-async def beats(clock: FakeClock, interval_seconds: float, seconds: float, work: list[float]) -> list[Tick]:
+async def beats(
+    clock: FakeClock, interval_seconds: float, seconds: float, work: list[float]
+) -> list[ScheduledTick]:
     """The ticks of a caller that takes `work[i]` seconds over tick i, then no time any more."""
     clock.ns = START_NS
     told = []
@@ -26,7 +28,7 @@ async def beats(clock: FakeClock, interval_seconds: float, seconds: float, work:
     return told
 
 
-def due_seconds(tick: Tick) -> float:
+def due_seconds(tick: ScheduledTick) -> float:
     return (tick.due_ns - START_NS) / NS_PER_SECOND
 
 

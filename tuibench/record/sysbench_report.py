@@ -262,7 +262,9 @@ INTERVAL_ROUNDING_SECONDS = 1e-6
 
 
 class IntervalAggregator:
-    """Merges ticks to intervals of `seconds`; with 0 never."""
+    """Merges ticks to intervals of `seconds`; with 0 never. An interval has all that was reported in it, also what
+    was in arrears.
+    """
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -276,5 +278,6 @@ class IntervalAggregator:
         self._ticks.append(tick)
         if tick.end - self._taken_at < self._seconds - INTERVAL_ROUNDING_SECONDS:
             return None
-        whole, self._ticks, self._taken_at = total_tick(self._ticks), [], tick.end
+        whole = total_tick((Tick(end=self._taken_at - 1.0), *self._ticks))
+        self._ticks, self._taken_at = [], tick.end
         return whole

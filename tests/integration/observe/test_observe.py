@@ -59,8 +59,8 @@ def has_flush_global(info: ServerInfo) -> bool:
 
 
 def sample(observation: ServerObservation) -> ServerSample:
-    assert observation.sample is not None, observation.last_error
-    return observation.sample
+    assert observation.tick is not None, observation.last_error
+    return ServerSample(observation.tick)
 
 
 async def test_who_it_is(server: PrivateServer) -> None:
@@ -188,7 +188,7 @@ async def test_a_killed_server_is_a_gap_and_its_successor_is_known(restartable: 
         back, info = await sampler.sample(), await sampler.info()
         assert info is not None
         assert find_server_process(info) == ServerProcess(pid=server.pid)
-    assert [gap.sample for gap in gaps] == [None] * 3
+    assert [gap.tick for gap in gaps] == [None] * 3
     assert all(gap.last_error for gap in gaps)
     assert (back.restarted, sample(back).questions_per_second) == (True, None)
 

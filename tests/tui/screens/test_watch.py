@@ -4,6 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.examples import hello, sample, status
+from tests.ticks import traffic_tick
 from tests.tui.support.driving import LARGE, SMALL, viewer
 from tuibench.model.command import Mark, SetThreads
 from tuibench.model.histogram import Histogram
@@ -12,7 +13,7 @@ from tuibench.model.message import NO_LOAD_REFUSAL, Hello
 from tuibench.model.plan import WATCH, RunPlan
 from tuibench.tui.commands.actions import ACTIONS, is_offered
 
-SILENT = TrafficSample(
+SILENT = traffic_tick(
     seconds=1.0,
     transactions_per_second=42.0,
     rollbacks_per_second=3.0,
@@ -20,7 +21,6 @@ SILENT = TrafficSample(
     reads_per_second=588.0,
     writes_per_second=168.0,
     others_per_second=84.0,
-    transactions_total=42,
     latency_note="performance_schema is OFF",
 )
 TIMED = replace(

@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import Sequence
 
 from tuibench.errors import ConnectionLostError, SQLError, TuibenchError
+from tuibench.model.measurements.sample import ServerSample
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection, Row
+from tuibench.observe.server.status_reading import ServerObservation
 
 TARGET = Target(user="ann")
 
@@ -141,3 +143,9 @@ class FakeConnection(Connection):
 
     def abort(self) -> None:
         self.end = "aborted"
+
+
+def server_of(seen: ServerObservation) -> ServerSample:
+    """The figures of an observation that has some."""
+    assert seen.tick is not None, seen.last_error
+    return ServerSample(seen.tick)

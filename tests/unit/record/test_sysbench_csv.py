@@ -1,7 +1,8 @@
 """Intervals as CSV; sysbench's columns as its own report_csv printed them."""
 
 from tuibench.model.histogram import Histogram
-from tuibench.record.sysbench_report import CSV_HEADER, SYSBENCH_COLUMNS, IntervalCounts, interval_csv_row
+from tuibench.model.tick import Tick
+from tuibench.record.sysbench_report import CSV_HEADER, SYSBENCH_COLUMNS, interval_csv_row
 
 SYSBENCH_ROW = "1,1,1167.79,11685.93,11685.93,0.00,0.00,3.62,0.00,0.00"
 """Printed by sysbench 1.0.20 on a MariaDB."""
@@ -13,29 +14,34 @@ def columns(text: str) -> dict[str, str]:
 
 
 def test_the_first_columns_are_sysbenchs_byte_for_byte() -> None:
-    interval = IntervalCounts(
-        seconds=1.001033, threads=1, transactions=1169, reads=11698, latency=Histogram.of([3_620] * 1169)
+    tick = Tick(
+        end=1.0,
+        seconds=1.001033,
+        sums={"completed": 1169, "queries": 11698, "reads": 11698},
+        levels={"threads": 1},
+        hists={"response": Histogram.of([3_620] * 1169)},
     )
-    text = interval_csv_row(1.0, interval, 95)
+    text = interval_csv_row(tick, 95)
     assert ",".join(text.split(",")[: len(SYSBENCH_COLUMNS)]) == SYSBENCH_ROW
 
 
 def test_the_rest_tells_more() -> None:
-    interval = IntervalCounts(
+    tick = Tick(
+        end=2.5,
         seconds=2.0,
-        threads=8,
-        rate=50.5,
-        transactions=3,
-        reads=10,
-        writes=4,
-        others=6,
-        errors=1,
-        reconnects=3,
-        backlog=7,
-        in_flight=2,
-        latency=Histogram.of([500, 1_000, 9_000]),
+        sums={
+            "completed": 3,
+            "queries": 20,
+            "reads": 10,
+            "writes": 4,
+            "others": 6,
+            "error.1205": 1,
+            "reconnects": 3,
+        },
+        levels={"threads": 8, "rate": 50.5, "backlog": 7, "in_flight": 2},
+        hists={"response": Histogram.of([500, 1_000, 9_000])},
     )
-    assert columns(interval_csv_row(2.5, interval, 50)) == {
+    assert columns(interval_csv_row(tick, 50)) == {
         "time": "2.5",
         "threads": "8",
         "tps": "1.50",
@@ -62,10 +68,10 @@ def test_the_rest_tells_more() -> None:
 
 
 def test_an_interval_without_a_transaction_has_no_latencies() -> None:
-    told = columns(interval_csv_row(10.0, IntervalCounts(seconds=1.0, threads=4), 0))
+    told = columns(interval_csv_row(Tick(end=10.0, seconds=1.0, levels={"threads": 4}), 0))
     assert (told["time"], told["tps"], told["latency_pct"]) == ("10", "0.00", "0.00")
     assert told["latency_min"] == told["latency_p99"] == told["latency_max"] == ""
 
 
 def test_a_long_run_keeps_its_seconds() -> None:
-    assert columns(interval_csv_row(1_234_567.25, IntervalCounts(seconds=1.0), 95))["time"] == "1234567.25"
+    assert columns(interval_csv_row(Tick(end=1_234_567.25, seconds=1.0), 95))["time"] == "1234567.25"

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from tests.ticks import server_tick
 from tests.unit.session.simulated_session import PlayedFleet, Prepare, simulate_session
 from tests.unit.session.worker_reports import report
 from tuibench.errors import UsageError
 from tuibench.load.worker_report import Counters, WorkerReport
 from tuibench.model.command import Command, Pause, ResetStats
 from tuibench.model.event import EventKind
-from tuibench.model.measurements.sample import Sample, ServerSample
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.plan import RunPlan
 from tuibench.observe.server.status_reading import ServerObservation
 from tuibench.observe.server.traffic import Traffic
@@ -61,7 +62,7 @@ def test_a_tick_without_any_answer_is_a_gap_and_the_next_one_makes_up_for_it(tmp
 
         session.watcher.bus.listeners.append(hear)
         session.watcher.bus.interval_listeners.append(
-            lambda _, interval: intervals.append(interval.transactions)
+            lambda tick: intervals.append(round(tick.sums["completed"]))
         )
 
     simulate_session(replace(MEASURED, seconds=5), play, tmp_path, listen)
@@ -171,7 +172,7 @@ def watching(run: LoadRun) -> None:
 
 TRAFFIC = Traffic(seconds=1.0, commits=10, queries=100, reads=70, writes=20, latency_note="none here")
 REMAINDER = replace(TRAFFIC, seconds=0.5, queries=50, commits=5, reads=35, writes=10)
-SERVER_PART = ServerSample(
+SERVER_PART = server_tick(
     uptime_seconds=100,
     threads_running=3,
     threads_connected=9,

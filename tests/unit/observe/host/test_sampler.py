@@ -1,6 +1,7 @@
 """How the host's totals become shares and rates."""
 
 import os
+from typing import Any
 
 import psutil
 import pytest
@@ -8,14 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.observe.fakes import FakeClock
+from tuibench.model.measurements.sample import HostSample
 from tuibench.observe.host import sampler as host_module
-from tuibench.observe.host.figures import (
-    HostTotals,
-    MemoryUse,
-    cpu_percents,
-    pair_per_second,
-    share_percent,
-)
+from tuibench.observe.host.figures import HostTotals, MemoryUse, host_tick
 from tuibench.observe.host.sampler import HostSampler
 from tuibench.observe.host.server_process import ServerProcess
 from tuibench.observe.host.totals import CpuTime, DiskTotals, ProcessTimes, cpu_time
@@ -57,14 +53,19 @@ def sampler(machine: FakeMachine, server: int | None = SERVER, note: str = "") -
     return HostSampler(ServerProcess(pid=server, note=note), lambda: {OURS, VIEWER}, machine.clock)
 
 
+def read(sampling: HostSampler) -> HostSample:
+    tick = sampling.sample()
+    assert tick is not None
+    return HostSample(tick)
+
+
 def test_processor_time_is_split(machine: FakeMachine) -> None:
     sampling = sampler(machine)
     machine.pass_time(2.0, busy=6.0)
     machine.seconds = {SERVER: 53.0, OURS: 11.0}
     machine.disk = DiskTotals(100, 4000, 0, 4, 0, 10)
     machine.cores = (CpuTime(1.0, 2.0), CpuTime(0.5, 2.0))
-    part = sampling.sample()
-    assert part is not None
+    part = read(sampling)
     assert (part.cores, part.cpu_total) == (4, 75.0)
     assert (part.cpu_server, part.cpu_tuibench, part.cpu_rest) == (37.5, 12.5, 25.0)
     assert (part.disk_read_bytes_per_second, part.disk_write_bytes_per_second) == (50.0, 2000.0)
@@ -77,12 +78,10 @@ def test_a_process_that_came_is_counted_from_the_next_tick(machine: FakeMachine)
     sampling = sampler(machine)
     machine.pass_time(1.0, busy=1.0)
     machine.seconds[VIEWER] = 99.0
-    first = sampling.sample()
+    first = read(sampling)
     machine.pass_time(1.0, busy=1.0)
     machine.seconds[VIEWER] = 99.4
-    second = sampling.sample()
-    assert first is not None
-    assert second is not None
+    second = read(sampling)
     assert first.cpu_tuibench == 0.0
     assert second.cpu_tuibench == pytest.approx(10.0)
 
@@ -90,8 +89,7 @@ def test_a_process_that_came_is_counted_from_the_next_tick(machine: FakeMachine)
 def test_a_server_that_was_not_found_has_no_share_and_a_reason(machine: FakeMachine) -> None:
     sampling = sampler(machine, server=None, note="the server runs on another host")
     machine.pass_time(1.0, busy=2.0)
-    part = sampling.sample()
-    assert part is not None
+    part = read(sampling)
     assert (part.cpu_server, part.cpu_rest) == (None, 50.0)
     assert part.note == "the server runs on another host"
 
@@ -100,16 +98,14 @@ def test_a_server_that_ended_has_no_share_until_the_next_is_followed(machine: Fa
     sampling = sampler(machine)
     del machine.seconds[SERVER]
     machine.pass_time(1.0, busy=2.0)
-    ended = sampling.sample()
+    ended = read(sampling)
     machine.seconds[101] = 5.0
     sampling.follow(ServerProcess(pid=101))
     machine.pass_time(1.0, busy=2.0)
     sampling.sample()
     machine.seconds[101] = 6.0
     machine.pass_time(1.0, busy=2.0)
-    followed = sampling.sample()
-    assert ended is not None
-    assert followed is not None
+    followed = read(sampling)
     assert (ended.cpu_server, ended.note) == (None, "the server's process 100 has ended or cannot be read")
     assert (followed.cpu_server, followed.note) == (25.0, "")
 
@@ -118,8 +114,7 @@ def test_two_calls_at_once_are_one_sample(machine: FakeMachine) -> None:
     sampling = sampler(machine)
     assert sampling.sample() is None
     machine.pass_time(1.0, busy=4.0)
-    part = sampling.sample()
-    assert part is not None
+    part = read(sampling)
     assert part.cpu_total == 100.0
 
 
@@ -127,8 +122,7 @@ def test_cores_that_come_or_go_have_no_share_in_that_tick(machine: FakeMachine) 
     sampling = sampler(machine)
     machine.pass_time(1.0, busy=1.0)
     machine.cores = (CpuTime(1.0, 1.0),) * 3
-    part = sampling.sample()
-    assert part is not None
+    part = read(sampling)
     assert part.cpu_by_core == ()
 
 
@@ -136,31 +130,34 @@ def test_disks_that_cannot_be_read_have_no_rate(machine: FakeMachine) -> None:
     machine.disk = None
     sampling = sampler(machine)
     machine.pass_time(1.0, busy=0.0)
-    part = sampling.sample()
-    assert part is not None
+    part = read(sampling)
     assert (part.disk_read_bytes_per_second, part.disk_write_bytes_per_second) == (None, None)
+
+
+def totals(at: float, machine: CpuTime = CpuTime(0, 0), **fields: Any) -> HostTotals:  # noqa: B008 (frozen)
+    return HostTotals(at_ns=round(at * 1e9), machine=machine, memory=MemoryUse(used=1, total=2), **fields)
 
 
 @given(st.floats(0, 1e6), st.floats(0, 1e6), st.floats(0, 1e6), st.floats(0, 1e6))
 def test_a_share_is_a_percentage_or_unknown(
     busy: float, idle: float, more_busy: float, more_idle: float
 ) -> None:
-    before = CpuTime(busy, busy + idle)
     after = CpuTime(busy + more_busy, busy + more_busy + idle + more_idle)
-    share = share_percent(before, after)
-    assert share is None or 0.0 <= share <= 100.0
+    found = host_tick(totals(1, CpuTime(busy, busy + idle)), totals(2, after), cores=2, server_pid=None)
+    assert found is None or 0.0 <= HostSample(found).cpu_total <= 100.0
 
 
-def test_a_process_number_that_was_taken_again_has_no_share() -> None:
-    def totals(seconds: float) -> HostTotals:
-        memory = MemoryUse(used=1, total=2)
-        return HostTotals(at_ns=0, machine=CpuTime(0, 0), processes={SERVER: seconds}, memory=memory)
-
-    assert cpu_percents(totals(50.0), totals(0.5), core_seconds=4.0) == {}
-
-
-def test_a_counter_that_went_back_has_no_rate() -> None:
-    assert pair_per_second((10, 10), (5, 30), 2.0) == (None, 10.0)
+def test_what_went_back_is_unknown() -> None:
+    """A process number that was taken again, and a counter of the network."""
+    found = host_tick(
+        totals(1, CpuTime(1, 2), processes={SERVER: 50.0}, net=(10, 10)),
+        totals(3, CpuTime(2, 4), processes={SERVER: 0.5}, net=(5, 30)),
+        cores=2,
+        server_pid=SERVER,
+    )
+    assert found is not None
+    seen = HostSample(found)
+    assert (seen.cpu_server, seen.net_received_bytes_per_second) == (None, None)
 
 
 def test_processor_time_of_a_process_that_lives() -> None:
@@ -180,8 +177,7 @@ def test_this_host() -> None:
     sampling = HostSampler(ServerProcess(pid=os.getpid()), lambda: (), clock)
     burn_until_processor_time_passes()
     clock.advance(1)
-    part = sampling.sample()
-    assert part is not None
+    part = read(sampling)
     assert part.cores == psutil.cpu_count()
     assert part.cpu_server is not None
     assert 0 < part.cpu_total <= 100

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tuibench.observe.host.figures import steal_percent
+from tuibench.model.measurements.sample import HostSample
+from tuibench.observe.host.figures import HostTotals, MemoryUse, host_tick
 from tuibench.observe.host.limits import throttled_seconds
 from tuibench.observe.host.totals import CpuTime
 
@@ -29,5 +30,9 @@ def test_the_time_is_that_of_our_own_group(
 
 
 def test_steal_is_a_share_of_all_time() -> None:
-    before, after = CpuTime(10.0, 100.0, 1.0), CpuTime(60.0, 200.0, 13.0)
-    assert steal_percent(before, after) == pytest.approx(12.0)
+    memory = MemoryUse(used=1, total=2)
+    before = HostTotals(at_ns=0, machine=CpuTime(10.0, 100.0, 1.0), memory=memory)
+    after = HostTotals(at_ns=50_000_000_000, machine=CpuTime(60.0, 200.0, 13.0), memory=memory)
+    tick = host_tick(before, after, cores=2, server_pid=None)
+    assert tick is not None
+    assert HostSample(tick).cpu_steal == pytest.approx(12.0)

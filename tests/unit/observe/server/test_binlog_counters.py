@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.observe.fakes import TARGET, FakeClock, FakeServer
+from tests.unit.observe.fakes import TARGET, FakeClock, FakeServer, server_of
 from tuibench.errors import SQLError
 from tuibench.model.counters import Counter
 from tuibench.observe.server.status_sampler import BINLOG_SQL, STATUS_SQL, StatusSampler
@@ -21,7 +21,7 @@ def sampler_of(server: FakeServer) -> StatusSampler:
 
 async def test_syncs_and_bytes_are_among_the_counters(server: FakeServer) -> None:
     server.binlog = (204, 58_808)
-    sample = (await sampler_of(server).sample()).sample
+    sample = server_of(await sampler_of(server).sample())
     assert sample is not None
     assert (
         sample.counters[Counter.PERFORMANCE_BINLOG_SYNCS],
@@ -42,7 +42,7 @@ async def test_without_performance_schema_or_binary_log_nothing_is_queried(
 ) -> None:
     del server.variables[name]
     server.variables |= {name: value} if value else {}
-    sample = (await sampler_of(server).sample()).sample
+    sample = server_of(await sampler_of(server).sample())
     assert sample is not None
     assert Counter.PERFORMANCE_BINLOG_SYNCS not in sample.counters
     assert BINLOG_SQL not in server.received
@@ -52,7 +52,7 @@ async def test_a_refusal_is_taken_once_and_costs_nothing_else(server: FakeServer
     server.binlog = SQLError(1142, "SELECT command denied")
     sampler = sampler_of(server)
     for _ in range(3):
-        sample = (await sampler.sample()).sample
+        sample = server_of(await sampler.sample())
         assert sample is not None
         assert Counter.PERFORMANCE_BINLOG_SYNCS not in sample.counters
     assert server.received.count(BINLOG_SQL) == 1
@@ -62,7 +62,7 @@ async def test_a_connection_that_breaks_meanwhile_is_a_gap_and_comes_back(server
     sampler = sampler_of(server)
     await sampler.sample()
     server.connections[0].is_broken = True
-    assert (await sampler.sample()).sample is None
-    sample = (await sampler.sample()).sample
+    assert (await sampler.sample()).tick is None
+    sample = server_of(await sampler.sample())
     assert sample is not None
     assert Counter.PERFORMANCE_BINLOG_SYNCS in sample.counters

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.observe.fakes import TARGET, FakeClock, FakeServer
+from tests.unit.observe.fakes import TARGET, FakeClock, FakeServer, server_of
 from tuibench.errors import SQLError
 from tuibench.model.counters import Counter
 from tuibench.observe.server.status_sampler import GROUP_SQL, StatusSampler
@@ -17,7 +17,7 @@ def server() -> FakeServer:
 
 async def gauges(server: FakeServer, samples: int = 1) -> dict[str, int]:
     sampler = StatusSampler(TARGET, FakeClock(), interval_seconds=0.01, log_in=server.log_in)
-    told = [(await sampler.sample()).sample for _ in range(samples)]
+    told = [server_of(await sampler.sample()) for _ in range(samples)]
     assert told[-1] is not None
     return told[-1].gauges
 

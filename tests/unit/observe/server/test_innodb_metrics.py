@@ -1,6 +1,6 @@
 """What MySQL tells of InnoDB in a table of its own: asked every few ticks, a refusal taken once."""
 
-from tests.unit.observe.fakes import TARGET, FakeClock, FakeServer
+from tests.unit.observe.fakes import TARGET, FakeClock, FakeServer, server_of
 from tuibench.errors import SQLError
 from tuibench.model.counters import Counter
 from tuibench.model.measurements.sample import ServerSample
@@ -16,7 +16,7 @@ from tuibench.observe.server.status_sampler import (
 
 async def parts_of(server: FakeServer, ticks: int) -> list[ServerSample]:
     sampler = StatusSampler(TARGET, FakeClock(), interval_seconds=0.01, log_in=server.log_in)
-    found = [(await sampler.sample()).sample for _ in range(ticks)]
+    found = [server_of(await sampler.sample()) for _ in range(ticks)]
     return [sample for sample in found if sample is not None]
 
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.unit.observe.fakes import TARGET, FakeClock, FakeServer
+from tests.unit.observe.fakes import TARGET, FakeClock, FakeServer, server_of
 from tuibench.errors import ServerUnavailableError, SQLError
+from tuibench.model.measurements.sample import ServerSample
 from tuibench.observe.server.status_sampler import GIVE_UP_SECONDS, NO_STATUS, StatusSampler
 
 
@@ -30,7 +31,7 @@ def pass_time(bench: Bench, seconds: int, **counters: int) -> None:
 
 
 async def test_the_first_sample_has_totals_and_no_rates(bench: Bench) -> None:
-    sample = (await bench.sampler.sample(transactions_total=0)).sample
+    sample = server_of(await bench.sampler.sample(transactions_total=0))
     assert sample is not None
     assert (sample.questions_total, sample.slow_queries_total, sample.threads_running) == (5000, 2, 3)
     assert (sample.max_connections, sample.table_open_cache) == (151, 2000)
@@ -54,7 +55,7 @@ async def test_rates_are_over_the_measured_interval(bench: Bench) -> None:
         Innodb_buffer_pool_read_requests=1000,
         Innodb_row_lock_waits=8,
     )
-    sample = (await bench.sampler.sample(transactions_total=200)).sample
+    sample = server_of(await bench.sampler.sample(transactions_total=200))
     assert sample is not None
     assert sample.questions_per_second == 1500.0
     assert sample.slow_queries == 1
@@ -68,7 +69,7 @@ async def test_rates_are_over_the_measured_interval(bench: Bench) -> None:
 async def test_without_transactions_there_is_no_figure_per_transaction(bench: Bench) -> None:
     await bench.sampler.sample(transactions_total=7)
     pass_time(bench, 1, Innodb_os_log_fsyncs=5)
-    sample = (await bench.sampler.sample(transactions_total=7)).sample
+    sample = server_of(await bench.sampler.sample(transactions_total=7))
     assert sample is not None
     assert (sample.log_fsyncs_per_second, sample.log_fsyncs_per_transaction) == (5.0, None)
 
@@ -78,11 +79,11 @@ async def test_a_broken_connection_is_one_gap_and_the_next_call_is_back(bench: B
     bench.server.connections[0].is_broken = True
     pass_time(bench, 1, Questions=10)
     lost = await bench.sampler.sample()
-    assert (lost.sample, lost.last_error) == (None, "connection lost")
+    assert (lost.tick, lost.last_error) == (None, "connection lost")
     pass_time(bench, 1, Questions=10)
     back = await bench.sampler.sample()
-    assert back.sample is not None
-    assert back.sample.questions_per_second == 10.0
+    assert back.tick is not None
+    assert ServerSample(back.tick).questions_per_second == 10.0
     assert (back.restarted, back.last_error) == (False, "")
     assert len(bench.server.connections) == 2
     assert bench.server.connections[0].end == "aborted"
@@ -92,47 +93,47 @@ async def test_a_restart_is_reported_once_and_rates_start_over(bench: Bench) -> 
     await bench.sampler.sample()
     bench.server.restart()
     bench.clock.advance(3)
-    assert (await bench.sampler.sample()).sample is None
+    assert (await bench.sampler.sample()).tick is None
     bench.clock.advance(1)
     first = await bench.sampler.sample()
     assert first.restarted
-    assert first.sample is not None
-    assert first.sample.questions_per_second is None
+    assert first.tick is not None
+    assert ServerSample(first.tick).questions_per_second is None
     pass_time(bench, 1, Questions=40)
     second = await bench.sampler.sample()
-    assert second.sample is not None
-    assert (second.sample.questions_per_second, second.restarted) == (40.0, False)
+    assert second.tick is not None
+    assert (ServerSample(second.tick).questions_per_second, second.restarted) == (40.0, False)
 
 
 async def test_a_server_that_is_away_is_a_gap_with_its_reason(bench: Bench) -> None:
     bench.server.refusal = ServerUnavailableError("cannot reach a server at localhost:3306")
     for _ in range(3):
         observation = await bench.sampler.sample()
-        assert (observation.sample, observation.last_error) == (
+        assert (observation.tick, observation.last_error) == (
             None,
             "cannot reach a server at localhost:3306",
         )
     bench.server.refusal = None
-    assert (await bench.sampler.sample()).sample is not None
+    assert (await bench.sampler.sample()).tick is not None
 
 
 async def test_a_refused_statement_keeps_the_connection(bench: Bench) -> None:
     bench.server.failure = SQLError(1227, "access denied")
     assert (await bench.sampler.sample()).last_error == "access denied"
     bench.server.failure = None
-    assert (await bench.sampler.sample()).sample is not None
+    assert (await bench.sampler.sample()).tick is not None
     assert len(bench.server.connections) == 1
 
 
 async def test_a_late_answer_is_a_gap_and_then_collected(bench: Bench) -> None:
     await bench.sampler.sample()
     bench.server.hold()
-    assert (await bench.sampler.sample()).sample is None
+    assert (await bench.sampler.sample()).tick is None
     bench.clock.advance(1)
     assert (await bench.sampler.sample()).last_error == "no answer for 1.0 s"
     bench.server.release()
     pass_time(bench, 1)
-    assert (await bench.sampler.sample()).sample is not None
+    assert (await bench.sampler.sample()).tick is not None
     assert len(bench.server.connections) == 1
     assert bench.server.received.count("SHOW GLOBAL STATUS") == 2
 
@@ -145,7 +146,7 @@ async def test_a_server_that_stays_silent_is_given_up(bench: Bench) -> None:
     await bench.sampler.sample()
     assert bench.server.connections[0].end == "aborted"
     bench.server.release()
-    assert (await bench.sampler.sample()).sample is not None
+    assert (await bench.sampler.sample()).tick is not None
     assert len(bench.server.connections) == 2
 
 
@@ -164,7 +165,7 @@ async def test_variables_that_changed_count_in_the_next_sample(bench: Bench) -> 
     await bench.sampler.sample()
     bench.server.variables["max_connections"] = "500"
     await bench.sampler.variables()
-    sample = (await bench.sampler.sample()).sample
+    sample = server_of(await bench.sampler.sample())
     assert sample is not None
     assert sample.max_connections == 500
 
@@ -174,7 +175,7 @@ async def test_a_new_connection_reads_the_variables_again(bench: Bench) -> None:
     bench.server.variables["table_open_cache"] = "77"
     bench.server.connections[0].is_broken = True
     await bench.sampler.sample()
-    sample = (await bench.sampler.sample()).sample
+    sample = server_of(await bench.sampler.sample())
     assert sample is not None
     assert sample.table_open_cache == 77
 
@@ -205,7 +206,7 @@ async def test_a_figure_the_server_lacks_is_unknown(bench: Bench) -> None:
     del bench.server.status["Innodb_row_lock_waits"]
     await bench.sampler.sample()
     pass_time(bench, 1)
-    sample = (await bench.sampler.sample()).sample
+    sample = server_of(await bench.sampler.sample())
     assert sample is not None
     assert sample.row_lock_waits_per_second is None
 
@@ -217,7 +218,7 @@ async def test_a_status_of_another_make_has_the_figures_that_it_knows(bench: Ben
     bench.clock.advance(2)
     bench.server.status["Questions"] += 30
     seen = await bench.sampler.sample()
-    sample = seen.sample
+    sample = server_of(seen)
     assert sample is not None
     assert (sample.uptime_seconds, sample.threads_running, sample.open_tables) == (None, None, None)
     assert (sample.slow_queries_total, sample.slow_queries) == (None, None)
@@ -227,7 +228,7 @@ async def test_a_status_of_another_make_has_the_figures_that_it_knows(bench: Ben
 
 async def test_limits_that_are_not_numbers_are_unknown(bench: Bench) -> None:
     bench.server.variables |= {"max_connections": "", "table_open_cache": "AUTO"}
-    sample = (await bench.sampler.sample()).sample
+    sample = server_of(await bench.sampler.sample())
     assert sample is not None
     assert (sample.max_connections, sample.table_open_cache) == (0, 0)
 
@@ -235,7 +236,7 @@ async def test_limits_that_are_not_numbers_are_unknown(bench: Bench) -> None:
 async def test_a_status_without_any_of_the_counters_is_a_gap_with_its_reason(bench: Bench) -> None:
     bench.server.status = {"ddl_schema_version": 4}
     seen = await bench.sampler.sample()
-    assert (seen.sample, seen.last_error) == (None, NO_STATUS)
+    assert (seen.tick, seen.last_error) == (None, NO_STATUS)
 
 
 async def test_who_the_server_is_can_be_asked_again(bench: Bench) -> None:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from tests.examples import load_part, sample
 from tests.paths import DOCS
+from tests.ticks import host_tick, traffic_tick
 from tests.unit.record.written import detail, server_part, tick
 from tuibench.model.histogram import Latency
 from tuibench.model.measurements.sample import (
@@ -20,7 +21,6 @@ from tuibench.model.measurements.sample import (
     ServerSample,
     SlowTransaction,
     TimedStatement,
-    TrafficSample,
 )
 from tuibench.record.files.schema import TickCounts
 from tuibench.record.files.ticks import (
@@ -44,12 +44,11 @@ SLOW = SlowTransaction(
     at_seconds=1.0,
 )
 DOCUMENT = DOCS / "runs.md"
-HOST = HostSample(
+HOST = host_tick(
     cores=2,
     cpu_total=50.5,
     cpu_server=None,
     cpu_tuibench=3.0,
-    cpu_rest=1.0,
     memory_used_bytes=1,
     memory_total_bytes=2,
     disk_read_bytes_per_second=None,
@@ -80,7 +79,7 @@ def decoded(lines: list[SampleLine]) -> list[Sample]:
 
 
 def test_the_traffic_of_a_server_survives_a_round_trip() -> None:
-    traffic = TrafficSample(
+    traffic = traffic_tick(
         seconds=1.0,
         transactions_per_second=5.0,
         rollbacks_per_second=0.5,
@@ -88,7 +87,6 @@ def test_the_traffic_of_a_server_survives_a_round_trip() -> None:
         reads_per_second=30.0,
         writes_per_second=10.0,
         others_per_second=10.0,
-        transactions_total=7,
         latency=FEW,
         latency_avg_ms=0.25,
         latency_note="by performance_schema",

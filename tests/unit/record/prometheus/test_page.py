@@ -12,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families as read_text
 
 from tests import examples
 from tests.paths import ROOT
+from tests.ticks import server_tick
 from tests.unit.record.prometheus.snapshots import (
     BEFORE_THE_FIRST_SAMPLE,
     MOMENT,
@@ -19,7 +20,6 @@ from tests.unit.record.prometheus.snapshots import (
     SERVER_PART,
     SETTING,
 )
-from tuibench.model.measurements.sample import ServerSample
 from tuibench.record.prometheus.metrics import MetricsSnapshot
 from tuibench.record.prometheus.page import render_page
 
@@ -121,7 +121,7 @@ def test_no_series_appears_twice() -> None:
 def test_what_was_not_measured_is_absent() -> None:
     blind = values(families(replace(MOMENT, sample=replace(SAMPLE, server=None, host=None))))
     assert not [name for name, _ in blind if name.startswith(("server_", "host_"))]
-    bare = ServerSample(
+    bare = server_tick(
         uptime_seconds=1,
         threads_running=1,
         threads_connected=1,

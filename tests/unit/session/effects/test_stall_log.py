@@ -3,17 +3,18 @@
 import msgspec
 
 from tests import examples
+from tests.ticks import server_tick
 from tuibench.metrics.inference.steadiness import Tick, steadiness
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.counters import Counter
 from tuibench.model.event import EventKind
-from tuibench.model.measurements.sample import Sample, ServerSample
+from tuibench.model.measurements.sample import Sample
 from tuibench.record.report.steadiness_text import stall_event_text, stalls_line
 from tuibench.session.effects.stall_log import StallLog
 
 
 def slow_sample(log_waits: int, age: int, waiting: int = 0, *, answers: bool = True) -> Sample:
-    server = ServerSample(
+    server = server_tick(
         uptime_seconds=100,
         threads_running=1,
         threads_connected=1,

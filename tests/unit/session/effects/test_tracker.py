@@ -8,6 +8,7 @@ import pytest
 
 from tests.examples import LATENCY, PLAN, load_part, sample
 from tests.fakes import FakeClock
+from tests.ticks import server_tick
 from tests.unit.session.effects.test_ab_test import Session
 from tests.unit.session.effects.test_ab_test import trial as a_trial
 from tuibench.model.event import Event, EventKind
@@ -118,7 +119,7 @@ class Run:
         self.log.emit(kind, f"{kind}!")
 
     def _server(self, fsyncs_each: float) -> ServerSample:
-        return ServerSample(
+        return server_tick(
             uptime_seconds=1,
             threads_running=1,
             threads_connected=1,

@@ -16,7 +16,9 @@ from tuibench.load.workers.replacement import Loss
 from tuibench.model.cluster.host import LoadHost
 from tuibench.model.histogram import Histogram
 from tuibench.model.measurements.headline import Headline
+from tuibench.model.measurements.sample import LoadSample
 from tuibench.model.plan import RunPlan
+from tuibench.model.tick import Tick, total_tick
 from tuibench.session.load.load_controller import POLL_SECONDS, LoadController
 
 PLAN = RunPlan(profile="test", threads=8, rate=50.0, opening_seconds=2.0)
@@ -182,7 +184,11 @@ async def test_what_happened_before_measuring_begins_leaves_no_trace() -> None:
     assert await load.begin() == clock.now_ns()
     clock.advance(2)
     tick = await load.tick()
-    assert (tick.interval.transactions, tick.part.transactions_total, tick.part.rate) == (4, 4, 50.0)
+    assert (tick.tick.sums["completed"], load.accounting.transactions_total, tick.tick.levels["rate"]) == (
+        4,
+        4,
+        50.0,
+    )
     await load.finish(1)
     totals = load.accounting.totals
     assert (totals.scheduled, totals.completed, totals.failed, totals.abandoned) == (5, 4, 1, 0)
@@ -241,13 +247,16 @@ async def test_a_silent_workers_figures_come_later_and_it_is_named_once() -> Non
     await load.begin()
     fleet.overdue = fleet.silent = ("worker process 4711",)
     first = await load.tick()
-    assert (first.part.transactions_total, first.part.connections, first.refused) == (5, 8, "")
-    assert [text for _, text in load.alarms.check(first.part) if "4711" in text]
+    assert (load.accounting.transactions_total, first.tick.levels["connections"], first.refused) == (5, 8, "")
+    assert [text for _, text in load.alarms.check(first.tick) if "4711" in text]
     second = await load.tick()
-    assert load.alarms.check(second.part) == []
+    assert load.alarms.check(second.tick) == []
     fleet.overdue = fleet.silent = ()
     third = await load.tick()
-    assert (third.part.transactions_total, third.interval.transactions) == (42, 33)
+    assert (
+        load.accounting.transactions_total,
+        total_tick((Tick(end=-1.0), third.tick)).sums["completed"],
+    ) == (42, 33)
 
 
 async def test_a_reset_load_counts_time_and_transactions_from_the_reset() -> None:
@@ -260,7 +269,7 @@ async def test_a_reset_load_counts_time_and_transactions_from_the_reset() -> Non
     await load.reset_stats()
     clock.advance(2)
     tick = await load.tick()
-    assert (tick.interval.transactions, tick.part.transactions_total) == (6, 11)
+    assert (tick.tick.sums["completed"], load.accounting.transactions_total) == (6, 11)
     await load.finish(1)
     assert load.accounting.totals.completed == 3
     assert load.seconds == pytest.approx(2.0)
@@ -277,11 +286,11 @@ async def test_a_reset_load_counts_time_and_transactions_from_the_reset() -> Non
 async def test_a_tick_tells_the_headline(kinds: dict[str, Histogram], headline: float) -> None:
     of = Headline(title="tpm", transaction="single")
     load, _, _ = loading([report(0, seconds=2.0, by_transaction=kinds)], headline=of)
-    assert (await load.tick()).part.headline == headline
+    assert LoadSample((await load.tick()).tick).headline == headline
 
 
 async def test_a_single_kind_of_transaction_is_the_headline_itself() -> None:
     load, _, _ = loading([report(0, 10, 20, 30)], headline=Headline(title="tpm", transaction="single"))
-    assert (await load.tick()).part.headline == 180.0
+    assert LoadSample((await load.tick()).tick).headline == 180.0
     without, _, _ = loading([report(0, 10)])
-    assert (await without.tick()).part.headline is None
+    assert LoadSample((await without.tick()).tick).headline is None

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from tests import examples, sweeps
+from tests.ticks import host_tick, server_tick
 from tuibench.model.command import ApplyPreset, ChangeSetting
 from tuibench.model.event import EventKind
 from tuibench.model.measurements.headline import HeadlineTotals
@@ -22,15 +23,15 @@ def summary(**changes: Any) -> Summary:
 
 
 def server_part(open_tables: int) -> ServerSample:
-    return ServerSample(
+    return server_tick(
         uptime_seconds=1, threads_running=1, threads_connected=1, max_connections=100,
         open_tables=open_tables, table_open_cache=2000, questions_total=1, slow_queries_total=0,
     )  # fmt: skip
 
 
 def host_part(cpu_server: float | None, memory: int | None) -> HostSample:
-    return HostSample(
-        cores=2, cpu_total=50.0, cpu_server=cpu_server, cpu_tuibench=10.0, cpu_rest=0.0,
+    return host_tick(
+        cores=2, cpu_total=50.0, cpu_server=cpu_server, cpu_tuibench=10.0,
         memory_used_bytes=100, memory_total_bytes=200, disk_read_bytes_per_second=None,
         disk_write_bytes_per_second=None, net_received_bytes_per_second=None,
         net_sent_bytes_per_second=None, memory_server_bytes=memory,

@@ -10,9 +10,7 @@ from tuibench.model.event import EventKind
 from tuibench.mysql.errors import TOO_MANY_CONNECTIONS_HINTS
 from tuibench.session.totals.alarms import QUIET_TICKS, Alarms
 
-WITH_ERRORS = load_part(
-    transactions_per_second=100.0, errors_per_second=20.0, errors_by_code={"1213": 19, "1205": 1}
-)
+WITH_ERRORS = load_part(transactions_per_second=100.0, errors_by_code={"1213": 19, "1205": 1})
 CALM = load_part()
 
 
@@ -28,11 +26,11 @@ def test_errors_are_reported_by_code() -> None:
 
 @pytest.mark.parametrize(("errors", "told"), [(5.0, 0), (5.3, 1)])
 def test_a_few_errors_are_everyday_life(errors: float, told: int) -> None:
-    assert len(Alarms().check(load_part(errors_per_second=errors, errors_by_code={"1213": 1}))) == told
+    assert len(Alarms().check(load_part(seconds=10.0, errors_by_code={"1213": round(10 * errors)}))) == told
 
 
 def test_errors_without_a_single_transaction_are_reported() -> None:
-    nothing_works = load_part(transactions_per_second=0.0, errors_per_second=1.0, errors_by_code={"2003": 1})
+    nothing_works = load_part(transactions_per_second=0.0, errors_by_code={"2003": 1})
     assert Alarms().check(nothing_works) == [(EventKind.ERRORS, "errors: 2003 × 1")]
 
 

@@ -1,5 +1,6 @@
 """Reports of several workers into samples and totals: nothing is lost, nothing counted twice."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ from hypothesis import strategies as st
 from tests.unit.session.worker_reports import report
 from tuibench.load.worker_report import Counters, FairnessStats, WorkerReport
 from tuibench.model.histogram import Histogram
+from tuibench.model.measurements.sample import LoadSample
+from tuibench.model.tick import Tick, total_tick
 from tuibench.session.totals.report_aggregation import LoadTotals
 
 
@@ -22,28 +25,42 @@ def begun(*workers: int) -> LoadTotals:
     return accounting
 
 
+def taken(
+    accounting: LoadTotals, reports: Sequence[WorkerReport], threads: int, rate: float
+) -> tuple[LoadSample, Tick]:
+    """A tick's own figures, and the tick with what is in arrears."""
+    tick = accounting.tick(reports, threads, rate)
+    return LoadSample(tick), total_tick((Tick(end=-1.0), tick))
+
+
 def test_what_was_done_before_the_load_began_is_not_part_of_it() -> None:
     accounting = LoadTotals()
     accounting.begin([report(0, counters=Counters(others=50, questions=50, errors={2003: 3}))])
-    part, _ = accounting.tick([report(0, counters=Counters(others=60, questions=60, errors={2003: 3}))], 4, 0)
+    part, _ = taken(
+        accounting, [report(0, counters=Counters(others=60, questions=60, errors={2003: 3}))], 4, 0
+    )
     assert (part.others_per_second, part.errors_by_code) == (10.0, {})
     assert accounting.totals == Counters(others=10, questions=10)
 
 
 def test_rates_are_over_the_measured_interval() -> None:
-    part, interval = begun(0).tick(
-        [report(0, counters=counters(30, reads=420, writes=120, others=60, reconnects=3), seconds=1.5)], 8, 0
+    part, interval = taken(
+        begun(0),
+        [report(0, counters=counters(30, reads=420, writes=120, others=60, reconnects=3), seconds=1.5)],
+        8,
+        0,
     )
     assert (part.threads, part.seconds) == (8, 1.5)
     assert (part.transactions_per_second, part.queries_per_second) == (20.0, 400.0)
     assert (part.reads_per_second, part.writes_per_second, part.others_per_second) == (280.0, 80.0, 40.0)
     assert part.reconnects_per_second == 2.0
-    assert (interval.transactions, interval.reads, interval.seconds) == (30, 420, 1.5)
+    assert (interval.sums["completed"], interval.sums["reads"], interval.seconds) == (30, 420, 1.5)
 
 
 def test_a_sample_takes_the_busiest_and_the_latest_worker() -> None:
     accounting = begun(0, 1)
-    part, _ = accounting.tick(
+    part, _ = taken(
+        accounting,
         [
             report(0, cpu_seconds=0.9, lag_p99_ms=1.0, connections=3),
             report(1, cpu_seconds=0.1, lag_p99_ms=7.0, connections=2),
@@ -56,13 +73,14 @@ def test_a_sample_takes_the_busiest_and_the_latest_worker() -> None:
 
 
 def test_a_tick_without_a_transaction_has_no_latency() -> None:
-    part, _ = begun(0).tick([report(0)], 4, 0)
+    part, _ = taken(begun(0), [report(0)], 4, 0)
     assert (part.latency, part.statements, part.transactions_per_second) == (None, {}, 0.0)
 
 
 def test_statements_of_several_workers_are_one() -> None:
     accounting = begun(0, 1)
-    part, _ = accounting.tick(
+    part, _ = taken(
+        accounting,
         [
             report(0, statements={"point_select": Histogram.of([100]), "commit": Histogram.of([900])}),
             report(1, statements={"point_select": Histogram.of([300])}),
@@ -96,7 +114,8 @@ def test_a_worker_that_gave_no_last_report_keeps_what_it_had() -> None:
 def test_an_open_loop_shows_its_rate_its_backlog_and_its_service_time() -> None:
     accounting = begun(0, 1)
     for _ in range(2):
-        part, interval = accounting.tick(
+        part, interval = taken(
+            accounting,
             [
                 report(0, 9_000, counters=Counters(backlog=3, in_flight=4), service=Histogram.of([2_000])),
                 report(1, 8_000, counters=Counters(backlog=5, in_flight=1), service=Histogram.of([1_000])),
@@ -104,12 +123,12 @@ def test_an_open_loop_shows_its_rate_its_backlog_and_its_service_time() -> None:
             8,
             250.0,
         )
-        assert (part.rate, part.backlog, interval.backlog, interval.in_flight) == (250.0, 8, 8, 5)
+        assert (part.rate, part.backlog, interval.levels["in_flight"]) == (250.0, 8, 5)
         assert part.latency is not None
         assert part.service is not None
         assert (part.latency.max, part.service.max, part.service.count) == (9.0, 2.0, 2)
     assert accounting.service == Histogram.of([2_000, 1_000] * 2)
-    closed, _ = accounting.tick([report(0, 9_000), report(1)], 8, 0)
+    closed, _ = taken(accounting, [report(0, 9_000), report(1)], 8, 0)
     assert (closed.rate, closed.backlog, closed.service) == (0.0, 0, None)
 
 
@@ -119,14 +138,14 @@ def test_ticks_add_up_to_the_totals(rounds: list[list[list[int]]]) -> None:
     """Each round has the latencies of each of two workers; one transaction each."""
     accounting = begun(0, 1)
     done = [0, 0]
-    told = 0
+    told = 0.0
     for latencies in rounds:
         done = [before + len(new) for before, new in zip(done, latencies, strict=True)]
-        part, interval = accounting.tick(
-            [report(w, *latencies[w], counters=counters(done[w])) for w in (0, 1)], 2, 0
+        part, interval = taken(
+            accounting, [report(w, *latencies[w], counters=counters(done[w])) for w in (0, 1)], 2, 0
         )
-        told += interval.transactions
-        assert part.transactions_total == told == sum(done)
+        told += interval.sums["completed"]
+        assert accounting.transactions_total == told == sum(done)
     everything = [us for latencies in rounds for worker in latencies for us in worker]
     assert accounting.totals.completed == len(everything)
     assert accounting.transactions == Histogram.of(everything)
@@ -137,21 +156,21 @@ def test_a_checkpoint_starts_over_and_changes_neither_ticks_nor_totals() -> None
     accounting.add_reports([report(0, 1_000, counters=counters(10))])
     assert accounting.since_checkpoint.counters.completed == 10
     accounting.checkpoint()
-    part, interval = accounting.tick([report(0, 3_000, counters=counters(14))], 2, 0)
+    part, interval = taken(accounting, [report(0, 3_000, counters=counters(14))], 2, 0)
     since = accounting.since_checkpoint
     assert (since.counters.completed, since.transactions.count, since.transactions.max_us) == (4, 1, 3_000)
-    assert (interval.transactions, interval.seconds, part.transactions_per_second) == (14, 2.0, 7.0)
-    assert accounting.totals.completed == part.transactions_total == 14
+    assert (interval.sums["completed"], interval.seconds, part.transactions_per_second) == (14, 2.0, 7.0)
+    assert accounting.totals.completed == accounting.transactions_total == 14
 
 
 def test_what_a_silent_worker_did_is_counted_when_it_answers_and_spread_over_its_silence() -> None:
     accounting = begun(0, 1)
-    first, _ = accounting.tick([report(0, counters=counters(10))], 2, 0)
+    first, _ = taken(accounting, [report(0, counters=counters(10))], 2, 0)
     assert first.transactions_per_second == 10
     late = report(1, counters=counters(40), seconds=2.0)
-    second, interval = accounting.tick([report(0, counters=counters(20)), late], 2, 0)
+    second, interval = taken(accounting, [report(0, counters=counters(20)), late], 2, 0)
     assert (second.seconds, second.transactions_per_second) == (1.0, 30.0)
-    assert (interval.transactions, accounting.totals.completed) == (50, 60)
+    assert (interval.sums["completed"], accounting.totals.completed) == (50, 60)
 
 
 # Beginning anew
@@ -163,8 +182,12 @@ def test_a_reset_drops_the_figures_and_the_ticks_continue() -> None:
     accounting.reset_stats([report(0, 6_000, counters=counters(13, reads=130))])
     assert accounting.totals == Counters()
     assert accounting.transactions.count == 0
-    part, interval = accounting.tick([report(0, 7_000, 8_000, counters=counters(15, reads=150))], 4, 0)
-    assert (part.transactions_total, interval.transactions, interval.latency.count) == (15, 5, 3)
+    part, interval = taken(accounting, [report(0, 7_000, 8_000, counters=counters(15, reads=150))], 4, 0)
+    assert (accounting.transactions_total, interval.sums["completed"], interval.hist("response").count) == (
+        15,
+        5,
+        3,
+    )
     assert accounting.totals == counters(2, reads=20)
     assert accounting.transactions.count == accounting.since_checkpoint.transactions.count == 2
     assert accounting.since_checkpoint.counters == accounting.totals

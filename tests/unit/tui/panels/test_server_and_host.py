@@ -3,9 +3,9 @@
 import msgspec
 import pytest
 
+from tests.ticks import server_tick
 from tests.tui.support import script
 from tests.unit.tui.views import text, with_host, with_server, without
-from tuibench.model.measurements.sample import ServerSample
 from tuibench.tui.panels.host import host_panel, host_strip
 from tuibench.tui.panels.server.figures import server_panel, server_strip
 from tuibench.tui.view import initial_view, next_view
@@ -96,7 +96,7 @@ def test_a_silent_server_says_so() -> None:
 
 
 def test_server_part_has_no_figure_that_the_panel_could_show_as_zero() -> None:
-    bare = ServerSample(
+    bare = server_tick(
         uptime_seconds=1,
         threads_running=1,
         threads_connected=1,

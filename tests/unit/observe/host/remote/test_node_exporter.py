@@ -7,7 +7,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from tests.unit.observe.host.remote.captured import exporter_page
-from tuibench.observe.host.figures import host_sample
+from tuibench.model.measurements.sample import HostSample
+from tuibench.observe.host.figures import host_tick
 from tuibench.observe.host.remote.node_exporter import NOTE, NodeExporterSource, parse_page
 from tuibench.observe.host.remote.source import HostSourceError, parse_host_metrics
 
@@ -48,8 +49,9 @@ def test_two_pages_are_a_sample() -> None:
     before, after = parse_page(exporter_page()), parse_page(exporter_page(4.0))
     assert before is not None
     assert after is not None
-    host = host_sample(before, after, cores=2, server_pid=None, note=NOTE, origin="http://db1:9100")
-    assert host is not None
+    tick = host_tick(before, after, cores=2, server_pid=None, note=NOTE, origin="http://db1:9100")
+    assert tick is not None
+    host = HostSample(tick)
     assert (host.seconds, host.cpu_total, host.cpu_server, host.cpu_steal) == (4.0, 50.0, None, 12.5)
     assert host.cpu_by_core == (100.0, 0.0)
     assert (host.disk_read_bytes_per_second, host.disk_write_bytes_per_second) == (1000.0, 4096.0)

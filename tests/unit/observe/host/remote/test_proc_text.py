@@ -3,8 +3,9 @@
 import pytest
 
 from tests.unit.observe.host.remote.captured import FACTS, reading
+from tuibench.model.measurements.sample import HostSample
 from tuibench.model.server import Flavour, ServerInfo
-from tuibench.observe.host.figures import host_sample
+from tuibench.observe.host.figures import host_tick
 from tuibench.observe.host.remote.proc_text import (
     COMMAND,
     RemoteFacts,
@@ -58,8 +59,9 @@ def test_two_answers_are_a_sample() -> None:
     before, after = parse_totals(reading(0), facts), parse_totals(reading(2.0, busy=100), facts)
     assert before is not None
     assert after is not None
-    host = host_sample(before, after, cores=2, server_pid=9932, origin="ssh:db1")
-    assert host is not None
+    tick = host_tick(before, after, cores=2, server_pid=9932, origin="ssh:db1")
+    assert tick is not None
+    host = HostSample(tick)
     assert (host.seconds, host.cores, host.origin) == (2.0, 2, "ssh:db1")
     assert (host.cpu_total, host.cpu_server, host.cpu_tuibench) == (25.0, 25.0, 0)
     assert host.cpu_by_core == (50.0, 0.0)

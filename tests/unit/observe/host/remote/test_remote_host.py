@@ -4,6 +4,7 @@ import asyncio
 
 from tests.unit.observe.fakes import FakeClock
 from tests.unit.observe.host.remote.captured import exporter_page
+from tuibench.model.measurements.sample import HostSample
 from tuibench.model.server import ServerInfo
 from tuibench.observe.host.remote.node_exporter import parse_page
 from tuibench.observe.host.remote.remote_host import FIRST_NOTE, RemoteHost
@@ -55,7 +56,8 @@ async def test_the_first_reading_is_what_the_second_is_compared_with() -> None:
     assert await tried.tick() == NamedSample(None, FIRST_NOTE)
     found = await tried.tick(2.0)
     assert found.sample is not None
-    assert (found.sample.seconds, found.sample.cpu_total, found.sample.origin) == (2.0, 50.0, "ssh:db1")
+    host = HostSample(found.sample)
+    assert (host.seconds, host.cpu_total, host.origin) == (2.0, 50.0, "ssh:db1")
 
 
 async def test_a_lost_host_is_a_gap_with_its_reason_and_left_alone_longer_each_time() -> None:
@@ -94,7 +96,7 @@ async def test_an_answer_that_is_late_is_a_gap_and_collected_later() -> None:
     tried.source.gate.set()
     found = await tried.tick()
     assert found.sample is not None
-    assert found.sample.seconds == 3.0
+    assert HostSample(found.sample).seconds == 3.0
 
 
 async def test_closing_ends_a_reading_under_way() -> None:
