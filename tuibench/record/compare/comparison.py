@@ -262,8 +262,8 @@ def comparability_warnings(
 ) -> Iterator[str]:
     """The reasons why the runs may not be comparable."""
     for run, name in zip((run for side in sides for run in side), names, strict=True):
-        if run.unreadable_lines:
-            yield f"{name}: {run.unreadable_lines} lines of its record could not be read"
+        if run.refusal:
+            yield f"{name}: {run.refusal}"
         if changes := sum(event.kind in STEERED and event.elapsed_seconds > 0 for event in run.events):
             yield (
                 f"{name} was changed {pluralize(changes, 'time')} during the run: its figures mix the times "

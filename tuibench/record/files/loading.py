@@ -14,7 +14,7 @@ from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import Status
 from tuibench.model.results.summary import Summary
 from tuibench.model.settings import SettingState
-from tuibench.record.files import reader, reconstruct
+from tuibench.record.files import limits, reader, reconstruct
 from tuibench.record.files.recorder import ENVIRONMENT, EVENTS, PLAN, REPORTS, SAMPLES, STATUS, SUMMARY
 from tuibench.record.files.run import Run, StatusAt
 from tuibench.record.files.schema import PlanRecord, ReportLine, StatusLine, TickCounts, status_from_line
@@ -27,9 +27,9 @@ def load_run(directory: Path) -> Run:
     if plan is None:
         raise RunError(f"there is no recorded run in {directory}", "see tuibench runs list")
     lines = reader.JsonLines()
-    samples, counts = _samples(lines.of(directory / SAMPLES, SampleLine))
-    events = tuple(lines.of(directory / EVENTS, Event))
-    states = _states(lines.of(directory / STATUS, StatusLine), zero_of(samples, events, plan))
+    samples, counts = _samples(directory / SAMPLES, lines)
+    events = tuple(lines.of(directory / EVENTS, Event, limits.EVENTS, _event_refusal))
+    states = _states(directory / STATUS, lines, zero_of(samples, events, plan))
     costs = rebuild_costs(samples, events, [(state.elapsed_seconds, state.status) for state in states])
     summary = reader.read_document(directory / SUMMARY, Summary)
     run = Run(
@@ -40,12 +40,13 @@ def load_run(directory: Path) -> Run:
         counts=counts,
         events=events,
         states=states,
-        reports=tuple(lines.of(directory / REPORTS, ReportLine)),
+        reports=tuple(lines.of(directory / REPORTS, ReportLine, limits.REPORTS)),
         costs=costs,
         summary=summary or reconstruct.empty_summary(plan),
         cut_short=summary is None,
         is_live=summary is None and reader.is_being_written(directory),
         unreadable_lines=lines.unreadable,
+        refusal=lines.note,
     )
     return run if summary else msgspec.structs.replace(run, summary=reconstruct.summary_from_samples(run))
 
@@ -59,19 +60,43 @@ def zero_of(samples: tuple[Sample, ...], events: tuple[Event, ...], plan: PlanRe
     return dated.at - dated.elapsed_seconds if dated else plan.started_at
 
 
-def _samples(lines: Iterator[SampleLine]) -> tuple[tuple[Sample, ...], tuple[TickCounts, ...]]:
+def sample_lines(path: Path, lines: reader.JsonLines) -> Iterator[SampleLine]:
+    """The samples of a file that are on one time axis."""
+    times = limits.SampleTimes()
+
+    def refusal(line: SampleLine) -> str:
+        part = line.load or line.traffic
+        length = limits.length_refusal(part.seconds) if part else ""
+        return length or times.refusal(line.elapsed_seconds, line.at)
+
+    return lines.of(path, SampleLine, limits.SAMPLES, refusal)
+
+
+def _samples(path: Path, lines: reader.JsonLines) -> tuple[tuple[Sample, ...], tuple[TickCounts, ...]]:
     samples: list[Sample] = []
     counts: list[TickCounts] = []
     ticks = TickReader()
-    for line in lines:
+    figures = 0
+    for line in sample_lines(path, lines):
         samples.append(ticks.sample(line))
         counts.append(line.counts)
+        if line.server is not None:
+            figures += len(line.server.counters) + len(line.server.gauges)
+        if figures > limits.MOST_FIGURES:
+            raise RunError(f"{path}: more than {limits.MOST_FIGURES:,} values of the server are not read")
     return tuple(samples), tuple(counts)
 
 
-def _states(lines: Iterator[StatusLine], zero: float) -> tuple[StatusAt, ...]:
+def _event_refusal(event: Event) -> str:
+    return limits.time_refusal(event.elapsed_seconds, event.at)
+
+
+def _states(path: Path, lines: reader.JsonLines, zero: float) -> tuple[StatusAt, ...]:
+    def refusal(line: StatusLine) -> str:
+        return limits.time_refusal(line.at - zero, line.at)
+
     found: list[StatusAt] = []
-    for line in lines:
+    for line in lines.of(path, StatusLine, limits.STATUS, refusal):
         status = status_from_line(line, found[-1].status if found else None)
         if status is not None:
             found.append(StatusAt(elapsed_seconds=line.at - zero, status=status))

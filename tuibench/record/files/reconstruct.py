@@ -23,8 +23,8 @@ from tuibench.model.results.summary import (
     TransactionTotals,
 )
 from tuibench.record.files import hdr_log
-from tuibench.record.files.hdr_log import LogLine, decode_histogram, encode_histogram, kind_totals
-from tuibench.record.files.run import Run
+from tuibench.record.files.hdr_log import LogLine, encode_histogram, kind_totals
+from tuibench.record.files.run import ROUNDING_SECONDS, Run
 from tuibench.record.files.schema import PlanRecord, TickCounts
 
 CUT_SHORT = "cut short: the session ended without a summary; this summary was computed from its samples"
@@ -32,9 +32,6 @@ STILL_RUNS = "the run is still in progress; these are the figures so far"
 UNKNOWN = (
     "unknown in a summary computed from samples: fairness, reconciliation, transactions in flight at the end"
 )
-
-_ROUNDING_SECONDS = 0.0015
-"""The log of latencies has its times in ms."""
 
 
 def empty_summary(plan: PlanRecord) -> Summary:
@@ -96,7 +93,7 @@ def _figures(run: Run, ticks: Sequence[tuple[Sample, TickCounts]], since: float)
     samples = [sample for sample, _ in ticks]
     counts = [each for _, each in ticks]
     loads = [sample.load for sample in samples if sample.load]
-    merged = _merged(line for line in run.histograms() if line.start_seconds >= since - _ROUNDING_SECONDS)
+    merged = _merged(line for line in run.histograms() if line.start_seconds >= since - ROUNDING_SECONDS)
     response = merged.pop(hdr_log.RESPONSE, Histogram())
     service = merged.pop(hdr_log.SERVICE, Histogram())
     response.sum_us = sum(each.sum_us for each in counts)
@@ -181,8 +178,7 @@ def _merged(lines: Iterator[LogLine]) -> dict[str, Histogram]:
     """All latencies of each tag; their exact sums are in the samples."""
     found: dict[str, Histogram] = {}
     for line in lines:
-        each = decode_histogram(line.payload, sum_us=0, max_us=line.max_us)
-        found.setdefault(line.tag, Histogram()).add(each)
+        found.setdefault(line.tag, Histogram()).add(line.histogram(sum_us=0))
     return found
 
 

@@ -16,10 +16,14 @@ from tuibench.model.measurements.environment import Environment
 from tuibench.model.measurements.sample import LoadSample, Sample, TrafficSample
 from tuibench.model.message import Status
 from tuibench.model.results.summary import Summary
-from tuibench.record.files import hdr_log, reader
+from tuibench.record.files import reader
 from tuibench.record.files.hdr_log import LogLine, decode_histogram
+from tuibench.record.files.recorder import SUMMARY
 from tuibench.record.files.schema import PlanRecord, ReportLine, TickCounts
 from tuibench.record.sysbench_report import IntervalCounts
+
+ROUNDING_SECONDS = 0.0015
+"""The log of latencies has its times in ms."""
 
 
 def rebuild_interval(
@@ -43,12 +47,7 @@ def rebuild_interval(
         backlog=load.backlog if load else 0,
         in_flight=counts.in_flight,
         connection_load=load.connection_load if load else None,
-        latency=decode_histogram(
-            line.payload,
-            sum_us=counts.sum_us,
-            min_us=round(latency.min * US_PER_MS) if latency else 0,
-            max_us=line.max_us,
-        ),
+        latency=line.histogram(sum_us=counts.sum_us, min_us=round(latency.min * US_PER_MS) if latency else 0),
     )
 
 
@@ -65,7 +64,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     `samples` begin with the warm-up, whose `elapsed_seconds` are 0 or less; `counts` has an entry for each of
     them. `summary` is the run's own, or with `cut_short` one made from the samples, because the session ended
     without one (or is still running: see `is_live`). `environment` is None if its file is missing. `costs`
-    has the cost of commits up to each sample.
+    has the cost of commits up to each sample. `unreadable_lines` are left out, `refusal` says so and why.
     """
 
     directory: Path
@@ -81,6 +80,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     cut_short: bool = False
     is_live: bool = False
     unreadable_lines: int = 0
+    refusal: str = ""
 
     @property
     def id(self) -> str:
@@ -98,16 +98,30 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     def latencies(self) -> Histogram:
         """The response times of the whole run."""
-        return _whole(self.summary)
+        return _whole(self.summary, str(self.directory / SUMMARY))
 
     def intervals(self) -> Iterator[tuple[float, IntervalCounts]]:
         """Each measured tick as printed: its end in seconds, counts and response times."""
-        ticks = ((s, c) for s, c in zip(self.samples, self.counts, strict=True) if s.elapsed_seconds > 0)
-        untagged = (line for line in self.histograms() if line.tag == hdr_log.RESPONSE)
-        for (sample, counts), line in zip(ticks, untagged, strict=False):
+        ticks = zip(self.samples, self.counts, strict=True)
+        tick = next(ticks, None)
+        for line in self.histograms():
+            while tick is not None and _is_before(tick[0], line):
+                tick = next(ticks, None)
+            if tick is None:
+                return
+            sample, counts = tick
+            if line.tag or sample.elapsed_seconds > line.end_seconds + ROUNDING_SECONDS:
+                continue
+            tick = next(ticks, None)
             if sample.throughput is not None:
                 interval = rebuild_interval(sample.throughput, counts, line, _threads(sample))
                 yield sample.elapsed_seconds, interval
+
+
+def _is_before(sample: Sample, line: LogLine) -> bool:
+    """True for a sample of the warm-up, or of an interval before that of the line."""
+    end = sample.elapsed_seconds
+    return end <= 0 or end < line.end_seconds - ROUNDING_SECONDS
 
 
 def _threads(sample: Sample) -> int | None:
@@ -116,7 +130,7 @@ def _threads(sample: Sample) -> int | None:
     return sample.server.threads_running if sample.server is not None else None
 
 
-def _whole(summary: Summary) -> Histogram:
+def _whole(summary: Summary, where: str) -> Histogram:
     latency = summary.latency_ms
     if latency is None or not summary.latency_histogram:
         return Histogram()
@@ -125,4 +139,5 @@ def _whole(summary: Summary) -> Histogram:
         sum_us=round(summary.latency_sum_ms * 1e3),
         min_us=round(latency.min * 1e3),
         max_us=round(latency.max * 1e3),
+        where=where,
     )
