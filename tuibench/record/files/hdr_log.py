@@ -142,8 +142,8 @@ class LogLine(msgspec.Struct, frozen=True, kw_only=True):
         return self.start_seconds + self.seconds
 
     def histogram(self, *, sum_us: int | None = None, min_us: int | None = None) -> Histogram:
-        """The latencies of the interval; the maximum is exact, minimum and sum are those of the buckets unless
-        given. Raises RunError for a damaged payload.
+        """The latencies of the interval, with the exact maximum; minimum and sum are those of the buckets
+        unless given. Raises RunError for a damaged payload.
         """
         return decode_histogram(
             self.payload, sum_us=sum_us, min_us=min_us, max_us=self.max_us, where=self.where
@@ -191,9 +191,8 @@ def parse_line(line: str, where: str = "") -> LogLine | None:
         raise RunError(f"{where}: this is not an interval of latencies") from None
     refusal = limits.time_refusal(start) or limits.time_refusal(seconds)
     if refusal or not 0 <= highest_ms / MS_PER_SECOND <= limits.LONGEST_SECONDS:
-        raise RunError(
-            f"{where}: this is not an interval of latencies: {refusal or 'the longest is too long'}"
-        )
+        reason = refusal or f"a latency of {highest_ms:g} ms"
+        raise RunError(f"{where}: this is not an interval of latencies: {reason}")
     return LogLine(
         tag=tag,
         start_seconds=start,

@@ -23,8 +23,8 @@ T = TypeVar("T")
 
 
 class JsonLines(msgspec.Struct):
-    """The content of files of lines; `unreadable` counts the lines before the last that are left out, `first` is
-    the first of them with the reason.
+    """The content of files of lines; `unreadable` counts the lines that are left out, `first` is the first of
+    them with the reason.
     """
 
     unreadable: int = 0
@@ -33,7 +33,7 @@ class JsonLines(msgspec.Struct):
     def of(
         self, path: Path, kind: type[T], within: FileLimits, refusal: Callable[[T], str] = lambda _: ""
     ) -> Iterator[T]:
-        """Decode each line as a `kind`, unless `refusal` has a reason against it. A missing file has no lines.
+        """Decode each line as a `kind`, unless `refusal` has a reason against it; none of a missing file.
 
         Raises RunError for a file that is too large, has too many lines, or cannot be read.
         """
@@ -115,7 +115,7 @@ def list_directory(folder: Path) -> list[Path]:
 
 
 def _whole_lines(path: Path, within: FileLimits) -> Iterator[tuple[int, bytes]]:
-    """The lines that are complete, with their numbers from 1; one that is too long is cut, without its end."""
+    """The complete lines with their numbers from 1; of one that is too long, the beginning."""
     try:
         with files.open_regular(path, limit=within.file_bytes) as stream:
             number = 0
