@@ -85,7 +85,8 @@ def test_lines_have_the_colours_of_the_legend(page: str, tmp_path: Path, mode: s
     dumped = subprocess.run(
         [
             CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
-            "--disable-background-networking", f"--user-data-dir={tmp_path / 'user'}", "--dump-dom", file.as_uri(),
+            "--disable-background-networking", f"--user-data-dir={tmp_path / 'user'}", "--dump-dom",
+            file.as_uri(),
         ],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
