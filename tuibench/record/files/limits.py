@@ -1,6 +1,6 @@
 """Limits of a record that is read: the folder may be damaged, or come from somebody else.
 
-Valid records stay far below: ten hours at two samples per second, or a probe with thousands of events. A line
+Valid records stay below: ten hours at ten samples per second, or a probe with thousands of events. A line
 beyond the limits is left out and named; a file beyond them is refused.
 """
 
@@ -30,9 +30,9 @@ class FileLimits(NamedTuple):
     file_bytes: int = 1 << 30
 
 
-SAMPLES = FileLimits(lines=200_000)
+SAMPLES = FileLimits(lines=400_000)
 EVENTS = FileLimits(lines=50_000, line_bytes=1 << 18, file_bytes=64 * MIB)
-STATUS = FileLimits(lines=50_000, file_bytes=128 * MIB)
+STATUS = FileLimits(lines=400_000, file_bytes=128 * MIB)
 REPORTS = FileLimits(lines=10_000, file_bytes=256 * MIB)
 HISTOGRAMS = FileLimits(lines=2_000_000)
 RESULTS = FileLimits(lines=10_000, file_bytes=64 * MIB)
