@@ -5,9 +5,10 @@ Devices, pipes without a writer and very large files are refused before they are
 
 import errno
 import os
+import re
 import stat
 from pathlib import Path
-from typing import IO
+from typing import IO, BinaryIO
 
 MAX_FILE_BYTES = 16 << 20
 """Option files, profiles and scripts are far smaller."""
@@ -16,7 +17,7 @@ DECODE_ERRORS = (ValueError, RecursionError)
 """Exceptions of JSON and TOML decoders: invalid text or document, too many digits, wrong types (msgspec's and
 tomllib's own errors are ValueErrors), or nesting that is too deep."""
 
-
+_DESCRIPTORS = re.compile(r"/dev/fd/|/proc/\d+/(task/\d+/)?fd/")
 OWNER_ONLY = 0o600
 
 
@@ -32,27 +33,59 @@ def expand_path(name: str) -> Path:
     return Path(os.path.expanduser(name))
 
 
-def read_text(path: Path, *, encoding: str = "utf-8", errors: str = "strict", pipes: bool = False) -> str:
-    """The text of a file; empty for the null device. `pipes` also allows pipes, as in a shell's <(command).
+def open_regular(path: Path, *, pipes: bool = False, limit: int | None = None) -> BinaryIO:
+    """Open a file of the user for reading. `pipes` also allows unnamed pipes, as in a shell's <(command).
 
-    Raises OSError for another kind of file or a file that is too large, UnicodeDecodeError for invalid text.
+    Raises OSError for a device, for a named pipe, which would wait for a writer, and for a file of more than
+    `limit` bytes. The null device is an empty file.
     """
     try:
-        kind = path.stat()
+        _require_finite(path, path.stat(), pipes)
+        # A file that became a named pipe in the meantime must not block either.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK)
     except ValueError as error:
         raise OSError(errno.EINVAL, "a name with a zero byte", str(path)) from error
-    _require_finite(path, kind, pipes)
-    with path.open("rb") as stream:
-        found = stream.read(MAX_FILE_BYTES + 1)
-    if len(found) > MAX_FILE_BYTES:
-        raise OSError(errno.EFBIG, f"larger than {MAX_FILE_BYTES >> 20} MiB", str(path))
+    try:
+        kind = os.fstat(descriptor)
+        _require_finite(path, kind, pipes)
+        if limit is not None and kind.st_size > limit:
+            raise OSError(errno.EFBIG, f"larger than {limit >> 20} MiB", str(path))
+        os.set_blocking(descriptor, True)
+        return open(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_bytes(path: Path, *, pipes: bool = False, limit: int = MAX_FILE_BYTES) -> bytes:
+    """The content of a file, see `open_regular`. Raises OSError, also if a pipe yields more than `limit`."""
+    with open_regular(path, pipes=pipes, limit=limit) as stream:
+        found = stream.read(limit + 1)
+    if len(found) > limit:
+        raise OSError(errno.EFBIG, f"larger than {limit >> 20} MiB", str(path))
+    return found
+
+
+def read_text(path: Path, *, encoding: str = "utf-8", errors: str = "strict", pipes: bool = False) -> str:
+    """The text of a file; empty for the null device.
+
+    Raises OSError, see `open_regular`, or UnicodeDecodeError for invalid text.
+    """
+    found = read_bytes(path, pipes=pipes)
     return found.decode(encoding, errors).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _require_finite(path: Path, kind: os.stat_result, pipes: bool) -> None:
-    """Raises OSError for files without an end; `open` refuses folders."""
+    """Raises OSError for files without an end, and for folders."""
     mode = kind.st_mode
-    if stat.S_ISREG(mode) or stat.S_ISDIR(mode) or (pipes and stat.S_ISFIFO(mode)):
+    if stat.S_ISREG(mode) or (pipes and stat.S_ISFIFO(mode) and _is_unnamed(path)):
         return
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if not os.path.samestat(kind, os.stat(os.devnull)):
         raise OSError(errno.EINVAL, "not a regular file", str(path))
+
+
+def _is_unnamed(path: Path) -> bool:
+    """True for a pipe that is an open descriptor of a process: its writer is there, or has ended."""
+    return _DESCRIPTORS.match(os.path.realpath(path)) is not None

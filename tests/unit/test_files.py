@@ -27,6 +27,40 @@ def test_a_pipe_without_a_writer_is_refused(tmp_path: Path) -> None:
         files.read_text(tmp_path / "pipe")
 
 
+def test_a_named_pipe_is_refused_where_those_of_a_shell_are_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "pipe")
+    for name in ("pipe", "link"):
+        with pytest.raises(OSError, match="not a regular file"):
+            files.read_text(tmp_path / name, pipes=True)
+
+
+def test_a_file_that_becomes_a_pipe_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "x")
+    regular = Path(__file__).stat()
+    monkeypatch.setattr(Path, "stat", lambda _: regular)
+    with pytest.raises(OSError, match="not a regular file"):
+        files.open_regular(tmp_path / "x")
+
+
+def test_a_limit_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "x").write_bytes(b"abcd")
+    assert files.read_bytes(tmp_path / "x", limit=4) == b"abcd"
+    with pytest.raises(OSError, match="larger than"):
+        files.read_bytes(tmp_path / "x", limit=3)
+
+
+def test_a_pipe_that_yields_more_than_the_limit() -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"abcd")
+    os.close(writing)
+    try:
+        with pytest.raises(OSError, match="larger than"):
+            files.read_bytes(Path(f"/dev/fd/{reading}"), pipes=True, limit=3)
+    finally:
+        os.close(reading)
+
+
 def test_what_a_shell_hands_over() -> None:
     reading, writing = os.pipe()
     os.write(writing, b"SELECT 1")

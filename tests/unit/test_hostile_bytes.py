@@ -14,7 +14,7 @@ from tuibench import config
 from tuibench.errors import TuibenchError
 from tuibench.model.schedule import parse_schedule
 from tuibench.mysql.option_files import read_options
-from tuibench.record.files import reader
+from tuibench.record.files import limits, reader
 from tuibench.record.files.schema import PlanRecord, StatusLine
 from tuibench.record.files.sweep_folder import RECORD, RESULTS, SweepFolder, load_sweep
 from tuibench.tuning.change.production_consent import ProductionConsent
@@ -33,7 +33,7 @@ def claimed(path: Path) -> object:
 
 
 def record_lines(path: Path) -> object:
-    return list(reader.JsonLines().of(path, StatusLine))
+    return list(reader.JsonLines().of(path, StatusLine, limits.STATUS))
 
 
 def sweep(path: Path) -> object:

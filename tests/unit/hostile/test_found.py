@@ -29,11 +29,11 @@ def change(path: Path, **values: Any) -> None:
 
 
 def test_a_start_that_no_calendar_has(place: Path) -> None:
-    change(place / "plan.json", started_at=1e308)
+    change(place / "plan.json", started_at=1e17)
     run = load_run(place)
     assert DASH in run_markdown(run).splitlines()[2]
     assert html_report(run)
-    assert local_time(1e308) == DASH
+    assert local_time(1e17) == DASH
 
 
 def test_a_latency_with_too_many_figures() -> None:

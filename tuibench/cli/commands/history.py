@@ -42,7 +42,7 @@ def history(
     check_format(output)
     chosen = figure_named(figure)
     paths.keep_records_in(run_dir)
-    runs = recorded_runs(profile)
+    runs = recorded_runs(profile, lambda reason: info(f"tuibench: {reason}"))
     if not runs:
         raise UsageError(f"there is no finished run of '{profile}'", "tuibench runs list shows them")
     found = history_of(profile, runs, chosen, since)

@@ -8,12 +8,12 @@ from tuibench.cli.options.run_dir import RunDir
 from tuibench.cli.options.screen_options import ScreenOptions
 from tuibench.cli.output.files import writing_to
 from tuibench.cli.output.log import info
+from tuibench.cli.output.run_notes import load_noted
 from tuibench.cli.parsing.declarations import Argument, Option
 from tuibench.cli.runner.event_loop import run_async
 from tuibench.cli.runner.viewer import require_terminal
 from tuibench.errors import RunError, UsageError
 from tuibench.model.message import REPLAY_SPEEDS
-from tuibench.record.files.loading import load_run
 from tuibench.record.files.run import Run
 from tuibench.record.files.store import find_run
 
@@ -51,7 +51,7 @@ def replay(
     if not SLOWEST <= speed <= FASTEST:
         raise UsageError(f"--speed must be between {SLOWEST:g} and {FASTEST:g}, not {speed:g}")
     paths.keep_records_in(run_dir)
-    found = load_run(find_run(run))
+    found = load_noted(find_run(run))
     if not found.samples:
         raise RunError(f"{found.id} has no samples: its load never started")
     if cast:

@@ -8,11 +8,10 @@ from tuibench.cli.options.run_dir import RunDir
 from tuibench.cli.output.files import write_output
 from tuibench.cli.output.formats import ONE_FORMAT_ON_STDOUT
 from tuibench.cli.output.log import info
-from tuibench.cli.output.run_notes import run_notes
+from tuibench.cli.output.run_notes import load_noted, run_notes
 from tuibench.cli.parsing.arguments import STDOUT
 from tuibench.cli.parsing.declarations import Argument, Option
 from tuibench.errors import UsageError
-from tuibench.record.files.loading import load_run
 from tuibench.record.files.recorder import pretty_json
 from tuibench.record.files.run import Run
 from tuibench.record.files.store import find_run
@@ -62,7 +61,7 @@ def report(
     if list(wanted.values()).count(STDOUT) > 1:
         raise UsageError(ONE_FORMAT_ON_STDOUT, "give the others a file: --csv=run.csv")
     paths.keep_records_in(run_dir)
-    found = load_run(find_run(run))
+    found = load_noted(find_run(run))
     for name, place in wanted.items():
         write_output(place, REPORT_FORMATS[name](found))
     if "sysbench" in wanted:

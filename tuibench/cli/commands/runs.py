@@ -23,13 +23,12 @@ from tuibench.cli.output.formats import (
 )
 from tuibench.cli.output.log import info
 from tuibench.cli.output.prompts import confirm
-from tuibench.cli.output.run_notes import run_notes
+from tuibench.cli.output.run_notes import load_noted, run_notes
 from tuibench.cli.parsing.declarations import Argument, Option
 from tuibench.errors import UsageError
 from tuibench.model.measurements.environment import Environment
 from tuibench.model.results.summary import Summary
 from tuibench.record.files import store
-from tuibench.record.files.loading import load_run
 from tuibench.record.files.run import Run
 from tuibench.record.files.schema import PlanRecord
 from tuibench.record.files.store import RUNNING, RecordedEntry
@@ -129,7 +128,7 @@ def _show(named: Sequence[str], as_json: bool, _: bool) -> None:
     if is_sweep(directory):
         _show_sweep(directory, as_json)
         return
-    run = load_run(directory)
+    run = load_noted(directory)
     if as_json:
         echo_json(RunDetails(plan=run.plan, environment=run.environment, summary=run.summary))
         return
@@ -172,7 +171,7 @@ def _show_sweep(directory: Path, as_json: bool) -> None:
     click.echo(f"{line.id}: {state}, {line.cells_done} of {line.cells} cells")
     if known.done:
         click.echo(sweep_text(known), nl=False)
-    for text in sweep_notes(known, directory):
+    for text in filter(None, (line.error, *sweep_notes(known, directory))):
         info(text)
 
 

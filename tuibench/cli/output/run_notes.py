@@ -3,15 +3,26 @@
 import os
 from pathlib import Path
 
+from tuibench.cli.output.log import info
 from tuibench.metrics.series.cost_messages import cost_lines, effect_cost_lines
 from tuibench.metrics.series.slow_messages import slow_lines
 from tuibench.model.event import EventKind
 from tuibench.model.results.summary import ReplicationTotals, Summary, engine_text
 from tuibench.model.sql_errors import error_text
+from tuibench.record.files.loading import load_run
 from tuibench.record.files.recorder import SUMMARY
+from tuibench.record.files.run import Run
 from tuibench.record.report.effect_text import cost_table, effect_line
 from tuibench.record.report.steadiness_text import stalls_line, steadiness_line
 from tuibench.units import binary_size, pluralize
+
+
+def load_noted(directory: Path) -> Run:
+    """Load a run, and say what of its record was left out."""
+    run = load_run(directory)
+    if run.refusal:
+        info(f"tuibench: {run.id}: {run.refusal}")
+    return run
 
 
 def run_notes(summary: Summary, run_directory: str) -> list[str]:

@@ -6,9 +6,10 @@ with the reason. A translated command line is printed on stderr in its modern fo
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from shlex import quote
 
+from tuibench import files
 from tuibench.cli.parsing import sysbench_options as known
 from tuibench.errors import UsageError
 
@@ -93,8 +94,7 @@ def read_config_file(arguments: Sequence[str]) -> list[str]:
 
 def _config_options(path: str) -> Iterator[str]:
     try:
-        with open(path, encoding="utf-8") as file:
-            lines = [line.strip() for line in file]
+        lines = [line.strip() for line in files.read_text(Path(path), pipes=True).split("\n")]
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{CONFIG_FILE}: cannot read '{path}': {error}") from error
     for number, line in enumerate(lines, 1):

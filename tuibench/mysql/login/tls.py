@@ -4,6 +4,7 @@ import ssl
 from functools import lru_cache
 from pathlib import Path
 
+from tuibench import files
 from tuibench.errors import UsageError
 from tuibench.model.target import SslMode, Target
 
@@ -47,7 +48,6 @@ def _shared_tls_context(mode: SslMode, ca: str, cert: str, key: str) -> ssl.SSLC
 def _check_readable(path: str) -> None:
     """OpenSSL does not say which file it cannot read."""
     try:
-        with Path(path).open("rb"):
-            return
+        files.open_regular(Path(path), limit=files.MAX_FILE_BYTES).close()
     except OSError as error:
         raise UsageError(f"cannot read the TLS file {path}: {error.strerror}") from error

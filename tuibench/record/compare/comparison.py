@@ -61,6 +61,8 @@ STEADINESS: tuple[tuple[str, str, str, Direction, Callable[[Steadiness], float |
 )
 JUDGED = frozenset({Resource.SERVER_CPU, Resource.FSYNCS})
 STEERED = CHANGE_KINDS - {EventKind.MARK}
+MOST_NAMED, LONGEST_NAMED = 5, 30
+"""Differences within a side that a warning names, and the characters of a value that it shows."""
 
 
 def compare_runs(sides: Sequence[Side], bounds: Sequence[RelativeThreshold] = ()) -> RunComparison:
@@ -198,6 +200,14 @@ def _distinct(found: list[SetupDifference]) -> tuple[SetupDifference, ...]:
     return tuple(one for one in found if one.path != STATEMENTS or not of_plan)
 
 
+def _named(one: SetupDifference) -> str:
+    """A difference with its values: plan.threads (8, 16)."""
+    values = dict.fromkeys(
+        value if len(value) <= LONGEST_NAMED else f"{value[: LONGEST_NAMED - 1]}…" for value in one.values
+    )
+    return f"{one.group}.{one.path} ({', '.join(values)})"
+
+
 def _facts(run: Run) -> Iterator[tuple[str, str]]:
     """Everything about a run that may affect its result, with its path."""
     plan, environment = run.plan, run.environment
@@ -235,8 +245,8 @@ def comparability_warnings(
 ) -> Iterator[str]:
     """The reasons why the runs may not be comparable."""
     for run, name in zip((run for side in sides for run in side), names, strict=True):
-        if run.unreadable_lines:
-            yield f"{name}: {run.unreadable_lines} lines of its record could not be read"
+        if run.refusal:
+            yield f"{name}: {run.refusal}"
         if changes := sum(event.kind in STEERED and event.elapsed_seconds > 0 for event in run.events):
             yield (
                 f"{name} was changed {pluralize(changes, 'time')} during the run: its figures mix the times "
@@ -244,8 +254,12 @@ def comparability_warnings(
             )
         yield from (f"{name}: {warning}" for warning in run.summary.warnings)
     for side in sides:
-        if any(_distinct(list(setup_differences([side[0], run]))) for run in side[1:]):
-            yield f"the runs of one side differ not only in the start of the server: {side[0].id} and others"
+        if found := _distinct(list(setup_differences(side))):
+            more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+            yield (
+                f"the runs of the side that begins with {side[0].id} differ not only in the start of the "
+                f"server, but in {', '.join(map(_named, found[:MOST_NAMED]))}{more}"
+            )
     is_single = all(len(side) == 1 for side in sides)
     if is_single and any(other.value is not None and other.low is None for other in rows[0].others):
         yield "a run is too short to distinguish a difference from noise"

@@ -4,33 +4,44 @@ Lines without a tag are the response times of all transactions, one line for eac
 `Tag=service` are the service times of an open loop, `Tag=transaction:NAME` the response times of one kind of
 transaction, if there are several. Values are µs; the maximum in its own column is in ms.
 
-The payloads are encoded and decoded by hdrhistogram (V2, compressed, base64), which is imported with the
-first of them. Its array of counts has the same buckets as `metrics.histogram`, so it is filled directly:
-recording value by value would block the session's loop. Lines are parsed here: the library's reader decodes
-every payload, needed or not, and raises at a line that a crash has truncated.
+The payloads are encoded by hdrhistogram (V2, compressed, base64), which is imported with the first of them.
+Its array of counts has the same buckets as `metrics.histogram`, so it is filled directly: recording value by
+value would block the session's loop. Lines and payloads are decoded here: the library trusts them.
 """
 
-import binascii
+import base64
+import struct
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import msgspec
 
 from tuibench.errors import RunError
 from tuibench.model.histogram import US_PER_MS, Histogram, bucket_index, bucket_upper_bound
 from tuibench.model.results.summary import KindTotals, StatementTotals
+from tuibench.record.files import limits
 
 HIGHEST_US = 3_600_000_000
 """An hour: longer times are stored as an hour."""
 SIGNIFICANT_DIGITS = 3
 _LAST_BUCKET = bucket_index(HIGHEST_US)
+MS_PER_SECOND = 1e3
+
+_OUTER = struct.Struct(">II")
+"""Cookie, length of the compressed rest."""
+_INNER = struct.Struct(">IIIIQQd")
+"""Cookie, length of the counts, offset, digits, lowest and highest value, conversion ratio."""
+_COOKIES = 0x1C849314, 0x1C849313
+_LAST_SHIFT = 56
+"""The ninth byte of a number has eight bits."""
 
 
 def encode_histogram(histogram: Histogram) -> str:
     """The compressed V2 encoding of a histogram of microseconds, in base64."""
-    encoder = _hdr_histogram()(1, HIGHEST_US, SIGNIFICANT_DIGITS)
+    from hdrh.histogram import HdrHistogram
+
+    encoder = HdrHistogram(1, HIGHEST_US, SIGNIFICANT_DIGITS)
     for bucket, times in histogram.counts.items():
         encoder.counts[min(bucket, _LAST_BUCKET)] += times
     if histogram.counts:
@@ -41,25 +52,23 @@ def encode_histogram(histogram: Histogram) -> str:
 
 
 def decode_histogram(
-    text: str, *, sum_us: int | None = None, min_us: int | None = None, max_us: int | None = None
+    text: str,
+    *,
+    sum_us: int | None = None,
+    min_us: int | None = None,
+    max_us: int | None = None,
+    where: str = "",
 ) -> Histogram:
-    """The histogram of a payload with three significant digits.
+    """The histogram of a payload of microseconds with three significant digits.
 
     The encoding contains neither the exact sum nor the exact minimum and maximum; unless given, they are
-    those of the buckets. Raises RunError for an invalid payload.
+    those of the buckets. Raises RunError for an invalid payload, with the place `where` it is.
     """
-    from hdrh.codec import HdrCookieException, HdrHistogramSettingsException, HdrLengthException
-
-    codec_errors = (HdrCookieException, HdrHistogramSettingsException, HdrLengthException)
     try:
-        decoded = _hdr_histogram().decode(text)
-        if decoded.significant_figures != SIGNIFICANT_DIGITS:
-            raise ValueError("not of three significant digits")
-    except codec_errors as error:
-        raise RunError(f"this is not a histogram of tuibench: {error}") from error
-    except (ValueError, IndexError, TypeError, zlib.error, binascii.Error) as error:
-        raise RunError(f"this is not a histogram of tuibench: {error}") from error
-    counts = {bucket: times for bucket, times in enumerate(decoded.counts[:]) if times}
+        counts = _decode_counts(text)
+    except (ValueError, IndexError, zlib.error, struct.error) as error:
+        place = f"{where}: " if where else ""
+        raise RunError(f"{place}this is not a histogram of tuibench: {error}") from error
     if not counts:
         return Histogram()
     return Histogram(
@@ -73,11 +82,39 @@ def decode_histogram(
     )
 
 
-def _hdr_histogram() -> Any:
-    """Imported late: the worker and the help need no payloads."""
-    from hdrh.histogram import HdrHistogram
+def _decode_counts(text: str) -> dict[int, int]:
+    """The counts by bucket: of each bucket in turn a ZigZag LEB128 number, a negative one for empty buckets.
 
-    return HdrHistogram
+    The library allocates what a payload claims; this decodes no more than a histogram can have. Raises
+    ValueError, IndexError, struct.error or zlib.error for an invalid payload.
+    """
+    packed = base64.b64decode(text, validate=True)
+    cookie, _ = _OUTER.unpack_from(packed)
+    inflate = zlib.decompressobj()
+    data = inflate.decompress(packed[_OUTER.size :], limits.HISTOGRAM_BYTES)
+    if not inflate.eof:
+        raise ValueError("truncated, or too large")
+    inner, length, offset, digits, lowest, _, _ = _INNER.unpack_from(data)
+    if (cookie, inner) != _COOKIES or length != len(data) - _INNER.size:
+        raise ValueError("not in V2 encoding")
+    if (offset, digits, lowest) != (0, SIGNIFICANT_DIGITS, 1):
+        raise ValueError("not of microseconds with three significant digits")
+    counts: dict[int, int] = {}
+    bucket, place = 0, _INNER.size
+    while place < len(data):
+        value, shift = 0, 0
+        while (byte := data[place]) >= 0x80 and shift < _LAST_SHIFT:
+            value |= (byte & 0x7F) << shift
+            shift, place = shift + 7, place + 1
+        value |= byte << shift
+        place += 1
+        times = (value >> 1) ^ -(value & 1)
+        if times > 0:
+            counts[bucket] = times
+        bucket += max(1, -times)
+    if counts and max(counts) > _LAST_BUCKET:
+        raise ValueError("longer times than an hour")
+    return counts
 
 
 RESPONSE = ""
@@ -89,18 +126,28 @@ _SPOILT = str.maketrans(dict.fromkeys(", \r\n", "_"))
 
 
 class LogLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One interval: `start_seconds` into the measured load, `seconds` long. `payload` is encoded."""
+    """One interval: `start_seconds` into the measured load, `seconds` long. `payload` is encoded; `where` is
+    the place of the line.
+    """
 
     tag: str
     start_seconds: float
     seconds: float
     max_us: int
     payload: str
+    where: str = ""
 
     @property
-    def histogram(self) -> Histogram:
-        """The latencies of the interval; the maximum is exact, minimum and sum are those of the buckets."""
-        return decode_histogram(self.payload, max_us=self.max_us)
+    def end_seconds(self) -> float:
+        return self.start_seconds + self.seconds
+
+    def histogram(self, *, sum_us: int | None = None, min_us: int | None = None) -> Histogram:
+        """The latencies of the interval, with the exact maximum; minimum and sum are those of the buckets
+        unless given. Raises RunError for a damaged payload.
+        """
+        return decode_histogram(
+            self.payload, sum_us=sum_us, min_us=min_us, max_us=self.max_us, where=self.where
+        )
 
 
 def log_header(base_seconds: float) -> str:
@@ -132,36 +179,34 @@ def by_tag(
     return {RESPONSE: response, SERVICE: service, **kinds}
 
 
-def parse_log(text: Iterable[str]) -> Iterator[LogLine]:
-    """The intervals of a log, in order; incomplete ones are skipped."""
-    for line in text:
-        found = _parsed(line)
-        if found is not None:
-            yield found
+def parse_line(line: str, where: str = "") -> LogLine | None:
+    """The interval of a complete line; None for a comment. Raises RunError for anything else."""
+    if line.startswith(("#", '"')) or not line.strip():
+        return None
+    fields = line.rstrip("\n").split(",")
+    tag = fields.pop(0).removeprefix(_TAG) if line.startswith(_TAG) else ""
+    try:
+        start, seconds, highest_ms = map(float, fields[:-1])
+    except ValueError:
+        raise RunError(f"{where}: this is not an interval of latencies") from None
+    refusal = limits.time_refusal(start) or limits.time_refusal(seconds)
+    if refusal or not 0 <= highest_ms / MS_PER_SECOND <= limits.LONGEST_SECONDS:
+        reason = refusal or f"a latency of {highest_ms:g} ms"
+        raise RunError(f"{where}: this is not an interval of latencies: {reason}")
+    return LogLine(
+        tag=tag,
+        start_seconds=start,
+        seconds=seconds,
+        max_us=round(highest_ms * US_PER_MS),
+        payload=fields[-1],
+        where=where,
+    )
 
 
 def _line(start_seconds: float, seconds: float, tag: str, histogram: Histogram) -> str:
     before = f"{_TAG}{tag}," if tag else ""
     highest_ms = histogram.max_us / US_PER_MS
     return f"{before}{start_seconds:.3f},{seconds:.3f},{highest_ms:.3f},{encode_histogram(histogram)}\n"
-
-
-def _parsed(line: str) -> LogLine | None:
-    if line.startswith(("#", '"')) or not line.endswith("\n"):
-        return None
-    fields = line.rstrip("\n").split(",")
-    tag = fields.pop(0).removeprefix(_TAG) if line.startswith(_TAG) else ""
-    try:
-        start, seconds, highest_ms, payload = fields
-        return LogLine(
-            tag=tag,
-            start_seconds=float(start),
-            seconds=float(seconds),
-            max_us=round(float(highest_ms) * US_PER_MS),
-            payload=payload,
-        )
-    except ValueError:
-        return None
 
 
 def statement_totals(histogram: Histogram) -> StatementTotals:

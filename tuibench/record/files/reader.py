@@ -1,84 +1,103 @@
-"""Reads the files of a run directory in any state that a crash can leave.
+"""Reads the files of a run directory in any state that a crash can leave, within the limits of `limits`.
 
-A truncated last line is skipped; so is any other unreadable line, which is counted.
+A truncated last line is skipped. Any other line that cannot be read, or is beyond the limits, is left out and
+counted, and the first one is named.
 """
 
 import fcntl
-from collections.abc import Iterator
+import io
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import BinaryIO, TypeVar
 
 import msgspec
 
+from tuibench import files
 from tuibench.errors import RunError
 from tuibench.files import DECODE_ERRORS
-from tuibench.model.measurements.sample import Sample
-from tuibench.record.files import hdr_log
+from tuibench.record.files import hdr_log, limits
 from tuibench.record.files.hdr_log import LogLine
+from tuibench.record.files.limits import FileLimits
 from tuibench.record.files.recorder import HISTOGRAMS, SAMPLES
-from tuibench.record.files.ticks import SampleLine, compressed_lines, decode_sample
+from tuibench.record.files.ticks import InflatedFile
 
 T = TypeVar("T")
 
 
 class JsonLines(msgspec.Struct):
-    """The content of a file of lines; `unreadable` counts the unreadable ones before the last."""
+    """The content of files of lines; `unreadable` counts the lines that are left out, `first` is the first of
+    them with the reason.
+    """
 
     unreadable: int = 0
+    first: str = ""
 
-    def samples(self, path: Path) -> Iterator[Sample]:
-        """The samples of a run; none if the file is missing. Raises RunError without permission to read it."""
-        decoder = msgspec.json.Decoder(SampleLine)
-        try:
-            for line in compressed_lines(path):
-                try:
-                    yield decode_sample(decoder.decode(line))
-                except (*DECODE_ERRORS, ValueError):
-                    self.unreadable += 1
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise _unreadable(path, error) from error
+    def of(
+        self, path: Path, kind: type[T], within: FileLimits, refusal: Callable[[T], str] = lambda _: ""
+    ) -> Iterator[T]:
+        """Decode each line as a `kind`, unless `refusal` has a reason against it; none of a missing file.
 
-    def of(self, path: Path, kind: type[T]) -> Iterator[T]:
-        """Decode each line as a `kind`. A missing file has no lines. Raises RunError without permission to
-        read it.
+        Raises RunError for a file that is too large, has too many lines, or cannot be read.
         """
         decoder = msgspec.json.Decoder(kind)
-        for line in _whole_lines(path):
+        for number, line in _whole_lines(path, within):
             try:
-                yield decoder.decode(line)
-            except DECODE_ERRORS:
+                found = decoder.decode(line)
+                reason = limits.number_refusal(line) or refusal(found)
+            except DECODE_ERRORS as error:
+                reason = _too_long(line, within) or str(error)
+            if reason:
                 self.unreadable += 1
+                self.first = self.first or f"{path.name}, line {number}: {reason}"
+            else:
+                yield found
+
+    @property
+    def note(self) -> str:
+        """What was left out, in a sentence; empty for nothing."""
+        if not self.unreadable:
+            return ""
+        lines = (
+            "1 line of the record is"
+            if self.unreadable == 1
+            else f"{self.unreadable:,} lines of the record are"
+        )
+        return f"{lines} left out: {self.first}{' …' if self.unreadable > 1 else ''}"
 
 
 def read_document(path: Path, kind: type[T]) -> T | None:
     """Read a file of one JSON value; None if it is missing. Raises RunError if it cannot be read."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
+        data = files.read_bytes(path, limit=limits.DOCUMENT_BYTES)
+        found = msgspec.json.decode(data, type=kind)
+        reason = limits.number_refusal(data)
     except FileNotFoundError:
         return None
     except OSError as error:
         raise _unreadable(path, error) from error
     except DECODE_ERRORS as error:
         raise RunError(f"{path} is damaged: {error}") from error
+    if reason:
+        raise RunError(f"{path} is damaged: {reason}")
+    return found
 
 
 def read_histograms(directory: Path) -> Iterator[LogLine]:
-    """The intervals of a run's latencies, in order."""
-    try:
-        with (directory / HISTOGRAMS).open(encoding="ascii", errors="replace") as stream:
-            yield from hdr_log.parse_log(stream)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise _unreadable(directory / HISTOGRAMS, error) from error
+    """The intervals of a run's latencies, in order. Raises RunError with the number of a damaged line."""
+    path = directory / HISTOGRAMS
+    for number, line in _whole_lines(path, limits.HISTOGRAMS):
+        where = f"{path}, line {number}"
+        if reason := _too_long(line, limits.HISTOGRAMS):
+            raise RunError(f"{where}: {reason}")
+        found = hdr_log.parse_line(line.decode("ascii", "replace"), where)
+        if found is not None:
+            yield found
 
 
 def is_being_written(directory: Path, locked: str = SAMPLES) -> bool:
     """True while the process that writes this record is alive and holds the lock of this file."""
     try:
-        with (directory / locked).open("rb") as stream:
+        with files.open_regular(directory / locked) as stream:
             fcntl.flock(stream.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
@@ -97,16 +116,34 @@ def list_directory(folder: Path) -> list[Path]:
         raise _unreadable(folder, error) from error
 
 
-def _whole_lines(path: Path) -> Iterator[bytes]:
+def _whole_lines(path: Path, within: FileLimits) -> Iterator[tuple[int, bytes]]:
+    """The complete lines with their numbers from 1; of one that is too long, the beginning."""
     try:
-        with path.open("rb") as stream:
-            for line in stream:
-                if line.endswith(b"\n"):
-                    yield line
+        with files.open_regular(path, limit=within.file_bytes) as raw:
+            stream = io.BufferedReader(InflatedFile(raw)) if path.suffix == ".gz" else raw
+            number = 0
+            while line := stream.readline(within.line_bytes + 1):
+                number += 1
+                if number > within.lines:
+                    raise RunError(f"{path}, line {number}: more than {within.lines:,} lines are not read")
+                if line.endswith(b"\n") or _skip_line(stream):
+                    yield number, line
     except FileNotFoundError:
         return
     except OSError as error:
         raise _unreadable(path, error) from error
+
+
+def _skip_line(stream: BinaryIO) -> bool:
+    """Skip the rest of a line; False if it has no end."""
+    while rest := stream.readline(limits.MIB):
+        if rest.endswith(b"\n"):
+            return True
+    return False
+
+
+def _too_long(line: bytes, within: FileLimits) -> str:
+    return "" if line.endswith(b"\n") else f"longer than {within.line_bytes >> 10:,} KiB"
 
 
 def _unreadable(path: Path, error: OSError) -> RunError:

@@ -18,6 +18,7 @@ from tuibench.model.results.summary import Summary
 from tuibench.model.tick import Tick
 from tuibench.record.files import reader
 from tuibench.record.files.hdr_log import LogLine, decode_histogram
+from tuibench.record.files.recorder import SUMMARY
 from tuibench.record.files.schema import PlanRecord, ReportLine
 
 
@@ -31,9 +32,10 @@ class StatusAt(msgspec.Struct, frozen=True, kw_only=True):
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One run, as far as it was recorded.
 
-    `samples` begin with the warm-up, whose `elapsed_seconds` are 0 or less. `summary` is the run's own, or with `cut_short` one made from the samples, because the session ended
-    without one (or is still running: see `is_live`). `environment` is None if its file is missing. `costs`
-    has the cost of commits up to each sample.
+    `samples` begin with the warm-up, whose `elapsed_seconds` are 0 or less. `summary` is the run's own, or
+    with `cut_short` one made from the samples, because the session ended without one (or is still running: see
+    `is_live`). `environment` is None if its file is missing. `costs`
+    has the cost of commits up to each sample. `unreadable_lines` are left out, `refusal` says so and why.
     """
 
     directory: Path
@@ -48,6 +50,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     cut_short: bool = False
     is_live: bool = False
     unreadable_lines: int = 0
+    refusal: str = ""
 
     @property
     def id(self) -> str:
@@ -65,14 +68,14 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     def latencies(self) -> Histogram:
         """The response times of the whole run."""
-        return _whole(self.summary)
+        return _whole(self.summary, str(self.directory / SUMMARY))
 
     def intervals(self) -> Iterator[Tick]:
         """Each measured tick with a throughput, as printed."""
         return (sample.tick for sample in self.measured if sample.throughput is not None)
 
 
-def _whole(summary: Summary) -> Histogram:
+def _whole(summary: Summary, where: str) -> Histogram:
     latency = summary.latency_ms
     if latency is None or not summary.latency_histogram:
         return Histogram()
@@ -81,4 +84,5 @@ def _whole(summary: Summary) -> Histogram:
         sum_us=round(summary.latency_sum_ms * 1e3),
         min_us=round(latency.min * 1e3),
         max_us=round(latency.max * 1e3),
+        where=where,
     )

@@ -15,7 +15,7 @@ from msgspec.structs import asdict
 from tuibench.model.experiments.effect import AbTestResult, EffectProgress
 from tuibench.model.measurements.headline import Headline
 from tuibench.model.message import RunState, Status
-from tuibench.model.plan import RunPlan
+from tuibench.model.plan import OptionValue, RunPlan
 from tuibench.model.schedule import PlanProgress
 from tuibench.model.server import ServerInfo
 from tuibench.model.settings import PresetState, SettingState
@@ -39,7 +39,7 @@ class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
     target: Target
     server: ServerInfo
     data_set: str = ""
-    options: dict[str, Any] = {}
+    options: dict[str, OptionValue] = {}
     profile_text: str = ""
     profile_digest: str = ""
     headline: Headline | None = None

@@ -18,6 +18,7 @@ from tuibench.model.histogram import Latency
 from tuibench.model.results.summary import TransactionTotals
 from tuibench.model.results.sweep import Sweep
 from tuibench.record.files import reader
+from tuibench.record.files.loading import read_samples
 from tuibench.record.files.recorder import PLAN, SAMPLES, SUMMARY
 from tuibench.record.files.schema import PlanRecord
 from tuibench.record.files.sweep_folder import RESULTS, is_sweep, load_sweep
@@ -148,9 +149,10 @@ def _unended(line: RecordedEntry, directory: Path) -> RecordedEntry:
     """The entry of an unfinished run, from its samples; a percentile of the whole run would take too long
     for a list.
     """
+    lines = reader.JsonLines()
     ticks = [
         sample.tick
-        for sample in reader.JsonLines().samples(directory / SAMPLES)
+        for sample in read_samples(directory / SAMPLES, lines)
         if sample.elapsed_seconds > 0 and sample.load
     ]
     done = round(sum(tick.sums.get("completed", 0) for tick in ticks))
@@ -162,6 +164,7 @@ def _unended(line: RecordedEntry, directory: Path) -> RecordedEntry:
         transactions=done,
         transactions_per_second=done / seconds if seconds else None,
         outcome=RUNNING if reader.is_being_written(directory) else CUT_SHORT,
+        error=lines.note,
     )
 
 
@@ -202,9 +205,10 @@ def describe_recorded(directory: Path) -> RecordedEntry:
 def describe_sweep(directory: Path) -> RecordedEntry:
     """The list entry of a sweep. A damaged record does not hide the others."""
     known = RecordedEntry(id=directory.name, kind="sweep", directory=str(directory), bytes=_size(directory))
+    lines = reader.JsonLines()
     try:
-        sweep = load_sweep(directory)
-    except UsageError as error:
+        sweep = load_sweep(directory, lines)
+    except (UsageError, RunError) as error:
         return replace(known, error=str(error))
     record, cells = sweep.record, sweep.record.plan.cell_count
     whole = len(sweep.done) == cells
@@ -217,6 +221,7 @@ def describe_sweep(directory: Path) -> RecordedEntry:
         outcome=RUNNING if is_being_run(directory) else "done" if whole else CUT_SHORT,
         cells=cells,
         cells_done=len(sweep.done),
+        error=lines.note,
     )
 
 

@@ -5,29 +5,32 @@ ignored: its cell is run again.
 """
 
 import fcntl
+import os
 import shutil
-from collections.abc import Iterator
 from os.path import isfile
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 import msgspec
 
 from tuibench import files, paths
 from tuibench.errors import RunError, UsageError
-from tuibench.files import DECODE_ERRORS
 from tuibench.model.results.sweep import CellResult, DataDropped, DataReady, Sweep, SweepLine, SweepRecord
 from tuibench.model.results.versions import ServerStart
+from tuibench.record.files import limits, reader
+from tuibench.record.files.reader import JsonLines
 from tuibench.record.files.recorder import pretty_json
 
 RECORD, RESULTS = "sweep.json", "results.jsonl"
+_LINE = cast("type[SweepLine]", SweepLine)
 
-_lines: msgspec.json.Decoder[SweepLine] = msgspec.json.Decoder(SweepLine)
 
+def load_sweep(directory: Path, lines: JsonLines | None = None) -> Sweep:
+    """Load the sweep in a folder, finished or not; `lines` has what was left out.
 
-def load_sweep(directory: Path) -> Sweep:
-    """Load the sweep in a folder, finished or not. Raises UsageError if there is none."""
-    return _sweep(_record(directory), directory)
+    Raises UsageError if there is none, RunError if it cannot be read.
+    """
+    return _sweep(_record(directory), directory, lines or JsonLines())
 
 
 def is_sweep(directory: Path) -> bool:
@@ -62,7 +65,7 @@ class SweepFolder:
         record = _record(directory)
         results = _locked(directory)
         _drop_torn_line(directory / RESULTS, results)
-        return cls(directory, _sweep(record, directory), results)
+        return cls(directory, _sweep(record, directory, JsonLines()), results)
 
     def add(self, line: SweepLine) -> None:
         """Write a line, and add it to the sweep."""
@@ -81,32 +84,19 @@ class SweepFolder:
 
 def _record(directory: Path) -> SweepRecord:
     try:
-        return msgspec.json.decode((directory / RECORD).read_bytes(), type=SweepRecord)
-    except OSError as error:
-        raise UsageError(
-            f"there is no sweep in {directory}: {error.strerror}", f"a sweep's folder contains {RECORD}"
-        ) from error
-    except DECODE_ERRORS as error:
-        raise UsageError(f"cannot read {directory / RECORD}: {error}") from error
+        found = reader.read_document(directory / RECORD, SweepRecord)
+    except RunError as error:
+        raise UsageError(error.message) from error
+    if found is None:
+        raise UsageError(f"there is no sweep in {directory}", f"a sweep's folder contains {RECORD}")
+    return found
 
 
-def _sweep(record: SweepRecord, directory: Path) -> Sweep:
+def _sweep(record: SweepRecord, directory: Path, lines: JsonLines) -> Sweep:
     sweep = Sweep(record=record)
-    for line in _read(directory / RESULTS):
+    for line in lines.of(directory / RESULTS, _LINE, limits.RESULTS):
         sweep = _with(sweep, line)
     return sweep
-
-
-def _read(path: Path) -> Iterator[SweepLine]:
-    try:
-        lines = path.read_bytes().splitlines()
-    except OSError:
-        return
-    for line in lines:
-        try:
-            yield _lines.decode(line)
-        except DECODE_ERRORS:
-            continue
 
 
 def _with(sweep: Sweep, line: SweepLine) -> Sweep:
@@ -143,7 +133,10 @@ def _locked(directory: Path) -> IO[bytes]:
 
 def _drop_torn_line(path: Path, results: IO[bytes]) -> None:
     """Terminate a line that a crash has truncated, so that the next one is separate."""
-    written = path.read_bytes()
-    if written and not written.endswith(b"\n"):
+    with path.open("rb") as written:
+        size = written.seek(0, os.SEEK_END)
+        written.seek(max(size - 1, 0))
+        is_torn = size > 0 and written.read() != b"\n"
+    if is_torn:
         results.write(b"\n")
         results.flush()

@@ -5,11 +5,10 @@ before, and its count. Each line is flushed, so a crash loses none that was writ
 the stream can be read only up to the first damaged byte.
 """
 
+import io
 import zlib
-from collections.abc import Iterator
 from itertools import accumulate, chain, pairwise
-from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import msgspec
 from msgspec.structs import asdict
@@ -23,6 +22,8 @@ GZIP = 31
 """zlib's number for a stream with the header of gzip."""
 LEVEL = 9
 CHUNK = 1 << 16
+LAST_BUCKET = 40_000
+"""Beyond an hour."""
 DIGITS = 9
 """Significant digits of a fraction."""
 
@@ -47,10 +48,13 @@ def packed(histogram: Histogram) -> Packed:
     return (histogram.sum_us, histogram.min_us, histogram.max_us, *chain.from_iterable(pairs))
 
 
+def is_histogram(row: Packed) -> bool:
+    """True if a list can be decoded."""
+    return len(row) >= 3 and len(row) % 2 == 1 and min(row) >= 0 and sum(row[3::2]) <= LAST_BUCKET
+
+
 def unpacked(row: Packed) -> Histogram:
-    """Decode a histogram. Raises ValueError for a damaged one."""
-    if len(row) < 3 or len(row) % 2 == 0 or min(row) < 0:
-        raise ValueError("not a histogram")
+    """Decode a histogram."""
     counts = dict(zip(accumulate(row[3::2]), row[4::2], strict=True))
     return Histogram(counts, sum(row[4::2]), *row[:3])
 
@@ -65,7 +69,7 @@ def encode_sample(sample: Sample) -> bytes:
 
 
 def decode_sample(line: SampleLine) -> Sample:
-    """Decode a line. Raises ValueError for a damaged histogram."""
+    """Decode a line."""
     fields = asdict(line.tick)
     hists = {name: unpacked(row) for name, row in line.tick.hists.items()}
     return Sample(**{**asdict(line), "tick": Tick(**(fields | {"hists": hists}))})
@@ -96,16 +100,25 @@ class LineCompressor:
         self._stream.flush()
 
 
-def compressed_lines(path: Path) -> Iterator[bytes]:
-    """The whole lines of a compressed file, as far as it is intact. Raises OSError."""
-    decompress, rest = zlib.decompressobj(GZIP), b""
-    with path.open("rb") as stream:
-        while data := stream.read(CHUNK):
-            while data:
-                try:
-                    text = decompress.decompress(data, CHUNK)
-                except zlib.error:
-                    return
-                data = decompress.unconsumed_tail
-                *lines, rest = (rest + text).split(b"\n")
-                yield from lines
+class InflatedFile(io.RawIOBase):
+    """The decompressed bytes of a gzip stream, as far as it is intact; the rest is its end."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        super().__init__()
+        self._stream = stream
+        self._inflate = zlib.decompressobj(GZIP)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill at most the buffer. Raises OSError."""
+        while True:
+            data = self._inflate.unconsumed_tail or self._stream.read(CHUNK)
+            try:
+                text = self._inflate.decompress(data, len(buffer))
+            except zlib.error:
+                return 0
+            if text or not data:
+                buffer[: len(text)] = text
+                return len(text)

@@ -6,13 +6,17 @@ It is written during the screening, so that an interrupted one, even by kill -9,
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from tuibench import files
 from tuibench.errors import UsageError
+from tuibench.files import DECODE_ERRORS
 from tuibench.model.experiments.tune import TuneBlock, TuneLogHead
+from tuibench.record.files import limits
 
+T = TypeVar("T")
 TUNE_LOG = "tune.jsonl"
 
 
@@ -33,15 +37,27 @@ class TuneLog:
 
 
 def read_tune_log(directory: Path) -> tuple[TuneLogHead, tuple[TuneBlock, ...]]:
-    """Read head and blocks; a truncated last line is skipped. Raises UsageError if there is no log."""
+    """Read head and blocks; a truncated last line is skipped.
+
+    Raises UsageError if there is no log, or if a line cannot be read.
+    """
     path = directory / TUNE_LOG
     try:
-        lines = path.read_bytes().split(b"\n")
-    except OSError:
-        raise UsageError(f"{directory} has no {TUNE_LOG}", "it is not a run of tuibench tune") from None
+        first, *lines, _ = files.read_bytes(path, limit=limits.RESULTS.file_bytes).split(b"\n")
+    except (OSError, ValueError) as error:
+        reason = f": {error.strerror}" if isinstance(error, OSError) else ""
+        raise UsageError(
+            f"{directory} has no {TUNE_LOG}{reason}", "it is not a run of tuibench tune"
+        ) from None
+    head = _decoded(first, TuneLogHead, path, 1)
+    return head, tuple(_decoded(line, TuneBlock, path, number) for number, line in enumerate(lines, 2))
+
+
+def _decoded(line: bytes, kind: type[T], path: Path, number: int) -> T:
     try:
-        head = msgspec.json.decode(lines[0], type=TuneLogHead)
-        blocks = tuple(msgspec.json.decode(line, type=TuneBlock) for line in lines[1:-1])
-    except msgspec.MsgspecError as error:
-        raise UsageError(f"{path} cannot be read: {error}") from None
-    return head, blocks
+        found, refusal = msgspec.json.decode(line, type=kind), limits.number_refusal(line)
+    except DECODE_ERRORS as error:
+        raise UsageError(f"{path}, line {number} cannot be read: {error}") from None
+    if refusal:
+        raise UsageError(f"{path}, line {number} cannot be read: {refusal}")
+    return found

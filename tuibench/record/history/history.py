@@ -5,12 +5,12 @@ that differ in any of these belong to another history.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 
-from tuibench.errors import UsageError
+from tuibench.errors import RunError, UsageError
 from tuibench.metrics.figures import Better, Figure, figure_named
 from tuibench.metrics.inference.change_points import FEWEST_BASELINE, FEWEST_RUNS, change_points, first_alarm
 from tuibench.model.results.comparison import History, HistoryRun, LevelChange, Regression
@@ -34,15 +34,24 @@ class RecordedRun(msgspec.Struct, frozen=True):
     summary: Summary
 
 
-def recorded_runs(profile: str) -> list[RecordedRun]:
-    """The finished runs of a profile, the oldest first; interrupted and failed runs are omitted."""
+def recorded_runs(profile: str, on_damage: Callable[[str], object]) -> list[RecordedRun]:
+    """The finished runs of a profile, the oldest first; interrupted and failed runs are omitted.
+
+    `on_damage` is called with the reason for each record that cannot be read, and is omitted, too.
+    """
     found = []
     for entry in store.list_runs():
-        if entry.profile != profile or entry.outcome != "done":
-            continue
         directory = Path(entry.directory)
-        plan = reader.read_document(directory / PLAN, PlanRecord)
-        summary = reader.read_document(directory / SUMMARY, Summary)
+        try:
+            if entry.error:
+                raise RunError(entry.error)
+            if entry.profile != profile or entry.outcome != "done":
+                continue
+            plan = reader.read_document(directory / PLAN, PlanRecord)
+            summary = reader.read_document(directory / SUMMARY, Summary)
+        except RunError as error:
+            on_damage(f"{entry.id} is left out: {error}")
+            continue
         if plan is not None and summary is not None:
             found.append(RecordedRun(entry.id, plan, summary))
     return found

@@ -16,6 +16,9 @@ TIME_WIDTH = 84
 """Width of one label of the time axis."""
 
 LOG_STEPS = (1, 2, 5)
+UNSTYLED = {"fill": "none", "stroke": "currentColor"}
+"""For a group of lines where the style sheet is blocked. On a line itself, it would override the colour that
+the line inherits from the class of its group."""
 
 
 class ChartMark(NamedTuple):
@@ -142,7 +145,8 @@ def _times(scale: ChartScale, span: ChartSpan) -> Markup:
 
 def time_step(seconds: float, most: int) -> float:
     """Seconds between labels of the axis, with at most this many labels."""
-    return next((float(step) for step in SECONDS if seconds / step <= most), float(SECONDS[-1]))
+    known = next((float(step) for step in SECONDS if seconds / step <= most), None)
+    return known or SECONDS[-1] * math.ceil(seconds / SECONDS[-1] / most)
 
 
 def _warm_up(scale: ChartScale, span: ChartSpan) -> Markup | None:
@@ -166,11 +170,9 @@ def _drawn(scale: ChartScale, span: ChartSpan, style: ChartStyle, one: Series, n
             "path",
             class_="line dashed" if one.dashed else "line",
             d=_path(scale, span, one.means),
-            # Also where a style sheet does not reach, as in some printers.
-            fill="none",
-            stroke="currentColor",
         ),
         class_=f"s{number}",
+        **UNSTYLED,
     )
 
 

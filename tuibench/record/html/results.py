@@ -184,8 +184,8 @@ def slowest_section(run: Run) -> Markup | None:
 def warnings_section(run: Run) -> Markup:
     """The warnings about the figures, at the top of the report."""
     warnings = list(run.summary.warnings)
-    if run.unreadable_lines:
-        warnings.append(f"{run.unreadable_lines} lines of the record cannot be read")
+    if run.refusal:
+        warnings.append(run.refusal)
     if run.summary.failure:
         warnings.insert(0, f"the run failed: {run.summary.failure}")
     if not warnings:

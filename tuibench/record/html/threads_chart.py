@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from tuibench import units
 from tuibench.model.results.sweep import Mean
+from tuibench.record.html.chart import UNSTYLED
 from tuibench.record.html.markup import Markup, join_markup, tag
 
 LARGE, SMALL = 1000, 490
@@ -113,6 +114,7 @@ def _line(place: ThreadsScale, line: ThreadsLine, number: int) -> Markup:
         tag("path", class_="line", d=path) if path else None,
         [_point(place, line, threads, number) for threads in known],
         class_=f"s{number}",
+        **UNSTYLED,
     )
 
 

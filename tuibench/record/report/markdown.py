@@ -39,8 +39,8 @@ def _head(run: Run) -> Iterator[str]:
 
 def _warnings(run: Run) -> Iterator[str]:
     warnings = [*run.summary.warnings]
-    if run.unreadable_lines:
-        warnings.append(f"{run.unreadable_lines} lines of the record cannot be read")
+    if run.refusal:
+        warnings.append(run.refusal)
     if warnings:
         yield "## Warnings\n"
         yield from (f"- {_escaped(warning)}" for warning in warnings)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from tuibench.model.histogram import Histogram
 from tuibench.record import sysbench_report
 from tuibench.record.files.hdr_log import decode_histogram
+from tuibench.record.files.recorder import REPORTS
 from tuibench.record.files.run import Run
 from tuibench.record.files.schema import ReportLine
 from tuibench.record.report.addenda import addenda
@@ -87,7 +88,11 @@ def _report_latencies(run: Run, last: ReportLine | None) -> Histogram:
     if last is None or not last.latency_histogram:
         return run.latencies()
     latency = last.report.latency
-    return decode_histogram(last.latency_histogram, max_us=round(latency.max * 1e3) if latency else 0)
+    return decode_histogram(
+        last.latency_histogram,
+        max_us=round(latency.max * 1e3) if latency else 0,
+        where=str(run.directory / REPORTS),
+    )
 
 
 def _first(percentiles: tuple[float, ...]) -> float:

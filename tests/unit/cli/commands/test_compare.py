@@ -5,7 +5,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
+from tests.examples import PLAN
 from tests.unit.cli.program import Program
 from tests.unit.record.steady import steady
 from tuibench.model.results.comparison import RunComparison
@@ -48,3 +50,29 @@ def test_wrong_usage(tuibench: Program, arguments: tuple[str, ...], words: str) 
     ended = tuibench("compare", *arguments)
     assert (ended.code, ended.out) == (2, "")
     assert words in ended.err
+
+
+def test_what_differs_within_a_side_is_named(tuibench: Program, tmp_path: Path) -> None:
+    plans = {"a": PLAN, "b": replace(PLAN, threads=5, isolation="read-committed"), "c": PLAN}
+    places = {name: str(steady(tmp_path, name, plan=plan)) for name, plan in plans.items()}
+    ended = tuibench("compare", f"{places['a']},{places['b']}", places["c"])
+    (line,) = (line for line in ended.out.splitlines() if "differ not only" in line)
+    assert line.startswith(
+        "note: the runs of the side that begins with a differ not only in the start of the "
+    )
+    assert line.endswith(f", but in plan.threads ({PLAN.threads}, 5), plan.isolation (–, read-committed)")
+    same = tuibench("compare", f"{places['a']},{places['c']}", places["b"])
+    assert "differ not only" not in same.out
+
+
+def test_a_line_that_is_left_out_is_named(tuibench: Program, tmp_path: Path) -> None:
+    place = steady(tmp_path, "a")
+    samples = (place / "samples.jsonl").read_text().splitlines()
+    samples[4] = samples[4].replace('"elapsed_seconds":', '"elapsed_seconds":1e15,"was":')
+    (place / "samples.jsonl").write_text("\n".join(samples) + "\n")
+    note = "1 line of the record is left out: samples.jsonl, line 5: elapsed_seconds is 1e+15"
+    for words in (("report",), ("report", "--csv"), ("runs", "show")):
+        ended = tuibench(*words, str(place))
+        assert ended.code == 0
+        assert ended.err.startswith(f"tuibench: a: {note}\n")
+    assert f"note: a: {note}" in tuibench("compare", str(place), str(steady(tmp_path, "b"))).out

@@ -66,3 +66,19 @@ def test_a_chart_that_cannot_be_written_is_refused(tuibench: Program, tmp_path: 
     ended = tuibench("history", PLAN.profile, f"--chart={tmp_path}")
     assert ended.code == ExitCode.USAGE_ERROR
     assert "cannot be written" in ended.err
+
+
+@pytest.mark.usefixtures("fallen")
+def test_a_damaged_record_is_named_and_hides_no_other(tuibench: Program) -> None:
+    whole = json.loads(tuibench("history", PLAN.profile, "--format=json").out)["runs"]
+    (paths.runs_dir() / "run-07" / "summary.json").write_text("[" * 100_000)
+    damaged = paths.runs_dir() / "run-11" / "summary.json"
+    damaged.write_text(damaged.read_text().replace('"retries": ', '"retries": 1e300, "retries_": '))
+    ended = tuibench("history", PLAN.profile, "--format=json")
+    left = [run for run in whole if run["run"] not in ("run-07", "run-11")]
+    assert json.loads(ended.out)["runs"] == left
+    assert [line.partition(" is left out: ")[0] for line in ended.err.splitlines()] == [
+        "tuibench: run-07",
+        "tuibench: run-11",
+    ]
+    assert f"{damaged} is damaged" in ended.err

@@ -6,6 +6,7 @@ import pytest
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 
+from tuibench.errors import RunError
 from tuibench.model.histogram import Histogram
 from tuibench.record.files import hdr_log
 
@@ -39,7 +40,7 @@ def test_another_reader_finds_the_same_intervals(tmp_path: Path) -> None:
 
 
 def test_what_is_written_is_parsed() -> None:
-    lines = list(hdr_log.parse_log(TEXT.splitlines(keepends=True)))
+    lines = [line for each in TEXT.splitlines() if (line := hdr_log.parse_line(each))]
     assert [(line.tag, line.start_seconds, line.seconds) for line in lines] == [
         ("", 0.0, 1.0),
         ("service", 0.0, 1.0),
@@ -47,12 +48,21 @@ def test_what_is_written_is_parsed() -> None:
         ("", 1.0, 0.5),
         ("", 1.5, 1.0),
     ]
-    assert [line.histogram.counts for line in lines] == [
+    assert [line.histogram().counts for line in lines] == [
         each.counts for each in (FAST, FAST, FAST, SLOW, Histogram())
     ]
     assert lines[3].max_us == 2_000_000
 
 
-@pytest.mark.parametrize("line", ["", "\n", "1.0,2.0\n", "a,b,c,d\n", "1.0,1.0,1.0,HIST", "Tag=x\n"])
-def test_what_is_no_interval_is_passed_over(line: str) -> None:
-    assert list(hdr_log.parse_log([line])) == []
+@pytest.mark.parametrize("line", ["", "\n", "#[comment]\n", '"StartTimestamp","Interval_Length"\n'])
+def test_comments_are_no_intervals(line: str) -> None:
+    assert hdr_log.parse_line(line) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["1.0,2.0", "a,b,c,d", "Tag=x", "1e300,1,1,H", "nan,1,1,H", "1,inf,1,H", "1,1,1e300,H", "1,1,-1,H"],
+)
+def test_a_line_that_is_no_interval_is_named(line: str) -> None:
+    with pytest.raises(RunError, match=r"the log, line 7: this is not an interval"):
+        hdr_log.parse_line(line, "the log, line 7")

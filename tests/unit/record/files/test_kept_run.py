@@ -42,7 +42,7 @@ def test_its_latencies_add_up_to_the_summary() -> None:
     run = kept()
     counts: dict[int, int] = {}
     for line in run.histograms():
-        for bucket, times in line.histogram.counts.items():
+        for bucket, times in line.histogram().counts.items():
             counts[bucket] = counts.get(bucket, 0) + times
     assert counts == run.latencies().counts
 

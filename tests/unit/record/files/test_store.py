@@ -61,7 +61,7 @@ def test_a_failed_cell_is_not_done(tuibench_home: Path) -> None:
 def test_a_damaged_sweep_says_so_and_hides_nothing(recorded: Path) -> None:
     (recorded / HALF / "sweep.json").write_text("{")
     lines = {line.id: line for line in store.list_recorded()}
-    assert "cannot read" in lines[HALF].error
+    assert "is damaged" in lines[HALF].error
     assert lines[WHOLE].error == ""
 
 

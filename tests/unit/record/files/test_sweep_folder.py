@@ -72,7 +72,7 @@ def test_no_sweep_there(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"a sweep's folder contains sweep\.json"):
         load_sweep(tmp_path)
     (tmp_path / "sweep.json").write_text("{}")
-    with pytest.raises(UsageError, match="cannot read"):
+    with pytest.raises(UsageError, match="is damaged"):
         load_sweep(tmp_path)
 
 

@@ -130,3 +130,10 @@ def test_stacked_series_stand_on_each_other() -> None:
     lower, upper = stack_series([line(1.0, 2.0, None), line(10.0, None, 5.0)])
     assert (lower.means, lower.lows) == ([1.0, 2.0, None], [0.0, 0.0, 0.0])
     assert (upper.means, upper.lows) == ([11.0, None, 5.0], [1.0, 2.0, 0.0])
+
+
+@pytest.mark.parametrize("seconds", [86_400.0 * 3, 1e9, 1e15])
+def test_labels_of_a_long_axis_are_not_more_than_fit(seconds: float) -> None:
+    step = time_step(seconds, 7)
+    assert seconds / 7 <= step <= max(seconds / 3, 86_400)
+    assert step % 3600 == 0

@@ -1,16 +1,16 @@
 """Creates profiles from real traffic: a slow query log, or a server's statement digests."""
 
+import io
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from tuibench import sanitize
+from tuibench import files, sanitize
 from tuibench.cli.commands.profiles.traffic_options import TrafficOptions
 from tuibench.cli.options.server_options import ServerOptions
 from tuibench.cli.output.files import write_output
 from tuibench.cli.output.log import info
 from tuibench.errors import RunError, UsageError
-from tuibench.files import expand_path
 from tuibench.units import count, pluralize
 from tuibench.workload import library
 from tuibench.workload.compile.profile_compiler import compile_profile
@@ -61,9 +61,12 @@ def from_slow_log(name: str, options: TrafficOptions) -> None:
 
 
 def _lines(name: str) -> Iterator[str]:
-    path = expand_path(name)
+    path = files.expand_path(name)
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
+        with (
+            files.open_regular(path, pipes=True) as binary,
+            io.TextIOWrapper(binary, "utf-8", errors="replace") as file,
+        ):
             yield from file
     except OSError as error:
         raise UsageError(f"cannot read {name}: {error.strerror}") from error
@@ -173,7 +176,7 @@ def _write(
     options: TrafficOptions,
 ) -> None:
     """Validate the profile, and print or write it."""
-    path = expand_path(options.out) if options.out else None
+    path = files.expand_path(options.out) if options.out else None
     title = path.stem if path else name
     text = profile_text(ObservedTraffic(title, summary, [sanitize.text(note) for note in notes], kinds))
     Generator(compile_profile(library.parse_profile(text, f"{title}.toml"), {}), 0, 0)

@@ -1,0 +1,294 @@
+"""A stranger's run folder: what is beyond the limits of a record is refused with its file and line, and costs
+neither time nor memory.
+"""
+
+import base64
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.paths import DATA
+from tuibench.errors import RunError, UsageError
+from tuibench.model.histogram import Histogram, bucket_index
+from tuibench.record.compare.comparison import compare_runs
+from tuibench.record.files import limits, store
+from tuibench.record.files.hdr_log import decode_histogram, encode_histogram
+from tuibench.record.files.loading import load_run
+from tuibench.record.files.recorder import EVENTS, HISTOGRAMS, PLAN, REPORTS, SAMPLES, STATUS, SUMMARY
+from tuibench.record.files.run import Run
+from tuibench.record.files.sweep_folder import load_sweep
+from tuibench.record.files.tune_log import read_tune_log
+from tuibench.record.html.page import html_report
+from tuibench.record.report.markdown import run_markdown
+from tuibench.record.report.sysbench_replay import csv_text, sysbench_text
+from tuibench.session.replay import ReplayClient
+
+MIB = 1 << 20
+HEADER = struct.Struct(">IIIIQQd")
+COMPRESSED, ENCODED, HOUR_US = 0x1C849314, 0x1C849313, 3_600_000_000
+MOST_CPU_SECONDS, MOST_MIB = 30, 300
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(DATA / "recorded-run", tmp_path / "run"))
+
+
+def change(path: Path, number: int, /, **values: Any) -> None:
+    """Other values in one line, counted from 1; `raw` replaces the line."""
+    lines = path.read_text().splitlines()
+    raw = values.pop("raw", None)
+    lines[number - 1] = raw or json.dumps(json.loads(lines[number - 1]) | values)
+    path.write_text("\n".join(lines) + "\n")
+
+
+def change_histogram(place: Path, payload: str, *, longest_ms: str = "") -> None:
+    """Another payload in the ninth line."""
+    path = place / HISTOGRAMS
+    fields = path.read_text().splitlines()[8].split(",")
+    fields[-2:] = longest_ms or fields[-2], payload or fields[-1]
+    change(path, 9, raw=",".join(fields))
+
+
+def packed(counts: bytes, *, digits: int = 3, offset: int = 0, length: int | None = None) -> str:
+    inner = HEADER.pack(ENCODED, len(counts) if length is None else length, offset, digits, 1, HOUR_US, 1.0)
+    return wrapped(zlib.compress(inner + counts, 9))
+
+
+def wrapped(squeezed: bytes) -> str:
+    return base64.b64encode(struct.pack(">II", COMPRESSED, len(squeezed)) + squeezed).decode()
+
+
+def all_forms(run: Run) -> None:
+    for text in ("".join(sysbench_text(run)), "".join(csv_text(run)), run_markdown(run), html_report(run)):
+        assert text
+    assert ReplayClient(run).hello.samples is not None
+
+
+NOT_A_TIME = [1e15, -1e15, 1e308, -1e308]
+LINES: dict[str, tuple[str, int, dict[str, Any], str]] = {
+    **{f"elapsed {at:g}": (SAMPLES, 40, {"elapsed_seconds": at}, f"is {at:g}") for at in NOT_A_TIME},
+    "a time back": (SAMPLES, 31, {"elapsed_seconds": 3.25}, "elapsed_seconds goes back from 30 to 3.25"),
+    "not a number": (SAMPLES, 9, {"raw": '{"number":1,"at":1.0,"elapsed_seconds":NaN}'}, "malformed"),
+    "wall clock": (SAMPLES, 12, {"at": -1e12}, "at is -1e+12"),
+    "huge number": (SAMPLES, 12, {"number": 10**300}, "number is a number of 301 digits"),
+    "deep": (SAMPLES, 4, {"raw": '{"load":' * 100_000}, "recursion"),
+    "wrong type": (SAMPLES, 7, {"load": [1, 2]}, "Expected `object | null`, got `array`"),
+    "no length": (SAMPLES, 7, {"load": {"seconds": 1e-320}}, "seconds is 9.99989e-321"),
+    "negative length": (SAMPLES, 7, {"load": {"seconds": -3.0}}, "seconds is -3"),
+    "event": (EVENTS, 2, {"elapsed_seconds": 1e15}, "elapsed_seconds is 1e+15"),
+    "long event": (EVENTS, 2, {"text": "x" * (1 << 18)}, "longer than 256 KiB"),
+    "status": (STATUS, 2, {"at": 1e15}, "elapsed_seconds is"),
+    "status number": (STATUS, 2, {"threads": 10**50}, "threads is a number of 51 digits"),
+}
+
+
+@pytest.mark.parametrize("is_whole", [True, False], ids=["whole", "cut short"])
+@pytest.mark.parametrize("case", LINES)
+def test_a_line_is_left_out_and_named(place: Path, case: str, is_whole: bool) -> None:
+    name, number, values, reason = LINES[case]
+    change(place / name, number, **values)
+    if not is_whole:
+        (place / SUMMARY).unlink()
+    run = load_run(place)
+    assert run.unreadable_lines == 1
+    assert run.refusal.startswith(f"1 line of the record is left out: {name}, line {number}: ")
+    assert reason in run.refusal
+    if is_whole:
+        all_forms(run)
+        assert f"{name}, line {number}" in html_report(run)
+    assert "".join(sysbench_text(run))
+    assert f"{name}, line {number}" in run_markdown(run)
+    assert f"{name}, line {number}" in "".join(compare_runs([[run], [run]]).doubts)
+    if name == SAMPLES and not is_whole:
+        assert f"{name}, line {number}" in store.describe_run(place).error
+
+
+def test_a_lost_sample_does_not_move_the_latencies_of_others(place: Path) -> None:
+    before = {at: interval.latency for at, interval in load_run(place).intervals()}
+    change(place / SAMPLES, 20, elapsed_seconds=1e15)
+    after = {at: interval.latency for at, interval in load_run(place).intervals()}
+    assert len(after) == len(before) - 1
+    assert all(before[at] == latency for at, latency in after.items())
+
+
+HISTOGRAMS_REFUSED: dict[str, tuple[dict[str, str], str]] = {
+    "bomb": ({"payload": packed(b"\2" * (2 << 20))}, "too large"),
+    "truncated": ({"payload": packed(b"\2\4")[:-8]}, "truncated"),
+    "not base64": ({"payload": "=*="}, "this is not a histogram"),
+    "empty": ({"payload": "AAAA"}, "this is not a histogram"),
+    "five digits": ({"payload": packed(b"\2", digits=5)}, "three significant digits"),
+    "an offset": ({"payload": packed(b"\2", offset=3)}, "three significant digits"),
+    "another length": ({"payload": packed(b"\2", length=2**31)}, "not in V2 encoding"),
+    "open end": ({"payload": packed(b"\2\x80")}, "this is not a histogram"),
+    "beyond an hour": ({"payload": packed(b"\xff\xff\x7f\2")}, "longer times than an hour"),
+    "endless": ({"payload": "", "longest_ms": "inf"}, "not an interval of latencies: a latency of inf ms"),
+    "late": ({"payload": "", "longest_ms": "1e300"}, "a latency of 1e.300 ms"),
+}
+
+
+@pytest.mark.parametrize("case", HISTOGRAMS_REFUSED)
+def test_damaged_latencies_are_refused(place: Path, case: str) -> None:
+    values, reason = HISTOGRAMS_REFUSED[case]
+    change_histogram(place, **values)
+    with pytest.raises(RunError, match=f"{HISTOGRAMS}, line 9: .*{reason}"):
+        list(load_run(place).intervals())
+    (place / SUMMARY).unlink()
+    with pytest.raises(RunError, match=f"{HISTOGRAMS}, line 9: "):
+        load_run(place)
+
+
+def test_damaged_latencies_of_a_summary_are_refused(place: Path) -> None:
+    known = json.loads((place / SUMMARY).read_text())
+    (place / SUMMARY).write_text(json.dumps(known | {"latency_histogram": packed(b"\2" * (1 << 20))}))
+    with pytest.raises(RunError, match=rf"{SUMMARY}: this is not a histogram"):
+        load_run(place).latencies()
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "reason"),
+    [
+        (PLAN, {"options": {"a": [1]}}, "Expected"),
+        (PLAN, {"started_at": 1e308}, "started_at is 1e+308"),
+        (SUMMARY, {"retries": 10**400}, "retries is a number of 401 digits"),
+        (SUMMARY, {"warnings": ["w" * limits.DOCUMENT_BYTES]}, "larger than 16 MiB"),
+    ],
+)
+def test_documents(place: Path, name: str, values: dict[str, Any], reason: str) -> None:
+    (place / name).write_text(json.dumps(json.loads((place / name).read_text()) | values))
+    with pytest.raises(RunError, match=name) as told:
+        load_run(place)
+    assert reason in str(told.value)
+    assert reason in store.describe_run(place).error
+
+
+@pytest.mark.parametrize("name", [PLAN, SUMMARY, SAMPLES, EVENTS, STATUS, REPORTS])
+def test_named_pipes_are_refused(place: Path, name: str) -> None:
+    (place / name).unlink()
+    os.mkfifo(place / name)
+    with pytest.raises(RunError, match=rf"{name}: not a regular file"):
+        load_run(place)
+    assert store.describe_run(place).id == "run"
+
+
+def test_more_lines_than_a_record_has(place: Path) -> None:
+    with (place / EVENTS).open("a") as stream:
+        stream.write("{}\n" * limits.EVENTS.lines)
+    with pytest.raises(RunError, match=rf"{EVENTS}, line 50001: more than 50,000 lines"):
+        load_run(place)
+
+
+def test_more_values_than_a_record_has(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MOST_FIGURES", 100)
+    with pytest.raises(RunError, match=r"samples\.jsonl: more than 100 values of the server"):
+        load_run(place)
+
+
+def test_numbers_in_texts_are_no_numbers() -> None:
+    assert limits.number_refusal(b'{"text": "a, 1e99, 99999999999999999999"}') == ""
+    assert limits.number_refusal(b'{"a": [{"b": 1e99}]}') == "b is 1e+99"
+    assert limits.number_refusal(b'{"a": 18446744073709551615}') == ""
+    assert limits.number_refusal(b'[18446744073709551617, -1e-30, "x"]') == "a value is a number of 20 digits"
+
+
+def test_a_sweep_and_a_screening(tmp_path: Path) -> None:
+    for name in ("sweep.json", "tune.jsonl"):
+        os.mkfifo(tmp_path / name)
+    with pytest.raises(UsageError, match=r"sweep\.json: not a regular file"):
+        load_sweep(tmp_path)
+    with pytest.raises(UsageError, match=r"no tune\.jsonl: not a regular file"):
+        read_tune_log(tmp_path)
+    (tmp_path / "tune.jsonl").unlink()
+    (tmp_path / "tune.jsonl").write_text("[" * 100_000 + "\n")
+    with pytest.raises(UsageError, match=r"tune\.jsonl, line 1 cannot be read"):
+        read_tune_log(tmp_path)
+
+
+def long_mark(place: Path) -> None:
+    with (place / EVENTS).open("a") as stream:
+        stream.write(json.dumps({"kind": "mark", "text": "\x01" * (8 << 20)}) + "\n")
+
+
+def many_events(place: Path) -> None:
+    first = (place / EVENTS).read_text().splitlines(keepends=True)[0]
+    (place / EVENTS).write_text(first * 300_000)
+
+
+def most_events(place: Path) -> None:
+    first = json.loads((place / EVENTS).read_text().splitlines()[0]) | {"kind": "mark"}
+    lines = (
+        json.dumps(first | {"marker": number, "elapsed_seconds": number / 7}) for number in range(40_000)
+    )
+    (place / EVENTS).write_text("\n".join(lines) + "\n")
+
+
+def long_axis(place: Path) -> None:
+    change(place / SAMPLES, 40, elapsed_seconds=limits.LONGEST_SECONDS)
+
+
+def bombs(place: Path) -> None:
+    line = (place / HISTOGRAMS).read_text().splitlines()[8]
+    press = zlib.compressobj(9)
+    inner = HEADER.pack(ENCODED, 100 << 20, 0, 3, 1, HOUR_US, 1.0)
+    squeezed = b"".join(
+        (press.compress(inner), *(press.compress(bytes(MIB)) for _ in range(100)), press.flush())
+    )
+    change(place / HISTOGRAMS, 9, raw=",".join((*line.split(",")[:-1], wrapped(squeezed))))
+
+
+def wide_histograms(place: Path) -> None:
+    """As many buckets as there can be, in every line."""
+    lines = (place / HISTOGRAMS).read_text().splitlines()
+    payload = packed(b"\2" * 23_000)
+    (place / HISTOGRAMS).write_text(
+        "\n".join(
+            line if line.startswith(("#", '"')) else f"{line.rpartition(',')[0]},{payload}" for line in lines
+        )
+        + "\n"
+    )
+
+
+@pytest.mark.parametrize("form", ["--sysbench", "--html=page.html"])
+@pytest.mark.parametrize(
+    ("work", "code"),
+    [(long_mark, 0), (many_events, 1), (most_events, 0), (long_axis, 0), (bombs, 1), (wide_histograms, 0)],
+)
+def test_time_and_memory(place: Path, work: Callable[[Path], None], code: int, form: str) -> None:
+    """The command as a process, with a limit on its processor time."""
+    work(place)
+    (place / SUMMARY).unlink()
+    script = f"import resource; resource.setrlimit(resource.RLIMIT_CPU, ({MOST_CPU_SECONDS},) * 2); "
+    script += f"import atexit; atexit.register(lambda: open({str(place.parent / 'used')!r}, 'w').write("
+    script += "open('/proc/self/status').read())); from tuibench.cli.main import main; main()"
+    with (place.parent / "err").open("wb") as err:
+        ended = subprocess.run(
+            [sys.executable, "-c", script, "report", str(place), form],
+            stdout=subprocess.DEVNULL,
+            stderr=err,
+            cwd=place.parent,
+            env={**os.environ, "TUIBENCH_HOME": str(place.parent)},
+            check=False,
+        )
+    told = (place.parent / "err").read_text()
+    assert ended.returncode == code, told
+    assert "a bug" not in told
+    used = re.search(r"VmHWM:\s+(\d+) kB", (place.parent / "used").read_text())
+    assert used is not None
+    assert int(used[1]) >> 10 < MOST_MIB
+    assert (f"{EVENTS}, line " in told) is (work in (long_mark, many_events))
+    assert (f"{HISTOGRAMS}, line 9" in told) is (work is bombs)
+
+
+def test_the_largest_histogram_is_read() -> None:
+    full = Histogram(dict.fromkeys(range(bucket_index(HOUR_US) + 1), 2**50), 2**50 * 23_000)
+    assert decode_histogram(encode_histogram(full)).counts == full.counts
