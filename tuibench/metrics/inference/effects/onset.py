@@ -1,0 +1,173 @@
+"""When a level changed: with the change, gradually from it on, or at another time.
+
+The courses that a change may cause begin with it: a step within the first few ticks, or an exponential
+approach. Every other step belongs to something else, or to a change that acts late; a single change cannot
+tell these apart. The courses are fitted to all ticks before and after the change, beside a straight line and
+with errors of AR(1), by generalised least squares (Prais and Winsten: each tick minus φ times the one before
+it), which finds a sudden step even in a wandering level. A further step is found by its likelihood ratio,
+maximal over all places (Chang, Tiao and Chen, Technometrics 30, 1988).
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+from tuibench.metrics.inference.effects.autoregression import dot, orthonormal, phi_of, without
+
+STEP_GAIN, ALONE_GAIN = 16.0, 6.0
+"""The least doubled logarithm of the likelihood ratio that shows a step beside the change's own course, or
+instead of it.
+"""
+
+COURSE_GAIN, APPROACH_GAIN = 9.0, 8.0
+"""The same for a course of the change's own beside a further step, and for an approach where a step would do."""
+
+PLAUSIBLE_GAIN = 4.0
+"""Approaches whose doubled log-likelihoods differ by less are equally plausible."""
+
+APPROACHES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0)
+"""Time constants of an approach, in ticks."""
+
+FEWEST_BEFORE, FEWEST_AT_END = 2, 3
+"""The least number of ticks between a step and the change, and between a step and the ends of the series."""
+
+
+class Onset(NamedTuple):
+    """What moved beside the change's own step.
+
+    `place` is the first tick of a further step, counted from the first one after the change and negative
+    before it; its `height` is 0 without one. `slowest` is the largest plausible time constant of an approach,
+    in ticks; 0 if the level stepped.
+    """
+
+    place: int = 0
+    height: float = 0.0
+    slowest: float = 0.0
+
+
+def onset(before: Sequence[float], after: Sequence[float], gap: int, late: int) -> Onset:
+    """Find a further step, and an approach. `after` begins with the change, `gap` ticks after `before`; a step
+    up to tick `late` of it is the change's own.
+    """
+    values, join = [*before, *after], len(before)
+    count = len(values)
+    times = [float(place if place < join else place + gap) for place in range(count)]
+    own = [_step(count, join + delay) for delay in range(min(late + 1, len(after) - 1))]
+    slow = [_approach(times, join, constant) for constant in APPROACHES]
+    places = [
+        place
+        for place in range(FEWEST_AT_END, count - FEWEST_AT_END + 1)
+        if place <= join - FEWEST_BEFORE or place > join + late
+    ]
+    line = [[1.0] * count, times]
+    phi, degrees = 0.0, count - 4
+    course, further = own[0], list[list[float]]()
+    for _ in range(2):
+        basis = orthonormal([*line, course, *further])
+        phi = phi_of(without(values, basis), join, len(basis))
+        course = max((*own, *slow), key=_Fit(values, [*line, *further], times, phi).gain)
+        place, height, squares = _Fit(values, [*line, course], times, phi).best_step(places)
+        further = [_step(count, place)]
+    plain = _Fit(values, line, times, phi)
+    with_change = plain.squares - max(map(plain.gain, (*own, *slow)))
+    alone, alone_height, alone_squares = plain.best_step(places)
+    if height and _log_ratio(with_change, squares, degrees) >= STEP_GAIN:
+        fit = _Fit(values, [*line, *further], times, phi)
+        if _log_ratio(fit.squares, fit.squares - fit.gain(course), degrees) >= COURSE_GAIN:
+            return Onset(place - join, height, _slowest(fit, own, slow, degrees))
+        return Onset(alone - join, alone_height)
+    if alone_height and _log_ratio(with_change, alone_squares, degrees) >= ALONE_GAIN:
+        return Onset(alone - join, alone_height)
+    return Onset(slowest=_slowest(plain, own, slow, degrees))
+
+
+def _slowest(
+    fit: "_Fit", own: Iterable[Sequence[float]], slow: Sequence[Sequence[float]], degrees: int
+) -> float:
+    """The largest plausible time constant; 0 if an approach does not explain more than a step does."""
+    stepped = fit.squares - max(map(fit.gain, own))
+    approached = [fit.squares - fit.gain(one) for one in slow]
+    if _log_ratio(stepped, min(approached), degrees) < APPROACH_GAIN:
+        return 0.0
+    return max(
+        constant
+        for constant, squares in zip(APPROACHES, approached, strict=True)
+        if _log_ratio(squares, min(approached), degrees) <= PLAUSIBLE_GAIN
+    )
+
+
+def _log_ratio(squares: float, less: float, degrees: int) -> float:
+    """The doubled logarithm of the likelihood ratio of two fits; 0 if there is no noise to compare with."""
+    return degrees * math.log(squares / less) if min(squares, less) > 0 else 0.0
+
+
+class _Fit:
+    """A least-squares fit of columns to a series, each tick freed from what φ carries over."""
+
+    def __init__(
+        self,
+        values: Sequence[float],
+        columns: Sequence[Sequence[float]],
+        times: Sequence[float],
+        phi: float,
+    ) -> None:
+        steps = [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+        own = 1 - phi * phi
+        self._carried = [0.0, *(phi**step for step in steps)]
+        self._scale = [
+            math.sqrt(own),
+            *(math.sqrt(own / (1 - carried * carried)) for carried in self._carried[1:]),
+        ]
+        self._basis = orthonormal([self._freed(column) for column in columns])
+        self._residuals = without(self._freed(values), self._basis)
+        self.squares = dot(self._residuals, self._residuals)
+
+    def _freed(self, column: Sequence[float]) -> list[float]:
+        earlier = [0.0, *column[:-1]]
+        return [
+            scale * (value - carried * last)
+            for scale, value, carried, last in zip(self._scale, column, self._carried, earlier, strict=True)
+        ]
+
+    def gain(self, column: Sequence[float]) -> float:
+        """What a further column explains of the sum of squares."""
+        freed = self._freed(column)
+        rest = without(freed, self._basis)
+        squares = dot(rest, rest)
+        return dot(self._residuals, rest) ** 2 / squares if squares > 1e-12 * dot(freed, freed) else 0.0
+
+    def best_step(self, places: Sequence[int]) -> tuple[int, float, float]:
+        """The step that explains most: its place, its height, and the sum of squares that it leaves."""
+        rises = [scale * (1 - carried) for scale, carried in zip(self._scale, self._carried, strict=True)]
+        lengths = self._sums(rises, rises)
+        along = self._sums(rises, self._residuals)
+        contained = [self._sums(rises, one) for one in self._basis]
+        best = (0, 0.0, 0.0)
+        for place in places:
+            edge, later = self._scale[place], place + 1
+            squares = edge * edge + lengths[later]
+            rest = squares - math.fsum(
+                (edge * one[place] + sums[later]) ** 2
+                for one, sums in zip(self._basis, contained, strict=True)
+            )
+            part = edge * self._residuals[place] + along[later]
+            if rest > 1e-9 * squares and part * part / rest > best[2]:
+                best = (place, part / rest, part * part / rest)
+        return (*best[:2], self.squares - best[2])
+
+    @staticmethod
+    def _sums(rises: Sequence[float], values: Sequence[float]) -> list[float]:
+        """The sums of the products from each place on."""
+        products = [rise * value for rise, value in zip(rises, values, strict=True)]
+        return [*accumulate(reversed(products), initial=0.0)][::-1]
+
+
+def _step(count: int, place: int) -> list[float]:
+    return [0.0] * place + [1.0] * (count - place)
+
+
+def _approach(times: Sequence[float], join: int, constant: float) -> list[float]:
+    """An exponential approach that begins with the change, half a tick before the first one after it."""
+    start = times[join] - 0.5 if join < len(times) else 0.0
+    return [1 - math.exp(-(time + 0.5 - start) / constant) if time >= start else 0.0 for time in times]
