@@ -20,7 +20,7 @@ STEP_GAIN, ALONE_GAIN = 16.0, 6.0
 instead of it.
 """
 
-COURSE_GAIN, APPROACH_GAIN = 9.0, 8.0
+COURSE_GAIN, APPROACH_GAIN = 9.0, 4.0
 """The same for a course of the change's own beside a further step, and for an approach where a step would do."""
 
 PLAUSIBLE_GAIN = 4.0
@@ -61,25 +61,54 @@ def onset(before: Sequence[float], after: Sequence[float], gap: int, late: int) 
         if place <= join - FEWEST_BEFORE or place > join + late
     ]
     line = [[1.0] * count, times]
-    phi, degrees = 0.0, count - 4
-    course, further = own[0], list[list[float]]()
+    degrees = count - 4
+
+    def fit(*columns: list[float]) -> _Fit:
+        return _Fit(values, [*line, *columns], times, phi)
+
+    phi, further = 0.0, list[list[float]]()
     for _ in range(2):
+        course = max((*own, *slow), key=fit(*further).gain)
         basis = orthonormal([*line, course, *further])
         phi = phi_of(without(values, basis), join, len(basis))
-        course = max((*own, *slow), key=_Fit(values, [*line, *further], times, phi).gain)
-        place, height, squares = _Fit(values, [*line, course], times, phi).best_step(places)
-        further = [_step(count, place)]
-    plain = _Fit(values, line, times, phi)
-    with_change = plain.squares - max(map(plain.gain, (*own, *slow)))
-    alone, alone_height, alone_squares = plain.best_step(places)
-    if height and _log_ratio(with_change, squares, degrees) >= STEP_GAIN:
-        fit = _Fit(values, [*line, *further], times, phi)
-        if _log_ratio(fit.squares, fit.squares - fit.gain(course), degrees) >= COURSE_GAIN:
-            return Onset(place - join, height, _slowest(fit, own, slow, degrees))
-        return Onset(alone - join, alone_height)
-    if alone_height and _log_ratio(with_change, alone_squares, degrees) >= ALONE_GAIN:
-        return Onset(alone - join, alone_height)
-    return Onset(slowest=_slowest(plain, own, slow, degrees))
+        further = [_step(count, fit(course).best_step(places).place)]
+    plain = fit()
+    stepped, approached = (plain.squares - max(map(plain.gain, courses)) for courses in (own, slow))
+    with_change = min(stepped, approached)
+    is_slow = _log_ratio(stepped, approached, degrees) >= APPROACH_GAIN
+    alone = plain.best_step(places)
+    beside, beside_step = alone, alone
+    for courses in ((*own, *slow), own):
+        column = _step(count, beside_step.place)
+        course = max(courses, key=fit(column).gain)
+        beside_step = fit(course).best_step(places)
+        if courses is not own:
+            beside = beside_step
+
+    def shows(more: _Step, gain: float) -> bool:
+        return _log_ratio(with_change, more.squares, degrees) >= gain
+
+    def rivals(more: _Step, less: float) -> bool:
+        """True if the step is as good as the approach, and better than less."""
+        is_plausible = _log_ratio(approached, more.squares, degrees) >= -PLAUSIBLE_GAIN
+        return is_slow and is_plausible and _log_ratio(less, more.squares, degrees) >= STEP_GAIN
+
+    if shows(beside, STEP_GAIN):
+        rest = fit(_step(count, beside.place))
+        if (
+            _log_ratio(rest.squares, rest.squares - max(map(rest.gain, (*own, *slow))), degrees)
+            >= COURSE_GAIN
+        ):
+            return Onset(beside.place - join, beside.height, _slowest(rest, own, slow, degrees))
+        return Onset(alone.place - join, alone.height)
+    if _log_ratio(plain.squares, alone.squares, degrees) >= STEP_GAIN and shows(alone, ALONE_GAIN):
+        return Onset(alone.place - join, alone.height)
+    slowest = _slowest(plain, own, slow, degrees)
+    if rivals(alone, plain.squares):
+        return Onset(alone.place - join, alone.height, slowest)
+    if rivals(beside_step, stepped):
+        return Onset(beside_step.place - join, beside_step.height, slowest)
+    return Onset(slowest=slowest)
 
 
 def _slowest(
@@ -137,13 +166,13 @@ class _Fit:
         squares = dot(rest, rest)
         return dot(self._residuals, rest) ** 2 / squares if squares > 1e-12 * dot(freed, freed) else 0.0
 
-    def best_step(self, places: Sequence[int]) -> tuple[int, float, float]:
-        """The step that explains most: its place, its height, and the sum of squares that it leaves."""
+    def best_step(self, places: Sequence[int]) -> "_Step":
+        """The step that explains most."""
         rises = [scale * (1 - carried) for scale, carried in zip(self._scale, self._carried, strict=True)]
         lengths = self._sums(rises, rises)
         along = self._sums(rises, self._residuals)
         contained = [self._sums(rises, one) for one in self._basis]
-        best = (0, 0.0, 0.0)
+        best, gain = _Step(places[0], 0.0, self.squares), 0.0
         for place in places:
             edge, later = self._scale[place], place + 1
             squares = edge * edge + lengths[later]
@@ -152,15 +181,24 @@ class _Fit:
                 for one, sums in zip(self._basis, contained, strict=True)
             )
             part = edge * self._residuals[place] + along[later]
-            if rest > 1e-9 * squares and part * part / rest > best[2]:
-                best = (place, part / rest, part * part / rest)
-        return (*best[:2], self.squares - best[2])
+            if rest > 1e-9 * squares and part * part / rest > gain:
+                gain = part * part / rest
+                best = _Step(place, part / rest, self.squares - gain)
+        return best
 
     @staticmethod
     def _sums(rises: Sequence[float], values: Sequence[float]) -> list[float]:
         """The sums of the products from each place on."""
         products = [rise * value for rise, value in zip(rises, values, strict=True)]
         return [*accumulate(reversed(products), initial=0.0)][::-1]
+
+
+class _Step(NamedTuple):
+    """A step: the tick it begins with, its height, and the sum of squares that it leaves."""
+
+    place: int
+    height: float
+    squares: float
 
 
 def _step(count: int, place: int) -> list[float]:
