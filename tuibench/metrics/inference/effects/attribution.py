@@ -96,10 +96,17 @@ def attribute(
     if len(before) < FEWEST_BEFORE or len(after) < FEWEST_AFTER:
         estimate = _mean(after) - _mean(before) if before and after else math.nan
         return Attribution(Interval(estimate, -math.inf, math.inf), Verdict.CANNOT_TELL)
-    other = onset(before, [*settling, *after], max(0, gap - len(settling)), late)
+    level = _mean(before)
+    before, settling, after = ([value - level for value in side] for side in (before, settling, after))
+    missing = max(0, gap - len(settling))
+    other = onset(before, [*settling, *after], missing, late)
     interval = _widened(before, settling, after, gap, other)
-    verdict, movement = _attributed(interval, before, after, gap, other, tolerance)
-    moved = bool(other.slowest or (other.height and other.place > 0))
+    step = None
+    if other.height:
+        place = other.place + missing if other.place >= 0 else other.place
+        step = Movement(MovementKind.STEP, other.height, place)
+    verdict, movement = _attributed(interval, before, after, gap, step, tolerance)
+    moved = bool(other.slowest or (step and step.place > 0))
     return Attribution(interval, Verdict.CANNOT_TELL if movement else verdict, movement, moved)
 
 
@@ -108,14 +115,13 @@ def _attributed(
     before: Sequence[float],
     after: Sequence[float],
     gap: int,
-    other: Onset,
+    step: Movement | None,
     tolerance: float,
 ) -> tuple[Verdict, Movement | None]:
     """The verdict of the interval, and what takes it away."""
     verdict = interval.verdict(tolerance)
     window = min(len(after), max(FEWEST_AFTER, (len(before) - gap) // 2))
     plain = abs(_mean(after) - _mean(before[-window:]))
-    step = Movement(MovementKind.STEP, other.height, other.place) if other.height else None
     if verdict is Verdict.EQUAL:
         is_visible = plain > math.log1p(tolerance)
         return verdict, (step or _movement(before, window, gap)) if is_visible else None

@@ -34,6 +34,9 @@ HOST_SHIFT = 10.0
 
 HOST_MARGIN = 2.0
 
+COUNTED = (EffectFigure.FSYNCS, EffectFigure.FSYNC_RATE)
+FEWEST_COUNTED = 10
+"""Fsyncs in one of the windows below which their rate is not compared: a read-only load has a few by chance."""
 
 LATE_SECONDS = 3.0
 """A step up to this long after a change is the change's own."""
@@ -77,9 +80,14 @@ def _compared(
     gap = max(0, round((after[0].start_seconds - history[-1].end_seconds) / seconds))
     for figure in EffectFigure:
         series = _Series(*(_series(figure, slots) for slots in (history, settling, after)))
-        if figure in levels[0] and figure in levels[1] and series.is_enough:
+        is_counted = figure not in COUNTED or max(map(_fsyncs, (before, after))) >= FEWEST_COUNTED
+        if figure in levels[0] and figure in levels[1] and series.is_enough and is_counted:
             one, moved = _comparison(figure, levels[0][figure], levels[1][figure], series, gap, seconds)
             yield _unless_host(one, before, after), moved
+
+
+def _fsyncs(window: SlotWindow) -> float:
+    return math.fsum(slot.log_fsyncs for slot in window if slot.log_fsyncs is not None)
 
 
 def _unless_host(one: Comparison, before: SlotWindow, after: SlotWindow) -> Comparison:
@@ -187,8 +195,8 @@ def _comparison(
         late=math.ceil(LATE_SECONDS / seconds),
         tolerance=TOLERANCE_PERCENT / 100,
     )
-    shares = [edge / 100 for edge in found.interval.percent] if is_logarithmic else list(found.interval)
-    deltas = [unit * share for share in shares]
+    shares = [edge / 100 for edge in found.interval.percent] if is_logarithmic else found.interval
+    deltas = [max(unit * share, -before) for share in shares]
     percents = [100 * delta / before if before > 0 else None for delta in deltas]
     comparison = Comparison(
         figure=figure,

@@ -29,6 +29,9 @@ PLAUSIBLE_GAIN = 4.0
 APPROACHES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0)
 """Time constants of an approach, in ticks."""
 
+ROUNDING = 1e-14
+"""The share of a series' squares below which residuals are rounding errors."""
+
 FEWEST_BEFORE, FEWEST_AT_END = 2, 3
 """The least number of ticks between a step and the change, and between a step and the ends of the series."""
 
@@ -150,7 +153,8 @@ class _Fit:
         ]
         self._basis = orthonormal([self._freed(column) for column in columns])
         self._residuals = without(self._freed(values), self._basis)
-        self.squares = dot(self._residuals, self._residuals)
+        self._rounding = ROUNDING * dot(values, values)
+        self.squares = max(dot(self._residuals, self._residuals), self._rounding)
 
     def _freed(self, column: Sequence[float]) -> list[float]:
         earlier = [0.0, *column[:-1]]
@@ -164,7 +168,9 @@ class _Fit:
         freed = self._freed(column)
         rest = without(freed, self._basis)
         squares = dot(rest, rest)
-        return dot(self._residuals, rest) ** 2 / squares if squares > 1e-12 * dot(freed, freed) else 0.0
+        if squares <= 1e-12 * dot(freed, freed):
+            return 0.0
+        return min(dot(self._residuals, rest) ** 2 / squares, self.squares - self._rounding)
 
     def best_step(self, places: Sequence[int]) -> "_Step":
         """The step that explains most."""
@@ -183,7 +189,7 @@ class _Fit:
             part = edge * self._residuals[place] + along[later]
             if rest > 1e-9 * squares and part * part / rest > gain:
                 gain = part * part / rest
-                best = _Step(place, part / rest, self.squares - gain)
+                best = _Step(place, part / rest, max(self.squares - gain, self._rounding))
         return best
 
     @staticmethod
