@@ -19,7 +19,7 @@ LEVEL, LATENCY_MS = 1000.0, 10.0
 
 
 class Planted(NamedTuple):
-    """A change `before` seconds into a load. `step_seconds` is the time of the foreign step from the change."""
+    """A change `before` seconds into a load, and a foreign step at a time from the change."""
 
     effect: float = 0.0
     delay: float = 0.0

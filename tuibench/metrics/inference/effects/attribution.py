@@ -13,9 +13,10 @@ intervals is used. Interrupted time series: Wagner et al., Journal of Clinical P
 
 Before and after differ in time only, so anything else that happened at the change is attributed to it, too.
 A difference is attributed only if the level did not move as much by itself: it must exceed
-`MARGIN` times the largest difference that two such windows showed before the change (`moving.swing`), and
-there must be no step right beside the change. Otherwise there is no verdict, and the movement is named. A/B
-trials (`sequential`) do not have this limit.
+`MARGIN` times the largest difference that two such windows showed before the change (`moving.swing`).
+If the level stepped at another time than with the change, or approaches its new value slowly (`onset`), the
+interval covers each of the explanations. Without a verdict, the movement is named. A/B trials (`sequential`)
+do not have these limits.
 """
 
 import math
@@ -54,15 +55,12 @@ explanation.
 FLOOR = 0.05
 """The least tick, as a share of the median: zero has no logarithm."""
 
-LATE = 3
-"""The last tick after a change at which a step is the change's own."""
-
 
 class Attribution(NamedTuple):
     """The difference with its interval. `movement` is set if it cannot be attributed to the change.
 
-    The place of a step is in ticks from the change, negative before it. `has_moved_later` is True if the level
-    stepped later than with the change, or approaches its new value slowly.
+    The place of a step is in ticks from the change, negative before it. `has_moved_later` is True if the
+    level stepped later than with the change, or approaches its new value slowly.
     """
 
     interval: Interval
@@ -84,13 +82,13 @@ def attribute(
     gap: int,
     *,
     settling: Sequence[float] = (),
-    late: int = LATE,
+    late: int = 3,
     tolerance: float = 0.0,
 ) -> Attribution:
     """Compare the ticks before a change with those after it, both as logarithms.
 
-    `gap` ticks between them belong to neither: the change itself, and `settling`, the ticks from the change on.
-    A step up to tick `late` after the change is the change's own.
+    `gap` ticks between them belong to neither: the change itself, and `settling`, the ticks from the change
+    on. A step up to tick `late` after the change is the change's own.
     """
     before = before[-MOST_BEFORE:]
     if len(before) < FEWEST_BEFORE or len(after) < FEWEST_AFTER:
@@ -137,7 +135,7 @@ def _attributed(
 def _widened(
     before: Sequence[float], settling: Sequence[float], after: Sequence[float], gap: int, other: Onset
 ) -> Interval:
-    """The difference with an interval that holds whatever else may be true: a step before the change stays or is
+    """The difference with an interval that covers whatever may be true: a step before the change stays or is
     part of the noise, a later one belongs to the change or does not, and an approach is not over yet.
     """
     interval = difference(before, after, gap)

@@ -36,7 +36,7 @@ HOST_MARGIN = 2.0
 
 COUNTED = (EffectFigure.FSYNCS, EffectFigure.FSYNC_RATE)
 FEWEST_COUNTED = 10
-"""Fsyncs in one of the windows below which their rate is not compared: a read-only load has a few by chance."""
+"""Fsyncs in one of the windows below which they are not compared: a read-only load has a few by chance."""
 
 LATE_SECONDS = 3.0
 """A step up to this long after a change is the change's own."""
@@ -56,8 +56,8 @@ def compare_windows(
 def compare_again(
     known: Iterable[Comparison], history: SlotWindow, after: SlotWindow, settling: SlotWindow
 ) -> tuple[Comparison, ...]:
-    """The same with a later window, if a figure has left its known interval by a step at another time than that
-    of the change, or slowly; empty if none has.
+    """The same with a later window, if a figure has left its known interval by a step at another time than
+    that of the change, or slowly; empty if none has.
     """
     intervals = {one.figure: (one.low, one.high) for one in known}
     found = list(_compared(history, after, settling))

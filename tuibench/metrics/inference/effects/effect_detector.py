@@ -6,9 +6,9 @@ begins when the load has settled (see `settling`), at least one slot and at most
 that comes before that is measured together with the previous one. The slot of a change belongs to neither
 side.
 
-After the effect is known, the load is watched until it would have had to be settled at the latest. If it moved
-once more in that time (`compare_again`), because the change acts late or something else did, the effect is
-measured again, with the end of that time as the second window.
+After the effect is known, the load is watched as long as it may take to settle at most. If it moves once more
+in that time (`compare_again`), because the change acts late or something else does, the effect is measured
+again, with the end of that time as the second window.
 """
 
 import math

@@ -10,7 +10,7 @@ maximal over all places (Chang, Tiao and Chen, Technometrics 30, 1988).
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from tuibench.metrics.inference.effects.autoregression import dot, orthonormal, phi_of, without
@@ -21,7 +21,7 @@ instead of it.
 """
 
 COURSE_GAIN, APPROACH_GAIN = 9.0, 4.0
-"""The same for a course of the change's own beside a further step, and for an approach where a step would do."""
+"""The same for a course of the change's own beside a further step, and for an approach instead of a step."""
 
 PLAUSIBLE_GAIN = 4.0
 """Approaches whose doubled log-likelihoods differ by less are equally plausible."""
@@ -50,8 +50,8 @@ class Onset(NamedTuple):
 
 
 def onset(before: Sequence[float], after: Sequence[float], gap: int, late: int) -> Onset:
-    """Find a further step, and an approach. `after` begins with the change, `gap` ticks after `before`; a step
-    up to tick `late` of it is the change's own.
+    """Find a further step, and an approach. `after` begins with the change, `gap` ticks after `before`; a
+    step up to tick `late` of it is the change's own.
     """
     values, join = [*before, *after], len(before)
     count = len(values)
@@ -75,42 +75,35 @@ def onset(before: Sequence[float], after: Sequence[float], gap: int, late: int) 
         basis = orthonormal([*line, course, *further])
         phi = phi_of(without(values, basis), join, len(basis))
         further = [_step(count, fit(course).best_step(places).place)]
+
+    def beside(courses: Sequence[list[float]]) -> _Step:
+        """The best step beside the best of the change's courses."""
+        found = alone
+        for _ in range(2):
+            best = max(courses, key=fit(_step(count, found.place)).gain)
+            found = fit(best).best_step(places)
+        return found
+
     plain = fit()
+    alone = plain.best_step(places)
     stepped, approached = (plain.squares - max(map(plain.gain, courses)) for courses in (own, slow))
     with_change = min(stepped, approached)
-    is_slow = _log_ratio(stepped, approached, degrees) >= APPROACH_GAIN
-    alone = plain.best_step(places)
-    beside, beside_step = alone, alone
-    for courses in ((*own, *slow), own):
-        column = _step(count, beside_step.place)
-        course = max(courses, key=fit(column).gain)
-        beside_step = fit(course).best_step(places)
-        if courses is not own:
-            beside = beside_step
-
-    def shows(more: _Step, gain: float) -> bool:
-        return _log_ratio(with_change, more.squares, degrees) >= gain
-
-    def rivals(more: _Step, less: float) -> bool:
-        """True if the step is as good as the approach, and better than less."""
-        is_plausible = _log_ratio(approached, more.squares, degrees) >= -PLAUSIBLE_GAIN
-        return is_slow and is_plausible and _log_ratio(less, more.squares, degrees) >= STEP_GAIN
-
-    if shows(beside, STEP_GAIN):
-        rest = fit(_step(count, beside.place))
-        if (
-            _log_ratio(rest.squares, rest.squares - max(map(rest.gain, (*own, *slow))), degrees)
-            >= COURSE_GAIN
-        ):
-            return Onset(beside.place - join, beside.height, _slowest(rest, own, slow, degrees))
-        return Onset(alone.place - join, alone.height)
-    if _log_ratio(plain.squares, alone.squares, degrees) >= STEP_GAIN and shows(alone, ALONE_GAIN):
+    more = beside((*own, *slow))
+    if _log_ratio(with_change, more.squares, degrees) >= STEP_GAIN:
+        rest = fit(_step(count, more.place))
+        with_course = rest.squares - max(map(rest.gain, (*own, *slow)))
+        if _log_ratio(rest.squares, with_course, degrees) < COURSE_GAIN:
+            return Onset(alone.place - join, alone.height)
+        return Onset(more.place - join, more.height, _slowest(rest, own, slow, degrees))
+    is_step = _log_ratio(plain.squares, alone.squares, degrees) >= STEP_GAIN
+    if is_step and _log_ratio(with_change, alone.squares, degrees) >= ALONE_GAIN:
         return Onset(alone.place - join, alone.height)
     slowest = _slowest(plain, own, slow, degrees)
-    if rivals(alone, plain.squares):
-        return Onset(alone.place - join, alone.height, slowest)
-    if rivals(beside_step, stepped):
-        return Onset(beside_step.place - join, beside_step.height, slowest)
+    # Where the change seems to act slowly, a step may explain as much, alone or beside the change's own.
+    for step, less in ((alone, plain.squares), (beside(own), stepped)) if slowest else ():
+        is_plausible = _log_ratio(approached, step.squares, degrees) >= -PLAUSIBLE_GAIN
+        if is_plausible and _log_ratio(less, step.squares, degrees) >= STEP_GAIN:
+            return Onset(step.place - join, step.height, slowest)
     return Onset(slowest=slowest)
 
 
@@ -144,7 +137,7 @@ class _Fit:
         times: Sequence[float],
         phi: float,
     ) -> None:
-        steps = [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+        steps = [later - earlier for earlier, later in pairwise(times)]
         own = 1 - phi * phi
         self._carried = [0.0, *(phi**step for step in steps)]
         self._scale = [
