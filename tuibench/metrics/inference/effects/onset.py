@@ -69,26 +69,22 @@ def onset(before: Sequence[float], after: Sequence[float], gap: int, late: int) 
     def fit(*columns: list[float]) -> _Fit:
         return _Fit(values, [*line, *columns], times, phi)
 
-    phi, further = 0.0, list[list[float]]()
+    def beside(courses: Sequence[list[float]]) -> tuple[list[float], _Step]:
+        """The best of the change's courses with the best step beside it."""
+        found = min((fit(one).best_step(places) for one in own), key=lambda step: step.squares)
+        course = max(courses, key=fit(_step(count, found.place)).gain)
+        return course, fit(course).best_step(places)
+
+    phi = 0.0
     for _ in range(2):
-        course = max((*own, *slow), key=fit(*further).gain)
-        basis = orthonormal([*line, course, *further])
+        course, more = beside((*own, *slow))
+        basis = orthonormal([*line, course, _step(count, more.place)])
         phi = phi_of(without(values, basis), join, len(basis))
-        further = [_step(count, fit(course).best_step(places).place)]
-
-    def beside(courses: Sequence[list[float]]) -> _Step:
-        """The best step beside the best of the change's courses."""
-        found = alone
-        for _ in range(2):
-            best = max(courses, key=fit(_step(count, found.place)).gain)
-            found = fit(best).best_step(places)
-        return found
-
     plain = fit()
     alone = plain.best_step(places)
     stepped, approached = (plain.squares - max(map(plain.gain, courses)) for courses in (own, slow))
     with_change = min(stepped, approached)
-    more = beside((*own, *slow))
+    _, more = beside((*own, *slow))
     if _log_ratio(with_change, more.squares, degrees) >= STEP_GAIN:
         rest = fit(_step(count, more.place))
         with_course = rest.squares - max(map(rest.gain, (*own, *slow)))
@@ -100,7 +96,7 @@ def onset(before: Sequence[float], after: Sequence[float], gap: int, late: int) 
         return Onset(alone.place - join, alone.height)
     slowest = _slowest(plain, own, slow, degrees)
     # Where the change seems to act slowly, a step may explain as much, alone or beside the change's own.
-    for step, less in ((alone, plain.squares), (beside(own), stepped)) if slowest else ():
+    for step, less in ((alone, plain.squares), (beside(own)[1], stepped)) if slowest else ():
         is_plausible = _log_ratio(approached, step.squares, degrees) >= -PLAUSIBLE_GAIN
         if is_plausible and _log_ratio(less, step.squares, degrees) >= STEP_GAIN:
             return Onset(step.place - join, step.height, slowest)
