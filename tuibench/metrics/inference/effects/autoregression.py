@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from operator import mul
 
 CAUTION = 0.3
 """The number of standard errors that φ is raised by."""
@@ -57,4 +58,4 @@ def without(values: Sequence[float], basis: Sequence[Sequence[float]]) -> list[f
 
 
 def dot(one: Sequence[float], other: Sequence[float]) -> float:
-    return math.fsum(a * b for a, b in zip(one, other, strict=True))
+    return math.fsum(map(mul, one, other))

@@ -11,6 +11,7 @@ maximal over all places (Chang, Tiao and Chen, Technometrics 30, 1988).
 import math
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
+from operator import add, mul
 from typing import NamedTuple
 
 from tuibench.metrics.inference.effects.autoregression import dot, orthonormal, phi_of, without
@@ -155,37 +156,37 @@ class _Fit:
     def gain(self, column: Sequence[float]) -> float:
         """What a further column explains of the sum of squares."""
         freed = self._freed(column)
-        rest = without(freed, self._basis)
-        squares = dot(rest, rest)
-        if squares <= 1e-12 * dot(freed, freed):
+        whole = dot(freed, freed)
+        rest = whole - sum(dot(freed, one) ** 2 for one in self._basis)
+        if rest <= 1e-9 * whole:
             return 0.0
-        return min(dot(self._residuals, rest) ** 2 / squares, self.squares - self._rounding)
+        return min(dot(self._residuals, freed) ** 2 / rest, self.squares - self._rounding)
 
     def best_step(self, places: Sequence[int]) -> "_Step":
         """The step that explains most."""
         rises = [scale * (1 - carried) for scale, carried in zip(self._scale, self._carried, strict=True)]
-        lengths = self._sums(rises, rises)
-        along = self._sums(rises, self._residuals)
-        contained = [self._sums(rises, one) for one in self._basis]
+        squares = list(map(add, map(mul, self._scale, self._scale), self._later(rises, rises)))
+        left = squares
+        for one in self._basis:
+            left = [rest - part * part for rest, part in zip(left, self._along(rises, one), strict=True)]
+        along = self._along(rises, self._residuals)
         best, gain = _Step(places[0], 0.0, self.squares), 0.0
         for place in places:
-            edge, later = self._scale[place], place + 1
-            squares = edge * edge + lengths[later]
-            rest = squares - math.fsum(
-                (edge * one[place] + sums[later]) ** 2
-                for one, sums in zip(self._basis, contained, strict=True)
-            )
-            part = edge * self._residuals[place] + along[later]
-            if rest > 1e-9 * squares and part * part / rest > gain:
+            rest, part = left[place], along[place]
+            if rest > 1e-9 * squares[place] and part * part / rest > gain:
                 gain = part * part / rest
                 best = _Step(place, part / rest, max(self.squares - gain, self._rounding))
         return best
 
+    def _along(self, rises: Sequence[float], values: Sequence[float]) -> list[float]:
+        """The products of a vector and a step from each place on."""
+        return list(map(add, map(mul, self._scale, values), self._later(rises, values)))
+
     @staticmethod
-    def _sums(rises: Sequence[float], values: Sequence[float]) -> list[float]:
-        """The sums of the products from each place on."""
-        products = [rise * value for rise, value in zip(rises, values, strict=True)]
-        return [*accumulate(reversed(products), initial=0.0)][::-1]
+    def _later(rises: Sequence[float], values: Sequence[float]) -> list[float]:
+        """The sums of the products after each place."""
+        products = map(mul, reversed(rises), reversed(values))
+        return [*accumulate(products, initial=0.0)][-2::-1]
 
 
 class _Step(NamedTuple):
