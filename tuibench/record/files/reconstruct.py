@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from tuibench.model.counters import CUMULATIVE_NAMES
 from tuibench.model.event import EventKind
+from tuibench.model.experiments.effect import latest_effects
 from tuibench.model.histogram import US_PER_MS, Histogram
 from tuibench.model.measurements.headline import Headline, HeadlineTotals
 from tuibench.model.measurements.sample import LoadSample, Sample
@@ -112,7 +113,7 @@ def _figures(run: Run, samples: Sequence[Sample], since: float) -> dict[str, obj
         ),
         "client": _client(run, loads, seconds),
         "client_delay_ms": max((load.client_delay_ms for load in loads), default=0.0),
-        "effects": tuple(event.effect for event in run.events if event.effect),
+        "effects": latest_effects(event.effect for event in run.events if event.effect),
         "costs": run.costs[-1] if run.costs else (),
         "headline": _headline(run.plan.headline, kinds, response, seconds),
     }
