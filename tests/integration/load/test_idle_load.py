@@ -45,7 +45,7 @@ async def test_the_load_is_added_to_the_servers_traffic_and_taken_away(
         running = asyncio.create_task(run.run())
         idle = await until(lambda sample: sample.traffic is not None and sample.load is not None)
         assert idle.load is not None
-        assert (idle.load.threads, idle.load.transactions_total) == (0, 0)
+        assert (idle.load.threads, idle.load.transactions_per_second) == (0, 0)
 
         before = asyncio.create_task(
             until(lambda sample: bool(sample.traffic and sample.traffic.reads_per_second))

@@ -33,6 +33,7 @@ from tuibench.model.event import EventKind
 from tuibench.model.measurements.sample import Sample
 from tuibench.model.results.summary import Summary
 from tuibench.model.target import Target
+from tuibench.model.tick import total_tick
 from tuibench.record.files.loading import load_run
 from tuibench.session.launch import launch
 from tuibench.session.replay import ReplayClient
@@ -54,7 +55,6 @@ def told(sample: Sample) -> tuple[object, ...]:
         sample.at,
         sample.elapsed_seconds,
         done.seconds,
-        done.transactions_total,
         done.latency and done.latency.max,
         {name: each.p95 for name, each in done.statements.items()},
         server and server.counters,
@@ -137,7 +137,9 @@ def cut_short_but_readable(watcher: Watcher) -> None:
     seen = {each.number for each in watcher.samples}
     assert seen - {each.number for each in run.samples} <= {max(seen)}
     assert len(list(run.intervals())) in (len(run.measured), len(run.measured) - 1)
-    assert run.summary.transactions.total == sum(each.completed for each in run.counts)
+    assert run.summary.transactions.total == round(
+        total_tick(sample.tick for sample in run.measured).sums["completed"]
+    )
     assert any(EventKind.SETTING is event.kind for event in run.events)
     assert run.states[-1].status.settings
     replay = ReplayClient(run)

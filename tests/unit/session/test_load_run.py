@@ -16,8 +16,8 @@ from tuibench.model.command import Command, Pause, ResetStats
 from tuibench.model.event import EventKind
 from tuibench.model.measurements.sample import Sample
 from tuibench.model.plan import RunPlan
+from tuibench.model.tick import Tick
 from tuibench.observe.server.status_reading import ServerObservation
-from tuibench.observe.server.traffic import Traffic
 from tuibench.record.files.loading import load_run
 from tuibench.record.report.sysbench_replay import final_report
 from tuibench.session.load_run import LoadRun
@@ -167,11 +167,23 @@ def watching(run: LoadRun) -> None:
         return TickObservation(server=SERVER_PART, hosts=HostsObservation(), traffic=TRAFFIC)
 
     run.watcher.sampler.observe = observe  # type: ignore[method-assign,assignment]
-    run.watcher.sampler.last_observations = [ServerObservation(sample=SERVER_PART, traffic=REMAINDER)]
+    run.watcher.sampler.last_observations = [ServerObservation(tick=SERVER_PART, traffic=REMAINDER)]
 
 
-TRAFFIC = Traffic(seconds=1.0, commits=10, queries=100, reads=70, writes=20, latency_note="none here")
-REMAINDER = replace(TRAFFIC, seconds=0.5, queries=50, commits=5, reads=35, writes=10)
+TRAFFIC = Tick(
+    seconds=1.0,
+    sums={
+        "completed": 10,
+        "commits": 10,
+        "rollbacks": 0,
+        "queries": 100,
+        "reads": 70,
+        "writes": 20,
+        "others": 10,
+    },
+    missing={"latency": "none here"},
+)
+REMAINDER = replace(TRAFFIC, seconds=0.5, sums={name: count / 2 for name, count in TRAFFIC.sums.items()})
 SERVER_PART = server_tick(
     uptime_seconds=100,
     threads_running=3,

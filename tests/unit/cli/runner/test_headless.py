@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.examples import EVENT, LATENCY, sample, summary
 from tuibench.cli.output.run_notes import run_notes
@@ -22,24 +23,25 @@ from tuibench.model.histogram import Histogram
 from tuibench.model.message import RunState, Status
 from tuibench.model.plan import RunPlan
 from tuibench.model.results.summary import ErrorTotals, Reconciliation, Summary, TransactionTotals
+from tuibench.model.tick import Tick
 from tuibench.record.files.recorder import pretty_json
-from tuibench.record.sysbench_report import CSV_HEADER, IntervalCounts, head_text
+from tuibench.record.sysbench_report import CSV_HEADER, head_text
 
 
-def second_of(transactions: int, rate: float = 0.0) -> IntervalCounts:
-    return IntervalCounts(
+def second_of(transactions: int, rate: float = 0.0, end: float = 1.0, backlog: int = 0) -> Tick:
+    return Tick(
+        end=end,
         seconds=1.0,
-        threads=8,
-        rate=rate,
-        transactions=transactions,
-        latency=Histogram.of([1000] * transactions),
+        sums={"completed": transactions, "queries": 0, "error.1213": 2},
+        levels={"threads": 8, "rate": rate, "backlog": backlog, "in_flight": 8},
+        hists={"response": Histogram.of([1000] * transactions)},
     )
 
 
 def test_ticks_between_two_lines_add_up(capsys: pytest.CaptureFixture[str]) -> None:
     printer = IntervalPrinter(2.0, (95.0,))
     for number in range(1, 6):
-        printer.tick(float(number), second_of(number * 10))
+        printer.tick(second_of(number * 10, end=float(number)))
     first, second = capsys.readouterr().out.splitlines()
     assert first.startswith("[ 2s ] thds: 8 tps: 15.00 ")
     assert second.startswith("[ 4s ] thds: 8 tps: 35.00 ")
@@ -98,9 +100,7 @@ def test_the_head_is_sysbenchs(plan: RunPlan, lines: list[str]) -> None:
 def test_with_a_rate_each_line_is_followed_by_the_queue(capsys: pytest.CaptureFixture[str]) -> None:
     printer = IntervalPrinter(2.0, (99.0, 50.0))
     for number in range(1, 5):
-        interval = second_of(10, rate=10.0)
-        interval.backlog, interval.in_flight = number, 8
-        printer.tick(float(number), interval)
+        printer.tick(second_of(10, rate=10.0, end=float(number), backlog=number))
     lines = capsys.readouterr().out.splitlines()
     assert [line for line in lines if "thds" not in line] == [
         "[ 2s ] queue length: 2, concurrency: 8",
@@ -110,20 +110,20 @@ def test_with_a_rate_each_line_is_followed_by_the_queue(capsys: pytest.CaptureFi
 
 
 def test_without_a_percentile_the_lines_show_none(capsys: pytest.CaptureFixture[str]) -> None:
-    IntervalPrinter(1.0, ()).tick(1.0, second_of(10))
+    IntervalPrinter(1.0, ()).tick(second_of(10))
     assert "lat (ms,0%): 0.00" in capsys.readouterr().out
 
 
 def test_an_interval_of_zero_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     printer = IntervalPrinter(0, (95.0,))
-    printer.tick(1.0, second_of(10))
+    printer.tick(second_of(10))
     assert capsys.readouterr().out == ""
 
 
 def test_a_tick_that_is_a_little_early_still_prints(capsys: pytest.CaptureFixture[str]) -> None:
     printer = IntervalPrinter(0.3, (95.0,))
     for tenths in range(1, 10):
-        printer.tick(0.1 * tenths, second_of(1))
+        printer.tick(second_of(1, end=0.1 * tenths))
     assert len(capsys.readouterr().out.splitlines()) == 3
 
 
@@ -255,7 +255,7 @@ def test_a_run_without_transactions_has_no_last_figures() -> None:
 
 # Thresholds
 
-SLOW = Histogram.of([60_000] * 100)
+SLOW = replace(second_of(100), hists={"response": Histogram.of([60_000] * 100)})
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,7 @@ def test_each_crossed_threshold_has_a_line_and_a_run_that_failed_keeps_its_code(
     code: ExitCode, judgement: ExitCode, capsys: pytest.CaptureFixture[str]
 ) -> None:
     thresholds = tuple(map(parse_threshold, ("p95>50ms", "tps<10", "errors>0")))
-    assert final_exit_code(code, thresholds, summary(), SLOW) == judgement
+    assert final_exit_code(code, thresholds, SLOW) == judgement
     captured = capsys.readouterr()
     assert captured.err.splitlines() == [
         "tuibench: p95>50ms crossed: 60 ms",
@@ -280,8 +280,8 @@ def test_each_crossed_threshold_has_a_line_and_a_run_that_failed_keeps_its_code(
 
 
 def test_thresholds_that_nothing_crosses_change_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    assert final_exit_code(ExitCode.DONE, (parse_threshold("p95>61ms"),), summary(), SLOW) == ExitCode.DONE
-    assert final_exit_code(ExitCode.DONE, (), summary(), Histogram()) == ExitCode.DONE
+    assert final_exit_code(ExitCode.DONE, (parse_threshold("p95>61ms"),), SLOW) == ExitCode.DONE
+    assert final_exit_code(ExitCode.DONE, (), Tick()) == ExitCode.DONE
     assert capsys.readouterr().err == ""
 
 
@@ -295,7 +295,7 @@ def test_rows_are_written_as_they_come(tmp_path: Path) -> None:
         assert rows is not None
         assert file.read_text() == CSV_HEADER
         for number in range(1, 6):
-            rows.tick(float(number), second_of(number * 10))
+            rows.tick(second_of(number * 10, end=float(number)))
             assert file.read_text().count("\n") == 1 + number // 2
     lines = file.read_text().splitlines()
     assert [line.split(",")[:3] for line in lines[1:]] == [["2", "8", "15.00"], ["4", "8", "35.00"]]
@@ -304,7 +304,7 @@ def test_rows_are_written_as_they_come(tmp_path: Path) -> None:
 def test_rows_go_to_stdout_or_nowhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with open_csv("-", 1.0, ()) as rows:
         assert rows is not None
-        rows.tick(1.0, second_of(3))
+        rows.tick(second_of(3))
     assert capsys.readouterr().out.startswith(CSV_HEADER + "1,8,3.00,")
     with pytest.raises(UsageError, match="cannot write /dev/full"), open_csv("/dev/full", 1.0, ()):
         pass
@@ -330,7 +330,7 @@ def test_a_csv_that_finds_no_more_room_is_said_once_and_ends_no_run(
 
     rows = CsvWriter(write, 1.0, ())
     for number in range(1, 4):
-        rows.tick(float(number), second_of(10))
+        rows.tick(second_of(10, end=float(number)))
     assert (len(written), rows.is_cut) == (2, True)
     assert capsys.readouterr().err == (
         "tuibench: no more rows of CSV can be written: No space left on device\n"

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.examples import LATENCY, PLAN, load_part, sample
 from tests.fakes import FakeClock
@@ -14,12 +15,10 @@ from tests.unit.session.effects.test_ab_test import trial as a_trial
 from tuibench.metrics.inference.messages import FIGURE_NAMES
 from tuibench.model.event import Event, EventKind
 from tuibench.model.experiments.effect import CommitCosts, EffectFigure, EffectProgress, latest_effects
-from tuibench.model.histogram import Histogram
-from tuibench.model.measurements.sample import ServerSample
 from tuibench.model.message import SessionMessage
 from tuibench.model.plan import RunPlan
 from tuibench.model.settings import COMMIT_ROLES, SettingState
-from tuibench.record.sysbench_report import IntervalCounts
+from tuibench.model.tick import Tick
 from tuibench.session.control.experiment import ExperimentSession
 from tuibench.session.effects.tracker import MEASURED_AGAIN, EffectTracker
 from tuibench.session.events.event_log import EventLog
@@ -31,6 +30,9 @@ def no_tune(*_: object) -> Any:
     raise AssertionError("no screening is started here")
 
 
+STEADY = replace(LATENCY, count=20, min=9.0, avg=9.0, p50=9.0, p95=9.0, p99=9.0, p999=9.0, max=9.0)
+
+
 class Run:
     """A session whose clock moves when it ticks."""
 
@@ -39,7 +41,6 @@ class Run:
         self.on_event: list[SessionMessage] = []
         self.flush = "1"
         self.fsyncs = 0
-        self.total = 0
         self.log = EventLog(self.clock, self._on_event)
         session: Any = Session(a_trial())
         settings: Any = self
@@ -91,37 +92,28 @@ class Run:
         self.clock.advance(1)
         parts = {"server": self._server(1.0), **changes}
         load = parts.pop("load", load_part(transactions_per_second=tps))
-        self.effect_tracker.tick(
-            sample(1, load=load, **parts), IntervalCounts(seconds=1.0, transactions=tps, latency=Histogram())
-        )
+        self.effect_tracker.tick(sample(1, load=load, **parts))
 
     def ticks(self, count: int, tps: int, fsyncs_each: float = 1.0, rate: float = 0.0) -> None:
         for _ in range(count):
             self.clock.advance(1)
-            self.total += tps
             self.fsyncs += round(tps * fsyncs_each)
-            load = load_part(
-                transactions_total=self.total, transactions_per_second=tps, latency=LATENCY, rate=rate
-            )
-            self.effect_tracker.tick(
-                sample(1, load=load, server=self._server(fsyncs_each)),
-                IntervalCounts(seconds=1.0, transactions=tps, latency=Histogram.of([9_000] * 20)),
-            )
+            load = load_part(transactions_per_second=tps, rate=rate, latency=STEADY)
+            server = self._server(fsyncs_each, tps)
+            self.effect_tracker.tick(sample(1, load=load, server=server))
 
     def outage(self, seconds: int) -> None:
         """The server has gone away."""
         for _ in range(seconds):
             self.clock.advance(1)
-            load = load_part(transactions_per_second=0, errors_by_code={"2003": 4, "1213": 1})
-            self.effect_tracker.tick(
-                sample(1, load=load, server=None), IntervalCounts(seconds=1.0, transactions=0)
-            )
+            load = load_part(transactions_per_second=0, latency=None, errors_by_code={"2003": 4, "1213": 1})
+            self.effect_tracker.tick(sample(1, load=load, server=None))
 
     def change(self, kind: EventKind = EventKind.SETTING) -> None:
         self.clock.advance(0.1)
         self.log.emit(kind, f"{kind}!")
 
-    def _server(self, fsyncs_each: float) -> ServerSample:
+    def _server(self, fsyncs_each: float, tps: int = 100) -> Tick:
         return server_tick(
             uptime_seconds=1,
             threads_running=1,
@@ -131,7 +123,8 @@ class Run:
             table_open_cache=1,
             questions_total=1,
             slow_queries_total=0,
-            log_fsyncs_per_transaction=fsyncs_each,
+            log_fsyncs_per_second=tps * fsyncs_each,
+            completed=tps,
             counters={"Innodb_os_log_fsyncs": self.fsyncs},
         )
 

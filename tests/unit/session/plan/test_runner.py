@@ -43,9 +43,9 @@ def followed(folder: Path, plan: str, script: Script = watching, **changes: Any)
 
     def prepare(session: LoadRun) -> None:
         session.watcher.bus.interval_listeners.append(
-            lambda _, interval: threads.append(interval.threads or 0)
+            lambda tick: threads.append(round(tick.levels["threads"]))
         )
-        session.watcher.bus.interval_listeners.append(lambda _, interval: rates.append(interval.rate))
+        session.watcher.bus.interval_listeners.append(lambda tick: rates.append(tick.levels["rate"]))
 
         async def played() -> None:
             await script(session)

@@ -3,19 +3,18 @@
 from typing import cast
 
 import pytest
-from msgspec.structs import replace
 
-from tests.tui.support.script import HOST as CLIENT
+from tests.tui.support.script import host_part
 from tests.unit.observe.fakes import FakeClock
 from tests.unit.observe.host.remote.test_proc_text import SERVER
 from tuibench.errors import RunError, UsageError
-from tuibench.model.measurements.sample import HostSample
+from tuibench.model.tick import Tick
 from tuibench.observe.host.remote.remote_host import RemoteHost
 from tuibench.observe.host.remote.source import NamedSample
 from tuibench.observe.host.sampler import HostSampler
 from tuibench.session.sampling.hosts import Hosts, HostsObservation
 
-FAR = replace(CLIENT, origin="ssh:db1")
+CLIENT, FAR = host_part(), host_part(origin="ssh:db1")
 LOST = NamedSample(None, "ssh db1: gone", failed=True)
 
 
@@ -32,7 +31,7 @@ class PlayedRemote:
 
 
 class PlayedLocal:
-    def sample(self) -> HostSample | None:
+    def sample(self) -> Tick | None:
         return CLIENT
 
 

@@ -10,9 +10,9 @@ from tests.ticks import host_tick, server_tick
 from tuibench.model.command import ApplyPreset, ChangeSetting
 from tuibench.model.event import EventKind
 from tuibench.model.measurements.headline import HeadlineTotals
-from tuibench.model.measurements.sample import HostSample, ServerSample
 from tuibench.model.results.summary import Summary
 from tuibench.model.results.sweep import SweepVariant
+from tuibench.model.tick import Tick
 from tuibench.session.sweep.cell import cell_failure, cell_figures, headline_name, variant_commands
 from tuibench.session.sweep.matrix import OVERHEAD_SECONDS, all_cells, cell_seconds, remaining_seconds
 
@@ -22,14 +22,14 @@ def summary(**changes: Any) -> Summary:
     return examples.summary(**{"server": server, "outcome": "done", "failure": "", "events": (), **changes})
 
 
-def server_part(open_tables: int) -> ServerSample:
+def server_part(open_tables: int) -> Tick:
     return server_tick(
         uptime_seconds=1, threads_running=1, threads_connected=1, max_connections=100,
         open_tables=open_tables, table_open_cache=2000, questions_total=1, slow_queries_total=0,
     )  # fmt: skip
 
 
-def host_part(cpu_server: float | None, memory: int | None) -> HostSample:
+def host_part(cpu_server: float | None, memory: int | None) -> Tick:
     return host_tick(
         cores=2, cpu_total=50.0, cpu_server=cpu_server, cpu_tuibench=10.0,
         memory_used_bytes=100, memory_total_bytes=200, disk_read_bytes_per_second=None,
