@@ -255,8 +255,8 @@ class Chaos(RuleBasedStateMachine):
         assert {name: self.server.settings[name] for name in CONFIGURED} == wanted
 
     def attempt(self, which: int, name: str, value: str) -> None:
-        """Refused are changes that break the limit between two settings, or of a value that another client may
-        have set; of a lost one, only the server knows. Every other one succeeds.
+        """Refused are changes that break the limit between two settings, or of a value that another client
+        may have set; of a lost one, only the server knows. Every other one succeeds.
         """
         if not self.sessions:
             return
@@ -352,7 +352,7 @@ class Crowd(Chaos):
 
 
 class Alone(Chaos):
-    """Without strangers: our sessions may also set what was there before, and all values are known as ours."""
+    """Without strangers: sessions may also set what was there before, and no value is of unknown origin."""
 
     def put_all_back(self) -> list[RestoreResult]:
         assert super().put_all_back() == []
