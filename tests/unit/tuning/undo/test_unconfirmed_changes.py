@@ -367,6 +367,9 @@ async def test_nothing_is_changed_over_a_value_of_unknown_origin(tmp_path: Path)
     server = FakeServer(sync_binlog="7")
     with journal_in(tmp_path) as journal:
         journal.change("sync_binlog", "1", "0", 5.0)
+    clock = FakeClock()
+    assert not await restore_until_done(journal.path, server.connect, clock)
+    assert (clock.seconds, journal.path.exists()) == (0.0, True)
     tuner = SettingsManager(server.connect, journal_in(tmp_path, "s2"), INFO, clock=FakeClock())
     await tuner.open()
     with pytest.raises(RunError, match="sync_binlog is 7: tuibench set it to 0 and got no answer") as caught:
