@@ -219,7 +219,7 @@ def _by_hand(name: str, value: str) -> str:
 
 def reset_by_restart(decision: RestoreDecision) -> str:
     """After a restart of the server."""
-    if decision.action is not RestoreAction.LEAVE:
+    if decision.action not in (RestoreAction.LEAVE, RestoreAction.UNCLEAR):
         return f"{decision.setting} is {decision.current} again, as before tuibench"
     return (
         f"{decision.setting} is {decision.current} now, as the server is configured; "

@@ -207,10 +207,9 @@ class Chaos(RuleBasedStateMachine):
         def die(_: str, asked: str) -> None:
             if asked == old != value:
                 return
+            self.server.settings[name] = kept(name, value) if executed else old
             if executed:
                 self.layers[name].append(Layer(tuner.journal.path.stem, kept(name, value)))
-            else:
-                self.server.settings[name] = old
             raise KilledError
 
         self.server.on_set = die
