@@ -10,6 +10,7 @@ import re
 import socket
 from collections.abc import Mapping
 
+from tuibench import sanitize
 from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.target import Target
@@ -43,7 +44,7 @@ def build_server_info(
     target: Target, variables: Mapping[str, str], uptime_seconds: int | None, is_local: bool
 ) -> ServerInfo:
     """The same from variables read before."""
-    text = variables.get("version", "").removeprefix(_REPLICATION_PREFIX)
+    text = sanitize.excerpt(variables.get("version", "").removeprefix(_REPLICATION_PREFIX))
     number = _NUMBER.search(text)
     datadir = variables.get("datadir", "")
     return ServerInfo(
