@@ -208,7 +208,8 @@ class ServerOptions:
         self._check_timeouts()
         login = ("user", "password_command", "database", "ssl_mode", "ssl_ca", "ssl_cert", "ssl_key")
         names = (*ADDRESS_FIELDS, *login, *PASSWORD_EXCHANGE, *TIMEOUTS)
-        given = {name: value for name in names if (value := getattr(self, name)) not in (None, False)}
+        given = {name: value for name in names if (value := getattr(self, name)) is not None}
+        given = {name: value for name, value in given.items() if value is not False}
         password = _inherited_password() if self.password is None else self.password
         return given if password is None else {**given, "password": password}
 
