@@ -1,5 +1,5 @@
-"""A server in this process that is after the password: it plays any login plugin, with TLS or without, sends its
-own RSA key, and remembers all that a client says.
+"""A server in this process that is after the password: it plays any login plugin, with TLS or without, sends
+its own RSA key, and remembers all that a client says.
 """
 
 import socket
@@ -72,7 +72,7 @@ class LoginServer:
     def _opened(self, said: bytes) -> bytes:
         if len(said) != self.key.key_size // 8:
             return b""
-        way = padding.OAEP(mgf=padding.MGF1(algorithm=hashes.SHA1()), algorithm=hashes.SHA1(), label=None)
+        way = padding.OAEP(mgf=padding.MGF1(algorithm=hashes.SHA1()), algorithm=hashes.SHA1(), label=None)  # noqa: S303
         try:
             hidden = self.key.decrypt(said, way)
         except ValueError:
@@ -81,8 +81,8 @@ class LoginServer:
 
     @contextmanager
     def listening(self, port: int = 0) -> Iterator["LoginServer"]:
-        """Serves until the block is left; each connection has a thread, because asyncio loses what a client sends
-        together with its request for TLS.
+        """Serves until the block is left; each connection has a thread, because asyncio loses what a client
+        sends together with its request for TLS.
         """
         listener = socket.create_server(("127.0.0.1", port))
         self.port = int(listener.getsockname()[1])

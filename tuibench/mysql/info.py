@@ -10,6 +10,8 @@ import re
 import socket
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
 from tuibench import sanitize
 from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.model.server import Flavour, ServerInfo
@@ -37,7 +39,8 @@ async def server_info(connection: Connection) -> ServerInfo:
         variables["version"] = connection.version_text
     target, seconds = connection.target, uptime.get("Uptime", "")
     is_local = await is_on_this_host(target)
-    return build_server_info(target, variables, int(seconds) if seconds.isdigit() else None, is_local)
+    info = build_server_info(target, variables, int(seconds) if seconds.isdigit() else None, is_local)
+    return replace(info, is_encrypted=connection.is_encrypted)
 
 
 def build_server_info(

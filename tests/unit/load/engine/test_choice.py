@@ -1,4 +1,4 @@
-"""Which engine a load gets, and the reason if it is not the native one: by the servers' answers, not their names."""
+"""Which engine a load gets, and the reason if it is not the native one: by the servers' answers."""
 
 import msgspec
 import pytest

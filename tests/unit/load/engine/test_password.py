@@ -1,7 +1,6 @@
 """Who learns the password: every login plugin, with every mode of TLS, on both engines."""
 
 import asyncio
-from collections.abc import Iterator
 from contextlib import suppress
 from itertools import product
 from pathlib import Path
@@ -19,6 +18,8 @@ from tuibench.errors import ExitCode, TuibenchError
 from tuibench.load.engine.asyncio.engine import AsyncioEngine
 from tuibench.load.engine.native import program as native_program
 from tuibench.load.engine.native.engine import NativeEngine
+from tuibench.load.messages import StartLoad
+from tuibench.load.workers.worker import _create_engine
 from tuibench.model.target import SslMode, Target
 from tuibench.mysql.connection import connect
 from tuibench.mysql.login.first_login import FirstLogin, first_logins
@@ -38,7 +39,7 @@ NOTHING = Transaction(
 
 
 class Account(NamedTuple):
-    """How an account logs in, and how its plugin treats the password: a proof of it only, all of it where it is
+    """How an account logs in, and what its plugin sends: a proof of the password, all of it where it is
     protected, or all of it in any case.
     """
 
@@ -90,16 +91,18 @@ def true_key(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(params=[True, False], ids=["local", "remote"])
-def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether the server seems to be on this host."""
     monkeypatch.setattr(Target, "is_local", request.param)
-    yield
 
 
 async def drive(kind: Any, target: Target) -> TuibenchError | None:
     """A load of one transaction; the error that ended it."""
-    first = msgspec.structs.replace(begin(NOTHING, limit=1, prepared=False), target=target)
-    engine = kind(first)
+    return await ended(kind(msgspec.structs.replace(begin(NOTHING, limit=1, prepared=False), target=target)))
+
+
+async def ended(engine: Any) -> TuibenchError | None:
+    """Runs one connection to its end; the error that ended it."""
     engine.set_connections([0])
     await asyncio.wait([task for _, task in engine._users.values()])
     await engine.stop(0)
@@ -141,9 +144,11 @@ async def test_a_plugin_in_the_greeting_gets_no_more(account: Account) -> None:
 
 
 async def test_the_refusal_names_the_ways_out() -> None:
-    with LoginServer("caching_sha2_password").listening() as server:
-        with pytest.raises(TuibenchError, match="asks for the whole password of 'app'") as error:
-            await connect(server.target)
+    with (
+        LoginServer("caching_sha2_password").listening() as server,
+        pytest.raises(TuibenchError, match="asks for the whole password of 'app'") as error,
+    ):
+        await connect(server.target)
     assert error.value.exit_code == ExitCode.SERVER_UNAVAILABLE
     for option in ("--get-server-public-key", "--server-public-key-path", "--ssl-mode=required"):
         assert option in error.value.hint
@@ -212,11 +217,13 @@ async def test_a_worker_begins_with_the_logins_of_its_session(monkeypatch: pytes
         login = FirstLogin(
             where=server.target.where, user="app", is_encrypted=True, plugin="mysql_native_password"
         )
-        first_logins().learn(
-            msgspec.msgpack.decode(msgspec.msgpack.encode((login,)), type=tuple[FirstLogin, ...])
+        sent = msgspec.structs.replace(begin(NOTHING), target=server.target, first_logins=(login,))
+        engine: Any = _create_engine(
+            msgspec.msgpack.decode(msgspec.msgpack.encode(sent), type=StartLoad), print
         )
-        failure = await drive(AsyncioEngine, server.target)
+        failure = await ended(engine)
     assert failure is not None
+    assert first_logins().all() == (login,)
     assert "no TLS any more" in failure.message
 
 
@@ -230,7 +237,9 @@ async def test_a_version_without_a_number_is_named(version: bytes) -> None:
 
 
 async def test_a_long_name_of_a_plugin_is_cut() -> None:
-    with LoginServer("p" * 5000).listening() as server:
-        with pytest.raises(TuibenchError, match=r"'p{500} … \(5,000 characters\)', which is not") as error:
-            await connect(server.target)
+    with (
+        LoginServer("p" * 5000).listening() as server,
+        pytest.raises(TuibenchError, match=r"'p{500} … \(5,000 characters\)', which is not") as error,
+    ):
+        await connect(server.target)
     assert len(error.value.message) < 700
