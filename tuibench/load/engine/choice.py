@@ -14,8 +14,8 @@ TLS_REASON = "connections use TLS"
 
 
 class Chosen(NamedTuple):
-    """The engine of a load. `reason` explains why `auto` did not choose the native engine: a few words, and
-    details in brackets.
+    """The engine of a load. `reason` explains why `auto` did not choose the native engine: in a few words, with
+    details behind a colon.
     """
 
     is_native: bool
@@ -67,8 +67,8 @@ async def _reason_of_tls(target: Target) -> str:
             try:
                 await (await connect(place, use_database=False)).close()
             except (ServerUnavailableError, SQLError) as error:
-                return f"a server may use TLS ({error.message})"
+                return f"a server may use TLS: {error.message}"
         first = first_logins().of(place)
         if first is not None and first.is_encrypted:
-            return f"{TLS_REASON} (--ssl-mode=disabled turns it off)"
+            return f"{TLS_REASON}: --ssl-mode=disabled turns it off"
     return ""

@@ -60,7 +60,7 @@ async def test_tls_is_not_named_where_the_server_was_not_seen() -> None:
     async with ScriptedServer().listening() as server:
         target = server.target
     chosen = await choice.choose(EngineChoice.AUTO, PROGRAM, target)
-    assert chosen.reason.startswith("a server may use TLS (cannot reach")
+    assert chosen.reason.startswith("a server may use TLS: cannot reach")
 
 
 async def test_the_native_engine_can_be_required() -> None:

@@ -111,7 +111,7 @@ def _run_line(view: View, width: int) -> TextLine:
     workers: TextLine = (
         TextSpan(f"{count(status.workers)} {engine}{_plural('worker', status.workers)}", "muted"),
     )
-    why = view.engine_reason.partition(" (")[0]
+    why = view.engine_reason.partition(":")[0]
     reason: TextLine = (TextSpan(why, "muted"),) if why else ()
     mix: TextLine = (TextSpan(f"mix {format_weights(status.weights)}", "muted"),) if status.weights else ()
     parts = (

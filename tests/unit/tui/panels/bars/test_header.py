@@ -34,7 +34,7 @@ def test_the_head_names_engine_reason_and_tls(width: int, words: str) -> None:
     hello = msgspec.structs.replace(
         script.hello(),
         engine="asyncio",
-        engine_reason="connections use TLS (--ssl-mode=disabled turns it off)",
+        engine_reason="connections use TLS: --ssl-mode=disabled turns it off",
         server=msgspec.structs.replace(script.SERVER, is_encrypted=True),
     )
     server, run = text(header(initial_view(hello), width, 2)).split("\n")
