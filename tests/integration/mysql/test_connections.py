@@ -82,7 +82,7 @@ async def cipher(target: Target) -> str:
 def test_tls_modes(
     secure: PrivateServer, files: Files, run: Run, mode: str, host: str, encrypted: bool
 ) -> None:
-    target = over_tcp(secure, host=host, ssl_mode=mode, ssl_ca=str(files.ca))
+    target = over_tcp(secure, host=host, ssl_mode=mode, ssl_ca=str(files.ca), get_server_public_key=True)
     assert bool(run(cipher(target))) == encrypted
 
 
@@ -138,7 +138,7 @@ async def test_a_server_without_tls(binary: Binary, start: Starter) -> None:
             await cipher(over_tcp(server, ssl_mode="required"))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Target, "is_local", False)
-            assert await cipher(over_tcp(server)) == ""
+            assert await cipher(over_tcp(server, get_server_public_key=True)) == ""
 
 
 async def test_a_server_that_takes_encrypted_connections_only(secure: PrivateServer) -> None:
