@@ -14,8 +14,8 @@ TLS_REASON = "connections use TLS"
 
 
 class Chosen(NamedTuple):
-    """The engine of a load. `reason` explains why `auto` did not choose the native engine: in a few words, with
-    details behind a colon.
+    """The engine of a load. `reason` explains why `auto` did not choose the native engine: a few words, then
+    details after a colon.
     """
 
     is_native: bool
