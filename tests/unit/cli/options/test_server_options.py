@@ -281,7 +281,7 @@ def test_other_ways_for_a_password_are_off_unless_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert exchange(target()) == (False, "", False)
-    given = {
+    given: dict[str, Any] = {
         "get_server_public_key": True,
         "server_public_key_path": "k.pem",
         "enable_cleartext_plugin": True,
