@@ -49,11 +49,17 @@ class UnfinishedTransaction(AbstractContextManager[None]):
         self._recorder = context.recorder
         self._context = context
 
+    def count_failure(self) -> None:
+        self._recorder.counters.failed += 1
+        if not self._context.queue.is_open:
+            self._recorder.gaps.failed()
+
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
             self._recorder.in_flight -= 1
             self._recorder.counters.abandoned += kind is GeneratorExit
-            self._recorder.counters.failed += kind is not GeneratorExit
+            if kind is not GeneratorExit:
+                self.count_failure()
             self._context.queue.user_came_back(self._context.clock.now_ns())
 
 
@@ -143,7 +149,7 @@ class TransactionRunner:
         context, recorder, now, packets = self._context, self._recorder, self._now, conn.packets
         delay, queue, changes = context.delay, context.queue, context.changes
         start, has_users = queue.start, queue.users > 0
-        tally, kinds = recorder.tally, recorder.kinds
+        tally, kinds, gaps = recorder.tally, recorder.kinds, recorder.gaps
         latencies_us, timed = recorder.latencies_us, self._timed
         calls, interactive, explicit = self._values.calls, self._interactive, self._explicit
         draw = self.think_time.take if self._has_think_time else self._values.draw
@@ -155,6 +161,8 @@ class TransactionRunner:
                 which = draw()
                 timed.clear()
                 started_ns = ended_ns = now()
+                if recorder.in_flight == 1:
+                    gaps.woken(started_ns if intended_ns == UNSCHEDULED else intended_ns)
                 is_committed: bool | None = True
                 try:
                     if interactive[which]:
@@ -182,13 +190,14 @@ class TransactionRunner:
                 if has_users:
                     self._user_came_back(which, intended_ns, started_ns, ended_ns)
                 if is_committed is None:
-                    recorder.counters.failed += 1
+                    self._unfinished.count_failure()
                     continue
                 if not is_committed:
                     recorder.counters.count_rollback(self._names[which])
                 elif explicit[which]:
                     recorder.commits += 1
                 recorder.completed += 1
+                gaps.completed(ended_ns)
                 self.events += 1
                 self.busy_us += (busy_us := (ended_ns - started_ns) // 1000)
                 response_us = None if intended_ns == UNSCHEDULED else (ended_ns - intended_ns) // 1000
