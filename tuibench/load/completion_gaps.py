@@ -98,35 +98,34 @@ class GapsOfWorkers:
 
 
 class GapRecorder:
-    """The gaps of the asyncio engine. A failed transaction does not end a gap."""
+    """The gaps of the asyncio engine. A failed transaction does not end a gap: its work is still wanted."""
 
     def __init__(self) -> None:
         self._last_ns = self._woken_ns = 0
-        self._is_failing = self._is_held = False
+        self._is_held = False
         self._gaps: deque[Gap] = deque(maxlen=MOST_GAPS)
 
     def woken(self, now_ns: int) -> None:
-        """The first transaction in flight started, or came due, at this time. In a closed loop there was
-        work before, if the last one failed.
+        """The only transaction in flight started, or came due, at this time. The first since the last
+        completion counts.
         """
-        if not self._is_failing:
+        if self._woken_ns <= self._last_ns:
             self._woken_ns = now_ns
 
     def completed(self, now_ns: int) -> None:
         if now_ns - self._last_ns >= SHORTEST_NS and not self._is_held:
             self._gaps.append(self._gap(now_ns))
-        self._last_ns, self._is_failing = now_ns, False
+        self._last_ns = now_ns
 
     def failed(self) -> None:
-        """A transaction of a closed loop failed: its connection wants to start another one."""
-        self._is_failing = True
+        self._woken_ns = max(self._woken_ns, self._last_ns + 1)
 
-    def forget_failure(self) -> None:
-        """No connection is left that wants to start a transaction."""
-        self._is_failing = False
+    def all_left(self) -> None:
+        """No connection is left: nothing is wanted."""
+        self._woken_ns = 0
 
     def hold(self, now_ns: int, outstanding: int) -> None:
-        """A pause begins, with `outstanding` transactions in flight or due. Nothing is wanted until it ends."""
+        """A pause begins, with `outstanding` transactions in flight or due: nothing is wanted any more."""
         self._gaps.extend(self._open(now_ns, outstanding))
         self._is_held = True
 
@@ -140,7 +139,7 @@ class GapRecorder:
     def _open(self, now_ns: int, outstanding: int) -> list[Gap]:
         if self._is_held or now_ns - self._last_ns < SHORTEST_NS:
             return []
-        has_work = outstanding > 0 or self._is_failing
+        has_work = outstanding > 0 or self._woken_ns > self._last_ns
         return [self._gap(now_ns) if has_work else Gap(self._last_ns, now_ns, now_ns)]
 
     def _gap(self, now_ns: int) -> Gap:

@@ -142,7 +142,7 @@ impl Engine {
             members.left_since.add(member.since(member.checkpoint));
         }
         if members.present.is_empty() {
-            self.shared.gaps.forget_failure();
+            self.shared.gaps.all_left();
         }
     }
 

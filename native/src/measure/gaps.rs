@@ -19,8 +19,6 @@ pub struct CompletionGaps {
     last_ns: AtomicI64,
     woken_ns: AtomicI64,
     in_flight: AtomicI64,
-    /// The last transaction of a closed loop failed: its connection wants to start another one.
-    is_failing: AtomicBool,
     is_held: AtomicBool,
     kept: Mutex<VecDeque<Gap>>,
 }
@@ -28,7 +26,7 @@ pub struct CompletionGaps {
 impl CompletionGaps {
     /// A transaction starts, which came due at this time.
     pub fn started(&self, due_ns: i64) {
-        if self.in_flight.fetch_add(1, Ordering::AcqRel) == 0 && !self.is_failing.load(Ordering::Acquire) {
+        if self.in_flight.fetch_add(1, Ordering::AcqRel) == 0 && !self.is_woken() {
             self.woken_ns.store(due_ns, Ordering::Release);
         }
     }
@@ -39,21 +37,21 @@ impl CompletionGaps {
         if now_ns - last_ns >= SHORTEST_NS && !self.is_held.load(Ordering::Acquire) {
             self.keep(self.gap(last_ns, now_ns));
         }
-        if self.is_failing.load(Ordering::Relaxed) {
-            self.forget_failure();
-        }
     }
 
-    /// A transaction ended without success; `is_wanted` in a closed loop, unless its connection leaves.
-    pub fn failed(&self, is_wanted: bool) {
-        if is_wanted {
-            self.is_failing.store(true, Ordering::Release);
-        }
+    /// A failed transaction does not end a gap, and its work is still wanted.
+    pub fn failed(&self) {
+        self.woken_ns.fetch_max(self.last_ns.load(Ordering::Acquire) + 1, Ordering::AcqRel);
+        self.abandoned();
+    }
+
+    pub fn abandoned(&self) {
         self.in_flight.fetch_sub(1, Ordering::AcqRel);
     }
 
-    pub fn forget_failure(&self) {
-        self.is_failing.store(false, Ordering::Release);
+    /// No connection is left: nothing is wanted.
+    pub fn all_left(&self) {
+        self.woken_ns.store(0, Ordering::Release);
     }
 
     /// A pause begins: nothing is wanted until `release`.
@@ -79,10 +77,13 @@ impl CompletionGaps {
         if self.is_held.load(Ordering::Acquire) || now_ns - last_ns < SHORTEST_NS {
             return None;
         }
-        let has_work = backlog > 0
-            || self.in_flight.load(Ordering::Acquire) > 0
-            || self.is_failing.load(Ordering::Acquire);
+        let has_work = backlog > 0 || self.in_flight.load(Ordering::Acquire) > 0 || self.is_woken();
         Some(if has_work { self.gap(last_ns, now_ns) } else { (last_ns, now_ns, now_ns) })
+    }
+
+    /// Whether there has been work since the last completion.
+    fn is_woken(&self) -> bool {
+        self.woken_ns.load(Ordering::Acquire) > self.last_ns.load(Ordering::Acquire)
     }
 
     fn gap(&self, last_ns: i64, now_ns: i64) -> Gap {
@@ -127,12 +128,12 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_in_a_closed_loop_does_not_end_a_gap() {
+    fn a_failure_does_not_end_a_gap() {
         let gaps = CompletionGaps::default();
         gaps.started(0);
         gaps.completed(10 * MS);
         gaps.started(10 * MS);
-        gaps.failed(true);
+        gaps.failed();
         gaps.started(2000 * MS);
         gaps.completed(2010 * MS);
         assert_eq!(gaps.report(2020 * MS, 0), [(10 * MS, 2010 * MS, 10 * MS)]);

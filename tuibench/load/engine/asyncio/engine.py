@@ -95,7 +95,7 @@ class AsyncioEngine(BaseEngine[VirtualUser, WorkQueue]):
     def set_connections(self, numbers: Collection[int]) -> None:
         super().set_connections(numbers)
         if not numbers:
-            self._recorder.gaps.forget_failure()
+            self._recorder.gaps.all_left()
 
     def _hold(self) -> None:
         super()._hold()

@@ -51,8 +51,7 @@ class UnfinishedTransaction(AbstractContextManager[None]):
 
     def count_failure(self) -> None:
         self._recorder.counters.failed += 1
-        if not self._context.queue.is_open:
-            self._recorder.gaps.failed()
+        self._recorder.gaps.failed()
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
