@@ -136,7 +136,7 @@ mod tests {
         gaps.failed();
         gaps.started(2000 * MS);
         gaps.completed(2010 * MS);
-        assert_eq!(gaps.report(2020 * MS, 0), [(10 * MS, 2010 * MS, 10 * MS)]);
+        assert_eq!(gaps.report(2020 * MS, 0), [(10 * MS, 2010 * MS, 10 * MS + 1)]);
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 A stall is a gap between two completed transactions, with work in flight or due, that is long for this load:
 at least half a second, and 20 times the usual gap, so that chance alone would need exp(20) gaps for one. The
-usual gap is the longer one of those before and after, because a slower level is no stall. Transactions
-of connections that started together may end together: then gaps take up most of the time, and none is longer
-than the transactions themselves. These are no stalls.
+usual gap is the longer one of those before and after, because a slower level is no stall; samples with other
+threads or another rate do not count. Transactions of connections that started together may end together: then
+gaps take up most of the time, and none is longer than the transactions themselves. These are no stalls.
 
 Gaps come from the engines (`load.completion_gaps`), independent of samples. The transactions of a server that
 is only watched are counted once a sample: there a gap is whole samples without one while threads are running.
@@ -12,6 +12,7 @@ is only watched are counted once a sample: there a gap is whole samples without 
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, takewhile
 from typing import NamedTuple
 
 from tuibench.metrics.series.slots import Slot
@@ -25,7 +26,9 @@ USUAL_GAPS = 20
 """Transactions that would have been completed in the gap at the usual rate."""
 
 LEAST_SECONDS, MOST_SECONDS = 2.0, 10.0
-"""The samples before and after a gap that give the usual rate: as many as have `USUAL_GAPS` transactions."""
+"""The time before and after a gap that gives the usual rate. Another stall may be near: of the spans between
+these two, the one with the highest rate counts.
+"""
 
 IN_STEP = 2.0
 """Gaps of connections in step are at most this multiple of the median response time."""
@@ -36,11 +39,16 @@ Span = tuple[float, float]
 
 
 class StallTick(NamedTuple):
-    """A sample: where it is, what it completed, and the conditions in it."""
+    """A sample: where it is, what it completed, and the conditions in it.
+
+    `level` is another number after a change of threads or rate; the first sample after it `is_mixed`.
+    """
 
     start_seconds: float
     end_seconds: float
     transactions: float
+    level: int
+    is_mixed: bool
     p50_ms: float | None
     conditions: StallConditions
 
@@ -57,6 +65,8 @@ class StallLog:
         self._ticks: deque[StallTick] = deque(maxlen=MOST_TICKS)
         self._counters: Mapping[str, int] = {}
         self._begin_seconds = self._judged_seconds = self._end_seconds = 0.0
+        self._asked: tuple[int, float] | None = None
+        self._level = 0
         self._watched_gap: Span | None = None
         self._watched_gaps: deque[Span] = deque(maxlen=64)
         self._is_paused = self._is_partial = False
@@ -78,13 +88,22 @@ class StallLog:
         before, self._counters = self._counters, sample.server.counters if sample.server else {}
         if gaps is None:
             gaps = self._gaps_of_watched(slot, sample)
-        has_load = sample.load is None or sample.load.threads > 0
-        if not self._is_paused and not self._is_partial and (has_load or slot.transactions):
-            latency = sample.load and (sample.load.service or sample.load.latency)
+        load = sample.load
+        has_load = load is None or load.threads > 0 or slot.transactions > 0
+        is_whole = not self._is_paused and not self._is_partial and slot.end_seconds > self._end_seconds
+        if is_whole and has_load:
+            latency = load and (load.service or load.latency)
             p50_ms, conditions = latency.p50 if latency else None, conditions_of(sample, before)
+            asked = (load.threads, load.rate) if load else None
+            is_mixed, self._asked = bool(self._ticks) and asked != self._asked, asked
+            self._level += is_mixed
             start = max(slot.start_seconds, self._end_seconds)
-            self._ticks.append(StallTick(start, slot.end_seconds, slot.transactions, p50_ms, conditions))
-        self._end_seconds, self._is_partial = slot.end_seconds, False
+            self._ticks.append(
+                StallTick(
+                    start, slot.end_seconds, slot.transactions, self._level, is_mixed, p50_ms, conditions
+                )
+            )
+        self._end_seconds, self._is_partial = max(slot.end_seconds, self._end_seconds), False
         return self._judge(gaps, is_over=False)
 
     def end(self, gaps: Sequence[Span] | None = None) -> list[Stall]:
@@ -122,27 +141,27 @@ class StallLog:
     def _is_stall(self, gap: Span, gaps: Sequence[Span], *, is_over: bool) -> bool | None:
         """Whether it is one; None if that is not known before more samples were taken."""
         start, end = gap
-        before = _nearest(tick for tick in reversed(self._ticks) if tick.end_seconds <= start)
-        after = _nearest(tick for tick in self._ticks_since(end))
-        if not (is_over or _suffices(after)):
-            return None
-        rates = [_rate(side) for side in (before, after) if side]
+        before = _near(tick for tick in reversed(self._ticks) if tick.end_seconds <= start)
+        after = _near(self._ticks_since(end))
+        same = [_of_level(side, self._level_at(at)) for side, at in ((before, start), (after, end))]
+        rates = [_rate(side) for side in (same if any(same) else (before, after)) if side]
         if not rates or (end - start) * min(rates) < USUAL_GAPS:
-            return False
+            return False if is_over or _is_full(after) else None
+        if not (is_over or _is_full(after, LEAST_SECONDS)):
+            return None
         around = (*before, *after)
         similar = sum(b - a for a, b in gaps if b - a >= (end - start) / 2 and _is_in((a, b), around))
         usual_ms = min((tick.p50_ms for tick in around if tick.p50_ms is not None), default=0.0)
         is_in_step = similar > sum(tick.seconds for tick in around) / 2
         return not (is_in_step and 1000 * (end - start) <= IN_STEP * usual_ms)
 
+    def _level_at(self, seconds: float) -> int | None:
+        known = (tick.level for tick in reversed(self._ticks) if tick.start_seconds <= seconds)
+        return next(known, None)
+
     def _ticks_since(self, seconds: float) -> list[StallTick]:
         """The samples that begin after a time, the oldest first."""
-        found: list[StallTick] = []
-        for tick in reversed(self._ticks):
-            if tick.start_seconds < seconds:
-                break
-            found.append(tick)
-        return found[::-1]
+        return list(takewhile(lambda tick: tick.start_seconds >= seconds, reversed(self._ticks)))[::-1]
 
     def _conditions_in(self, start: float, end: float) -> StallConditions | None:
         return worst_of(
@@ -150,24 +169,32 @@ class StallLog:
         )
 
 
-def _nearest(ticks: Iterable[StallTick]) -> list[StallTick]:
-    """The first of these samples that suffice for a rate."""
+def _is_full(ticks: Sequence[StallTick], seconds: float = MOST_SECONDS) -> bool:
+    return sum(tick.seconds for tick in ticks) >= seconds
+
+
+def _near(ticks: Iterable[StallTick]) -> list[StallTick]:
+    """The first of these samples, as many as may give the usual rate."""
     found: list[StallTick] = []
     for tick in ticks:
-        if _suffices(found):
+        if _is_full(found):
             break
         found.append(tick)
     return found
 
 
-def _suffices(ticks: Sequence[StallTick]) -> bool:
-    seconds = sum(tick.seconds for tick in ticks)
-    is_enough = sum(tick.transactions for tick in ticks) >= USUAL_GAPS
-    return seconds >= (LEAST_SECONDS if is_enough else MOST_SECONDS)
+def _of_level(nearest: Iterable[StallTick], level: int | None) -> list[StallTick]:
+    """Those of the level at the gap."""
+    of_level = takewhile(lambda tick: tick.level == level, nearest)
+    return [tick for tick in of_level if not tick.is_mixed]
 
 
-def _rate(ticks: Sequence[StallTick]) -> float:
-    return sum(tick.transactions for tick in ticks) / sum(tick.seconds for tick in ticks)
+def _rate(nearest: Sequence[StallTick]) -> float:
+    """The highest rate from the nearest sample on."""
+    seconds = list(accumulate(tick.seconds for tick in nearest))
+    transactions = accumulate(tick.transactions for tick in nearest)
+    rates = [(span, count / span) for span, count in zip(seconds, transactions, strict=True)]
+    return max(rate for span, rate in rates if span >= min(LEAST_SECONDS, seconds[-1]))
 
 
 def _is_in(gap: Span, ticks: Sequence[StallTick]) -> bool:
