@@ -36,6 +36,7 @@ from tuibench.session.probe.level_search import (
     end_of_climb,
     is_collapsed,
     is_connection_limited,
+    keeps_up,
     knee_of,
     objective_edge,
     point_of,
@@ -48,6 +49,9 @@ NEARLY = 0.97
 GROWN = 1.1
 """A level with this multiple of another level's throughput is higher beyond noise."""
 
+CALM_P95 = 5.0
+"""A rate at which p95 is a higher multiple of the lowest one is too near the capacity."""
+
 FOREIGN_PERCENT = 10.0
 DRIFT_PERCENT = 5.0
 WIDE = 4.0
@@ -57,7 +61,6 @@ def probe_result(
     progress: ProbeProgress, end: ProbeEnd, reason: str, fitted: UslFit | None, disturbances: Sequence[str]
 ) -> ProbeResult:
     """The result without its text. `disturbances` are changes by others during the probe."""
-    steps = progress.measured
     climbed = end_of_climb(progress)
     knee = knee_step(progress)
     limited = client_limited(progress, knee)
@@ -74,7 +77,7 @@ def probe_result(
         knee=None if limited else knee,
         knee_low=_outwards(progress, bend.low, math.floor) if bend else None,
         knee_high=_outwards(progress, bend.high, math.ceil) if bend else None,
-        peak=max(steps, key=lambda step: step.tps, default=None),
+        peak=peak_step(progress),
         bottleneck=probe_bottleneck(progress, knee, limited=limited),
         objective=objective_of(progress),
         recovery=recovery,
@@ -91,6 +94,33 @@ def knee_step(progress: ProbeProgress) -> ProbeStep | None:
     if bend is None:
         return None
     return min(progress.measured, key=lambda step: abs(math.log(step.level / bend.level)))
+
+
+def peak_step(progress: ProbeProgress) -> ProbeStep | None:
+    """The step with the highest throughput; of a plateau over rates, the lowest one, as all have its capacity."""
+    most = max(progress.measured, key=lambda step: step.tps, default=None)
+    if most is None or progress.order.by is Quantity.THREADS:
+        return most
+    return next(step for step in progress.measured if step.tps >= NEARLY * most.tps)
+
+
+def formal_level(result: ProbeResult) -> float | None:
+    """The level that is worth a formal run; None if there is none.
+
+    Without objectives a rate must be below the capacity, where queues do not grow.
+    """
+    if result.objective and result.objective.best is not None:
+        return result.objective.best
+    if result.order.by is Quantity.THREADS:
+        step = result.knee or result.peak
+        return step.level if step else None
+    measured = [step for step in result.steps if step.purpose in (StepPurpose.UP, StepPurpose.REFINE)]
+    failed = min((step.level for step in measured if not keeps_up(step)), default=math.inf)
+    capacity = NEARLY * result.peak.tps if result.peak and failed < math.inf else math.inf
+    kept = [step for step in measured if step.level < min(failed, capacity)]
+    least_ms = min((step.p95_ms for step in kept if step.p95_ms is not None), default=0.0)
+    calm = [step.level for step in kept if (step.p95_ms or 0.0) <= CALM_P95 * least_ms]
+    return max(calm, default=None)
 
 
 def client_limited(progress: ProbeProgress, knee: ProbeStep | None) -> bool:

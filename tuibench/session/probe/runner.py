@@ -248,9 +248,7 @@ class ProbeRunner:
 
     def _commands(self, found: ProbeResult) -> dict[str, str]:
         """For the level that is worth a formal run."""
-        best = found.objective.best if found.objective else None
-        step = found.knee or found.peak
-        level = best if best is not None else step.level if step else None
+        level = formal_level(found)
         if level is None:
             return {}
         has_password = bool(self._target.password or self._target.password_command)

@@ -76,9 +76,7 @@ def test_others_on_the_host_are_named_instead_of_the_client() -> None:
     found = answered(with_evidence(probed(), taken))
     assert found.client_limited
     assert found.knee is None
-    assert found.lines[0].startswith(
-        "Other programs on this host were the limit, not the server, which can do "
-    )
+    assert found.lines[0].startswith("Other programs take this host's CPU: the server did ")
 
 
 def test_a_client_that_was_the_limit_at_the_ceiling_says_so_too() -> None:
