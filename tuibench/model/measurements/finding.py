@@ -63,7 +63,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     the number of threads that waited for a row lock at the same time. `commit_share` and `network_share` are
     shares (0 to 1) of the transactions' time. `in_flight` is the number of transactions in flight,
     `threads_running` that of threads in the server, without our own reading, `outside_ms` how long a query is
-    neither in the server nor on a network of the known round trip. `foreign_percent` is the share of statements by other clients.
+    neither in the server nor on a network of the known round trip. `foreign_percent` is the share of
+    statements by other clients.
     """
 
     threads: float = 0.0

@@ -97,7 +97,7 @@ def knee_step(progress: ProbeProgress) -> ProbeStep | None:
 
 
 def peak_step(progress: ProbeProgress) -> ProbeStep | None:
-    """The step with the highest throughput; of a plateau over rates, the lowest one, as all have its capacity."""
+    """The step with the highest throughput; of a plateau over rates, which is the capacity, the lowest."""
     most = max(progress.measured, key=lambda step: step.tps, default=None)
     if most is None or progress.order.by is Quantity.THREADS:
         return most

@@ -31,7 +31,7 @@ from tuibench.session.load.load_controller import LoadController
 from tuibench.session.plan.runner import PlanRunner
 from tuibench.session.probe.level_search import ProbeProgress
 from tuibench.session.probe.plan import ProbePlan
-from tuibench.session.probe.result import formal_run_commands, probe_result, usl_of
+from tuibench.session.probe.result import formal_level, formal_run_commands, probe_result, usl_of
 from tuibench.session.probe.step import level_ceiling, probe_tick
 
 DISTURBING = frozenset({EventKind.SETTING, EventKind.FOREIGN, EventKind.WEIGHTS, EventKind.DELAY})
