@@ -236,8 +236,8 @@ FIGURES: dict[str, Callable[[Evidence], str]] = {
         f"{decimal(e.threads_running, 1)} threads running" if e.threads_running is not None else ""
     ),
     "outside": lambda e: (
-        f"{decimal(e.in_flight, 1)} transactions in flight, {decimal(e.threads_running, 1)} threads running in "
-        f"the server; a query spends {decimal(e.outside_ms, 1)} ms outside it"
+        f"{decimal(e.in_flight, 1)} transactions in flight, {decimal(e.threads_running, 1)} threads running "
+        f"in the server; a query spends {decimal(e.outside_ms, 1)} ms outside it"
         if e.in_flight is not None and e.outside_ms is not None
         else ""
     ),
