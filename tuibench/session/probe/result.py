@@ -52,7 +52,8 @@ GROWN = 1.1
 CALM_P95 = 5.0
 """A rate at which p95 is a higher multiple of the lowest one is too near the capacity."""
 
-FOREIGN_PERCENT = 10.0
+FOREIGN_PERCENT = OTHERS_PERCENT = 10.0
+NOTABLE_READS = 0.1
 DRIFT_PERCENT = 5.0
 WIDE = 4.0
 
@@ -167,8 +168,7 @@ def objective_of(progress: ProbeProgress) -> SloResult | None:
 
 def recovery_of(progress: ProbeProgress) -> Recovery | None:
     """The first level after the highest load, compared with the same level during the increase."""
-    back = next(iter(progress.of(StepPurpose.BACK)), None)
-    before = next((step for step in progress.of(StepPurpose.UP) if back and step.level == back.level), None)
+    before, back = _same_level(progress)
     if back is None or before is None or not before.tps or not back.tps:
         return None
     change = throughput_gain(point_of(before), point_of(back))
@@ -181,6 +181,30 @@ def recovery_of(progress: ProbeProgress) -> Recovery | None:
         margin=100 * change.margin if math.isfinite(change.margin) else None,
         differs=differs,
     )
+
+
+def _same_level(progress: ProbeProgress) -> tuple[ProbeStep | None, ProbeStep | None]:
+    """The step after the highest load, and the one at its level during the increase before it."""
+    back = next(iter(progress.of(StepPurpose.BACK)), None)
+    before = next((step for step in progress.of(StepPurpose.UP) if back and step.level == back.level), None)
+    return before, back
+
+
+def _why_more(progress: ProbeProgress) -> str:
+    """Why the same level gives more after the highest load, as far as it was measured."""
+    before, back = _same_level(progress)
+    if before is None or back is None:
+        return ""
+    first, then = before.evidence, back.evidence
+    others = (first.cpu_others or 0.0) - (then.cpu_others or 0.0)
+    if others >= OTHERS_PERCENT:
+        return f": other programs used {others:.0f} % of the host's CPU more at first"
+    if not before.is_stable:
+        return ": it was not stable at first"
+    read, reads = first.disk_reads_per_transaction or 0.0, then.disk_reads_per_transaction or 0.0
+    if read >= NOTABLE_READS and reads <= read / 2:
+        return f": it was still warming up at first ({read:.2g} pages read from disk per transaction)"
+    return ""
 
 
 def probe_doubts(
@@ -211,11 +235,10 @@ def probe_doubts(
     if foreign and sorted(foreign)[len(foreign) // 2] > FOREIGN_PERCENT:
         found.append("other clients are active on the server")
     if recovery is not None and recovery.differs:
-        later = "less" if recovery.percent < 0 else "more"
-        why = "it has not recovered" if recovery.percent < 0 else "it was still warming up at first"
-        found.append(
-            f"after the highest load the same level gives {abs(recovery.percent):.0f} % {later}: {why}"
-        )
+        is_less = recovery.percent < 0
+        later = f"{abs(recovery.percent):.0f} % {'less' if is_less else 'more'}"
+        why = ": it has not recovered" if is_less else _why_more(progress)
+        found.append(f"after the highest load the same level gives {later}{why}")
     if climbed is None and end is not ProbeEnd.ABORTED:
         found.append("the time limit was reached while the load was increased: use a longer --max-time")
     return tuple(found)

@@ -24,7 +24,7 @@ from statistics import median, variance
 from typing import NamedTuple
 
 from tuibench.metrics.inference import students_t
-from tuibench.metrics.inference.effects.moving import Movement, best_step, movement, swing
+from tuibench.metrics.inference.effects.moving import Movement, autocorrelation, best_step, movement, swing
 from tuibench.metrics.inference.verdict import Interval
 from tuibench.model.experiments.effect import MovementKind, Verdict
 
@@ -49,6 +49,9 @@ explanation.
 
 FLOOR = 0.05
 """The least tick, as a share of the median: zero has no logarithm."""
+
+REGULAR = 0.6
+"""The least autocorrelation at the period of a sawtooth; that of noise is sometimes large by chance."""
 
 EXPLAINED, STEP_ERRORS = 0.6, 3.0
 """The least height of a step beside the change that explains the difference: a share of the difference, and a
@@ -95,17 +98,21 @@ def attribute(
             return Attribution(interval, verdict)
         return Attribution(interval, Verdict.CANNOT_TELL, _movement(before, window, gap))
     if verdict is Verdict.CANNOT_TELL:
-        is_explained = plain > PLAIN_ERRORS * _plain_error(before[-window:], after)
-        if not is_explained:
-            return Attribution(interval, verdict)
+        own = _movement(before, window, gap)
+        error = _plain_error(before[-window:], after)
+        if plain <= PLAIN_ERRORS * error:
+            return Attribution(interval, verdict, own if _is_regular(before, own, error) else None)
         step = _step_beside(before[-window:], after, gap, plain)
-        return Attribution(
-            interval, verdict, step or _unless_small(_movement(before, window, gap), plain, before)
-        )
+        if step is not None:
+            return Attribution(interval, verdict, own if _is_regular(before, own, plain / MARGIN) else step)
+        return Attribution(interval, verdict, _unless_small(own, plain, before))
     observed = min(abs(interval.estimate), plain)
-    cause = _step_beside(before[-window:], after, gap, observed)
-    if cause is None and observed < MARGIN * swing(before, window, gap):
-        cause = _movement(before, window, gap)
+    step = _step_beside(before[-window:], after, gap, observed)
+    is_usual = observed < MARGIN * swing(before, window, gap)
+    own = _movement(before, window, gap) if step or is_usual else None
+    cause = step or own
+    if step and own and _is_regular(before, own, observed / MARGIN):
+        cause = own
     return Attribution(interval, Verdict.CANNOT_TELL if cause else verdict, cause)
 
 
@@ -193,6 +200,15 @@ def _step_beside(
         if abs(height) >= max(EXPLAINED * observed, STEP_ERRORS * error) and height:
             return Movement(MovementKind.STEP, height, start + place)
     return None
+
+
+def _is_regular(before: Sequence[float], own: Movement, least: float) -> bool:
+    """True for a sawtooth that repeats itself and swings by so much: a step beside the change is its edge."""
+    return (
+        own.kind is MovementKind.SAWTOOTH
+        and own.size > least
+        and autocorrelation(before, own.place) >= REGULAR
+    )
 
 
 def _movement(before: Sequence[float], window: int, gap: int) -> Movement:
