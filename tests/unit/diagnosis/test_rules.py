@@ -43,7 +43,7 @@ IDLE: dict[str, Any] = {"cpu_total": 40.0, "cpu_server": 30.0, "cpu_tuibench": 6
         (
             Evidence(client_limited_share=0.9, lag_ms=9.0, **QUEUED),
             QUEUE_OUTSIDE,
-            "42.5 transactions in flight, 1.2 threads running in the server; a query spends 37.0 ms outside it",
+            "42.5 transactions in flight, 1.2 threads running in the server; a query spends 37.0 ms",
         ),
         (Evidence(lag_ms=20.0, **QUEUED), HOST_CPU_OTHERS, "others 90 %"),
         (Evidence(client_limited_share=0.9, worker_cpu=0.97, **QUEUED), HOST_CPU_OTHERS, "others 90 %"),
