@@ -121,7 +121,7 @@ QUEUE_PER_SECOND = 150.0
 async def test_a_queue_in_front_of_the_server_is_named_also_on_a_busy_host(
     tables: PrivateServer, home: Path, by: str, hogs: int
 ) -> None:
-    """A proxy passes on a fixed number of requests a second. On a busy machine the probe may find no limit, but
+    """A proxy passes on a fixed number of requests a second. On a busy machine it may find no limit, but
     never another one.
     """
     proxy = Proxy(tables.tcp_target)
