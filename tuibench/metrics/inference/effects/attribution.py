@@ -109,9 +109,8 @@ def attribute(
     observed = min(abs(interval.estimate), plain)
     step = _step_beside(before[-window:], after, gap, observed)
     is_usual = observed < MARGIN * swing(before, window, gap)
-    own = _movement(before, window, gap) if step or is_usual else None
-    cause = step or own
-    if step and own and _is_regular(before, own, observed / MARGIN):
+    cause = step or (_movement(before, window, gap) if is_usual else None)
+    if step and _is_regular(before, own := _movement(before, window, gap), observed / MARGIN):
         cause = own
     return Attribution(interval, Verdict.CANNOT_TELL if cause else verdict, cause)
 
