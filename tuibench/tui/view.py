@@ -20,6 +20,7 @@ from tuibench.model.experiments.effect import (
     CommitCosts,
     Effect,
     EffectProgress,
+    latest_effects,
 )
 from tuibench.model.experiments.probe import ProbeState
 from tuibench.model.experiments.tune import TuneProgress
@@ -235,7 +236,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def effects(self) -> tuple[Effect, ...]:
         """All effects, the newest last."""
-        return tuple(event.effect for event in self.events if event.effect)
+        return latest_effects(event.effect for event in self.events if event.effect)
 
     @property
     def pinned_effects(self) -> tuple[Effect, ...]:

@@ -23,6 +23,8 @@ from tuibench.model.experiments.effect import (
     CommitCosts,
     Effect,
     EffectProgress,
+    latest_effects,
+    primary_figure,
 )
 from tuibench.model.experiments.tune import TuneProgress, TuneResult
 from tuibench.model.measurements.operation_cost import OperationCost, ResourceUse
@@ -62,6 +64,8 @@ COMPARED = CHANGE_KINDS - BOUNDARIES
 
 OPERATOR_TEST = "an A/B test changed values"
 
+MEASURED_AGAIN = "measured again, as the load moved later"
+
 
 class EffectTracker:
     """Effects, costs and A/B test of one run. `total_use` are the resources used since the start, `slowest`
@@ -92,6 +96,7 @@ class EffectTracker:
         self._interval_seconds = plan.interval_seconds
         self._published: EffectProgress | None = None
         self._why = ""
+        self._rate = 0.0
         self._calm_ticks = 0
         self._begun: list[float] = []
         self._steadiness = SteadinessLog()
@@ -256,6 +261,7 @@ class EffectTracker:
         load = sample.load
         self._steadiness.tick(slot)
         if load is not None:
+            self._rate = load.rate
             self.slowest = slowest_of((*self.slowest, *load.slowest), MOST_SLOW_OF_RUN)
         known = slot
         if completion_gaps is not None:
@@ -315,10 +321,16 @@ class EffectTracker:
         return min([event.elapsed_seconds, *self._begun])
 
     def _emit_effect(self, effect: Effect | None) -> None:
-        if effect is not None:
-            self.effects.append(effect)
-            self._session.log.emit(EventKind.EFFECT, effect_text(effect), effect)
-            self._publish_progress()
+        if effect is None:
+            return
+        decides = primary_figure(is_watch=False, rate=self._rate)
+        ordered = sorted(effect.comparisons, key=lambda one: one.figure is not decides)
+        effect = msgspec.structs.replace(effect, comparisons=tuple(ordered))
+        is_again = any(each.markers == effect.markers for each in self.effects)
+        self.effects = [*latest_effects([*self.effects, effect])]
+        text = f"{MEASURED_AGAIN}: {effect_text(effect)}" if is_again else effect_text(effect)
+        self._session.log.emit(EventKind.EFFECT, text, effect)
+        self._publish_progress()
 
 
 def _slot(sample: Sample, interval: IntervalCounts, end_seconds: float) -> Slot:

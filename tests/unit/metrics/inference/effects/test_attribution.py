@@ -103,7 +103,7 @@ def test_zero_throughput_is_replaced_by_half_the_smallest_unit() -> None:
     before, after = logarithms([0.0, 100.0, 100.0], [10.0, 10.0, 0.0])
     assert before == pytest.approx([math.log(0.5), math.log(100), math.log(100)])
     assert after == pytest.approx([math.log(10), math.log(10), math.log(0.5)])
-    assert logarithms([0.0], [0.0]) == ([0.0], [0.0])
+    assert logarithms([0.0], [], [0.0]) == [[0.0], [], [0.0]]
 
 
 series = st.lists(st.floats(-3, 3), min_size=6, max_size=130)
