@@ -242,7 +242,10 @@ class LoadRun(SessionRun):
     async def _end_load(self) -> None:
         self._is_load_ended = True
         async with self.measuring.tick_lock:
-            await self.load.finish(self.spec.drain_seconds)
+            try:
+                await self.load.finish(self.spec.drain_seconds)
+            finally:
+                self.effect_tracker.end_stalls(self.measuring.completion_gaps)
 
     async def _end_probe(self) -> None:
         await self.probe_runner.close(self.watcher.lifecycle.outcome)
