@@ -1,6 +1,7 @@
 """Evidence of a diagnosis, collected from samples: means of gauges, growth of counters."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 
 from tuibench.diagnosis.indicators import (
     COMMIT,
@@ -32,11 +33,13 @@ def collect_evidence(
     load, server, host = LoadSample(whole), ServerSample(whole), HostSample(whole, HOST)
     sums, has_host = whole.sums, bool(hosts)
     attempted = load.transactions_per_second + load.errors_per_second
-    rate = mean_of_known(loads, lambda load: load.rate) or 0.0
+    rate = _mean(samples, lambda sample: sample.load.rate if sample.load else None) or 0.0
     backlog = loads[-1].backlog if loads else 0
     newest = servers[-1] if servers else None
+    in_flight = ratio(_latency_us(whole), 1e6 * whole.seconds)
+    running = _mean(samples, lambda sample: _threads_at_work(sample.server) if sample.server else None)
     return Evidence(
-        threads=mean_of_known(loads, lambda load: load.threads) or 0.0,
+        threads=_mean(samples, lambda sample: sample.load.threads if sample.load else None) or 0.0,
         connections=max((load.connections for load in loads), default=0),
         rate=rate,
         is_rate_met=bool(rate) and is_rate_met(attempted, rate, backlog),
@@ -49,7 +52,9 @@ def collect_evidence(
         cpu_server=host.cpu_server,
         cpu_tuibench=host.cpu_tuibench if has_host else None,
         cpu_others=others_percent(host, is_local=is_local) if has_host else None,
-        threads_running=mean_of_known(servers, lambda server: server.threads_running),
+        threads_running=running,
+        in_flight=in_flight,
+        outside_ms=_outside_ms(load, in_flight, running, round_trip_ms or 0.0),
         lock_waiters=lock_waiters(sums, server.seconds),
         commit_share=_commit_share(whole),
         log_fsyncs_per_transaction=server.log_fsyncs_per_transaction,
@@ -86,6 +91,27 @@ def _network_share(whole: Tick, round_trip_ms: float | None) -> float | None:
     trip_us = US_PER_MS * (round_trip_ms + whole.levels.get("client_delay_ms", 0.0))
     share = ratio(whole.sums.get("queries", 0.0) * trip_us, _latency_us(whole))
     return None if share is None else min(1.0, share)
+
+
+def _mean(samples: Sequence[Sample], figure: Callable[[Sample], float | None]) -> float | None:
+    """The mean of what is known, by the lengths of the ticks."""
+    known = [(value, sample.tick.seconds) for sample in samples if (value := figure(sample)) is not None]
+    return ratio(math.fsum(value * seconds for value, seconds in known), math.fsum(each for _, each in known))
+
+
+def _threads_at_work(server: ServerSample) -> float | None:
+    """The threads that run, without the one that reads this figure."""
+    return None if server.threads_running is None else max(0.0, server.threads_running - 1.0)
+
+
+def _outside_ms(
+    load: LoadSample, in_flight: float | None, running: float | None, round_trip_ms: float
+) -> float | None:
+    """The mean time of a query outside the server, by Little's law, without known network delays."""
+    qps = load.queries_per_second
+    if in_flight is None or running is None or not qps:
+        return None
+    return max(0.0, 1000 * (in_flight - running) / qps - round_trip_ms - load.client_delay_ms)
 
 
 def _foreign_percent(load: LoadSample, server: ServerSample) -> float | None:
