@@ -18,6 +18,7 @@
 
 pub mod engine;
 pub mod measure;
+pub mod panics;
 pub mod pacing;
 pub mod program;
 pub mod protocol;

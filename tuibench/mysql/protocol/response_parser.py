@@ -136,21 +136,19 @@ class ResponseParser:
         return following + rows * (HEADER_BYTES + size)
 
     def _walk(self, data: bytes, place: int) -> int:
-        """Counts the rows from this place on, one after the other, up to what is not plainly a row.
-
-        Their sequence numbers are not checked: that of the next packet shows whether all were rows.
-        """
+        """Counts the rows from this place on, one after the other, up to what is not plainly a row."""
         start_of_last, end, unpack = len(data) - HEADER_BYTES, len(data), _first_byte
-        rows = 0
+        rows, sequence = 0, self._sequence
         while place < start_of_last:
             header, kind = unpack(data, place)
             size = header & MAX_PAYLOAD_BYTES
             following = place + HEADER_BYTES + size
-            if kind >= EOF or following > end or size == MAX_PAYLOAD_BYTES:
+            if kind >= EOF or following > end or not 0 < size < MAX_PAYLOAD_BYTES or header >> 24 != sequence:
                 break
             place = following
+            sequence = sequence + 1 & 0xFF
             rows += 1
-        self._sequence = self._sequence + rows & 0xFF
+        self._sequence = sequence
         self._affected += rows
         return place
 

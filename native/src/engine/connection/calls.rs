@@ -29,6 +29,9 @@ impl Forms {
     }
 }
 
+/// A buffer that has grown larger is not kept for the next attempt.
+const LARGE_BYTES: usize = 1 << 20;
+
 /// The packets of an attempt, in sequence.
 #[derive(Default)]
 pub struct Calls {
@@ -41,6 +44,7 @@ pub struct Calls {
 impl Calls {
     pub fn clear(&mut self) {
         self.bytes.clear();
+        self.bytes.shrink_to(LARGE_BYTES);
         self.ends.clear();
         self.next = 0;
     }

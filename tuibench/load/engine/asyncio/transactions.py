@@ -25,9 +25,12 @@ from tuibench.load.pacing.think_time import ThinkTime
 from tuibench.load.pacing.work_queue import UNSCHEDULED, WorkQueue
 from tuibench.model.plan import OnError
 from tuibench.mysql.protocol.statement_protocol import CaptureResponse, Request, TransactionLoop
+from tuibench.workload.generate.evaluate import EVALUATION_ERRORS
 from tuibench.workload.generate.generator import Generator as Values
+from tuibench.workload.generate.generator import uncomputable
 from tuibench.workload.generate.interactive import Conversation, Rows
 from tuibench.workload.generate.static import Call
+from tuibench.workload.program.limits import MAX_CAPTURED_BYTES
 
 RETRY_FIRST_SECONDS, RETRY_MAX_SECONDS = 0.001, 0.1
 ROLLBACK = "ROLLBACK"
@@ -73,6 +76,7 @@ class TransactionRunner:
         self.think_time = ThinkTime(values)
         self._has_think_time = values.pauses.are_any
         self._values = values
+        self._profile = values.profile
         self._start_interactive = values.start_interactive
         self._interactive = [transaction.interactive for transaction in context.transactions]
         self._names = [transaction.name for transaction in context.transactions]
@@ -175,6 +179,8 @@ class TransactionRunner:
                         timed.append((index, (now() - sent_ns) // 1000, error.code))
                     is_committed = yield from self._retry(conn, which, error)
                     ended_ns = now()
+                except EVALUATION_ERRORS as error:
+                    raise uncomputable(self._profile, self._names[which], error) from error
                 except GeneratorExit:
                     recorder.other_questions += 1
                     raise
@@ -207,6 +213,8 @@ class TransactionRunner:
                 return (yield from self._run_interactive(conn, which))
             except SQLError as another:
                 error = another
+            except EVALUATION_ERRORS as failure:
+                raise uncomputable(self._profile, self._names[which], failure) from failure
             except GeneratorExit:
                 self._recorder.other_questions += 1
                 raise
@@ -250,7 +258,7 @@ class TransactionRunner:
             while (call := _next_call(conversation, answer)) is not None:
                 index, values = call
                 statement, packet = context.statements[index], conn.packets[index](values)
-                request = CaptureResponse(packet) if statement.captures else packet
+                request = CaptureResponse(packet, MAX_CAPTURED_BYTES) if statement.captures else packet
                 sent_ns = now()
                 try:
                     result = (yield from delay.answer(request)) if delay.ns else (yield request)
