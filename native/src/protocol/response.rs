@@ -37,7 +37,7 @@ pub enum Outcome {
 const OUT_OF_ORDER: &str = "its packets are out of order";
 const WANTS_FILE: &str = "it asks for a file";
 const TOO_SHORT: &str = "a packet is shorter than its header says";
-const TOO_WIDE: &str = "it announces too many columns";
+const TOO_WIDE: &str = "it announces more than 65,535 columns";
 const TOO_LONG: &str = "its response has more than 16 MiB";
 /// The servers' own limit is 4096 for a table; a prepared statement cannot announce more than this.
 const MOST_COLUMNS: u64 = 0xffff;

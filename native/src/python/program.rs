@@ -119,6 +119,7 @@ impl Stream {
         let mut calls = Calls::default();
         let mut writer = Writer { forms: &self.forms, calls: &mut calls };
         lock(&self.stream).calls(which, &mut writer).map_err(fault)?;
+        calls.fault.take().map_or(Ok(()), |why| Err(fault(why)))?;
         let mut start = 0;
         let mut made = Vec::new();
         for &(statement, end) in &calls.ends {
@@ -154,6 +155,7 @@ impl Stream {
         };
         let mut calls = Calls::default();
         Writer { forms: &self.forms, calls: &mut calls }.call(statement, stream.values()).map_err(fault)?;
+        calls.fault.take().map_or(Ok(()), |why| Err(fault(why)))?;
         Ok(Some((statement, PyBytes::new(py, &calls.bytes).unbind())))
     }
 }

@@ -215,7 +215,7 @@ def _read_datetime(data: bytes, place: int, *, digits: int) -> tuple[datetime | 
     year, month, day, hour, minute, second, microsecond = parts + (0,) * (7 - len(parts))
     try:
         return datetime(year, month, day, hour, minute, second, microsecond), end
-    except ValueError:
+    except (ValueError, OverflowError):
         words = f"{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}"
         return words + (f".{microsecond:06}"[: digits + 1] if 0 < digits <= MICROSECOND_DIGITS else ""), end
 

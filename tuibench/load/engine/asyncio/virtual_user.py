@@ -77,6 +77,8 @@ class VirtualUser(LoadConnection[WorkQueue]):
             while (call := await conn.connection.protocol.run(loop, answer)) is not None:
                 answer = await _await_call(call)
         except ConnectionLostError as error:
+            if isinstance(error, ProtocolError):
+                conn.connection.abort()
             await self._disconnect()
             if isinstance(error, ProtocolError):
                 await self._outlive(error)
