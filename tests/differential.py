@@ -33,7 +33,7 @@ from tuibench.workload.program.program import Program
 from tuibench.workload.program.sql_text import split_at_placeholders
 
 MOST_MIB = 200
-ROUND_SECONDS, LOOK_SECONDS = 30.0, 0.001
+ROUND_SECONDS, LOOK_SECONDS = 20.0, 0.001
 EXECUTE, MARK = 0x17, b"fuzz"
 
 # --- Programs ---
@@ -313,9 +313,11 @@ class FuzzServer(ScriptedServer):
         if command == QUERY and MARK not in payload:
             return err(1205, "wait") if random.random() < 0.02 else ok()
         is_select = b"SELECT" in payload if command == QUERY else self._prepared[_identity(payload) - 1]
-        return random_answer(
-            random, is_select=is_select, is_binary=command == EXECUTE, without_eof=self._without_eof
-        )
+        return self.statement_answer(random, is_select=is_select, is_binary=command == EXECUTE)
+
+    def statement_answer(self, random: Random, *, is_select: bool, is_binary: bool) -> bytes | Final:
+        """The answer to a statement of the program."""
+        return random_answer(random, is_select=is_select, is_binary=is_binary, without_eof=self._without_eof)
 
     def _prepare(self, sql: bytes) -> bytes:
         self._prepared.append(sql.startswith(b"SELECT"))
@@ -361,6 +363,52 @@ class Outcome:
     is_stuck: bool = False
 
 
+EngineKind = Callable[..., BaseEngine[Any, Any]]
+
+
+def begin_of(program: Program, limit: int, on_error: OnError, **options: Any) -> StartLoad:
+    """A load on one connection; its target is `outcome`'s matter. `options` are those of its execution."""
+    execution = ExecutionOptions(
+        **{
+            "ignored_errors": frozenset(),
+            "max_retries": 0,
+            "on_error": on_error,
+            "backlog": Backlog.KEEP,
+            "prepared": True,
+            "session_sql": (),
+            **options,
+        }
+    )
+    return StartLoad(
+        worker=0,
+        workers=1,
+        target=ScriptedServer().target,
+        program=program,
+        seed=1,
+        execution=execution,
+        arrival=Arrival.POISSON,
+        limit=limit,
+    )
+
+
+async def outcome(kind: EngineKind, begin: StartLoad, server: "FuzzServer") -> Outcome:
+    """What an engine does on a server, until it has finished or failed."""
+    async with server.listening():
+        engine = kind(msgspec.structs.replace(begin, target=server.target), clock=HastyClock())
+        engine.set_connections((0,))
+        is_stuck = False
+        try:
+            async with asyncio.timeout(ROUND_SECONDS):
+                while not (engine.finished.is_set() or engine.report().failure):
+                    await asyncio.sleep(LOOK_SECONDS)
+        except TimeoutError:
+            is_stuck = True
+        await engine.stop(0)
+        report = engine.report()
+    failure = (report.failure.replace(str(server.port), "PORT"), report.failure_hint, report.failure_exit)
+    return Outcome(server.asked, msgspec.to_builtins(report.counters), failure, is_stuck)
+
+
 @dataclass
 class Round:
     """A program, and how it runs."""
@@ -372,41 +420,18 @@ class Round:
         random = Random(f"round {self.number}")
         self.program = random_program(random)
         self.without_eof = random.random() < 0.7
-        self.begin = StartLoad(
-            worker=0,
-            workers=1,
-            target=ScriptedServer().target,
-            program=self.program,
-            seed=self.number,
-            execution=ExecutionOptions(
-                ignored_errors=frozenset(random.choice(((), (1213, 1205)))),
-                max_retries=random.choice((0, 2)),
-                on_error=random.choice((OnError.STOP, OnError.CONTINUE)),
-                backlog=Backlog.KEEP,
-                prepared=random.random() < 0.8,
-                session_sql=(),
-            ),
-            arrival=Arrival.POISSON,
+        self.begin = begin_of(
+            self.program,
             limit=random.choice((1, 2, 4)),
+            on_error=random.choice((OnError.STOP, OnError.CONTINUE)),
+            ignored_errors=frozenset(random.choice(((), (1213, 1205)))),
+            max_retries=random.choice((0, 2)),
+            prepared=random.random() < 0.8,
         )
 
-    async def outcome(self, kind: Callable[..., BaseEngine[Any, Any]]) -> Outcome:
+    async def outcome(self, kind: EngineKind) -> Outcome:
         """What an engine makes of it."""
-        server = FuzzServer(self.number, without_eof=self.without_eof)
-        async with server.listening():
-            engine = kind(msgspec.structs.replace(self.begin, target=server.target), clock=HastyClock())
-            engine.set_connections((0,))
-            is_stuck = False
-            try:
-                async with asyncio.timeout(ROUND_SECONDS):
-                    while not (engine.finished.is_set() or engine.report().failure):
-                        await asyncio.sleep(LOOK_SECONDS)
-            except TimeoutError:
-                is_stuck = True
-            await engine.stop(0)
-            report = engine.report()
-        failure = (report.failure.replace(str(server.port), "PORT"), report.failure_hint, report.failure_exit)
-        return Outcome(server.asked, msgspec.to_builtins(report.counters), failure, is_stuck)
+        return await outcome(kind, self.begin, FuzzServer(self.number, without_eof=self.without_eof))
 
     async def difference(self) -> str:
         """What the engines do not have in common, empty if they do the same."""
@@ -427,7 +452,9 @@ def peak_mib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-async def differences(first: int, rounds: int | None, seconds: float) -> list[str]:
+async def differences(
+    first: int, rounds: int | None, seconds: float, most_mib: float = MOST_MIB
+) -> list[str]:
     """What differs in these rounds, or as many as there is time for; ends where the process is too large."""
     begin, told, done = time.monotonic(), 0.0, 0
     found: list[str] = []
@@ -439,7 +466,7 @@ async def differences(first: int, rounds: int | None, seconds: float) -> list[st
             print(difference, flush=True)
             found.append(difference)
         done += 1
-        if peak_mib() > MOST_MIB:
+        if peak_mib() > most_mib:
             return [*found, f"round {first + done - 1}: {peak_mib():.0f} MiB"]
     print(f"{time.monotonic() - begin:.0f} s: {done:,} rounds, {len(found)} differ, {peak_mib():.0f} MiB at most")
     return found

@@ -18,8 +18,8 @@
 
 pub mod engine;
 pub mod measure;
-pub mod panics;
 pub mod pacing;
+pub mod panics;
 pub mod program;
 pub mod protocol;
 #[cfg(feature = "python")]

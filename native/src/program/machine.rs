@@ -9,8 +9,8 @@ use std::sync::Arc;
 use crate::program::bytecode::{Bytecode, Keep, Loop, Operation, Repeated, Sent, Setter, SimpleStep, Table};
 use crate::program::formulas::is_less;
 use crate::values::evaluate::{items, Formula};
-use crate::values::mt19937::Mt19937;
 use crate::values::limits::{repetitions, Bound, DrawnAtOnce, TOO_MANY_ITEMS, TOO_MANY_REPETITIONS};
+use crate::values::mt19937::Mt19937;
 use crate::values::value::{captured, ProfileError, Value};
 
 pub type Row = Vec<Value>;

@@ -240,7 +240,8 @@ fn divide(left: &Value, right: &Value) -> Result<Value, ProfileError> {
 }
 
 fn pick(items: &Value, place: &Value) -> Result<Value, ProfileError> {
-    let place = decimal(place).ok_or_else(|| ProfileError::Values(format!("a {} is no number", place.kind())))?;
+    let place =
+        decimal(place).ok_or_else(|| ProfileError::Values(format!("a {} is no number", place.kind())))?;
     let is_below = place.compare(&Decimal::from_int(0)) == Ordering::Less;
     let index = place.to_int().and_then(|index| usize::try_from(index).ok());
     let index = if is_below { usize::MAX } else { index.unwrap_or(usize::MAX) };

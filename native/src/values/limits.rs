@@ -83,7 +83,9 @@ pub fn item(value: Value) -> Checked<Value> {
 pub fn captured(value: Value) -> Checked<Value> {
     match value {
         Value::Decimal(number) => decimal(number).map(Value::Decimal),
-        Value::Text(text) if has_more(text.len(), MOST_CHARACTERS, || text.chars().count()) => exceeded(TOO_LONG),
+        Value::Text(text) if has_more(text.len(), MOST_CHARACTERS, || text.chars().count()) => {
+            exceeded(TOO_LONG)
+        }
         Value::Bytes(bytes) if bytes.len() > MOST_CHARACTERS => exceeded(TOO_MANY_BYTES),
         _ => Ok(value),
     }

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from tuibench.clock import NS_PER_SECOND
-from tuibench.errors import ConnectionLostError, SQLError
+from tuibench.errors import ConnectionLostError, RunError, SQLError
 from tuibench.load.engine.prepared_connection import PreparedConnection, backoff_seconds
 from tuibench.load.engine.recorder import OTHER, WRITE, Timed
 from tuibench.load.engine.worker_context import WorkerContext
@@ -165,8 +165,11 @@ class TransactionRunner:
                         is_committed = yield from self._run_interactive(conn, which)
                         ended_ns = now()
                     else:
-                        for index, values in calls[which]():
-                            packet = packets[index](values)
+                        for index, values in self._computed(which, calls[which]):
+                            try:
+                                packet = packets[index](values)
+                            except EVALUATION_ERRORS as error:
+                                raise self._uncomputable(which, error) from error
                             sent_ns = now()
                             affected = (yield from delay.answer(packet)) if delay.ns else (yield packet)
                             ended_ns = now()
@@ -179,8 +182,6 @@ class TransactionRunner:
                         timed.append((index, (now() - sent_ns) // 1000, error.code))
                     is_committed = yield from self._retry(conn, which, error)
                     ended_ns = now()
-                except EVALUATION_ERRORS as error:
-                    raise uncomputable(self._profile, self._names[which], error) from error
                 except GeneratorExit:
                     recorder.other_questions += 1
                     raise
@@ -213,8 +214,6 @@ class TransactionRunner:
                 return (yield from self._run_interactive(conn, which))
             except SQLError as another:
                 error = another
-            except EVALUATION_ERRORS as failure:
-                raise uncomputable(self._profile, self._names[which], failure) from failure
             except GeneratorExit:
                 self._recorder.other_questions += 1
                 raise
@@ -253,11 +252,13 @@ class TransactionRunner:
         """
         context, recorder, now = self._context, self._context.recorder, self._context.clock.now_ns
         delay = context.delay
-        conversation, answer, last = self._start_interactive(which), None, ""
+        computed = partial(self._computed, which)
+        conversation, answer, last = computed(partial(self._start_interactive, which)), None, ""
         try:
             while (call := _next_call(conversation, answer)) is not None:
                 index, values = call
-                statement, packet = context.statements[index], conn.packets[index](values)
+                statement = context.statements[index]
+                packet = computed(partial(conn.packets[index], values))
                 request = CaptureResponse(packet, MAX_CAPTURED_BYTES) if statement.captures else packet
                 sent_ns = now()
                 try:
@@ -267,7 +268,7 @@ class TransactionRunner:
                     raise
                 recorder.latencies_us[index].append(taken_us := (now() - sent_ns) // 1000)
                 self._timed.append((index, taken_us, 0))
-                answer = conn.rows[index](result) if statement.captures else None
+                answer = computed(partial(conn.rows[index], result)) if statement.captures else None
                 affected = result if answer is None else len(answer)
                 kind = recorder.kinds[index]
                 recorder.tally[kind if affected or kind != WRITE else OTHER] += 1
@@ -275,6 +276,16 @@ class TransactionRunner:
         finally:
             conversation.close()
         return last != INTENDED_ROLLBACK
+
+    def _computed(self, which: int, make: Callable[[], Outcome]) -> Outcome:
+        """What a function makes of values. Raises RunError where they do not fit, or exceed a limit."""
+        try:
+            return make()
+        except EVALUATION_ERRORS as error:
+            raise self._uncomputable(which, error) from error
+
+    def _uncomputable(self, which: int, error: Exception) -> RunError:
+        return uncomputable(self._profile, self._names[which], error)
 
     def _roll_back(self, conn: PreparedConnection) -> TransactionStep[None]:
         recorder = self._context.recorder
