@@ -1,8 +1,9 @@
 """`python -m tests.differential --seconds 3600`: both engines run random programs on the same random bytes.
 
-Each round has a program and a server that depend on its number only. The server answers with rows of every type,
-text and binary, with errors, and with damaged bytes. Both engines must send the same statements, count the same
-and end with the same error, and the process must stay small. `--first N --rounds 1` repeats round N. `tests/unit/load/engine/native/test_differential.py` runs some rounds.
+Each round has a program and a server that depend on its number only. The server answers with rows of every
+type, text and binary, with errors, and with damaged bytes. Both engines must send the same statements, count
+the same and end with the same error, and the process must stay small. `--first N --rounds 1` repeats round N.
+`tests/unit/load/engine/native/test_limits.py` runs some rounds.
 """
 
 import argparse
@@ -17,7 +18,15 @@ from typing import Any
 
 import msgspec
 
-from tests.scripted_server import CAPABILITIES, DEPRECATE_EOF, PREPARE, QUERY, VERSIONS, ScriptedServer, greeting
+from tests.scripted_server import (
+    CAPABILITIES,
+    DEPRECATE_EOF,
+    PREPARE,
+    QUERY,
+    VERSIONS,
+    ScriptedServer,
+    greeting,
+)
 from tests.unit.mysql.protocol.server_packets import MORE_RESULTS, definition, err, number, ok, packet, result
 from tuibench.clock import SystemClock
 from tuibench.errors import TuibenchError
@@ -48,7 +57,10 @@ BINARY = ("+", "-", "*", "/", "//", "%", "==", "!=", "<", "<=", ">", ">=", "and"
 
 def expression(random: Random, names: Sequence[str], depth: int = 3) -> str:
     """An expression of these variables; mostly of the captured ones, whose types nobody knows."""
-    inner = lambda: expression(random, names, depth - 1)  # noqa: E731
+
+    def inner() -> str:
+        return expression(random, names, depth - 1)
+
     kind = random.random() if depth else 1.0
     if kind < 0.4:
         return f"({inner()} {random.choice(BINARY)} {inner()})"
@@ -79,7 +91,7 @@ def profile(random: Random) -> str:
         sent = [f'{{ name = "first", sql = "SELECT fuzz 1", capture = {capture}{_form(random)} }}']
         if random.random() < 0.6:
             sent.append(f'{{ name = "all", sql = "SELECT fuzz 2", rows = "found"{_form(random)} }}')
-        lines.append(_step({"n": "0", "s": '"\'x\'"', "found": '"[1, 2]"', "b": "1", "c": '"null"'}, sent))
+        lines.append(_step({"n": "0", "s": "\"'x'\"", "found": '"[1, 2]"', "b": "1", "c": '"null"'}, sent))
     for place in range(random.randrange(1, 5)):
         lines.append(_random_step(random, place, names))
     return "\n".join(lines)
@@ -105,14 +117,23 @@ def _random_step(random: Random, place: int, names: Sequence[str]) -> str:
     }
     lets = {name: drawn[name] for name in random.sample(sorted(drawn), random.randrange(3))}
     if names and random.random() < 0.1:
-        lets["q"] = f'{{ make = "list", of = {{ make = "uniform", high = 9 }}, count = "{random.choice(names)}" }}'
+        lets["q"] = (
+            f'{{ make = "list", of = {{ make = "uniform", high = 9 }}, count = "{random.choice(names)}" }}'
+        )
     known = [*names, *lets] or ["connection"]
-    quoted = lambda depth: '"' + expression(random, known, depth) + '"'  # noqa: E731
+
+    def quoted(depth: int) -> str:
+        return '"' + expression(random, known, depth) + '"'
+
     chance = random.random()
     if names and chance < 0.15:
         keys["repeat"] = "60"
         grown = random.choice(names)
-        lets[grown] = '"' + random.choice(("{0} + {0}", "{0} * {0}", "[{0}, {0}]", "{0} / 7", "{0} * 3 + 1")).format(grown) + '"'
+        lets[grown] = (
+            '"'
+            + random.choice(("{0} + {0}", "{0} * {0}", "[{0}, {0}]", "{0} / 7", "{0} * 3 + 1")).format(grown)
+            + '"'
+        )
     elif names and chance < 0.25:
         keys |= {"each": f'"{random.choice(names)}"', "into": str(random.choice((["x"], ["x", "y"])))}
         known = [*known, "x"]
@@ -130,10 +151,17 @@ def _random_step(random: Random, place: int, names: Sequence[str]) -> str:
     bind = [expression(random, known, random.randrange(3)) for _ in range(random.randrange(4))]
     marks = ", ".join("?" * len(bind))
     verb = random.choice(("SELECT", "UPDATE", "DO"))
-    captures = f', capture = ["{random.choice("abc")}"]' if verb == "SELECT" and names and random.random() < 0.3 else ""
+    captures = (
+        f', capture = ["{random.choice("abc")}"]'
+        if verb == "SELECT" and names and random.random() < 0.3
+        else ""
+    )
     return _step(
         lets,
-        [f'{{ name = "s{place}", sql = "{verb} fuzz {place} {marks}", bind = {bind}{captures}{_form(random)} }}'],
+        [
+            f'{{ name = "s{place}", sql = "{verb} fuzz {place} {marks}", bind = {bind}'
+            f"{captures}{_form(random)} }}"
+        ],
         **keys,
     )
 
@@ -152,19 +180,64 @@ def random_program(random: Random) -> Program:
 # --- Responses ---
 
 UTF8, BYTES = 45, 63
-KINDS = (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 245, 246, 247, 248, 249, 250, 252, 253, 254, 255)
+KINDS = (
+    0,
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+    9,
+    10,
+    11,
+    12,
+    13,
+    14,
+    15,
+    16,
+    245,
+    246,
+    247,
+    248,
+    249,
+    250,
+    252,
+    253,
+    254,
+    255,
+)
 TEXTS = (
-    b"", b"0", b"-1", b"+5", b"12", b"1.50", b"-0.00", b".5", b"5.", b"1e3", b"1E-7", b"1e400", b"1e2000000000",
-    b"1e-2000000000", b"1e9999999999999", b"nan", b"inf", b"-Infinity", b"1_0", b" 7", b"7 ", b"\xd9\xa1",
-    b"9" * 28, b"9" * 38, b"9" * 39, b"9" * 65, b"1" + b"0" * 99, b"1" + b"0" * 100, b"0." + b"0" * 98 + b"1",
-    b"0." + b"0" * 99 + b"1", b"0." + b"0" * 100 + b"1", b"0" * 5000, b"18446744073709551615", b"-9223372036854775808",
-    b"2024-02-29", b"2024-02-30", b"0000-00-00", b"20240229", b"2024-W09-4", b"2024-02-29 23:59:59",
-    b"2024-02-29 23:59:59.5", b"2024-02-29T23:59:59", b"2024-02-29 23:59:59.123456", b"2024-02-29 23:59:59.1234567",
-    b"2024-02-29 24:00:00", b"2024-02-29 23:59:59+01:00", b"9999-12-31 00:00:00", b"0000-00-00 00:00:00",
-    b"00:00:00", b"-838:59:59", b"838:59:59.999999", b"839:00:00", b"1:2:3", b"01:60:61", b"-00:00:01.5", b"12:00",
-    "Käse".encode(), b"\xff\xfe", b"\xed\xa0\x80", b"a'b\\c\n\0\x1a\"", b"x" * 250, b"x" * 300, b"\xf0\x9f\x98\x80",
+    b"", b"0", b"-1", b"+5", b"12", b"1.50", b"-0.00", b".5", b"5.", b"1e3", b"1E-7", b"1e400",
+    b"1e2000000000", b"1e-2000000000", b"1e9999999999999", b"nan", b"inf", b"-Infinity", b"1_0", b" 7",
+    b"7 ", b"\xd9\xa1", b"9" * 28, b"9" * 38, b"9" * 39, b"9" * 65, b"1" + b"0" * 99, b"1" + b"0" * 100,
+    b"0." + b"0" * 98 + b"1", b"0." + b"0" * 99 + b"1", b"0." + b"0" * 100 + b"1", b"0" * 5000,
+    b"18446744073709551615", b"-9223372036854775808", b"2024-02-29", b"2024-02-30", b"0000-00-00",
+    b"20240229", b"2024-W09-4", b"2024-02-29 23:59:59", b"2024-02-29 23:59:59.5", b"2024-02-29T23:59:59",
+    b"2024-02-29 23:59:59.123456", b"2024-02-29 23:59:59.1234567", b"2024-02-29 24:00:00",
+    b"2024-02-29 23:59:59+01:00", b"9999-12-31 00:00:00", b"0000-00-00 00:00:00", b"00:00:00",
+    b"-838:59:59", b"838:59:59.999999", b"839:00:00", b"1:2:3", b"01:60:61", b"-00:00:01.5", b"12:00",
+    "Käse".encode(), b"\xff\xfe", b"\xed\xa0\x80", b"a'b\\c\n\0\x1a\"", b"x" * 250, b"x" * 300,
+    b"\xf0\x9f\x98\x80",
 )  # fmt: skip
-FLOATS = (0.0, -0.0, 1.5, 0.1, 1e22, 1e35, 1e34, -1e-30, 1e-31, 1e300, 5e-324, float("inf"), float("nan"), 123456.789)
+FLOATS = (
+    0.0,
+    -0.0,
+    1.5,
+    0.1,
+    1e22,
+    1e35,
+    1e34,
+    -1e-30,
+    1e-31,
+    1e300,
+    5e-324,
+    float("inf"),
+    float("nan"),
+    123456.789,
+)
 
 
 @dataclass
@@ -201,16 +274,26 @@ def random_binary(random: Random, kind: int) -> bytes:
         return random.randbytes(WIDTHS[kind]) if random.random() < 0.7 else b"\xff" * WIDTHS[kind]
     if kind in (4, 5):
         value = random.choice(FLOATS)
-        return struct.pack("<f", value if abs(value) < 1e38 or value != value else 1.5) if kind == 4 else struct.pack("<d", value)
+        return (
+            struct.pack("<f", value if abs(value) < 1e38 or value != value else 1.5)
+            if kind == 4
+            else struct.pack("<d", value)
+        )
     if kind in (7, 10, 12, 14):
-        date = struct.pack("<HBB", random.choice((0, 1999, 2024, 9999, 12000)), random.randrange(14), random.randrange(33))
+        date = struct.pack(
+            "<HBB", random.choice((0, 1999, 2024, 9999, 12000)), random.randrange(14), random.randrange(33)
+        )
         clock = bytes((random.randrange(25), random.randrange(61), random.randrange(61)))
         micros = struct.pack("<I", random.choice((0, 5, 999_999, 1_000_000, 4_294_967_295)))
         body = random.choice((b"", date, date + clock, date + clock + micros, date + clock[:1]))
         return bytes((len(body),)) + body
     if kind == 11:
         clock = bytes((random.randrange(25), random.randrange(61), random.randrange(61)))
-        body = bytes((random.randrange(3),)) + struct.pack("<I", random.choice((0, 1, 34, 35, 10**6, 2**32 - 1))) + clock
+        body = (
+            bytes((random.randrange(3),))
+            + struct.pack("<I", random.choice((0, 1, 34, 35, 10**6, 2**32 - 1)))
+            + clock
+        )
         body = random.choice((b"", body, body + struct.pack("<I", random.randrange(2_000_000)), body[:-1]))
         return bytes((len(body),)) + body
     return sized(random_text(random, kind))
@@ -218,7 +301,9 @@ def random_binary(random: Random, kind: int) -> bytes:
 
 def random_row(random: Random, kinds: Sequence[int], *, is_binary: bool) -> bytes:
     if not is_binary:
-        return b"".join(b"\xfb" if random.random() < 0.1 else sized(random_text(random, kind)) for kind in kinds)
+        return b"".join(
+            b"\xfb" if random.random() < 0.1 else sized(random_text(random, kind)) for kind in kinds
+        )
     nulls = [random.random() < 0.1 for _ in kinds]
     bitmap = sum(1 << place + 2 for place, is_null in enumerate(nulls) if is_null)
     values = (random_binary(random, kind) for kind, is_null in zip(kinds, nulls, strict=True) if not is_null)
@@ -228,7 +313,8 @@ def random_row(random: Random, kinds: Sequence[int], *, is_binary: bool) -> byte
 def random_result(random: Random, *, is_binary: bool, without_eof: bool) -> bytes:
     kinds = [random.choice(KINDS) for _ in range(random.choice((1, 1, 2, 3, 3, 4)))]
     columns = [
-        definition(kind, random.choice((UTF8, BYTES)), random.choice((0, 0x20)), random.randrange(8)) for kind in kinds
+        definition(kind, random.choice((UTF8, BYTES)), random.choice((0, 0x20)), random.randrange(8))
+        for kind in kinds
     ]
     rows = [random_row(random, kinds, is_binary=is_binary) for _ in range(random.choice((0, 1, 1, 2, 5, 12)))]
     size = random.random()
@@ -294,7 +380,9 @@ class FuzzServer(ScriptedServer):
 
     def __init__(self, round_number: int, *, without_eof: bool) -> None:
         super().__init__(self._answer, version=VERSIONS["mysql"])
-        self.first = greeting(VERSIONS["mysql"], CAPABILITIES if without_eof else CAPABILITIES & ~DEPRECATE_EOF)
+        self.first = greeting(
+            VERSIONS["mysql"], CAPABILITIES if without_eof else CAPABILITIES & ~DEPRECATE_EOF
+        )
         self.asked: list[tuple[int, bytes]] = []
         self._round = round_number
         self._without_eof = without_eof
@@ -399,14 +487,21 @@ async def outcome(kind: EngineKind, begin: StartLoad, server: "FuzzServer") -> O
         is_stuck = False
         try:
             async with asyncio.timeout(ROUND_SECONDS):
-                while not (engine.finished.is_set() or engine.report().failure):
-                    await asyncio.sleep(LOOK_SECONDS)
+                await _ended(engine)
         except TimeoutError:
             is_stuck = True
         await engine.stop(0)
         report = engine.report()
     failure = (report.failure.replace(str(server.port), "PORT"), report.failure_hint, report.failure_exit)
     return Outcome(server.asked, msgspec.to_builtins(report.counters), failure, is_stuck)
+
+
+async def _ended(engine: BaseEngine[Any, Any]) -> None:
+    """Returns when an engine has nothing left to do."""
+    while True:
+        if engine.finished.is_set() or engine.report().failure:
+            return
+        await asyncio.sleep(LOOK_SECONDS)
 
 
 @dataclass
@@ -468,7 +563,7 @@ async def differences(
         done += 1
         if peak_mib() > most_mib:
             return [*found, f"round {first + done - 1}: {peak_mib():.0f} MiB"]
-    print(f"{time.monotonic() - begin:.0f} s: {done:,} rounds, {len(found)} differ, {peak_mib():.0f} MiB at most")
+    print(f"{time.monotonic() - begin:.0f} s: {done:,} rounds, {len(found)} differ, {peak_mib():.0f} MiB")
     return found
 
 
@@ -477,7 +572,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3600)
     parser.add_argument("--first", type=int, default=0, help="number of the first round [0]")
     parser.add_argument("--rounds", type=int, help="[as many as there is time for]")
-    parser.add_argument("--profile", action="store_true", help="print the first round's profile, and do nothing")
+    parser.add_argument(
+        "--profile", action="store_true", help="print the first round's profile, and do nothing"
+    )
     options = parser.parse_args()
     if native_program.module() is None:
         raise SystemExit("tuibench-native is not installed")

@@ -35,7 +35,8 @@ EOF_BYTES = HEADER_BYTES + 5
 MALFORMED_ROW = "its rows do not match their column definitions"
 ER_INVALID_CHARACTER_STRING = 1300
 NOT_ENCODED = (
-    "the server sent a text that is not in utf8mb4: leave character_set_results (SET NAMES) as the login has set it"
+    "the server sent a text that is not in utf8mb4: "
+    "leave character_set_results (SET NAMES) as the login has set it"
 )
 MOST_ROWS = 250_000
 """Maximum number of rows per response: no query needs more, and a server could send rows without end."""

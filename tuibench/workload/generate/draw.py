@@ -239,7 +239,9 @@ def _bind_around_part(
 def _may_exceed(bind: Bind, part: RepeatedPart) -> bool:
     """Whether the texts of a statement may be more than it may have."""
     drawn = {name: drawn_characters(value) for name, value in part.let.items()}
-    each = sum(drawn.get(one, MAX_CHARACTERS) if isinstance(one, str) else MAX_CHARACTERS for one in part.bind)
+    each = sum(
+        drawn.get(one, MAX_CHARACTERS) if isinstance(one, str) else MAX_CHARACTERS for one in part.bind
+    )
     return len(bind) * MAX_CHARACTERS + part.repeat * each > MAX_BOUND_CHARACTERS
 
 

@@ -59,7 +59,10 @@ def _may_exceed(step: ProgramStep, repeat: int) -> bool:
     texts = sum(
         MAX_BOUND_CHARACTERS
         if statement.part is not None
-        else sum(drawn.get(one, MAX_CHARACTERS) if isinstance(one, str) else MAX_CHARACTERS for one in statement.bind)
+        else sum(
+            drawn.get(one, MAX_CHARACTERS) if isinstance(one, str) else MAX_CHARACTERS
+            for one in statement.bind
+        )
         for statement in step.statements
     )
     return repeat * texts > MAX_DRAWN_CHARACTERS

@@ -1,6 +1,6 @@
 """Limits of the values of a transaction, the same in both engines (`native/src/values/limits.rs`).
 
-Otherwise a server or a profile could make values grow until the memory is full. `docs/profiles.md` lists them.
+Without them a server or a profile could fill the memory. `docs/profiles.md` lists them.
 """
 
 MAX_INTEGER_DIGITS = 38

@@ -90,9 +90,7 @@ def test_answers_with_eofs_mean_the_same() -> None:
     st.lists(st.tuples(st.integers(0, 80), st.integers(0, 255)), max_size=3),
     st.integers(1, 40),
 )
-def test_damaged_answers_mean_the_same(
-    answer: bytes, changes: list[tuple[int, int]], cut: int
-) -> None:
+def test_damaged_answers_mean_the_same(answer: bytes, changes: list[tuple[int, int]], cut: int) -> None:
     damaged = bytearray(answer)
     for place, byte in changes:
         damaged[place % len(damaged)] = byte

@@ -7,10 +7,11 @@ import msgspec
 import pytest
 
 from tests import differential
-from tests.differential import NativeEngine, begin_of, outcome
+from tests.differential import begin_of, outcome
 from tests.unit.mysql.protocol.server_packets import definition, ok, result
 from tuibench.load.engine.asyncio.engine import AsyncioEngine
 from tuibench.load.engine.native import program as native_program
+from tuibench.load.engine.native.engine import NativeEngine
 from tuibench.model.plan import OnError
 from tuibench.workload import library
 from tuibench.workload.program import limits
@@ -81,7 +82,12 @@ EXCEEDED = [
     ('let.n = "v * v"', DECIMAL, b"0." + b"0" * 60 + b"7", limits.TOO_LARGE_DECIMAL),
     ('let.n = "v * v"', DECIMAL, b"0." + b"0" * 100 + b"7", limits.TOO_LARGE_DECIMAL),
     ('repeat = 60\nlet.v = "v * -7"', LONGLONG, b"7", limits.TOO_MANY_DIGITS),
-    ('let.n = { make = "list", of = { make = "serial" }, count = "v" }', LONGLONG, b"100001", limits.TOO_MANY_ITEMS),
+    (
+        'let.n = { make = "list", of = { make = "serial" }, count = "v" }',
+        LONGLONG,
+        b"100001",
+        limits.TOO_MANY_ITEMS,
+    ),
     ('repeat = "v"', LONGLONG, b"100001", limits.TOO_MANY_REPETITIONS),
     ('repeat = "v"', DECIMAL, b"9" * 90, limits.TOO_MANY_REPETITIONS),
     ('each = "v"\ninto = ["x"]', TEXT, b"x" * 100_001, limits.TOO_MANY_ITEMS),
@@ -111,7 +117,8 @@ async def test_a_captured_result_has_a_limit_of_values(
 ) -> None:
     begin = begin_of(program(TELL, capture='rows = "v"'), 1, OnError.STOP)
     made = await outcome(kind, begin, OneResult(TEXT, [b"x"] * rows))
-    assert made.failure[0].endswith(message) and bool(made.failure[0]) is bool(message)
+    assert made.failure[0].endswith(message)
+    assert bool(made.failure[0]) is bool(message)
 
 
 @engines
@@ -129,7 +136,9 @@ MANY = 'statements = [{ name = "tell", sql = "DO fuzz MARKS", bind = [BIND] }]'
 
 
 @engines
-@pytest.mark.parametrize("step", [PART, MANY.replace("MARKS", ", ".join("?" * 17)).replace("BIND", "'v'," * 17)])
+@pytest.mark.parametrize(
+    "step", [PART, MANY.replace("MARKS", ", ".join("?" * 17)).replace("BIND", "'v'," * 17)]
+)
 async def test_a_statement_has_a_limit_of_characters(kind: differential.EngineKind, step: str) -> None:
     made = await outcome(kind, begin_of(program(step), 1, OnError.STOP), OneResult(TEXT, [b"x" * 1_000_000]))
     assert made.failure[0].endswith(limits.TOO_MUCH_BOUND)
@@ -145,7 +154,7 @@ autocommit = true
 [[transactions.steps]]
 repeat = 100
 """
-LETS = "".join(f"let.v{n + 1} = \"v{n} + v{n}\"\n" for n in range(16))
+LETS = "".join(f'let.v{n + 1} = "v{n} + v{n}"\n' for n in range(16))
 
 
 @engines
@@ -179,7 +188,8 @@ async def test_a_panic_is_one_line_and_its_transaction_has_failed(capfd: pytest.
     made = msgspec.structs.replace(program(TELL), turns=Turns(cycle=(5,), count=3))
     ended = await outcome(NativeEngine, begin_of(made, 9, OnError.CONTINUE), OneResult(TEXT, []))
     told, hint, exit_code = ended.failure
-    assert told.startswith("the native engine failed: index out of bounds") and "\n" not in told
+    assert told.startswith("the native engine failed: index out of bounds")
+    assert "\n" not in told
     assert ("bug" in hint, exit_code) == (True, 1)
     assert (ended.counters["scheduled"], ended.counters["failed"], ended.counters["in_flight"]) == (1, 1, 0)
     assert capfd.readouterr().err == ""
