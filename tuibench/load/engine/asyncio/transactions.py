@@ -140,16 +140,14 @@ class TransactionRunner:
     def run_transactions(self, conn: PreparedConnection) -> TransactionLoop:
         """Runs one transaction after the other, until a check is due or there is nothing to start.
 
-        All in one frame, since nearly all time is spent here. A latency ends when the last byte of the
-        response has arrived; a transaction's latency includes its retries, as in sysbench. Response time
-        counts from the intended start, service time from the actual start; in a closed loop they are equal.
+        All in one frame, since nearly all time is spent here. A transaction's latency includes its retries,
+        as in sysbench. Response time counts from the intended start, service time from the actual one.
         """
         context, recorder, now, packets = self._context, self._recorder, self._now, conn.packets
         delay, queue, changes = context.delay, context.queue, context.changes
         start, has_users = queue.start, queue.users > 0
-        tally, kinds = recorder.tally, recorder.kinds
-        latencies_us, timed = recorder.latencies_us, self._timed
-        calls, interactive, explicit = self._values.calls, self._interactive, self._explicit
+        tally, kinds, latencies_us = recorder.tally, recorder.kinds, recorder.latencies_us
+        calls, interactive, timed = self._values.calls, self._interactive, self._timed
         draw = self.think_time.take if self._has_think_time else self._values.draw
         with self._unfinished:
             for _ in self._turns():
@@ -193,8 +191,7 @@ class TransactionRunner:
                     continue
                 if not is_committed:
                     recorder.counters.count_rollback(self._names[which])
-                elif explicit[which]:
-                    recorder.commits += 1
+                recorder.commits += is_committed and self._explicit[which]
                 recorder.completed += 1
                 self.events += 1
                 self.busy_us += (busy_us := (ended_ns - started_ns) // 1000)
