@@ -6,6 +6,9 @@ import msgspec
 
 SslMode = Literal["disabled", "preferred", "required", "verify-ca", "verify-identity"]
 
+VERIFYING: tuple[SslMode, ...] = ("verify-ca", "verify-identity")
+"""The modes that look at the server's certificate."""
+
 SHORTEST_TIMEOUT_SECONDS, LONGEST_TIMEOUT_SECONDS = 0.1, 86_400.0
 """The range of the timeouts of a Target."""
 
@@ -28,6 +31,10 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     first server only. `password_command` is a shell command that prints the current password; it replaces
     `password`.
 
+    The whole password leaves this program only over TLS or a Unix socket, or encrypted with the server's RSA
+    key: the one in the file `server_public_key_path`, or with `get_server_public_key` the one that the server
+    sends. `enable_cleartext_plugin` allows the plugins that send the password as it is.
+
     `connect_timeout` limits a login and `query_timeout` a query of tuibench itself, both in seconds;
     `net_timeout` is how long a peer may be unreachable before its connections are considered lost.
     """
@@ -44,6 +51,9 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     ssl_ca: str = ""
     ssl_cert: str = ""
     ssl_key: str = ""
+    get_server_public_key: bool = False
+    server_public_key_path: str = ""
+    enable_cleartext_plugin: bool = False
     connect_timeout: float = 10.0
     query_timeout: float = 15.0
     net_timeout: float = 30.0

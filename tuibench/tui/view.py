@@ -110,6 +110,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     costs: tuple[CommitCost, ...] = ()
     headline: Headline | None = None
     engine: str = ""
+    engine_reason: str = ""
     note: MessageLine | None = None
     leaving: bool = False
     activity: Activity | None = None
@@ -279,6 +280,7 @@ def initial_view(hello: Hello, keys: Mapping[str, str] = MappingProxyType({})) -
         costs=hello.costs,
         headline=hello.headline,
         engine=hello.engine,
+        engine_reason=hello.engine_reason,
         keys=dict(keys),
         probe=hello.probe,
         tune=hello.tune,

@@ -98,6 +98,7 @@ METAVARS = {
     "--resume": "DIR",
     "--run-dir": "DIR",
     "--server": "FILE",
+    "--server-public-key-path": "FILE",
     "--setting": "NAME=V,…",
     "--show": "DIR",
     "--slo": "CONDITION",

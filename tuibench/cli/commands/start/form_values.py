@@ -43,7 +43,7 @@ def form_target(answers: FormValues) -> Target:
         password=answers.password or None,
         database=answers.database.strip(),
         defaults_group_suffix=suffix if suffix != answers.server else "",
-    ).target()
+    ).target(tell=lambda warning: None)
 
 
 def form_plan(answers: FormValues) -> RunPlan:

@@ -13,6 +13,7 @@ from array import array
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
+from tuibench import sanitize
 from tuibench.errors import ConnectionLostError, ProtocolError, RunError, TuibenchError, UsageError
 from tuibench.load.engine.load_connection import LoadConnection
 from tuibench.load.engine.native.program import stream_key
@@ -45,11 +46,11 @@ class Returned(NamedTuple):
             case "refused":
                 return error_for_code(self.code, self.message)
             case "usage":
-                return UsageError(self.message)
+                return UsageError(sanitize.excerpt(self.message))
             case "fault":
-                return RunError(self.message, "check its expressions and captured columns")
+                return RunError(sanitize.excerpt(self.message), "check its expressions and captured columns")
             case "panicked":
-                return RunError(f"the native engine failed: {self.message}", PANIC_HINT)
+                return RunError(f"the native engine failed: {sanitize.excerpt(self.message)}", PANIC_HINT)
             case _:
                 return None
 

@@ -32,7 +32,7 @@ from tuibench.metrics.inference.effects.autoregression import (
     weighted_variance,
     without,
 )
-from tuibench.metrics.inference.effects.moving import Movement, movement, swing
+from tuibench.metrics.inference.effects.moving import Movement, autocorrelation, movement, swing
 from tuibench.metrics.inference.effects.onset import Onset, onset
 from tuibench.metrics.inference.verdict import Interval
 from tuibench.model.experiments.effect import MovementKind, Verdict
@@ -54,6 +54,9 @@ explanation.
 
 FLOOR = 0.05
 """The least tick, as a share of the median: zero has no logarithm."""
+
+REGULAR = 0.6
+"""The least autocorrelation at the period of a sawtooth; that of noise is sometimes large by chance."""
 
 
 class Attribution(NamedTuple):
@@ -124,12 +127,18 @@ def _attributed(
         is_visible = plain > math.log1p(tolerance)
         return verdict, (step or _movement(before, window, gap)) if is_visible else None
     if verdict is Verdict.CANNOT_TELL:
-        is_explained = plain > PLAIN_ERRORS * _plain_error(before[-window:], after)
+        own = _movement(before, window, gap)
+        error = _plain_error(before[-window:], after)
+        is_explained = plain > PLAIN_ERRORS * error
         if step is not None or not is_explained:
-            return verdict, step
-        return verdict, _unless_small(_movement(before, window, gap), plain, before)
-    is_usual = min(abs(interval.estimate), plain) < MARGIN * swing(before, window, gap)
-    return verdict, (step or _movement(before, window, gap)) if is_usual else None
+            is_own = _is_regular(before, own, plain / MARGIN if is_explained else error)
+            return verdict, own if is_own else step
+        return verdict, _unless_small(own, plain, before)
+    observed = min(abs(interval.estimate), plain)
+    if observed >= MARGIN * swing(before, window, gap):
+        return verdict, None
+    own = _movement(before, window, gap)
+    return verdict, own if step is None or _is_regular(before, own, observed / MARGIN) else step
 
 
 def _widened(
@@ -197,6 +206,15 @@ def _regressed(sides: Sequence[tuple[list[float], list[float]]], gap: float) -> 
     error = math.sqrt(squared * weighted_variance(basis[-1], times, phi)) / share
     degrees = max(2.0, count * (1 - phi) / (1 + phi) - len(basis))
     return Interval.around(dot(values, basis[-1]) / share, students_t.two_sided(LEVEL, degrees) * error)
+
+
+def _is_regular(before: Sequence[float], own: Movement, least: float) -> bool:
+    """True for a sawtooth that repeats itself and swings by so much: a step beside the change is its edge."""
+    return (
+        own.kind is MovementKind.SAWTOOTH
+        and own.size > least
+        and autocorrelation(before, own.place) >= REGULAR
+    )
 
 
 def _movement(before: Sequence[float], window: int, gap: int) -> Movement:
