@@ -128,8 +128,8 @@ def hello(**changes: Any) -> Hello:
 
 
 def sample(number: int = 1, *, elapsed_seconds: float | None = None, **changes: Any) -> Sample:
-    """A sample of the parts `load`, `server`, `host`, `client_host` and `traffic`, with `host_note`; without any
-    of them, of a load. Other changes are fields of the sample.
+    """A sample of the parts `load`, `server`, `host`, `client_host` and `traffic`, with `host_note`; without
+    any of them, of a load. Other changes are fields of the sample.
     """
     parts = {name: changes.pop(name) for name in PARTS if name in changes}
     parts.setdefault("load", load_part())

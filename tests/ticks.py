@@ -168,7 +168,7 @@ def server_tick(
     growth: Mapping[str, float] | None = None,
     unavailable: Mapping[str, str] | None = None,
 ) -> Tick:
-    """A server's part, from the figures of a `ServerSample`. Without a rate or `growth` there is no interval."""
+    """A server's part, from the figures of a `ServerSample`. Without a rate or growth there is no interval."""
     levels: dict[str, float | None] = {
         Counter.UPTIME: uptime_seconds,
         Counter.THREADS_RUNNING: threads_running,
@@ -359,8 +359,8 @@ def parts_of(sample: Sample) -> dict[str, Tick | None]:
 
 
 def changed(sample: Sample, *, elapsed_seconds: float | None = None, **changes: Any) -> Sample:
-    """A sample of a load with other parts (`load`, `server`, `host`, `client_host`, `host_note`), another time, or
-    other fields. A part of None is left out.
+    """A sample of a load with other parts (`load`, `server`, `host`, `client_host`, `host_note`), another
+    time, or other fields. A part of None is left out.
     """
     names = ("load", "server", "host", "client_host", "host_note", "traffic")
     parts: dict[str, Any] = parts_of(sample) | {name: changes.pop(name) for name in names if name in changes}

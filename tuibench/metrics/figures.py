@@ -50,8 +50,8 @@ class Better(StrEnum):
 
 
 class Ratio(NamedTuple):
-    """`factor` times a sum over another one. `above` are alternatives in order of preference, `below` are added
-    up; "seconds" is the tick's own time, and a name that ends with a dot stands for all sums of that prefix.
+    """`factor` times a sum over another one. `above` are alternatives in order of preference, `below` are
+    added up; "seconds" is the tick's own time, and a name that ends with a dot stands for all sums of that prefix.
     """
 
     above: tuple[str, ...]
@@ -101,7 +101,7 @@ Source = Ratio | Remainder | Count | Quantile | Mean | Level | Peak
 
 
 class Figure(NamedTuple):
-    """One figure. `share` is the name of the figure that is the same as a share in percent, if there is one."""
+    """One figure. `share` is the name of the figure that is the same in percent, if there is one."""
 
     name: str
     title: str
@@ -137,7 +137,7 @@ class Figure(NamedTuple):
                 return units.decimal(value, 1) if value is None or value >= 10 else units.small_number(value)
 
     def parts(self, tick: Tick) -> tuple[float, float] | None:
-        """What a ratio or a mean is made of, its factor included; None if not measured, and for other sources."""
+        """What a ratio or a mean is made of, its factor included; None for others, and if not measured."""
         match self.source:
             case Ratio(above, below, factor):
                 upper, lower = _first(above, tick), _total(below, tick)
@@ -259,8 +259,8 @@ OTHER_FIGURES = (
         "the p95 of an open loop without the wait for a free connection",
     ),
     Figure("reads", "reads", PER_SECOND, HIGHER, Ratio(("reads",)), "SELECT statements per second"),
-    Figure("writes", "writes", PER_SECOND, HIGHER, Ratio(("writes",)), "statements that change rows, per second"),
-    Figure("others", "others", PER_SECOND, HIGHER, Ratio(("others",)), "BEGIN, COMMIT and the like, per second"),
+    Figure("writes", "writes", PER_SECOND, HIGHER, Ratio(("writes",)), "changes of rows per second"),
+    Figure("others", "others", PER_SECOND, HIGHER, Ratio(("others",)), "BEGIN, COMMIT and others per second"),
     Figure("errors", "errors", NUMBER, LOWER, Count(ERROR), "failed statements", "errors_percent"),
     Figure(
         "failed", "failed transactions", NUMBER, LOWER, Count("failed"), "transactions that were given up",
@@ -314,7 +314,7 @@ OTHER_FIGURES = (
         "threads_running", "threads running", NUMBER, None, Level(Counter.THREADS_RUNNING),
         "threads that execute a statement",
     ),
-    Figure("open_tables", "open tables", NUMBER, None, Level(Counter.OPEN_TABLES), "tables in the table cache"),
+    Figure("open_tables", "open tables", NUMBER, None, Level(Counter.OPEN_TABLES), "in the table cache"),
     Figure(
         "cpu_server", "server's CPU", PERCENT, None, Ratio((HOST + "server_cpu",), HOST_CPU, 100.0),
         "of all processors of the server's host",
@@ -331,10 +331,10 @@ OTHER_FIGURES = (
         "steal", "stolen CPU", PERCENT, LOWER, Ratio((HOST + "steal",), (HOST + "total",), 100.0),
         "what the hypervisor gave to other guests",
     ),
-    _host("disk_read", "disk read", "read_bytes", BYTES_PER_SECOND, "bytes read from the host's disks per second"),
+    _host("disk_read", "disk read", "read_bytes", BYTES_PER_SECOND, "from the disks of the host"),
     _host(
         "disk_write", "disk written", "written_bytes", BYTES_PER_SECOND,
-        "bytes written to the host's disks per second",
+        "to the disks of the host",
     ),
     Figure(
         "disk_write_ms", "time of a disk write", MS, LOWER, Ratio((HOST + "write_ms",), (HOST + "writes",)),

@@ -1,25 +1,25 @@
 """Tick: what was measured between two readings, in a form that adds up.
 
-A tick holds counts and histograms; rates and percentiles are computed when a figure is read (`metrics.figures`).
-So the same operation adds up workers to a report, hosts to a load, and ticks to a line, a window, a level or a run,
-and no figure depends on how the time was divided into ticks.
+A tick holds counts and histograms; rates and percentiles are computed when a figure is read
+(`metrics.figures`). So the same operation adds up workers to a report, hosts to a load, and ticks to a line,
+a window, a level or a run, and no figure depends on how the time was divided into ticks.
 
 The keys of `sums`, with their unit; a source that was not read in the tick has none of its keys:
 
     completed, failed, reads, queries, error.1213, ...   the load's counts
-    headline                                             completed transactions of the headline figure's kind
-    server.seconds, server.completed, server.queries     what the server's counters below were counted over
+    headline                                             the headline figure times the seconds
+    server.seconds, server.completed, server.queries     what the server's counters were counted over
     Questions, Innodb_os_log_fsyncs, ...                 growth of the server's status counters
     host.seconds, host.busy, host.server_cpu, ...        the server's host, in seconds, bytes or requests
     client.seconds, ...                                  tuibench's own host, if it is another one
-    own.completed, ...                                   the load's counts, if the tick shows all of the server's traffic
+    own.completed, ...                                   the load's, in a tick of all of a server's traffic
 
-`arrears` are sums of work that was done before the tick and reported in it, by a worker that had been silent: not part
-of the tick's own figures, but of those of the ticks together.
+`arrears` are sums of work that was done before the tick and reported in it, by a worker that had been
+silent: not part of the tick's own figures, but of those of the ticks together.
 
-`levels` are values at the end of the tick: threads, backlog, Threads_running, host.memory_used. `peaks` are the largest
-values in the tick: lag_seconds, worker_cpu. `hists` are latencies in µs: response, service, trx.NAME, stmt.NAME,
-login, wait. `missing` says why something was not measured; it is never a zero.
+`levels` are values at the end of the tick: threads, backlog, Threads_running, host.memory_used. `peaks` are
+the largest values in the tick: lag_seconds, worker_cpu. `hists` are latencies in µs: response, service,
+trx.NAME, stmt.NAME, login, wait. `missing` says why something was not measured; it is never a zero.
 """
 
 from collections.abc import Iterable, Mapping
@@ -40,8 +40,8 @@ SERVER, HOST, CLIENT, OWN = "server.", "host.", "client.", "own."
 class Tick(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One tick, or several added up; see the header for the keys.
 
-    `end` is in seconds since the start of the measured load, 0 or less in a warm-up. `seconds` is the measured
-    time of the transactions: the load's, or that of the server's readings for its traffic.
+    `end` is in seconds since the start of the measured load, 0 or less in a warm-up. `seconds` is the
+    measured time of the transactions: the load's, or that of the server's readings for its traffic.
     """
 
     end: float = 0.0
@@ -67,7 +67,7 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def named(self, prefix: str) -> dict[str, Histogram]:
         """The histograms of a prefix, by the rest of their names."""
-        return {name[len(prefix) :]: each for name, each in self.hists.items() if name.startswith(prefix)}
+        return {name[len(prefix) :]: self.hists[name] for name in self.hists if name.startswith(prefix)}
 
     def counts(self, prefix: str) -> dict[str, float]:
         """The sums of a prefix, by the rest of their names."""

@@ -70,7 +70,8 @@ def latency_ms(tick: Tick, percentile: float) -> float:
 def interval_line(tick: Tick, percentile: float) -> str:
     """sysbench's line of intermediate results. Percentile 0 is none; others show decimals if necessary."""
     return (
-        f"[ {tick.end:.0f}s ] thds: {tick.levels.get('threads', 0):.0f} tps: {per_second(tick, 'completed'):4.2f} "
+        f"[ {tick.end:.0f}s ] thds: {tick.levels.get('threads', 0):.0f} "
+        f"tps: {per_second(tick, 'completed'):4.2f} "
         f"qps: {per_second(tick, 'queries'):4.2f} (r/w/o: {per_second(tick, 'reads'):4.2f}/"
         f"{per_second(tick, 'writes'):4.2f}/{per_second(tick, 'others'):4.2f}) "
         f"lat (ms,{percentile:g}%): {latency_ms(tick, percentile):4.2f} "
@@ -262,8 +263,8 @@ INTERVAL_ROUNDING_SECONDS = 1e-6
 
 
 class IntervalAggregator:
-    """Merges ticks to intervals of `seconds`; with 0 never. An interval has all that was reported in it, also what
-    was in arrears.
+    """Merges ticks to intervals of `seconds`; with 0 never. An interval has all that was reported in it, in
+    arrears, too.
     """
 
     def __init__(self, seconds: float) -> None:

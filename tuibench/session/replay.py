@@ -25,6 +25,7 @@ from tuibench.model.message import (
     Status,
 )
 from tuibench.record.files.run import Run
+from tuibench.record.files.ticks import decoded
 
 POSITION_EVERY_SECONDS = 0.25
 """In real time: the interval of position messages."""
@@ -205,7 +206,8 @@ def timed_messages(run: Run) -> list[TimedMessage]:
         messages.append((state.elapsed_seconds, 0, TimedMessage(state.elapsed_seconds, state.status)))
     for event in run.events:
         messages.append((event.elapsed_seconds, 1, TimedMessage(event.elapsed_seconds, event)))
-    for sample, costs in zip(run.samples, run.costs, strict=True):
+    for recorded, costs in zip(run.samples, run.costs, strict=True):
+        sample = decoded(recorded)
         at = sample.elapsed_seconds
         messages.append((at, 2, TimedMessage(at, sample)))
         if costs:

@@ -1,7 +1,7 @@
-"""One sample of a session: its tick, and what does not add up (slow transactions, replicas, hosts of the load).
+"""One sample of a session: its tick, and what does not add up: slow transactions, replicas, hosts.
 
-`load`, `traffic`, `server` and `host` read the tick's figures; one that was not measured is None, never zero. Rates
-are per second over the *measured* interval. Latencies are milliseconds.
+`load`, `traffic`, `server` and `host` read the tick's figures; one that was not measured is None, never
+zero. Rates are per second over the *measured* interval. Latencies are milliseconds.
 """
 
 from collections.abc import Iterable
@@ -283,9 +283,10 @@ class ServerSample(_Reading):
     if the server does not provide them; the other figures are None if its status does not have them.
 
     Rates are None in the first sample after a connect, a restart or a FLUSH STATUS, and if the counter does
-    not exist. `buffer_pool_hit` is a percentage (0 to 100). `counters` are the totals since the server's start,
-    `growth` is their growth in the interval, by the server's names; `gauges` are current values. `unavailable` has the reason for each name that is in neither
-    of them, unless the server's flavour does not have it.
+    not exist. `buffer_pool_hit` is a percentage (0 to 100). `counters` are the totals since the server's
+    start, `growth` is their growth in the interval, by the server's names; `gauges` are current values.
+    `unavailable` has the reason for each name that is in neither of them, unless the server's flavour does
+    not have it.
     """
 
     def _gauge(self, name: str) -> int | None:
@@ -564,10 +565,10 @@ class Sample(msgspec.Struct, frozen=True, tag="sample", kw_only=True, omit_defau
     """One sample: scheduled for `elapsed_seconds` after the start of the load, and `late_ms` late.
 
     `load` is the session's own load, `traffic` the work of the server for all of its clients. A session has
-    one of them, or both if it `shows_traffic` and has a load. `host` is the server's host; `host_note` is the
-    reason why it is missing, if another host was to be read. `client_host` is this host if the server is on
-    another one. `replicas` are the replicas that the session reads, `hosts` the hosts that drive the load, empty
-    for this host alone. `slowest` are the slowest transactions; the record keeps the first one.
+    one of them, or both if it `shows_traffic` and has a load. `host` is the server's host; `host_note` is
+    the reason why it is missing, if another host was to be read. `client_host` is this host if the server is
+    on another one. `replicas` are the replicas that the session reads, `hosts` the hosts that drive the
+    load, empty for this host alone. `slowest` are the slowest transactions; the record keeps the first one.
     """
 
     number: int

@@ -33,9 +33,9 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """One run, as far as it was recorded.
 
     `samples` begin with the warm-up, whose `elapsed_seconds` are 0 or less. `summary` is the run's own, or
-    with `cut_short` one made from the samples, because the session ended without one (or is still running: see
-    `is_live`). `environment` is None if its file is missing. `costs`
-    has the cost of commits up to each sample. `unreadable_lines` are left out, `refusal` says so and why.
+    with `cut_short` one made from the samples, because the session ended without one (or is still running:
+    see `is_live`). `environment` is None if its file is missing. `costs` has the cost of commits up to each
+    sample. `unreadable_lines` are left out, `refusal` says so and why.
     """
 
     directory: Path

@@ -1,17 +1,19 @@
 """Lines of `samples.jsonl.gz`: a sample with its tick, as JSON, compressed by zlib as one gzip stream.
 
-Histograms are lists: sum, minimum and maximum in µs, then for each bucket the difference of its number to the one
-before, and its count. Each line is flushed, so a crash loses none that was written; a line depends on no other, but
-the stream can be read only up to the first damaged byte.
+Histograms are lists: sum, minimum and maximum in µs, then for each bucket the difference of its number to
+the one before, and its count. Each line is flushed, so a crash loses none that was written; a line depends
+on no other, but the stream can be read only up to the first damaged byte.
 """
 
 import io
 import zlib
+from collections.abc import Mapping
 from itertools import accumulate, chain, pairwise
 from typing import IO, Any
 
 import msgspec
-from msgspec.structs import asdict
+from msgspec import field
+from msgspec.structs import asdict, replace
 
 from tuibench.model.histogram import Histogram
 from tuibench.model.measurements.sample import Sample
@@ -31,7 +33,7 @@ DIGITS = 9
 class PackedTick(Tick, frozen=True, kw_only=True, omit_defaults=True):
     """A tick with packed histograms."""
 
-    hists: dict[str, Packed] = {}  # type: ignore[assignment]
+    hists: dict[str, Packed] = field(default_factory=dict)  # type: ignore[assignment]
 
 
 class SampleLine(Sample, frozen=True, kw_only=True, omit_defaults=True):
@@ -59,6 +61,33 @@ def unpacked(row: Packed) -> Histogram:
     return Histogram(counts, sum(row[4::2]), *row[:3])
 
 
+class RecordedHistograms(dict[str, Histogram]):
+    """The histograms of a recorded tick, each decoded when it is read: a report needs few of them, and all of
+    them together take much memory.
+    """
+
+    def __init__(self, rows: Mapping[str, Packed]) -> None:
+        super().__init__(rows)  # type: ignore[arg-type]
+
+    def __getitem__(self, name: str) -> Histogram:
+        return unpacked(super().__getitem__(name))  # type: ignore[arg-type]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        row = super().get(name)
+        return default if row is None else unpacked(row)  # type: ignore[arg-type]
+
+    def items(self) -> Any:
+        return [(name, self[name]) for name in self]
+
+    def values(self) -> Any:
+        return [self[name] for name in self]
+
+    def __eq__(self, other: object) -> bool:
+        return dict(self.items()) == other
+
+    __hash__ = None
+
+
 def encode_sample(sample: Sample) -> bytes:
     """Encode a sample as a line. Of its slowest transactions only the first is kept."""
     tick = sample.tick
@@ -70,9 +99,13 @@ def encode_sample(sample: Sample) -> bytes:
 
 def decode_sample(line: SampleLine) -> Sample:
     """Decode a line."""
-    fields = asdict(line.tick)
-    hists = {name: unpacked(row) for name, row in line.tick.hists.items()}
-    return Sample(**{**asdict(line), "tick": Tick(**(fields | {"hists": hists}))})
+    tick = Tick(**(asdict(line.tick) | {"hists": RecordedHistograms(line.tick.hists)}))
+    return Sample(**{**asdict(line), "tick": tick})
+
+
+def decoded(sample: Sample) -> Sample:
+    """The sample with all its histograms, as it is sent to viewers."""
+    return replace(sample, tick=replace(sample.tick, hists=dict(sample.tick.hists.items())))
 
 
 def _rounded(values: dict[str, float]) -> dict[str, float]:

@@ -10,7 +10,7 @@ from tuibench.diagnosis.evidence import collect_evidence
 from tuibench.diagnosis.rules import diagnose
 from tuibench.metrics.series.slow_messages import slow_text
 from tuibench.model.measurements.finding import Evidence, Finding
-from tuibench.model.measurements.sample import LoadSample
+from tuibench.model.tick import STATEMENT, Tick
 from tuibench.mysql.errors import error_name
 from tuibench.record.files.run import Run
 from tuibench.record.report.steadiness_text import stalls_line, steadiness_line
@@ -56,13 +56,13 @@ def run_evidence(run: Run) -> Evidence:
     )
 
 
-def statement_shares(loads: Iterable[LoadSample]) -> dict[str, float]:
+def statement_shares(ticks: Iterable[Tick]) -> dict[str, float]:
     """Each statement's share (0 to 1) of the time of all statements, the largest first."""
     times: collections.Counter[str] = collections.Counter()
-    for load in loads:
-        for name, latency in load.statements.items():
-            times[name] += latency.count * latency.avg  # type: ignore[assignment]
-    whole = math.fsum(times.values())
+    for tick in ticks:
+        for name, histogram in tick.named(STATEMENT).items():
+            times[name] += histogram.sum_us
+    whole = times.total()
     return {name: time / whole for name, time in times.most_common()} if whole else {}
 
 
@@ -167,8 +167,7 @@ def _latency(run: Run) -> Iterator[str]:
     if worst is not None and worst.load and worst.load.latency:
         p95 = milliseconds(worst.load.latency.p95)
         yield f"It was slowest at {hms(worst.elapsed_seconds)}, with a p95 of {p95}."
-    loads = [sample.load for sample in run.measured if sample.load is not None]
-    if shares := list(statement_shares(loads).items())[:3]:
+    if shares := list(statement_shares(sample.tick for sample in run.measured).items())[:3]:
         statements = [f"{name} ({percent(100 * share)})" for name, share in shares]
         yield f"Most of the time was spent in {join_words(statements)}."
 

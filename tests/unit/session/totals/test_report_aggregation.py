@@ -141,7 +141,7 @@ def test_ticks_add_up_to_the_totals(rounds: list[list[list[int]]]) -> None:
     told = 0.0
     for latencies in rounds:
         done = [before + len(new) for before, new in zip(done, latencies, strict=True)]
-        part, interval = taken(
+        _part, interval = taken(
             accounting, [report(w, *latencies[w], counters=counters(done[w])) for w in (0, 1)], 2, 0
         )
         told += interval.sums["completed"]
@@ -182,7 +182,7 @@ def test_a_reset_drops_the_figures_and_the_ticks_continue() -> None:
     accounting.reset_stats([report(0, 6_000, counters=counters(13, reads=130))])
     assert accounting.totals == Counters()
     assert accounting.transactions.count == 0
-    part, interval = taken(accounting, [report(0, 7_000, 8_000, counters=counters(15, reads=150))], 4, 0)
+    _part, interval = taken(accounting, [report(0, 7_000, 8_000, counters=counters(15, reads=150))], 4, 0)
     assert (accounting.transactions_total, interval.sums["completed"], interval.hist("response").count) == (
         15,
         5,

@@ -151,12 +151,7 @@ class TransactionRunner:
         context, recorder, now, packets = self._context, self._recorder, self._now, conn.packets
         delay, queue, changes, start = context.delay, context.queue, context.changes, context.queue.start
         tally, kinds, latencies_us, timed = recorder.tally, recorder.kinds, recorder.latencies_us, self._timed
-        gaps, calls, has_users, interactive = (
-            recorder.gaps,
-            self._values.calls,
-            queue.users > 0,
-            self._interactive,
-        )
+        gaps, calls, has_users = recorder.gaps, self._values.calls, queue.users > 0
         draw = self.think_time.take if self._has_think_time else self._values.draw
         with self._unfinished:
             for _ in self._turns():
