@@ -128,6 +128,17 @@ class Histogram(msgspec.Struct, array_like=True):
         )
 
 
+def with_fewer_digits(histogram: Histogram, bits: int) -> Histogram:
+    """The histogram with buckets of `bits` significant bits: each value rises by a 2^(1 - bits)-th at most."""
+    counts: dict[int, int] = {}
+    for bucket, times in histogram.counts.items():
+        value = bucket_upper_bound(bucket)
+        shift = max(0, value.bit_length() - bits)
+        rounded = bucket_index((((value >> shift) + 1) << shift) - 1)
+        counts[rounded] = counts.get(rounded, 0) + times
+    return Histogram(counts, histogram.count, histogram.sum_us, histogram.min_us, histogram.max_us)
+
+
 def merge_histograms(histograms: Iterable[Histogram]) -> Histogram:
     """The sum of several histograms, which are not changed."""
     total = Histogram()
