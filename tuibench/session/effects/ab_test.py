@@ -11,7 +11,7 @@ import msgspec
 
 from tuibench.errors import ConnectionLostError, ServerUnreachableError, TuibenchError, UsageError
 from tuibench.metrics.inference.ab_tests.ab_windows import ROUNDING_SECONDS, TrialWindow, TrialWindows
-from tuibench.metrics.inference.ab_tests.lateness import IS_LATE, MAY_BE_LATE, window_for
+from tuibench.metrics.inference.ab_tests.lateness import window_for
 from tuibench.metrics.inference.ab_tests.paired import compare_pairs, compare_so_far, pairs_needed
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.command import ApplyPreset, ChangeSetting, SetThreads
@@ -139,7 +139,7 @@ class AbTest:
         is_at_the_end = not trial.is_sequential and self._windows.over(until) == trial.cycles
         compare, tolerance = compare_pairs if is_at_the_end else compare_so_far, trial.tolerance_percent / 100
         late = self._windows.lateness(until)
-        is_late = late is not None and late.evidence > MAY_BE_LATE
+        is_late = late is not None and late.is_likely
         comparisons = () if is_late else compare(pairs, tolerance=tolerance, primary=trial.primary)
         verdicts = {one.figure: one.verdict for one in comparisons}
         needed = pairs_needed(pairs, tolerance=tolerance, primary=trial.primary)
@@ -246,7 +246,7 @@ class AbTest:
         is left for that.
         """
         late = self._windows.lateness(now)
-        if late is None or late.evidence <= IS_LATE:
+        if late is None or not late.is_certain:
             return False
         cycles = int((self._ends_at - now + ROUNDING_SECONDS) / (2 * window_seconds))
         if cycles < MIN_CYCLES:

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from tuibench.metrics.inference.ab_tests import sequential
+from tuibench.metrics.inference.ab_tests.lateness import window_for
 from tuibench.metrics.inference.ab_tests.paired import compare_so_far, figure_comparison, figure_pairs
 from tuibench.metrics.inference.ab_tests.screening import (
     FIRST_PAIRS,
@@ -47,7 +48,7 @@ NO_OPTION = frozenset({"sql_log_bin", "innodb_redo_log_enabled"})
 
 class Evaluation:
     """The blocks so far, seen as verdicts. `failures` are candidates that the server refused, `alone` those
-    that share no window.
+    that share no window, `late` those that act too late for the windows, with the length that they need.
     """
 
     def __init__(self, plan: TunePlan, candidates: Sequence[Candidate]) -> None:
@@ -55,6 +56,7 @@ class Evaluation:
         self.candidates = tuple(candidates)
         self.failures: dict[int, str] = {}
         self.alone = {one.number for one in candidates if not one.can_share}
+        self.late: dict[int, float] = {}
         self.left_out: tuple[LeftOut, ...] = ()
         self.together: tuple[int, ...] = ()
         self.is_complete = False
@@ -89,17 +91,39 @@ class Evaluation:
         return self._looks
 
     def _screened(self) -> dict[int, Look]:
+        """No verdict on a value that seems to act later than its windows show."""
         pairs = {
-            one.number: _with(self.plan.primary, self._pairs.of(one.number))
+            one.number: figure_pairs(_with(self.plan.primary, self._pairs.of(one.number)), self.plan.primary)
             for one in self.candidates
             if one.number not in self.failures
         }
-        return screen(
-            {number: figure_pairs(each, self.plan.primary) for number, each in pairs.items()},
-            rate=self.plan.false_rate,
-            tolerance=self.tolerance,
-            of=len(self.candidates),
-        )
+        first = self._screen(pairs)
+        withheld = {
+            number
+            for number, look in first.items()
+            if number in self.late
+            or (look.verdict is not Verdict.CANNOT_TELL or self._is_due(number))
+            and self._is_late(number)
+        }
+        found = self._screen({number: each for number, each in pairs.items() if number not in withheld})
+        return found | {
+            number: first[number]._replace(verdict=Verdict.CANNOT_TELL, needed=None) for number in withheld
+        }
+
+    def _screen(self, pairs: Mapping[int, Sequence[sequential.Pair]]) -> dict[int, Look]:
+        return screen(pairs, rate=self.plan.false_rate, tolerance=self.tolerance, of=len(self.candidates))
+
+    def _is_due(self, number: int) -> bool:
+        """True for one of the candidates after each block: a late one may stay undecided for ever."""
+        place = len(self._blocks) % len(self.candidates)
+        return self.candidates[place].number == number
+
+    def _is_late(self, number: int) -> bool:
+        """True if a candidate seems to act too late; once that is certain, it is not measured again."""
+        found = self._pairs.lateness(number, self.plan.primary)
+        if found is not None and found.is_certain:
+            self.late[number] = window_for(found.seconds)
+        return found is not None and found.is_likely
 
     def next_block(self, rng: random.Random) -> list[tuple[int, ...]]:
         """The windows to measure next, each with its candidates; none if all have a verdict.
@@ -108,6 +132,7 @@ class Evaluation:
         those that cannot share get a part of the blocks.
         """
         looks = self.looks()
+        looks = {number: look for number, look in looks.items() if number not in self.late}
         undecided = {number for number, look in looks.items() if look.verdict is Verdict.CANNOT_TELL}
         groups = self._sharing(undecided)
         if any(looks[number].pairs < FIRST_PAIRS for number in undecided) or len(groups) < FEWEST_SHARING:
@@ -176,7 +201,8 @@ class Evaluation:
     def _result(self, candidate: Candidate, look: Look | None) -> CandidateResult:
         pairs = self._pairs.of(candidate.number)
         failure = self.failures.get(candidate.number, "")
-        comparisons = _comparisons(pairs, look.level, self.tolerance) if look and len(pairs) > 1 else ()
+        is_measured = look is not None and len(pairs) > 1 and candidate.number not in self.late
+        comparisons = _comparisons(pairs, look.level, self.tolerance) if look and is_measured else ()
         verdict = TuneVerdict.REFUSED if failure else self._verdict(look.verdict if look else None)
         return CandidateResult(
             candidate=candidate,
@@ -185,6 +211,7 @@ class Evaluation:
             comparisons=comparisons,
             misses=missed(self.plan.objectives, comparisons),
             failure=failure,
+            needs_window_seconds=self.late.get(candidate.number),
             sql=statement(candidate),
             option_line=option_line(candidate),
         )

@@ -75,9 +75,7 @@ class Session:
         played: Any = self
         self.test = AbTest(
             trial,
-            ExperimentSession(
-                None, cast(Any, None), played, played, self.submit, cast(Any, self.start_task)
-            ),
+            ExperimentSession(None, cast(Any, None), played, played, self.submit, cast(Any, self.start_task)),
         )
 
     def start_task(self, work: Coroutine[Any, Any, None], name: str) -> None:
@@ -107,7 +105,9 @@ class Session:
 
 def plan(window: float, *, until: bool, seed: int, cycles: int = 5) -> AbTestPlan:
     if not until:
-        return AbTestPlan(subject="long_query_time", a=A, b=B, cycles=cycles, window_seconds=window, seed=seed)
+        return AbTestPlan(
+            subject="long_query_time", a=A, b=B, cycles=cycles, window_seconds=window, seed=seed
+        )
     return AbTestPlan.until_decided(
         "long_query_time",
         A,

@@ -18,7 +18,7 @@ discarded. This is the distributed-lag view of carry-over in a switchback (Bojin
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from operator import mul
 from typing import NamedTuple
@@ -39,11 +39,14 @@ REMAINDERS = 3.0
 """Time constants until a response is over: a twentieth remains, and less than that over the rest of a window."""
 
 
-LATE_WITHIN = 4.0
+LATE_WITHIN = 9.0
 """Evidence from which the beginning of every window is discarded: the likeliest response, and one bin more."""
 
-MAY_BE_LATE, IS_LATE = 6.0, 12.0
-"""Evidence that withholds a verdict, and that asks for longer windows."""
+LIKELIER, EFFECT = 2.0, 10.0
+"""Evidence that withholds a verdict: a late response is likelier, and there is an effect at all."""
+
+CERTAIN = 12.0
+"""Evidence for a late response on which longer windows are begun."""
 
 ROUNDING = 1e-9
 
@@ -65,7 +68,9 @@ class Response(NamedTuple):
     def of(self, values: Sequence[float]) -> list[float]:
         """The values as this response passes them on; the first value has been there for long."""
         if self.delay:
-            return [values[0]] * min(self.delay, len(values)) + list(values[: max(0, len(values) - self.delay)])
+            return [values[0]] * min(self.delay, len(values)) + list(
+                values[: max(0, len(values) - self.delay)]
+            )
         if not self.constant:
             return list(values)
         share, level, found = -math.expm1(-1 / self.constant), values[0], []
@@ -81,13 +86,24 @@ class Lateness(NamedTuple):
     """When a value acts, in seconds after its change.
 
     The likeliest response is over after `seconds`. `evidence` is twice the logarithm of its likelihood,
-    relative to the likeliest one that is over within the limit; 0 if it is that itself. Until `unsettled` even
-    that one is not over; 0 without evidence that it acts later than at once.
+    relative to the likeliest one that is over within the limit (0 if it is that itself), and `effect` the same
+    relative to no effect. Until `unsettled` even the one within the limit is not over; 0 without evidence that
+    it acts later than at once.
     """
 
     seconds: float
     evidence: float
+    effect: float
     unsettled: float
+
+    @property
+    def is_likely(self) -> bool:
+        """True if the effect probably comes too late for the windows."""
+        return self.evidence > LIKELIER and self.effect > EFFECT
+
+    @property
+    def is_certain(self) -> bool:
+        return self.evidence > CERTAIN
 
 
 @cache
@@ -119,15 +135,20 @@ def find_lateness(
             continue
         fit = course.fit(response.of(values)[first:])
         if fit is not None:
-            found.append((*fit, response))
-    within = [one for one in found if one[2].over * bin_seconds <= limit + ROUNDING]
+            found.append((fit, response))
+    within = [one for one in found if one[1].over * bin_seconds <= limit + ROUNDING]
     if not within:
         return None
-    likelihood, _, best = max(found)
-    at_most, _, settled = max(within)
-    at_once = next((one[0] for one in within if not one[2].over), -math.inf)
+    likelihood, best = max(found)
+    at_most, settled = max(within)
+    at_once = next((one[0] for one in within if not one[1].over), -math.inf)
     unsettled = (settled.over + 1) * bin_seconds if at_most - at_once > LATE_WITHIN else 0.0
-    return Lateness(best.over * bin_seconds, likelihood - at_most, min(unsettled, limit))
+    return Lateness(
+        best.over * bin_seconds,
+        likelihood - at_most,
+        likelihood - course.without_effect,
+        min(unsettled, limit),
+    )
 
 
 def window_for(seconds: float) -> float:
@@ -145,19 +166,23 @@ class _Course:
         self._after = chained
         self._own = self._sums(self._levels, self._levels)
 
-    def fit(self, passed_on: Sequence[float]) -> tuple[float, float] | None:
-        """Twice the logarithm of the likelihood, and the size of the effect; None without any contrast."""
+    @property
+    def without_effect(self) -> float:
+        """Twice the logarithm of the likelihood of no effect."""
+        return max(self._likelihood(phi, 0.0) for phi in PHIS)
+
+    def fit(self, passed_on: Sequence[float]) -> float | None:
+        """Twice the logarithm of the likelihood of a response; None without any contrast."""
         course = self._residuals([passed_on[place] for place in self._places])
         square, cross = self._sums(course, course), self._sums(course, self._levels)
         if square[0] < 1e-6 * len(course):
             return None
-        count, best = len(self._after), (-math.inf, 0.0)
-        for phi in PHIS:
-            weights = (1.0, -phi, phi * phi)
-            own, both, fitted = (sum(map(mul, weights, sums)) for sums in (self._own, cross, square))
-            left = max(own - both * both / fitted, 0.0) / count + SMALLEST_NOISE**2 * (1 - phi * phi)
-            best = max(best, (-count * math.log(left), both / fitted))
-        return best
+        return max(self._likelihood(phi, _whitened(phi, cross) ** 2 / _whitened(phi, square)) for phi in PHIS)
+
+    def _likelihood(self, phi: float, explained: float) -> float:
+        count = len(self._after)
+        left = max(_whitened(phi, self._own) - explained, 0.0) / count + SMALLEST_NOISE**2 * (1 - phi * phi)
+        return -count * math.log(left)
 
     def _sums(self, one: Sequence[float], other: Sequence[float]) -> tuple[float, float, float]:
         """Of products at the same place, one place apart, and at the place before, over the chained bins."""
@@ -175,6 +200,9 @@ class _Course:
         mean, middle = sum(values) / count, sum(places) / count
         spread = sum((place - middle) ** 2 for place in places)
         slope = sum((place - middle) * value for place, value in zip(places, values, strict=True)) / spread
-        return [
-            value - mean - slope * (place - middle) for place, value in zip(places, values, strict=True)
-        ]
+        return [value - mean - slope * (place - middle) for place, value in zip(places, values, strict=True)]
+
+
+def _whitened(phi: float, sums: tuple[float, float, float]) -> float:
+    """The sum of products after the autocorrelation is removed."""
+    return sums[0] - phi * sums[1] + phi * phi * sums[2]
