@@ -68,15 +68,15 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     figure: EffectFigure
-    before: float
-    after: float
-    delta: float
-    low: float
-    high: float
-    percent: float | None = None
+    verdict: Verdict = Verdict.CANNOT_TELL
     percent_low: float | None = None
     percent_high: float | None = None
-    verdict: Verdict = Verdict.CANNOT_TELL
+    percent: float | None = None
+    before: float
+    after: float
+    low: float
+    high: float
+    delta: float
     tolerance_percent: float = 0.0
     movement: LevelMovement | None = None
 

@@ -116,9 +116,9 @@ class CandidateResult(msgspec.Struct, frozen=True, kw_only=True):
     """A candidate compared with the original settings.
 
     `comparisons` are those of TPS, p95 and fsyncs that were measured. `misses` is the objective that its
-    windows did not meet, `failure` the error with which the server refused the value. `needs_window_seconds` is
-    set if the value acts too late for the windows: then it has no verdict. `sql` and `option_line` make the value
-    permanent.
+    windows did not meet, `failure` the error with which the server refused the value. `needs_window_seconds`
+    is set if the value acts too late for the windows: then it has no verdict. `sql` and `option_line` make
+    the value permanent.
     """
 
     candidate: Candidate

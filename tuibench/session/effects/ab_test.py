@@ -11,7 +11,7 @@ import msgspec
 
 from tuibench.errors import ConnectionLostError, ServerUnreachableError, TuibenchError, UsageError
 from tuibench.metrics.inference.ab_tests.ab_windows import ROUNDING_SECONDS, TrialWindow, TrialWindows
-from tuibench.metrics.inference.ab_tests.lateness import window_for
+from tuibench.metrics.inference.ab_tests.lateness import CERTAIN, window_for
 from tuibench.metrics.inference.ab_tests.paired import compare_pairs, compare_so_far, pairs_needed
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.command import ApplyPreset, ChangeSetting, SetThreads
@@ -25,6 +25,9 @@ from tuibench.session.disturbances import NO_ANSWER, OF_EVENTS
 from tuibench.tuning.catalogue import preset_lookup, setting_lookup
 
 PRESET, THREADS = "preset", "threads"
+
+EQUAL_SECONDS = 60.0
+"""A test that ends with its verdict does not find the values equal before."""
 
 
 def command_for(subject: str, value: str) -> ApplyPreset | SetThreads | ChangeSetting:
@@ -161,7 +164,7 @@ class AbTest:
                 is_sequential=trial.is_sequential,
                 tolerance_percent=trial.tolerance_percent,
                 more_seconds=None if needed is None or is_late else 2 * trial.window_seconds * needed,
-                acts_after_seconds=late.seconds if late is not None and late.seconds else None,
+                acts_after_seconds=late.seconds if late is not None and late.is_known else None,
                 needs_window_seconds=window_for(late.seconds) if late is not None and is_late else None,
                 ended_seconds=self._ended_at,
                 by_hand=self._on_end is not None,
@@ -234,12 +237,18 @@ class AbTest:
             result = self.result
             self._session.log.emit(EventKind.EFFECT, f"A/B: {result.sentence}")
             self._session.lifecycle.publish_status()
-            is_decided = self._trial.is_sequential and result.verdict is not Verdict.CANNOT_TELL
+            is_decided = self._trial.is_sequential and self._is_decided(result)
             if self._trial.is_sequential and result.needs_window_seconds is not None:
                 is_decided = self._lengthen(result.needs_window_seconds, elapsed_seconds)
             if is_decided or (over == self._trial.cycles and self._on_end is not None):
                 self.end()
                 self._finish()
+
+    def _is_decided(self, result: AbTestResult) -> bool:
+        """True with a verdict; "equal" also takes the time in which a late effect would have shown."""
+        seconds = 2 * result.window_seconds * self._cycles_reported
+        is_early = result.verdict is Verdict.EQUAL and seconds < EQUAL_SECONDS
+        return result.verdict is not Verdict.CANNOT_TELL and not is_early
 
     def _lengthen(self, window_seconds: float, now: float) -> bool:
         """Begins again with longer windows once it is known that the values act late; True if too little time
@@ -250,7 +259,7 @@ class AbTest:
             return False
         cycles = int((self._ends_at - now + ROUNDING_SECONDS) / (2 * window_seconds))
         if cycles < MIN_CYCLES:
-            return True
+            return late.evidence > 2 * CERTAIN
         self._trial = msgspec.structs.replace(
             self._trial, cycles=cycles, window_seconds=window_seconds, seed=self._trial.seed + MAX_CYCLES
         )
@@ -258,7 +267,8 @@ class AbTest:
         self._cycles_reported = 0
         self._session.log.emit(
             EventKind.EFFECT,
-            f"A/B: acts after {late.seconds:.0f} s; begins again, in windows of {window_seconds:g} s",
+            f"A/B: a change takes about {late.seconds:.2g} s to act; begins again, in windows of "
+            f"{window_seconds:g} s",
         )
         return False
 

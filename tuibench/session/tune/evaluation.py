@@ -101,9 +101,7 @@ class Evaluation:
         withheld = {
             number
             for number, look in first.items()
-            if number in self.late
-            or (look.verdict is not Verdict.CANNOT_TELL or self._is_due(number))
-            and self._is_late(number)
+            if number in self.late or (self._is_due(number, look) and self._is_late(number))
         }
         found = self._screen({number: each for number, each in pairs.items() if number not in withheld})
         return found | {
@@ -113,10 +111,10 @@ class Evaluation:
     def _screen(self, pairs: Mapping[int, Sequence[sequential.Pair]]) -> dict[int, Look]:
         return screen(pairs, rate=self.plan.false_rate, tolerance=self.tolerance, of=len(self.candidates))
 
-    def _is_due(self, number: int) -> bool:
-        """True for one of the candidates after each block: a late one may stay undecided for ever."""
+    def _is_due(self, number: int, look: Look) -> bool:
+        """True with a verdict, and for one candidate in turn: a late one may stay undecided for ever."""
         place = len(self._blocks) % len(self.candidates)
-        return self.candidates[place].number == number
+        return look.verdict is not Verdict.CANNOT_TELL or self.candidates[place].number == number
 
     def _is_late(self, number: int) -> bool:
         """True if a candidate seems to act too late; once that is certain, it is not measured again."""

@@ -6,6 +6,7 @@ The bench `tests.bench.late_validity` prints many of them; the unit tests hold a
 import math
 import random
 from collections.abc import Coroutine
+from statistics import fmean
 from typing import Any, NamedTuple, cast
 
 from tests.unit.metrics.inference.noises import Noise
@@ -42,28 +43,24 @@ class Judged(NamedTuple):
 class LateServer:
     """A server on which the effect of B comes after a delay, or with a time constant."""
 
-    def __init__(self, effect: float, delay: float, constant: float, first: str) -> None:
-        self.effect, self.delay, self.constant = effect, delay, constant
-        self.changes = [(-math.inf, first)]
-        self._reached = effect * (first == B)
+    def __init__(self, effect: float, response: tuple[float, float], first: str = A) -> None:
+        self.effect, (self.delay, self.constant) = effect, response
+        self._changes = [(-math.inf, effect * (first == B), effect * (first == B))]
 
     def set(self, now: float, value: str) -> None:
-        self.changes.append((now, value))
+        """A change; what is reached by then is where an approach begins."""
+        self._changes.append((now, self.effect * (value == B), self.at(now)))
 
-    def level(self, now: float, seconds: float) -> float:
+    def at(self, now: float) -> float:
+        """The effect at a moment."""
+        since, target, reached = next(one for one in reversed(self._changes) if one[0] <= now - self.delay)
+        if not self.constant or since == -math.inf:
+            return target
+        return target + (reached - target) * math.exp((since - now) / self.constant)
+
+    def level(self, now: float, seconds: float, parts: int = 8) -> float:
         """The mean of the effect over the slot that ends now."""
-        parts = 8
-        total = 0.0
-        for part in range(parts):
-            moment = now - seconds + (part + 0.5) * seconds / parts
-            since = next(value for at, value in reversed(self.changes) if at <= moment - self.delay)
-            target = self.effect * (since == B)
-            if self.constant:
-                self._reached += (target - self._reached) * -math.expm1(-seconds / parts / self.constant)
-            else:
-                self._reached = target
-            total += self._reached
-        return total / parts
+        return fmean(self.at(now - (part + 0.5) * seconds / parts) for part in range(parts))
 
 
 class Session:
@@ -135,7 +132,7 @@ def late_trial(
     ticks = round(trial.seconds / interval)
     level = noise(rng, ticks, size / math.sqrt(interval))
     session.test.on_event(Event(at=0, elapsed_seconds=0.0, kind=EventKind.START, text="", marker=1))
-    session.server = LateServer(effect, *response, first=session.test._current)
+    session.server = LateServer(effect, response, session.test._current)
     for place in range(ticks):
         session.now = (place + 1) * interval
         rate = 1000.0 * math.exp(level[place] + session.server.level(session.now, interval))

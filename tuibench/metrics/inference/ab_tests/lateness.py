@@ -1,17 +1,17 @@
 """When the difference between two values begins: at once, or late.
 
-A setting that acts late moves its effect into the windows that follow. With a delay of one and a half windows
-the mean difference of the pairs has the wrong sign, and with one of many windows it is zero. Because the order
-of the windows is random, the data tells: the load follows the values with a lag, in every window and at every
-switch, in both directions.
+A setting that acts late moves its effect into the windows that follow. With a delay of one and a half
+windows the mean difference of the pairs has the wrong sign, and with one of many windows it is zero. Because
+the order of the windows is random, the data tells: the load follows the values with a lag, in every window
+and at every switch, in both directions.
 
-The course of a figure (logarithms, in bins of equal length) is fitted with the values as they were set, and as
-many responses would pass them on, each with a delay D or with a time constant T:
+The course of a figure (logarithms, in bins of equal length) is fitted with the values as they were set, and
+as many responses would pass them on, each with a delay D or with a time constant T:
 
 y(t) = μ + β·t + δ·(x ∗ h)(t) + noise        h(u) = 1 for u > D, or 1 − exp(−u/T)
 
-x is 0 under A and 1 under B. The noise is autoregressive, with the φ that suits each response best, so that a
-response does not win by explaining a wandering level. Twice the logarithm of the ratio of the likelihoods
+x is 0 under A and 1 under B. The noise is autoregressive, with the φ that suits each response best, so that
+a response does not win by explaining a wandering level. Twice the logarithm of the ratio of the likelihoods
 compares the likeliest response with the likeliest one that is over within the part of a window that may be
 discarded. This is the distributed-lag view of carry-over in a switchback (Bojinov, Simchi-Levi and Zhao,
 "Design and analysis of switchback experiments", Management Science 69, 2023).
@@ -36,11 +36,11 @@ SMALLEST_NOISE = 1e-3
 """Of a bin, so that a simulation without noise proves nothing too well."""
 
 REMAINDERS = 3.0
-"""Time constants until a response is over: a twentieth remains, and less than that over the rest of a window."""
+"""Time constants until a response is over: a twentieth remains then, and on average less afterwards."""
 
 
 LATE_WITHIN = 9.0
-"""Evidence from which the beginning of every window is discarded: the likeliest response, and one bin more."""
+"""Evidence from which the beginning of every window is discarded: the response, and one bin more."""
 
 LIKELIER, EFFECT = 2.0, 10.0
 """Evidence that withholds a verdict: a late response is likelier, and there is an effect at all."""
@@ -86,9 +86,9 @@ class Lateness(NamedTuple):
     """When a value acts, in seconds after its change.
 
     The likeliest response is over after `seconds`. `evidence` is twice the logarithm of its likelihood,
-    relative to the likeliest one that is over within the limit (0 if it is that itself), and `effect` the same
-    relative to no effect. Until `unsettled` even the one within the limit is not over; 0 without evidence that
-    it acts later than at once.
+    relative to the likeliest one that is over within the limit (0 if it is that itself), and `effect` the
+    same relative to no effect. Until `unsettled` even the one within the limit is not over; 0 without
+    evidence that it acts later than at once.
     """
 
     seconds: float
@@ -100,6 +100,11 @@ class Lateness(NamedTuple):
     def is_likely(self) -> bool:
         """True if the effect probably comes too late for the windows."""
         return self.evidence > LIKELIER and self.effect > EFFECT
+
+    @property
+    def is_known(self) -> bool:
+        """True with evidence that it does not act at once."""
+        return self.is_likely or self.unsettled > 0
 
     @property
     def is_certain(self) -> bool:
