@@ -71,7 +71,8 @@ class TuneWindow(msgspec.Struct, frozen=True, kw_only=True):
     """One window: the candidates set in it (none in a window with the original values), its figures, and what
     disturbed it (empty if undisturbed).
 
-    `course` is the primary figure in equal parts of all its `seconds`, those to settle included; 0 if unknown.
+    `course` is the primary figure in equal parts of all its `seconds`, those to settle included; 0 if
+    unknown.
     """
 
     candidates: tuple[int, ...] = ()

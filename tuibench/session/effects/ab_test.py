@@ -263,7 +263,8 @@ class AbTest:
         self._trial = msgspec.structs.replace(
             self._trial, cycles=cycles, window_seconds=window_seconds, seed=self._trial.seed + MAX_CYCLES
         )
-        self._windows = TrialWindows(self._trial, now, late.seconds)
+        before = self._windows.course(self._windows.all[: 2 * self._cycles_reported])
+        self._windows = TrialWindows(self._trial, now, before=before, unsettled_seconds=late.seconds)
         self._cycles_reported = 0
         self._session.log.emit(
             EventKind.EFFECT,

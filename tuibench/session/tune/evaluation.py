@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from tuibench.metrics.inference.ab_tests import sequential
-from tuibench.metrics.inference.ab_tests.lateness import window_for
+from tuibench.metrics.inference.ab_tests.lateness import Lateness, window_for
 from tuibench.metrics.inference.ab_tests.paired import compare_so_far, figure_comparison, figure_pairs
 from tuibench.metrics.inference.ab_tests.screening import (
     FIRST_PAIRS,
@@ -48,7 +48,7 @@ NO_OPTION = frozenset({"sql_log_bin", "innodb_redo_log_enabled"})
 
 class Evaluation:
     """The blocks so far, seen as verdicts. `failures` are candidates that the server refused, `alone` those
-    that share no window, `late` those that act too late for the windows, with the length that they need.
+    that share no window, `late` those that act too late for the windows, with the seconds until they act.
     """
 
     def __init__(self, plan: TunePlan, candidates: Sequence[Candidate]) -> None:
@@ -62,6 +62,7 @@ class Evaluation:
         self.is_complete = False
         self._blocks: list[TuneBlock] = []
         self._pairs = CandidatePairs()
+        self._likely: dict[int, tuple[int, bool]] = {}
         self._looks: dict[int, Look] = {}
         self._looked_at = (-1, 0)
 
@@ -91,18 +92,20 @@ class Evaluation:
         return self._looks
 
     def _screened(self) -> dict[int, Look]:
-        """No verdict on a value that seems to act later than its windows show."""
+        """No verdict on a value that seems to act later than its windows show, and none without the first
+        pairs of all, which tell the effects apart.
+        """
         pairs = {
             one.number: figure_pairs(_with(self.plan.primary, self._pairs.of(one.number)), self.plan.primary)
             for one in self.candidates
             if one.number not in self.failures
         }
         first = self._screen(pairs)
-        withheld = {
-            number
-            for number, look in first.items()
-            if number in self.late or (self._is_due(number, look) and self._is_late(number))
+        likely = {
+            number for number, look in first.items() if self._is_due(number, look) and self._is_late(number)
         }
+        withheld = {number for number in first if number in likely or number in self.late}
+        withheld |= {number for number, look in first.items() if look.pairs < FIRST_PAIRS}
         found = self._screen({number: each for number, each in pairs.items() if number not in withheld})
         return found | {
             number: first[number]._replace(verdict=Verdict.CANNOT_TELL, needed=None) for number in withheld
@@ -114,14 +117,32 @@ class Evaluation:
     def _is_due(self, number: int, look: Look) -> bool:
         """True with a verdict, and for one candidate in turn: a late one may stay undecided for ever."""
         place = len(self._blocks) % len(self.candidates)
-        return look.verdict is not Verdict.CANNOT_TELL or self.candidates[place].number == number
+        is_in_turn = self.candidates[place].number == number
+        is_measured = look.pairs >= FIRST_PAIRS and number not in self.late
+        return is_measured and (is_in_turn or look.verdict is not Verdict.CANNOT_TELL)
 
     def _is_late(self, number: int) -> bool:
-        """True if a candidate seems to act too late; once that is certain, it is not measured again."""
-        found = self._pairs.lateness(number, self.plan.primary)
-        if found is not None and found.is_certain:
-            self.late[number] = window_for(found.seconds)
-        return found is not None and found.is_likely
+        """True if a candidate seems to act too late, as known from its pairs so far. Once that is certain, the
+        one of which it is most certain is not measured again: its late effect may look like another's.
+        """
+        pairs = len(self._pairs.of(number))
+        if number in self._likely and self._likely[number][0] == pairs:
+            return self._likely[number][1]
+        found = self._lateness(number)
+        self._likely[number] = pairs, found is not None and found.is_likely
+        if found is None or not found.is_certain:
+            return self._likely[number][1]
+        every = {
+            other: late
+            for other in (one.number for one in self.candidates)
+            if other not in self.late and (late := self._lateness(other)) is not None
+        }
+        worst = max(every, key=lambda other: every[other].evidence)
+        self.late[worst] = every[worst].seconds
+        return True
+
+    def _lateness(self, number: int) -> Lateness | None:
+        return self._pairs.lateness(number, self.plan.primary, self.late)
 
     def next_block(self, rng: random.Random) -> list[tuple[int, ...]]:
         """The windows to measure next, each with its candidates; none if all have a verdict.
@@ -209,7 +230,7 @@ class Evaluation:
             comparisons=comparisons,
             misses=missed(self.plan.objectives, comparisons),
             failure=failure,
-            needs_window_seconds=self.late.get(candidate.number),
+            needs_window_seconds=window_for(late) if (late := self.late.get(candidate.number)) else None,
             sql=statement(candidate),
             option_line=option_line(candidate),
         )

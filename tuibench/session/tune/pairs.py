@@ -45,20 +45,36 @@ class CandidatePairs:
             self._pairs[candidate].append(pair)
             self._learn(candidate, pair)
 
-    def lateness(self, candidate: int, primary: EffectFigure) -> Lateness | None:
-        """When a candidate acts, from the course of all windows, in most of which it is not set."""
+    def lateness(self, candidate: int, primary: EffectFigure, late: Mapping[int, float]) -> Lateness | None:
+        """When a candidate acts, from the course of all windows, in most of which it is not set.
+
+        What the others explain that act at once is taken out; windows are left out in which one of the `late`
+        is set, or was within these seconds.
+        """
         courses = [len(window.course) for window in self._windows if window.course]
         if not courses:
             return None
         parts, seconds = max(courses), median(window.seconds for window in self._windows)
         levels: list[float | None] = []
+        after = dict.fromkeys(late, math.inf)
         for window in self._windows:
-            others = [number for number in window.candidates if number != candidate]
-            course = [self._estimates[primary].without(level, others) for level in window.course]
+            after = {one: 0.0 if one in window.candidates else at + seconds for one, at in after.items()}
+            is_disturbed = any(at < late[one] + seconds for one, at in after.items() if one != candidate)
+            course = () if is_disturbed else window.course
             levels += [math.log(level) if level > 0 else None for level in course]
             levels += [None] * (parts - len(course))
-        values = [float(candidate in window.candidates) for window in self._windows for _ in range(parts)]
-        return find_lateness(levels, values, bin_seconds=seconds / parts, window=parts, limit=seconds / 2)
+        others = [one for one in self._pairs if one != candidate and self._estimates[primary].effect(one)]
+        return find_lateness(
+            levels,
+            self._values(candidate, parts),
+            bin_seconds=seconds / parts,
+            window=parts,
+            limit=seconds / 2,
+            others=[self._values(other, parts) for other in others],
+        )
+
+    def _values(self, candidate: int, parts: int) -> list[float]:
+        return [float(candidate in window.candidates) for window in self._windows for _ in range(parts)]
 
     def _found(self, block: TuneBlock) -> Iterator[tuple[int, AbTestPair]]:
         for with_it in block.windows:

@@ -83,7 +83,8 @@ class Session:
         raise AssertionError(name)
 
     async def submit(self, command: Command) -> str:
-        assert isinstance(command, ChangeSetting) and self.server is not None
+        assert isinstance(command, ChangeSetting)
+        assert self.server is not None
         self.server.set(self.now, command.value)
         return ""
 

@@ -11,6 +11,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from statistics import median
+from typing import NamedTuple
 
 from tuibench.metrics.inference.ab_tests.lateness import BINS_PER_WINDOW, Lateness, find_lateness
 from tuibench.metrics.inference.ab_tests.sequential import random_orders
@@ -24,6 +25,22 @@ from tuibench.model.measurements.operation_cost import OperationCost
 ROUNDING_SECONDS = 1e-3
 FEWEST_SLOTS = 3
 """A window with fewer slots, because the change took long, is not used."""
+
+
+class Course(NamedTuple):
+    """The primary figure in equal bins (logarithms, None if unknown), and the value: 0 is A, 1 is B."""
+
+    bin_seconds: float
+    slot_seconds: float
+    levels: list[float | None]
+    values: list[float]
+
+    @classmethod
+    def empty(cls, window_seconds: float, slot_seconds: float) -> "Course":
+        """Whole slots make a bin, as far as possible."""
+        slots = max(1, round(window_seconds / slot_seconds))
+        bins = round(slots / math.ceil(slots / BINS_PER_WINDOW))
+        return cls(window_seconds / bins, slot_seconds, [], [])
 
 
 class TrialWindow:
@@ -48,20 +65,28 @@ class TrialWindow:
         """The slots that count: those after the change has settled, which takes so long at least."""
         if not self.was_changed or not self.slots:
             return self.slots
-        begun = self.changed_at if math.isfinite(self.changed_at) else self.slots[0].start_seconds
-        late = sum(slot.start_seconds < begun + unsettled_seconds - ROUNDING_SECONDS for slot in self.slots)
+        acts_at = max(self.changed_at, self.slots[0].start_seconds) + unsettled_seconds - ROUNDING_SECONDS
+        late = sum(slot.start_seconds < acts_at for slot in self.slots) if unsettled_seconds else 0
         return self.slots[max(late, settling_slots(self.slots)) :]
 
 
 class TrialWindows:
     """All windows of a trial, filled during the test. The first begins at second `start_seconds`.
 
-    `unsettled_seconds` is what an earlier part of the test has shown about the time that a change takes.
+    `before` is the course of the same test with shorter windows, in which a change took `unsettled_seconds`.
     """
 
-    def __init__(self, trial: AbTestPlan, start_seconds: float = 0.0, unsettled_seconds: float = 0.0) -> None:
+    def __init__(
+        self,
+        trial: AbTestPlan,
+        start_seconds: float = 0.0,
+        *,
+        before: Course | None = None,
+        unsettled_seconds: float = 0.0,
+    ) -> None:
         self.trial = trial
         self.start_seconds = start_seconds
+        self._before = before
         self._unsettled_seconds = unsettled_seconds
         self._lateness: tuple[int, Lateness | None] = (0, None)
         self.all = [
@@ -97,7 +122,11 @@ class TrialWindows:
         cycles = list(zip(self.all[0::2], self.all[1::2], strict=True))
         over = cycles[: self.over(until_seconds)]
         unsettled = self._unsettled(until_seconds)
-        return tuple(self._pair(*pair, unsettled) for pair in over if is_usable(*pair))
+        return tuple(
+            self._pair(*pair, unsettled)
+            for pair in over
+            if is_usable(*pair) and all(window.settled(unsettled) for window in pair)
+        )
 
     def cost(self, value: str, until_seconds: float) -> OperationCost | None:
         """The cost of an operation under a value, in the cycles that count."""
@@ -123,26 +152,35 @@ class TrialWindows:
         return self._lateness[1]
 
     def _find_lateness(self, windows: Sequence[TrialWindow]) -> Lateness | None:
+        course, window_seconds = self.course(windows), self.trial.window_seconds
+        if course is None:
+            return None
+        return find_lateness(
+            course.levels,
+            course.values,
+            bin_seconds=course.bin_seconds,
+            window=max(1, round(window_seconds / course.bin_seconds)),
+            limit=max(window_seconds / 2, window_seconds - FEWEST_SLOTS * course.slot_seconds),
+        )
+
+    def course(self, windows: Sequence[TrialWindow]) -> Course | None:
+        """Figure and value from the beginning of the test to the end of these windows; None without slots."""
         lengths = [slot.seconds for window in windows for slot in window.slots]
         if not lengths:
-            return None
-        seconds, slot_seconds = self.trial.window_seconds, median(lengths)
-        slots = max(1, round(seconds / slot_seconds))
-        bins = round(slots / math.ceil(slots / BINS_PER_WINDOW))
-        bin_seconds, course = seconds / bins, defaultdict[int, list[Slot]](list)
+            return self._before
+        course = self._before or Course.empty(self.trial.window_seconds, median(lengths))
+        by_bin = defaultdict[int, list[Slot]](list)
         for window in windows:
             for slot in () if window.disturbed else window.slots:
                 middle = slot.end_seconds - slot.seconds / 2 - self.start_seconds
-                course[math.floor(middle / bin_seconds)].append(slot)
-        levels = [figure_level(self.trial.primary, course[place]) for place in range(bins * len(windows))]
-        values = [float(window.value == self.trial.b) for window in windows for _ in range(bins)]
-        return find_lateness(
-            levels,
-            values,
-            bin_seconds=bin_seconds,
-            window=bins,
-            limit=max(seconds / 2, seconds - FEWEST_SLOTS * slot_seconds),
-        )
+                by_bin[math.floor(middle / course.bin_seconds)].append(slot)
+        count = round(len(windows) * self.trial.window_seconds / course.bin_seconds)
+        middles = (self.start_seconds + (place + 0.5) * course.bin_seconds for place in range(count))
+        values = [
+            float(window is not None and window.value == self.trial.b) for window in map(self.at, middles)
+        ]
+        levels = [figure_level(self.trial.primary, by_bin[place]) for place in range(count)]
+        return course._replace(levels=[*course.levels, *levels], values=[*course.values, *values])
 
     def _unsettled(self, until_seconds: float) -> float:
         found = self.lateness(until_seconds)

@@ -122,18 +122,25 @@ def responses(bins_per_window: int) -> tuple[Response, ...]:
 
 
 def find_lateness(
-    levels: Sequence[float | None], values: Sequence[float], *, bin_seconds: float, window: int, limit: float
+    levels: Sequence[float | None],
+    values: Sequence[float],
+    *,
+    bin_seconds: float,
+    window: int,
+    limit: float,
+    others: Sequence[Sequence[float]] = (),
 ) -> Lateness | None:
     """The likeliest response of a course; None if there is too little of it.
 
-    `levels` are logarithms, None where nothing usable was measured; `values` are 0 under A, 1 under B. A window
-    has `window` bins; a response within `limit` seconds can be discarded.
+    `levels` are logarithms, None where nothing usable was measured; `values` are 0 under A, 1 under B. A
+    window has `window` bins; a response within `limit` seconds can be discarded. What `others` explain,
+    values of the same kind that act at once, is taken out.
     """
     first = max(0, len(levels) - MOST_BINS)
     kept = [level for level in levels[first:] if level is not None]
     if len(kept) < FEWEST_BINS or len(set(values)) < 2:
         return None
-    course = _Course(levels[first:])
+    course = _Course(levels[first:], [other[first:] for other in others])
     found = []
     for response in responses(window):
         if response.over * 2 > len(levels) + REMAINDERS * window and not response.constant:
@@ -164,11 +171,15 @@ def window_for(seconds: float) -> float:
 class _Course:
     """The levels without their trend, and the sums that every fit needs."""
 
-    def __init__(self, levels: Sequence[float | None]) -> None:
+    def __init__(self, levels: Sequence[float | None], others: Sequence[Sequence[float]] = ()) -> None:
         self._places = [place for place, level in enumerate(levels) if level is not None]
+        self._basis: list[list[float]] = []
+        for explains in ([1.0] * len(levels), list(map(float, range(len(levels)))), *others):
+            rest = self._residuals([explains[place] for place in self._places])
+            if (length := math.sqrt(sum(map(mul, rest, rest)))) > ROUNDING * len(levels):
+                self._basis.append([value / length for value in rest])
         self._levels = self._residuals([level for level in levels if level is not None])
-        chained = [n for n in range(1, len(self._places)) if self._places[n] == self._places[n - 1] + 1]
-        self._after = chained
+        self._after = [n for n in range(1, len(self._places)) if self._places[n] == self._places[n - 1] + 1]
         self._own = self._sums(self._levels, self._levels)
 
     @property
@@ -200,12 +211,11 @@ class _Course:
         )
 
     def _residuals(self, values: Sequence[float]) -> list[float]:
-        """Without mean and trend."""
-        count, places = len(values), self._places
-        mean, middle = sum(values) / count, sum(places) / count
-        spread = sum((place - middle) ** 2 for place in places)
-        slope = sum((place - middle) * value for place, value in zip(places, values, strict=True)) / spread
-        return [value - mean - slope * (place - middle) for place, value in zip(places, values, strict=True)]
+        """Without mean, trend, and what others explain."""
+        for explains in self._basis:
+            share = sum(map(mul, values, explains))
+            values = [value - share * other for value, other in zip(values, explains, strict=True)]
+        return list(values)
 
 
 def _whitened(phi: float, sums: tuple[float, float, float]) -> float:
