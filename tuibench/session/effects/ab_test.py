@@ -255,7 +255,7 @@ class AbTest:
         is left for that.
         """
         late = self._windows.lateness(now)
-        if late is None or not late.is_certain:
+        if late is None or not late.is_certain():
             return False
         cycles = int((self._ends_at - now + ROUNDING_SECONDS) / (2 * window_seconds))
         if cycles < MIN_CYCLES:

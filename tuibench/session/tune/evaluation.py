@@ -122,15 +122,15 @@ class Evaluation:
         return is_measured and (is_in_turn or look.verdict is not Verdict.CANNOT_TELL)
 
     def _is_late(self, number: int) -> bool:
-        """True if a candidate seems to act too late, as known from its pairs so far. Once that is certain, the
-        one of which it is most certain is not measured again: its late effect may look like another's.
+        """True if a candidate seems to act too late, as known from its pairs so far. Once that is certain,
+        the one of which it is most certain is not measured again: its late effect may look like another's.
         """
         pairs = len(self._pairs.of(number))
         if number in self._likely and self._likely[number][0] == pairs:
             return self._likely[number][1]
         found = self._lateness(number)
         self._likely[number] = pairs, found is not None and found.is_likely
-        if found is None or not found.is_certain:
+        if found is None or not found.is_certain(len(self.candidates)):
             return self._likely[number][1]
         every = {
             other: late

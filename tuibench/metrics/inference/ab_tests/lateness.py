@@ -106,9 +106,9 @@ class Lateness(NamedTuple):
         """True with evidence that it does not act at once."""
         return self.is_likely or self.unsettled > 0
 
-    @property
-    def is_certain(self) -> bool:
-        return self.evidence > CERTAIN
+    def is_certain(self, candidates: int = 1) -> bool:
+        """True with enough evidence for longer windows; with many candidates to look at, it takes more."""
+        return self.evidence > CERTAIN + 2 * math.log(candidates)
 
 
 @cache

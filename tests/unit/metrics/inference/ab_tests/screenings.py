@@ -23,7 +23,7 @@ RATE, TOLERANCE = 0.1, 0.02
 
 
 class Screening(NamedTuple):
-    """A finished screening: the verdicts by candidate, how long it took, and what acts too late, after how long."""
+    """A finished screening: the verdicts by candidate, how long it took, and what acts late by how much."""
 
     verdicts: dict[int, Verdict]
     seconds: float
@@ -31,8 +31,8 @@ class Screening(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """The share of verdicts that are false, and of large effects that are found with the right sign; how many
-    candidates per screening are found to act late, rightly and wrongly.
+    """The share of verdicts that are false, and of large effects that are found with the right sign; how
+    many candidates per screening are found to act late, rightly and wrongly.
     """
 
     false: float
@@ -52,8 +52,8 @@ def screening(
     budget: float,
     delays: Mapping[int, int] | None = None,
 ) -> Screening:
-    """Candidates with these true effects (differences of logarithms), as `tune` measures them. `delays` are the
-    seconds after which some of them act.
+    """Candidates with these true effects (differences of logarithms), as `tune` measures them. `delays` are
+    the seconds after which some of them act.
     """
     delays = delays or {}
     is_set: list[tuple[int, ...]] = []
