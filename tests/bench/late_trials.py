@@ -60,7 +60,7 @@ class LateProxy:
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there, back = await asyncio.open_connection("127.0.0.1", self._port)
         due = [0.0]
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, asyncio.CancelledError):
             await asyncio.gather(self._ask(reader, back, due), self._answer(there, writer, due))
 
     async def _ask(
@@ -115,7 +115,7 @@ async def trial(
             )
             _, errors = await ended.communicate()
         if ended.returncode:
-            raise SystemExit(errors.decode())
+            raise ChildProcessError(errors.decode())
         return json.loads(result.read_text())["ab"], proxy.truth
 
 
@@ -151,7 +151,12 @@ async def main() -> None:
         try:
             while due:
                 seed, kind, effect, response = due.pop(0)
-                found, true = await trial(server, LateServer(effect, response), KINDS[kind], seed)
+                try:
+                    found, true = await trial(server, LateServer(effect, response), KINDS[kind], seed)
+                except ChildProcessError as error:
+                    counts["failed"] += 1
+                    print(f"{kind} {seed}: failed: {error}", flush=True)
+                    continue
                 verdict = judged(found, true)
                 counts[verdict] += 1
                 truth = f"{100 * true:+.1f} %, {response[0]:g} s, {response[1]:g} s"
