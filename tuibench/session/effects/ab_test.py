@@ -142,9 +142,10 @@ class AbTest:
         is_at_the_end = not trial.is_sequential and self._windows.over(until) == trial.cycles
         compare, tolerance = compare_pairs if is_at_the_end else compare_so_far, trial.tolerance_percent / 100
         late = self._windows.lateness(until)
-        is_late = late is not None and late.is_likely
-        comparisons = () if is_late else compare(pairs, tolerance=tolerance, primary=trial.primary)
+        comparisons = compare(pairs, tolerance=tolerance, primary=trial.primary)
         verdicts = {one.figure: one.verdict for one in comparisons}
+        verdict = verdicts.get(trial.primary, Verdict.CANNOT_TELL)
+        is_late = late is not None and late.may_reverse(verdict)
         needed = pairs_needed(pairs, tolerance=tolerance, primary=trial.primary)
         return with_sentence(
             AbTestResult(
@@ -158,13 +159,13 @@ class AbTest:
                 cost_a=self._windows.cost(trial.a, until),
                 cost_b=self._windows.cost(trial.b, until),
                 disturbances=self._windows.disturbances(until),
-                comparisons=comparisons,
+                comparisons=() if is_late else comparisons,
                 sentence="",
-                verdict=verdicts.get(trial.primary, Verdict.CANNOT_TELL),
+                verdict=Verdict.CANNOT_TELL if is_late else verdict,
                 is_sequential=trial.is_sequential,
                 tolerance_percent=trial.tolerance_percent,
                 more_seconds=None if needed is None or is_late else 2 * trial.window_seconds * needed,
-                acts_after_seconds=late.seconds if late is not None and late.is_known else None,
+                acts_after_seconds=late.seconds if late is not None and (is_late or late.unsettled) else None,
                 needs_window_seconds=window_for(late.seconds) if late is not None and is_late else None,
                 ended_seconds=self._ended_at,
                 by_hand=self._on_end is not None,

@@ -102,7 +102,9 @@ class Evaluation:
         }
         first = self._screen(pairs)
         likely = {
-            number for number, look in first.items() if self._is_due(number, look) and self._is_late(number)
+            number
+            for number, look in first.items()
+            if self._is_due(number, look) and self._is_late(number, look.verdict)
         }
         withheld = {number for number in first if number in likely or number in self.late}
         withheld |= {number for number, look in first.items() if look.pairs < FIRST_PAIRS}
@@ -121,7 +123,7 @@ class Evaluation:
         is_measured = look.pairs >= FIRST_PAIRS and number not in self.late
         return is_measured and (is_in_turn or look.verdict is not Verdict.CANNOT_TELL)
 
-    def _is_late(self, number: int) -> bool:
+    def _is_late(self, number: int, verdict: Verdict) -> bool:
         """True if a candidate seems to act too late, as known from its pairs so far. Once that is certain,
         the one of which it is most certain is not measured again: its late effect may look like another's.
         """
@@ -129,7 +131,7 @@ class Evaluation:
         if number in self._likely and self._likely[number][0] == pairs:
             return self._likely[number][1]
         found = self._lateness(number)
-        self._likely[number] = pairs, found is not None and found.is_likely
+        self._likely[number] = pairs, found is not None and found.may_reverse(verdict)
         if found is None or not found.is_certain(len(self.candidates)):
             return self._likely[number][1]
         every = {

@@ -23,6 +23,8 @@ from functools import cache
 from operator import mul
 from typing import NamedTuple
 
+from tuibench.model.experiments.effect import Verdict
+
 BINS_PER_WINDOW = 10
 MOST_BINS = 600
 """The latest ones of a long test are used."""
@@ -101,10 +103,9 @@ class Lateness(NamedTuple):
         """True if the effect probably comes too late for the windows."""
         return self.evidence > LIKELIER and self.effect > EFFECT
 
-    @property
-    def is_known(self) -> bool:
-        """True with evidence that it does not act at once."""
-        return self.is_likely or self.unsettled > 0
+    def may_reverse(self, verdict: Verdict) -> bool:
+        """True if a verdict of a difference could have the wrong sign: a late response is likelier at all."""
+        return self.is_likely or (self.evidence > 0 and verdict in (Verdict.HIGHER, Verdict.LOWER))
 
     def is_certain(self, candidates: int = 1) -> bool:
         """True with enough evidence for longer windows; with many candidates to look at, it takes more."""
