@@ -48,7 +48,8 @@ def ab_tests(noise: str, kind: str, repeats: int) -> bool:
             is_fine &= false <= by_chance(0.05, repeats) and missed <= by_chance(0.1, repeats)
             print(
                 f"| {noise} | {kind} | {100 * math.expm1(effect):+.0f} % "
-                f"| {response[0]:g} s, {response[1]:g} s | {false} | {missed} | {sum(one.covers is True for one in tests)} "
+                f"| {response[0]:g} s, {response[1]:g} s "
+                f"| {false} | {missed} | {sum(one.covers is True for one in tests)} "
                 f"| {sum(one.needs is not None for one in tests)} | {sum(one.is_found for one in tests)} "
                 f"| {sum(one.seconds for one in tests) / repeats:.0f} |",
                 flush=True,
