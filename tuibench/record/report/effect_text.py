@@ -105,7 +105,7 @@ def trial_sentence(result: AbTestResult) -> str:
     if result.needs_window_seconds is not None and result.acts_after_seconds is not None:
         needs = f"{result.needs_window_seconds:g}"
         return (
-            f"{against}: no verdict ({pairs}): a change seems to take about {result.acts_after_seconds:.2g} s to "
+            f"{against}: no verdict ({pairs}): a change may take about {result.acts_after_seconds:.2g} s to "
             f"act, too long for windows of {result.window_seconds:g} s; needs windows of {needs} s "
             f"(--window={needs})"
         )

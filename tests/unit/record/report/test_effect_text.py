@@ -137,7 +137,7 @@ def test_left_out_cycles_are_said() -> None:
 def test_a_test_of_a_late_setting_says_what_windows_it_needs() -> None:
     late = msgspec.structs.replace(result(), acts_after_seconds=6.0, needs_window_seconds=20.0)
     assert with_sentence(late).sentence == (
-        "sync_binlog 0 against 1: no verdict (4 of 4 cycles): a change seems to take about 6 s to act, too "
+        "sync_binlog 0 against 1: no verdict (4 of 4 cycles): a change may take about 6 s to act, too "
         "long for windows of 10 s; needs windows of 20 s (--window=20)"
     )
     known = msgspec.structs.replace(result(comparison()), acts_after_seconds=6.0)
