@@ -15,6 +15,7 @@ from typing import NamedTuple
 import msgspec
 import psutil
 
+from tests.ticks import changed
 from tests.tui.support import script
 from tests.tui.support.driving import LARGE, Viewer, viewer
 from tests.tui.support.probed import OVER
@@ -53,7 +54,7 @@ class Costs(NamedTuple):
 
 def sample_at(second: int) -> Sample:
     """The story over and over, its clock going on."""
-    return msgspec.structs.replace(STORY[second % len(STORY)], elapsed_seconds=float(second))
+    return changed(STORY[second % len(STORY)], elapsed_seconds=float(second))
 
 
 def memory_mb() -> float:

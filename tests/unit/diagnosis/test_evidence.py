@@ -1,6 +1,7 @@
 """Evidence from samples: the same for a report and for a probe's step, so that both name one bottleneck."""
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ LATENCY = Latency(count=200, min=0.5, avg=8.0, p50=7.0, p95=9.0, p99=10.0, p999=
 
 
 def sample(
-    number: int, load: dict[str, Any], host: dict[str, Any], growth: dict[str, int], seconds: float = 0.0
+    number: int, load: dict[str, Any], host: dict[str, Any], growth: Mapping[str, int], seconds: float = 0.0
 ) -> Sample:
     """A tick of a run. `growth` is that of counters per second."""
     seconds = seconds or LENGTHS[number % 3]
@@ -132,9 +133,9 @@ def test_the_network_share_counts_simulated_delay() -> None:
 
 def test_each_tick_weighs_what_it_counted() -> None:
     """A second that waits for locks and disks, and three that do not, however they are divided."""
-    busy = {Counter.ROW_LOCK_TIME: 4000, Counter.POOL_READS: 800, Counter.LOG_WAITS: 8}
+    busy: dict[str, int] = {Counter.ROW_LOCK_TIME: 4000, Counter.POOL_READS: 800, Counter.LOG_WAITS: 8}
     first = sample(1, COMMITS | {"worker_cpu": 0.5}, {"cpu_total": 100.0, "cpu_server": 80.0}, busy, 1.0)
-    calm = dict.fromkeys(busy, 0)
+    calm: dict[str, int] = dict.fromkeys(busy, 0)
     whole = [first, sample(2, {}, {}, calm, 3.0)]
     halves = [first, *(sample(number, {}, {}, calm, 0.5) for number in range(2, 8))]
     for samples in (whole, halves):

@@ -16,7 +16,7 @@ def load(cpu: float = 0.2, lag_ms: float = 0.1, p95_ms: float | None = 20.0) -> 
     return load_sample(worker_cpu=cpu, lag_p99_ms=lag_ms, latency=latency)
 
 
-def host(cpu_total: float, *, others: float = 5.0, **figures: float) -> HostSample:
+def host(cpu_total: float, *, others: float = 5.0, **figures: Any) -> HostSample:
     """A host, of which the server uses what neither tuibench nor others use."""
     server = cpu_total - others - 5.0
     return HostSample(
