@@ -15,7 +15,6 @@ from typing import NamedTuple
 import msgspec
 import psutil
 
-from tests.ticks import changed
 from tests.tui.support import script
 from tests.tui.support.driving import LARGE, Viewer, viewer
 from tests.tui.support.probed import OVER
@@ -54,7 +53,8 @@ class Costs(NamedTuple):
 
 def sample_at(second: int) -> Sample:
     """The story over and over, its clock going on."""
-    return changed(STORY[second % len(STORY)], elapsed_seconds=float(second))
+    told = STORY[second % len(STORY)]
+    return msgspec.structs.replace(told, tick=msgspec.structs.replace(told.tick, end=float(second)))
 
 
 def memory_mb() -> float:
