@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from tests.ticks import changed
 from tests.tui.support import script
 from tests.tui.support.driving import LARGE, SMALL, screen_text, viewer
 from tuibench.model.measurements.sample import ReplicaSample
@@ -121,7 +122,7 @@ async def test_the_lag_of_a_replica_is_a_chart() -> None:
         await it.press("3", "pageup", "pageup", "enter")
         assert it.shown("server-charts-title-0").split()[:3] == ["db2:3306", "2", "s"]
         assert it.shown("server-charts-chart-0").splitlines()[-1].rstrip().endswith("▁▄█")
-        await it.hear(msgspec.structs.replace(MORE[-1], elapsed_seconds=64.0))
+        await it.hear(changed(MORE[-1], elapsed_seconds=64.0))
         assert "–" in it.shown("server-charts-title-0")
 
 

@@ -1,30 +1,38 @@
 """The screens of a session without load: the server's own figures, and keys that say there is no load."""
 
+from typing import Any
+
 import pytest
-from msgspec.structs import replace
 
 from tests.examples import hello, sample, status
 from tests.ticks import traffic_tick
 from tests.tui.support.driving import LARGE, SMALL, viewer
 from tuibench.model.command import Mark, SetThreads
 from tuibench.model.histogram import Histogram
-from tuibench.model.measurements.sample import Sample, TrafficSample
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import NO_LOAD_REFUSAL, Hello
 from tuibench.model.plan import WATCH, RunPlan
+from tuibench.model.tick import Tick
 from tuibench.tui.commands.actions import ACTIONS, is_offered
 
-SILENT = traffic_tick(
-    seconds=1.0,
-    transactions_per_second=42.0,
-    rollbacks_per_second=3.0,
-    queries_per_second=840.0,
-    reads_per_second=588.0,
-    writes_per_second=168.0,
-    others_per_second=84.0,
-    latency_note="performance_schema is OFF",
-)
-TIMED = replace(
-    SILENT,
+
+def traffic(**changes: Any) -> Tick:
+    """Half a second of a server's traffic."""
+    figures: dict[str, Any] = {
+        "seconds": 0.5,
+        "transactions_per_second": 42.0,
+        "rollbacks_per_second": 4.0,
+        "queries_per_second": 840.0,
+        "reads_per_second": 588.0,
+        "writes_per_second": 168.0,
+        "others_per_second": 84.0,
+        "latency_note": "performance_schema is OFF",
+    }
+    return traffic_tick(**(figures | changes))
+
+
+SILENT = traffic()
+TIMED = traffic(
     latency=Histogram.of([100, 200, 4000]).latency(),
     latency_avg_ms=1.4,
     latency_note="statements, by performance_schema",
@@ -36,8 +44,8 @@ def watching() -> Hello:
     return hello(plan=plan, data_set="", samples=())
 
 
-def seen(traffic: TrafficSample | None = TIMED, number: int = 1) -> Sample:
-    return sample(number, load=None, traffic=traffic)
+def seen(part: Tick | None = TIMED, number: int = 1) -> Sample:
+    return sample(number, load=None, traffic=part, shows_traffic=True)
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE])
@@ -61,7 +69,7 @@ async def test_without_latencies_the_reason_is_shown_beside_the_dash() -> None:
 
 async def test_an_average_is_shown_where_there_is_no_more() -> None:
     async with viewer(watching(), size=LARGE) as screen:
-        await screen.hear(seen(replace(SILENT, latency_avg_ms=1.25)))
+        await screen.hear(seen(traffic(latency_avg_ms=1.25)))
         assert "average" in screen.shown("figure-latency")
         assert "1.25 ms" in screen.shown("figure-latency")
 

@@ -309,8 +309,6 @@ def server_part(elapsed: int, tps: float, threads: int, fsyncs: float, **changes
         "max_connections": 2000,
         "open_tables": 214,
         "table_open_cache": 2000,
-        "questions_total": 4_120_480 + 31_000 * elapsed,
-        "slow_queries_total": 12,
         "completed": tps,
         "growth": {name: rate * grown for name, (_, rate) in COUNTERS.items()}
         | {

@@ -3,11 +3,9 @@
 import pytest
 
 from tuibench.diagnosis.indicators import (
-    counter_growth,
     is_delayed_by_host,
     lock_waiters,
     mean_of_known,
-    seconds_between,
     table_misses_percent,
 )
 
@@ -26,11 +24,6 @@ def test_misses_are_a_part_of_all_look_ups() -> None:
     growths = {"Table_open_cache_misses": 1.0, "Table_open_cache_hits": 3.0}
     assert table_misses_percent(growths) == 25.0
     assert table_misses_percent({"Table_open_cache_misses": 1.0}) is None
-
-
-def test_one_reading_says_nothing_of_growth_or_time() -> None:
-    assert counter_growth([]) == {}
-    assert seconds_between([]) == 0.0
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,23 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.examples import LATENCY, load_part
-from tests.unit.record.steady import HOST
+from tests.examples import LATENCY, load_sample
+from tests.ticks import host_tick
 from tuibench.diagnosis.measurement_warnings import ClientLimit, is_client_limited
-from tuibench.model.measurements.sample import LoadSample
+from tuibench.model.measurements.sample import HostSample, LoadSample
 
 
 def load(cpu: float = 0.2, lag_ms: float = 0.1, p95_ms: float | None = 20.0) -> LoadSample:
-    latency: Any = None if p95_ms is None else msgspec.structs.replace(LATENCY, p95=p95_ms)
-    return load_part(worker_cpu=cpu, lag_p99_ms=lag_ms, latency=latency)
+    latency: Any = None if p95_ms is None else msgspec.structs.replace(LATENCY, p50=p95_ms / 2, p95=p95_ms)
+    return load_sample(worker_cpu=cpu, lag_p99_ms=lag_ms, latency=latency)
+
+
+def host(cpu_total: float, *, others: float = 5.0, **figures: Any) -> HostSample:
+    """A host, of which the server uses what neither tuibench nor others use."""
+    server = cpu_total - others - 5.0
+    return HostSample(
+        host_tick(seconds=3.0, cores=4, cpu_total=cpu_total, cpu_server=server, cpu_tuibench=5.0, **figures)
+    )
 
 
 GOOD, BAD = load(), load(cpu=0.99)
@@ -82,10 +90,9 @@ def test_a_run_is_in_doubt_when_more_than_a_quarter_of_it_was(good: int, bad: in
 def test_the_words_begin_with_what_the_limit_was_in_the_worst_tick(
     worst: LoadSample, cpu_total: float | None, expected: str
 ) -> None:
-    host = None if cpu_total is None else msgspec.structs.replace(HOST, cpu_total=cpu_total)
     limit = ClientLimit()
     for part in (load(lag_ms=3), worst, load(lag_ms=2.5), GOOD):
-        limit.add(part, host)
+        limit.add(part, None if cpu_total is None else host(cpu_total))
     assert limit.text().startswith(f"client-limited: {expected}")
     assert "another host" in limit.text()
 
@@ -94,11 +101,11 @@ def test_without_a_doubt_there_are_no_words() -> None:
     assert after(GOOD, GOOD).text() == ""
 
 
-def on_host(part: LoadSample, **figures: float) -> ClientLimit:
+def on_host(part: LoadSample, cpu_total: float, **figures: float) -> ClientLimit:
     """Three ticks of a load on a host with these percentages."""
     limit = ClientLimit()
     for _ in range(3):
-        limit.add(part, msgspec.structs.replace(HOST, **figures))
+        limit.add(part, host(cpu_total, **figures))
     return limit
 
 
@@ -106,14 +113,14 @@ LATE = load(lag_ms=12.0)
 
 
 def test_a_host_that_other_programs_use_is_busy_and_the_client_is_not_the_limit() -> None:
-    limit = on_host(LATE, cpu_total=99.0, cpu_rest=83.0)
+    limit = on_host(LATE, cpu_total=99.0, others=83.0)
     (warning,) = limit.active_warnings
     assert warning.startswith("host busy: other programs use 83 % of CPU")
     assert not limit.overall
 
 
 def test_what_the_hypervisor_takes_is_a_disturbance_and_no_program() -> None:
-    limit = on_host(LATE, cpu_total=99.0, cpu_rest=30.0, cpu_steal=12.0)
+    limit = on_host(LATE, cpu_total=99.0, others=30.0, cpu_steal=12.0)
     assert [warning.partition(":")[0] for warning in limit.active_warnings] == ["host disturbed"]
     assert limit.active_warnings[0].startswith("host disturbed: 12 % steal")
 
@@ -124,13 +131,13 @@ def test_throttling_is_a_disturbance() -> None:
 
 
 def test_a_full_worker_is_the_limit_on_a_busy_host_too() -> None:
-    limit = on_host(BAD, cpu_total=99.0, cpu_rest=83.0)
+    limit = on_host(BAD, cpu_total=99.0, others=83.0)
     assert limit.raised == {"client-limited", "host busy"}
 
 
 def test_a_late_client_on_a_host_that_the_server_uses_up_is_the_limit() -> None:
-    assert on_host(LATE, cpu_total=99.0, cpu_rest=2.0).raised == {"client-limited"}
+    assert on_host(LATE, cpu_total=99.0, others=2.0).raised == {"client-limited"}
 
 
 def test_a_calm_host_has_no_warning() -> None:
-    assert on_host(GOOD, cpu_total=99.0, cpu_rest=2.0, cpu_steal=4.9).active_warnings == ()
+    assert on_host(GOOD, cpu_total=99.0, others=2.0, cpu_steal=4.9).active_warnings == ()

@@ -1,7 +1,6 @@
 """From messages to a view: what is kept, where a gap is, and which column a change belongs to."""
 
-import msgspec
-
+from tests.ticks import changed
 from tests.tui.support import script
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import RunState
@@ -63,7 +62,7 @@ def test_the_window_shows_the_newest() -> None:
 def test_only_the_newest_samples_are_kept_whole() -> None:
     view, sample = view_of(1), script.samples(1)[0]
     for number in range(1, MAX_SAMPLES + 10):
-        view = next_view(view, msgspec.structs.replace(sample, elapsed_seconds=float(number)))
+        view = next_view(view, changed(sample, elapsed_seconds=float(number)))
     assert len(view.recent) == MAX_SAMPLES
     assert view.elapsed_seconds == MAX_SAMPLES + 9
 

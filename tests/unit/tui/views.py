@@ -4,6 +4,7 @@ from typing import Any
 
 from tests.ticks import changed
 from tests.tui.support import script
+from tuibench.model.cluster.host import LoadHost
 from tuibench.tui.text.spans import TextLine, plain_text
 from tuibench.tui.view import View, initial_view, next_view
 
@@ -40,10 +41,11 @@ def with_host(**changes: Any) -> View:
     return next_view(view, changed(view.sample, host=script.host_part(**changes)))
 
 
-def with_load(**changes: Any) -> View:
+def with_load(hosts: tuple[LoadHost, ...] = (), **changes: Any) -> View:
     view = initial_view(script.hello(10))
     assert view.sample is not None
-    return next_view(view, changed(view.sample, load=script.load_part(100.0, 10.0, 4, **changes)))
+    load = script.load_part(100.0, 10.0, 4, **changes)
+    return next_view(view, changed(view.sample, load=load, hosts=hosts))
 
 
 def without(*parts: str) -> View:

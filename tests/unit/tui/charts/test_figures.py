@@ -7,7 +7,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.ticks import changed
 from tests.tui.support import script
+from tuibench.model.counters import Counter
 from tuibench.model.measurements.sample import ReplicaSample, Sample
 from tuibench.tui.charts.figures.table import (
     AXIS_CELLS,
@@ -30,13 +32,13 @@ from tuibench.tui.charts.scale import chart_scale
 REDO = figure_key("INNODB", "Redo written")
 WRITE = figure_key("DISKS", "Write")
 CLIENT_CPU = figure_key("CLIENT", "CPU")
-BEFORE, AFTER = script.samples(60)[-2:]
+SAMPLE = script.samples(60)[-1]
 TITLE_CELLS = 16
 MIB = 1024.0 * 1024.0
 
 
-def value(key: str, before: Sample | None, after: Sample) -> float | None:
-    return figure_value(key, read_figures(before, after), read_lags(after))
+def value(key: str, sample: Sample) -> float | None:
+    return figure_value(key, read_figures(sample), read_lags(sample))
 
 
 def test_every_figure_has_a_key_a_number_and_a_title_of_its_own() -> None:
@@ -48,29 +50,36 @@ def test_every_figure_has_a_key_a_number_and_a_title_of_its_own() -> None:
     assert figure_of("COMMANDS/nothing") is None
 
 
-def test_a_counter_is_read_between_two_samples_and_a_gauge_from_one() -> None:
-    assert value(REDO, BEFORE, AFTER) == pytest.approx(1510.0 * 6200.0, rel=1e-3)
-    assert value(REDO, None, AFTER) is None
-    assert value(WRITE, None, AFTER) == pytest.approx(12_400_000.0)
+@pytest.mark.parametrize("seconds", [0.5, 1.0, 3.0])
+def test_a_counter_is_read_from_its_growth_over_the_time_that_it_grew_in(seconds: float) -> None:
+    part = script.server_part(60, 1_510.0, 64, 1.04, seconds=seconds, growth={Counter.LSN_CURRENT: 93_620})
+    assert value(REDO, changed(SAMPLE, server=part)) == pytest.approx(93_620 / seconds)
+
+
+def test_a_counter_without_growth_is_not_known_and_a_gauge_needs_none() -> None:
+    first = changed(SAMPLE, server=script.server_part(60, 1_510.0, 64, 1.04, growth={}))
+    assert value(REDO, first) is None
+    assert value(figure_key("CONNECTIONS", "Threads running"), first) == 61.0
+    assert value(WRITE, first) == pytest.approx(12_400_000.0)
 
 
 def test_what_is_not_known_is_none_and_never_zero() -> None:
-    silent = script.without(AFTER, "server", "host")
-    assert set(read_figures(BEFORE, silent)) == {UNKNOWN}
-    assert value(CLIENT_CPU, BEFORE, AFTER) is None
+    silent = script.without(SAMPLE, "server", "host")
+    assert set(read_figures(silent)) == {UNKNOWN}
+    assert value(CLIENT_CPU, SAMPLE) is None
     assert figure_value(REDO, (), {}) is None
 
 
 def test_the_client_has_figures_where_it_is_another_host() -> None:
-    after = msgspec.structs.replace(AFTER, client_host=msgspec.structs.replace(script.HOST, cpu_total=31.0))
-    assert value(CLIENT_CPU, BEFORE, after) == pytest.approx(31.0)
+    sample = changed(SAMPLE, client_host=script.host_part(cpu_total=31.0))
+    assert value(CLIENT_CPU, sample) == pytest.approx(31.0)
 
 
 def test_a_replica_has_its_lag_by_name() -> None:
     told = (ReplicaSample(name="db2:3306", lag_seconds=4.0), ReplicaSample(name="db3", state="stopped"))
-    after = msgspec.structs.replace(AFTER, replicas=told)
-    assert value(REPLICA + "db2:3306", BEFORE, after) == 4.0
-    assert value(REPLICA + "db3", BEFORE, after) is None
+    sample = msgspec.structs.replace(SAMPLE, replicas=told)
+    assert value(REPLICA + "db2:3306", sample) == 4.0
+    assert value(REPLICA + "db3", sample) is None
     figure = figure_of(REPLICA + "db2:3306")
     assert figure is not None
     assert (figure.title, figure.write(4.0), figure.write(2.25)) == ("db2:3306", "4 s", "2.2 s")

@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from tests.ticks import changed
 from tests.tui.support import script
 from tuibench.model.event import Event, EventKind
 from tuibench.tui.chart_columns import change_markers, chart_points, view_grid
@@ -45,7 +46,7 @@ def looked(view: View, *looks: ViewChange) -> View:
 def long_run(seconds: int) -> View:
     view, sample = view_of(0), script.samples(1)[0]
     for number in range(1, seconds + 1):
-        view = next_view(view, msgspec.structs.replace(sample, elapsed_seconds=float(number)))
+        view = next_view(view, changed(sample, elapsed_seconds=float(number)))
     return view
 
 

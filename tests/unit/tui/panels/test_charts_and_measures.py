@@ -3,8 +3,9 @@
 import msgspec
 import pytest
 
+from tests.ticks import changed
 from tests.tui.support import script
-from tests.unit.tui.views import role_of, short_story, text
+from tests.unit.tui.views import role_of, short_story, text, with_load
 from tuibench.model.event import Event, EventKind
 from tuibench.model.measurements.headline import Headline
 from tuibench.tui.panels.load.measures import P95, QPS, TPS, big_figure, big_latency, big_rate, measures_of
@@ -61,20 +62,13 @@ def test_a_missing_figure_is_a_dash_and_not_a_zero() -> None:
 
 
 def test_errors_stand_out() -> None:
-    view = short_story(100)
-    assert view.sample is not None
-    assert view.load is not None
-    load = msgspec.structs.replace(view.load, errors_per_second=2.0)
-    lines = big_figure(TPS, next_view(view, msgspec.structs.replace(view.sample, load=load)), 18, 7)
+    lines = big_figure(TPS, with_load(seconds=3.0, errors_by_code={"1213": 5, "1205": 1}), 18, 7)
     assert role_of(lines, "errors/s") == "warn"
+    assert "errors/s       2.0" in text(lines)
 
 
 def test_errors_of_one_kind_are_called_by_their_name() -> None:
-    view = short_story(100)
-    assert view.sample is not None
-    assert view.load is not None
-    load = msgspec.structs.replace(view.load, errors_per_second=2.0, errors_by_code={"1213": 2})
-    lines = big_figure(TPS, next_view(view, msgspec.structs.replace(view.sample, load=load)), 18, 7)
+    lines = big_figure(TPS, with_load(seconds=0.5, errors_by_code={"1213": 2}), 18, 7)
     assert role_of(lines, "deadlocks/s") == "warn"
 
 
@@ -82,8 +76,8 @@ def test_a_headline_takes_the_place_of_tps() -> None:
     headline = Headline(title="tpmC", transaction="new_order", note="not audited")
     hello = msgspec.structs.replace(script.hello(1), headline=headline)
     base = script.samples(1)[0]
-    load = msgspec.structs.replace(script.load_part(50.0, 10.0, 4), headline=1350.0)
-    view = next_view(initial_view(hello), msgspec.structs.replace(base, elapsed_seconds=2.0, load=load))
+    load = script.load_part(50.0, 10.0, 4, seconds=0.5, headline=1350.0)
+    view = next_view(initial_view(hello), changed(base, elapsed_seconds=2.0, load=load))
     first, *others = measures_of(view.headline)
     lines = text(big_figure(first, view, 18, 8)).splitlines()
     assert lines[0] == "tpmC (not audited)"

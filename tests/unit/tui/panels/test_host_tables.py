@@ -1,7 +1,10 @@
 """The host screen: each core, who uses them, and what cannot be read."""
 
+from typing import Any
+
 import msgspec
 
+from tests.ticks import changed
 from tests.tui.support import script
 from tuibench.tui.panels.host import core_bars, core_bars_height, host_sections
 from tuibench.tui.panels.plots.cpu_chart import cpu_chart
@@ -14,11 +17,11 @@ def text(lines: list[TextLine]) -> str:
     return "\n".join(plain_text(line).rstrip() for line in lines)
 
 
-def with_host(**changes: object) -> View:
+def with_host(**changes: Any) -> View:
     view = initial_view(script.hello(20))
     assert view.sample is not None
-    host = msgspec.structs.replace(script.HOST, **changes)
-    return next_view(view, msgspec.structs.replace(view.sample, elapsed_seconds=21.0, host=host))
+    host = script.host_part(**changes)
+    return next_view(view, changed(view.sample, elapsed_seconds=21.0, host=host))
 
 
 def row(view: View, name: str) -> TrendRow:
@@ -65,7 +68,7 @@ def test_what_cannot_be_read_is_a_dash_with_a_reason() -> None:
 
 
 def test_the_processor_is_stacked_by_who_used_it() -> None:
-    view = with_host(cpu_server=50.0, cpu_tuibench=25.0, cpu_rest=0.0, cpu_total=75.0)
+    view = with_host(cpu_server=50.0, cpu_tuibench=25.0, cpu_total=75.0)
     rows = cpu_chart(view, 7 + 61, 4)
     assert plain_text(rows[0]).lstrip().startswith("100 %")
     assert [plain_text(row)[-1] for row in rows] == [" ", "█", "█", "█"]

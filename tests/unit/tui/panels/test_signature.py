@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from tests.ticks import changed
 from tests.tui.support import script
 from tests.unit.tui.views import role_of, text
 from tuibench.model.event import Event, EventKind
@@ -148,10 +149,7 @@ def test_fsyncs_are_a_subject_where_commits_are_flushed_or_no_longer() -> None:
     assert commits_matter(initial_view(script.hello(60)))
     assert commits_matter(initial_view(script.hello()))
     base = script.samples(1)[0]
-    assert base.server is not None
-    reads = msgspec.structs.replace(
-        base, server=msgspec.structs.replace(base.server, log_fsyncs_per_transaction=0.001)
-    )
+    reads = changed(base, server=script.server_part(1, 1_100.0, 16, fsyncs=0.001))
     assert not commits_matter(next_view(initial_view(script.hello(0)), reads))
 
 
@@ -167,7 +165,7 @@ def test_the_processor_is_stacked_from_zero_to_all_of_it() -> None:
 
 def test_a_host_at_its_limit_looks_alarming() -> None:
     base = script.samples(1)[0]
-    full = msgspec.structs.replace(base, host=msgspec.structs.replace(script.HOST, cpu_total=100.0))
+    full = changed(base, host=script.host_part(cpu_total=100.0))
     assert role_of(cpu_figure(next_view(initial_view(script.hello(0)), full), 18, 4), "100 %") == "alarm"
 
 

@@ -60,9 +60,9 @@ def _counter_trend(item: CounterRow, samples: Sequence[Sample]) -> TrendRow:
     if part is None or name is None:
         return TrendRow(item.name, DASH, _reason_missing(part, item.counters, item.why))
     called = item.called if item.called and name != item.counters[0] else item.name
-    values = [item.value(sample) for sample in samples[1:]]
+    values = [item.value(sample) for sample in samples]
     total = item.write_total(part.counters[name])
-    if not values or values[-1] is None:
+    if values[-1] is None:
         return TrendRow(called, DASH, "next sample", values)
     alarm = item.alarms and values[-1] > 0
     return TrendRow(called, item.write(values[-1]), total, values, alarm, item.rare)

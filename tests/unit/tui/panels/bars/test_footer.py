@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from tests.ticks import changed
 from tests.tui.support import script
 from tests.unit.tui.views import role_of, text
 from tuibench.model.message import RunState, Status
@@ -60,7 +61,7 @@ def test_a_warm_up_shows_how_far_it_is() -> None:
         msgspec.structs.replace(hello, plan=msgspec.structs.replace(hello.plan, warmup_seconds=10.0))
     )
     assert text(message_line(view, 78, 1)) == f"◐ warming up {'·' * 24} 00:10 left   q ends it"
-    sample = msgspec.structs.replace(script.samples(1)[0], elapsed_seconds=-2.5)
+    sample = changed(script.samples(1)[0], elapsed_seconds=-2.5)
     assert (
         text(message_line(next_view(view, sample), 78, 1))
         == f"◐ warming up {'█' * 18}{'·' * 6} 00:02 left   q ends it"

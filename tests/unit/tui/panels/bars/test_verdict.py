@@ -1,16 +1,20 @@
 """The verdict line and the coach line."""
 
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.ticks import changed
 from tests.tui.support import script
 from tests.tui.support.probed import UNDER_WAY
 from tests.unit.tui.views import text
 from tuibench.model.event import Event, EventKind
 from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import Hello, RunState, Status
+from tuibench.model.tick import Tick
 from tuibench.tui.panels.bars.footer import message_line
 from tuibench.tui.panels.bars.verdict import RECENT_SAMPLES, fitting_clauses, verdict_line, verdicts
 from tuibench.tui.view import View, initial_view, next_view
@@ -18,14 +22,18 @@ from tuibench.tui.view import View, initial_view, next_view
 LIMITED = (
     "client-limited: this host has no CPU left, scheduling delay p99 19.7 ms of a worker; add a load host"
 )
-BUSY = msgspec.structs.replace(script.HOST, cpu_total=99.0, cpu_server=9.0, cpu_tuibench=7.0, cpu_rest=83.0)
 
 
-def view_of(status: Status | None = None, **changes: object) -> View:
+def busy(cpu_server: float | None = 9.0) -> Tick:
+    """A host at its limit, of which other programs use what the server does not."""
+    return script.host_part(cpu_total=99.0, cpu_server=cpu_server, cpu_tuibench=7.0)
+
+
+def view_of(status: Status | None = None, **changes: Any) -> View:
     """A run whose last samples have these parts."""
     view = initial_view(msgspec.structs.replace(script.hello(60), status=status or script.status()))
     for sample in script.samples(60 + RECENT_SAMPLES)[-RECENT_SAMPLES:] if changes else ():
-        view = next_view(view, msgspec.structs.replace(sample, **changes))
+        view = next_view(view, changed(sample, **changes))
     return view
 
 
@@ -38,16 +46,16 @@ def test_a_calm_run_has_no_verdict() -> None:
 
 
 def test_other_programs_that_use_up_the_host_outweigh_a_limited_client() -> None:
-    view = view_of(script.status(warnings=(LIMITED,)), host=BUSY)
+    view = view_of(script.status(warnings=(LIMITED,)), host=busy())
     assert line(view) == "▲ host busy: other programs use 83 % of CPU   +1 in the help (?)"
 
 
 def test_a_server_that_is_not_seen_is_not_another_program() -> None:
-    assert line(view_of(host=msgspec.structs.replace(BUSY, cpu_server=None))) == ""
+    assert line(view_of(host=busy(cpu_server=None))) == ""
 
 
 def test_the_server_and_tuibench_may_use_up_the_host() -> None:
-    assert line(view_of(host=msgspec.structs.replace(BUSY, cpu_server=83.0, cpu_rest=9.0))) == ""
+    assert line(view_of(host=busy(cpu_server=83.0))) == ""
 
 
 def test_a_late_tick_is_a_disturbance() -> None:

@@ -1,8 +1,12 @@
 """The server screen: what a figure is made of on each flavour, and why one is missing."""
 
-import msgspec
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
 import pytest
 
+from tests.ticks import changed, server_tick
 from tests.tui.support import script
 from tuibench.model.measurements.sample import Sample
 from tuibench.tui.charts.figures import server as server_figures
@@ -34,34 +38,42 @@ def item(name: str) -> ServerRow:
     return next(each for each in every if each.name == name)
 
 
-def with_server(sample: Sample, **changes: object) -> Sample:
-    assert sample.server is not None
-    return msgspec.structs.replace(sample, server=msgspec.structs.replace(sample.server, **changes))
+def with_server(sample: Sample, **changes: Any) -> Sample:
+    return changed(sample, server=script.server_part(60, 1_510.0, 64, 1.04, **changes))
 
 
-def counting(elapsed: float, late_ms: float = 0.0, **counters: int) -> Sample:
-    base = msgspec.structs.replace(SAMPLES[0], elapsed_seconds=elapsed, late_ms=late_ms)
-    return with_server(base, counters=counters)
+def counting(*grown: Mapping[str, int], seconds: float = 1.0) -> list[Sample]:
+    """Samples, so many seconds apart, in which counters grew by these numbers."""
+    counters: Counter[str] = Counter()
+    samples = []
+    for number, growth in enumerate(grown, 1):
+        counters.update(growth)
+        part = server_tick(seconds=seconds, counters=counters, growth=growth)
+        samples.append(changed(SAMPLES[0], elapsed_seconds=number * seconds, server=part))
+    return samples
 
 
-def test_a_rate_is_over_the_time_that_passed() -> None:
-    samples = [counting(1.0, Com_select=100), counting(2.0, 500.0, Com_select=250)]
-    assert table_row(item("SELECT"), samples)[:3] == ("SELECT", "100", "250")
+@pytest.mark.parametrize(("seconds", "rate"), [(0.5, "300"), (1.0, "150"), (3.0, "50.0")])
+def test_a_rate_is_over_the_time_that_passed(seconds: float, rate: str) -> None:
+    samples = counting({"Com_select": 100}, {"Com_select": 150}, seconds=seconds)
+    assert table_row(item("SELECT"), samples)[:3] == ("SELECT", rate, "250")
 
 
-def test_a_counter_that_went_back_is_a_gap_and_not_a_rate() -> None:
-    samples = [counting(float(n), Com_select=count) for n, count in enumerate((100, 200, 5, 15), 1)]
+def test_a_counter_that_did_not_grow_for_certain_is_a_gap_and_not_a_rate() -> None:
+    samples = counting({"Com_select": 100}, {}, {"Com_select": 10})
     assert list(table_row(item("SELECT"), samples).values) == [100.0, None, 10.0]
 
 
+def test_one_sample_with_growth_is_enough() -> None:
+    assert table_row(item("SELECT"), counting({"Com_select": 150}))[1:3] == ("150", "150")
+
+
 def test_a_missed_second_is_a_gap() -> None:
-    samples = [
-        counting(1.0, Com_select=1),
-        script.without(counting(2.0), "server"),
-        counting(3.0, Com_select=9),
-    ]
+    first, silent = counting({"Com_select": 1}, {"Com_select": 8})
+    (next_one,) = counting({})
+    samples = [first, script.without(silent, "server"), with_server(next_one, growth={})]
     assert table_row(item("SELECT"), samples)[1:3] == ("–", "next sample")
-    assert list(table_row(item("SELECT"), samples).values) == [None, None]
+    assert list(table_row(item("SELECT"), samples).values) == [1.0, None, None]
 
 
 def test_without_an_answer_the_reason_replaces_the_value() -> None:
@@ -95,7 +107,7 @@ def test_what_a_flavour_does_not_count_says_so() -> None:
 def test_the_binary_log_of_both_flavours(
     counters: dict[str, int], written: tuple[str, str], forced: tuple[str, str]
 ) -> None:
-    samples = [counting(1.0, **dict.fromkeys(counters, 0)), counting(2.0, **counters)]
+    samples = counting(dict.fromkeys(counters, 512), counters)
     assert table_row(item("Written"), samples)[:2] == written
     assert table_row(item("syncs"), samples)[:2] == forced
 
@@ -130,8 +142,8 @@ def test_the_checkpoint_age_of_both_flavours(
 
 
 def test_aborted_connections_stand_out_once_there_are_new_ones() -> None:
-    calm = [counting(1.0, Aborted_clients=3), counting(2.0, Aborted_clients=3)]
-    loud = [*calm, counting(3.0, Aborted_clients=4)]
+    calm = counting({"Aborted_clients": 3}, {"Aborted_clients": 0})
+    loud = [*calm, *counting({"Aborted_clients": 1})]
     assert not table_row(item("Aborted clients"), calm).alarm
     assert table_row(item("Aborted clients"), loud).alarm
 
