@@ -51,10 +51,10 @@ def change(path: Path, number: int, /, **values: Any) -> None:
     data = path.read_bytes()
     lines = (gzip.decompress(data) if is_compressed else data).decode().splitlines()
     raw, tick = values.pop("raw", None), values.pop("tick", None)
-    known = json.loads(lines[number - 1])
-    if tick is not None:
-        values["tick"] = known["tick"] | tick
-    lines[number - 1] = raw or json.dumps(known | values)
+    if raw is None:
+        known = json.loads(lines[number - 1])
+        raw = json.dumps(known | values | ({} if tick is None else {"tick": known["tick"] | tick}))
+    lines[number - 1] = raw
     text = ("\n".join(lines) + "\n").encode()
     path.write_bytes(gzip.compress(text) if is_compressed else text)
 
@@ -154,6 +154,23 @@ def test_damaged_latencies_are_refused(place: Path, case: str) -> None:
     change_histogram(place, **values)
     with pytest.raises(RunError, match=f"{HISTOGRAMS}, line 9: .*{reason}"):
         [line.histogram() for line in load_run(place).histograms()]
+
+
+def test_the_rest_of_damaged_samples_is_left_out_and_named(place: Path) -> None:
+    data = (place / SAMPLES).read_bytes()
+    (place / SAMPLES).write_bytes(data[: len(data) // 2] + b"\xff" * 64 + data[len(data) // 2 :])
+    run = load_run(place)
+    assert 10 < len(run.samples) < 30
+    line = len(run.samples) + 1
+    damage = f"{SAMPLES}, line {line}: the compressed data is damaged from here on"
+    assert run.refusal == f"1 line of the record is left out: {damage}"
+
+
+def test_samples_that_are_too_large_when_decompressed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "INFLATED_BYTES", 8 * MIB)
+    (place / SAMPLES).write_bytes(gzip.compress(b" " * (16 * MIB)))
+    with pytest.raises(RunError, match=rf"{SAMPLES}: it is too large when it is decompressed"):
+        load_run(place)
 
 
 def test_damaged_latencies_of_a_summary_are_refused(place: Path) -> None:

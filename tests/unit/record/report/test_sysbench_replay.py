@@ -117,7 +117,7 @@ def test_a_run_that_was_cut_short_has_the_summary_of_its_samples(tmp_path: Path)
     (directory / "reports.jsonl").unlink()
     text = final_report(load_run(directory))
     assert histogram_text(merge_histograms(load(number).hist("response") for number in TICKS)) in text
-    assert "    transactions:                        250 " in text
+    assert "    transactions:                        257 " in text
 
 
 def test_a_report_goes_through_json_as_it_is() -> None:
