@@ -1,5 +1,6 @@
 """Files of others, broken in every way: each is read, or refused with an error that is meant for a user."""
 
+import gzip
 import json
 import shutil
 import tempfile
@@ -136,4 +137,7 @@ FORMS: tuple[Form, ...] = (sysbench_text, csv_text, run_markdown, html_report, f
 def _odd(name: str, good: bytes) -> st.SearchStrategy[bytes]:
     if name.endswith(".jsonl"):
         return odd_line_of(good)
+    if name.endswith(".gz"):
+        lines = gzip.decompress(good)
+        return (odd_line_of(lines) | broken(lines)).map(gzip.compress)
     return with_odd_values(good) if name.endswith(".json") else st.nothing()

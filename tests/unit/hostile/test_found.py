@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from tuibench.record.files.loading import load_run
-from tuibench.record.files.ticks import decode_latency
 from tuibench.record.html.page import html_report
 from tuibench.record.report.markdown import run_markdown
 from tuibench.record.report.sysbench_replay import sysbench_text
@@ -34,11 +33,6 @@ def test_a_start_that_no_calendar_has(place: Path) -> None:
     assert DASH in run_markdown(run).splitlines()[2]
     assert html_report(run)
     assert local_time(1e17) == DASH
-
-
-def test_a_latency_with_too_many_figures() -> None:
-    assert decode_latency(tuple(range(9))) is None
-    assert decode_latency(tuple(range(8))) is not None
 
 
 def test_a_status_with_a_field_missing(place: Path) -> None:

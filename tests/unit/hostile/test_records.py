@@ -3,6 +3,7 @@ neither time nor memory.
 """
 
 import base64
+import gzip
 import json
 import os
 import re
@@ -45,11 +46,17 @@ def place(tmp_path: Path) -> Path:
 
 
 def change(path: Path, number: int, /, **values: Any) -> None:
-    """Other values in one line, counted from 1; `raw` replaces the line."""
-    lines = path.read_text().splitlines()
-    raw = values.pop("raw", None)
-    lines[number - 1] = raw or json.dumps(json.loads(lines[number - 1]) | values)
-    path.write_text("\n".join(lines) + "\n")
+    """Other values in one line, counted from 1; `raw` replaces the line, `tick` has values of the sample's tick."""
+    is_compressed = path.suffix == ".gz"
+    data = path.read_bytes()
+    lines = (gzip.decompress(data) if is_compressed else data).decode().splitlines()
+    raw, tick = values.pop("raw", None), values.pop("tick", None)
+    if raw is None:
+        known = json.loads(lines[number - 1])
+        raw = json.dumps(known | values | ({} if tick is None else {"tick": known["tick"] | tick}))
+    lines[number - 1] = raw
+    text = ("\n".join(lines) + "\n").encode()
+    path.write_bytes(gzip.compress(text) if is_compressed else text)
 
 
 def change_histogram(place: Path, payload: str, *, longest_ms: str = "") -> None:
@@ -77,15 +84,19 @@ def all_forms(run: Run) -> None:
 
 NOT_A_TIME = [1e15, -1e15, 1e308, -1e308]
 LINES: dict[str, tuple[str, int, dict[str, Any], str]] = {
-    **{f"elapsed {at:g}": (SAMPLES, 40, {"elapsed_seconds": at}, f"is {at:g}") for at in NOT_A_TIME},
-    "a time back": (SAMPLES, 31, {"elapsed_seconds": 3.25}, "elapsed_seconds goes back from 30 to 3.25"),
-    "not a number": (SAMPLES, 9, {"raw": '{"number":1,"at":1.0,"elapsed_seconds":NaN}'}, "malformed"),
+    **{f"elapsed {at:g}": (SAMPLES, 40, {"tick": {"end": at}}, f"is {at:g}") for at in NOT_A_TIME},
+    "a time back": (SAMPLES, 31, {"tick": {"end": 3.25}}, "elapsed_seconds goes back from 30 to 3.25"),
+    "not a number": (SAMPLES, 9, {"raw": '{"number":1,"at":1.0,"late_ms":NaN}'}, "malformed"),
     "wall clock": (SAMPLES, 12, {"at": -1e12}, "at is -1e+12"),
     "huge number": (SAMPLES, 12, {"number": 10**300}, "number is a number of 301 digits"),
-    "deep": (SAMPLES, 4, {"raw": '{"load":' * 100_000}, "recursion"),
-    "wrong type": (SAMPLES, 7, {"load": [1, 2]}, "Expected `object | null`, got `array`"),
-    "no length": (SAMPLES, 7, {"load": {"seconds": 1e-320}}, "seconds is 9.99989e-321"),
-    "negative length": (SAMPLES, 7, {"load": {"seconds": -3.0}}, "seconds is -3"),
+    "deep": (SAMPLES, 4, {"raw": '{"tick":' * 100_000}, "recursion"),
+    "wrong type": (SAMPLES, 7, {"slowest": {"a": 1}}, "Expected `array`, got `object`"),
+    "no length": (SAMPLES, 7, {"tick": {"seconds": 1e-320}}, "seconds is 9.99989e-321"),
+    "negative length": (SAMPLES, 7, {"tick": {"seconds": -3.0}}, "seconds is -3"),
+    "no histogram": (SAMPLES, 7, {"tick": {"hists": {"trx.x": [1, 2, 3, 4]}}}, "trx.x is not a histogram"),
+    "bucket beyond": (SAMPLES, 7, {"tick": {"hists": {"response": [1, 2, 3, 10**6, 4]}}}, "response is not"),
+    "count below zero": (SAMPLES, 7, {"tick": {"hists": {"response": [1, 2, 3, 4, -4]}}}, "response is not"),
+    "level": (SAMPLES, 7, {"tick": {"levels": {"threads": "many"}}}, "Expected `float`, got `str`"),
     "event": (EVENTS, 2, {"elapsed_seconds": 1e15}, "elapsed_seconds is 1e+15"),
     "long event": (EVENTS, 2, {"text": "x" * (1 << 18)}, "longer than 256 KiB"),
     "status": (STATUS, 2, {"at": 1e15}, "elapsed_seconds is"),
@@ -115,11 +126,11 @@ def test_a_line_is_left_out_and_named(place: Path, case: str, is_whole: bool) ->
 
 
 def test_a_lost_sample_does_not_move_the_latencies_of_others(place: Path) -> None:
-    before = {at: interval.latency for at, interval in load_run(place).intervals()}
-    change(place / SAMPLES, 20, elapsed_seconds=1e15)
-    after = {at: interval.latency for at, interval in load_run(place).intervals()}
+    before = {interval.end: interval.hists for interval in load_run(place).intervals()}
+    change(place / SAMPLES, 20, tick={"end": 1e15})
+    after = {interval.end: interval.hists for interval in load_run(place).intervals()}
     assert len(after) == len(before) - 1
-    assert all(before[at] == latency for at, latency in after.items())
+    assert all(before[at] == hists for at, hists in after.items())
 
 
 HISTOGRAMS_REFUSED: dict[str, tuple[dict[str, str], str]] = {
@@ -142,9 +153,23 @@ def test_damaged_latencies_are_refused(place: Path, case: str) -> None:
     values, reason = HISTOGRAMS_REFUSED[case]
     change_histogram(place, **values)
     with pytest.raises(RunError, match=f"{HISTOGRAMS}, line 9: .*{reason}"):
-        list(load_run(place).intervals())
-    (place / SUMMARY).unlink()
-    with pytest.raises(RunError, match=f"{HISTOGRAMS}, line 9: "):
+        [line.histogram() for line in load_run(place).histograms()]
+
+
+def test_the_rest_of_damaged_samples_is_left_out_and_named(place: Path) -> None:
+    data = (place / SAMPLES).read_bytes()
+    (place / SAMPLES).write_bytes(data[: len(data) // 2] + b"\xff" * 64 + data[len(data) // 2 :])
+    run = load_run(place)
+    assert 10 < len(run.samples) < 30
+    line = len(run.samples) + 1
+    damage = f"{SAMPLES}, line {line}: the compressed data is damaged from here on"
+    assert run.refusal == f"1 line of the record is left out: {damage}"
+
+
+def test_samples_that_are_too_large_when_decompressed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "INFLATED_BYTES", 8 * MIB)
+    (place / SAMPLES).write_bytes(gzip.compress(b" " * (16 * MIB)))
+    with pytest.raises(RunError, match=rf"{SAMPLES}: it is too large when it is decompressed"):
         load_run(place)
 
 
@@ -190,7 +215,7 @@ def test_more_lines_than_a_record_has(place: Path) -> None:
 
 def test_more_values_than_a_record_has(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MOST_FIGURES", 100)
-    with pytest.raises(RunError, match=r"samples\.jsonl: more than 100 values of the server"):
+    with pytest.raises(RunError, match=r"samples\.jsonl\.gz: more than 100 values"):
         load_run(place)
 
 
@@ -233,7 +258,7 @@ def most_events(place: Path) -> None:
 
 
 def long_axis(place: Path) -> None:
-    change(place / SAMPLES, 40, elapsed_seconds=limits.LONGEST_SECONDS)
+    change(place / SAMPLES, 40, tick={"end": limits.LONGEST_SECONDS})
 
 
 def bombs(place: Path) -> None:

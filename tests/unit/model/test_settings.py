@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from tests.ticks import server_tick
 from tests.tui.support import script
 from tests.unit.model.test_counters import PACKAGE, literals
 from tests.unit.record.steady import steady
@@ -97,13 +98,9 @@ def with_third(value: str = OFF) -> Status:
 def view() -> View:
     ledger = CostLedger()
     for second in range(3):
-        counters = {Counter.OS_LOG_FSYNCS: 20 * second, Counter.LSN_CURRENT: 40960 * second}
-        ledger.add_reading(
-            {str(name): value for name, value in counters.items()},
-            10 * second,
-            float(second),
-            with_third().settings,
-        )
+        grown = {Counter.OS_LOG_FSYNCS: 20.0, Counter.LSN_CURRENT: 40960.0}
+        reading = server_tick(growth=grown, completed=10) if second else server_tick()
+        ledger.add(reading, with_third().settings)
     return initial_view(replace(script.hello(60, with_third()), costs=ledger.costs))
 
 

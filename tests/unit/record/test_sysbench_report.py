@@ -10,7 +10,8 @@ from tests.examples import LATENCY, summary
 from tests.paths import DATA
 from tuibench.model.histogram import Histogram
 from tuibench.model.results.summary import ErrorTotals, Fairness, QueryTotals, TransactionTotals
-from tuibench.record.sysbench_report import IntervalCounts, interval_line, queue_line, summary_text
+from tuibench.model.tick import Tick
+from tuibench.record.sysbench_report import IntervalAggregator, interval_line, queue_line, summary_text
 
 
 def golden(name: str) -> str:
@@ -95,21 +96,19 @@ def test_an_interval_line_is_sysbenchs_byte_for_byte(
     which: int, counted: tuple[float, float, tuple[int, int, int, int, int], int]
 ) -> None:
     percentile, seconds, (transactions, reads, writes, others, errors), latency_us = counted
-    interval = IntervalCounts(
+    counts = {"completed": transactions, "reads": reads, "writes": writes, "others": others}
+    interval = Tick(
+        end=1.0,
         seconds=seconds,
-        threads=8,
-        transactions=transactions,
-        reads=reads,
-        writes=writes,
-        others=others,
-        errors=errors,
-        latency=Histogram.of([latency_us] * transactions),
+        sums={**counts, "queries": reads + writes + others, "error.1213": errors},
+        levels={"threads": 8},
+        hists={"response": Histogram.of([latency_us] * transactions)},
     )
-    assert interval_line(1.0, interval, percentile) == golden("sysbench-interval.txt").splitlines()[which]
+    assert interval_line(interval, percentile) == golden("sysbench-interval.txt").splitlines()[which]
 
 
 def test_an_interval_without_anything_is_all_zero() -> None:
-    assert interval_line(2.0, IntervalCounts(threads=4), 99.9) == (
+    assert interval_line(Tick(end=2.0, levels={"threads": 4}), 99.9) == (
         "[ 2s ] thds: 4 tps: 0.00 qps: 0.00 (r/w/o: 0.00/0.00/0.00) "
         "lat (ms,99.9%): 0.00 err/s: 0.00 reconn/s: 0.00"
     )
@@ -117,24 +116,50 @@ def test_an_interval_without_anything_is_all_zero() -> None:
 
 def test_the_queue_line_is_sysbenchs() -> None:
     assert (
-        queue_line(3.0, IntervalCounts(backlog=17, in_flight=8)) == "[ 3s ] queue length: 17, concurrency: 8"
+        queue_line(Tick(end=3.0, levels={"backlog": 17, "in_flight": 8}))
+        == "[ 3s ] queue length: 17, concurrency: 8"
     )
+
+
+def aggregated(every: float, *ticks: Tick) -> list[Tick]:
+    aggregator = IntervalAggregator(every)
+    return [whole for tick in ticks if (whole := aggregator.add(tick)) is not None]
 
 
 def test_a_backlog_is_the_last_value_not_a_sum() -> None:
-    total = IntervalCounts()
-    for backlog in (50, 7):
-        total.add(IntervalCounts(seconds=1.0, backlog=backlog, in_flight=backlog + 1))
-    assert (total.backlog, total.in_flight) == (7, 8)
+    ticks = [
+        Tick(end=end, seconds=1.0, levels={"backlog": backlog, "in_flight": backlog + 1})
+        for end, backlog in ((1.0, 50), (2.0, 7))
+    ]
+    (whole,) = aggregated(2.0, *ticks)
+    assert whole.levels == {"backlog": 7, "in_flight": 8}
 
 
-def test_ticks_add_up_to_one_interval() -> None:
-    first = IntervalCounts(seconds=1.0, transactions=10, reads=140, errors=1, latency=Histogram.of([1000]))
-    second = IntervalCounts(
-        seconds=1.5, transactions=15, writes=60, reconnects=2, latency=Histogram.of([3000])
-    )
-    total = IntervalCounts()
-    total.add(first)
-    total.add(second)
-    assert (total.seconds, total.transactions, total.reads, total.writes) == (2.5, 25, 140, 60)
-    assert (total.errors, total.reconnects, total.latency) == (1, 2, Histogram.of([1000, 3000]))
+FIRST = Tick(
+    end=0.5,
+    seconds=0.5,
+    sums={"completed": 10, "reads": 140, "error.1213": 1},
+    arrears={"completed": 2, "reads": 28},
+    hists={"response": Histogram.of([1000])},
+)
+SECOND = Tick(
+    end=3.5,
+    seconds=3.0,
+    sums={"completed": 15, "writes": 60, "reconnects": 2},
+    arrears={"completed": 4, "writes": 16},
+    hists={"response": Histogram.of([3000])},
+)
+
+
+def test_ticks_add_up_to_one_interval_with_what_was_in_arrears() -> None:
+    (whole,) = aggregated(3.0, FIRST, SECOND)
+    assert (whole.end, whole.seconds, whole.arrears) == (3.5, 3.5, {})
+    assert whole.sums == {"completed": 31, "reads": 168, "writes": 76, "error.1213": 1, "reconnects": 2}
+    assert whole.hist("response") == Histogram.of([1000, 3000])
+
+
+def test_each_interval_begins_anew() -> None:
+    early, late = aggregated(0.5, FIRST, SECOND)
+    assert (early.end, early.seconds, early.sums["completed"]) == (0.5, 0.5, 12)
+    assert (late.end, late.seconds, late.sums["completed"]) == (3.5, 3.0, 19)
+    assert aggregated(0.0, FIRST, SECOND) == []

@@ -16,9 +16,11 @@ SHORTEST_SECONDS = 1e-3
 DOCUMENT_BYTES = 16 << 20
 HISTOGRAM_BYTES = 1 << 19
 """A decoded histogram: each of its 23,000 buckets takes at most nine bytes."""
+INFLATED_BYTES = 4 << 30
+"""Decompressed samples: 12 KiB in each of 10 hours at ten samples per second."""
 LARGEST_INTEGER, LARGEST_FRACTION = 1 << 64, 1e18
 MOST_FIGURES = 10_000_000
-"""Values of the server in all samples of a run: 140 in each sample of 20 hours."""
+"""Sums and levels in all samples of a run: 140 in each sample of 20 hours."""
 MIB = 1 << 20
 
 

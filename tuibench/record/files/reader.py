@@ -117,10 +117,13 @@ def list_directory(folder: Path) -> list[Path]:
 
 
 def _whole_lines(path: Path, within: FileLimits) -> Iterator[tuple[int, bytes]]:
-    """The complete lines with their numbers from 1; of one that is too long, the beginning."""
+    """The complete lines with their numbers from 1; of one that is too long, the beginning; of a compressed file
+    that is damaged, the rest as an empty one.
+    """
     try:
         with files.open_regular(path, limit=within.file_bytes) as raw:
-            stream = io.BufferedReader(InflatedFile(raw)) if path.suffix == ".gz" else raw
+            inflated = InflatedFile(raw, limits.INFLATED_BYTES) if path.suffix == ".gz" else None
+            stream = io.BufferedReader(inflated) if inflated else raw
             number = 0
             while line := stream.readline(within.line_bytes + 1):
                 number += 1
@@ -128,6 +131,8 @@ def _whole_lines(path: Path, within: FileLimits) -> Iterator[tuple[int, bytes]]:
                     raise RunError(f"{path}, line {number}: more than {within.lines:,} lines are not read")
                 if line.endswith(b"\n") or _skip_line(stream):
                     yield number, line
+            if inflated and inflated.is_damaged:
+                yield number + 1, b""
     except FileNotFoundError:
         return
     except OSError as error:
@@ -143,6 +148,8 @@ def _skip_line(stream: BinaryIO) -> bool:
 
 
 def _too_long(line: bytes, within: FileLimits) -> str:
+    if not line:
+        return "the compressed data is damaged from here on"
     return "" if line.endswith(b"\n") else f"longer than {within.line_bytes >> 10:,} KiB"
 
 

@@ -5,7 +5,9 @@ the one before, and its count. Each line is flushed, so a crash loses none that 
 on no other, but the stream can be read only up to the first damaged byte.
 """
 
+import errno
 import io
+import sys
 import zlib
 from collections.abc import Mapping
 from itertools import accumulate, chain, pairwise
@@ -141,24 +143,31 @@ class LineCompressor:
 
 
 class InflatedFile(io.RawIOBase):
-    """The decompressed bytes of a gzip stream, as far as it is intact; the rest is its end."""
+    """The decompressed bytes of a gzip stream, as far as it is intact; if not to its end, it `is_damaged`."""
 
-    def __init__(self, stream: IO[bytes]) -> None:
+    def __init__(self, stream: IO[bytes], limit: int = sys.maxsize) -> None:
         super().__init__()
+        self.is_damaged = False
         self._stream = stream
+        self._left = limit
         self._inflate = zlib.decompressobj(GZIP)
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill at most the buffer. Raises OSError."""
-        while True:
+        """Fill at most the buffer. Raises OSError, also for more bytes than the limit."""
+        while not self._inflate.eof:
             data = self._inflate.unconsumed_tail or self._stream.read(CHUNK)
             try:
                 text = self._inflate.decompress(data, len(buffer))
             except zlib.error:
+                self.is_damaged = True
                 return 0
+            self._left -= len(text)
+            if self._left < 0:
+                raise OSError(errno.EFBIG, "it is too large when it is decompressed")
             if text or not data:
                 buffer[: len(text)] = text
                 return len(text)
+        return 0

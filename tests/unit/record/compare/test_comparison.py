@@ -13,7 +13,7 @@ from tuibench.model.event import Event, EventKind
 from tuibench.model.measurements.operation_cost import OperationCost
 from tuibench.model.results.comparison import RunComparison
 from tuibench.record.compare import comparison_report
-from tuibench.record.compare.comparison import compare_runs, contrast_ticks
+from tuibench.record.compare.comparison import compare_runs
 from tuibench.record.files.loading import load_run
 from tuibench.record.files.run import Run
 
@@ -27,11 +27,11 @@ def paths_of(found: RunComparison) -> dict[str, tuple[str, ...]]:
 
 
 def test_ticks_hold_what_was_counted(tmp_path: Path) -> None:
-    first = next(contrast_ticks(load_run(steady(tmp_path, "one"))))
-    assert (first.seconds, first.transactions, first.queries, first.errors) == (1.0, 51, 1020, 0)
-    assert first.latency.count == 51
-    assert first.log_fsyncs == 51.0
-    assert first.server_cpu_ms == 2000.0
+    first = next(load_run(steady(tmp_path, "one")).intervals())
+    assert (first.seconds, first.sums["completed"], first.sums["queries"], first.errors) == (1.0, 51, 1020, 0)
+    assert first.hist("response").count == 51
+    assert (first.sums["Innodb_os_log_fsyncs"], first.sums["server.completed"]) == (51.0, 51)
+    assert first.sums["host.server_cpu"] == 2.0
 
 
 def test_each_figure_is_held_against_the_first_run(tmp_path: Path) -> None:

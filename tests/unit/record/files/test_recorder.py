@@ -1,6 +1,7 @@
 """The run directory: what is in it at every moment, and that it holds no password."""
 
 import errno
+import io
 from pathlib import Path
 
 import msgspec
@@ -11,9 +12,9 @@ from tuibench.errors import RunError
 from tuibench.model.event import Event
 from tuibench.model.results.summary import Summary
 from tuibench.model.target import Target
-from tuibench.record.files.recorder import RunRecorder, pretty_json
+from tuibench.record.files.recorder import SAMPLES, RunRecorder, pretty_json
 from tuibench.record.files.schema import PlanRecord
-from tuibench.record.files.ticks import SampleLine
+from tuibench.record.files.ticks import InflatedFile, LineCompressor, SampleLine
 
 TARGET = Target(host="db", user="ann", password="secret")
 RECORD = PlanRecord(session="s1", started_at=1.0, plan=PLAN, target=TARGET.without_password(), server=SERVER)
@@ -30,6 +31,11 @@ def lines(path: Path) -> list[bytes]:
     return path.read_bytes().splitlines()
 
 
+def sample_lines(directory: Path) -> list[bytes]:
+    with (directory / SAMPLES).open("rb") as stream:
+        return io.BufferedReader(InflatedFile(stream)).readlines()
+
+
 def test_the_plan_is_there_from_the_start(recorder: RunRecorder) -> None:
     plan = (recorder.directory / "plan.json").read_bytes()
     assert msgspec.json.decode(plan, type=PlanRecord) == RECORD
@@ -40,7 +46,7 @@ def test_the_plan_is_there_from_the_start(recorder: RunRecorder) -> None:
 def test_each_line_is_on_disk_before_the_next(recorder: RunRecorder) -> None:
     for number in (1, 2, 3):
         recorder.sample(sample(number))
-        written = lines(recorder.directory / "samples.jsonl")
+        written = sample_lines(recorder.directory)
         assert [msgspec.json.decode(line, type=SampleLine).number for line in written] == list(
             range(1, number + 1)
         )
@@ -111,8 +117,9 @@ def test_a_disk_that_is_full_ends_the_record_and_not_the_run(tmp_path: Path) -> 
     told: list[str] = []
     recorder = RunRecorder(tmp_path / "s1", told.append)
     recorder.open(RECORD)
-    recorder._streams["samples.jsonl"].close()
-    recorder._streams["samples.jsonl"] = Path("/dev/full").open("wb")  # noqa: SIM115
+    recorder._streams[SAMPLES].close()
+    recorder._streams[SAMPLES] = Path("/dev/full").open("wb")  # noqa: SIM115
+    recorder._samples = LineCompressor(recorder._streams[SAMPLES])
     for number in (1, 2):
         recorder.sample(sample(number))
     recorder.event(EVENT)
@@ -153,9 +160,9 @@ def test_fractions_are_short_but_for_those_that_are_printed(recorder: RunRecorde
     third = 1 / 3
     recorder.sample(sample(1, elapsed_seconds=third, load=load_part(seconds=third, worker_cpu=third)))
     recorder.close()
-    (line,) = lines(recorder.directory / "samples.jsonl")
-    load = msgspec.json.decode(line)["load"]
-    assert (load["seconds"], load["worker_cpu"]) == (third, 0.333333)
+    (line,) = sample_lines(recorder.directory)
+    tick = msgspec.json.decode(line)["tick"]
+    assert (tick["end"], tick["seconds"], tick["peaks"]["worker_cpu"]) == (third, third, 0.333333333)
 
 
 def test_a_status_is_written_as_far_as_it_changed(recorder: RunRecorder) -> None:

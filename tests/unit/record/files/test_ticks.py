@@ -1,6 +1,7 @@
-"""Lines of samples.jsonl: they tell all of a sample, and are short."""
+"""Lines of samples.jsonl.gz: they tell all of a sample, are short, and are read as far as they are intact."""
 
-import re
+import gzip
+import io
 
 import msgspec
 import pytest
@@ -9,31 +10,21 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.examples import load_part, sample
-from tests.paths import DOCS
 from tests.ticks import host_tick, traffic_tick
-from tests.unit.record.written import detail, server_part, tick
-from tuibench.model.histogram import Latency
-from tuibench.model.measurements.sample import (
-    CoarseHistogram,
-    HostSample,
-    LoadSample,
-    Sample,
-    ServerSample,
-    SlowTransaction,
-    TimedStatement,
-)
-from tuibench.record.files.schema import TickCounts
+from tests.unit.record.hours import Busy
+from tests.unit.record.written import server_part
+from tuibench.model.histogram import Histogram, Latency
+from tuibench.model.measurements.sample import Sample, SlowTransaction, TimedStatement
+from tuibench.model.tick import Tick
 from tuibench.record.files.ticks import (
-    DeltaCodec,
-    HostLine,
-    LoadLine,
+    InflatedFile,
+    LineCompressor,
     SampleLine,
-    ServerLine,
-    TickReader,
-    TickWriter,
-    TrafficLine,
-    decode_latency,
-    encode_latency,
+    decode_sample,
+    encode_sample,
+    is_histogram,
+    packed,
+    unpacked,
 )
 
 SLOW = SlowTransaction(
@@ -43,8 +34,8 @@ SLOW = SlowTransaction(
     statements=(TimedStatement("update", 2, 70.5, 50.25), TimedStatement("commit", 1, 9.0, 9.0, 1205)),
     at_seconds=1.0,
 )
-DOCUMENT = DOCS / "runs.md"
 HOST = host_tick(
+    seconds=0.5,
     cores=2,
     cpu_total=50.5,
     cpu_server=None,
@@ -61,157 +52,144 @@ HOST = host_tick(
 )
 ONE = Latency(count=1, min=0.5, avg=0.5, p50=0.5, p95=0.5, p99=0.5, p999=0.5, max=0.5)
 FEW = replace(ONE, count=9, min=0.1, avg=0.25, p50=0.2)
+HISTOGRAMS = st.lists(st.integers(0, 3_600_000_000), max_size=50).map(Histogram.of)
 
 
-NOTHING = TickCounts()
+def through_json(made: Sample) -> Sample:
+    return decode_sample(msgspec.json.decode(encode_sample(made), type=SampleLine))
 
 
-def encoded(samples: list[Sample], counts: TickCounts = NOTHING) -> list[SampleLine]:
-    """As a file has them."""
-    writer = TickWriter()
-    lines = [msgspec.json.encode(writer.line(each, counts)) for each in samples]
-    return [msgspec.json.decode(line, type=SampleLine) for line in lines]
-
-
-def decoded(lines: list[SampleLine]) -> list[Sample]:
-    reader = TickReader()
-    return [reader.sample(line) for line in lines]
-
-
-def test_the_traffic_of_a_server_survives_a_round_trip() -> None:
+@pytest.mark.parametrize("note", ["by performance_schema", "it is OFF"])
+@pytest.mark.parametrize("latency", [FEW, None])
+def test_the_traffic_of_a_server_survives_a_round_trip(note: str, latency: Latency | None) -> None:
     traffic = traffic_tick(
-        seconds=1.0,
+        seconds=3.0,
         transactions_per_second=5.0,
-        rollbacks_per_second=0.5,
+        rollbacks_per_second=1.0,
         queries_per_second=50.0,
         reads_per_second=30.0,
         writes_per_second=10.0,
         others_per_second=10.0,
-        latency=FEW,
+        latency=latency,
         latency_avg_ms=0.25,
-        latency_note="by performance_schema",
-        latency_buckets=CoarseHistogram(3, (1, 0, 2)),
+        latency_note=note,
     )
-    silent = replace(traffic, latency=None, latency_buckets=None, latency_note="it is OFF")
-    parts = [
-        replace(sample(number), load=None, traffic=part)
-        for number, part in enumerate((traffic, traffic, silent, traffic), 1)
-    ]
-    lines = encoded(parts)
-    assert decoded(lines) == parts
-    assert [line.traffic.latency_note for line in lines if line.traffic] == [
-        "by performance_schema",
-        None,
-        "it is OFF",
-        "by performance_schema",
-    ]
+    made = sample(load=None, traffic=traffic)
+    assert through_json(made) == made
+    assert made.traffic is not None
+    assert made.traffic.latency_note == note
 
 
 def test_a_sample_survives_a_round_trip() -> None:
-    whole = sample(
+    made = sample(
         1,
         load=load_part(
+            seconds=0.5,
             service=FEW,
             by_transaction={"payment": FEW},
             statements={"commit": ONE, "payment": FEW},
             errors_by_code={"1213": 2},
             client_delay_ms=1.5,
-            latency_buckets=CoarseHistogram(3, (1, 0, 2)),
             headline=0.0,
-            slowest=(SLOW,),
         ),
-        server=server_part(1, gauges={"Open_files": 3}, unavailable={"Binlog_bytes_written": "not granted"}),
+        server=server_part(2, gauges={"Open_files": 3}, unavailable={"Binlog_bytes_written": "not granted"}),
         host=HOST,
+        slowest=(SLOW,),
     )
-    parts = [replace(whole, number=number) for number in (1, 2, 3)]
-    assert decoded(encoded(parts)) == parts
+    made = replace(made, tick=replace(made.tick, arrears={"completed": 3, "error.1205": 1}))
+    assert through_json(made) == made
 
 
-def test_of_the_slowest_transactions_the_first_is_kept_and_lost_names_cost_only_it() -> None:
-    faster = replace(SLOW, response_ms=2.0)
-    two = [sample(n, load=load_part(slowest=(SLOW, faster))) for n in (1, 2)]
-    lines = encoded(two)
-    first, second = decoded(lines)
-    assert first.load is not None
-    assert first.load.slowest == (SLOW,)
-    assert second.load is not None
-    (without,) = decoded(lines[1:])
-    assert without.load is not None
-    assert without.load.slowest == ()
-
-
-def test_no_field_of_a_sample_is_forgotten() -> None:
-    for part, line in (
-        (Sample, SampleLine),
-        (LoadSample, LoadLine),
-        (ServerSample, ServerLine),
-        (HostSample, HostLine),
-    ):
-        assert set(part.__struct_fields__) <= set(line.__struct_fields__)
-
-
-def test_what_follows_from_the_counts_is_left_out() -> None:
-    seen = detail(2)
-    rates = {"transactions_per_second": 50.0, "queries_per_second": 1000.0, "reads_per_second": 700.0}
-    rates |= {"writes_per_second": 200.0, "others_per_second": 100.0, "errors_per_second": 1.0}
-    made = tick(2, seen)
-    assert made.load is not None
-    made = replace(made, load=replace(made.load, **rates, errors_by_code={"1213": 1}))
-    (line,) = encoded([made], seen.counts)
-    assert line.load is not None
-    assert not {name for name in line.load.__struct_fields__ if name.endswith("_per_second")} & set(
-        msgspec.to_builtins(line.load)
+def test_a_busy_second_survives_to_nine_digits() -> None:
+    made = Busy("tpcc", 200).tick(1)
+    read = through_json(made)
+    assert read.tick.sums == pytest.approx(made.tick.sums, rel=5e-9)
+    assert read.tick.peaks == pytest.approx(made.tick.peaks, rel=5e-9)
+    assert replace(read, tick=replace(read.tick, sums={}, peaks={})) == replace(
+        made, tick=replace(made.tick, sums={}, peaks={})
     )
-    assert line.load.errors_by_code is msgspec.UNSET
-    assert decoded([line]) == [made]
 
 
-def test_names_are_written_when_there_is_a_new_one() -> None:
-    statements: list[dict[str, Latency]] = [{"a": ONE}, {"a": ONE}, {"b": FEW, "a": ONE}, {"b": FEW}]
-    samples = [sample(n, load=load_part(statements=each)) for n, each in enumerate(statements, 1)]
-    lines = encoded(samples)
-    assert [line.load and line.load.names for line in lines] == [("a",), (), ("a", "b"), ()]
-    assert decoded(lines) == samples
+def test_of_the_slowest_transactions_the_first_is_kept() -> None:
+    assert through_json(sample(slowest=(SLOW, replace(SLOW, response_ms=2.0)))).slowest == (SLOW,)
 
 
-def test_a_line_that_is_lost_never_gives_a_row_another_name() -> None:
-    samples = [
-        sample(n, load=load_part(statements=each))
-        for n, each in enumerate([{"a": ONE}, {"a": ONE, "b": FEW}, {"a": ONE, "b": FEW}], 1)
-    ]
-    first, _, last = encoded(samples)
-    assert [each.load and each.load.statements for each in decoded([first, last])] == [{"a": ONE}, {"a": ONE}]
-    assert [each.load and each.load.statements for each in decoded([last])] == [{}]
+@pytest.mark.parametrize(("part", "line"), [(Sample, SampleLine), (Tick, SampleLine.__annotations__["tick"])])
+def test_no_field_is_forgotten(part: type[msgspec.Struct], line: type[msgspec.Struct]) -> None:
+    assert set(part.__struct_fields__) <= set(line.__struct_fields__)
 
 
-def test_counters_without_their_names_are_skipped_until_the_next_complete_record() -> None:
-    parts = [server_part(n) for n in (1, 2, 3)] + [server_part(1)]
-    lines = encoded([sample(n, server=part) for n, part in enumerate(parts, 1)])
-    found = [each.server and each.server.counters for each in decoded(lines[1:])]
-    assert found == [{}, {}, parts[-1].counters]
+def test_nothing_that_is_empty_is_written() -> None:
+    told = msgspec.json.decode(encode_sample(Sample(number=1, at=2.0, late_ms=0.5, tick=Tick(end=3.0))))
+    assert told == {"type": "sample", "number": 1, "at": 2.0, "late_ms": 0.5, "tick": {"end": 3.0}}
 
 
-@given(st.lists(st.dictionaries(st.sampled_from("abc"), st.integers(-9, 9))), st.booleans())
-def test_figures_come_back_as_they_were(states: list[dict[str, int]], falls: bool) -> None:
-    writer, reader = DeltaCodec(falls=falls), DeltaCodec()
-    assert [reader.decoded(writer.encoded(each)) for each in states] == states
+@given(HISTOGRAMS)
+def test_a_histogram_comes_back_as_it_was(histogram: Histogram) -> None:
+    assert is_histogram(packed(histogram))
+    assert unpacked(packed(histogram)) == histogram
 
 
-@pytest.mark.parametrize(
-    ("latency", "row"),
-    [(None, ()), (ONE, (1, 500)), (FEW, (9, 100, 250, 200, 500))],
-)
-def test_a_row_ends_where_the_rest_is_the_same(latency: Latency | None, row: tuple[int, ...]) -> None:
-    assert encode_latency(latency) == row
-    assert decode_latency(row) == latency
+@pytest.mark.parametrize("row", [(), (1, 2), (1, 2, 3, 4), (1, 2, 3, -4, 1), (1, 2, 3, 40_001, 1)])
+def test_a_list_that_is_no_histogram_is_known(row: tuple[int, ...]) -> None:
+    assert not is_histogram(row)
 
 
-@pytest.mark.parametrize(
-    ("heading", "line"),
-    [("The server's", ServerLine), ("The host's", HostLine), ("The traffic's", TrafficLine)],
-)
-def test_columns_are_documented_in_their_order(heading: str, line: type[msgspec.Struct]) -> None:
-    (encoded,) = re.findall(
-        rf"^{heading} columns: (.*?)\.$", DOCUMENT.read_text("utf-8"), re.DOTALL | re.MULTILINE
-    )
-    assert tuple(re.findall(r"`(\w+)`", encoded)) == line.__struct_fields__
+LINES = [encode_sample(Busy("oltp_read_write", 50, seed).tick(seed)) for seed in (1, 2, 3)]
+
+
+def compressed(*, closed: bool = True) -> tuple[bytes, list[int]]:
+    """Some lines, and the length of the file after each."""
+    stream, ends = io.BytesIO(), []
+    compressor = LineCompressor(stream)
+    for line in LINES:
+        compressor.write(line)
+        ends.append(stream.tell())
+    if closed:
+        compressor.close()
+    return stream.getvalue(), ends
+
+
+def inflated(data: bytes) -> list[bytes]:
+    return io.BufferedReader(InflatedFile(io.BytesIO(data))).readlines()
+
+
+def test_a_closed_file_is_read_by_gzip() -> None:
+    data, _ = compressed()
+    assert gzip.decompress(data) == b"".join(LINES)
+    assert inflated(data) == LINES
+
+
+def test_every_line_is_there_once_it_is_written() -> None:
+    data, ends = compressed(closed=False)
+    for number, end in enumerate(ends, 1):
+        assert inflated(data[:end]) == LINES[:number]
+
+
+@given(st.data())
+def test_of_a_file_that_is_cut_off_the_lines_before_are_read(drawn: st.DataObject) -> None:
+    data, ends = compressed()
+    length = drawn.draw(st.integers(0, len(data)))
+    whole = [line for line in inflated(data[:length]) if line.endswith(b"\n")]
+    there = sum(end <= length for end in ends)
+    assert whole == LINES[: len(whole)]
+    assert len(whole) >= there
+
+
+def test_what_follows_the_end_is_no_part_of_it() -> None:
+    data, _ = compressed()
+    assert inflated(data + b"\0" * 100_000) == inflated(data + data) == LINES
+
+
+def test_damage_and_a_cut_are_not_the_same() -> None:
+    data, _ = compressed()
+    for spoilt, is_damaged in ((data[:-8] + bytes(8), True), (data[:-8], False), (data, False)):
+        file = InflatedFile(io.BytesIO(spoilt))
+        io.BufferedReader(file).read()
+        assert file.is_damaged is is_damaged
+
+
+def test_a_small_file_does_not_become_a_large_one() -> None:
+    bomb = InflatedFile(io.BytesIO(gzip.compress(bytes(1 << 20))), limit=1 << 19)
+    with pytest.raises(OSError, match="too large"):
+        io.BufferedReader(bomb).readline()

@@ -9,16 +9,16 @@ from msgspec.structs import replace
 from tests.examples import PLAN, summary
 from tests.unit.record.written import plan_record
 from tuibench.errors import UsageError
-from tuibench.model.results.summary import TransactionTotals
+from tuibench.metrics.figures import figure_named
 from tuibench.record.history.history import RecordedRun, history
 from tuibench.record.history.history_text import history_text
+
+TPS = figure_named("tps")
 
 
 def run(place: int, tps: float, **plan: Any) -> RecordedRun:
     record = replace(plan_record(replace(PLAN, seed=place, **plan)), started_at=1.7e9 + 3600 * place)
-    return RecordedRun(
-        f"run-{place}", record, summary(transactions=TransactionTotals(total=1000, per_second=tps))
-    )
+    return RecordedRun(f"run-{place}", record, summary(figures={"tps": tps, "p95": 1e5 / tps, "errors": 0.0}))
 
 
 def fallen(before: int = 20, after: int = 10, share: float = 0.9) -> list[RecordedRun]:
@@ -28,7 +28,7 @@ def fallen(before: int = 20, after: int = 10, share: float = 0.9) -> list[Record
 
 
 def test_a_fall_is_a_change_and_a_regression() -> None:
-    found = history("p", fallen(), "tps", since="run-15")
+    found = history("p", fallen(), TPS, since="run-15")
     (change,) = found.changes
     assert change.run == "run-20"
     assert change.percent == pytest.approx(-10, abs=1)
@@ -41,26 +41,39 @@ def test_a_fall_is_a_change_and_a_regression() -> None:
 
 
 def test_a_steady_history_has_no_change_and_no_regression() -> None:
-    found = history("p", fallen(share=1.0), "tps", since="run-15")
+    found = history("p", fallen(share=1.0), TPS, since="run-15")
     assert (found.changes, found.regression, found.since) == ((), None, "run-15")
     assert "no regression since run-15" in history_text(found)
 
 
 def test_more_throughput_is_no_regression() -> None:
-    found = history("p", fallen(share=1.1), "tps", since="run-15")
+    found = history("p", fallen(share=1.1), TPS, since="run-15")
     assert found.changes
     assert found.regression is None
 
 
+def test_slower_transactions_are_a_regression_as_fewer_are() -> None:
+    found = history("p", fallen(), figure_named("p95"), since="run-15")
+    assert found.regression is not None
+    assert (found.regression.run, found.regression.percent > 0) == ("run-20", True)
+    faster = history("p", fallen(share=1.1), figure_named("p95"), since="run-15")
+    assert faster.changes
+    assert faster.regression is None
+
+
+def test_runs_without_the_figure_are_left_out() -> None:
+    assert history("p", fallen(), figure_named("fsyncs")).runs == ()
+
+
 def test_runs_with_another_plan_are_left_out() -> None:
     runs = [run(100, 5.0, threads=99), *fallen()]
-    found = history("p", runs, "tps")
+    found = history("p", runs, TPS)
     assert (len(found.runs), found.other_plans) == (30, 1)
     assert "left out: 1 runs" in history_text(found)
 
 
 def test_few_runs_have_no_change_and_say_so() -> None:
-    found = history("p", fallen(3, 1), "tps")
+    found = history("p", fallen(3, 1), TPS)
     assert found.changes == ()
     assert "4 runs of this plan are too few" in history_text(found)
 
@@ -68,4 +81,4 @@ def test_few_runs_have_no_change_and_say_so() -> None:
 @pytest.mark.parametrize(("since", "words"), [("run-99", "is not a run of this plan"), ("run-3", "too few")])
 def test_what_since_does_not_take(since: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        history("p", fallen(), "tps", since=since)
+        history("p", fallen(), TPS, since=since)

@@ -113,11 +113,17 @@ def test_many_samples_are_merged_and_keep_their_extremes() -> None:
     assert (axis.start, axis.end) == (0.0, 2.0 * MOST_POINTS)
 
 
-def test_the_growth_of_a_counter_is_a_rate_and_a_gap_where_it_went_back() -> None:
-    counts = (100, 300, None, 700, 50, 60)
-    parts = [None if count is None else server_part(1, counters={"Questions": count}) for count in counts]
+def test_the_growth_of_a_counter_is_a_rate_and_a_gap_where_it_is_not_known() -> None:
+    ticks = ((1.0, None), (0.5, 100), (3.0, 600), (1.0, 10))
+    parts = [
+        None,
+        *(
+            server_part(1, seconds=seconds, growth={} if grown is None else {"Questions": grown})
+            for seconds, grown in ticks
+        ),
+    ]
     axis = TimeAxis([sample(number, server=part) for number, part in enumerate(parts, 1)])
-    assert axis.growth("q", "Questions").means == [None, 200.0, None, 200.0, None, 10.0]
+    assert axis.growth("q", "Questions").means == [None, None, 200.0, 200.0, 10.0]
     assert axis.growth("q", "Nothing").is_empty
 
 

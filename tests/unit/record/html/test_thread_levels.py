@@ -4,6 +4,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from tests.examples import load_part
+from tests.ticks import changed
 from tests.unit.record.html.test_page import read
 from tests.unit.record.steady import steady
 from tuibench.model.event import Event, EventKind
@@ -19,9 +21,9 @@ def with_threads(run: Run, *threads: int) -> Run:
     samples = []
     for place, sample in enumerate(run.samples):
         number = threads[min(place // part, len(threads) - 1)]
-        assert sample.load is not None
-        load = replace(sample.load, threads=number, transactions_per_second=100.0 * number)
-        samples.append(replace(sample, load=load))
+        samples.append(
+            changed(sample, load=load_part(threads=number, transactions_per_second=100.0 * number))
+        )
     return replace(run, samples=tuple(samples))
 
 

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from tests.examples import load_part
+from tests.ticks import changed
 from tests.unit.record.steady import steady
 from tuibench.diagnosis.rules import diagnose
 from tuibench.model.measurements.environment import RoundTrip
@@ -28,7 +30,8 @@ def test_evidence_comes_from_the_samples(run: Run) -> None:
     found = run_evidence(run)
     assert found.cpu_server == 50.0
     assert found.threads == 8.0
-    assert found.log_fsyncs_per_transaction is None
+    assert found.log_fsyncs_per_transaction == 1.0
+    assert found.buffer_pool_hit is None
     assert found.commit_share is not None
 
 
@@ -58,11 +61,12 @@ def test_every_chapter_has_something_to_say(run: Run) -> None:
 
 def test_steadiness_is_derived_from_the_ticks(run: Run) -> None:
     assert "The rate was steady" in said(run)["Transactions"]
-    loads = [
-        replace(s.load, transactions_per_second=0.0 if s.number % 3 else 90.0) for s in run.samples if s.load
-    ]
     uneven = replace(
-        run, samples=tuple(replace(s, load=load) for s, load in zip(run.samples, loads, strict=True))
+        run,
+        samples=tuple(
+            changed(s, load=load_part(transactions_per_second=0.0 if s.number % 3 else 90.0))
+            for s in run.samples
+        ),
     )
     told = said(uneven)["Transactions"]
     assert "The rate was uneven" in told

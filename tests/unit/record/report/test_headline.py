@@ -5,7 +5,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from tests.examples import summary
-from tests.unit.record.written import ENVIRONMENT, detail, plan_record, tick
+from tests.unit.record.written import ENVIRONMENT, load, plan_record, tick
 from tuibench.model.histogram import Histogram
 from tuibench.model.measurements.headline import Headline, HeadlineTotals
 from tuibench.model.results.summary import KindTotals
@@ -52,8 +52,9 @@ def test_a_run_that_was_cut_short_has_its_headline(tmp_path: Path) -> None:
     recorder.open(replace(plan_record(), headline=TPMC), ENVIRONMENT)
     for number in (1, 2):
         kinds = {"new_order": Histogram.of([1_000] * 20), "payment": Histogram.of([500] * 30)}
-        seen = detail(number, by_transaction=kinds)
-        recorder.sample(tick(number, seen), seen)
+        seen = load(number)
+        seen.hists.update({f"trx.{name}": each for name, each in kinds.items()})
+        recorder.sample(tick(number, seen))
     recorder.close()
     run = load_run(tmp_path / "r1")
     assert run.summary.headline is not None

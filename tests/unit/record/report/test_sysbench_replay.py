@@ -9,16 +9,17 @@ import pytest
 from msgspec.structs import replace
 
 from tests.examples import PLAN, summary
-from tests.unit.record.written import detail, plan_record, tick
+from tests.unit.record.written import load, plan_record, tick
 from tuibench.cli.runner.headless import CsvWriter, IntervalPrinter
 from tuibench.model.histogram import Histogram, merge_histograms
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import RunState, Status
 from tuibench.model.plan import RunPlan
 from tuibench.model.results.summary import Fairness
 from tuibench.record.files.loading import load_run
 from tuibench.record.files.recorder import RunRecorder
 from tuibench.record.report.sysbench_replay import csv_text, final_report, sysbench_text
-from tuibench.record.sysbench_report import FullReport, IntervalCounts, head_text, histogram_text, report_text
+from tuibench.record.sysbench_report import FullReport, head_text, histogram_text, report_text
 
 TICKS = range(1, 6)
 THIRD = 1.0 / 3
@@ -42,26 +43,11 @@ def full_report(**changes: Any) -> FullReport:
     return replace(made, **changes)
 
 
-def ticks() -> list[tuple[float, IntervalCounts]]:
-    return [
-        (
-            float(number),
-            IntervalCounts(
-                seconds=1.0 + THIRD,
-                threads=8,
-                rate=50.5,
-                transactions=50,
-                reads=700,
-                writes=200,
-                others=100,
-                errors=detail(number).counts.failures,
-                backlog=3,
-                in_flight=8,
-                latency=detail(number).response,
-            ),
-        )
-        for number in TICKS
-    ]
+def sampled(number: int) -> Sample:
+    """A second and a third, with what a silent worker did before."""
+    seen = load(number, seconds=1.0 + THIRD, arrears={"completed": 7, "reads": 98} if number == 3 else {})
+    seen.levels.update(rate=50.5, backlog=3)
+    return tick(number, seen)
 
 
 def recorded(directory: Path, plan: RunPlan, checkpoints: dict[int, FullReport]) -> Path:
@@ -69,10 +55,7 @@ def recorded(directory: Path, plan: RunPlan, checkpoints: dict[int, FullReport])
     recorder = RunRecorder(directory)
     recorder.open(plan_record(plan))
     for number in TICKS:
-        seen = detail(number, seconds=1.0 + THIRD)
-        made = tick(number, seen)
-        assert made.load is not None
-        recorder.sample(replace(made, load=replace(made.load, rate=50.5, backlog=3)), seen)
+        recorder.sample(sampled(number))
         if number in checkpoints:
             recorder.report(checkpoints[number])
     recorder.report(full_report(), LATENCIES, last=True)
@@ -85,10 +68,10 @@ def printed(plan: RunPlan, capsys: pytest.CaptureFixture[str], checkpoints: dict
     """What the run itself prints; a checkpoint comes before the tick of the same second."""
     printer = IntervalPrinter(plan.report_seconds, plan.percentiles)
     printer.state(Status(state=RunState.RUNNING, threads=8, workers=1, settings=(), presets=()))
-    for elapsed, interval in ticks():
-        if elapsed in checkpoints:
-            printer.checkpoint(checkpoints[int(elapsed)])
-        printer.tick(elapsed, interval)
+    for number in TICKS:
+        if number in checkpoints:
+            printer.checkpoint(checkpoints[number])
+        printer.tick(sampled(number).tick)
     return head_text("1.2.3", plan) + capsys.readouterr().out
 
 
@@ -123,8 +106,8 @@ def test_the_rows_are_those_of_the_run(tmp_path: Path, every: float) -> None:
     plan = replace(PLAN, report_seconds=every)
     stream = io.StringIO()
     rows = CsvWriter(stream.write, every, plan.percentiles)
-    for elapsed, interval in ticks():
-        rows.tick(elapsed, interval)
+    for number in TICKS:
+        rows.tick(sampled(number).tick)
     assert "".join(csv_text(load_run(recorded(tmp_path / "r1", plan, {})))) == stream.getvalue()
 
 
@@ -133,8 +116,8 @@ def test_a_run_that_was_cut_short_has_the_summary_of_its_samples(tmp_path: Path)
     (directory / "summary.json").unlink()
     (directory / "reports.jsonl").unlink()
     text = final_report(load_run(directory))
-    assert histogram_text(merge_histograms(detail(number).response for number in TICKS)) in text
-    assert "    transactions:                        250 " in text
+    assert histogram_text(merge_histograms(load(number).hist("response") for number in TICKS)) in text
+    assert "    transactions:                        257 " in text
 
 
 def test_a_report_goes_through_json_as_it_is() -> None:

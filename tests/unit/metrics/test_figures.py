@@ -1,0 +1,147 @@
+"""The table of figures: each has a name, a meaning and a unit, and is read from a tick."""
+
+import random
+
+import pytest
+from msgspec.structs import replace
+
+from tests.unit.record.hours import GROWING, Busy
+from tuibench.errors import UsageError
+from tuibench.metrics.figures import (
+    FIGURES,
+    MAIN_FIGURES,
+    OTHER_FIGURES,
+    Count,
+    Figure,
+    FigureUnit,
+    Level,
+    Mean,
+    Peak,
+    Quantile,
+    Ratio,
+    Remainder,
+    all_values,
+    figure_named,
+)
+from tuibench.metrics.thresholds.absolute import parse_threshold
+from tuibench.model.counters import CUMULATIVE_NAMES
+from tuibench.model.histogram import Histogram
+from tuibench.model.tick import Tick
+
+EVERY = [pytest.param(figure, id=name) for name, figure in FIGURES.items()]
+
+
+def rich_tick() -> Tick:
+    """A tick in which everything was measured."""
+    tick = Busy("tpcc", 200).tick(1).tick
+    seen = random.Random(3)
+    counters = {name: float(seen.randrange(1, 10**6)) for name in sorted(CUMULATIVE_NAMES)}
+    more = {
+        "failed": 3.0,
+        "abandoned": 2.0,
+        "retries": 9.0,
+        "reconnects": 1.0,
+        "error.1213": 9.0,
+        "host.steal": 0.5,
+    }
+    return replace(
+        tick,
+        sums={**tick.sums, **counters, **more},
+        peaks={**tick.peaks, "lag_seconds": 2.5},
+        hists={**tick.hists, "service": Histogram.of([900, 5_000, 70_000])},
+    )
+
+
+TICK = rich_tick()
+
+
+def test_names_are_unique() -> None:
+    counters = [name.lower() for name in CUMULATIVE_NAMES]
+    names = [figure.name for figure in (*MAIN_FIGURES, *OTHER_FIGURES)] + counters
+    assert sorted(names) == sorted(FIGURES)
+    assert all(name == figure.name == name.lower() for name, figure in FIGURES.items())
+
+
+@pytest.mark.parametrize("figure", EVERY)
+def test_each_says_what_it_is(figure: Figure) -> None:
+    assert figure.title
+    assert figure.meaning
+    assert not figure.meaning.endswith(".")
+    assert figure.unit in FigureUnit
+    assert figure.share == "" or FIGURES[figure.share].unit is FigureUnit.PERCENT
+    assert figure.heading.startswith(figure.title)
+
+
+@pytest.mark.parametrize("figure", EVERY)
+def test_each_is_read_from_a_tick_and_none_from_nothing(figure: Figure) -> None:
+    value = figure.value(TICK)
+    assert value is not None
+    assert value > 0
+    assert figure.value(Tick(end=1.0, seconds=1.0)) is None
+    assert figure.text(value)
+    assert figure.text(None) == "–"
+
+
+def test_titles_of_rows_differ() -> None:
+    headings = [figure.heading for figure in FIGURES.values()]
+    assert sorted(headings) == sorted(set(headings))
+
+
+def test_all_values_are_those_that_were_measured() -> None:
+    assert all_values(TICK).keys() == FIGURES.keys()
+    assert all_values(Tick()) == {}
+    assert {name.lower() for name in GROWING} < all_values(Busy("tpcc", 20).tick(1).tick).keys()
+
+
+@pytest.mark.parametrize("figure", EVERY)
+def test_parts_make_the_value(figure: Figure) -> None:
+    parts = figure.parts(TICK)
+    if isinstance(figure.source, Ratio | Remainder | Mean):
+        assert parts is not None
+        above, below = parts
+        value = figure.value(TICK)
+        assert value is not None
+        if not isinstance(figure.source, Remainder) or above > 0:
+            assert above / below == pytest.approx(value)
+    else:
+        assert isinstance(figure.source, Count | Quantile | Level | Peak)
+        assert parts is None
+
+
+def test_what_a_load_leaves_out_is_zero_and_what_nobody_measured_is_not() -> None:
+    calm = Tick(end=3.0, seconds=3.0, sums={"completed": 60, "queries": 0})
+    assert FIGURES["tps"].value(calm) == 20
+    assert FIGURES["qps"].value(calm) == 0
+    assert FIGURES["errors"].value(calm) == FIGURES["errors_percent"].value(calm) == 0
+    assert FIGURES["errors"].value(Tick(end=3.0, seconds=3.0, sums={"Questions": 3})) is None
+    assert FIGURES["fsyncs"].value(calm) is None
+    assert FIGURES["p95"].value(calm) is None
+
+
+@pytest.mark.parametrize("figure", EVERY)
+def test_a_threshold_can_be_set_on_each(figure: Figure) -> None:
+    threshold = parse_threshold(f"{figure.name} > 12.5")
+    assert threshold.figure == figure
+
+
+@pytest.mark.parametrize(("name", "title", "share"), [("p99.5", "p99.5", 0.995), ("P75_ms", "p75", 0.75)])
+def test_any_percentile_is_a_figure(name: str, title: str, share: float) -> None:
+    figure = figure_named(name)
+    assert (figure.name, figure.source) == (title, Quantile("response", pytest.approx(share)))
+    assert figure_named("p95_ms") is FIGURES["p95"]
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [("tsp", "tps"), ("fsync", "fsyncs"), ("comm_commit", "com_commit"), ("error_percent", "errors_percent")],
+)
+def test_an_unknown_name_gets_near_ones(name: str, near: str) -> None:
+    with pytest.raises(UsageError, match=f"there is no figure '{name}'") as told:
+        figure_named(name)
+    assert near in told.value.hint
+
+
+def test_a_name_that_is_near_to_none_gets_examples() -> None:
+    with pytest.raises(UsageError) as told:
+        figure_named("zzzzzzzzzz")
+    assert "tps" in told.value.hint
