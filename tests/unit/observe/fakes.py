@@ -126,6 +126,8 @@ class FakeServer:
 
 
 class FakeConnection(Connection):
+    is_encrypted = False
+
     def __init__(self, server: FakeServer, target: Target) -> None:
         super().__init__(None, target)
         self._server = server

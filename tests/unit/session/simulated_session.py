@@ -10,10 +10,11 @@ from unittest import mock
 
 from tests import examples
 from tests.virtual import VirtualClock, in_no_time
+from tuibench.load.engine.choice import Chosen, choose_before_login
 from tuibench.load.worker_report import WorkerReport
 from tuibench.load.workers.replacement import Loss
 from tuibench.model.cluster.host import LoadHost
-from tuibench.model.plan import RunPlan
+from tuibench.model.plan import EngineChoice, RunPlan
 from tuibench.model.results.summary import Summary
 from tuibench.model.server import ServerInfo
 from tuibench.model.target import Target
@@ -157,6 +158,9 @@ def played_server(clock: VirtualClock, play: Play, refusal: Exception | None = N
             raise refusal
         return examples.SERVER, PreflightResult()
 
+    async def choose(wanted: EngineChoice, program: Program, _: Target, **of_plan: int) -> Chosen:
+        return choose_before_login(wanted, program, **of_plan)
+
     async def open_settings(*given: Any) -> Settings:
         (guard,) = [each for each in given if isinstance(each, ProductionGuard)]
         return cast(Settings, PlayedSettings(guard))
@@ -166,6 +170,7 @@ def played_server(clock: VirtualClock, play: Play, refusal: Exception | None = N
 
     with (
         mock.patch.object(load_run, "run_preflight", run_preflight),
+        mock.patch.object(load_run, "choose", choose),
         mock.patch.object(hosts, "Fleet", return_value=PlayedFleet(clock, play)),
         mock.patch.object(Settings, "open", open_settings),
         mock.patch.object(Sampler, "of", return_value=PlayedSampler()),

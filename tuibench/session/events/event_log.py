@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tuibench.clock import NS_PER_SECOND, Clock
-from tuibench.model.counters import LOG_FSYNCS
+from tuibench.model.counters import LOG_FSYNCS, Counter
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.experiments.effect import Effect
 from tuibench.model.measurements.sample import COUNTER_NAMES, Sample
@@ -98,7 +98,9 @@ class SampleHistory:
         return (*islice(self._slim, max(0, len(self._slim) - count + 1), None), self._last)
 
 
-KEPT_OF_SERVER = frozenset({*LOG_FSYNCS, "max_connections", "server.seconds", "server.completed"})
+KEPT_SUMS = frozenset({*LOG_FSYNCS, Counter.POOL_READS, Counter.POOL_READ_REQUESTS})
+KEPT_LEVELS = frozenset({Counter.THREADS_RUNNING, Counter.THREADS_CONNECTED, Counter.OPEN_TABLES})
+"""Of the server's counters, those of charts."""
 
 
 def slim(sample: Sample) -> Sample:
@@ -110,13 +112,13 @@ def slim(sample: Sample) -> Sample:
         sample,
         tick=replace(
             tick,
-            sums={name: value for name, value in tick.sums.items() if _is_kept(name)},
-            levels={name: value for name, value in tick.levels.items() if _is_kept(name)},
+            sums={name: value for name, value in tick.sums.items() if _is_kept(name, KEPT_SUMS)},
+            levels={name: value for name, value in tick.levels.items() if _is_kept(name, KEPT_LEVELS)},
             hists={name: each for name, each in tick.hists.items() if not name.startswith(STATEMENT)},
             missing={},
         ),
     )
 
 
-def _is_kept(name: str) -> bool:
-    return name in KEPT_OF_SERVER or (name not in COUNTER_NAMES and not name.startswith("host.core."))
+def _is_kept(name: str, of_server: frozenset[Counter]) -> bool:
+    return name in of_server or (name not in COUNTER_NAMES and not name.startswith("host.core."))

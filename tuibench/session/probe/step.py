@@ -14,17 +14,18 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from tuibench.diagnosis.evidence import collect_evidence
+from tuibench.metrics.figures import FIGURES
 from tuibench.metrics.inference.ab_tests.ab_windows import settling_slots
 from tuibench.metrics.inference.means import estimate_mean
 from tuibench.metrics.series.settling import is_at_rest
 from tuibench.metrics.series.slots import Slot
 from tuibench.metrics.thresholds.absolute import Threshold
 from tuibench.model.experiments.probe import ProbeOrder, ProbeStep, StepPurpose
-from tuibench.model.histogram import merge_histograms
+from tuibench.model.histogram import US_PER_MS, merge_histograms
 from tuibench.model.measurements.finding import Evidence
 from tuibench.model.measurements.sample import Sample
 from tuibench.model.schedule import MAX_RATE, Quantity
-from tuibench.model.tick import RESPONSE, total_tick
+from tuibench.model.tick import RESPONSE, Tick, total_tick
 
 WIDTH = 0.03
 FEWEST_TICKS = 5
@@ -34,14 +35,10 @@ CHANCE = 2.0
 
 
 class ProbeTick(NamedTuple):
-    """What a probe uses of one sample. `connections` are open, `threads` requested; None if unknown."""
+    """One sample, placed in the run. `threads` are requested; None if unknown."""
 
     slot: Slot
-    sample: Sample | None = None
-    queries: float = 0.0
-    errors: float = 0.0
-    reconnects: float = 0.0
-    connections: int | None = None
+    sample: Sample
     threads: int | None = None
 
 
@@ -69,7 +66,8 @@ class StepRun:
         """Process one sample."""
         if tick.slot.start_seconds < self.at_seconds - 1e-3:
             return
-        self._connections, self._threads = tick.connections, tick.threads
+        self._connections = tick.sample.load.connections if tick.sample.load else None
+        self._threads = tick.threads
         self._ticks = [] if self.is_connecting else [*self._ticks, tick]
         after = self._ticks[DISCARDED:]
         self._kept = after[settling_slots([each.slot for each in after]) :]
@@ -90,7 +88,8 @@ class StepRun:
 
     @property
     def p95_ms(self) -> float | None:
-        return self._p95_ms(self._kept)
+        latencies = merge_histograms(tick.sample.tick.hist(RESPONSE) for tick in self._kept)
+        return latencies.percentiles((95,))[0] / US_PER_MS if latencies.count else None
 
     def waiting(self) -> str:
         """What the step waits for, as text."""
@@ -104,8 +103,8 @@ class StepRun:
 
     def finished(self, now: float, objectives: Sequence[Threshold], *, is_local: bool) -> ProbeStep:
         """The step as measured so far; `is_local` is True if the server runs on this host."""
-        kept = self._kept
-        seconds = math.fsum(tick.slot.seconds for tick in kept)
+        measured = total_tick(tick.sample.tick for tick in self._kept)
+        seconds = math.fsum(tick.slot.seconds for tick in self._kept)
         known = self.known
         return ProbeStep(
             level=self.level,
@@ -116,16 +115,16 @@ class StepRun:
             tps=known.mean,
             half_width=known.half_width if math.isfinite(known.half_width) else None,
             is_stable=self.is_stable,
-            qps=math.fsum(tick.queries for tick in kept) / seconds if seconds else 0.0,
+            qps=FIGURES["qps"].value(measured) or 0.0,
             p95_ms=self.p95_ms,
-            errors_percent=_errors_percent(kept),
-            missed=_missed(kept, objectives),
+            errors_percent=FIGURES["errors_percent"].value(measured) or 0.0,
+            missed=_missed(measured, objectives),
             evidence=self._evidence(is_local=is_local),
         )
 
     def _evidence(self, *, is_local: bool) -> Evidence:
         """That of the samples; the threads are those of the step, also if the server refused some."""
-        found = collect_evidence([tick.sample for tick in self._kept if tick.sample], is_local=is_local)
+        found = collect_evidence([tick.sample for tick in self._kept], is_local=is_local)
         threads = self.level if self._by is Quantity.THREADS else found.threads
         return replace(found, threads=threads, connections=self._connections or found.connections)
 
@@ -144,26 +143,9 @@ class StepRun:
         transactions = math.fsum(tick.slot.transactions for tick in self._kept)
         return max(WIDTH, CHANCE / math.sqrt(transactions)) if transactions else WIDTH
 
-    @staticmethod
-    def _p95_ms(ticks: Sequence[ProbeTick]) -> float | None:
-        known = [tick.slot for tick in ticks]
-        whole = merge_histograms(slot.latency for slot in known if slot.latency is not None)
-        if whole.count:
-            return whole.percentiles((95,))[0] / 1000
-        own = [slot.own_p95_ms for slot in known if slot.own_p95_ms is not None]
-        return math.fsum(own) / len(own) if own else None
 
-
-def _errors_percent(ticks: Sequence[ProbeTick]) -> float:
-    """Failed statements of all attempts, as the thresholds count them."""
-    errors = math.fsum(tick.errors for tick in ticks)
-    attempts = errors + math.fsum(tick.slot.transactions for tick in ticks)
-    return 100 * errors / attempts if attempts else 0.0
-
-
-def _missed(ticks: Sequence[ProbeTick], objectives: Sequence[Threshold]) -> tuple[str, ...]:
+def _missed(step: Tick, objectives: Sequence[Threshold]) -> tuple[str, ...]:
     """The objectives that were not kept; one that cannot be judged was not."""
-    step = total_tick(tick.sample.tick for tick in ticks if tick.sample is not None)
     return tuple(
         f"{objective.text}: {objective.measured_text(step)}"
         for objective in objectives
@@ -191,23 +173,13 @@ def level_ceiling(order: ProbeOrder, sample: Sample) -> float:
     return max(1.0, min(most, allowed - others - max(RESERVE, allowed // RESERVE_SHARE)))
 
 
-def probe_tick(sample: Sample, now: float, threads: int) -> ProbeTick:
-    """The figures that a step uses of a sample."""
-    latency = sample.load.latency if sample.load else None
+def probe_tick(sample: Sample, now: float, threads: int | None = None) -> ProbeTick:
+    """A sample that was taken at this second of the run."""
     tick = sample.tick
     slot = Slot(
         end_seconds=now,
         seconds=tick.seconds or 1e-9,
         transactions=tick.sums.get("completed", 0),
-        latency=tick.hist(RESPONSE),
-        p95_ms=latency.p95 if latency else None,
+        p95_ms=FIGURES["p95"].value(tick),
     )
-    return ProbeTick(
-        slot,
-        sample,
-        queries=tick.sums.get("queries", 0),
-        errors=tick.errors,
-        reconnects=tick.sums.get("reconnects", 0),
-        connections=sample.load.connections if sample.load else None,
-        threads=threads,
-    )
+    return ProbeTick(slot, sample, threads)

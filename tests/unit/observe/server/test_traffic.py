@@ -45,8 +45,5 @@ def test_latencies_are_those_of_the_server() -> None:
     found = traffic_in(CounterInterval(seconds=1.0, deltas=DELTAS), OwnStatements(), times)
     sample = TrafficSample(found)
     assert sample.latency is not None
-    assert (sample.latency.count, sample.latency_avg_ms, sample.latency_note) == (
-        3,
-        pytest.approx(1.1),
-        times.note,
-    )
+    assert (sample.latency.count, sample.latency_note) == (3, times.note)
+    assert sample.latency_avg_ms == pytest.approx(1.1)

@@ -5,16 +5,17 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 
-import msgspec
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests import examples
+from tests.ticks import server_tick
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.counters import Counter
 from tuibench.model.event import EventKind
-from tuibench.model.measurements.sample import Latency, Sample, ServerSample
+from tuibench.model.histogram import Latency
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.measurements.steadiness import Stall
 from tuibench.record.report.steadiness_text import stall_event_text
 from tuibench.session.effects.stall_log import Span, StallLog
@@ -31,32 +32,25 @@ def sample(
     answers: bool = True,
     p50_ms: float = 8.0,
     threads: int = 16,
+    seconds: float = 1.0,
 ) -> Sample:
-    server = ServerSample(
-        uptime_seconds=100,
+    server = server_tick(
+        seconds=seconds,
         threads_running=running,
-        threads_connected=1,
-        max_connections=100,
-        open_tables=10,
-        table_open_cache=400,
-        questions_total=1,
-        slow_queries_total=0,
-        counters={Counter.LOG_WAITS: log_waits},
         gauges={
             Counter.CHECKPOINT_AGE: age,
             Counter.CHECKPOINT_MAX_AGE: 200,
             Counter.POOL_BYTES_DIRTY: 2**20,
             Counter.ROW_LOCK_CURRENT_WAITS: waiting,
         },
+        growth={Counter.LOG_WAITS: log_waits},
         log_fsyncs_per_second=3.0,
     )
-    known = examples.sample()
-    assert known.load is not None
     latency = Latency(
         count=9, avg=p50_ms, min=p50_ms, max=p50_ms, p50=p50_ms, p95=p50_ms, p99=p50_ms, p999=p50_ms
     )
-    load = msgspec.structs.replace(known.load, threads=threads, latency=latency, service=None)
-    return msgspec.structs.replace(known, load=load, server=server if answers else None, host=None)
+    load = examples.load_part(seconds=seconds, threads=threads, latency=latency)
+    return examples.sample(load=load, server=server if answers else None)
 
 
 def gaps_of(completions: Iterable[float]) -> list[Span]:
@@ -80,7 +74,9 @@ def played(
         now = bisect_right(times, end)
         known = [gap for gap in gaps if gap[1] <= end]
         log.tick(
-            Slot(end, tick_seconds, float(now - done)), sample(p50_ms=p50_ms, threads=threads(end)), known
+            Slot(end, tick_seconds, float(now - done)),
+            sample(p50_ms=p50_ms, threads=threads(end), seconds=tick_seconds),
+            known,
         )
         done = now
     log.end(gaps)
@@ -208,7 +204,9 @@ def test_a_stall_has_the_worst_conditions_of_its_samples() -> None:
     for place in range(1, 31):
         is_in = place in (20, 21, 22)
         state = sample(
-            log_waits=40 if place > 21 else 0, age=190 if is_in else 20, waiting=7 if place == 22 else 0
+            log_waits={19: 8, 21: 15, 22: 25}.get(place, 0),
+            age=190 if is_in else 20,
+            waiting=7 if place == 22 else 0,
         )
         found += log.tick(Slot(float(place), 1.0, 30.0), state, [gap] if place >= 22 else [])
     (stall,) = found

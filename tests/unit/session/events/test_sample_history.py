@@ -36,7 +36,18 @@ def test_only_the_newest_is_whole() -> None:
     assert old.load is not None
     assert (old.load.statements, old.tick.hist("response")) == ({}, whole(1).tick.hist("response"))
     assert old.server is not None
-    assert old.server.counters == {}
+    new_server = new.server
+    assert new_server is not None
+    assert (old.server.counters, old.server.gauges) == ({}, {})
+    assert set(old.server.growth) == {
+        "Innodb_os_log_fsyncs",
+        "Innodb_data_fsyncs",
+        "Innodb_buffer_pool_reads",
+        "Innodb_buffer_pool_read_requests",
+    }
+    for figure in ("threads_running", "threads_connected", "open_tables", "buffer_pool_hit"):
+        assert getattr(old.server, figure) == getattr(new_server, figure) is not None, figure
+    assert old.server.log_fsyncs_per_transaction == new_server.log_fsyncs_per_transaction == 1.0
 
 
 def test_a_sample_with_missing_parts_stays_one() -> None:

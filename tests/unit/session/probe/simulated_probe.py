@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 from tuibench.metrics.scaling.knee import LOG_GAIN
 from tuibench.metrics.scaling.usl import usl_tps
-from tuibench.metrics.series.slots import Slot
 from tuibench.model.experiments.probe import ProbeOrder
 from tuibench.model.histogram import Histogram, bucket_index
+from tuibench.model.measurements.sample import Sample
+from tuibench.model.tick import RESPONSE, Tick
 from tuibench.session.probe.plan import ProbePlan
-from tuibench.session.probe.step import ProbeTick
+from tuibench.session.probe.step import probe_tick
 
 PLACES = 40
 _NORMAL = NormalDist()
@@ -97,6 +98,12 @@ def probe(order: ProbeOrder, curve: Curve, seed: int, noise: Noise, ceiling: flo
         tps = curve.tps(at) * (1 + ill)
         p95 = curve.p95_ms(at) * (1 + rng.gauss(0, 2 * noise.deviation))
         count = round(tps * TICK_SECONDS)
-        slot = Slot(now, TICK_SECONDS, count, histogram(p95, count) if order.slo else None, p95)
-        plan.add_tick(ProbeTick(slot), now)
+        part = Tick(
+            end=now,
+            seconds=TICK_SECONDS,
+            sums={"completed": count},
+            levels={"threads": level, "connections": level},
+            hists={RESPONSE: histogram(p95, count)},
+        )
+        plan.add_tick(probe_tick(Sample(number=1, at=now, late_ms=0.0, tick=part), now), now)
     return plan

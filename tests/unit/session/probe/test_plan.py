@@ -2,21 +2,21 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from tests.examples import sample
+from tests.ticks import load_tick
 from tests.unit.session.probe.simulated_probe import TICK_SECONDS, Curve, Noise, probe
 from tuibench.errors import UsageError
-from tuibench.metrics.series.slots import Slot
 from tuibench.metrics.thresholds.absolute import parse_objectives
 from tuibench.model.experiments.probe import ProbeEnd, ProbeOrder, ProbeStep, StepPurpose
 from tuibench.model.measurements.finding import Evidence
 from tuibench.model.schedule import Quantity
 from tuibench.session.probe.level_search import ProbeProgress, end_of_climb, next_level
 from tuibench.session.probe.plan import ProbePlan
-from tuibench.session.probe.step import FEWEST_TICKS, ProbeTick
+from tuibench.session.probe.step import FEWEST_TICKS, probe_tick
 
 CALM = Noise(deviation=0.005, settling_seconds=0.0)
 Server = Callable[[float], float]
@@ -36,13 +36,17 @@ class Driven:
         self.level = self.plan.next_level.level
         self.plan.level_applied(self.now)
 
-    def ticks(self, count: int, **fields: Any) -> None:
+    def ticks(self, count: int, **load: int) -> None:
+        """Samples of a load with all connections, or as given."""
         for number in range(count):
             self.now += TICK_SECONDS
             rate = 1000 * self._server(self.level) * (1 + 0.004 * (-1) ** number)
-            self.plan.add_tick(
-                ProbeTick(Slot(self.now, TICK_SECONDS, rate * TICK_SECONDS), **fields), self.now
+            part = load_tick(
+                seconds=TICK_SECONDS,
+                **{"connections": self.level, "transactions_per_second": rate} | load,
             )
+            seen = sample(elapsed_seconds=self.now, load=part)
+            self.plan.add_tick(probe_tick(seen, self.now, load.get("threads")), self.now)
 
 
 def test_the_way_up_doubles_then_levels_between_then_back() -> None:
@@ -233,7 +237,7 @@ def test_ended_early_it_keeps_what_was_measured() -> None:
 def test_objectives_are_what_a_step_measures() -> None:
     assert [each.figure for each in parse_objectives(("p99<1s", "errors<1%", "tps>10"))] == [
         "p99",
-        "errors",
+        "errors_percent",
         "tps",
     ]
     with pytest.raises(UsageError, match="cannot be judged by abandoned"):
