@@ -5,6 +5,7 @@ import random
 import pytest
 from msgspec.structs import replace
 
+from tests.paths import ROOT
 from tests.unit.record.hours import GROWING, Busy
 from tuibench.errors import UsageError
 from tuibench.metrics.figures import (
@@ -145,3 +146,10 @@ def test_a_name_that_is_near_to_none_gets_examples() -> None:
     with pytest.raises(UsageError) as told:
         figure_named("zzzzzzzzzz")
     assert "tps" in told.value.hint
+
+
+def test_the_page_has_every_figure_with_its_meaning() -> None:
+    page = (ROOT / "docs" / "running.md").read_text(encoding="utf-8")
+    for figure in (*MAIN_FIGURES, *OTHER_FIGURES):
+        row = f"| `{figure.name}` | {figure.title} | {figure.unit or '–'} | {figure.meaning} |"
+        assert row in page, row
