@@ -46,7 +46,7 @@ class Schema(NamedTuple):
 SCHEMAS = {
     "plan": Schema("plan.json of a recorded run", PlanRecord),
     "environment": Schema("environment.json of a recorded run", Environment),
-    "sample-line": Schema("a line of samples.jsonl", SampleLine),
+    "sample-line": Schema("a line of samples.jsonl.gz", SampleLine),
     "event-line": Schema("a line of events.jsonl", Event),
     "status-line": Schema("a line of status.jsonl", StatusLine),
     "report-line": Schema("a line of reports.jsonl", ReportLine),

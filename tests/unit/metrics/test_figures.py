@@ -47,7 +47,8 @@ def rich_tick() -> Tick:
     }
     return replace(
         tick,
-        sums={**tick.sums, **counters, **more},
+        sums={**tick.sums, **counters, **more, "Innodb_buffer_pool_read_requests": 2e6},
+        levels={**tick.levels, "backlog": 4},
         peaks={**tick.peaks, "lag_seconds": 2.5},
         hists={**tick.hists, "service": Histogram.of([900, 5_000, 70_000])},
     )
@@ -122,7 +123,9 @@ def test_what_a_load_leaves_out_is_zero_and_what_nobody_measured_is_not() -> Non
 @pytest.mark.parametrize("figure", EVERY)
 def test_a_threshold_can_be_set_on_each(figure: Figure) -> None:
     threshold = parse_threshold(f"{figure.name} > 12.5")
-    assert threshold.figure == figure
+    assert (threshold.figure, threshold.limit, threshold.unit) == (figure.name, 12.5, figure.unit)
+    assert threshold.holds(replace(TICK, hists={}, levels={}, peaks={}, sums={})) is None
+    assert threshold.value(TICK) == figure.value(TICK)
 
 
 @pytest.mark.parametrize(("name", "title", "share"), [("p99.5", "p99.5", 0.995), ("P75_ms", "p75", 0.75)])
