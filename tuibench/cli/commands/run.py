@@ -9,19 +9,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import click
-import msgspec
 
-from tuibench.cli.options.ab_test_options import AbTestOptions
 from tuibench.cli.options.adhoc_sql_options import AdhocSqlOptions
 from tuibench.cli.options.profile_options import CONTEXT
-from tuibench.cli.options.run_options import RUN_SECONDS, RunOptions
+from tuibench.cli.options.run_options import SessionOptions, check_lag_objectives, make_plan
 from tuibench.cli.options.server_options import ServerOptions
-from tuibench.cli.options.session_options import BackgroundOptions, MetricsOptions, SightOptions
+from tuibench.cli.options.session_options import BackgroundOptions, MetricsOptions
 from tuibench.cli.output.formats import ONE_FORMAT_ON_STDOUT
 from tuibench.cli.parsing.arguments import STDOUT
-from tuibench.cli.parsing.declarations import Argument, Option
-from tuibench.cli.parsing.option_values import parse_checkpoints, parse_switch
+from tuibench.cli.parsing.click_command import Argument, PlanValues, Takes
 from tuibench.errors import UsageError
+from tuibench.model.option import Option
 from tuibench.model.plan import RunPlan
 
 if TYPE_CHECKING:
@@ -36,19 +34,6 @@ class ReportOptions:
 
     SECTION: ClassVar = "Output"
 
-    report_interval: Annotated[
-        float, Option("--report-interval", help="Seconds between interval lines; 0 for none.")
-    ] = 1
-    report_checkpoints: Annotated[
-        str,
-        Option(
-            "--report-checkpoints",
-            help="Seconds (10,60,…) at which to print a full report and reset the counters.",
-        ),
-    ] = ""
-    histogram: Annotated[str, Option("--histogram", help="on: print the distribution of the latencies.")] = (
-        "off"
-    )
     verbosity: Annotated[
         int, Option("--verbosity", help="5: all … 3: lines and summary … 0: errors only.")
     ] = 3
@@ -56,31 +41,29 @@ class ReportOptions:
         str,
         Option(
             "--json",
+            metavar="FILE",
             help="Write the summary to this file as JSON; - for stdout, the rest then goes to stderr.",
         ),
     ] = ""
     csv_file: Annotated[
         str,
-        Option("--csv", help="Write a row for each interval to this file; - for stdout, as with --json."),
+        Option(
+            "--csv",
+            metavar="FILE",
+            help="Write a row for each interval to this file; - for stdout, as with --json.",
+        ),
     ] = ""
     fail_if: Annotated[
         list[str] | None,
         Option(
-            "--fail-if", help='End with exit code 4 if this holds: "p95>50ms", "errors>0.1%", "tps<500", …'
+            "--fail-if",
+            metavar="CONDITION",
+            help='End with exit code 4 if this holds: "p95>50ms", "errors>0.1%", "tps<500", …',
         ),
     ] = None
 
-    def plan(self, plan: RunPlan) -> RunPlan:
-        """The plan with its checkpoints and interval lines. Raises UsageError for invalid options."""
-        return msgspec.structs.replace(
-            plan,
-            checkpoints=parse_checkpoints(self.report_checkpoints),
-            report_seconds=self.report_interval,
-            histogram=parse_switch("--histogram", self.histogram),
-        )
-
-    def output(self, interval_seconds: float) -> HeadlessOutput:
-        """Output of the run, with samples at this interval. Raises UsageError for invalid options."""
+    def output(self, plan: RunPlan) -> HeadlessOutput:
+        """Output of the run. Raises UsageError for invalid options."""
         from tuibench.cli.runner.headless import HeadlessOutput
         from tuibench.metrics.thresholds import absolute
 
@@ -90,11 +73,11 @@ class ReportOptions:
         if len(taken) > 1:
             raise UsageError(ONE_FORMAT_ON_STDOUT, "give the other a file: --csv=run.csv")
         return HeadlessOutput(
-            self.report_interval,
-            parse_switch("--histogram", self.histogram),
+            plan.report_seconds,
+            plan.histogram,
             self.verbosity,
             csv=self.csv_file,
-            csv_seconds=self.report_interval or interval_seconds,
+            csv_seconds=plan.report_seconds or plan.interval_seconds,
             thresholds=tuple(absolute.parse_threshold(text) for text in self.fail_if or ()),
             is_stdout_taken=bool(taken),
         )
@@ -119,12 +102,11 @@ def run(
     context: click.Context,
     adhoc: AdhocSqlOptions,
     server: ServerOptions,
-    options: RunOptions,
-    trial: AbTestOptions,
+    options: Annotated[PlanValues, Takes("run")],
+    session: SessionOptions,
     background: BackgroundOptions,
     report: ReportOptions,
     metrics: MetricsOptions,
-    sight: SightOptions,
     profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
 ) -> None:
     from tuibench.cli.output.files import check_writable
@@ -136,16 +118,14 @@ def run(
         report.check_detachable()
     if background.grace is not None and not background.detach:
         raise UsageError("--grace applies to a run in the background", "add --detach")
-    plan = adhoc.apply_to(options.plan(*adhoc.profile_and_options(profile, context.args), RUN_SECONDS))
-    plan = trial.plan(plan, options.time)
-    plan = report.plan(plan)
-    output = report.output(plan.interval_seconds)
-    sight.check_thresholds(report.fail_if or ())
+    session.keep_records()
+    plan = adhoc.apply_to(make_plan(options, *adhoc.profile_and_options(profile, context.args)))
+    output = report.output(plan)
+    check_lag_objectives(plan, report.fail_if or ())
     check_writable(report.json_file)
     check_writable(report.csv_file)
     warn_leftovers()
-    spec = new_session_spec(plan, server.target(), yes_this_server=options.yes_this_server)
-    spec = sight.spec(metrics.spec(spec))
+    spec = metrics.spec(new_session_spec(plan, server.target(), yes_this_server=session.yes_this_server))
     if background.detach:
         raise click.exceptions.Exit(start_detached(spec, background))
     summary, code = run_async(run_headless(spec, output))

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from tuibench.cli.parsing.declarations import Option
 from tuibench.errors import UsageError
+from tuibench.model.option import Option
 
 if TYPE_CHECKING:
     from tuibench.tui.scenes.player import ScenePlayer

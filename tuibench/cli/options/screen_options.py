@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from tuibench import suggestions
-from tuibench.cli.parsing.declarations import Option
 from tuibench.errors import UsageError
+from tuibench.model.option import Option
 
 if TYPE_CHECKING:
     from tuibench.tui.terminal.styled_app import DisplayOptions
@@ -34,6 +34,7 @@ class ScreenOptions:
         str,
         Option(
             "--theme",
+            metavar="NAME",
             help="Colours: tuibench-dark, tuibench-light, ansi-dark, ansi-light, … [tuibench-dark].",
             show_default=False,
         ),

@@ -13,6 +13,7 @@ import msgspec
 
 from tuibench.errors import RunError, UsageError
 from tuibench.metrics.inference.change_points import FEWEST_BASELINE, FEWEST_RUNS, change_points, first_alarm
+from tuibench.model.plan_options import part_options
 from tuibench.model.results.comparison import History, HistoryRun, LevelChange, Regression
 from tuibench.model.results.summary import Summary
 from tuibench.record.files import reader, store
@@ -27,7 +28,7 @@ FIGURES: dict[Figure, Callable[[Summary], float | None]] = {
     "tps": lambda summary: summary.transactions.per_second,
     "p95_ms": lambda summary: summary.latency_ms.p95 if summary.latency_ms else None,
 }
-NOT_THE_PLAN = ("seed", "seconds", "report_seconds", "histogram", "checkpoints", "percentiles")
+NOT_THE_PLAN = {each.field for each in part_options("") if not each.option.affects_load}
 """Fields of a plan that do not affect a second of the load."""
 
 

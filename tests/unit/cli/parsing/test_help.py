@@ -12,7 +12,7 @@ from tests.unit.cli.program import Program
 from tuibench.cli.main import COMMANDS, LazyGroup, app
 from tuibench.cli.parsing import sysbench_options, sysbench_syntax
 from tuibench.cli.parsing.arguments import normalize
-from tuibench.cli.parsing.help import EXAMPLES, METAVARS, SECTION_ORDER, example_lines, metavar_of
+from tuibench.cli.parsing.help import EXAMPLES, SECTION_ORDER, example_lines
 from tuibench.workload import library
 from tuibench.workload.compile.profile_compiler import known_options
 
@@ -119,11 +119,6 @@ def test_the_examples_can_be_typed(command: str, options: dict[str, set[str]]) -
 
 def test_who_takes_arguments_has_examples() -> None:
     assert set(COMMANDS) - set(EXAMPLES) == {"start"}
-
-
-def test_metavars_belong_to_existing_options(options: dict[str, set[str]]) -> None:
-    assert set(METAVARS) - set().union(*options.values()) == set()
-    assert (metavar_of(["-h", "--host"]), metavar_of(["--threads"])) == ("HOST", "N")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
