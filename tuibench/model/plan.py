@@ -116,7 +116,7 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     `idle_connections` are opened in addition to the load. Each connection logs in again after `reconnect`
     transactions (0: never). `connect_rate` is the number of additional logins per second. With `users`, the
     threads are a connection pool that these users share, each in a closed loop; 0 for one connection per
-    user.
+    user. `deviations` say how the run of a sysbench command line differs from sysbench's.
     """
 
     profile: str
@@ -174,7 +174,6 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
             metavar="SECONDS",
             help="Seconds to run before measuring.",
             always=lambda plan: plan.trial is not None or plan.tune is not None,
-            sysbench=True,
             axis=False,
             label="warm-up",
         ),
@@ -267,7 +266,6 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
             low=0.1,
             high=86_400,
             help="Time limit for opening the connections in seconds.",
-            sysbench=True,
             axis=False,
         ),
     ] = 30.0
@@ -430,7 +428,6 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
             "--reconnect",
             section=CONNECTIONS,
             help="Each connection logs in again after this many transactions; 0: never.",
-            sysbench=True,
         ),
     ] = 0
     connect_rate: Annotated[
@@ -474,6 +471,8 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
             axis=False,
         ),
     ] = 0.0
+
+    deviations: tuple[str, ...] = ()
 
     @property
     def has_connection_load(self) -> bool:

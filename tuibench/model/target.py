@@ -1,8 +1,11 @@
 """Server address and login."""
 
-from typing import Literal
+import shlex
+from typing import Any, Literal
 
 import msgspec
+
+from tuibench.model.option import plain_number
 
 SslMode = Literal["disabled", "preferred", "required", "verify-ca", "verify-identity"]
 
@@ -28,6 +31,9 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     first server only. `password_command` is a shell command that prints the current password; it replaces
     `password`.
 
+    `login` are the words of a command line that give the password again, without the password itself: `-p`,
+    or an option file.
+
     `connect_timeout` limits a login and `query_timeout` a query of tuibench itself, both in seconds;
     `net_timeout` is how long a peer may be unreachable before its connections are considered lost.
     """
@@ -47,6 +53,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     connect_timeout: float = 10.0
     query_timeout: float = 15.0
     net_timeout: float = 30.0
+    login: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Target({self.user}@{self.where}/{self.database})"
@@ -75,3 +82,33 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     def without_password(self) -> "Target":
         """The same target without the password, for a record."""
         return msgspec.structs.replace(self, password="", password_command="")
+
+
+OWN_WORDS = ("host", "port", "socket", "further", "password", "login")
+"""Fields of a target that are not one option of their own."""
+
+
+def address_options(target: Target) -> dict[str, str]:
+    """Host and port, or socket, of a target's servers as values of options."""
+    endpoints: tuple[Target | Endpoint, ...] = (target, *target.further)
+    if target.socket:
+        return {"socket": ",".join(each.socket for each in endpoints)}
+    hosts = dict.fromkeys(each.host for each in endpoints)
+    ports = dict.fromkeys(str(each.port) for each in endpoints)
+    return {"host": ",".join(hosts), "port": ",".join(ports)}
+
+
+def server_words(target: Target) -> list[str]:
+    """The words of a command line for server and login: each field of a target is an option of that name."""
+    values: dict[str, Any] = address_options(target)
+    values |= {"user": target.user, "database": target.database}
+    defaults = Target()
+    for name in Target.__struct_fields__:
+        if name not in OWN_WORDS and (value := getattr(target, name)) != getattr(defaults, name):
+            values[name] = plain_number(value) if isinstance(value, float) else value
+    return [*(f"--{name.replace('_', '-')}={value}" for name, value in values.items()), *target.login]
+
+
+def for_server(command: str, target: Target) -> str:
+    """A command for this server, complete with address and login."""
+    return f"{command} {shlex.join(server_words(target))}"

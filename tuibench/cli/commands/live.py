@@ -39,7 +39,7 @@ def live(
     from tuibench.cli.runner.viewer import require_terminal
 
     if not background.detach:
-        require_terminal(f"tuibench run {profile or '--sql'} …, or --detach")
+        require_terminal("tuibench run with the same options, or --detach")
     session.keep_records()
     plan = adhoc.apply_to(make_plan(options, *adhoc.profile_and_options(profile, context.args)))
     warn_leftovers()

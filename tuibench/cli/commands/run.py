@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import click
+from msgspec.structs import replace
 
 from tuibench.cli.options.adhoc_sql_options import AdhocSqlOptions
 from tuibench.cli.options.profile_options import CONTEXT
@@ -16,11 +17,13 @@ from tuibench.cli.options.run_options import SessionOptions, check_lag_objective
 from tuibench.cli.options.server_options import ServerOptions
 from tuibench.cli.options.session_options import BackgroundOptions, MetricsOptions
 from tuibench.cli.output.formats import ONE_FORMAT_ON_STDOUT
-from tuibench.cli.parsing.arguments import STDOUT
+from tuibench.cli.output.log import info
+from tuibench.cli.parsing.arguments import STDOUT, SysbenchLine
 from tuibench.cli.parsing.click_command import Argument, PlanValues, Takes
 from tuibench.errors import UsageError
 from tuibench.model.option import Option
 from tuibench.model.plan import RunPlan
+from tuibench.model.target import Target
 
 if TYPE_CHECKING:
     from tuibench.cli.runner.headless import HeadlessOutput
@@ -98,6 +101,23 @@ DETAILS = (
 )
 
 
+TLS_DEVIATION = (
+    "the connections are encrypted if the server offers TLS, sysbench's only with --mysql-ssl=on: "
+    "--mysql-ssl=off measures without"
+)
+
+
+def _deviations(line: SysbenchLine | None, server: ServerOptions, target: Target) -> tuple[str, ...]:
+    """How the run of a sysbench command line differs from sysbench's; says so, as figures depend on it."""
+    if line is None:
+        return ()
+    found = list(line.deviations)
+    if line.is_sysbenchs and server.ssl_mode is None and not target.is_local:
+        found.append(TLS_DEVIATION)
+        info(f"tuibench: differs from sysbench: {TLS_DEVIATION}")
+    return tuple(found)
+
+
 def run(
     context: click.Context,
     adhoc: AdhocSqlOptions,
@@ -120,12 +140,14 @@ def run(
         raise UsageError("--grace applies to a run in the background", "add --detach")
     session.keep_records()
     plan = adhoc.apply_to(make_plan(options, *adhoc.profile_and_options(profile, context.args)))
+    target = server.target()
+    plan = replace(plan, deviations=_deviations(context.obj, server, target))
     output = report.output(plan)
     check_lag_objectives(plan, report.fail_if or ())
     check_writable(report.json_file)
     check_writable(report.csv_file)
     warn_leftovers()
-    spec = metrics.spec(new_session_spec(plan, server.target(), yes_this_server=session.yes_this_server))
+    spec = metrics.spec(new_session_spec(plan, target, yes_this_server=session.yes_this_server))
     if background.detach:
         raise click.exceptions.Exit(start_detached(spec, background))
     summary, code = run_async(run_headless(spec, output))

@@ -72,7 +72,7 @@ def watch(
             "--format cannot be combined with a session in the background", "use tuibench ctl status"
         )
     if not (output.form or background.detach):
-        require_terminal("tuibench watch --format text, or --detach")
+        require_terminal("--format=text, or --detach")
     warn_leftovers()
     display = None if output.form or background.detach else screen.display_options()
     spec = metrics.spec(new_session_spec(plan, server.target(), yes_this_server=session.yes_this_server))

@@ -22,6 +22,7 @@ TEST_MODE, NONTRX_MODE = "--oltp-test-mode", "--oltp-nontrx-mode"
 SSL, SSL_MODES = "--mysql-ssl", {"on": "required", "off": "disabled"}
 TPCC, TPCC_TABLES = "tpcc", "--tables=1"
 """tpcc.lua can create several sets of tables; the profile has one."""
+REPORT_INTERVAL = "--report-interval"
 HISTOGRAM = "--histogram"
 """A switch in sysbench; our parser requires a value for it. Switches of profiles need none."""
 SWITCH = {"": "on", "1": "on", "true": "on", "yes": "on", "0": "off", "false": "off", "no": "off"}
@@ -30,22 +31,27 @@ SWITCH = {"": "on", "1": "on", "true": "on", "yes": "on", "0": "off", "false": "
 class Translation:
     """One command line: its translated arguments, and notes about them.
 
-    `test` is the value of `--test`, or the path of a script.
+    `test` is the value of `--test`, or the path of a script. `ignored` are words without an equivalent;
+    `deviations` say how the run differs from sysbench's.
     """
 
     def __init__(self, command: str, arguments: Sequence[str]) -> None:
         self.command = command
         self.arguments = list(arguments)
         self.notes: list[str] = []
+        self.ignored: list[str] = []
+        self.deviations: list[str] = []
         self.is_old = False
         self.test = ""
 
-    @property
-    def note(self) -> str:
-        """The modern form, if the command line was translated."""
-        if not self.is_old:
-            return ""
-        return f"read as: tuibench {' '.join(map(quote, [self.command, *self.arguments]))}"
+    def notes_for_user(self, *, is_sysbenchs: bool) -> list[str]:
+        """The modern form of a translated line, and what was ignored in a line of sysbench."""
+        notes = list(self.notes)
+        if self.is_old:
+            notes.append(f"read as: tuibench {' '.join(map(quote, [self.command, *self.arguments]))}")
+        if self.ignored and (self.is_old or is_sysbenchs):
+            notes.append(f"ignored: {' '.join(map(quote, self.ignored))}")
+        return notes
 
     def replace(self, arguments: Sequence[str]) -> None:
         """Replace the arguments."""
@@ -65,10 +71,13 @@ def command_first(arguments: Sequence[str], commands: Collection[str]) -> list[s
     return list(arguments)
 
 
-def translate_options(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+def translate_options(
+    arguments: Sequence[str], *, is_sysbenchs: bool = False, deviations: list[str] | None = None
+) -> tuple[list[str], list[str]]:
     """Translate the arguments of a command; returns them with notes for the user.
 
-    Raises UsageError for unsupported ones.
+    A line that `is_sysbenchs` has the command after the test, and sysbench's defaults where ours differ;
+    `deviations` gets what it does otherwise. Raises UsageError for unsupported arguments.
     """
     if not arguments or arguments[0] not in SYSBENCH_COMMANDS:
         return list(arguments), []
@@ -77,7 +86,20 @@ def translate_options(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     _apply_modes(line)
     _rename_options(line)
     _drop_run_options(line)
-    return [line.command, *line.arguments], [*line.notes, *filter(None, [line.note])]
+    if deviations is not None and (line.is_old or is_sysbenchs):
+        deviations += line.deviations
+    if is_sysbenchs and line.command == "run" and not _has(line, REPORT_INTERVAL):
+        line.arguments.append(f"{REPORT_INTERVAL}=0")
+    return [line.command, *line.arguments], line.notes_for_user(is_sysbenchs=is_sysbenchs)
+
+
+def is_sysbench_line(arguments: Sequence[str], commands: Collection[str]) -> bool:
+    """True if the command follows the test, as in sysbench."""
+    return command_first(arguments, commands) != list(arguments)
+
+
+def _has(line: Translation, option: str) -> bool:
+    return any(word.partition("=")[0] == option for word in line.arguments)
 
 
 def read_config_file(arguments: Sequence[str]) -> list[str]:
@@ -206,6 +228,7 @@ def _translate_option(argument: str, after: str, line: Translation) -> str:
     if line.command == "probe" and name == "--max-time":
         return argument
     if line.arguments[0] == TPCC and argument == TPCC_TABLES:
+        line.ignored.append(argument)
         return ""
     if line.arguments[0] == TPCC and name in known.TPCC_OPTIONS:
         line.is_old = True
@@ -221,18 +244,22 @@ def _translate_option(argument: str, after: str, line: Translation) -> str:
     if name == known.FORCED_SHUTDOWN:
         if value not in ("", "off"):
             line.notes.append(known.FORCED_SHUTDOWN_NOTE)
+            line.deviations.append(known.FORCED_SHUTDOWN_NOTE)
         return ""
     if name not in known.IGNORED_OPTIONS:
         return argument
-    return _ignored(name, value, equals)
+    line.ignored.append(argument)
+    return _ignored(name, value, equals, line)
 
 
-def _ignored(name: str, value: str, equals: str) -> str:
+def _ignored(name: str, value: str, equals: str, line: Translation) -> str:
     allowed, why, hint = known.IGNORED_OPTIONS[name]
     accepted = allowed.split(",")
     is_accepted = bool(equals) and (value in accepted or SWITCH.get(value.lower()) in accepted)
     if not is_accepted and allowed != known.ANY:
         raise UsageError(f"{name}: {why}", hint)
+    if allowed == known.ANY:
+        line.deviations.append(f"{name} is ignored")
     return ""
 
 

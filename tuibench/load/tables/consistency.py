@@ -11,7 +11,7 @@ import msgspec
 from tuibench import suggestions
 from tuibench.errors import UsageError
 from tuibench.load.tables.conditions import CONDITIONS, Condition
-from tuibench.load.tables.inspect_tables import check_tables_present
+from tuibench.load.tables.inspect_tables import check_tables_present, prepare_line
 from tuibench.load.tables.parallel import abort_and_kill, run_all
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection
@@ -81,7 +81,7 @@ async def check_consistency(
     conditions, spec = conditions_of(program), build_data_set(program)
     first = await connect_with_defaults(target)
     try:
-        await check_tables_present(first, program.data_set, spec, spec.prepare_command(program.profile))
+        await check_tables_present(first, program.data_set, spec, prepare_line(program, target))
     finally:
         await first.close()
     asking = _ConditionChecker(conditions, after_load, progress or _ignore_progress)

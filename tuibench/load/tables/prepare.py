@@ -6,7 +6,7 @@ from functools import partial
 import msgspec
 
 from tuibench.load.tables.insert_methods import InsertMethod
-from tuibench.load.tables.inspect_tables import check_tables_absent
+from tuibench.load.tables.inspect_tables import check_tables_absent, cleanup_line
 from tuibench.load.tables.loader import LoadOptions, LoadProgress, TableLoader
 from tuibench.model.target import Target
 from tuibench.mysql.info import READ_ONLY_BYPASS_WARNING, is_read_only, server_value
@@ -60,6 +60,7 @@ async def prepare_tables(
     load = TableLoader(
         target, spec, method or LoadOptions(parallel=parallel), limit, progress or (lambda _: None)
     )
+    load.cleanup = cleanup_line(program, target)
     if read_only and warn is not None:
         load.accepted = partial(warn, READ_ONLY_BYPASS_WARNING)
     await load.run()

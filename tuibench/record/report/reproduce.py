@@ -7,56 +7,25 @@ import shlex
 from collections.abc import Container, Mapping, Sequence
 from typing import NamedTuple
 
-from msgspec.structs import asdict
-
 from tuibench.model.event import Event, EventKind
-from tuibench.model.option import plain_number
 from tuibench.model.plan import OptionValue, RunPlan
 from tuibench.model.plan_options import command_of, option_words, sysbench_words
 from tuibench.model.sysbench import SYSBENCH_TESTS
-from tuibench.model.target import Endpoint, Target
+from tuibench.model.target import Target, address_options, server_words
 from tuibench.record.files.run import Run
 from tuibench.units import hms
 
-DEFAULT_TARGET = Target()
 PASSWORD = '"$MYSQL_PWD"'  # noqa: S105
 """The placeholder of a password, which is never printed."""
 
 
 SYSBENCH_NAMES = {"database": "db"}
-SYSBENCH_SERVER = ("host", "port", "socket", "user", "database")
-NOT_WRITTEN = ("password", "password_command", "further")
-"""Fields of a target without an option of their own on the command line that repeats a run."""
-
-
-def server_arguments(target: Target) -> list[str]:
-    """The options for server and login: each field of a target is an option of that name."""
-    values = _address(target) | {
-        name: value
-        for name, value in asdict(target).items()
-        if name not in (*NOT_WRITTEN, *Endpoint.__struct_fields__)
-        and (value != getattr(DEFAULT_TARGET, name) or name in SYSBENCH_SERVER)
-    }
-    return [
-        f"--{name.replace('_', '-')}={plain_number(value) if isinstance(value, float) else value}"
-        for name, value in values.items()
-    ]
 
 
 def sysbench_server_arguments(target: Target) -> list[str]:
-    """The same for sysbench, which has no other options of a server."""
-    values = _address(target) | {"user": target.user, "database": target.database}
+    """The options for server and login of sysbench, which has no others."""
+    values = address_options(target) | {"user": target.user, "database": target.database}
     return [f"--mysql-{SYSBENCH_NAMES.get(name, name)}={value}" for name, value in values.items()]
-
-
-def _address(target: Target) -> dict[str, str]:
-    """Host and port, or socket; lists of several servers."""
-    endpoints: tuple[Target | Endpoint, ...] = (target, *target.further)
-    if target.socket:
-        return {"socket": ",".join(each.socket for each in endpoints)}
-    hosts = dict.fromkeys(each.host for each in endpoints)
-    ports = dict.fromkeys(str(each.port) for each in endpoints)
-    return {"host": ",".join(hosts), "port": ",".join(ports)}
 
 
 def load_arguments(plan: RunPlan) -> Sequence[str]:
@@ -114,7 +83,7 @@ def command_line(
     name = command or command_of(plan)
     load = [] if plan.is_watch else load_arguments(plan)
     options = [*option_words(plan, name, without), *option_arguments(plan.options)]
-    return shell_line(["tuibench", name, *load, *given, *server_arguments(target), *options])
+    return shell_line(["tuibench", name, *load, *given, *server_words(target), *options])
 
 
 def sysbench_command_line(
@@ -136,7 +105,7 @@ def prepare_line(plan: RunPlan, target: Target) -> str | None:
     """The line that creates the tables; None if the load has none."""
     if plan.sql_words or plan.is_watch:
         return None
-    words = [plan.profile, *server_arguments(target), *option_arguments(plan.options)]
+    words = [plan.profile, *server_words(target), *option_arguments(plan.options)]
     return shell_line(["tuibench", "prepare", *words])
 
 

@@ -271,13 +271,10 @@ def formal_run_commands(
         if by is Quantity.THREADS
         else [f"--threads={threads}", f"--rate={level:g}"]
     )
-    load += [
-        f"--time={SECONDS}",
-        f"--report-interval={REPORT_SECONDS}",
-        f"--warmup-time={WARMUP_SECONDS}",
-    ]
+    load += [f"--time={SECONDS}", f"--report-interval={REPORT_SECONDS}"]
+    warmup = f"--warmup-time={WARMUP_SECONDS}"
     found = {
-        "tuibench": command_line(plan, target, *load, command="run", without=LEVEL_AND_TIME),
+        "tuibench": command_line(plan, target, *load, warmup, command="run", without=LEVEL_AND_TIME),
     }
     theirs = sysbench_command_line(plan, target, *load, has_password=has_password, without=LEVEL_AND_TIME)
     if theirs is not None:

@@ -29,7 +29,18 @@ from tuibench.record.files.run import Run
 from tuibench.record.report.reproduce import command_line, reproduction_commands
 
 WITHOUT_OPTION = {
-    "": {"profile", "options", "trial", "tune", "probe", "cluster", "is_watch", "profile_text", "sql_words"},
+    "": {
+        "profile",
+        "options",
+        "trial",
+        "tune",
+        "probe",
+        "cluster",
+        "is_watch",
+        "profile_text",
+        "sql_words",
+        "deviations",
+    },
     "cluster": set[str](),
     "trial": {"a", "b", "is_sequential", "seed", "primary"},
     "tune": {"false_rate", "candidates_per_block", "primary", "seed"},
@@ -247,7 +258,8 @@ def test_the_line_has_the_server_and_the_login(target: Target) -> None:
     for name in ("connect_timeout", "query_timeout", "net_timeout"):
         own |= {name: float(own[name])} if name in own else {}
     protocol = "tcp" if "host" in own else None
-    assert ServerOptions(no_defaults=True, protocol=protocol, **own).target() == target
+    given = ServerOptions(no_defaults=True, protocol=protocol, **own)
+    assert replace(given.target(), login=()) == target
 
 
 FULL = RunPlan(
@@ -276,12 +288,11 @@ def test_the_sysbench_command_has_the_options_that_sysbench_knows(run: Run) -> N
         "--percentile=50",
         "--histogram=on",
         "--report-interval=1",
-        "--reconnect=3",
         "--skip-trx=on",
         '--mysql-password="$MYSQL_PWD"',
     ):
         assert word in line
-    for word in ("--arrival", "--workers", "--client-delay", "--isolation"):
+    for word in ("--arrival", "--workers", "--client-delay", "--isolation", "--reconnect"):
         assert word not in line
 
 

@@ -49,6 +49,12 @@ def form_target(answers: FormValues) -> Target:
     ).target()
 
 
+def form_option_names() -> tuple[str, ...]:
+    """The options of the load that the form takes among those of the profile."""
+    options = PLAN_COMMANDS["live"].options.values()
+    return tuple(f"{each.name}=" for _, each in options if each not in (THREADS, TIME))
+
+
 def form_plan(answers: FormValues) -> RunPlan:
     """The run plan. Raises UsageError."""
     load, options = _form_options(answers)
@@ -89,7 +95,7 @@ def _parse_options(text: str) -> tuple[PlanValues, dict[str, OptionValue]]:
     except ValueError as error:
         raise UsageError(f"cannot be read: {error}".lower()) from error
     load, rest = parse_plan_words("live", words)
-    if own := load.given.intersection(("threads", "time")):
+    if own := load.given & {THREADS.key, TIME.key}:
         raise UsageError(f"--{min(own)} has a field of its own")
     return load, parse_profile_options(rest)
 
