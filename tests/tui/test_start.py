@@ -242,7 +242,7 @@ async def test_it_can_be_left(key: str) -> None:
 async def test_a_small_terminal_gets_the_headless_advice() -> None:
     async with form(FakeController(), (70, 20)) as it:
         assert "this terminal has 70×20" in it.text
-        assert "tuibench run oltp_read_write" in it.text
+        assert "tuibench run --help" in it.text
         await it.pilot.resize_terminal(80, 24)
         await it.press()
         assert "Private demo server" in it.text

@@ -84,8 +84,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, password="", password_command="")
 
 
-OWN_WORDS = ("host", "port", "socket", "further", "password", "login")
-"""Fields of a target that are not one option of their own."""
+OWN_WORDS = ("host", "port", "socket", "further", "password", "password_command", "login")
+"""Fields of a target that are not one option of their own, or are never written."""
 
 
 def address_options(target: Target) -> dict[str, str]:

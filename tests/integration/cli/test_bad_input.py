@@ -40,7 +40,7 @@ def complaint(done: Finished, code: int) -> str:
     [
         (("rnu", "oltp_read_write"), "there is no command 'rnu' (did you mean 'run'?)"),
         ((*RUN, "--threads=0"), "--threads must be between 1 and 100,000, not 0"),
-        (("live", "oltp_read_write"), "needs a terminal (without one: tuibench run oltp_read_write"),
+        (("live", "oltp_read_write"), "needs a terminal (without one: tuibench run with the same options"),
     ],
     ids=["command", "value", "terminal"],
 )
@@ -117,7 +117,8 @@ def test_tables_not_prepared(any_tables: PrivateServer) -> None:
     asked = ("run", "oltp_read_write", "--time=1", "--tables=3", "--table-size=500")
     line = complaint(tuibench(*asked, target=any_tables.target), RUN_FAILED)
     assert "sbtest3 in the database 'sbtest': no such table" in line
-    assert "create the tables with: tuibench prepare oltp_read_write --tables=3 --table-size=500)" in line
+    assert "create the tables with: tuibench prepare oltp_read_write --tables=3 --table-size=500 --" in line
+    assert f"--user={any_tables.target.user} --database=sbtest" in line
 
 
 def test_tables_too_small(any_tables: PrivateServer) -> None:

@@ -204,18 +204,18 @@ class ServerOptions:
             not found.get("socket") and "port" not in found and found.get("host", "localhost") == "localhost"
         ):
             found["socket"] = next((path for path in DEFAULT_SOCKETS if os.path.exists(path)), "")
-        found["login"] = self._login_words(has_password="password" in self.given())
+        found["login"] = self._login_words(asks=not {"password", "password_command"}.isdisjoint(self.given()))
         try:
             return msgspec.convert({**found, **endpoint_fields(found)}, Target)
         except msgspec.ValidationError as error:
             raise UsageError(f"invalid server options: {error}") from error
 
-    def _login_words(self, *, has_password: bool) -> tuple[str, ...]:
+    def _login_words(self, *, asks: bool) -> tuple[str, ...]:
         """Options that give the password again: the option file, or the question for it."""
         words = [f"--defaults-file={self.defaults_file}"] * bool(self.defaults_file)
         words += ["--no-defaults"] * self.no_defaults
         words += [f"--defaults-group-suffix={self.defaults_group_suffix}"] * bool(self.defaults_group_suffix)
-        return (*words, *["-p"] * (self.ask_password or has_password))
+        return (*words, *["-p"] * (self.ask_password or asks))
 
     def given(self) -> dict[str, object]:
         """Values of the given options, by field of a Target."""
