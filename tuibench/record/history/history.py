@@ -28,7 +28,7 @@ FIGURES: dict[Figure, Callable[[Summary], float | None]] = {
     "tps": lambda summary: summary.transactions.per_second,
     "p95_ms": lambda summary: summary.latency_ms.p95 if summary.latency_ms else None,
 }
-NOT_THE_PLAN = {each.field for each in part_options("") if not each.option.affects_load}
+NOT_THE_PLAN = {"deviations"} | {each.field for each in part_options("") if not each.option.affects_load}
 """Fields of a plan that do not affect a second of the load."""
 
 

@@ -96,7 +96,7 @@ def _parse_options(text: str) -> tuple[PlanValues, dict[str, OptionValue]]:
         raise UsageError(f"cannot be read: {error}".lower()) from error
     load, rest = parse_plan_words("live", words)
     if own := load.given & {THREADS.key, TIME.key}:
-        raise UsageError(f"--{min(own)} has a field of its own")
+        raise UsageError(f"leave out --{min(own)}: it has a field of its own")
     return load, parse_profile_options(rest)
 
 
