@@ -219,7 +219,6 @@ def test_help_loads_no_room_and_no_heavy_library() -> None:
         "tuibench.cli.output.stdio",
         "tuibench.cli.parsing",
         "tuibench.cli.parsing.arguments",
-        "tuibench.cli.parsing.sysbench_options",
         "tuibench.cli.parsing.sysbench_syntax",
         "tuibench.errors",
         "tuibench.model",

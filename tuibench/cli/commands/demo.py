@@ -10,8 +10,7 @@ from tuibench.cli.options.adhoc_sql_options import AdhocSqlOptions
 from tuibench.cli.options.private_server_options import PrivateServerOptions
 from tuibench.cli.options.profile_options import CONTEXT, parse_profile_options
 from tuibench.cli.options.run_options import SessionOptions, make_plan
-from tuibench.cli.options.scene_options import SceneOptions
-from tuibench.cli.options.screen_options import ScreenOptions
+from tuibench.cli.options.screen_options import SceneOptions, ScreenOptions
 from tuibench.cli.options.session_options import BackgroundOptions, MetricsOptions
 from tuibench.cli.parsing.click_command import OmitOptions, PlanValues, Takes
 from tuibench.cli.runner.event_loop import run_async

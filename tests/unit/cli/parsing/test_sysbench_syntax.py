@@ -4,9 +4,16 @@ import pytest
 
 from tests.unit.cli.program import Program
 from tuibench.cli.main import COMMANDS
-from tuibench.cli.parsing.sysbench_options import ANY, IGNORED_OPTIONS
-from tuibench.cli.parsing.sysbench_syntax import command_first, is_sysbench_line, translate_options
+from tuibench.cli.parsing.sysbench_syntax import (
+    ANY,
+    IGNORED_OPTIONS,
+    RENAMED_OPTIONS,
+    command_first,
+    is_sysbench_line,
+    translate_options,
+)
 from tuibench.errors import ExitCode, UsageError
+from tuibench.model.plan_options import part_options
 
 
 @pytest.mark.parametrize(
@@ -47,6 +54,11 @@ def test_the_command_comes_first(given: str, meant: str) -> None:
 )
 def test_options_are_in_our_own_words(given: str, meant: str) -> None:
     assert translate_options(given.split()) == (meant.split(), [])
+
+
+def test_an_alias_of_an_option_is_shown_by_its_name() -> None:
+    aliases = {alias: bound.name for bound in part_options("") for alias in bound.option.names[1:]}
+    assert {alias: RENAMED_OPTIONS.get(alias) for alias in aliases} == aliases
 
 
 @pytest.mark.parametrize(
