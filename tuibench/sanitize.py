@@ -7,6 +7,7 @@ paragraph separators, and lone surrogates, which cannot be encoded.
 - `text` is for untrusted text within a line: newlines and tabs are escaped, too.
 - `lines` is for formatted output: newlines and tabs are kept.
 - `markdown_text` is `text` for Markdown.
+- `excerpt` is `text` for an error message, cut at a length that can be read.
 - `json_text` is for JSON: it uses JSON escapes, so that the decoded value is unchanged.
 
 `SafeStream` applies `lines` to everything written to stdout and stderr.
@@ -23,12 +24,21 @@ _IN_JSON = re.compile(f"[{_CONTROL}]")
 _IN_MARKDOWN = re.compile(r"[<\[\]|&]")
 _SHORT = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 _ONE_BYTE = 0x100
+MAX_EXCERPT_CHARACTERS = 500
+"""Of untrusted text in an error message."""
 
 
 def text(foreign: object) -> str:
     """Untrusted text on one line, without terminal control characters."""
     found = str(foreign)
     return found if found.isprintable() else _IN_TEXT.sub(_escape, found)
+
+
+def excerpt(foreign: str) -> str:
+    """The start of untrusted text, for an error message: whoever wrote it may have written megabytes."""
+    if len(foreign) <= MAX_EXCERPT_CHARACTERS:
+        return text(foreign)
+    return f"{text(foreign[:MAX_EXCERPT_CHARACTERS])} … ({len(foreign):,} characters)"
 
 
 def lines(laid_out: str) -> str:

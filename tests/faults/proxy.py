@@ -1,4 +1,4 @@
-"""A TCP proxy before a server: it adds delay and loss, resets connections, and may lead to another server.
+"""A TCP proxy before a server: it adds delay, loss and a queue, resets connections, leads to another server.
 
 Loss is simulated where the kernel has no netem: a lost chunk of bytes is as late as TCP's retransmission
 makes it, and all that follows on the connection waits for it.
@@ -9,7 +9,7 @@ import contextlib
 import random
 import socket
 import struct
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 from tuibench.model.target import Target
 
@@ -28,8 +28,10 @@ class Proxy:
         self.target = target
         self.delay_seconds = 0.0
         self.loss = 0.0
+        self.requests_per_second = 0.0
         self.is_refusing = False
         self._chance = random.Random(1).random
+        self._free_at = 0.0
         self._writers: set[asyncio.StreamWriter] = set()
         self._pumping: set[asyncio.Task[None]] = set()
 
@@ -63,15 +65,25 @@ class Proxy:
             writer.transport.abort()
             return
         self._writers.add(back)
-        for source, sink in ((reader, back), (there, writer)):
-            task = asyncio.create_task(self._pump(source, sink))
+        for source, sink, delay in ((reader, back, self._turn), (there, writer, lambda: 0.0)):
+            task = asyncio.create_task(self._pump(source, sink, delay))
             self._pumping.add(task)
             task.add_done_callback(self._pumping.discard)
 
-    async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _turn(self) -> float:
+        """Seconds until a request leaves the queue that all connections share."""
+        if not self.requests_per_second:
+            return 0.0
+        now = asyncio.get_running_loop().time()
+        self._free_at = max(now, self._free_at) + 1 / self.requests_per_second
+        return self._free_at - now
+
+    async def _pump(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, turn: Callable[[], float]
+    ) -> None:
         with contextlib.suppress(OSError):
             while data := await reader.read(CHUNK):
-                late = self.delay_seconds + RETRANSMISSION_SECONDS * (self._chance() < self.loss)
+                late = turn() + self.delay_seconds + RETRANSMISSION_SECONDS * (self._chance() < self.loss)
                 if late:
                     await asyncio.sleep(late)
                 writer.write(data)

@@ -50,6 +50,12 @@ def test_all_other_text_is_unchanged(foreign: str) -> None:
     assert sanitize.text(foreign) == foreign
 
 
+def test_an_excerpt_is_safe_and_short() -> None:
+    assert sanitize.excerpt("a\x1b[2J") == sanitize.text("a\x1b[2J")
+    assert sanitize.excerpt("é" * 500) == "é" * 500
+    assert sanitize.excerpt("\x1b" + "é" * 1500) == "\\x1b" + "é" * 499 + " … (1,501 characters)"
+
+
 def test_every_control_of_unicode_is_known() -> None:
     controls = {chr(code) for code in range(0x110000) if unicodedata.category(chr(code)) in ("Cc", "Cs")}
     bidirectional = {

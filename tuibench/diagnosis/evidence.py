@@ -36,6 +36,8 @@ def collect_evidence(
     backlog = loads[-1].backlog if loads else 0
     growths, server_seconds = counter_growth(servers), seconds_between(samples)
     newest = servers[-1] if servers else None
+    in_flight = ratio(_latency_ms(loads), 1000 * seconds)
+    running = mean_of_known(servers, _threads_at_work)
     return Evidence(
         threads=mean_of_known(loads, lambda load: load.threads) or 0.0,
         connections=max((load.connections for load in loads), default=0),
@@ -50,7 +52,9 @@ def collect_evidence(
         cpu_server=mean_of_known(hosts, lambda host: host.cpu_server),
         cpu_tuibench=mean_of_known(hosts, lambda host: host.cpu_tuibench),
         cpu_others=others_percent(hosts, is_local=is_local),
-        threads_running=mean_of_known(servers, lambda server: server.threads_running),
+        threads_running=running,
+        in_flight=in_flight,
+        outside_ms=_outside_ms(loads, seconds, in_flight, running, round_trip_ms or 0.0),
         lock_waiters=lock_waiters(growths, server_seconds),
         commit_share=_commit_share(loads),
         log_fsyncs_per_transaction=mean_of_known(servers, lambda server: server.log_fsyncs_per_transaction),
@@ -97,6 +101,26 @@ def _network_share(loads: Sequence[LoadSample], round_trip_ms: float | None) -> 
     )
     share = ratio(trips_ms, _latency_ms(loads))
     return None if share is None else min(1.0, share)
+
+
+def _threads_at_work(server: ServerSample) -> float | None:
+    """The threads that run, without the one that reads this figure."""
+    return None if server.threads_running is None else max(0.0, server.threads_running - 1.0)
+
+
+def _outside_ms(
+    loads: Sequence[LoadSample],
+    seconds: float,
+    in_flight: float | None,
+    running: float | None,
+    round_trip_ms: float,
+) -> float | None:
+    """The mean time of a query outside the server, by Little's law, without known network delays."""
+    qps = _per_second(loads, seconds, lambda load: load.queries_per_second)
+    if in_flight is None or running is None or not qps:
+        return None
+    delay_ms = mean_of_known(loads, lambda load: load.client_delay_ms) or 0.0
+    return max(0.0, 1000 * (in_flight - running) / qps - round_trip_ms - delay_ms)
 
 
 def _foreign_percent(loads: Sequence[LoadSample], servers: Sequence[ServerSample]) -> float | None:

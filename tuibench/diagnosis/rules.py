@@ -26,7 +26,12 @@ from tuibench.units import count, decimal, percent
 MAJORITY, LIMITED_SHARE = 0.5, 0.5
 IDLE_FSYNCS, TABLES_OPEN, LOG_WAITS = 0.2, 0.95, 1.0
 
+FEWEST_IN_FLIGHT, INSIDE_SHARE = 2.0, 0.25
+MIN_OUTSIDE_MS, LAGS_OUTSIDE = 1.0, 2.0
+"""Milliseconds that a query is outside the server, and multiple of the client's scheduling delay (p99)."""
+
 HOST_CPU_OTHERS, CLIENT_LIMITED = "host_cpu_others", "client_limited"
+QUEUE_OUTSIDE = "queue_outside"
 
 
 class Rule(NamedTuple):
@@ -44,10 +49,29 @@ class Rule(NamedTuple):
     needs_headroom: bool = False
 
 
+def is_queued_outside(evidence: Evidence) -> bool:
+    """True if most transactions in flight are not in the server, for longer than known network delays and a
+    client that waits for a processor explain: something between client and server makes them wait.
+    """
+    in_flight, running, outside_ms = evidence.in_flight, evidence.threads_running, evidence.outside_ms
+    if in_flight is None or running is None or outside_ms is None or evidence.worker_cpu > CPU_LIMIT:
+        return False
+    return (
+        in_flight >= FEWEST_IN_FLIGHT
+        and running < INSIDE_SHARE * in_flight
+        and outside_ms >= max(MIN_OUTSIDE_MS, LAGS_OUTSIDE * evidence.lag_ms)
+        and (evidence.cpu_server or 0.0) < 100 * MAJORITY
+    )
+
+
 def is_client_limited(evidence: Evidence) -> bool:
-    """True if the client was the bottleneck in most ticks, and not only delayed by the server's load."""
-    return evidence.client_limited_share >= LIMITED_SHARE and not is_delayed_by_host(
-        evidence.worker_cpu, evidence.cpu_total, evidence.cpu_others
+    """True if the client was the bottleneck in most ticks, and not only delayed by the server's load or by
+    what is between them.
+    """
+    return (
+        evidence.client_limited_share >= LIMITED_SHARE
+        and not is_delayed_by_host(evidence.worker_cpu, evidence.cpu_total, evidence.cpu_others)
+        and not is_queued_outside(evidence)
     )
 
 
@@ -57,6 +81,10 @@ def is_taken_by_others(evidence: Evidence) -> bool:
     return is_dominant_share(evidence.cpu_others, evidence.cpu_total) and (
         not is_worker_saturated or (evidence.cpu_others or 0.0) >= MAJORITY * (evidence.cpu_total or 0.0)
     )
+
+
+def _is_on_network(evidence: Evidence) -> bool:
+    return (evidence.network_share or 0.0) >= 2 * DOMINANT_SHARE
 
 
 def _is_log_bound(evidence: Evidence) -> bool:
@@ -81,6 +109,13 @@ def _is_table_cache_full(evidence: Evidence) -> bool:
 
 
 RULES = (
+    Rule(
+        QUEUE_OUTSIDE,
+        lambda e: is_queued_outside(e) and not e.is_rate_met and not _is_on_network(e),
+        "a queue in front of the server: transactions spend most of their time outside it",
+        "examine what is between client and server: proxy, connection pool, limits of the network",
+        ("outside", "cpu"),
+    ),
     Rule(
         HOST_CPU_OTHERS,
         is_taken_by_others,
@@ -113,7 +148,7 @@ RULES = (
     ),
     Rule(
         "network",
-        lambda e: (e.network_share or 0.0) >= 2 * DOMINANT_SHARE,
+        _is_on_network,
         "network round trips take most of a transaction's time",
         "use more threads, fewer statements in a transaction, or a client closer to the server",
         ("network", "cpu"),
@@ -200,6 +235,12 @@ FIGURES: dict[str, Callable[[Evidence], str]] = {
     "running": lambda e: (
         f"{decimal(e.threads_running, 1)} threads running" if e.threads_running is not None else ""
     ),
+    "outside": lambda e: (
+        f"{decimal(e.in_flight, 1)} transactions in flight, {decimal(e.threads_running, 1)} threads running "
+        f"in the server; a query spends {decimal(e.outside_ms, 1)} ms outside it"
+        if e.in_flight is not None and e.outside_ms is not None
+        else ""
+    ),
     "locks": lambda e: (
         f"on average {decimal(e.lock_waiters, 1)} threads wait for a row lock"
         if e.lock_waiters is not None
@@ -243,7 +284,7 @@ FIGURES: dict[str, Callable[[Evidence], str]] = {
 UNSEEN_HOST = "; the CPU of the server is not monitored"
 MONITOR_HOST = "run tuibench on the server's host to include its CPU and disks"
 INSTRUMENTS = "examine performance_schema and SHOW ENGINE INNODB STATUS"
-CLIENT_FIGURES = frozenset({"worker", "late", "connections"})
+CLIENT_FIGURES = frozenset({"worker", "late", "connections", "outside"})
 
 
 def diagnose(evidence: Evidence, *, is_saturated: bool = False) -> Finding:

@@ -13,6 +13,7 @@ from tuibench.load.worker_report import Finished, Reassign, WorkerReport
 from tuibench.model.plan import Arrival, Backlog, OnError, RunPlan
 from tuibench.model.target import Target
 from tuibench.mysql.connection import CHARSET
+from tuibench.mysql.login.first_login import FirstLogin
 from tuibench.workload.program.program import Program
 
 
@@ -62,7 +63,7 @@ class StartLoad(msgspec.Struct, frozen=True, tag="begin", kw_only=True):
     evenly spaced arrivals. `charset` is the connections' character set; `is_native` selects the native
     engine. `has_begun` is True if the server has accepted a connection of the load before; a worker that
     `is_replacement` opens connections of a lost worker again. With `lease_seconds` the load ends unless a
-    RenewLease arrives within that time.
+    RenewLease arrives within that time. `first_logins` are the session's, for the worker's own.
     """
 
     worker: int
@@ -78,6 +79,7 @@ class StartLoad(msgspec.Struct, frozen=True, tag="begin", kw_only=True):
     has_begun: bool = False
     is_replacement: bool = False
     lease_seconds: float = 0.0
+    first_logins: tuple[FirstLogin, ...] = ()
 
 
 class RenewLease(msgspec.Struct, frozen=True, tag="lease"):

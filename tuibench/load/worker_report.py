@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
+from tuibench.load.completion_gaps import CompletionGaps
 from tuibench.metrics.histogram import Histogram
 from tuibench.model.measurements.sample import SlowTransaction
 
@@ -152,8 +153,8 @@ class WorkerReport(msgspec.Struct, frozen=True, tag="report", kw_only=True):
     process's CPU time in it, `core_seconds` that of its busiest thread (None: it has only one), `lag_p99_ms`
     the scheduling delay of its event loop or threads. `idle_connections` are open beside the load,
     `idle_refusal` is why there are not more of them; `logins` are the times of extra and planned logins,
-    `waits` those of users for a connection. `failure` is the error that ended the worker, or empty;
-    `failure_exit` its exit code.
+    `waits` those of users for a connection, `gaps` the times without a completion. `failure` is the error
+    that ended the worker, or empty; `failure_exit` its exit code.
     """
 
     worker: int
@@ -177,6 +178,7 @@ class WorkerReport(msgspec.Struct, frozen=True, tag="report", kw_only=True):
     logins: Histogram = msgspec.field(default_factory=Histogram)
     waits: Histogram = msgspec.field(default_factory=Histogram)
     slowest: tuple[SlowTransaction, ...] = ()
+    gaps: CompletionGaps = CompletionGaps()
     failure: str = ""
     failure_hint: str = ""
     failure_exit: int = 0

@@ -15,7 +15,8 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
     string.
 
     `pid_file` and `socket` are used to find its process; `is_local` is True if it runs on this host.
-    `identity` identifies the server instance across connections (host, port, data directory).
+    `identity` identifies the server instance across connections (host, port, data directory). `is_encrypted`
+    is True if connections to it use TLS.
     """
 
     flavour: Flavour
@@ -29,6 +30,7 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
     port: int
     is_local: bool
     uptime_seconds: int | None
+    is_encrypted: bool = False
 
     @property
     def version_tuple(self) -> tuple[int, ...]:

@@ -9,6 +9,9 @@ from tuibench.model.option import plain_number
 
 SslMode = Literal["disabled", "preferred", "required", "verify-ca", "verify-identity"]
 
+VERIFYING: tuple[SslMode, ...] = ("verify-ca", "verify-identity")
+"""The modes that look at the server's certificate."""
+
 SHORTEST_TIMEOUT_SECONDS, LONGEST_TIMEOUT_SECONDS = 0.1, 86_400.0
 """The range of the timeouts of a Target."""
 
@@ -34,6 +37,10 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     `login` are the words of a command line that give the password again, without the password itself: `-p`,
     or an option file.
 
+    The whole password leaves this program only over TLS or a Unix socket, or encrypted with the server's RSA
+    key: the one in the file `server_public_key_path`, or with `get_server_public_key` the one that the server
+    sends. `enable_cleartext_plugin` allows the plugins that send the password as it is.
+
     `connect_timeout` limits a login and `query_timeout` a query of tuibench itself, both in seconds;
     `net_timeout` is how long a peer may be unreachable before its connections are considered lost.
     """
@@ -50,6 +57,9 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     ssl_ca: str = ""
     ssl_cert: str = ""
     ssl_key: str = ""
+    get_server_public_key: bool = False
+    server_public_key_path: str = ""
+    enable_cleartext_plugin: bool = False
     connect_timeout: float = 10.0
     query_timeout: float = 15.0
     net_timeout: float = 30.0
@@ -106,7 +116,11 @@ def server_words(target: Target) -> list[str]:
     for name in Target.__struct_fields__:
         if name not in OWN_WORDS and (value := getattr(target, name)) != getattr(defaults, name):
             values[name] = plain_number(value) if isinstance(value, float) else value
-    return [*(f"--{name.replace('_', '-')}={value}" for name, value in values.items()), *target.login]
+    words = {f"--{name.replace('_', '-')}": value for name, value in values.items()}
+    return [
+        *(name if value is True else f"{name}={value}" for name, value in words.items()),
+        *target.login,
+    ]
 
 
 def for_server(command: str, target: Target) -> str:

@@ -13,6 +13,7 @@ from tuibench.mysql.driver_internals import DriverConnection
 from tuibench.mysql.errors import AccessDeniedError
 from tuibench.mysql.keepalive import set_keepalive
 from tuibench.mysql.login import tls
+from tuibench.mysql.login.first_login import CACHING_PLUGIN, FirstLogin, first_logins
 from tuibench.mysql.login.handshake import Handshake
 from tuibench.mysql.login.passwords import password_cache
 from tuibench.mysql.protocol.packets import ExecuteCommand, PreparedHandle, prepare_statements, text_packet
@@ -126,13 +127,14 @@ def _interpolated_packet(connection: "Connection", parts: Sequence[str]) -> Pack
 
 
 class Connection:
-    """A logged-in connection. `statements` counts what it has sent, for the reconciliation; `raw` is the
-    driver's, for this package alone.
+    """A logged-in connection. `statements` counts what it has sent, for the reconciliation; `login` is how it
+    logged in; `raw` is the driver's, for this package alone.
     """
 
     def __init__(self, raw: Any, target: Target) -> None:
         self.raw = raw
         self.target = target
+        self.login: FirstLogin
         self.statements = 0
         self.questions: Questioned | None = None
         self._protocol: StatementProtocol | None = None
@@ -142,6 +144,11 @@ class Connection:
     def thread_id(self) -> int:
         """The server's id of this connection, as in SHOW PROCESSLIST."""
         return int(self.raw.server_thread_id[0])
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether it uses TLS."""
+        return bool(self.raw.is_encrypted)
 
     @property
     def version_text(self) -> str:
@@ -295,25 +302,51 @@ async def connect(
     since = time.monotonic()
     password = await known.of(target)
     try:
-        return await _encrypted_login(target, password, manner)
+        return await _safe_login(target, password, manner)
     except AccessDeniedError:
         if not known.forget(target, password, since):
             raise
-    return await _encrypted_login(target, await known.of(target), manner)
+    return await _safe_login(target, await known.of(target), manner)
 
 
-async def _encrypted_login(target: Target, password: str, manner: _LoginOptions) -> Connection:
-    """Logs in with TLS as the target asks; where it only prefers TLS, without it if need be."""
-    context = tls.tls_context(target)
+async def _safe_login(target: Target, password: str, manner: _LoginOptions) -> Connection:
+    """Logs in with TLS as the target asks. Where it only prefers TLS: without, if the server's does not work;
+    with, if the server wants the whole password.
+    """
+    first = first_logins().of(target)
+    is_tls = tls.is_wanted(target, first)
     try:
-        return await _login(target, password, manner, context)
+        connection = await _login(target, password, manner, is_tls=is_tls)
     except errors.TLSError:
-        if target.ssl_mode != "preferred":
+        if target.ssl_mode != "preferred" or first is not None:
             raise
-    return await _login(target, password, manner, None)
+        connection = await _login(target, password, manner, is_tls=False)
+    except errors.PlainPasswordError as error:
+        if target.ssl_mode != "preferred" or not error.is_tls_offered:
+            raise
+        connection = await _login_with_whole_password(target, password, manner)
+    first_logins().learn([connection.login])
+    return connection
 
 
-async def _login(target: Target, password: str, manner: _LoginOptions, context: Any) -> Connection:
+async def _login_with_whole_password(target: Target, password: str, manner: _LoginOptions) -> Connection:
+    """Gives the server the password over TLS, then logs in without TLS if it remembers the password."""
+    encrypted = await _login(target, password, manner, is_tls=True)
+    if encrypted.login.plugin != CACHING_PLUGIN:
+        return encrypted
+    try:
+        plain = await _login(target, password, manner, is_tls=False)
+    except errors.PlainPasswordError:
+        return encrypted
+    except BaseException:
+        encrypted.abort()
+        raise
+    await encrypted.close()
+    plain.statements += encrypted.statements
+    return plain
+
+
+async def _login(target: Target, password: str, manner: _LoginOptions, *, is_tls: bool) -> Connection:
     raw = DriverConnection(
         host=target.host,
         port=target.port,
@@ -322,7 +355,7 @@ async def _login(target: Target, password: str, manner: _LoginOptions, context: 
         password=password.encode(),
         connect_timeout=manner.timeout_seconds,
         autocommit=None,
-        ssl=context,
+        ssl=tls.tls_context(target) if is_tls else None,
         **manner.options,
     )
     try:
@@ -333,7 +366,7 @@ async def _login(target: Target, password: str, manner: _LoginOptions, context: 
 
 
 async def _log_in(raw: Any, target: Target, manner: _LoginOptions) -> Connection:
-    handshake = Handshake(raw, target, manner.timeout_seconds)
+    handshake = Handshake(raw, target, manner.timeout_seconds, first_logins().of(target))
     try:
         with raw.read_limit(LOGIN_BYTES):
             await raw.connect()
@@ -346,6 +379,7 @@ async def _log_in(raw: Any, target: Target, manner: _LoginOptions) -> Connection
     set_keepalive(raw.transport, target.net_timeout)
     raw.receiver.buffer = bytearray(RECEIVE_BUFFER_BYTES)
     connection = Connection(raw, target)
+    connection.login = handshake.login()
     connection.questions = NetDeadline()
     if not raw.get_autocommit():
         await connection.execute("SET autocommit=1")

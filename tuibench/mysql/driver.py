@@ -55,7 +55,7 @@ def _stand_ins(modules: list[ModuleType]) -> Iterator[None]:
 
 _import_driver()
 
-from asyncmy import connection, errors
+from asyncmy import auth, connection, errors
 from asyncmy.charset import charset_by_name
 from asyncmy.constants import CLIENT, COMMAND, CR, ER, FIELD_TYPE
 from asyncmy.protocol import OKPacketWrapper, pack_binary_params
@@ -68,6 +68,7 @@ __all__ = [
     "FIELD_TYPE",
     "RELEASE",
     "OKPacketWrapper",
+    "auth",
     "charset_by_name",
     "connection",
     "errors",

@@ -88,6 +88,25 @@ class DriverConnection(_Driver):  # type: ignore[misc]
         return bool(self._secure)
 
     @property
+    def is_encrypted(self) -> bool:
+        """Whether TLS is in use: a Unix socket is secure without."""
+        return bool(self._tls_established)
+
+    @property
+    def login_plugin(self) -> str:
+        """The server's default plugin, which the driver would obey, even if it takes the password itself."""
+        return str(self._auth_plugin_name)
+
+    @login_plugin.setter
+    def login_plugin(self, name: str) -> None:
+        self._auth_plugin_name = name
+
+    @property
+    def login_password(self) -> bytes:
+        """The plugins that need the whole password are played here, not by the driver."""
+        return bytes(self._password)
+
+    @property
     def tls_context(self) -> Any:
         """Removed where the server offers no TLS and none is required."""
         return self._ssl_context

@@ -8,6 +8,7 @@ import re
 import ssl
 import struct
 
+from tuibench import sanitize
 from tuibench.errors import (
     ConnectionLostError,
     DeniedError,
@@ -107,6 +108,16 @@ class TLSError(ServerUnavailableError):
     """The connection could not be encrypted as requested."""
 
 
+class PlainPasswordError(ServerUnavailableError):
+    """The server wants the whole password, on a connection where others could read it. With `is_tls_offered`
+    it has TLS for it.
+    """
+
+    def __init__(self, message: str, hint: str, *, is_tls_offered: bool) -> None:
+        super().__init__(message, hint)
+        self.is_tls_offered = is_tls_offered
+
+
 class AccessDeniedError(ServerUnavailableError):
     """The server refuses the user or the password."""
 
@@ -134,12 +145,13 @@ def is_malformed(error: BaseException) -> bool:
 def statement_error(error: BaseException) -> SQLError:
     """The error of a failed statement."""
     if is_malformed(error):
-        return ProtocolError(str(error) or type(error).__name__)
+        return ProtocolError(sanitize.excerpt(str(error)) or type(error).__name__)
     return error_for_code(*code_and_text(error))
 
 
 def error_for_code(code: int, text: str) -> SQLError:
     """The error for a code of the server or the driver."""
+    text = sanitize.excerpt(text)
     if code in CONNECTION_LOST_CODES:
         return ConnectionLostError(code, f"connection lost: {text}")
     if code in DENIED_HINTS:
@@ -151,6 +163,7 @@ def error_for_code(code: int, text: str) -> SQLError:
 def connect_error(error: BaseException, target: Target) -> TuibenchError:
     """The error of a failed connect, with how to fix it."""
     code, text = code_and_text(error)
+    text = sanitize.excerpt(text)
     if code in ACCESS_DENIED_CODES:
         return AccessDeniedError(
             f"the server at {target.where} refuses user '{target.user}': {text} (error {code})",

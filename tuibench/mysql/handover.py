@@ -6,6 +6,7 @@ the driver's next statement gets its own response.
 
 from typing import NamedTuple
 
+from tuibench.errors import RunError
 from tuibench.mysql.connection import RECEIVE_BUFFER_BYTES, Connection
 
 NO_BACKSLASH_ESCAPES = 0x0200
@@ -26,12 +27,18 @@ NO_BUFFER = bytearray()
 def detach_socket(connection: Connection) -> DetachedSocket | None:
     """Returns the socket, which the driver does not read until `reattach_socket`; None if it is closed.
 
-    The driver's buffer is freed: it takes most of the memory of an idle connection.
+    The driver's buffer is freed: it takes most of the memory of an idle connection. Raises RunError for a
+    connection with TLS.
     """
     raw = connection.raw
     transport = raw.transport
     if transport is None or transport.is_closing():
         return None
+    if connection.is_encrypted:
+        raise RunError(
+            f"a login at {connection.target.where} required TLS, which the native engine does not support",
+            "use --engine=asyncio",
+        )
     transport.pause_reading()
     descriptor = int(transport.get_extra_info("socket").fileno())
     receiver = raw.receiver

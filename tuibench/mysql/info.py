@@ -10,6 +10,9 @@ import re
 import socket
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
+from tuibench import sanitize
 from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.target import Target
@@ -36,14 +39,15 @@ async def server_info(connection: Connection) -> ServerInfo:
         variables["version"] = connection.version_text
     target, seconds = connection.target, uptime.get("Uptime", "")
     is_local = await is_on_this_host(target)
-    return build_server_info(target, variables, int(seconds) if seconds.isdigit() else None, is_local)
+    info = build_server_info(target, variables, int(seconds) if seconds.isdigit() else None, is_local)
+    return replace(info, is_encrypted=connection.is_encrypted)
 
 
 def build_server_info(
     target: Target, variables: Mapping[str, str], uptime_seconds: int | None, is_local: bool
 ) -> ServerInfo:
     """The same from variables read before."""
-    text = variables.get("version", "").removeprefix(_REPLICATION_PREFIX)
+    text = sanitize.excerpt(variables.get("version", "").removeprefix(_REPLICATION_PREFIX))
     number = _NUMBER.search(text)
     datadir = variables.get("datadir", "")
     return ServerInfo(

@@ -30,6 +30,9 @@ class OptionValues(TypedDict, total=False):
     ssl_ca: str
     ssl_cert: str
     ssl_key: str
+    get_server_public_key: bool
+    server_public_key_path: str
+    enable_cleartext_plugin: bool
     connect_timeout: float
     query_timeout: float
     net_timeout: float
@@ -79,6 +82,10 @@ def _text_field(field: str) -> Callable[[str], TargetField]:
     return lambda text: (field, text)
 
 
+def _flag_field(field: str) -> Callable[[str], TargetField]:
+    return lambda text: (field, _flag(text))
+
+
 KNOWN_KEYS: dict[str, Callable[[str], TargetField | None]] = {
     "host": _text_field("host"),
     "port": lambda text: ("port", _port(text)),
@@ -91,6 +98,9 @@ KNOWN_KEYS: dict[str, Callable[[str], TargetField | None]] = {
     "ssl-ca": _text_field("ssl_ca"),
     "ssl-cert": _text_field("ssl_cert"),
     "ssl-key": _text_field("ssl_key"),
+    "get-server-public-key": _flag_field("get_server_public_key"),
+    "server-public-key-path": _text_field("server_public_key_path"),
+    "enable-cleartext-plugin": _flag_field("enable_cleartext_plugin"),
     "connect-timeout": _connect_timeout,
     "query-timeout": lambda text: ("query_timeout", _seconds(text)),
     "net-timeout": lambda text: ("net_timeout", _seconds(text)),
@@ -100,7 +110,9 @@ KNOWN_KEYS: dict[str, Callable[[str], TargetField | None]] = {
 }
 """Every key we understand, and what its text means. `ssl…` switches are MariaDB's spelling of the mode."""
 
-FLAG_KEYS = frozenset({"ssl", "skip-ssl", "ssl-verify-server-cert"})
+FLAG_KEYS = frozenset(
+    {"ssl", "skip-ssl", "ssl-verify-server-cert", "get-server-public-key", "enable-cleartext-plugin"}
+)
 """Keys that mean "on" without a value."""
 
 PROMPTED_KEYS = frozenset({"password"})

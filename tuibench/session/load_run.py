@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from tuibench.clock import Clock
 from tuibench.diagnosis.measurement_warnings import measurement_warnings, simulated_network_warning
 from tuibench.errors import UsageError
-from tuibench.load.engine.choice import choose
+from tuibench.load.engine.choice import choose, choose_before_login
 from tuibench.model.command import (
     AbTestCommand,
     Command,
@@ -62,8 +62,8 @@ class LoadRun(SessionRun):
         super().__init__(spec, Watcher(spec, clock, self._identify))
         plan = spec.plan
         self.program = library.load_program(plan.profile, plan.profile_options, plan.profile_text)
-        self.engine = choose(
-            plan.engine, self.program, spec.target, reconnect=plan.reconnect, users=plan.users
+        self.engine = choose_before_login(
+            plan.engine, self.program, reconnect=plan.reconnect, users=plan.users
         )
         self.load: LoadController
         self.plan_runner: PlanRunner
@@ -159,7 +159,9 @@ class LoadRun(SessionRun):
         return server, found.signs
 
     async def _start_workers(self, server: ServerInfo) -> None:
-        made = await make_fleet(self.spec, self.program, self.engine, server, self.watcher.clock)
+        plan, target = self.spec.plan, self.spec.target
+        engine = await choose(plan.engine, self.program, target, reconnect=plan.reconnect, users=plan.users)
+        made = await make_fleet(self.spec, self.program, engine, server, self.watcher.clock)
         self.engine, self._host_warnings = made.engine, made.warnings
         self.watcher.fleet = made.fleet
         self.load = LoadController(self.spec.plan, self.program, made.fleet, self.watcher.clock)
@@ -239,7 +241,10 @@ class LoadRun(SessionRun):
     async def _end_load(self) -> None:
         self._is_load_ended = True
         async with self.measuring.tick_lock:
-            await self.load.finish(self.spec.drain_seconds)
+            try:
+                await self.load.finish(self.spec.drain_seconds)
+            finally:
+                self.effect_tracker.end_stalls(self.measuring.completion_gaps)
 
     async def _end_probe(self) -> None:
         await self.probe_runner.close(self.watcher.lifecycle.outcome)

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from tuibench.clock import NS_PER_SECOND, Tick, ticks
 from tuibench.diagnosis.measurement_warnings import ClientLimit
 from tuibench.errors import UsageError
+from tuibench.load.completion_gaps import CompletionGaps
 from tuibench.load.engine.choice import Chosen
 from tuibench.model.event import EventKind
 from tuibench.model.measurements.sample import HostSample, LoadSample, Sample
@@ -88,6 +89,11 @@ class MeasuringLoop:
         """The server's traffic, for a load that never had a thread; None for any other."""
         has_worked = self._has_had_threads or self._load.accounting.transactions_total > 0
         return self._watched if self._plan.starts_idle and not has_worked else None
+
+    @property
+    def completion_gaps(self) -> CompletionGaps | None:
+        """The times without a completed transaction; None if the server's traffic is what is shown."""
+        return None if self._plan.shows_traffic else self._load.accounting.completion_gaps
 
     async def warm_up(self) -> None:
         """Run for a time without measuring, then drain: the measurement starts with nothing in flight or
@@ -208,7 +214,7 @@ class MeasuringLoop:
             self._effect_tracker.gap()
             return
         self._watcher.bus.interval(sample.elapsed_seconds, measured.interval)
-        self._effect_tracker.tick(sample, shown)
+        self._effect_tracker.tick(sample, shown, self.completion_gaps)
         self._probe_runner.tick(sample, measured.interval)
 
     async def _report(self, measured: LoadTick, observed: TickObservation) -> None:

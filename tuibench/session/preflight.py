@@ -134,16 +134,16 @@ async def gather_facts(
     return Facts(
         server=await read_server(connection, info),
         machine=await asyncio.to_thread(_machine, info),
-        requirements=load_requirements(plan, program, required_open_files(target, plan, program)),
+        requirements=load_requirements(plan, program, await required_open_files(target, plan, program)),
         data=data,
     )
 
 
-def required_open_files(target: Target, plan: RunPlan, program: Program) -> int | None:
+async def required_open_files(target: Target, plan: RunPlan, program: Program) -> int | None:
     """The open files of the worker with the most connections; None if load hosts open them."""
     if plan.cluster is not None:
         return None
-    engine = choose(plan.engine, program, target, reconnect=plan.reconnect, users=plan.users)
+    engine = await choose(plan.engine, program, target, reconnect=plan.reconnect, users=plan.users)
     workers = worker_count(plan, is_beside_server=target.is_local, is_native=engine.is_native)
     return open_files_of_worker(plan.most_threads, workers, is_native=engine.is_native)
 

@@ -130,7 +130,8 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
         self.watcher.lifecycle.set_state(RunState.STOPPING)
 
     async def _end_load(self) -> None:
-        """End the load, if there is one."""
+        """End the load, if there is one, and report the last stalls."""
+        self.effect_tracker.end_stalls()
 
     async def _end_probe(self) -> None:
         """End the probe, if there is one."""

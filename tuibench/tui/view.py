@@ -20,6 +20,7 @@ from tuibench.model.experiments.effect import (
     CommitCosts,
     Effect,
     EffectProgress,
+    latest_effects,
 )
 from tuibench.model.experiments.probe import ProbeState
 from tuibench.model.experiments.tune import TuneProgress
@@ -109,6 +110,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     costs: tuple[CommitCost, ...] = ()
     headline: Headline | None = None
     engine: str = ""
+    engine_reason: str = ""
     note: MessageLine | None = None
     leaving: bool = False
     activity: Activity | None = None
@@ -235,7 +237,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def effects(self) -> tuple[Effect, ...]:
         """All effects, the newest last."""
-        return tuple(event.effect for event in self.events if event.effect)
+        return latest_effects(event.effect for event in self.events if event.effect)
 
     @property
     def pinned_effects(self) -> tuple[Effect, ...]:
@@ -278,6 +280,7 @@ def initial_view(hello: Hello, keys: Mapping[str, str] = MappingProxyType({})) -
         costs=hello.costs,
         headline=hello.headline,
         engine=hello.engine,
+        engine_reason=hello.engine_reason,
         keys=dict(keys),
         probe=hello.probe,
         tune=hello.tune,

@@ -19,7 +19,7 @@ from tuibench.mysql.connection import Connection, Row
 from tuibench.mysql.errors import UNSUPPORTED_CODES
 from tuibench.mysql.questions import shortened
 from tuibench.mysql.session_defaults import Manner, connect_with_defaults
-from tuibench.tuning.statements import change_sql, quoted_list, session_sql
+from tuibench.tuning.statements import change_sql, is_change, quoted_list, session_sql
 
 Connect = Callable[[], Awaitable[Connection]]
 
@@ -84,6 +84,11 @@ class AdminConnection:
     async def set_global(self, name: str, value: str) -> None:
         """Change a setting until the server's next restart."""
         await self._query(change_sql(name, value), CHANGE_TIMEOUT_SECONDS)
+
+    async def being_changed(self, names: Iterable[str]) -> set[str]:
+        """Those of the settings that the server is changing now, for a client that may be gone."""
+        running = [str(row[7]) for row in await self._query("SHOW FULL PROCESSLIST") if row[7]]
+        return {name for name in names if any(is_change(sql, name) for sql in running)}
 
     async def try_session(self, name: str, value: str, back: str) -> None:
         """Sets a setting of this connection and resets it, to test whether the server permits the change."""

@@ -18,6 +18,12 @@ def change_sql(name: str, value: str) -> str:
     return f"SET GLOBAL {_checked(name)} = {_literal(value)}"
 
 
+def is_change(sql: str, name: str) -> bool:
+    """True for a statement of `change_sql` that changes this setting."""
+    prefix = "ALTER INSTANCE " if name == ServerVariable.REDO_LOG_ENABLED else f"SET GLOBAL {name} ="
+    return sql.startswith(prefix)
+
+
 def manual_statement(name: str, value: str) -> str:
     """The same for people to read: what comes from a journal may be no statement at all."""
     try:

@@ -17,6 +17,7 @@ use crate::engine::connection::{Command, Connection};
 use crate::engine::priority_lock::QueuedReader;
 use crate::engine::shared::{lock, ReturnReason, Shared};
 use crate::engine::thread::{wake_all, Message, ThreadHandle};
+use crate::measure::gaps::Gap;
 use crate::measure::lag::{Busy, RunDelay};
 use crate::measure::recorder::{Counters, Figures, Latencies, Recorder};
 use crate::pacing::Reassignment;
@@ -92,6 +93,8 @@ pub struct Report {
     pub backlog: u64,
     pub share: ConnectionFairness,
     pub since: ConnectionFairness,
+    pub until_ns: i64,
+    pub gaps: Vec<Gap>,
     pub late_us: u64,
     pub busy: Busy,
 }
@@ -137,6 +140,9 @@ impl Engine {
         if let Some(member) = members.present.remove(&number) {
             members.left.add(member.since(member.start));
             members.left_since.add(member.since(member.checkpoint));
+        }
+        if members.present.is_empty() {
+            self.shared.gaps.all_left();
         }
     }
 
@@ -208,12 +214,17 @@ impl Engine {
 
     /// Holds the schedule: nothing becomes due.
     pub fn hold(&self) {
-        self.shared.with_queue(|queue| queue.hold(sys::now_ns()));
+        let now = sys::now_ns();
+        self.shared.with_queue(|queue| {
+            self.shared.gaps.hold(now, queue.counts(now).1);
+            queue.hold(now);
+        });
         self.wake_all();
     }
 
     pub fn resume(&self) {
         self.shared.is_paused.store(false, Ordering::Release);
+        self.shared.gaps.release(sys::now_ns());
         self.shared.with_queue(|queue| queue.release(sys::now_ns()));
         self.wake_all();
     }
@@ -292,7 +303,9 @@ impl Engine {
         let handles: Vec<Arc<ThreadHandle>> = lock(&self.handles).clone();
         let Recorder { mut counters, mut latencies } = Recorder::new(&self.shared.program);
         let mut held = recorders(&handles);
-        let (due, backlog) = lock(&self.shared.queue).counts(sys::now_ns());
+        let until_ns = sys::now_ns();
+        let (due, backlog) = lock(&self.shared.queue).counts(until_ns);
+        let gaps = self.shared.gaps.report(until_ns, backlog);
         for recorder in &mut held {
             counters.add(&recorder.counters);
             latencies.take_from(&mut recorder.latencies);
@@ -305,6 +318,8 @@ impl Engine {
             backlog,
             share,
             since,
+            until_ns,
+            gaps,
             late_us: latencies.late.quantile(0.99),
             busy: lock(&self.run_delay).take(&threads),
             counters,

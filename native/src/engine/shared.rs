@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::measure::gaps::CompletionGaps;
 use crate::pacing::WorkQueue;
 use crate::program::stream::Stream;
 use crate::program::Program;
@@ -51,6 +52,7 @@ pub struct Shared {
     pub is_paused: AtomicBool,
     pub is_failed: AtomicBool,
     pub delay_ns: AtomicU64,
+    pub gaps: CompletionGaps,
     pub weights: Mutex<Arc<[f64]>>,
     pub weights_version: AtomicU64,
     /// The streams of connections that Python has.

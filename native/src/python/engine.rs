@@ -10,6 +10,7 @@ use pyo3::types::PyDict;
 use crate::engine::connection::{Command, Connection};
 use crate::engine::shared::{lock, ErrorPolicy, ReturnReason, Shared};
 use crate::engine::{self, ConnectionFairness, FairnessStats};
+use crate::measure::gaps::CompletionGaps;
 use crate::measure::histogram::Histogram;
 use crate::measure::recorder::{Counters, SlowTransaction, Timed};
 use crate::pacing::{ArrivalSchedule, Reassignment, WorkQueue};
@@ -59,6 +60,7 @@ impl Engine {
             is_paused: AtomicBool::new(false),
             is_failed: AtomicBool::new(false),
             delay_ns: AtomicU64::new(0),
+            gaps: CompletionGaps::default(),
             weights: Mutex::new(weights.into()),
             weights_version: AtomicU64::new(0),
             streams: Mutex::default(),
@@ -217,6 +219,8 @@ impl Engine {
         made.set_item("slowest", slowest)?;
         made.set_item("share", share(&report.share))?;
         made.set_item("since", share(&report.since))?;
+        made.set_item("until_ns", report.until_ns)?;
+        made.set_item("gaps", report.gaps)?;
         made.set_item("late_us", report.late_us)?;
         made.set_item("run_delay_ns", report.busy.run_delay_ns)?;
         made.set_item("ran_ns", report.busy.ran_ns)?;

@@ -21,7 +21,7 @@ from tuibench.errors import ServerUnavailableError, SQLError
 from tuibench.model.server import Flavour
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection, TextStatement, connect
-from tuibench.mysql.errors import AccessDeniedError, TLSError
+from tuibench.mysql.errors import AccessDeniedError, PlainPasswordError, TLSError
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 ODD = "p'ä ss"
@@ -82,7 +82,7 @@ async def cipher(target: Target) -> str:
 def test_tls_modes(
     secure: PrivateServer, files: Files, run: Run, mode: str, host: str, encrypted: bool
 ) -> None:
-    target = over_tcp(secure, host=host, ssl_mode=mode, ssl_ca=str(files.ca))
+    target = over_tcp(secure, host=host, ssl_mode=mode, ssl_ca=str(files.ca), get_server_public_key=True)
     assert bool(run(cipher(target))) == encrypted
 
 
@@ -138,7 +138,7 @@ async def test_a_server_without_tls(binary: Binary, start: Starter) -> None:
             await cipher(over_tcp(server, ssl_mode="required"))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Target, "is_local", False)
-            assert await cipher(over_tcp(server)) == ""
+            assert await cipher(over_tcp(server, get_server_public_key=True)) == ""
 
 
 async def test_a_server_that_takes_encrypted_connections_only(secure: PrivateServer) -> None:
@@ -203,21 +203,34 @@ async def test_login_plugins(secure: PrivateServer, plugin: str, mode: str) -> N
         clause = f"IDENTIFIED WITH {plugin} BY {{password}}"
     async with account(secure, clause, "plugged") as target:
         way = msgspec.structs.replace(target, ssl_mode=mode)
+        if mode == "disabled" and "sha" in plugin:
+            with pytest.raises(PlainPasswordError, match=f"the whole password of 'plugged' \\({plugin}\\)"):
+                await connect(way)
+            way = msgspec.structs.replace(way, get_server_public_key=True)
         for _ in range(2):
             assert bool(await cipher(way)) == (mode == "required")
         with pytest.raises(AccessDeniedError):
             await connect(msgspec.structs.replace(way, password="wrong"))
 
 
-async def test_an_unsupported_login_plugin_is_reported_by_name(secure: PrivateServer) -> None:
-    """A stand-in for PARSEC, GSSAPI and their like, none of which the test servers have."""
-    from tuibench.mysql.login.handshake import Handshake
-
-    handshake = Handshake.__new__(Handshake)
-    handshake._target = secure.tcp_target
-    with pytest.raises(ServerUnavailableError, match="logs in with the plugin 'parsec'") as error:
-        await handshake.authenticate_with_plugin(b"parsec", None)
-    assert "caching_sha2_password" in error.value.hint
+@pytest.mark.parametrize(
+    ("plugin", "is_encrypted"), [("caching_sha2_password", False), ("sha256_password", True)]
+)
+async def test_the_first_login_on_this_host_needs_no_options(
+    secure: PrivateServer, plugin: str, is_encrypted: bool
+) -> None:
+    """The server gets the password over TLS; what it remembers is not encrypted again, also at later logins
+    that find it forgotten.
+    """
+    if plugin not in await plugins(secure):
+        pytest.skip(f"this {secure.binary.flavour} {secure.binary.version} has no {plugin}")
+    async with (
+        account(secure, f"IDENTIFIED WITH {plugin} BY {{password}}", "local") as target,
+        sbtest.connected(secure.target, use_database=False) as admin,
+    ):
+        for _ in range(3):
+            await admin.execute("FLUSH PRIVILEGES")
+            assert bool(await cipher(target)) == is_encrypted
 
 
 async def test_what_listens_there_may_be_something_else() -> None:

@@ -103,6 +103,16 @@ def test_a_certificate_that_has_expired(expired: PrivateServer, files: Certifica
 
 @pytest.mark.parametrize("mode", ["required", "preferred"])
 def test_modes_that_verify_nothing(expired: PrivateServer, files: Certificates, mode: str) -> None:
-    """They encrypt, whoever answers; as the clients of both servers do."""
+    """They encrypt, whoever answers; as the clients of both servers do, and say so."""
     done = asked(expired, mode, files.other.ca, ADDRESS)
-    assert (done.code, done.err) == (0, "")
+    said = f"warning: --ssl-mode={mode} does not verify the server's certificate: --ssl-ca has no effect\n"
+    assert (done.code, done.err) == (0, said)
+
+
+@pytest.mark.parametrize("host", [NAME, ADDRESS])
+def test_an_authority_alone_verifies(good: PrivateServer, files: Certificates, host: str) -> None:
+    target = msgspec.structs.replace(good.tcp_target, host=host)
+    for authority, code in ((files.good.ca, 0), (files.other.ca, UNREACHABLE)):
+        done = tuibench("settings", "list", f"--ssl-ca={authority}", target=target)
+        assert done.code == code, done
+        assert ("is not trusted" in done.err) == bool(code)

@@ -1,17 +1,25 @@
 """Probes of real servers: what is left when an objective, or the server itself, is lost in the middle."""
 
+import asyncio
+import contextlib
 import json
+import re
 import signal
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from tests.faults.proxy import Proxy
 from tests.integration.support import sbtest
 from tests.integration.support.commands import ask, finished, started, tuibench, wait_for_output
 from tests.integration.support.session_process import DURABILITY, DURABLE, UNSAFE, session_spec, watched
 from tests.validation import check_valid
 from tuibench.demo.server import PrivateServer
+from tuibench.diagnosis.rules import QUEUE_OUTSIDE
 from tuibench.load.tables.prepare import prepare_tables
 from tuibench.model.command import ApplyPreset, StartProbe, Stop
 from tuibench.model.experiments.probe import ProbeEnd, ProbeOrder, ProbeResult
@@ -102,3 +110,59 @@ def assert_ended_by_restart(summary: Summary) -> None:
     assert summary.probe.steps
     assert summary.probe.steps[0].tps > 0
     assert any("was restarted" in line for line in summary.probe.lines)
+
+
+QUEUE_PER_SECOND = 150.0
+"""Far below what server and client can do, also on a machine with other work."""
+
+
+@pytest.mark.parametrize("by", ["threads", "rate"])
+@pytest.mark.parametrize("hogs", [0, 2])
+async def test_a_queue_in_front_of_the_server_is_named_also_on_a_busy_host(
+    tables: PrivateServer, home: Path, by: str, hogs: int
+) -> None:
+    """A proxy passes on a fixed number of requests a second. On a busy machine it may find no limit, but
+    never another one.
+    """
+    proxy = Proxy(tables.tcp_target)
+    proxy.requests_per_second = QUEUE_PER_SECOND
+    levels = ("--min-rate=40", "--max-rate=330", "--threads=24") if by == "rate" else ("--max-threads=32",)
+    async with proxy.listening() as port:
+        target = msgspec.structs.replace(tables.tcp_target, port=port)
+        with busy_host(hogs):
+            done = await asyncio.to_thread(
+                tuibench,
+                "probe",
+                "oltp_point_select",
+                *QUICK,
+                *levels,
+                f"--by={by}",
+                "--ssl-mode=disabled",
+                "--format=json",
+                target=target,
+                env={"TUIBENCH_HOME": str(home)},
+            )
+    assert done.code == 0, done.err
+    found = msgspec.json.decode(done.out, type=ProbeResult)
+    if found.bottleneck is not None or found.knee is not None:
+        assert found.bottleneck is not None, found.lines
+        assert found.bottleneck.id == QUEUE_OUTSIDE
+        assert "threads running in the server" in found.bottleneck.evidence[0]
+    assert not any("ther programs take" in line or "load generator was" in line for line in found.lines)
+    rates = re.findall(r"--rate=([\d.]+)", "".join(found.commands.values()))
+    assert by == "rate" or not rates
+    assert all(float(rate) < QUEUE_PER_SECOND for rate in rates)
+
+
+@contextlib.contextmanager
+def busy_host(hogs: int) -> Iterator[None]:
+    """Programs with a low priority use all processors."""
+    running = [
+        subprocess.Popen(["nice", "-n", "19", sys.executable, "-c", "while True: pass"]) for _ in range(hogs)
+    ]
+    try:
+        yield
+    finally:
+        for hog in running:
+            hog.kill()
+            hog.wait()

@@ -3,9 +3,10 @@
     python -m tests.integration.tuning.chaos --sequences 50 --seed 1 [--engine NAME] [--server PATH]
     make chaos ARGS=…
 
-Sessions change settings and die with `kill -9`, alone or with their guardian; the server restarts or crashes;
-strangers set values. What must be in the end: what was configured, or what the last stranger set; and each
-session's load, on the engine of that name, goes on.
+Sessions change settings, to values that the server rounds, too, and die with `kill -9`, alone or with their
+guardian, at any point of a change; replies are lost; the server restarts or crashes; strangers set values.
+What must be in the end: what was configured, or what the last stranger set; and each session's load, on the
+engine of that name, goes on.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -26,11 +28,17 @@ import msgspec
 from tests.integration.load.conformance.driving import ENGINES
 from tests.integration.support.commands import tuibench
 from tests.integration.support.processes import gone, until
+from tests.integration.tuning.chaos_session import LOSSES, POINTS
 from tests.paths import ROOT
 from tuibench.demo import binaries
 from tuibench.demo.server import PrivateServer
 from tuibench.model.target import Target
+from tuibench.mysql.connection import connect
+from tuibench.mysql.info import server_info
 from tuibench.tuning.admin_connection import AdminConnection, admin_connector
+from tuibench.tuning.catalogue import access
+from tuibench.tuning.catalogue.setting_lookup import SETTINGS
+from tuibench.tuning.undo.leftovers import leftovers
 
 OURS = {
     "innodb_flush_log_at_trx_commit": ("0", "2"),
@@ -40,7 +48,17 @@ OURS = {
     "long_query_time": ("0.5", "2"),
     "innodb_lock_wait_timeout": ("7", "9"),
 }
-FOREIGN = {"sync_binlog": ("7", "8"), "long_query_time": ("3.000000", "4.000000")}
+FOREIGN = {
+    "sync_binlog": ("7", "8"),
+    "long_query_time": ("3.000000", "4.000000"),
+    "binlog_cache_size": ("131072", "262144"),
+}
+OFF_GRID = {
+    "innodb_log_write_ahead_size": ("513", "5841"),
+    "innodb_old_blocks_pct": ("55", "83"),
+    "query_cache_size": ("30000", "3261073"),
+}
+"""Of other settings that the server rounds: a share of the configured value, and a byte."""
 MOST_SESSIONS = 2
 STEPS = 9
 ANSWER_SECONDS = 60.0
@@ -59,16 +77,17 @@ class Session:
             env=env,
             cwd=ROOT,
         )
-        self.ask(msgspec.json.encode(target).decode())
+        assert self.ask(msgspec.json.encode(target).decode()) is not None
 
-    def ask(self, order: str) -> str:
-        """Gives an order; what came of it."""
+    def ask(self, order: str) -> str | None:
+        """Gives an order; what came of it, None if the session died of it."""
         assert self._process.stdin
         assert self._process.stdout
         self._process.stdin.write(order.encode() + b"\n")
         self._process.stdin.flush()
         pid, _, text = self._process.stdout.readline().decode().strip().partition(" ")
-        assert pid, f"{self.name} died of {order!r}"
+        if not pid:
+            return None
         self.guardian_pid = int(pid)
         return text
 
@@ -83,6 +102,7 @@ class Session:
     def end(self) -> str:
         text = self.ask("end")
         self._let_go()
+        assert text is not None
         return text
 
     def _let_go(self) -> None:
@@ -93,10 +113,15 @@ class Session:
 
 
 class Chaos:
-    """One sequence. `told` is what happened, in words, for a sequence that ends badly."""
+    """One sequence. `told` is what happened, in words, for a sequence that ends badly.
+
+    `deaths` counts the points of a change at which a session died, or a reply was lost.
+    """
 
     def __init__(self, server: PrivateServer, seed: int, engine: str) -> None:
         self.told: list[str] = []
+        self.deaths: Counter[str] = Counter()
+        self._ours: dict[str, tuple[str, ...]] = {}
         self._server = server
         self._engine = engine
         self._draw = random.Random(seed)
@@ -110,7 +135,8 @@ class Chaos:
 
     async def play(self) -> None:
         """Raises AssertionError, with all that happened, if the server is not as it was."""
-        self._configured = await self._admin.values(OURS)
+        self._ours = OURS | await self._off_grid()
+        self._configured = await self._admin.values(self._ours)
         self._baseline = dict(self._configured)
         try:
             for _ in range(STEPS):
@@ -122,10 +148,24 @@ class Chaos:
         finally:
             await self._clean_up()
 
+    async def _off_grid(self) -> dict[str, tuple[str, ...]]:
+        """Values that this server rounds, of all its settings of which the catalogue says so."""
+        connection = await connect(self._server.target)
+        missing = await access.unavailable_settings(self._admin, await server_info(connection))
+        await connection.close()
+        names = [one.name for one in SETTINGS if one.rounding and one.name not in missing]
+        values = await self._admin.values(names)
+        shares = {
+            name: tuple(str(int(int(values[name]) * each) + 1) for each in (1.37, 0.713)) for name in names
+        }
+        return shares | {name: OFF_GRID[name] for name in names if name in OFF_GRID}
+
     async def _step(self) -> None:
         mishaps = {
             self._start: 3,
             self._change: 8,
+            self._die_in_a_change: 5,
+            self._lose_replies: 3,
             self._kill_session: 2,
             self._kill_guardian: 2,
             self._kill_both_and_restore: 2,
@@ -145,11 +185,34 @@ class Chaos:
             self.told.append(f"{name} starts")
 
     async def _change(self) -> None:
+        await self._change_with("set")
+
+    async def _lose_replies(self) -> None:
+        """One, or also that to the repeated statement."""
+        lost = "+".join(self._draw.choice(LOSSES) for _ in range(self._draw.randint(1, 2)))
+        await self._change_with(f"lose {lost}")
+
+    async def _die_in_a_change(self) -> None:
+        """Alone, or after its guardian."""
+        point, is_guarded = self._draw.choice(POINTS), self._draw.random() < 0.6
+        session = await self._change_with(f"die {point}", is_guarded=is_guarded)
+        if session not in self._sessions:
+            if is_guarded:
+                assert until(lambda: gone(session.guardian_pid), ANSWER_SECONDS)
+            else:
+                self._restore()
+
+    async def _change_with(self, order: str, *, is_guarded: bool = True) -> Session:
         if not self._sessions:
             await self._start()
         session = self._draw.choice(self._sessions)
-        name = self._draw.choice(list(OURS))
-        self._order(session, f"set {name} {self._draw.choice(OURS[name])}")
+        if not (is_guarded or gone(session.guardian_pid)):
+            session.kill_guardian()
+        name = self._draw.choice(list(self._ours))
+        if self._draw.random() < 0.6:
+            name = self._draw.choice([name for name in self._ours if name not in OURS])
+        self._order(session, f"{order} {name} {self._draw.choice(self._ours[name])}")
+        return session
 
     async def _kill_session(self) -> None:
         """Its guardian puts back what it can."""
@@ -207,7 +270,16 @@ class Chaos:
         self._baseline = dict(self._configured)
 
     def _order(self, session: Session, order: str) -> None:
-        self.told.append(f"{session.name}: {order}: {session.ask(order)}")
+        """One that dies of an order has been told to."""
+        said = session.ask(order)
+        self.told.append(f"{session.name}: {order}: {'dead' if said is None else said}")
+        verb, how, *_ = *order.split(), ""
+        if said is None:
+            assert verb == "die"
+            session.kill()
+            self._sessions.remove(session)
+        if said is None or verb == "lose":
+            self.deaths[f"{verb} {how}"] += 1
 
     def _pick(self) -> Session | None:
         """One session less."""
@@ -224,10 +296,21 @@ class Chaos:
         while self._sessions:
             await self._end_one()
         self._restore()
-        found = await self._admin.values(OURS)
-        left = list((self._home / "state" / "journal").glob("*"))
+        found = await self._admin.values(self._ours)
         assert found == self._baseline, f"{found} instead of {self._baseline}"
-        assert left == []
+        await self._settle_unclear()
+        assert list((self._home / "state" / "journal").glob("*")) == []
+
+    async def _settle_unclear(self) -> None:
+        """What a stranger set over a change without an answer stays in the journal, and is told."""
+        for leftover in leftovers(self._home / "state" / "journal"):
+            for setting in leftover.settings:
+                assert setting.name in FOREIGN, setting
+                assert (
+                    f"{setting.name} stays {self._baseline[setting.name]} and in the journal" in self.told[-1]
+                )
+                await self._admin.set_global(setting.name, setting.original)
+        self._restore()
 
     async def _clean_up(self) -> None:
         for session in self._sessions:
@@ -241,7 +324,7 @@ class Chaos:
 
 async def play(sequences: int, seed: int, engine: str, program: str | None) -> int:
     """The number of sequences that ended badly."""
-    failed = 0
+    failed, deaths = 0, Counter[str]()
     binary = binaries.inspect_binary(program) if program else None
     async with await PrivateServer.start(binary) as server:
         print(f"{server.binary}: {sequences} sequences from seed {seed}", flush=True)  # noqa: T201
@@ -254,7 +337,9 @@ async def play(sequences: int, seed: int, engine: str, program: str | None) -> i
                 failed += 1
                 account = "\n  ".join(chaos.told)
                 print(f"seed {number}: {error}\n  {account}", flush=True)  # noqa: T201
+            deaths += chaos.deaths
         seconds = time.monotonic() - begun
+        print(", ".join(f"{how}: {times}" for how, times in sorted(deaths.items())))  # noqa: T201
         print(f"{sequences - failed} of {sequences} ended as they began, in {seconds:.0f} s")  # noqa: T201
     return failed
 

@@ -1,21 +1,28 @@
 """A small session for the chaos to kill, with a load beside it: python -m … SESSION ENGINE < orders.
 
-The first line of standard input is the target. Each other one is an order: `set NAME VALUE`, `noticed` (a
+The first line of standard input is the target. Each other one is an order: `set NAME VALUE`, `die POINT NAME
+VALUE` (killed at this point of the change), `lose HOW[+HOW] NAME VALUE` (replies are lost), `noticed` (a
 restart of the server), `end`. Each is answered with a line: the guardian's pid and what came of it.
 """
 
 import asyncio
+import os
+import random
+import signal
 import sys
+from collections.abc import Sequence
 
 import msgspec
 
 from tests import guardians
 from tests.integration.load.conformance.driving import ENGINES, Drive, driving, program
 from tests.integration.support.steering import opened
-from tuibench.errors import TuibenchError
+from tuibench.errors import ConnectionLostError, TuibenchError
 from tuibench.model.plan import OnError
 from tuibench.model.target import Target
+from tuibench.mysql.connection import Row
 from tuibench.tuning.change.settings_manager import SettingsManager
+from tuibench.tuning.statements import change_sql, is_change
 from tuibench.tuning.undo.guardian import Guardian
 from tuibench.tuning.undo.journal import journal_path
 
@@ -28,6 +35,10 @@ statements = [{ name = "one", sql = "SELECT 1" }]
 """)
 CONNECTIONS, RATE = 2, 50
 MORE = 5
+POINTS = ("journalled", "sent", "replied", "read", "confirmed")
+LOSSES = ("before", "sent", "after")
+"""Before the server gets the statement, while it executes it, after that."""
+LONGEST_SECONDS = 0.004
 
 
 async def main() -> None:
@@ -57,8 +68,72 @@ async def serve(session: str, target: Target, drive: Drive) -> None:
             return
 
 
+class Mishap:
+    """What happens to the statement that changes a setting: a death at one of POINTS, or lost replies."""
+
+    def __init__(
+        self, tuner: SettingsManager, name: str, *, point: str = "", losses: Sequence[str] = ()
+    ) -> None:
+        self._tuner, self._name, self._point, self._losses = tuner, name, point, list(losses)
+        (value,) = (state.value for state in tuner.known if state.name == name)
+        self._way_back = change_sql(name, value)
+        self._once = tuner.control._once
+        self._is_set = False
+
+    def __enter__(self) -> None:
+        self._tuner.control._once = self.once  # type: ignore[method-assign]
+
+    def __exit__(self, *_: object) -> None:
+        self._tuner.control._once = self._once  # type: ignore[method-assign]
+
+    async def once(self, sql: str, seconds: float | None) -> Sequence[Row]:
+        if is_change(sql, self._name) and sql != self._way_back:
+            self._is_set = True
+            return await self._change(sql, seconds)
+        rows = await self._once(sql, seconds)
+        if self._is_set and self._point == "read":
+            kill()
+        return rows
+
+    async def _change(self, sql: str, seconds: float | None) -> Sequence[Row]:
+        how = self._losses.pop(0) if self._losses else ""
+        if self._point == "journalled":
+            kill()
+        if how == "before":
+            self._tuner.control._drop()
+            raise ConnectionLostError(2013, "lost before")
+        asked = asyncio.ensure_future(self._once(sql, seconds))
+        if "sent" in (self._point, how):
+            await asyncio.sleep(random.random() * LONGEST_SECONDS)
+            if self._point:
+                kill()
+            asked.cancel()
+            await asyncio.wait([asked])
+            raise ConnectionLostError(2013, "lost while it is executed")
+        rows = await asked
+        if self._point == "replied":
+            kill()
+        if how == "after":
+            self._tuner.control._drop()
+            raise ConnectionLostError(2013, "lost after")
+        return rows
+
+
+def kill() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 async def execute(order: list[str], tuner: SettingsManager) -> str:
     match order:
+        case ["die", point, name, value]:
+            with Mishap(tuner, name, point=point):
+                said = await execute(["set", name, value], tuner)
+            if point == "confirmed" and tuner.journal.ledger.changes_of(name):
+                kill()
+            return said
+        case ["lose", losses, name, value]:
+            with Mishap(tuner, name, losses=losses.split("+")):
+                return await execute(["set", name, value], tuner)
         case ["set", name, value]:
             return f"{name} is {(await tuner.change(name, value)).value}"
         case ["noticed"]:

@@ -9,6 +9,7 @@ import pytest
 from tuibench.diagnosis.rules import (
     CLIENT_LIMITED,
     HOST_CPU_OTHERS,
+    QUEUE_OUTSIDE,
     RULES,
     diagnose,
     is_client_limited,
@@ -18,6 +19,15 @@ from tuibench.model.measurements.finding import Evidence, Severity
 UNKNOWN = "unknown"
 PROBE_PAGE = Path(__file__).parents[3] / "docs" / "probe.md"
 BUSY: dict[str, Any] = {"cpu_total": 97.0, "cpu_server": 90.0, "cpu_tuibench": 4.0, "cpu_others": 3.0}
+QUEUED: dict[str, Any] = {
+    "cpu_total": 100.0,
+    "cpu_server": 4.0,
+    "cpu_tuibench": 6.0,
+    "cpu_others": 90.0,
+    "threads_running": 1.2,
+    "in_flight": 42.5,
+    "outside_ms": 37.0,
+}
 IDLE: dict[str, Any] = {"cpu_total": 40.0, "cpu_server": 30.0, "cpu_tuibench": 6.0, "cpu_others": 4.0}
 
 
@@ -30,6 +40,15 @@ IDLE: dict[str, Any] = {"cpu_total": 40.0, "cpu_server": 30.0, "cpu_tuibench": 6
             "busiest worker 97 % of a core",
         ),
         (Evidence(connections=20, threads=32), "connections", "20 connections for 32 threads"),
+        (
+            Evidence(client_limited_share=0.9, lag_ms=9.0, **QUEUED),
+            QUEUE_OUTSIDE,
+            "42.5 transactions in flight, 1.2 threads running in the server; a query spends 37.0 ms",
+        ),
+        (Evidence(lag_ms=20.0, **QUEUED), HOST_CPU_OTHERS, "others 90 %"),
+        (Evidence(client_limited_share=0.9, worker_cpu=0.97, **QUEUED), HOST_CPU_OTHERS, "others 90 %"),
+        (Evidence(**{**QUEUED, "threads_running": 30.0}), HOST_CPU_OTHERS, "others 90 %"),
+        (Evidence(**{**QUEUED, "outside_ms": 0.4}), HOST_CPU_OTHERS, "others 90 %"),
         (
             Evidence(cpu_total=99, cpu_server=60, cpu_tuibench=36, cpu_others=3),
             "host_cpu_tuibench",
@@ -101,6 +120,14 @@ def test_a_run_that_may_not_be_saturated(evidence: Evidence, name: str, words: s
     found = diagnose(evidence)
     assert found.id == name
     assert words in "\n".join(found.evidence)
+
+
+def test_a_rate_that_is_met_and_a_slow_network_are_no_queue() -> None:
+    assert diagnose(Evidence(rate=50.0, is_rate_met=True, **QUEUED)).id == HOST_CPU_OTHERS
+    calm = {**QUEUED, **IDLE}
+    assert diagnose(Evidence(rate=50.0, is_rate_met=True, **calm)).id == "rate"
+    assert diagnose(Evidence(network_share=0.8, **calm)).id == "network"
+    assert diagnose(Evidence(network_share=0.3, **calm)).id == QUEUE_OUTSIDE
 
 
 def test_more_threads_are_no_remedy_for_a_saturated_server() -> None:

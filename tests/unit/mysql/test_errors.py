@@ -57,3 +57,17 @@ def test_a_server_that_is_full_says_what_gives_room(code: int, text: str, remedy
 def test_a_lost_connection_differs_from_other_errors() -> None:
     assert isinstance(errors.error_for_code(2013, "gone"), ConnectionLostError)
     assert errors.error_for_code(1213, "Deadlock found").exit_code is ExitCode.RUN_FAILED
+
+
+@pytest.mark.parametrize("code", [1064, 1045, 1040, 1142, 2013, 9999])
+def test_a_servers_megabytes_are_cut(code: int) -> None:
+    text = "x" * 16_000_000
+    raised = driver.OperationalError(code, text)
+    for error in (
+        errors.error_for_code(code, text),
+        errors.statement_error(raised),
+        errors.connect_error(raised, Target()),
+    ):
+        assert f"{'x' * 500} … (16,000,000 characters)" in error.message
+        assert len(error.message) < 700
+    assert len(errors.statement_error(ValueError(text)).message) < 700

@@ -9,7 +9,7 @@ from tuibench.tuning.preflight.facts import load_requirements
 from tuibench.workload import library
 
 
-def test_load_hosts_open_the_files_of_their_connections() -> None:
+async def test_load_hosts_open_the_files_of_their_connections() -> None:
     program = library.load_program("oltp_point_select", {})
     for cluster, wanted in ((None, 1000 + FILES_OF_A_WORKER), (ClusterPlan(places=("ssh:load1",)), None)):
         plan = RunPlan(
@@ -19,6 +19,6 @@ def test_load_hosts_open_the_files_of_their_connections() -> None:
             engine=EngineChoice.ASYNCIO,
             cluster=cluster,
         )
-        found = required_open_files(Target(), plan, program)
+        found = await required_open_files(Target(), plan, program)
         assert found == wanted
         assert load_requirements(plan, program, found).threads == 4000

@@ -36,7 +36,10 @@ INFO = ServerInfo(
 
 
 class FakeServer:
-    """`settings` are its variables; `on_set` is called with each SET GLOBAL and may raise or change them."""
+    """`settings` are its variables, `running` are statements of other connections.
+
+    `on_set` is called with each SET GLOBAL and may raise or change the settings.
+    """
 
     def __init__(self, **settings: str) -> None:
         self.settings = {**DURABLE, **settings}
@@ -47,6 +50,7 @@ class FakeServer:
         self.read_only: set[str] = set()
         self.refuses_session: SQLError | None = None
         self.sent: list[str] = []
+        self.running: list[str] = []
         self.away = False
         self.breaks = 0
         self.refuses_login: SQLError | None = None
@@ -72,6 +76,8 @@ class FakeServer:
             return list(self.status.items())
         if sql == "SHOW GRANTS":
             return [(line,) for line in self.grants]
+        if sql == "SHOW FULL PROCESSLIST":
+            return [(each, "u", "box", None, "Query", 0, "", sql) for each, sql in enumerate(self.running)]
         if "READ_ONLY" in sql:
             return [(name.upper(),) for name in self.read_only]
         if sql.startswith("SHOW GLOBAL VARIABLES"):

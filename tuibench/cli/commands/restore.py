@@ -12,6 +12,7 @@ from tuibench.errors import ExitCode, TuibenchError
 from tuibench.model.option import Option
 from tuibench.model.target import Target
 from tuibench.tuning.undo.leftovers import Leftover, leftovers, restore_leftover
+from tuibench.tuning.undo.restore import RestoreOutcome
 
 DETAILS = (
     "The journal contains the server and the user of each session; the password comes from -p, MYSQL_PWD or "
@@ -58,4 +59,6 @@ async def _restore_one(leftover: Leftover, server: ServerOptions, login: Target,
         return False
     for one in restored:
         click.echo(f"  {sanitize.text(one.text)}")
+    if any(one.outcome is RestoreOutcome.UNCLEAR for one in restored):
+        info(f"  to keep a value that is not known to be tuibench's: remove {leftover.path}")
     return not any(one.pending for one in restored) and not leftover.problem

@@ -112,7 +112,8 @@ def _deviations(line: SysbenchLine | None, server: ServerOptions, target: Target
     if line is None:
         return ()
     found = list(line.deviations)
-    if line.is_sysbenchs and server.ssl_mode is None and not target.is_local:
+    is_preferred = server.ssl_mode is None and target.ssl_mode == "preferred"
+    if line.is_sysbenchs and is_preferred and not target.is_local:
         found.append(TLS_DEVIATION)
         info(f"tuibench: differs from sysbench: {TLS_DEVIATION}")
     return tuple(found)

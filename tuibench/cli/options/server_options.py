@@ -7,7 +7,7 @@ Hosts, ports and sockets may be lists, as in sysbench: every host with every por
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from getpass import getuser
 from itertools import product
@@ -16,10 +16,16 @@ from typing import Annotated, Any, ClassVar
 import msgspec
 
 from tuibench import credentials
-from tuibench.cli.output import prompts
+from tuibench.cli.output import log, prompts
 from tuibench.errors import UsageError
 from tuibench.model.option import Option
-from tuibench.model.target import LONGEST_TIMEOUT_SECONDS, SHORTEST_TIMEOUT_SECONDS, Endpoint, Target
+from tuibench.model.target import (
+    LONGEST_TIMEOUT_SECONDS,
+    SHORTEST_TIMEOUT_SECONDS,
+    VERIFYING,
+    Endpoint,
+    Target,
+)
 
 MAX_PORT = 65535
 
@@ -84,6 +90,9 @@ DEFAULT_SOCKETS = ("/run/mysqld/mysqld.sock", "/var/run/mysqld/mysqld.sock", "/t
 
 ADDRESS_FIELDS = ("host", "port", "socket")
 """Fields that locate the server; as one group, so that a host option overrides a socket of an option file."""
+
+PASSWORD_EXCHANGE = ("server_public_key_path", "get_server_public_key", "enable_cleartext_plugin")
+"""Fields that allow other ways for a password than TLS."""
 
 TIMEOUTS = ("connect_timeout", "query_timeout", "net_timeout")
 
@@ -162,11 +171,27 @@ class ServerOptions:
             help="disabled, preferred, required, verify-ca or verify-identity [preferred].",
         ),
     ] = None
-    ssl_ca: Annotated[str | None, Option("--ssl-ca", metavar="FILE", help="Certificates to trust.")] = None
+    ssl_ca: Annotated[
+        str | None,
+        Option("--ssl-ca", metavar="FILE", help="Certificates to trust; without --ssl-mode, verify-ca."),
+    ] = None
     ssl_cert: Annotated[str | None, Option("--ssl-cert", metavar="FILE", help="Client certificate.")] = None
     ssl_key: Annotated[
         str | None, Option("--ssl-key", metavar="FILE", help="Key of the client certificate.")
     ] = None
+    server_public_key_path: Annotated[
+        str | None,
+        Option(
+            "--server-public-key-path", metavar="FILE", help="Server's RSA key, for a password without TLS."
+        ),
+    ] = None
+    get_server_public_key: Annotated[
+        bool, Option("--get-server-public-key", help="Trust the RSA key that the server sends.")
+    ] = False
+    enable_cleartext_plugin: Annotated[
+        bool,
+        Option("--enable-cleartext-plugin", help="Allow plugins (PAM, LDAP) that send the password itself."),
+    ] = False
     connect_timeout: Annotated[
         float | None, Option("--connect-timeout", help="Time limit of a login in seconds [10].")
     ] = None
@@ -183,8 +208,11 @@ class ServerOptions:
         str | None, Option("--mysql-compression", help="Only off is accepted.", hidden=True)
     ] = None
 
-    def target(self) -> Target:
-        """The target. Raises UsageError for invalid options."""
+    def target(self, tell: Callable[[str], None] = log.warning) -> Target:
+        """The target; `tell` gets a warning about certificates that are not verified.
+
+        Raises UsageError for invalid options.
+        """
         from tuibench.mysql.option_files import read_options
 
         self._refuse_compression()
@@ -196,8 +224,7 @@ class ServerOptions:
             found.pop("password_command", None)
             found["password"] = prompt_password()
         found.setdefault("user", getuser())
-        if isinstance(mode := found.get("ssl_mode"), str):
-            found["ssl_mode"] = mode.lower().replace("_", "-")
+        _settle_ssl_mode(found, tell)
         if self._uses_tcp():
             found.pop("socket", None)
         elif (
@@ -221,8 +248,9 @@ class ServerOptions:
         """Values of the given options, by field of a Target."""
         self._check_timeouts()
         login = ("user", "password_command", "database", "ssl_mode", "ssl_ca", "ssl_cert", "ssl_key")
-        names = (*ADDRESS_FIELDS, *login, *TIMEOUTS)
+        names = (*ADDRESS_FIELDS, *login, *PASSWORD_EXCHANGE, *TIMEOUTS)
         given = {name: value for name in names if (value := getattr(self, name)) is not None}
+        given = {name: value for name, value in given.items() if value is not False}
         password = _inherited_password() if self.password is None else self.password
         return given if password is None else {**given, "password": password}
 
@@ -233,7 +261,10 @@ class ServerOptions:
         """
         found = {**msgspec.structs.asdict(known), "password": login.password, "login": login.login}
         found["password_command"] = login.password_command
-        _override(found, self.given())
+        given = self.given()
+        if given.get("ssl_ca") and known.ssl_mode not in VERIFYING:
+            given.setdefault("ssl_mode", "verify-ca")
+        _override(found, given)
         try:
             return msgspec.convert({**found, **endpoint_fields(found)}, Target)
         except msgspec.ValidationError as error:
@@ -264,6 +295,16 @@ class ServerOptions:
             )
 
 
+def _settle_ssl_mode(found: dict[str, object], tell: Callable[[str], None]) -> None:
+    """As in the MySQL clients, a CA means verify-ca, unless a mode is given."""
+    if isinstance(mode := found.get("ssl_mode"), str):
+        found["ssl_mode"] = mode.lower().replace("_", "-")
+    if not found.get("ssl_ca"):
+        return
+    if (chosen := found.setdefault("ssl_mode", "verify-ca")) not in VERIFYING:
+        tell(f"--ssl-mode={chosen} does not verify the server's certificate: --ssl-ca has no effect")
+
+
 def _override(found: dict[str, object], layer: Mapping[str, object]) -> None:
     """Override values with a layer of higher precedence. Its address or password hides earlier ones."""
     if "port" in layer or layer.get("host", "localhost") != "localhost":
@@ -282,11 +323,18 @@ def _inherited_password() -> str | None:
         raise UsageError("the password is not valid UTF-8", "is the terminal set to UTF-8?") from None
 
 
-def _from_environment() -> dict[str, str]:
+def _from_environment() -> dict[str, object]:
     """Values of TUIBENCH_HOST, TUIBENCH_PORT, … and MYSQL_PWD."""
+    from tuibench.mysql.option_files import parse_option
+
     fields = (*ADDRESS_FIELDS, "user", "database", "password_command")
-    names = {name: f"TUIBENCH_{name.upper()}" for name in fields}
-    found = {name: os.environ[variable] for name, variable in names.items() if variable in os.environ}
+    names = {name: f"TUIBENCH_{name.upper()}" for name in (*fields, *PASSWORD_EXCHANGE)}
+    found: dict[str, object] = {
+        name: os.environ[variable] for name, variable in names.items() if variable in os.environ
+    }
+    for name in found.keys() & set(PASSWORD_EXCHANGE):
+        if parsed := parse_option(name.replace("_", "-"), str(found[name]), names[name]):
+            found[name] = parsed[1]
     if (password := credentials.environment_password()) is not None:
         found["password"] = password
     return found

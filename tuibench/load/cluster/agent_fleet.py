@@ -10,6 +10,7 @@ from tuibench.load.workers.fleet import Fleet
 from tuibench.load.workers.link import Forward
 from tuibench.load.workers.worker_count import worker_count
 from tuibench.model.plan import RunPlan
+from tuibench.mysql.login.first_login import first_logins
 
 SLOTS = 1 << 20
 """Worker numbers per host. They select streams of arrivals, and the phase of evenly spaced arrivals."""
@@ -47,6 +48,7 @@ class AgentFleet(Fleet):
             is_native=begin.is_native,
         )
         self._first = begin
+        first_logins().learn(begin.first_logins)
         self._emit = emit
         self._has_begun = begin.has_begun
 

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from typing import cast
 
+from tuibench import sanitize
 from tuibench.deadline import wait_with_timeout
 from tuibench.errors import RunError
 from tuibench.load.cluster.messages import MAGIC
@@ -93,7 +94,7 @@ class CommandWire(Wire):
             self._stderr.extend(line.strip() for line in lines if line.strip())
 
     def problem(self) -> str:
-        words = self._stderr[-1] if self._stderr else ""
+        words = sanitize.excerpt(self._stderr[-1]) if self._stderr else ""
         code = self.process.returncode
         if words or code is None:
             return words

@@ -283,7 +283,8 @@ class HostLink(WorkerLink[FromAgent]):
         self.losses += message.losses
         self._latencies.append(message.latencies)
         self.late_commands_ms = max(self.late_commands_ms, message.late_commands_ms)
-        self.take_report(message.report)
+        gaps = message.report.gaps.shifted(-self.offset.offset_ns)
+        self.take_report(replace(message.report, gaps=gaps))
 
 
 async def _greeted(wire: Wire, carrier: Carrier) -> tuple[HostChannel, AgentHello]:

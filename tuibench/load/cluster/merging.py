@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from tuibench.clock import NS_PER_SECOND
+from tuibench.load.completion_gaps import GapsOfWorkers
 from tuibench.load.worker_report import Counters, FairnessStats, WorkerReport
 from tuibench.metrics.histogram import Histogram, merge_histograms
 from tuibench.model.measurements.sample import slowest_of
@@ -18,12 +19,15 @@ class ReportMerger:
         self._worker = worker
         self._merged_ns = now_ns
         self._last: dict[int, WorkerReport] = {}
+        self._gaps = GapsOfWorkers()
 
     def merge(self, reports: Sequence[WorkerReport], now_ns: int) -> WorkerReport:
         """One round. `seconds` is the time since the round before."""
         seconds = max(1, now_ns - self._merged_ns) / NS_PER_SECOND
         self._merged_ns = now_ns
         self._last.update({report.worker: report for report in reports})
+        for report in reports:
+            self._gaps.add(report.worker, report.gaps)
         known = self._last.values()
         failed = next((report for report in known if report.failure), None)
         return WorkerReport(
@@ -41,6 +45,7 @@ class ReportMerger:
             logins=merge_histograms(report.logins for report in reports),
             waits=merge_histograms(report.waits for report in reports),
             slowest=slowest_of(slow for report in reports for slow in report.slowest),
+            gaps=self._gaps.common,
             idle_connections=sum(report.idle_connections for report in known),
             idle_refusal=next((report.idle_refusal for report in known if report.idle_refusal), ""),
             events_per_connection=self._fairness(lambda report: report.events_per_connection),

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from tuibench.clock import NS_PER_SECOND, Clock
+from tuibench.load.completion_gaps import CompletionGaps
 from tuibench.load.engine.extra_connections import ExtraConnections
 from tuibench.load.engine.load_connection import LoadConnection
 from tuibench.load.engine.recorder import Latencies, LatencyRecorder
@@ -51,6 +52,7 @@ class ReportParts(NamedTuple):
     fairness: ConnectionFairness
     fairness_since_checkpoint: ConnectionFairness
     lag_p99_ms: float
+    gaps: CompletionGaps
     core_seconds: float | None = None
 
 
@@ -139,20 +141,20 @@ class BaseEngine(Engine, Generic[UserT, QueueT]):
 
     def pause(self) -> None:
         self._context.pause()
-        self._queue.hold()
+        self._hold()
         self._extra.hold()
 
     def resume(self) -> None:
         self._context.resume()
         if self._begin.execution.backlog is Backlog.DROP:
             self._drop_backlog()
-        self._queue.release()
+        self._release()
         self._extra.release()
         self._wake_all()
 
     def report(self) -> WorkerReport:
         now_ns, cpu = self._clock.now_ns(), time.process_time()
-        parts, failure = self._report_parts(), self._context.failure
+        parts, failure = self._report_parts(now_ns), self._context.failure
         latencies, since = parts.latencies, parts.fairness_since_checkpoint
         report = WorkerReport(
             worker=self._begin.worker,
@@ -169,6 +171,7 @@ class BaseEngine(Engine, Generic[UserT, QueueT]):
             seconds_per_connection=parts.fairness.seconds,
             by_transaction=latencies.by_transaction,
             slowest=latencies.slowest,
+            gaps=parts.gaps,
             events_since=since.events,
             seconds_since=since.seconds,
             last_refusal=self._context.last_refusal,
@@ -188,7 +191,7 @@ class BaseEngine(Engine, Generic[UserT, QueueT]):
         return (*(id for id in ids if id is not None), *self._extra.connection_ids())
 
     async def stop(self, grace_seconds: float) -> None:
-        self._queue.hold()
+        self._hold()
         self._drop_backlog()
         self._queue.reassign()
         self.set_connections(())
@@ -217,7 +220,7 @@ class BaseEngine(Engine, Generic[UserT, QueueT]):
         """
 
     @abstractmethod
-    def _report_parts(self) -> ReportParts: ...
+    def _report_parts(self, now_ns: int) -> ReportParts: ...
 
     @abstractmethod
     def _wake_all(self) -> None:
@@ -230,6 +233,13 @@ class BaseEngine(Engine, Generic[UserT, QueueT]):
     def _abort(self, user: UserT, task: asyncio.Task[None]) -> None:
         """Ends a connection immediately, also during a transaction."""
         task.cancel()
+
+    def _hold(self) -> None:
+        """Nothing becomes due until `_release`."""
+        self._queue.hold()
+
+    def _release(self) -> None:
+        self._queue.release()
 
     def _present(self) -> list[UserT]:
         opened = [user for user, _ in self._users.values()]

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from tuibench.clock import Clock
 from tuibench.errors import ConnectionLostError, SQLError
+from tuibench.load.completion_gaps import GapRecorder
 from tuibench.load.pacing.timer import Timer
 from tuibench.load.worker_report import Counters
 from tuibench.metrics.histogram import Histogram, merge_histograms
@@ -73,6 +74,7 @@ class LatencyRecorder:
 
     def __init__(self, statements: Sequence[FlatStatement], transactions: Sequence[str]) -> None:
         self.counters = Counters()
+        self.gaps = GapRecorder()
         self.in_flight = self.completed = self.commits = 0
         self.tally = [0, 0, 0]
         self.other_questions = 0

@@ -20,6 +20,7 @@ from tuibench.model.cluster.host import LoadHost
 from tuibench.model.plan import RunPlan
 from tuibench.model.target import Target
 from tuibench.mysql.connection import CHARSET
+from tuibench.mysql.login.first_login import first_logins
 from tuibench.workload.program.program import Program, with_weights
 
 LAST_REPORT_SECONDS = 5.0
@@ -352,6 +353,7 @@ class Fleet:
             charset=self._charset,
             is_native=self._is_native,
             has_begun=self._has_begun,
+            first_logins=first_logins().all(),
         )
 
     def _pace_again(self) -> None:

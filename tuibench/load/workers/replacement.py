@@ -76,6 +76,7 @@ def closed(report: WorkerReport) -> WorkerReport:
         service=Histogram(),
         statements={},
         by_transaction={},
+        gaps=report.gaps.closed(),
     )
 
 

@@ -27,6 +27,7 @@ from tuibench.load.engine.surface import Emit, Engine
 from tuibench.load.lease import Lease
 from tuibench.load.worker_report import Reassign
 from tuibench.model.cluster.plan import GRACE_SECONDS
+from tuibench.mysql.login.first_login import first_logins
 
 if sys.platform == "linux":
 
@@ -78,6 +79,7 @@ async def _next_message(channel: messages.WorkerChannel, lease: Lease) -> messag
 
 
 def _create_engine(begin: messages.StartLoad, emit: Emit) -> Engine:
+    first_logins().learn(begin.first_logins)
     return NativeEngine(begin, emit=emit) if begin.is_native else AsyncioEngine(begin, emit=emit)
 
 

@@ -1,5 +1,6 @@
 """Effect of a change: figures before and after, verdict on the difference; A/B tests; commit cost."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated
 
@@ -93,8 +94,10 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
 
     `markers` are the numbers of the changes, `change` describes them. `window_seconds` is the length of each
     window; `settling_seconds` is the time between the last change and the second window. `settled` is False
-    if the load was still moving at the end of the maximum settling time. Figures that were not measured are
-    absent. `cost_before` and `cost_after` are the cost of an operation in the windows, None if unknown.
+    if the load was still moving at the end of the maximum settling time. The first of `comparisons` is that
+    of the figure that decides; figures that were not measured, or counted too seldom, are absent. An effect
+    that is measured again, because the load moved later, has the same markers. `cost_before` and `cost_after`
+    are the cost of an operation in the windows, None if unknown.
     """
 
     markers: tuple[int, ...]
@@ -109,6 +112,11 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
 
     def comparison(self, figure: EffectFigure) -> Comparison | None:
         return next((one for one in self.comparisons if one.figure is figure), None)
+
+
+def latest_effects(effects: Iterable[Effect]) -> tuple[Effect, ...]:
+    """The effects without those that were measured again later, in the order of their changes."""
+    return tuple({effect.markers: effect for effect in effects}.values())
 
 
 class EffectProgress(msgspec.Struct, frozen=True, kw_only=True):

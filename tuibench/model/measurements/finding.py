@@ -61,7 +61,10 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     bottleneck, `worker_cpu` the busiest worker's share of one core, `lag_ms` its largest scheduling delay.
     `rate` is the target rate, 0 without one, and `is_rate_met` is True if it was reached. `lock_waiters` is
     the number of threads that waited for a row lock at the same time. `commit_share` and `network_share` are
-    shares (0 to 1) of the transactions' time. `foreign_percent` is the share of statements by other clients.
+    shares (0 to 1) of the transactions' time. `in_flight` is the number of transactions in flight,
+    `threads_running` that of threads in the server, without our own reading, `outside_ms` how long a query is
+    neither in the server nor on a network of the known round trip. `foreign_percent` is the share of
+    statements by other clients.
     """
 
     threads: float = 0.0
@@ -78,6 +81,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     cpu_tuibench: float | None = None
     cpu_others: float | None = None
     threads_running: float | None = None
+    in_flight: float | None = None
+    outside_ms: float | None = None
     lock_waiters: float | None = None
     commit_share: float | None = None
     log_fsyncs_per_transaction: float | None = None

@@ -23,11 +23,10 @@ class StallConditions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stall(msgspec.Struct, frozen=True):
-    """A period with almost no throughput compared with its level, in seconds from the start of the run."""
+    """A period in which no transaction was completed, in seconds from the start of the run."""
 
     start_seconds: float
     end_seconds: float
-    tps: float
     conditions: StallConditions | None = None
 
     @property

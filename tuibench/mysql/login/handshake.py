@@ -3,19 +3,33 @@
 The driver would request TLS whether or not the server offers it, and would move the socket to another
 transport, which loses packets under uvloop. Here the server is asked first, and the transport in place is
 upgraded. Plugins that the driver lacks, or that would send a password unencrypted, are refused by name.
+
+The driver would also encrypt the password with any RSA key that the server sends, so that whoever pretends
+to be the server can read it. So the plugins with SHA-256 are played here: without TLS, they take a key only
+from a file, or the server's if the user trusts it.
 """
 
 import ssl
 import struct
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
+from tuibench import files, sanitize
 from tuibench.deadline import wait_with_timeout
-from tuibench.errors import ProtocolError, ServerUnavailableError, TuibenchError
+from tuibench.errors import ProtocolError, ServerUnavailableError, TuibenchError, UsageError
 from tuibench.model.target import Target
 from tuibench.mysql import errors
-from tuibench.mysql.driver import CLIENT, charset_by_name
-from tuibench.mysql.errors import TLSError, tls_error
+from tuibench.mysql.driver import CLIENT, auth, charset_by_name
+from tuibench.mysql.errors import PlainPasswordError, TLSError, tls_error
+from tuibench.mysql.login.first_login import (
+    CACHING_PLUGIN,
+    CLEARTEXT_PLUGINS,
+    ED25519_PLUGIN,
+    SHA256_PLUGIN,
+    STRENGTHS,
+    FirstLogin,
+)
 
 CLIENT_MYSQL = 1
 """MariaDB reads extended capabilities from clients that do not set this flag."""
@@ -30,36 +44,50 @@ EXTENDED_CAPABILITIES_OFFSET = 28
 """Where a login has the extended capabilities, in four bytes."""
 
 MAX_PACKET_BYTES = 2**24 - 1
-ED25519_PLUGIN = "client_ed25519"
 ED25519_LIBRARY = "nacl"
 """The driver signs with PyNaCl, which comes with the extra `tuibench[ed25519]`."""
 
-SUPPORTED_PLUGINS = frozenset(
-    {
-        "mysql_native_password",
-        "caching_sha2_password",
-        "sha256_password",
-        ED25519_PLUGIN,
-        "mysql_clear_password",
-        "dialog",
-    }
-)
-"""What the driver can log in with."""
+SCRAMBLE_BYTES = 20
+"""Length of the server's random number that a proof of the password contains."""
 
-CLEARTEXT_PLUGINS = frozenset({"mysql_clear_password", "dialog"})
-"""Those that send the password as it is."""
+FAST_LOGIN, WHOLE_PASSWORD = b"\x03", b"\x04"
+"""caching_sha2_password: the server knows the password and lets us in, or wants all of it."""
+
+_auth: Any = auth
+"""Has no types."""
+
+KEY_REQUESTS = {CACHING_PLUGIN: b"\x02", SHA256_PLUGIN: b"\x01"}
+"""What asks for the server's RSA key."""
 
 
 class Handshake:
-    """Controls one connection of the driver during the login."""
+    """Controls one connection of the driver during the login. `first` is the first login there, if there was
+    one; it accepts no less.
+    """
 
-    def __init__(self, raw: Any, target: Target, tls_seconds: float) -> None:
+    def __init__(self, raw: Any, target: Target, tls_seconds: float, first: FirstLogin | None = None) -> None:
         self._raw = raw
         self._target = target
         self._tls_seconds = tls_seconds
+        self._first = first
         self._write_packet = raw.write_packet
+        self._read_packet: Callable[..., Any] = raw.read_packet
         self._is_greeted = False
+        self._last: Any = None
+        self._plugin = ""
+        self._known_key = _read_key(target.server_public_key_path)
+        self._sent_key = b""
         raw.login_steps = self
+
+    def login(self) -> FirstLogin:
+        """What this login was."""
+        return FirstLogin(
+            where=self._target.for_connection(0).where,
+            user=self._target.user,
+            is_encrypted=self._raw.is_encrypted,
+            plugin=self._plugin,
+            key=self._sent_key,
+        )
 
     def release(self) -> None:
         """Leaves the connection to itself, so that the two do not keep each other alive."""
@@ -70,29 +98,89 @@ class Handshake:
         """Read the server's greeting; encrypt the connection if the target requires it and the server
         supports it.
         """
-        await self._raw.driver_read_greeting()
+        raw, first = self._raw, self._first
+        await raw.driver_read_greeting()
+        self._check_version(raw.get_server_info())
         self._is_greeted = True
         await self._secure()
+        self._plugin = raw.login_plugin
+        if first is not None and STRENGTHS.get(self._plugin, 0) < first.strength:
+            self._plugin = first.plugin
+        if self._plugin == SHA256_PLUGIN:
+            self._plugin = CACHING_PLUGIN  # its first packet has the password, or asks for a key
+        raw.login_plugin = self._plugin
         if self._extended:
             self._raw.write_packet = self.send_login
 
     async def authenticate(self) -> Any:
         """Log in; the driver would accept any last packet except an error as OK."""
-        read, last = self._raw.read_packet, None
-
-        async def noted(*kind: Any) -> Any:
-            nonlocal last
-            last = await read(*kind)
-            return last
-
-        self._raw.read_packet = noted
+        self._raw.read_packet = self._read_for_driver
         try:
             answer = await self._raw.driver_authenticate()
         finally:
             del self._raw.read_packet
-        if last is None or not last.is_ok_packet():
+        if self._last is None or not self._last.is_ok_packet():
             raise ProtocolError("it ends the login with neither OK nor error", self._target.where)
         return answer
+
+    async def _read_for_driver(self, *kind: Any) -> Any:
+        """A packet of the server; what caching_sha2_password says besides is dealt with."""
+        packet = await self._read_packet(*kind)
+        if self._plugin == CACHING_PLUGIN and packet.is_extra_auth_data():
+            said = packet.get_all_data()[1:2]
+            if said == WHOLE_PASSWORD:
+                self._raw.write_packet(await self._whole_password())
+            elif said != FAST_LOGIN:
+                raise ProtocolError(f"{CACHING_PLUGIN} does not know {said.hex()}", self._target.where)
+            packet = await self._read_packet()
+        self._last = packet
+        return packet
+
+    async def _whole_password(self) -> bytes:
+        """The password as a plugin with SHA-256 wants it: as it is over TLS or a socket, else encrypted.
+
+        Raises PlainPasswordError unless the user has allowed a key.
+        """
+        raw, target = self._raw, self._target
+        password = raw.login_password
+        if raw.is_secure or not password:
+            return bytes(password + b"\0")
+        if self._known_key:
+            key = self._known_key
+        elif target.get_server_public_key:
+            key = await self._ask_for_key()
+        else:
+            raise PlainPasswordError(
+                f"the server at {target.where} asks for the whole password of '{target.user}' "
+                f"({self._plugin}), on a connection without TLS",
+                "encrypt it with --ssl-mode=required, or with the server's RSA key: "
+                "--server-public-key-path=FILE, or --get-server-public-key to trust whatever key it sends",
+                is_tls_offered=self._is_tls_offered,
+            )
+        try:
+            return bytes(_auth.sha2_rsa_encrypt(password, raw.salt[:SCRAMBLE_BYTES], key))
+        except (ValueError, TypeError, AttributeError) as error:
+            raise ServerUnavailableError(
+                f"{target.server_public_key_path or f'what {target.where} sends'} is no RSA key that the "
+                "password can be encrypted with",
+                "the server's is public_key.pem in its data directory",
+            ) from error
+
+    async def _ask_for_key(self) -> bytes:
+        """The RSA key that the server sends. Raises ServerUnavailableError if it is not that of the first
+        login.
+        """
+        self._raw.write_packet(KEY_REQUESTS[self._plugin])
+        packet = await self._read_packet()
+        if not packet.is_extra_auth_data():
+            raise ProtocolError("it sends no RSA key", self._target.where)
+        self._sent_key = bytes(packet.get_all_data()[1:])
+        if self._first is not None and self._first.key not in (b"", self._sent_key):
+            raise ServerUnavailableError(
+                f"the server at {self._target.where} sends another RSA key than at the first login",
+                "if its key was replaced, start again; --ssl-mode=verify-ca makes sure who answers",
+            )
+        return self._sent_key
 
     def failure(self, error: BaseException) -> TuibenchError:
         """The error for an exception of the driver, by the progress of the login."""
@@ -100,7 +188,7 @@ class Handshake:
             return errors.connect_error(error, self._target)
         if not self._is_greeted:
             return errors.not_a_server_error(self._target)
-        return ProtocolError(str(error) or type(error).__name__, self._target.where)
+        return ProtocolError(sanitize.excerpt(str(error)) or type(error).__name__, self._target.where)
 
     def send_login(self, packet: bytes) -> None:
         """Sends the login, with the extended capabilities that we want; the driver knows but one."""
@@ -118,15 +206,34 @@ class Handshake:
         offered: int = self._raw.mariadb_capabilities
         return offered & (BULK_STATEMENTS | CACHED_METADATA) if offered & BULK_STATEMENTS else 0
 
+    def _check_version(self, version: str) -> None:
+        """The driver reads the number at the start of the version."""
+        number = version.partition(".")[0]
+        if not (number.isascii() and number.isdecimal()):
+            raise ServerUnavailableError(
+                f"the server at {self._target.where} has no version that starts with a number: "
+                f"'{sanitize.excerpt(version)}'",
+                "check --host and --port; a proxy's version can be configured",
+            )
+
+    @property
+    def _is_tls_offered(self) -> bool:
+        return bool(self._raw.server_capabilities & CLIENT.SSL)
+
     async def _secure(self) -> None:
         raw = self._raw
         if raw.tls_context is None:
             return
-        if raw.server_capabilities & CLIENT.SSL:
+        if self._is_tls_offered:
             await self._encrypt()
-        elif self._target.ssl_mode == "preferred":
+        elif self._target.ssl_mode == "preferred" and self._first is None:
             raw.tls_context = None
             raw.client_flags &= ~CLIENT.SSL
+        elif self._target.ssl_mode == "preferred":
+            raise TLSError(
+                f"the server at {self._target.where} offers no TLS any more; the first login was encrypted",
+                "if TLS was turned off there, start again",
+            )
         else:
             raise TLSError(
                 f"the server at {self._target.where} offers no TLS, "
@@ -135,26 +242,52 @@ class Handshake:
             )
 
     async def authenticate_with_plugin(self, name: bytes | str, packet: Any) -> Any:
-        """Log in with the account's plugin. Raises ServerUnavailableError if it is not supported."""
-        plugin = name.decode() if isinstance(name, bytes) else name
-        who = f"'{self._target.user}' at {self._target.where}"
-        if plugin not in SUPPORTED_PLUGINS:
+        """Log in with the account's plugin. Raises ServerUnavailableError if it is not supported, or not
+        allowed.
+        """
+        raw, target = self._raw, self._target
+        plugin = name.decode(errors="replace") if isinstance(name, bytes) else name
+        who = f"'{target.user}' at {target.where}"
+        if not plugin or plugin not in STRENGTHS:
             raise ServerUnavailableError(
-                f"the account {who} logs in with the plugin '{plugin}', which is not supported here",
+                f"the account {who} logs in with the plugin '{sanitize.excerpt(plugin)}', which is not "
+                "supported here",
                 errors.OTHER_PLUGIN_HINT,
+            )
+        if self._first is not None and STRENGTHS[plugin] < self._first.strength:
+            raise ServerUnavailableError(
+                f"the account {who} logs in with '{plugin}' now, which protects its password less than "
+                f"'{self._first.plugin}' at the first login",
+                "if the account was changed, start again",
             )
         if plugin == ED25519_PLUGIN and find_spec(ED25519_LIBRARY) is None:
             raise ServerUnavailableError(
                 f"the account {who} logs in with ed25519, which needs PyNaCl",
                 "install it with pip install 'tuibench[ed25519]', or use another account",
             )
-        if plugin in CLEARTEXT_PLUGINS and not self._raw.is_secure:
+        if plugin in CLEARTEXT_PLUGINS and not target.enable_cleartext_plugin:
             raise ServerUnavailableError(
+                f"the account {who} requires its password in clear text ('{plugin}')",
+                "--enable-cleartext-plugin allows it, over TLS or the unix socket; "
+                "--ssl-mode=verify-identity makes sure who gets it",
+            )
+        if plugin in CLEARTEXT_PLUGINS and not raw.is_secure:
+            raise PlainPasswordError(
                 f"the account {who} requires its password in clear text ('{plugin}'), on a connection "
                 "without TLS",
                 "encrypt it with --ssl-mode=required, or use the unix socket",
+                is_tls_offered=self._is_tls_offered,
             )
-        return await self._raw.driver_authenticate_with_plugin(name, packet)
+        self._plugin = plugin
+        if plugin not in KEY_REQUESTS:
+            return await raw.driver_authenticate_with_plugin(name, packet)
+        raw.salt = packet.read_all()
+        if plugin == SHA256_PLUGIN:
+            proof = await self._whole_password()
+        else:
+            proof = _auth.scramble_caching_sha2(raw.login_password, raw.salt[:SCRAMBLE_BYTES])
+        raw.write_packet(proof)
+        return await raw.read_packet()
 
     async def _encrypt(self) -> None:
         raw = self._raw
@@ -174,3 +307,14 @@ class Handshake:
         return struct.pack(
             "<IIB19xI", flags, MAX_PACKET_BYTES, charset_by_name(raw.charset_name).id, self._extended
         )
+
+
+def _read_key(path: str) -> bytes:
+    """The server's RSA key in a file of the user; empty for no file. Raises UsageError."""
+    if not path:
+        return b""
+    try:
+        return files.read_text(files.expand_path(path)).encode()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not text"
+        raise UsageError(f"cannot read the server's public key {path}: {reason}") from error

@@ -11,14 +11,13 @@ import time
 from contextlib import suppress
 from weakref import WeakKeyDictionary
 
+from tuibench import sanitize
 from tuibench.deadline import wait_with_timeout
 from tuibench.errors import ServerUnavailableError
 from tuibench.model.target import Target
 
 CACHE_SECONDS = 10.0
 COMMAND_TIMEOUT_SECONDS = 30.0
-MAX_STDERR_CHARACTERS = 200
-"""Characters of the command's complaint that an error shows."""
 
 HINT = "run it manually: it must print the password and exit with 0"
 
@@ -112,7 +111,7 @@ async def run_password_command(command: str, longest_seconds: float = COMMAND_TI
 
 def _failure_message(status: int, complaint: bytes) -> str:
     how = f"ended with {status}" if status > 0 else f"was ended by signal {-status}"
-    words = " ".join(complaint.decode(errors="replace").split())[:MAX_STDERR_CHARACTERS]
+    words = sanitize.excerpt(" ".join(complaint.decode(errors="replace").split()))
     return f"the password command {how}" + (f": {words}" if words else "")
 
 

@@ -6,19 +6,22 @@ from pathlib import Path
 
 from tuibench import files
 from tuibench.errors import UsageError
-from tuibench.model.target import SslMode, Target
+from tuibench.model.target import VERIFYING, SslMode, Target
+from tuibench.mysql.login.first_login import FirstLogin
 
-VERIFYING = ("verify-ca", "verify-identity")
 
+def is_wanted(target: Target, first: FirstLogin | None) -> bool:
+    """Whether to request TLS, after this `first` login at the server.
 
-def tls_context(target: Target) -> ssl.SSLContext | None:
-    """The TLS context for a target, None for a plain connection.
-
-    `preferred` is plain on this host (socket or loopback: nothing leaves it) and encrypted elsewhere.
-    Raises UsageError for certificate files that cannot be read.
+    `preferred` encrypts what leaves this host. The first login decides for all later ones.
     """
-    if target.ssl_mode == "disabled" or (target.ssl_mode == "preferred" and target.is_local):
-        return None
+    if target.ssl_mode == "preferred":
+        return first.is_encrypted if first is not None else not target.is_local
+    return target.ssl_mode != "disabled"
+
+
+def tls_context(target: Target) -> ssl.SSLContext:
+    """The TLS context for a target. Raises UsageError for certificate files that cannot be read."""
     return _shared_tls_context(target.ssl_mode, target.ssl_ca, target.ssl_cert, target.ssl_key)
 
 

@@ -61,7 +61,7 @@ def _stalls_and_slowest(found: RunComparison) -> list[tuple[str, tuple[str, ...]
     """Stalls and slowest transactions, a text for each side; without stalls if no side had one."""
     rows = []
     if any(text != "none" for text in found.stalls):
-        rows.append(("stalls, below a tenth of the level's median TPS", found.stalls))
+        rows.append(("stalls", found.stalls))
     if any(text not in ("", units.DASH) for text in found.slowest):
         rows.append(("slowest transaction", found.slowest))
     return rows

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from tuibench.metrics.histogram import US_PER_MS, Histogram
 from tuibench.metrics.series.rates import counter_interval
 from tuibench.model.event import EventKind
+from tuibench.model.experiments.effect import latest_effects
 from tuibench.model.measurements.headline import Headline, HeadlineTotals
 from tuibench.model.measurements.sample import Latency, LoadSample, Sample
 from tuibench.model.results.summary import (
@@ -124,7 +125,7 @@ def _figures(run: Run, ticks: Sequence[tuple[Sample, TickCounts]], since: float)
         ),
         "client": _client(run, loads, seconds),
         "client_delay_ms": max((load.client_delay_ms for load in loads), default=0.0),
-        "effects": tuple(event.effect for event in run.events if event.effect),
+        "effects": latest_effects(event.effect for event in run.events if event.effect),
         "costs": run.costs[-1] if run.costs else (),
         "headline": _headline(run.plan.headline, merged, response, seconds),
     }

@@ -130,8 +130,6 @@ def _steadiness(run: Run) -> Iterator[str]:
         f"deviation), in nine of ten between {count(ordered[edge])} and {count(ordered[-1 - edge])} per "
         "second."
     )
-    if stalls := sum(rate == 0 for rate in rates):
-        yield f"In {stalls} of {len(rates)} intervals no transaction was completed."
     if (found := run.summary.steadiness) is not None:
         yield f"{steadiness_line(found)}."
         if found.stalls:

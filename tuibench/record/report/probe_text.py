@@ -102,7 +102,7 @@ def _saturation(result: ProbeResult) -> Iterator[str]:
     if result.reason:
         yield f"Ended early: {result.reason}. The results are from the time before."
     if result.client_limited:
-        yield f"{_client_bottleneck(result)}, not the server, which can do {most} or more."
+        yield _client_bottleneck(result, most)
     elif knee is not None and result.confidence == LOW:
         yield (
             f"Inconclusive: throughput stops growing somewhere from {_number(result.knee_low)} to "
@@ -125,9 +125,10 @@ def _durability(result: ProbeResult) -> Iterator[str]:
         yield f"Measured with {values}."
 
 
-def _client_bottleneck(result: ProbeResult) -> str:
-    is_other = result.bottleneck is not None and result.bottleneck.id == HOST_CPU_OTHERS
-    return "Other programs on this host were the limit" if is_other else "The load generator was the limit"
+def _client_bottleneck(result: ProbeResult, most: str) -> str:
+    if result.bottleneck is not None and result.bottleneck.id == HOST_CPU_OTHERS:
+        return f"Other programs take this host's CPU: the server did {most}, and may do more without them."
+    return f"The load generator was the limit, not the server, which can do {most} or more."
 
 
 def _objective(result: ProbeResult) -> Iterator[str]:

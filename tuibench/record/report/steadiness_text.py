@@ -27,7 +27,7 @@ def stalls_line(found: Steadiness) -> str:
         for stall in sorted(longest, key=lambda stall: stall.start_seconds)
     )
     rest = f" (the longest of {len(found.stalls)})" if len(found.stalls) > len(longest) else ""
-    return f"stalls below a tenth of the level's median TPS: {places}{rest}"
+    return f"stalls: {places}{rest}"
 
 
 def conditions_text(found: StallConditions) -> str:
@@ -52,7 +52,7 @@ def conditions_text(found: StallConditions) -> str:
 def stall_event_text(stall: Stall) -> str:
     """A completed stall, for the list of events."""
     words = conditions_text(stall.conditions) if stall.conditions is not None else ""
-    return f"stall of {stall.seconds:.1f} s at {stall.tps:,.1f} TPS{': ' * bool(words)}{words}"
+    return f"stall of {stall.seconds:.1f} s at {units.hms(stall.start_seconds)}{': ' * bool(words)}{words}"
 
 
 def _in_parentheses(found: StallConditions | None) -> str:

@@ -1,83 +1,201 @@
-"""Log of stalls with the conditions during each."""
+"""Stalls of a run, each with the conditions during it: what the event, the summary and every report show.
+
+A stall is a gap between two completed transactions, with work in flight or due, that is long for this load:
+at least half a second, and 20 times the usual gap, so that chance alone would need exp(20) gaps for one. The
+usual gap is the longer one of those before and after, because a slower level is no stall; samples with other
+threads or another rate do not count. Transactions of connections that started together may end together: then
+gaps take up most of the time, and none is longer than the transactions themselves. These are no stalls.
+
+Gaps come from the engines (`load.completion_gaps`), independent of samples. The transactions of a server that
+is only watched are counted once a sample: there a gap is whole samples without one while threads are running.
+"""
 
 from collections import deque
-from collections.abc import Mapping
-from statistics import median
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, takewhile
+from typing import NamedTuple
 
-from msgspec.structs import replace
-
-from tuibench.metrics.inference.steadiness import STALLED
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.event import EventKind
 from tuibench.model.measurements.sample import Sample
-from tuibench.model.measurements.steadiness import Stall, StallConditions, Steadiness
+from tuibench.model.measurements.steadiness import Stall, StallConditions
 from tuibench.session.effects.stall_conditions import conditions_of, worst_of
-from tuibench.session.effects.steadiness_log import LEVEL_CHANGES
 
-RECENT_TICKS = 120
-FEWEST_TICKS = 10
-"""Number of samples whose median a stall is compared with."""
+SHORTEST_SECONDS = 0.5
+USUAL_GAPS = 20
+"""Transactions that would have been completed in the gap at the usual rate."""
 
-SLOW = 0.5
-"""Fraction of that median: slower samples may turn out to be part of a stall, so their conditions are kept.
+LEAST_SECONDS, MOST_SECONDS = 2.0, 10.0
+"""The time before and after a gap that gives the usual rate. Another stall may be near: of the spans between
+these two, the one with the highest rate counts.
 """
 
-MOST_SLOW_TICKS = 5_000
-"""For runs that last for days, only the newest are kept."""
+IN_STEP = 2.0
+"""Gaps of connections in step are at most this multiple of the median response time."""
+
+MOST_TICKS = 3_600
+
+Span = tuple[float, float]
+
+
+class StallTick(NamedTuple):
+    """A sample: where it is, what it completed, and the conditions in it.
+
+    `level` is another number after a change of threads or rate; the first sample after it `is_mixed`.
+    """
+
+    start_seconds: float
+    end_seconds: float
+    transactions: float
+    level: int
+    is_mixed: bool
+    p50_ms: float | None
+    conditions: StallConditions
+
+    @property
+    def seconds(self) -> float:
+        return self.end_seconds - self.start_seconds
 
 
 class StallLog:
-    """Takes samples and events in chronological order."""
+    """Takes samples, gaps and events in chronological order. `stalls` are those since the last reset."""
 
     def __init__(self) -> None:
-        self._recent: deque[float] = deque(maxlen=RECENT_TICKS)
-        self._conditions: deque[tuple[float, StallConditions]] = deque(maxlen=MOST_SLOW_TICKS)
+        self.stalls: list[Stall] = []
+        self._ticks: deque[StallTick] = deque(maxlen=MOST_TICKS)
         self._counters: Mapping[str, int] = {}
-        self._stalled: list[Slot] = []
-        self._is_paused = False
-        self._is_partial = False
+        self._begin_seconds = self._judged_seconds = self._end_seconds = 0.0
+        self._asked: tuple[int, float] | None = None
+        self._level = 0
+        self._watched_gap: Span | None = None
+        self._watched_gaps: deque[Span] = deque(maxlen=64)
+        self._is_paused = self._is_partial = False
 
-    def on_event(self, kind: EventKind) -> None:
-        """A pause begins or ends: its ticks are no stall. After another change the usual level is another."""
-        if kind in LEVEL_CHANGES:
-            self._recent.clear()
-            self._stalled = []
+    def on_event(self, kind: EventKind, at_seconds: float) -> None:
+        """A pause begins or ends: its samples say nothing of the usual rate. A reset forgets all stalls."""
+        if kind is EventKind.RESET:
+            self.stalls = []
+            self._begin_seconds = at_seconds
         if kind in (EventKind.PAUSE, EventKind.RESUME):
             self._is_paused = kind is EventKind.PAUSE
             self._is_partial = True
-            self._stalled = []
+            self._watched_gap = None
 
-    def tick(self, slot: Slot, sample: Sample) -> Stall | None:
-        """Process one sample; returns the stall that it ends, if any."""
-        before = self._counters
-        self._counters = sample.server.counters if sample.server is not None else {}
-        if self._is_paused or self._is_partial:
-            self._is_partial = False
+    def tick(self, slot: Slot, sample: Sample, gaps: Sequence[Span] | None = None) -> list[Stall]:
+        """Process one sample, and the gaps so far that have ended; None if the engine is not what is
+        measured. Returns the stalls that are certain now.
+        """
+        before, self._counters = self._counters, sample.server.counters if sample.server else {}
+        if gaps is None:
+            gaps = self._gaps_of_watched(slot, sample)
+        load = sample.load
+        has_load = load is None or load.threads > 0 or slot.transactions > 0
+        is_whole = not self._is_paused and not self._is_partial and slot.end_seconds > self._end_seconds
+        if is_whole and has_load:
+            latency = load and (load.service or load.latency)
+            p50_ms, conditions = latency.p50 if latency else None, conditions_of(sample, before)
+            asked = (load.threads, load.rate) if load else None
+            is_mixed, self._asked = bool(self._ticks) and asked != self._asked, asked
+            self._level += is_mixed
+            start = max(slot.start_seconds, self._end_seconds)
+            self._ticks.append(
+                StallTick(
+                    start, slot.end_seconds, slot.transactions, self._level, is_mixed, p50_ms, conditions
+                )
+            )
+        self._end_seconds, self._is_partial = max(slot.end_seconds, self._end_seconds), False
+        return self._judge(gaps, is_over=False)
+
+    def end(self, gaps: Sequence[Span] | None = None) -> list[Stall]:
+        """The load has ended: the last stalls, without waiting for samples after them."""
+        if gaps is None:
+            gaps = [*self._watched_gaps, *([self._watched_gap] if self._watched_gap else [])]
+        return self._judge(gaps, is_over=True)
+
+    def _gaps_of_watched(self, slot: Slot, sample: Sample) -> Sequence[Span]:
+        """Gaps of a server's own traffic. Our own thread is one of those that are running."""
+        is_wanted = sample.server is None or (sample.server.threads_running or 0) > 1
+        if slot.transactions == 0 and is_wanted and not self._is_paused and not self._is_partial:
+            start = self._watched_gap[0] if self._watched_gap else slot.start_seconds
+            self._watched_gap = (start, slot.end_seconds)
+        elif self._watched_gap:
+            self._watched_gaps.append(self._watched_gap)
+            self._watched_gap = None
+        return list(self._watched_gaps)
+
+    def _judge(self, gaps: Sequence[Span], *, is_over: bool) -> list[Stall]:
+        found = []
+        for start, end in gaps:
+            if (start + end) / 2 <= self._judged_seconds:
+                continue
+            start = max(start, self._begin_seconds)
+            is_stall = end - start >= SHORTEST_SECONDS and self._is_stall((start, end), gaps, is_over=is_over)
+            if is_stall is None:
+                break
+            self._judged_seconds = end
+            if is_stall:
+                found.append(Stall(start, end, self._conditions_in(start, end)))
+        self.stalls += found
+        return found
+
+    def _is_stall(self, gap: Span, gaps: Sequence[Span], *, is_over: bool) -> bool | None:
+        """Whether it is one; None if that is not known before more samples were taken."""
+        start, end = gap
+        before = _near(tick for tick in reversed(self._ticks) if tick.end_seconds <= start)
+        after = _near(self._ticks_since(end))
+        same = [_of_level(side, self._level_at(at)) for side, at in ((before, start), (after, end))]
+        rates = [_rate(side) for side in (same if any(same) else (before, after)) if side]
+        if not rates or (end - start) * min(rates) < USUAL_GAPS:
+            return False if is_over or _is_full(after) else None
+        if not (is_over or _is_full(after, LEAST_SECONDS)):
             return None
-        usual = median(self._recent) if len(self._recent) >= FEWEST_TICKS else None
-        if usual is None or slot.tps < SLOW * usual:
-            self._conditions.append((slot.end_seconds, conditions_of(sample, before)))
-        if usual is not None and slot.tps < STALLED * usual:
-            self._stalled.append(slot)
-            return None
-        self._recent.append(slot.tps)
-        return self._end_of_stall()
+        around = (*before, *after)
+        similar = sum(b - a for a, b in gaps if b - a >= (end - start) / 2 and _is_in((a, b), around))
+        usual_ms = min((tick.p50_ms for tick in around if tick.p50_ms is not None), default=0.0)
+        is_in_step = similar > sum(tick.seconds for tick in around) / 2
+        return not (is_in_step and 1000 * (end - start) <= IN_STEP * usual_ms)
 
-    def with_conditions(self, found: Steadiness | None) -> Steadiness | None:
-        """The steadiness of the run, each of its stalls with what happened then."""
-        return found and replace(found, stalls=tuple(map(self._explained, found.stalls)))
+    def _level_at(self, seconds: float) -> int | None:
+        known = (tick.level for tick in reversed(self._ticks) if tick.start_seconds <= seconds)
+        return next(known, None)
 
-    def _end_of_stall(self) -> Stall | None:
-        slots, self._stalled = self._stalled, []
-        if not slots:
-            return None
-        tps = sum(slot.transactions for slot in slots) / sum(slot.seconds for slot in slots)
-        return self._explained(Stall(slots[0].start_seconds, slots[-1].end_seconds, tps))
+    def _ticks_since(self, seconds: float) -> list[StallTick]:
+        """The samples that begin after a time, the oldest first."""
+        return list(takewhile(lambda tick: tick.start_seconds >= seconds, reversed(self._ticks)))[::-1]
 
-    def _explained(self, stall: Stall) -> Stall:
-        known = (
-            conditions
-            for end_seconds, conditions in self._conditions
-            if stall.start_seconds < end_seconds <= stall.end_seconds
+    def _conditions_in(self, start: float, end: float) -> StallConditions | None:
+        return worst_of(
+            tick.conditions for tick in self._ticks if tick.start_seconds < end and tick.end_seconds > start
         )
-        return replace(stall, conditions=worst_of(known))
+
+
+def _is_full(ticks: Sequence[StallTick], seconds: float = MOST_SECONDS) -> bool:
+    return sum(tick.seconds for tick in ticks) >= seconds
+
+
+def _near(ticks: Iterable[StallTick]) -> list[StallTick]:
+    """The first of these samples, as many as may give the usual rate."""
+    found: list[StallTick] = []
+    for tick in ticks:
+        if _is_full(found):
+            break
+        found.append(tick)
+    return found
+
+
+def _of_level(nearest: Iterable[StallTick], level: int | None) -> list[StallTick]:
+    """Those of the level at the gap."""
+    of_level = takewhile(lambda tick: tick.level == level, nearest)
+    return [tick for tick in of_level if not tick.is_mixed]
+
+
+def _rate(nearest: Sequence[StallTick]) -> float:
+    """The highest rate from the nearest sample on."""
+    seconds = list(accumulate(tick.seconds for tick in nearest))
+    transactions = accumulate(tick.transactions for tick in nearest)
+    rates = [(span, count / span) for span, count in zip(seconds, transactions, strict=True)]
+    return max(rate for span, rate in rates if span >= min(LEAST_SECONDS, seconds[-1]))
+
+
+def _is_in(gap: Span, ticks: Sequence[StallTick]) -> bool:
+    return any(tick.start_seconds <= sum(gap) / 2 < tick.end_seconds for tick in ticks)

@@ -4,12 +4,13 @@ The arithmetic is in `metrics`; this module decides which events are changes, wh
 reports the result.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 import msgspec
 
 from tuibench.errors import UsageError
+from tuibench.load.completion_gaps import CompletionGaps
 from tuibench.metrics.inference.effects.effect_detector import FEWEST_SLOTS, EffectDetector
 from tuibench.metrics.series.commit_cost import CostLedger
 from tuibench.metrics.series.operation_cost import operation_cost, resource_use, total_use
@@ -22,11 +23,13 @@ from tuibench.model.experiments.effect import (
     CommitCosts,
     Effect,
     EffectProgress,
+    latest_effects,
+    primary_figure,
 )
 from tuibench.model.experiments.tune import TuneProgress, TuneResult
 from tuibench.model.measurements.operation_cost import OperationCost, ResourceUse
 from tuibench.model.measurements.sample import HostSample, Sample, SlowTransaction, TrafficSample, slowest_of
-from tuibench.model.measurements.steadiness import Steadiness
+from tuibench.model.measurements.steadiness import Stall, Steadiness
 from tuibench.model.message import SessionMessage
 from tuibench.model.plan import RunPlan
 from tuibench.record.report.effect_text import effect_text
@@ -37,7 +40,7 @@ from tuibench.session.disturbances import OF_EVENTS, WORKER_SILENT, disturbance
 from tuibench.session.effects.ab_test import AbTest
 from tuibench.session.effects.operator_ab_test import OperatorAbTest
 from tuibench.session.effects.stall_log import StallLog
-from tuibench.session.effects.steadiness_log import LEVEL_CHANGES, SteadinessLog
+from tuibench.session.effects.steadiness_log import SteadinessLog
 from tuibench.session.sampling.sampler import VARIABLES_EVERY_TICKS
 from tuibench.session.tune.operator_tune import MakeTune, OperatorTune
 from tuibench.session.tune.runner import TuneRun
@@ -61,8 +64,7 @@ COMPARED = CHANGE_KINDS - BOUNDARIES
 
 OPERATOR_TEST = "an A/B test changed values"
 
-SHORTEST_STALL_SECONDS = 0.95
-"""A shorter stall is listed in the summary, but is not an event."""
+MEASURED_AGAIN = "measured again, as the load moved later"
 
 
 class EffectTracker:
@@ -94,6 +96,7 @@ class EffectTracker:
         self._interval_seconds = plan.interval_seconds
         self._published: EffectProgress | None = None
         self._why = ""
+        self._rate = 0.0
         self._calm_ticks = 0
         self._begun: list[float] = []
         self._steadiness = SteadinessLog()
@@ -128,7 +131,7 @@ class EffectTracker:
     @property
     def steadiness(self) -> Steadiness | None:
         """The steadiness of the throughput since the last reset."""
-        return self._stalls.with_conditions(self._steadiness.result)
+        return self._steadiness.result(self._stalls.stalls)
 
     @property
     def costs(self) -> tuple[CommitCost, ...]:
@@ -183,8 +186,7 @@ class EffectTracker:
     def on_event(self, event: Event) -> None:
         """Process an event."""
         self._steadiness.on_event(event.kind)
-        if event.kind not in LEVEL_CHANGES or self._measuring is None:
-            self._stalls.on_event(event.kind)
+        self._stalls.on_event(event.kind, event.elapsed_seconds)
         if event.kind is EventKind.RESET:
             self._uses, self._before, self.slowest = [], None, ()
         if event.kind in COST_CHANGE_KINDS:
@@ -246,8 +248,10 @@ class EffectTracker:
             self._published = self.effect_progress
             self._session.lifecycle.publish_status()
 
-    def tick(self, sample: Sample, interval: IntervalCounts) -> None:
-        """Process one sample of the measured run."""
+    def tick(
+        self, sample: Sample, interval: IntervalCounts, completion_gaps: CompletionGaps | None = None
+    ) -> None:
+        """Process one sample of the measured run; `completion_gaps` are None for a server's own traffic."""
         use = resource_use(self._before, sample)
         self._before = sample
         self.total_use = total_use((self.total_use, use))
@@ -255,12 +259,15 @@ class EffectTracker:
         self._compact_uses()
         slot = _slot(sample, interval, self._session.log.elapsed_seconds())._replace(use=use)
         load = sample.load
-        self._steadiness.tick(slot, (load.threads, load.rate) if load is not None else None)
+        self._steadiness.tick(slot)
         if load is not None:
+            self._rate = load.rate
             self.slowest = slowest_of((*self.slowest, *load.slowest), MOST_SLOW_OF_RUN)
-        stall = self._stalls.tick(slot, sample)
-        if stall is not None and stall.seconds >= SHORTEST_STALL_SECONDS:
-            self._session.log.emit(EventKind.WARNING, stall_event_text(stall))
+        known = slot
+        if completion_gaps is not None:
+            until_seconds = self._session.log.elapsed_at(completion_gaps.until_ns)
+            known = slot._replace(end_seconds=min(slot.end_seconds, until_seconds))
+        self._emit_stalls(self._stalls.tick(known, sample, self._standstills(completion_gaps)))
         why = disturbance(sample, self._interval_seconds)
         if self._measuring is not None:
             self._measuring.tick(slot, disturbance=why)
@@ -280,6 +287,24 @@ class EffectTracker:
             )
             self._publish(CommitCosts(self.costs))
 
+    def _emit_stalls(self, stalls: Iterable[Stall]) -> None:
+        for stall in stalls:
+            self._session.log.emit(EventKind.WARNING, stall_event_text(stall))
+
+    def end_stalls(self, completion_gaps: CompletionGaps | None = None) -> None:
+        """The last reports are in: no completion follows."""
+        self._emit_stalls(self._stalls.end(self._standstills(completion_gaps, is_over=True)))
+
+    def _standstills(
+        self, gaps: CompletionGaps | None, *, is_over: bool = False
+    ) -> list[tuple[float, float]] | None:
+        """The gaps of the measured time, in seconds from its start."""
+        if gaps is None:
+            return None
+        log = self._session.log
+        found = gaps.standstills(log.zero_ns, is_over=is_over)
+        return [(log.elapsed_at(start), log.elapsed_at(end)) for start, end in found]
+
     def end(self) -> None:
         """The load has ended: report the effect of the last change, if it is known."""
         self.operator_test.end()
@@ -296,10 +321,16 @@ class EffectTracker:
         return min([event.elapsed_seconds, *self._begun])
 
     def _emit_effect(self, effect: Effect | None) -> None:
-        if effect is not None:
-            self.effects.append(effect)
-            self._session.log.emit(EventKind.EFFECT, effect_text(effect), effect)
-            self._publish_progress()
+        if effect is None:
+            return
+        decides = primary_figure(is_watch=False, rate=self._rate)
+        ordered = sorted(effect.comparisons, key=lambda one: one.figure is not decides)
+        effect = msgspec.structs.replace(effect, comparisons=tuple(ordered))
+        is_again = any(each.markers == effect.markers for each in self.effects)
+        self.effects = [*latest_effects([*self.effects, effect])]
+        text = f"{MEASURED_AGAIN}: {effect_text(effect)}" if is_again else effect_text(effect)
+        self._session.log.emit(EventKind.EFFECT, text, effect)
+        self._publish_progress()
 
 
 def _slot(sample: Sample, interval: IntervalCounts, end_seconds: float) -> Slot:

@@ -27,6 +27,7 @@ from tuibench.session.probe.level_search import (
     end_of_climb,
     is_collapsed,
     is_connection_limited,
+    keeps_up,
     knee_of,
     objective_edge,
     point_of,
@@ -39,7 +40,11 @@ NEARLY = 0.97
 GROWN = 1.1
 """A level with this multiple of another level's throughput is higher beyond noise."""
 
-FOREIGN_PERCENT = 10.0
+CALM_P95 = 5.0
+"""A rate at which p95 is a higher multiple of the lowest one is too near the capacity."""
+
+FOREIGN_PERCENT = OTHERS_PERCENT = 10.0
+NOTABLE_READS = 0.1
 DRIFT_PERCENT = 5.0
 WIDE = 4.0
 
@@ -48,7 +53,6 @@ def probe_result(
     progress: ProbeProgress, end: ProbeEnd, reason: str, fitted: UslFit | None, disturbances: Sequence[str]
 ) -> ProbeResult:
     """The result without its text. `disturbances` are changes by others during the probe."""
-    steps = progress.measured
     climbed = end_of_climb(progress)
     knee = knee_step(progress)
     limited = client_limited(progress, knee)
@@ -65,7 +69,7 @@ def probe_result(
         knee=None if limited else knee,
         knee_low=_outwards(progress, bend.low, math.floor) if bend else None,
         knee_high=_outwards(progress, bend.high, math.ceil) if bend else None,
-        peak=max(steps, key=lambda step: step.tps, default=None),
+        peak=peak_step(progress),
         bottleneck=probe_bottleneck(progress, knee, limited=limited),
         objective=objective_of(progress),
         recovery=recovery,
@@ -82,6 +86,33 @@ def knee_step(progress: ProbeProgress) -> ProbeStep | None:
     if bend is None:
         return None
     return min(progress.measured, key=lambda step: abs(math.log(step.level / bend.level)))
+
+
+def peak_step(progress: ProbeProgress) -> ProbeStep | None:
+    """The step with the highest throughput; of a plateau over rates, which is the capacity, the lowest."""
+    most = max(progress.measured, key=lambda step: step.tps, default=None)
+    if most is None or progress.order.by is Quantity.THREADS:
+        return most
+    return next(step for step in progress.measured if step.tps >= NEARLY * most.tps)
+
+
+def formal_level(result: ProbeResult) -> float | None:
+    """The level that is worth a formal run; None if there is none.
+
+    Without objectives a rate must be below the capacity, where queues do not grow.
+    """
+    if result.objective and result.objective.best is not None:
+        return result.objective.best
+    if result.order.by is Quantity.THREADS:
+        step = result.knee or result.peak
+        return step.level if step else None
+    measured = [step for step in result.steps if step.purpose in (StepPurpose.UP, StepPurpose.REFINE)]
+    failed = min((step.level for step in measured if not keeps_up(step)), default=math.inf)
+    capacity = NEARLY * result.peak.tps if result.peak and failed < math.inf else math.inf
+    kept = [step for step in measured if step.level < min(failed, capacity)]
+    least_ms = min((step.p95_ms for step in kept if step.p95_ms is not None), default=0.0)
+    calm = [step.level for step in kept if (step.p95_ms or 0.0) <= CALM_P95 * least_ms]
+    return max(calm, default=None)
 
 
 def client_limited(progress: ProbeProgress, knee: ProbeStep | None) -> bool:
@@ -128,8 +159,7 @@ def objective_of(progress: ProbeProgress) -> SloResult | None:
 
 def recovery_of(progress: ProbeProgress) -> Recovery | None:
     """The first level after the highest load, compared with the same level during the increase."""
-    back = next(iter(progress.of(StepPurpose.BACK)), None)
-    before = next((step for step in progress.of(StepPurpose.UP) if back and step.level == back.level), None)
+    before, back = _same_level(progress)
     if back is None or before is None or not before.tps or not back.tps:
         return None
     change = throughput_gain(point_of(before), point_of(back))
@@ -142,6 +172,30 @@ def recovery_of(progress: ProbeProgress) -> Recovery | None:
         margin=100 * change.margin if math.isfinite(change.margin) else None,
         differs=differs,
     )
+
+
+def _same_level(progress: ProbeProgress) -> tuple[ProbeStep | None, ProbeStep | None]:
+    """The step after the highest load, and the one at its level during the increase before it."""
+    back = next(iter(progress.of(StepPurpose.BACK)), None)
+    before = next((step for step in progress.of(StepPurpose.UP) if back and step.level == back.level), None)
+    return before, back
+
+
+def _why_more(progress: ProbeProgress) -> str:
+    """Why the same level gives more after the highest load, as far as it was measured."""
+    before, back = _same_level(progress)
+    if before is None or back is None:
+        return ""
+    first, then = before.evidence, back.evidence
+    others = (first.cpu_others or 0.0) - (then.cpu_others or 0.0)
+    if others >= OTHERS_PERCENT:
+        return f": other programs used {others:.0f} % of the host's CPU more at first"
+    if not before.is_stable:
+        return ": it was not stable at first"
+    read, reads = first.disk_reads_per_transaction or 0.0, then.disk_reads_per_transaction or 0.0
+    if read >= NOTABLE_READS and reads <= read / 2:
+        return f": it was still warming up at first ({read:.2g} pages read from disk per transaction)"
+    return ""
 
 
 def probe_doubts(
@@ -172,11 +226,10 @@ def probe_doubts(
     if foreign and sorted(foreign)[len(foreign) // 2] > FOREIGN_PERCENT:
         found.append("other clients are active on the server")
     if recovery is not None and recovery.differs:
-        later = "less" if recovery.percent < 0 else "more"
-        why = "it has not recovered" if recovery.percent < 0 else "it was still warming up at first"
-        found.append(
-            f"after the highest load the same level gives {abs(recovery.percent):.0f} % {later}: {why}"
-        )
+        is_less = recovery.percent < 0
+        later = f"{abs(recovery.percent):.0f} % {'less' if is_less else 'more'}"
+        why = ": it has not recovered" if is_less else _why_more(progress)
+        found.append(f"after the highest load the same level gives {later}{why}")
     if climbed is None and end is not ProbeEnd.ABORTED:
         found.append("the time limit was reached while the load was increased: use a longer --max-time")
     return tuple(found)

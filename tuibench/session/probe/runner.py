@@ -31,7 +31,7 @@ from tuibench.session.load.load_controller import LoadController
 from tuibench.session.plan.runner import PlanRunner
 from tuibench.session.probe.level_search import ProbeProgress
 from tuibench.session.probe.plan import ProbePlan
-from tuibench.session.probe.result import formal_run_commands, probe_result, usl_of
+from tuibench.session.probe.result import formal_level, formal_run_commands, probe_result, usl_of
 from tuibench.session.probe.step import level_ceiling, probe_tick
 
 DISTURBING = frozenset({EventKind.SETTING, EventKind.FOREIGN, EventKind.WEIGHTS, EventKind.DELAY})
@@ -248,9 +248,7 @@ class ProbeRunner:
 
     def _commands(self, found: ProbeResult) -> dict[str, str]:
         """For the level that is worth a formal run."""
-        best = found.objective.best if found.objective else None
-        step = found.knee or found.peak
-        level = best if best is not None else step.level if step else None
+        level = formal_level(found)
         if level is None:
             return {}
         has_password = bool(self._target.password or self._target.password_command)

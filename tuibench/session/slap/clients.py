@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.errors import ConnectionLostError, RunError
-from tuibench.load.engine.choice import choose
 from tuibench.load.workers.fleet import Fleet
 from tuibench.load.workers.pool import WorkerPool
 from tuibench.load.workers.worker_count import worker_count
@@ -43,9 +42,16 @@ class SlapClients:
     """The clients of one iteration, in the `pool` processes of the previous one."""
 
     def __init__(
-        self, target: Target, program: Program, plan: RunPlan, clock: Clock, *, charset: str, pool: WorkerPool
+        self,
+        target: Target,
+        program: Program,
+        plan: RunPlan,
+        clock: Clock,
+        *,
+        is_native: bool,
+        charset: str,
+        pool: WorkerPool,
     ) -> None:
-        is_native = choose(plan.engine, program, target).is_native
         most = worker_count(plan, is_beside_server=target.is_local, is_native=is_native)
         fleet = Fleet(plan, target, program, most, charset=charset, is_native=is_native, pool=pool)
         self._load = LoadController(plan, program, fleet, clock)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from tuibench.clock import Clock, SystemClock
 from tuibench.errors import RunError, SQLError
+from tuibench.load.engine.choice import choose
 from tuibench.load.worker_report import Counters
 from tuibench.load.workers.pool import WorkerPool
 from tuibench.metrics.histogram import merge_histograms
@@ -93,7 +94,15 @@ class SlapRunner:
         program = client_program(spec.script, rhythm, keys)
         turns = program.turns.total if program.turns is not None else 0
         plan = iteration_plan(spec, clients, turns, spec.seed + number)
-        crowd = SlapClients(spec.target, program, plan, self._clock, charset=self._charset, pool=self._pool)
+        crowd = SlapClients(
+            spec.target,
+            program,
+            plan,
+            self._clock,
+            is_native=(await choose(plan.engine, program, spec.target)).is_native,
+            charset=self._charset,
+            pool=self._pool,
+        )
         try:
             await crowd.ready((spec.init_sql,) * bool(spec.init_sql) + (NO_AUTOCOMMIT,) * bool(spec.commit))
             await self._shell(spec.hooks.before, "pre-system")

@@ -11,6 +11,7 @@ from operator import attrgetter
 
 import msgspec
 
+from tuibench.load.completion_gaps import CompletionGaps, GapsOfWorkers
 from tuibench.load.worker_report import Counters, FairnessStats, WorkerReport
 from tuibench.metrics.histogram import Histogram, coarse_histogram
 from tuibench.model.measurements.sample import (
@@ -152,11 +153,19 @@ class LoadTotals:
         self._open = ReportAggregate()
         self._last: dict[int, WorkerReport] = {}
         self._latest_round: frozenset[int] = frozenset()
+        self._gaps = GapsOfWorkers()
 
     def begin(self, reports: Sequence[WorkerReport]) -> None:
         """The load starts now: what was reported until here (logins, say) is not part of the run."""
         self._last = {report.worker: report for report in reports}
         self._latest_round = frozenset(self._last)
+        for report in reports:
+            self._gaps.add(report.worker, report.gaps)
+
+    @property
+    def completion_gaps(self) -> CompletionGaps:
+        """The times in which no worker completed a transaction."""
+        return self._gaps.common
 
     @property
     def since_checkpoint(self) -> ReportAggregate:
@@ -225,6 +234,7 @@ class LoadTotals:
             is_steady = report.worker in self._latest_round
             self._open.add(report, grown, is_steady=is_steady)
             self._last[report.worker] = report
+            self._gaps.add(report.worker, report.gaps)
         self._latest_round = frozenset(report.worker for report in reports)
 
     def reset_stats(self, reports: Sequence[WorkerReport]) -> None:

@@ -52,6 +52,7 @@ MEMORY = (
         risk="Each statement may take that much memory.",
         counters=_TEMPORARY,
         rounding="it is rounded to whole blocks",
+        rounding_step=16 * KIB,
     ),
     _buffer(
         name="max_heap_table_size",
@@ -61,6 +62,7 @@ MEMORY = (
         risk="Each statement may take that much memory.",
         counters=_TEMPORARY,
         rounding="it is rounded to whole KiB",
+        rounding_step=KIB,
     ),
     _buffer(
         name="sort_buffer_size",
@@ -78,6 +80,7 @@ MEMORY = (
         risk="Each such join may take that much memory.",
         counters=(Counter.SELECT_FULL_JOIN, Counter.SELECT_SCAN),
         rounding="it is rounded to whole blocks of 128 bytes",
+        rounding_step=128,
     ),
     _buffer(
         name="read_buffer_size",
@@ -90,6 +93,7 @@ MEMORY = (
         risk="Each scan may take that much memory; InnoDB's own reads do not use it.",
         counters=(Counter.HANDLER_READ_RND_NEXT,),
         rounding="it is rounded to whole blocks of 4 KiB",
+        rounding_step=4 * KIB,
     ),
     _buffer(
         name="read_rnd_buffer_size",
@@ -168,6 +172,7 @@ CACHES = (
         risk="A large cache delays statements while it is cleaned.",
         counters=_CACHED,
         rounding="it is rounded to whole KiB, and below 40 KiB to nothing",
+        rounding_step=40 * KIB,
         memory=MemoryUse.ONCE,
         acts_with={"query_cache_type": (ON, "DEMAND")},
     ),

@@ -193,6 +193,7 @@ READING = (
         otherwise="{value} % of the buffer pool is for pages that were read once",
         offered=("37", "20", "60"),
         rounding="it is kept as a fraction of 1024 pages",
+        rounding_step=1,
         risk="If too high, a scan displaces pages that are used often.",
     ),
     _reading(

@@ -41,6 +41,7 @@ PERFORMANCE = (
         memory=MemoryUse.ONCE,
         counters=_READS,
         rounding="it is rounded to whole chunks of the buffer pool",
+        rounding_step=8 * GIB,
         slow=True,
     ),
     Setting(
@@ -134,6 +135,7 @@ PERFORMANCE = (
         memory=MemoryUse.DISK,
         counters=(Counter.OS_LOG_WRITTEN, Counter.LOG_WAITS, Counter.POOL_PAGES_FLUSHED),
         rounding="it is rounded to whole MiB",
+        rounding_step=MIB,
     ),
     Setting(
         name="innodb_log_file_size",
@@ -150,6 +152,7 @@ PERFORMANCE = (
         memory=MemoryUse.DISK,
         counters=(Counter.OS_LOG_WRITTEN, Counter.LOG_WAITS, Counter.POOL_PAGES_FLUSHED),
         rounding="it is rounded to whole blocks of 4 KiB",
+        rounding_step=4096,
         slow=True,
     ),
     Setting(

@@ -162,6 +162,7 @@ BINLOG = (
         risk="Each connection allocates it; larger transactions use a temporary file.",
         counters=(Counter.BINLOG_CACHE_DISK_USE, Counter.BINLOG_CACHE_USE),
         rounding="it is rounded to whole blocks of 4 KiB",
+        rounding_step=4 * KIB,
         memory=MemoryUse.PER_CONNECTION,
     ),
     _binlog(
@@ -172,6 +173,7 @@ BINLOG = (
         offered=(str(128 * MIB), str(512 * MIB), str(GIB)),
         risk="Starting a new binary log delays commits; large logs are kept and copied as a whole.",
         rounding="it is rounded to whole blocks of 4 KiB",
+        rounding_step=4 * KIB,
     ),
     Setting(
         name="sync_relay_log",
@@ -203,6 +205,7 @@ REDO = (
         risk="If too small, transactions wait until the log is written; a change delays all commits.",
         counters=(Counter.LOG_WAITS, Counter.LOG_WRITES),
         rounding="it is rounded to whole KiB",
+        rounding_step=KIB,
         memory=MemoryUse.ONCE,
     ),
     _redo(
@@ -229,6 +232,7 @@ REDO = (
         risk="If smaller than a block of the file system, the system reads the block before each write.",
         counters=(Counter.OS_LOG_WRITTEN, *_LOG),
         rounding="it is rounded to a power of two",
+        rounding_step=8 * KIB,
     ),
     _redo(
         name="innodb_log_wait_for_flush_spin_hwm",

@@ -119,11 +119,11 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     transaction, None if no value loses one; `risk` is the possible cost of a change, in one sentence. `needs`
     are the privileges, `counters` the status counters that show its effect. `aliases` are other spellings of
     values. `rounding` describes how the server rounds values, empty if it accepts or refuses them as they
-    are. `slow` is True if a change continues in the background, and no other is accepted before its end.
-    `roles` are the places where it is shown although it was not changed, `cost` is its cost for a commit,
-    `short_name` is for narrow panels. `trial`, `tried` (None for those offered) and `memory` determine which
-    values `tune` may try; `acts_with` are variables that need these values for the setting to have any
-    effect.
+    are; no value moves by more than `rounding_step`. `slow` is True if a change continues in the background,
+    and no other is accepted before its end. `roles` are the places where it is shown although it was not
+    changed, `cost` is its cost for a commit, `short_name` is for narrow panels. `trial`, `tried` (None for
+    those offered) and `memory` determine which values `tune` may try; `acts_with` are variables that need
+    these values for the setting to have any effect.
     """
 
     name: str
@@ -141,6 +141,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     scope: SettingScope = SettingScope.SERVER
     aliases: dict[str, str] = {}
     rounding: str = ""
+    rounding_step: int = 0
     slow: bool = False
     roles: tuple[SettingRole, ...] = ()
     cost: CostFigure = CostFigure.NONE

@@ -87,6 +87,19 @@ def find_setting(name: str) -> Setting:
     raise UsageError(f"'{name}' is not a setting that tuibench changes", hint)
 
 
+def is_slow(name: str) -> bool:
+    """True for a setting whose changes go on in the background."""
+    return name in SETTINGS_BY_NAME and SETTINGS_BY_NAME[name].slow
+
+
+def may_become(name: str, asked: str, found: str) -> bool:
+    """True if a server that was asked for one value may have the other one, because it rounds."""
+    step = SETTINGS_BY_NAME[name].rounding_step if name in SETTINGS_BY_NAME else 0
+    if not (step and asked.isdecimal() and found.isdecimal()):
+        return asked == found
+    return abs(int(asked) - int(found)) <= step
+
+
 def canonical_value(setting: Setting, server: ServerInfo, value: str) -> str:
     """The value as the server will say it; UsageError with limits and nearest value if it cannot be."""
     support = setting.support(server)

@@ -1,9 +1,14 @@
-"""One change on the server: read the old value, journal it on disk, SET GLOBAL, read back."""
+"""One change on the server: read the old value, journal it on disk, SET GLOBAL, read back.
+
+A change is confirmed, or withdrawn as without effect, only by a value that was read back. Until then it stays
+open in the journal: after a lost connection, and for a setting that changes in the background, also after a
+refusal, which may be that of a repeated statement while the first one is still being executed.
+"""
 
 import asyncio
 
 from tuibench.clock import Clock
-from tuibench.errors import ConnectionLostError, DeniedError, SQLError, TuibenchError, UsageError
+from tuibench.errors import ConnectionLostError, DeniedError, RunError, SQLError, TuibenchError, UsageError
 from tuibench.model.server import ServerInfo
 from tuibench.tuning.admin_connection import AdminConnection
 from tuibench.tuning.catalogue import setting_lookup
@@ -13,7 +18,7 @@ from tuibench.tuning.change import refusals
 from tuibench.tuning.undo import other_sessions
 from tuibench.tuning.undo.journal import Journal
 from tuibench.tuning.undo.journal_entries import SettingChange, Settlement
-from tuibench.tuning.undo.restore import SLOW_ATTEMPTS, SLOW_PAUSE_SECONDS
+from tuibench.tuning.undo.restore import SLOW_ATTEMPTS, SLOW_PAUSE_SECONDS, ChangingError
 
 
 class SettingChanger:
@@ -42,9 +47,11 @@ class SettingChanger:
         """True if the server's value has changed; it may be rounded.
 
         A value that is already set is recorded as this session's if another session would restore it. Raises
-        SQLError if the server refuses, JournalError if the change cannot be journalled.
+        SQLError if the server refuses, JournalError if the change cannot be journalled, RunError if the
+        outcome of the change before is unknown.
         """
         await self._keep_limits(setting, value)
+        await self._expect_known_origin(setting)
         old = await self.read(setting)
         if old == value:
             if await asyncio.to_thread(
@@ -58,6 +65,21 @@ class SettingChanger:
         await self._ask(setting, change)
         await self._confirm(setting, change)
         return True
+
+    async def _expect_known_origin(self, setting: Setting) -> None:
+        """Raises RunError while a change before, of which nothing is known, has the say about the value."""
+        unconfirmed = await asyncio.to_thread(other_sessions.unconfirmed_values, self._journal, setting.name)
+        if unconfirmed is None:
+            return
+        if await self._control.being_changed([setting.name]):
+            raise ChangingError(setting.name)
+        value, (original, ours) = await self.read(setting), unconfirmed
+        if value != original and not ours.has(value):
+            raise RunError(
+                f"{setting.name} is {value}: tuibench set it to {ours.asked} and got no answer, so the "
+                "server or another session may have set it",
+                f"set it to {original} manually, its value before tuibench, and then change it",
+            )
 
     async def _keep_limits(self, setting: Setting, value: str) -> None:
         other = setting_lookup.paired_setting(setting.name)
@@ -91,13 +113,14 @@ class SettingChanger:
         )
 
     async def _ask(self, setting: Setting, change: SettingChange) -> None:
-        """SET GLOBAL. After a lost connection the change stays open: it may have taken effect."""
+        """SET GLOBAL."""
         try:
             await self._control.set_global(setting.name, change.new)
         except ConnectionLostError:
             raise
         except SQLError as error:
-            await self._withdraw(change, error.message)
+            if await self.read(setting) == change.old and not setting.slow:
+                await self._withdraw(change, error.message)
             raise refusals.explain_refusal(error, setting, change.new, self._server) from error
 
     async def _confirm(self, setting: Setting, change: SettingChange) -> None:
@@ -113,7 +136,8 @@ class SettingChanger:
                 return
             result = f"it is {actual} now"
         else:
-            await self._withdraw(change, "no effect")
+            if not setting.slow:
+                await self._withdraw(change, "no effect")
             result = f"it is {actual} as before"
         raise TuibenchError(
             f"{setting.name} was set to {change.new} without an error, and {result}",
@@ -127,7 +151,12 @@ class SettingChanger:
             if actual != change.old:
                 break
             await self._clock.sleep(SLOW_PAUSE_SECONDS)
-            await self._ask(setting, change)
+            try:
+                await self._control.set_global(setting.name, change.new)
+            except ConnectionLostError:
+                raise
+            except SQLError:
+                pass
             actual = await self.read(setting)
         return actual
 

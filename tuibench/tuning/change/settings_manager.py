@@ -270,7 +270,7 @@ class SettingsManager:
 
     def _changed_by(self, name: str, value: str, original: str, began: str) -> str:
         changes = self.journal.ledger.changes_of(name)
-        if name in self._workload.changed or (changes and value in original_and_ours(changes)[1]):
+        if name in self._workload.changed or (changes and original_and_ours(changes)[1].has(value)):
             return "us" if value != original else ""
         return "others" if value != (original if changes else began) else ""
 

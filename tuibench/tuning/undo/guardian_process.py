@@ -17,7 +17,7 @@ from tuibench.errors import TuibenchError
 from tuibench.model.target import Target
 from tuibench.tuning.admin_connection import AdminConnection, Connect, admin_connector
 from tuibench.tuning.undo.journal import Journal, JournalBusyError
-from tuibench.tuning.undo.restore import RestoreOutcome, restore_settings, retry_delays
+from tuibench.tuning.undo.restore import PENDING, RestoreOutcome, restore_settings, retry_delays
 
 READY = b"ready\n"
 GUARDIAN_RETRY_SECONDS = 120.0
@@ -65,7 +65,7 @@ async def restore_until_done(
         for pause in retry_delays():
             outcomes = await _attempt(path, control, clock)
             if RestoreOutcome.UNREACHABLE not in outcomes:
-                return RestoreOutcome.REFUSED not in outcomes
+                return not outcomes & PENDING
             if clock.now_ns() + pause * NS_PER_SECOND > deadline_ns:
                 return False
             await clock.sleep(pause)

@@ -5,6 +5,12 @@ server confirmed it; `ChangeHandedOver` leaves it to another session; `ChangeSet
 change that is not settled is to be restored. docs/journal.md describes the format.
 
 What one journal still has to restore: entries in, open changes out. No I/O.
+
+Whose a value is: a change whose line is written may have been sent or not, executed or not, and a lost reply
+says nothing. Until it is confirmed, the setting may have the value before it, the requested value, or what
+the server rounds that to: all of them are ours. After the confirmation only the value that was read back is.
+Any other value is another client's after a confirmed change; after an unconfirmed one it is not known whose
+it is: then nothing is touched and nothing is settled.
 """
 
 from collections.abc import Iterable
@@ -17,6 +23,7 @@ from tuibench.errors import RunError
 from tuibench.files import DECODE_ERRORS
 from tuibench.model.server import Flavour
 from tuibench.model.target import Target
+from tuibench.tuning.catalogue import setting_lookup
 from tuibench.tuning.statements import manual_statement
 
 FORMAT = 1
@@ -165,6 +172,13 @@ class OpenChange(NamedTuple):
     applied: bool
     handed: bool
 
+    def may_have_set(self, value: str) -> bool:
+        """True if the server may have this value because of this change."""
+        change = self.change
+        return value == change.new or (
+            not self.applied and setting_lookup.may_become(change.setting, change.new, value)
+        )
+
 
 class Ledger:
     """The open changes of one journal."""
@@ -223,21 +237,37 @@ class Ledger:
         return tuple(self._open.values())
 
 
-def original_and_ours(changes: Iterable[OpenChange]) -> tuple[str, frozenset[str]]:
+class OurValues(NamedTuple):
+    """The values of a setting that are ours. `asked` is that of an unconfirmed change, empty without one."""
+
+    setting: str = ""
+    exact: frozenset[str] = frozenset()
+    asked: str = ""
+
+    @property
+    def is_confirmed(self) -> bool:
+        return not self.asked
+
+    def has(self, value: str) -> bool:
+        return value in self.exact or (
+            bool(self.asked) and setting_lookup.may_become(self.setting, self.asked, value)
+        )
+
+
+def original_and_ours(changes: Iterable[OpenChange]) -> tuple[str, OurValues]:
     """The original value, and the values that are ours if the server has them now. There must be a change.
 
-    A value is ours when it is the one the last change asked for, or, as long as the server has not confirmed
-    that change, the one of ours that it was to replace. An old value that was not ours was set by somebody
-    else since, who must find it again: it becomes the original. A server that fell back to the original by a
-    restart keeps it.
+    An old value that was not ours was set by somebody else since, who must find it again: it becomes the
+    original. A server that fell back to the original by a restart keeps it.
     """
     original: str | None = None
-    ours = frozenset[str]()
+    ours = OurValues()
     for change, applied, _ in changes:
-        if original is None or change.old not in ours:
+        kept = {change.old} if ours.has(change.old) else set[str]()
+        if original is None or not kept:
             original = change.old
-        kept = frozenset() if applied else ours & {change.old}
-        ours = kept | {change.new}
+        exact = frozenset({change.new} if applied else {change.new, *kept})
+        ours = OurValues(change.setting, exact, "" if applied else change.new)
     if original is None:
         raise ValueError("nothing to fold")
     return original, ours

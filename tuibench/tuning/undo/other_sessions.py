@@ -8,9 +8,9 @@ Which other session changed a setting on the server, by its open journal.
 from pathlib import Path
 from typing import NamedTuple
 
-from tuibench.tuning.undo import durable_file, journal_entries
+from tuibench.tuning.undo import durable_file, journal_entries, ownership
 from tuibench.tuning.undo.journal import SUFFIX, Journal
-from tuibench.tuning.undo.journal_entries import JournalError, Ledger, Settlement
+from tuibench.tuning.undo.journal_entries import JournalError, Ledger, OurValues, Settlement
 from tuibench.tuning.undo.ownership import OtherSession
 
 
@@ -31,6 +31,11 @@ def next_seq(journal: Journal) -> int:
 def is_restored_by_other_session(journal: Journal, setting: str) -> bool:
     """True if another session will restore this setting: its value stays only by a further change."""
     return any(setting in other.ledger.open_settings for other in other_sessions(journal))
+
+
+def unconfirmed_values(journal: Journal, setting: str) -> tuple[str, OurValues] | None:
+    """The original value and ours, if the last open change of the setting, of any session, is unconfirmed."""
+    return ownership.unconfirmed_values(setting, journal.ledger, other_sessions(journal))
 
 
 def settle_for_session(
@@ -58,7 +63,7 @@ def _read_ledger(path: Path, identity: str) -> Ledger | None:
     return ledger if contents.header.identity == identity and ledger.open_settings else None
 
 
-UNKNOWN_AUTHOR = "another session set"
+UNKNOWN_AUTHOR, OWN_AUTHOR = "another session set", "this session set"
 
 
 class _AttributedChange(NamedTuple):
@@ -78,13 +83,17 @@ class ChangeAttribution:
     def author_of(self, setting: str, value: str) -> str:
         """Which session set this value, and how, as the beginning of a sentence.
 
-        A session that ends takes its journal away: that it puts a value back is known from its change.
+        A session that ends takes its journal away: that it puts a value back is known from its change. A
+        change of this session whose reply was lost is noticed like one of another session.
         """
+        unconfirmed = ownership.unconfirmed_values(setting, self._journal.ledger, ())
+        if unconfirmed and unconfirmed[1].has(value):
+            return OWN_AUTHOR
         found = [
             (each.change.seq, _AttributedChange(other.session, other.ledger.original(setting) or ""))
             for other in other_sessions(self._journal)
             for each in other.ledger.changes_of(setting)
-            if each.change.new == value
+            if each.may_have_set(value)
         ]
         if found:
             _, change = max(found)

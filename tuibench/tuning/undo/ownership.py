@@ -13,8 +13,9 @@ from enum import StrEnum
 import msgspec
 
 from tuibench.errors import SQLError, TuibenchError
+from tuibench.tuning.catalogue import setting_lookup
 from tuibench.tuning.statements import manual_statement
-from tuibench.tuning.undo.journal_entries import Ledger, OpenChange, original_and_ours
+from tuibench.tuning.undo.journal_entries import Ledger, OpenChange, OurValues, original_and_ours
 
 
 class RestoreAction(StrEnum):
@@ -22,6 +23,7 @@ class RestoreAction(StrEnum):
     NOTHING = "nothing"
     LEAVE = "leave"
     HAND_OVER = "hand over"
+    UNCLEAR = "unclear"
 
 
 class ChangeOwner(StrEnum):
@@ -105,13 +107,30 @@ def decide_restore(
     )
 
 
-def _action(current: str, original: str, ours: frozenset[str], first: str) -> RestoreAction:
-    """A server that was restarted has the very `first` value again, whatever was there in between."""
+def _action(current: str, original: str, ours: OurValues, first: str) -> RestoreAction:
+    """A server that was restarted has the very `first` value again, whatever was there in between.
+
+    An unconfirmed change that goes on in the background may be still to come: then the original is set, too.
+    """
     if current == original:
-        return RestoreAction.NOTHING
-    if current in ours:
+        is_late = not ours.is_confirmed and setting_lookup.is_slow(ours.setting)
+        return RestoreAction.RESTORE if is_late else RestoreAction.NOTHING
+    if ours.has(current):
         return RestoreAction.RESTORE
-    return RestoreAction.NOTHING if current == first else RestoreAction.LEAVE
+    if current == first:
+        return RestoreAction.NOTHING
+    return RestoreAction.LEAVE if ours.is_confirmed else RestoreAction.UNCLEAR
+
+
+def unconfirmed_values(
+    setting: str, own: Ledger, others: Iterable[OtherSession]
+) -> tuple[str, OurValues] | None:
+    """The original value and ours, if the last open change of the setting, of any session, is unconfirmed."""
+    held = _owned_changes(setting, own, others)
+    if not held:
+        return None
+    original, ours = original_and_ours(each.open for each in held)
+    return None if ours.is_confirmed else (original, ours)
 
 
 def _owned_changes(setting: str, own: Ledger, others: Iterable[OtherSession]) -> list[OwnedChange]:
@@ -138,12 +157,14 @@ def _gone(held: Sequence[OwnedChange]) -> dict[str, tuple[int, ...]]:
 
 
 def restored_message(decision: RestoreDecision) -> str:
+    if decision.current == decision.original:
+        return already_original(decision)
     why = f"as session {decision.successor} has it" if decision.successor else "as before"
     return f"{decision.setting} {decision.current} → {decision.original}, {why}"
 
 
 def already_original(decision: RestoreDecision) -> str:
-    return f"{decision.setting} is already {decision.current}"
+    return f"{decision.setting} is {decision.current}, as before"
 
 
 def handed_over(decision: RestoreDecision) -> str:
@@ -157,6 +178,14 @@ def left_unchanged(decision: RestoreDecision) -> str:
     return (
         f"{decision.setting} is kept at {decision.current}: tuibench set it to {decision.last}, and another "
         f"session changed it later; before tuibench it was {decision.original}"
+    )
+
+
+def of_unknown_origin(decision: RestoreDecision) -> str:
+    return (
+        f"{decision.setting} stays {decision.current} and in the journal: tuibench set it to {decision.last} "
+        "and got no answer, so the server or another session may have set it; before tuibench it was "
+        f"{decision.original}{_by_hand(decision.setting, decision.original)}"
     )
 
 
@@ -190,7 +219,7 @@ def _by_hand(name: str, value: str) -> str:
 
 def reset_by_restart(decision: RestoreDecision) -> str:
     """After a restart of the server."""
-    if decision.action is not RestoreAction.LEAVE:
+    if decision.action not in (RestoreAction.LEAVE, RestoreAction.UNCLEAR):
         return f"{decision.setting} is {decision.current} again, as before tuibench"
     return (
         f"{decision.setting} is {decision.current} now, as the server is configured; "

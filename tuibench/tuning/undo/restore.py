@@ -1,6 +1,10 @@
 """Restore of settings, for the session's end, the guardian and `tuibench restore`.
 
-Retries while the server is away: their duration, interval and messages.
+A statement may outlive the session that sent it: MariaDB changes the size of its log for seconds, reports the
+old value meanwhile, and accepts it as a new one. So a setting that the server is still changing is not read,
+but left to the next attempt.
+
+Retries while the server is away or busy: their duration, interval and messages.
 """
 
 import asyncio
@@ -12,6 +16,7 @@ import msgspec
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.errors import (
     ConnectionLostError,
+    DeniedError,
     RunError,
     ServerUnavailableError,
     SQLError,
@@ -20,7 +25,6 @@ from tuibench.errors import (
 )
 from tuibench.tuning.admin_connection import AdminConnection
 from tuibench.tuning.catalogue import setting_lookup
-from tuibench.tuning.catalogue.setting_lookup import SETTINGS_BY_NAME
 from tuibench.tuning.undo import other_sessions, ownership
 from tuibench.tuning.undo.journal import Journal
 from tuibench.tuning.undo.journal_entries import JournalError, Settlement
@@ -35,22 +39,34 @@ class OtherServerError(RunError):
     """Behind the address there is another server than the one whose settings were changed."""
 
 
+class ChangingError(RunError):
+    """The server is still executing an earlier change of a setting."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"the server is still executing an earlier change of {name}", "try again later")
+
+
 class RestoreOutcome(StrEnum):
-    """How putting a setting back ended. The last two leave it in the journal; so does HANDED, for another."""
+    """How putting a setting back ended. The last three leave it in the journal; so does HANDED, for another.
+
+    UNREACHABLE is worth another attempt: the server is away or busy.
+    """
 
     RESTORED = "restored"
     UNCHANGED = "unchanged"
     LEFT = "left"
     HANDED = "handed over"
+    UNCLEAR = "unclear"
     REFUSED = "refused"
     UNREACHABLE = "unreachable"
 
 
-PENDING = frozenset({RestoreOutcome.REFUSED, RestoreOutcome.UNREACHABLE})
+PENDING = frozenset({RestoreOutcome.UNCLEAR, RestoreOutcome.REFUSED, RestoreOutcome.UNREACHABLE})
 SETTLEMENTS = {
     RestoreAction.RESTORE: Settlement.RESTORED,
     RestoreAction.NOTHING: Settlement.UNCHANGED,
     RestoreAction.LEAVE: Settlement.LEFT,
+    RestoreAction.UNCLEAR: Settlement.LEFT,
 }
 
 
@@ -81,8 +97,12 @@ async def restore_settings(
     try:
         if names:
             async with server_lock(journal.path.parent, journal.header.identity, clock):
-                for decision in await restore_decisions(control, journal, only):
-                    done.append(await _carry_out(control, journal, clock, decision))
+                busy = await control.being_changed(names)
+                for name in busy:
+                    done += _pending(journal, (name,), RestoreOutcome.UNREACHABLE, ChangingError(name))
+                if still := _rest(names, done):
+                    for decision in await restore_decisions(control, journal, still):
+                        done.append(await _carry_out(control, journal, clock, decision))
     except (ServerUnavailableError, ConnectionLostError, ServerLockError) as error:
         done += _pending(journal, _rest(names, done), RestoreOutcome.UNREACHABLE, error)
     except TuibenchError as error:
@@ -145,6 +165,10 @@ async def _carry_out(
             outcome, text = RestoreOutcome.LEFT, ownership.left_unchanged(decision)
         case RestoreAction.HAND_OVER:
             outcome, text = RestoreOutcome.HANDED, ownership.handed_over(decision)
+        case RestoreAction.UNCLEAR:
+            return _restored(
+                decision, RestoreOutcome.UNCLEAR, decision.current, ownership.of_unknown_origin(decision)
+            )
     text += await _settle_or_note(journal, clock, decision, text if outcome is RestoreOutcome.LEFT else "")
     return _restored(decision, outcome, decision.current, text)
 
@@ -152,19 +176,22 @@ async def _carry_out(
 async def _restore_value(
     control: AdminConnection, journal: Journal, clock: Clock, decision: RestoreDecision
 ) -> RestoreResult:
+    failed = (
+        RestoreOutcome.UNREACHABLE if setting_lookup.is_slow(decision.setting) else RestoreOutcome.REFUSED
+    )
     try:
         await _check_pair(control, decision)
         value = await _set(control, clock, decision)
     except ConnectionLostError:
         raise
     except (SQLError, UsageError) as error:
-        return _restored(
-            decision, RestoreOutcome.REFUSED, decision.current, ownership.restore_refused(decision, error)
-        )
+        outcome = RestoreOutcome.REFUSED if isinstance(error, DeniedError | UsageError) else failed
+        return _restored(decision, outcome, decision.current, ownership.restore_refused(decision, error))
     if value != decision.original:
-        return _restored(decision, RestoreOutcome.REFUSED, value, ownership.without_effect(decision, value))
+        return _restored(decision, failed, value, ownership.without_effect(decision, value))
     text = ownership.restored_message(decision) + await _settle_or_note(journal, clock, decision)
-    return _restored(decision, RestoreOutcome.RESTORED, value, text)
+    outcome = RestoreOutcome.UNCHANGED if decision.current == decision.original else RestoreOutcome.RESTORED
+    return _restored(decision, outcome, value, text)
 
 
 async def _settle_or_note(journal: Journal, clock: Clock, decision: RestoreDecision, why: str = "") -> str:
@@ -191,16 +218,20 @@ async def _check_pair(control: AdminConnection, decision: RestoreDecision) -> No
 async def _set(control: AdminConnection, clock: Clock, decision: RestoreDecision) -> str:
     """Sets the original value; the value read back. A server that is still busy is asked again."""
     name, original = decision.setting, decision.original
-    slow = name in SETTINGS_BY_NAME and SETTINGS_BY_NAME[name].slow
-    value = ""
-    for attempt in range(SLOW_ATTEMPTS if slow else 1):
-        if attempt:
-            await clock.sleep(SLOW_PAUSE_SECONDS)
-        await control.set_global(name, original)
-        value = (await control.values([name])).get(name, "")
-        if value == original:
-            break
-    return value
+    tries = SLOW_ATTEMPTS if setting_lookup.is_slow(name) else 1
+    while True:
+        tries -= 1
+        try:
+            await control.set_global(name, original)
+            value = (await control.values([name])).get(name, "")
+            if value == original or not tries:
+                return value
+        except (ConnectionLostError, DeniedError):
+            raise
+        except SQLError:
+            if not tries:
+                raise
+        await clock.sleep(SLOW_PAUSE_SECONDS)
 
 
 def _rest(names: tuple[str, ...], done: list[RestoreResult]) -> tuple[str, ...]:

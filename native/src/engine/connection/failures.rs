@@ -47,6 +47,7 @@ impl Connection {
         if !is_ignored || running.attempt == error_policy.max_retries {
             counters.failed += 1;
             counters.in_flight -= 1;
+            context.shared.gaps.failed();
             let sent_ns = running.sent_ns;
             self.running = None;
             return self.after_transaction(sent_ns, context);
@@ -107,6 +108,7 @@ impl Connection {
         if self.running.take().is_some() {
             context.recorder.counters.failed += 1;
             context.recorder.counters.in_flight -= 1;
+            context.shared.gaps.failed();
         }
         Next::Return(returned)
     }

@@ -191,6 +191,7 @@ impl Connection {
                 matches!(self.state, State::AwaitingResponse | State::RollingBack(..) | State::Delayed(..));
             context.recorder.counters.in_flight -= 1;
             context.recorder.counters.abandoned += 1;
+            context.shared.gaps.abandoned();
             context.recorder.counters.unanswered += u64::from(is_asking);
         }
         ReturnReason::Aborted

@@ -114,6 +114,7 @@ impl Connection {
         let recorder = &mut *context.recorder;
         recorder.counters.in_flight -= 1;
         recorder.counters.completed += 1;
+        context.shared.gaps.completed(ended_ns);
         let transaction = &self.stream.program.transactions[running.which];
         if running.is_lazy && self.forms.program.flat[running.statement].is_rollback {
             recorder.counters.rolled_back[running.which] += 1;

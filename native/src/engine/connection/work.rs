@@ -110,10 +110,12 @@ impl Connection {
         let which = self.following.take().unwrap_or_else(|| self.stream.draw());
         self.last = Some(which);
         self.timed.clear();
+        let started_ns = sys::now_ns();
+        context.shared.gaps.started(intended_ns.unwrap_or(started_ns));
         self.running = Some(Running {
             which,
             intended_ns,
-            started_ns: sys::now_ns(),
+            started_ns,
             attempt: 0,
             is_lazy: false,
             statement: 0,

@@ -235,3 +235,66 @@ def test_timeouts_given_win_over_files(option_file: Path) -> None:
 def test_a_timeout_out_of_range_is_refused(seconds: float) -> None:
     with pytest.raises(UsageError, match=r"--net-timeout must be between 0\.1 and 86,400 seconds"):
         target(net_timeout=seconds)
+
+
+@pytest.mark.parametrize(
+    ("given", "mode", "told"),
+    [
+        ({"ssl_ca": "ca.pem"}, "verify-ca", 0),
+        ({"ssl_ca": "ca.pem", "host": "127.0.0.1"}, "verify-ca", 0),
+        ({"ssl_ca": "ca.pem", "ssl_mode": "VERIFY_IDENTITY"}, "verify-identity", 0),
+        ({"ssl_ca": "ca.pem", "ssl_mode": "preferred"}, "preferred", 1),
+        ({"ssl_ca": "ca.pem", "ssl_mode": "required"}, "required", 1),
+        ({"ssl_mode": "preferred"}, "preferred", 0),
+        ({}, "preferred", 0),
+    ],
+)
+def test_a_ca_means_verify_ca_unless_a_mode_is_given(given: dict[str, Any], mode: str, told: int) -> None:
+    said: list[str] = []
+    made = ServerOptions(defaults_file=os.devnull, **given).target(tell=said.append)
+    assert made.ssl_mode == mode
+    assert len(said) == told
+    assert all(f"--ssl-mode={mode} does not verify" in each for each in said)
+
+
+def test_a_ca_of_an_option_file_means_the_same(tmp_path: Path) -> None:
+    (tmp_path / "ca.cnf").write_text("[client]\nssl-ca=ca.pem\n")
+    (tmp_path / "both.cnf").write_text("[client]\nssl-ca=ca.pem\nssl-mode=REQUIRED\n")
+    assert target(tmp_path / "ca.cnf").ssl_mode == "verify-ca"
+    assert target(tmp_path / "both.cnf").ssl_mode == "required"
+
+
+def test_a_ca_over_a_recorded_server() -> None:
+    known, options = Target(host="db"), ServerOptions(ssl_ca="ca.pem")
+    assert options.over(known, Target()).ssl_mode == "verify-ca"
+    assert ServerOptions(user="me").over(known, Target()).ssl_mode == "preferred"
+
+
+EXCHANGE = ("get_server_public_key", "server_public_key_path", "enable_cleartext_plugin")
+
+
+def exchange(made: Target) -> tuple[object, ...]:
+    return tuple(getattr(made, name) for name in EXCHANGE)
+
+
+def test_other_ways_for_a_password_are_off_unless_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert exchange(target()) == (False, "", False)
+    given: dict[str, Any] = {
+        "get_server_public_key": True,
+        "server_public_key_path": "k.pem",
+        "enable_cleartext_plugin": True,
+    }
+    assert exchange(target(**given)) == (True, "k.pem", True)
+    (tmp_path / "my.cnf").write_text(
+        "[client]\nget-server-public-key\nserver_public_key_path=f.pem\n"
+        "[tuibench]\nenable-cleartext-plugin=ON\n"
+    )
+    assert exchange(target(tmp_path / "my.cnf")) == (True, "f.pem", True)
+    monkeypatch.setenv("TUIBENCH_GET_SERVER_PUBLIC_KEY", "0")
+    monkeypatch.setenv("TUIBENCH_SERVER_PUBLIC_KEY_PATH", "e.pem")
+    assert exchange(target(tmp_path / "my.cnf")) == (False, "e.pem", True)
+    monkeypatch.setenv("TUIBENCH_ENABLE_CLEARTEXT_PLUGIN", "perhaps")
+    with pytest.raises(UsageError, match="TUIBENCH_ENABLE_CLEARTEXT_PLUGIN: 'perhaps' is no value"):
+        target()

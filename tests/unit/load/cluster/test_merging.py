@@ -8,6 +8,7 @@ from tests.unit.load.test_messages import REPORT
 from tuibench.clock import NS_PER_SECOND
 from tuibench.load.cluster.merging import ReportMerger
 from tuibench.load.cluster.packing import pack_report, with_sum
+from tuibench.load.completion_gaps import CompletionGaps, Gap
 from tuibench.load.worker_report import Counters, FairnessStats, WorkerReport
 from tuibench.metrics.histogram import Histogram
 from tuibench.model.measurements.sample import SlowTransaction
@@ -87,6 +88,7 @@ def test_every_field_of_a_report_is_merged_and_packed() -> None:
         logins=Histogram.of([500]),
         waits=Histogram.of([7]),
         slowest=(slow,),
+        gaps=CompletionGaps(NS_PER_SECOND, (Gap(5, NS_PER_SECOND - 7, 9),)),
         events_since=FairnessStats.of([2.0]),
         seconds_since=FairnessStats.of([0.1]),
     )

@@ -1,18 +1,20 @@
-"""Which engine a load gets, and the reason if it is not the native one."""
+"""Which engine a load gets, and the reason if it is not the native one: by the servers' answers."""
 
 import msgspec
 import pytest
 
+from tests.scripted_server import ScriptedServer
 from tests.unit.load.programs import SINGLE
 from tuibench.errors import UsageError
 from tuibench.load.engine import choice
 from tuibench.model.plan import EngineChoice
 from tuibench.model.target import Endpoint, SslMode, Target
+from tuibench.mysql.login.first_login import FirstLogin, first_logins
 from tuibench.workload.program.program import Program
 
 PROGRAM = Program(profile="one", data_set="none", tables=(), options={}, transactions=(SINGLE,))
-LOCAL = Target(socket="/run/mysqld.sock")
-REMOTE = Endpoint(host="db.example.com")
+FAR = Target(host="db.example.com", user="app")
+FURTHER = Endpoint(host="db2.example.com")
 
 
 @pytest.fixture(autouse=True)
@@ -21,28 +23,51 @@ def supported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "unsupported_reason", lambda program: "")
 
 
+def seen(host: str, *, is_encrypted: bool) -> None:
+    """There was a login at this host."""
+    login = FirstLogin(
+        where=f"{host}:3306", user="app", is_encrypted=is_encrypted, plugin="mysql_native_password"
+    )
+    first_logins().learn([login])
+
+
 @pytest.mark.parametrize(
-    ("mode", "further", "name"),
-    [
-        ("preferred", (), "native"),
-        ("disabled", (REMOTE,), "native"),
-        ("preferred", (REMOTE,), "asyncio"),
-        ("required", (), "asyncio"),
-    ],
+    ("first_encrypted", "second_encrypted", "name"),
+    [(False, False, "native"), (True, False, "asyncio"), (False, True, "asyncio")],
 )
-def test_a_load_with_tls_on_any_server_runs_on_asyncio(
-    mode: SslMode, further: tuple[Endpoint, ...], name: str
+async def test_a_load_with_tls_on_any_server_runs_on_asyncio(
+    first_encrypted: bool, second_encrypted: bool, name: str
 ) -> None:
-    target = msgspec.structs.replace(LOCAL, ssl_mode=mode, further=further)
-    chosen = choice.choose(EngineChoice.AUTO, PROGRAM, target)
+    seen(FAR.host, is_encrypted=first_encrypted)
+    seen(FURTHER.host, is_encrypted=second_encrypted)
+    chosen = await choice.choose(EngineChoice.AUTO, PROGRAM, msgspec.structs.replace(FAR, further=(FURTHER,)))
     assert chosen.name == name
-    assert bool(chosen.reason) == (name == "asyncio")
+    assert chosen.reason.startswith(choice.TLS_REASON) == (name == "asyncio")
 
 
-def test_the_native_engine_can_be_required() -> None:
-    with pytest.raises(UsageError, match="cannot run this load: connections with TLS"):
-        choice.choose(EngineChoice.NATIVE, PROGRAM, msgspec.structs.replace(LOCAL, ssl_mode="required"))
+@pytest.mark.parametrize("mode", ["disabled", "preferred"])
+async def test_a_server_without_tls_gets_the_native_engine_under_any_name(
+    mode: SslMode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Target, "is_local", False)
+    async with ScriptedServer().listening() as server:
+        target = msgspec.structs.replace(server.target, ssl_mode=mode)
+        assert await choice.choose(EngineChoice.AUTO, PROGRAM, target) == choice.Chosen(True)
+        assert server.logins == 1
 
 
-def test_asyncio_on_request_needs_no_reason() -> None:
-    assert choice.choose(EngineChoice.ASYNCIO, PROGRAM, LOCAL) == choice.Chosen(False)
+async def test_tls_is_not_named_where_the_server_was_not_seen() -> None:
+    async with ScriptedServer().listening() as server:
+        target = server.target
+    chosen = await choice.choose(EngineChoice.AUTO, PROGRAM, target)
+    assert chosen.reason.startswith("a server may use TLS: cannot reach")
+
+
+async def test_the_native_engine_can_be_required() -> None:
+    seen(FAR.host, is_encrypted=True)
+    with pytest.raises(UsageError, match="cannot run this load: connections use TLS"):
+        await choice.choose(EngineChoice.NATIVE, PROGRAM, FAR)
+
+
+async def test_asyncio_on_request_needs_no_reason_and_no_login() -> None:
+    assert await choice.choose(EngineChoice.ASYNCIO, PROGRAM, FAR) == choice.Chosen(False)

@@ -24,11 +24,12 @@ def test_short_ticks_are_added_up_to_seconds() -> None:
     assert (found.p1, found.p99, found.variation) == (100.0, 100.0, 0.0)
 
 
-def test_stalls_have_place_and_length() -> None:
-    found = steadiness(ticks([100.0] * 10 + [0.0, 5.0] + [100.0] * 10 + [2.0] + [100.0]))
+def test_the_longest_stall_is_named() -> None:
+    stalls = (Stall(10.2, 12.9), Stall(22.0, 23.0))
+    found = steadiness(ticks([100.0] * 24), stalls)
     assert found is not None
-    assert found.stalls == (Stall(10.0, 12.0, 2.5), Stall(22.0, 23.0, 2.0))
-    assert found.longest_stall_seconds == 2.0
+    assert found.stalls == stalls
+    assert found.longest_stall_seconds == pytest.approx(2.7)
 
 
 def test_a_steady_run_has_no_variation() -> None:
@@ -44,14 +45,9 @@ def test_without_throughput_there_is_nothing_to_vary(rates: list[float]) -> None
 
 
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=100), st.sampled_from([0.1, 0.5, 1.0, 5.0]))
-def test_figures_are_in_order_and_stalls_inside_the_run(rates: list[float], seconds: float) -> None:
+def test_figures_are_in_order(rates: list[float], seconds: float) -> None:
     found = steadiness(ticks(rates, seconds))
     if found is None:
         assert len(rates) * seconds < 1
         return
     assert found.p1 <= found.p50 <= found.p99
-    assert found.longest_stall_seconds <= len(rates) * seconds + 1e-6
-    assert all(
-        one.end_seconds <= other.start_seconds
-        for one, other in zip(found.stalls, found.stalls[1:], strict=False)
-    )

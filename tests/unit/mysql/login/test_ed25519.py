@@ -18,6 +18,7 @@ async def answer(*_: Any) -> str:
 def a_handshake() -> Handshake:
     raw = SimpleNamespace(
         write_packet=None,
+        read_packet=None,
         driver_authenticate_with_plugin=answer,
         is_secure=False,
     )

@@ -66,7 +66,6 @@ def test_steadiness_is_derived_from_the_ticks(run: Run) -> None:
     )
     told = said(uneven)["Transactions"]
     assert "The rate was uneven" in told
-    assert "In 8 of 12 intervals no transaction was completed." in told
 
 
 @pytest.mark.parametrize(

@@ -11,15 +11,16 @@ from tests.fakes import FakeClock
 from tests.unit.session.effects.test_ab_test import Session
 from tests.unit.session.effects.test_ab_test import trial as a_trial
 from tuibench.metrics.histogram import Histogram
+from tuibench.metrics.inference.messages import FIGURE_NAMES
 from tuibench.model.event import Event, EventKind
-from tuibench.model.experiments.effect import CommitCosts, EffectFigure, EffectProgress
+from tuibench.model.experiments.effect import CommitCosts, EffectFigure, EffectProgress, latest_effects
 from tuibench.model.measurements.sample import ServerSample
 from tuibench.model.message import SessionMessage
 from tuibench.model.plan import RunPlan
 from tuibench.model.settings import COMMIT_ROLES, SettingState
 from tuibench.record.sysbench_report import IntervalCounts
 from tuibench.session.control.experiment import ExperimentSession
-from tuibench.session.effects.tracker import EffectTracker
+from tuibench.session.effects.tracker import MEASURED_AGAIN, EffectTracker
 from tuibench.session.events.event_log import EventLog
 
 FLUSH = "innodb_flush_log_at_trx_commit"
@@ -93,12 +94,14 @@ class Run:
             sample(1, load=load, **parts), IntervalCounts(seconds=1.0, transactions=tps, latency=Histogram())
         )
 
-    def ticks(self, count: int, tps: int, fsyncs_each: float = 1.0) -> None:
+    def ticks(self, count: int, tps: int, fsyncs_each: float = 1.0, rate: float = 0.0) -> None:
         for _ in range(count):
             self.clock.advance(1)
             self.total += tps
             self.fsyncs += round(tps * fsyncs_each)
-            load = load_part(transactions_total=self.total, transactions_per_second=tps, latency=LATENCY)
+            load = load_part(
+                transactions_total=self.total, transactions_per_second=tps, latency=LATENCY, rate=rate
+            )
             self.effect_tracker.tick(
                 sample(1, load=load, server=self._server(fsyncs_each)),
                 IntervalCounts(seconds=1.0, transactions=tps, latency=Histogram.of([9_000] * 20)),
@@ -153,6 +156,33 @@ def test_every_change_has_an_effect_that_carries_its_number(kind: EventKind) -> 
         "fsyncs/trx equal within ±5 %: 0.0 % (0.0..0.0 %)"
     )
     assert run.effect_tracker.effects == [event.effect]
+
+
+@pytest.mark.parametrize(("rate", "leads"), [(0.0, EffectFigure.TPS), (120.5, EffectFigure.P95)])
+def test_the_effect_leads_with_the_figure_that_decides(rate: float, leads: EffectFigure) -> None:
+    run = Run()
+    run.ticks(20, 100, rate=rate)
+    run.change()
+    run.ticks(20, 150, rate=rate)
+    (event,) = run.effects
+    assert event.effect is not None
+    assert event.effect.comparisons[0].figure is leads
+    assert event.text.startswith(FIGURE_NAMES[leads])
+    assert len(event.effect.comparisons) == 3
+
+
+def test_an_effect_that_is_measured_again_takes_the_place_of_the_earlier_one() -> None:
+    run = Run()
+    run.ticks(20, 100)
+    run.change()
+    run.ticks(33, 100)
+    run.ticks(20, 80)
+    first, again = run.effects
+    assert not first.text.startswith(MEASURED_AGAIN)
+    assert again.text.startswith(f"{MEASURED_AGAIN}: TPS cannot tell")
+    assert "TPS fell by 20 % 33 s after the change" in again.text
+    assert run.effect_tracker.effects == [again.effect]
+    assert latest_effects(event.effect for event in run.effects if event.effect) == (again.effect,)
 
 
 def test_fsyncs_are_taken_for_each_transaction() -> None:

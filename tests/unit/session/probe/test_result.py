@@ -7,16 +7,16 @@ import pytest
 from msgspec.structs import replace
 
 from tests.unit.session.probe.simulated_probe import Curve, Noise, probe
-from tuibench.diagnosis.rules import CLIENT_LIMITED
+from tuibench.diagnosis.rules import CLIENT_LIMITED, QUEUE_OUTSIDE
 from tuibench.model.cluster.plan import ClusterPlan
-from tuibench.model.experiments.probe import ProbeEnd, ProbeOrder, ProbeResult, StepPurpose
+from tuibench.model.experiments.probe import ProbeEnd, ProbeOrder, ProbeResult, ProbeStep, StepPurpose
 from tuibench.model.measurements.finding import Evidence
 from tuibench.model.plan import RunPlan
 from tuibench.model.schedule import Quantity
 from tuibench.model.target import Target
 from tuibench.record.report.probe_text import probe_lines, probe_text
 from tuibench.session.probe.level_search import ProbeProgress
-from tuibench.session.probe.result import formal_run_commands, probe_result, usl_of, usl_steps
+from tuibench.session.probe.result import formal_level, formal_run_commands, probe_result, usl_of, usl_steps
 
 CALM = Noise(deviation=0.01, settling_seconds=0.0)
 LIMITED = Evidence(client_limited_share=0.9, worker_cpu=0.98, connections=10**6)
@@ -76,9 +76,7 @@ def test_others_on_the_host_are_named_instead_of_the_client() -> None:
     found = answered(with_evidence(probed(), taken))
     assert found.client_limited
     assert found.knee is None
-    assert found.lines[0].startswith(
-        "Other programs on this host were the limit, not the server, which can do "
-    )
+    assert found.lines[0].startswith("Other programs take this host's CPU: the server did ")
 
 
 def test_a_client_that_was_the_limit_at_the_ceiling_says_so_too() -> None:
@@ -255,3 +253,104 @@ def test_noise_is_not_sold_as_sameness(percent: float, margin: float | None, wor
     assert found.recovery is not None
     recovery = replace(found.recovery, percent=percent, margin=margin, differs=False)
     assert words in "\n".join(probe_lines(replace(found, recovery=recovery)))
+
+
+@pytest.mark.parametrize(
+    ("first", "is_stable", "words"),
+    [
+        (Evidence(cpu_others=40.0, disk_reads_per_transaction=3.0), True, "more: other programs used 37 %"),
+        (Evidence(disk_reads_per_transaction=3.0), False, "more: it was not stable at first"),
+        (Evidence(disk_reads_per_transaction=3.0), True, "warming up at first (3 pages read from disk"),
+        (Evidence(), True, "same level gives 43 % more"),
+    ],
+)
+def test_a_level_that_gives_more_later_is_explained_by_what_was_measured(
+    first: Evidence, is_stable: bool, words: str
+) -> None:
+    progress = probed()
+    back = progress.of(StepPurpose.BACK)[0]
+    steps = [
+        replace(step, evidence=first, is_stable=is_stable, tps=back.tps * 0.7)
+        if step.purpose is StepPurpose.UP and step.level == back.level
+        else replace(step, evidence=Evidence(cpu_others=3.0))
+        for step in progress.steps
+    ]
+    (doubt,) = [each for each in answered(progress._replace(steps=steps)).doubts if "same level" in each]
+    assert words in doubt
+    assert ("warming up" in doubt) == ("warming up" in words)
+    assert words.endswith("more") == doubt.endswith("more")
+
+
+QUEUE = Evidence(
+    threads=64.0,
+    client_limited_share=0.8,
+    worker_cpu=0.1,
+    lag_ms=9.0,
+    cpu_total=100.0,
+    cpu_server=3.0,
+    cpu_tuibench=5.0,
+    cpu_others=92.0,
+    threads_running=0.3,
+    in_flight=63.9,
+    outside_ms=106.0,
+)
+
+
+def rate_steps(*steps: tuple[float, float, float, Evidence]) -> ProbeProgress:
+    """Rates with their TPS, p95 and evidence."""
+    order = ProbeOrder(by=Quantity.RATE)
+    made = [
+        ProbeStep(
+            level=level,
+            purpose=StepPurpose.UP,
+            at_seconds=6.0 * place,
+            seconds=5.0,
+            settling_seconds=1.0,
+            tps=tps,
+            half_width=0.01,
+            is_stable=True,
+            qps=tps,
+            p95_ms=p95_ms,
+            errors_percent=0.0,
+            missed=(),
+            evidence=replace(evidence, rate=level),
+        )
+        for place, (level, tps, p95_ms, evidence) in enumerate(steps)
+    ]
+    return ProbeProgress(order, 10_000.0, made, 60.0)
+
+
+CALM_STEPS = [
+    (level, level, 3.0 + level / 100, Evidence(is_rate_met=True)) for level in (74.0, 149.0, 298.0, 500.0)
+]
+FULL_STEPS = [
+    (596.0, 599.0, 310.0, replace(QUEUE, is_rate_met=True)),
+    (700.0, 594.0, 802.0, replace(QUEUE, backlog=400)),
+    (836.0, 601.0, 1360.0, replace(QUEUE, backlog=1000)),
+    (1190.0, 607.0, 3600.0, replace(QUEUE, backlog=3000)),
+]
+
+
+def test_a_plateau_over_rates_is_the_capacity_also_on_a_busy_host() -> None:
+    found = answered(rate_steps(*CALM_STEPS, *FULL_STEPS))
+    assert not found.client_limited
+    assert found.knee is not None
+    assert found.peak is not None
+    assert (found.knee.level, found.peak.level, found.peak.tps) == (596.0, 596.0, 599.0)
+    assert found.bottleneck is not None
+    assert found.bottleneck.id == QUEUE_OUTSIDE
+    assert "63.9 transactions in flight, 0.3 threads running in the server" in probe_text(found)
+    assert "ther programs take" not in probe_text(found)
+
+
+def test_the_recommended_rate_is_below_the_capacity_with_a_calm_p95() -> None:
+    assert formal_level(answered(rate_steps(*CALM_STEPS, *FULL_STEPS))) == 500.0
+    taken = replace(
+        LIMITED, cpu_total=100.0, cpu_server=10.0, cpu_tuibench=5.0, cpu_others=85.0, backlog=9000
+    )
+    limited = [(level, tps, p95, taken) for level, tps, p95, _ in FULL_STEPS]
+    assert formal_level(answered(rate_steps(*CALM_STEPS, *limited))) == 500.0
+    slow = (500.0, 500.0, 90.0, Evidence(is_rate_met=True))
+    assert formal_level(answered(rate_steps(*CALM_STEPS[:3], slow, *FULL_STEPS))) == 298.0
+    assert formal_level(answered(rate_steps(*FULL_STEPS[1:]))) is None
+    assert formal_level(answered(rate_steps(*CALM_STEPS), ProbeEnd.LIMIT)) == 500.0

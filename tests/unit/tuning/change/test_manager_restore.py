@@ -29,6 +29,18 @@ async def test_a_foreign_change_is_kept_and_reported(tmp_path: Path) -> None:
     assert not tuner.journal.path.exists()
 
 
+async def test_a_value_that_was_set_back_before_is_said_to_be_as_before(tmp_path: Path) -> None:
+    """An A/B test of the configured value and another one may end with either."""
+    server = FakeServer(long_query_time="10.000000")
+    tuner = await opened(server, tmp_path)
+    await tuner.change("long_query_time", "0.5")
+    await tuner.change("long_query_time", "10")
+    (restored,) = await tuner.restore()
+    assert restored.outcome is RestoreOutcome.UNCHANGED
+    assert restored.text == "long_query_time is 10.000000, as before"
+    assert not tuner.journal.path.exists()
+
+
 async def test_a_restarted_server_needs_nothing(tmp_path: Path) -> None:
     server = FakeServer()
     tuner = await opened(server, tmp_path)

@@ -1,12 +1,13 @@
 """Several sessions on one server, and anything that can happen to them: in the end, all is as it was.
 
-Real tuners, real journals on disk, the real ways back; only the server is played, and it moves a setting out
-of the way of its partner as MariaDB does. Sessions die anywhere, their guardians too.
+Real tuners, real journals on disk, the real ways back; only the server is played: it moves a setting out of
+the way of its partner as MariaDB does, and rounds a size. Sessions die anywhere, their guardians too.
 """
 
 import asyncio
 import contextlib
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Coroutine, Sequence
@@ -20,7 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from tests.unit.tuning.fakes import INFO, FakeClock, FakeConnection, FakeServer, journal_in
-from tuibench.errors import ConnectionLostError, UsageError
+from tuibench.errors import ConnectionLostError, RunError, TuibenchError, UsageError
 from tuibench.mysql.connection import Connection, Row
 from tuibench.tuning.admin_connection import AdminConnection
 from tuibench.tuning.catalogue.setting_lookup import LIMIT_PAIRS
@@ -34,20 +35,31 @@ CONFIGURED = {
     "sync_binlog": "1",
     "innodb_io_capacity": "200",
     "innodb_io_capacity_max": "2000",
+    "binlog_cache_size": "32768",
 }
 OURS = {
     "innodb_flush_log_at_trx_commit": ("0", "2"),
     "sync_binlog": ("0", "2", "100"),
     "innodb_io_capacity": ("100", "1000", "9000"),
     "innodb_io_capacity_max": ("1500", "10000", "150"),
+    "binlog_cache_size": ("50001", "9000", "33000", "65536"),
 }
-FOREIGN = {"innodb_flush_log_at_trx_commit": ("3",), "sync_binlog": ("7", "8")}
+FOREIGN = {
+    "innodb_flush_log_at_trx_commit": ("3",),
+    "sync_binlog": ("7", "8"),
+    "binlog_cache_size": ("131072", "262144"),
+}
 MOST_SESSIONS = 3
 
 T = TypeVar("T")
 CHANGES = st.sampled_from([(name, value) for name, values in OURS.items() for value in values])
 BACK = st.sampled_from(sorted(CONFIGURED.items()))
 WHICH = st.integers(0, MOST_SESSIONS - 1)
+
+
+def kept(name: str, value: str) -> str:
+    """What the server makes of a value."""
+    return str(int(value) // 4096 * 4096) if name == "binlog_cache_size" else value
 
 
 class KilledError(Exception):
@@ -73,21 +85,24 @@ class Layer(NamedTuple):
 
 
 class MovingServer(FakeServer):
-    """Moves a setting's partner, if need be, without a word. `silent` loses the answer to the next SET."""
+    """Moves a setting's partner, if need be, without a word. `silent` loses the answers to the next SETs."""
 
     def __init__(self) -> None:
         super().__init__(**CONFIGURED)
-        self.silent = ""
+        self.silent: list[str] = []
         self.life = 1
 
     def answer(self, sql: str) -> Any:
         if sql.startswith("SET GLOBAL") and self.silent:
-            how, self.silent = self.silent, ""
-            if how == "after":
-                super().answer(sql)
+            if self.silent.pop(0) == "after":
+                self._execute(sql)
             raise ConnectionLostError(2013, "connection lost")
+        return self._execute(sql)
+
+    def _execute(self, sql: str) -> Sequence[Row]:
         answer = super().answer(sql)
         if sql.startswith("SET GLOBAL"):
+            self.settings |= {name: kept(name, self.settings[name]) for name in CONFIGURED}
             for lower, upper in LIMIT_PAIRS:
                 if lower in self.settings and int(self.settings[lower]) > int(self.settings[upper]):
                     moved = lower if f" {upper} " in sql else upper
@@ -154,12 +169,16 @@ class Chaos(RuleBasedStateMachine):
     def change(self, which: int, change: tuple[str, str]) -> None:
         self.attempt(which, *change)
 
-    @rule(which=WHICH, change=CHANGES, how=st.sampled_from(["before", "after"]))
-    def change_without_an_answer(self, which: int, change: tuple[str, str], how: str) -> None:
+    @rule(
+        which=WHICH,
+        change=CHANGES,
+        how=st.lists(st.sampled_from(["before", "after"]), min_size=1, max_size=2),
+    )
+    def change_without_an_answer(self, which: int, change: tuple[str, str], how: list[str]) -> None:
         """The connection breaks before or after the server has done it; it is sent once more then."""
-        self.server.silent = how
+        self.server.silent = list(how)
         self.attempt(which, *change)
-        self.server.silent = ""
+        self.server.silent = []
 
     @precondition(lambda self: self.sessions)
     @rule(which=WHICH)
@@ -185,15 +204,16 @@ class Chaos(RuleBasedStateMachine):
         name, value = change
         old = self.server.settings[name]
 
-        def die(_: str, __: str) -> None:
+        def die(_: str, asked: str) -> None:
+            if asked == old != value:
+                return
+            self.server.settings[name] = kept(name, value) if executed else old
             if executed:
-                self.layers[name].append(Layer(tuner.journal.path.stem, value))
-            else:
-                self.server.settings[name] = old
+                self.layers[name].append(Layer(tuner.journal.path.stem, kept(name, value)))
             raise KilledError
 
         self.server.on_set = die
-        with contextlib.suppress(UsageError, KilledError):
+        with contextlib.suppress(UsageError, RunError, KilledError):
             self.run(tuner.change(name, value))
         self.server.on_set = None
         self.die(tuner, guarded=False, torn=False)
@@ -234,17 +254,26 @@ class Chaos(RuleBasedStateMachine):
         assert {name: self.server.settings[name] for name in CONFIGURED} == wanted
 
     def attempt(self, which: int, name: str, value: str) -> None:
-        """A change that breaks the limit between two settings is refused; every other one succeeds."""
+        """Refused are changes that break the limit between two settings, or of a value that another client
+        may have set; of a lost one, only the server knows. Every other one succeeds.
+        """
         if not self.sessions:
             return
         tuner = self.sessions[which % len(self.sessions)]
+        before = self.server.settings[name]
         try:
             self.run(tuner.change(name, value))
         except UsageError as error:
-            if "may not be" not in error.message:
+            if not re.search("may not be|would not accept", error.message):
+                raise
+        except ConnectionLostError:
+            if self.server.settings[name] != before:
+                self.layers[name].append(Layer(tuner.journal.path.stem, kept(name, value)))
+        except TuibenchError as error:
+            if not re.search("got no answer|without an error, and it is .* as before", error.message):
                 raise
         else:
-            self.layers[name].append(Layer(tuner.journal.path.stem, value))
+            self.layers[name].append(Layer(tuner.journal.path.stem, kept(name, value)))
 
     def set_anew(self, name: str, value: str) -> None:
         """By somebody else: whatever we had there is history."""
@@ -262,7 +291,13 @@ class Chaos(RuleBasedStateMachine):
             journal._fd = -1
         self.gone.append(Gone(journal.path, guarded))
 
-    def put_back(self, path: Path) -> None:
+    def put_all_back(self) -> list[RestoreResult]:
+        """What stays as another client may have set it."""
+        paths = sorted((self.folder / "journal").glob(f"*{SUFFIX}"))
+        restored = [one for path in paths for one in self.put_back(path)]
+        return [one for one in restored if one.outcome is RestoreOutcome.UNCLEAR]
+
+    def put_back(self, path: Path) -> list[RestoreResult]:
         """What a guardian does, or `tuibench restore`."""
         restored: list[RestoreResult] = []
         journal = Journal.claim(path)
@@ -274,6 +309,7 @@ class Chaos(RuleBasedStateMachine):
         self.took_off(path.stem, restored)
         if not any(one.pending for one in restored):
             self.gone = [each for each in self.gone if each.path != path]
+        return restored
 
     def took_off(self, session: str, restored: list[RestoreResult]) -> None:
         """Its layers are gone, and those of the dead with them that are above everybody who lives."""
@@ -294,10 +330,10 @@ class Chaos(RuleBasedStateMachine):
             while self.sessions:
                 self.end(0)
                 self.each_setting_is_what_was_put_on_last()
-            for _ in range(2):
-                for path in sorted((self.folder / "journal").glob(f"*{SUFFIX}")):
-                    self.put_back(path)
+            unclear = self.put_all_back() + self.put_all_back()
             assert {name: self.server.settings[name] for name in CONFIGURED} == self.baseline
+            self.server.settings |= {one.setting: one.original for one in unclear}
+            self.put_all_back()
             assert list((self.folder / "journal").glob("*")) == []
         finally:
             self.sync.stop()
@@ -315,7 +351,11 @@ class Crowd(Chaos):
 
 
 class Alone(Chaos):
-    """Without strangers: our sessions may also set what was there before."""
+    """Without strangers: sessions may also set what was there before, and no value is of unknown origin."""
+
+    def put_all_back(self) -> list[RestoreResult]:
+        assert super().put_all_back() == []
+        return []
 
     @rule(which=WHICH, change=BACK)
     def change_back(self, which: int, change: tuple[str, str]) -> None:

@@ -43,7 +43,7 @@ AFTER_RESTART = [*ONE, change(2, "1", "2"), ChangeConfirmed(2)]
         (UNSURE, "2", RestoreAction.RESTORE, "1"),
         (UNSURE, "0", RestoreAction.RESTORE, "1"),
         (UNSURE, "1", RestoreAction.NOTHING, "1"),
-        (UNSURE, "9", RestoreAction.LEAVE, "1"),
+        (UNSURE, "9", RestoreAction.UNCLEAR, "1"),
         (OVER_FOREIGN, "2", RestoreAction.RESTORE, "7"),
         (OVER_FOREIGN, "0", RestoreAction.LEAVE, "7"),
         (AFTER_RESTART, "2", RestoreAction.RESTORE, "1"),

@@ -199,6 +199,18 @@ async def test_a_restart_into_another_configuration_is_no_restore(server: FakeSe
     assert server.settings["sync_binlog"] == "50"
 
 
+async def test_a_restart_settles_a_change_that_got_no_answer(server: FakeServer, tmp_path: Path) -> None:
+    a = await opened(server, tmp_path, "a")
+    a.journal.change("sync_binlog", "1", "0", 5.0)
+    server.settings["sync_binlog"] = "50"
+    assert (await a.restore())[0].outcome is RestoreOutcome.UNCLEAR
+    assert await a.after_restart() == [
+        "sync_binlog is 50 now, as the server is configured; before tuibench it was 1",
+    ]
+    assert not a.journal.path.exists()
+    assert server.settings["sync_binlog"] == "50"
+
+
 async def test_who_waits_too_long_for_his_turn_says_why(server: FakeServer, tmp_path: Path) -> None:
     a = await opened(server, tmp_path, "a")
     await a.change("sync_binlog", "0")

@@ -137,7 +137,7 @@ def _discovered_choices() -> Iterator[ServerChoice]:
     names = [name for name in DEFAULT_FILES if os.access(files.expand_path(name), os.R_OK)]
     for suffix in group_suffixes(names):
         try:
-            target = ServerOptions(defaults_group_suffix=suffix).target()
+            target = ServerOptions(defaults_group_suffix=suffix).target(tell=lambda warning: None)
         except UsageError as error:
             yield ServerChoice(f"{FILES_PREFIX}{suffix}", f"[client{suffix}]", f"cannot be read: {error}")
             continue
@@ -145,7 +145,9 @@ def _discovered_choices() -> Iterator[ServerChoice]:
     for path in DEFAULT_SOCKETS:
         if os.path.exists(path):
             yield _server_choice(
-                f"{FILES_PREFIX}", ServerOptions(socket=path).target(), "listens on this host"
+                f"{FILES_PREFIX}",
+                ServerOptions(socket=path).target(tell=lambda warning: None),
+                "listens on this host",
             )
             return
 

@@ -46,7 +46,7 @@ def form_target(answers: FormValues) -> Target:
         password=answers.password or None,
         database=answers.database.strip(),
         defaults_group_suffix=suffix if suffix != answers.server else "",
-    ).target()
+    ).target(tell=lambda warning: None)
 
 
 def form_option_names() -> tuple[str, ...]:

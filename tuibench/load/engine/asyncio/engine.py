@@ -1,7 +1,7 @@
 """The engine on asyncio, portable and the reference: each connection is a task of one event loop."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from tuibench.clock import Clock, SystemClock
 from tuibench.load.engine.asyncio.virtual_user import VirtualUser
@@ -92,10 +92,28 @@ class AsyncioEngine(BaseEngine[VirtualUser, WorkQueue]):
             user.transactions.forget()
         return dropped
 
-    def _report_parts(self) -> ReportParts:
+    def set_connections(self, numbers: Collection[int]) -> None:
+        super().set_connections(numbers)
+        if not numbers:
+            self._recorder.gaps.all_left()
+
+    def _hold(self) -> None:
+        super()._hold()
+        self._recorder.gaps.hold(self._clock.now_ns(), self._outstanding)
+
+    def _release(self) -> None:
+        super()._release()
+        self._recorder.gaps.release(self._clock.now_ns())
+
+    @property
+    def _outstanding(self) -> int:
+        return self._recorder.in_flight + self._queue.backlog
+
+    def _report_parts(self, now_ns: int) -> ReportParts:
         latencies = self._recorder.take()
         share, since = self._fairness_with(self._present())
-        return ReportParts(self._counters(), latencies, share, since, self._lag.take_p99_ms())
+        gaps = self._recorder.gaps.report(now_ns, self._outstanding)
+        return ReportParts(self._counters(), latencies, share, since, self._lag.take_p99_ms(), gaps)
 
     def _fairness_with(self, users: Iterable[VirtualUser]) -> tuple[ConnectionFairness, ConnectionFairness]:
         """The figures of these users and of those that have left."""

@@ -49,11 +49,16 @@ class UnfinishedTransaction(AbstractContextManager[None]):
         self._recorder = context.recorder
         self._context = context
 
+    def count_failure(self) -> None:
+        self._recorder.counters.failed += 1
+        self._recorder.gaps.failed()
+
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
             self._recorder.in_flight -= 1
             self._recorder.counters.abandoned += kind is GeneratorExit
-            self._recorder.counters.failed += kind is not GeneratorExit
+            if kind is not GeneratorExit:
+                self.count_failure()
             self._context.queue.user_came_back(self._context.clock.now_ns())
 
 
@@ -136,16 +141,13 @@ class TransactionRunner:
     def run_transactions(self, conn: PreparedConnection) -> TransactionLoop:
         """Runs one transaction after the other, until a check is due or there is nothing to start.
 
-        All in one frame, since nearly all time is spent here. A latency ends when the last byte of the
-        response has arrived; a transaction's latency includes its retries, as in sysbench. Response time
-        counts from the intended start, service time from the actual start; in a closed loop they are equal.
+        All in one frame, since nearly all time is spent here. A latency ends with the last byte of a response
+        and includes retries. Response time counts from the intended start, service time from the actual one.
         """
         context, recorder, now, packets = self._context, self._recorder, self._now, conn.packets
-        delay, queue, changes = context.delay, context.queue, context.changes
-        start, has_users = queue.start, queue.users > 0
-        tally, kinds = recorder.tally, recorder.kinds
-        latencies_us, timed = recorder.latencies_us, self._timed
-        calls, interactive, explicit = self._values.calls, self._interactive, self._explicit
+        delay, queue, changes, start = context.delay, context.queue, context.changes, context.queue.start
+        tally, kinds, latencies_us, timed = recorder.tally, recorder.kinds, recorder.latencies_us, self._timed
+        gaps, calls, has_users, explicit = recorder.gaps, self._values.calls, queue.users > 0, self._explicit
         draw = self.think_time.take if self._has_think_time else self._values.draw
         with self._unfinished:
             for _ in self._turns():
@@ -155,9 +157,11 @@ class TransactionRunner:
                 which = draw()
                 timed.clear()
                 started_ns = ended_ns = now()
+                if recorder.in_flight == 1:
+                    gaps.woken(started_ns if intended_ns == UNSCHEDULED else intended_ns)
                 is_committed: bool | None = True
                 try:
-                    if interactive[which]:
+                    if self._interactive[which]:
                         is_committed = yield from self._run_interactive(conn, which)
                         ended_ns = now()
                     else:
@@ -171,7 +175,7 @@ class TransactionRunner:
                             kind = kinds[index]
                             tally[kind if affected or kind != WRITE else OTHER] += 1
                 except SQLError as error:
-                    if not interactive[which]:
+                    if not self._interactive[which]:
                         timed.append((index, (now() - sent_ns) // 1000, error.code))
                     is_committed = yield from self._retry(conn, which, error)
                     ended_ns = now()
@@ -182,13 +186,14 @@ class TransactionRunner:
                 if has_users:
                     self._user_came_back(which, intended_ns, started_ns, ended_ns)
                 if is_committed is None:
-                    recorder.counters.failed += 1
+                    self._unfinished.count_failure()
                     continue
                 if not is_committed:
                     recorder.counters.count_rollback(self._names[which])
                 elif explicit[which]:
                     recorder.commits += 1
                 recorder.completed += 1
+                gaps.completed(ended_ns)
                 self.events += 1
                 self.busy_us += (busy_us := (ended_ns - started_ns) // 1000)
                 response_us = None if intended_ns == UNSCHEDULED else (ended_ns - intended_ns) // 1000

@@ -11,6 +11,7 @@ from typing import Any
 
 from tuibench.clock import NS_PER_MS, NS_PER_SECOND, Clock, SystemClock
 from tuibench.errors import RunError
+from tuibench.load.completion_gaps import CompletionGaps, Gap
 from tuibench.load.engine.base import BaseEngine, ConnectionFairness, ReportParts
 from tuibench.load.engine.native import program as native_program
 from tuibench.load.engine.native.native_user import NativeUser, Returned
@@ -120,7 +121,7 @@ class NativeEngine(BaseEngine[NativeUser, NativeQueue]):
     def _reset_figures(self, limit: int | None) -> int:
         return int(self._native.reset_stats(limit))
 
-    def _report_parts(self) -> ReportParts:
+    def _report_parts(self, now_ns: int) -> ReportParts:
         report = self._native.report()
         responses = zip(self._names, map(_histogram, report["responses"]), strict=True)
         statements = {name: _histogram(one) for name, one in report["statements"].items()}
@@ -136,6 +137,7 @@ class NativeEngine(BaseEngine[NativeUser, NativeQueue]):
             _fairness(report["share"]),
             _fairness(report["since"]),
             lag_p99_ms=max(late_ms, run_delay_ms),
+            gaps=CompletionGaps(report["until_ns"], tuple(Gap(*each) for each in report["gaps"])),
             core_seconds=report["ran_ns"] / NS_PER_SECOND,
         )
 

@@ -13,6 +13,7 @@ from array import array
 from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
+from tuibench import sanitize
 from tuibench.errors import ConnectionLostError, RunError, TuibenchError, UsageError
 from tuibench.load.engine.load_connection import LoadConnection
 from tuibench.load.engine.native.program import stream_key
@@ -43,9 +44,9 @@ class Returned(NamedTuple):
             case "refused":
                 return error_for_code(self.code, self.message)
             case "usage":
-                return UsageError(self.message)
+                return UsageError(sanitize.excerpt(self.message))
             case "fault":
-                return RunError(self.message, "check its expressions and captured columns")
+                return RunError(sanitize.excerpt(self.message), "check its expressions and captured columns")
             case _:
                 return None
 

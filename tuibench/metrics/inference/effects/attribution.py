@@ -13,9 +13,10 @@ intervals is used. Interrupted time series: Wagner et al., Journal of Clinical P
 
 Before and after differ in time only, so anything else that happened at the change is attributed to it, too.
 A difference is attributed only if the level did not move as much by itself: it must exceed
-`MARGIN` times the largest difference that two such windows showed before the change (`moving.swing`), and
-there must be no step right beside the change. Otherwise there is no verdict, and the movement is named. A/B
-trials (`sequential`) do not have this limit.
+`MARGIN` times the largest difference that two such windows showed before the change (`moving.swing`).
+If the level stepped at another time than with the change, or approaches its new value slowly (`onset`), the
+interval covers each of the explanations. Without a verdict, the movement is named. A/B trials (`sequential`)
+do not have these limits.
 """
 
 import math
@@ -24,7 +25,15 @@ from statistics import median, variance
 from typing import NamedTuple
 
 from tuibench.metrics.inference import students_t
-from tuibench.metrics.inference.effects.moving import Movement, best_step, movement, swing
+from tuibench.metrics.inference.effects.autoregression import (
+    dot,
+    orthonormal,
+    phi_of,
+    weighted_variance,
+    without,
+)
+from tuibench.metrics.inference.effects.moving import Movement, autocorrelation, movement, swing
+from tuibench.metrics.inference.effects.onset import Onset, onset
 from tuibench.metrics.inference.verdict import Interval
 from tuibench.model.experiments.effect import MovementKind, Verdict
 
@@ -38,10 +47,6 @@ BLOCKS = (1, 4)
 """Ticks per block: longer blocks reveal a wandering level under noise."""
 
 FEWEST_BLOCKS = 16
-CAUTION = 0.3
-"""The number of standard errors that φ is raised by."""
-
-LARGEST_PHI = 0.97
 PLAIN_ERRORS = 3.0
 """Plain standard errors from which a difference seems certain; if it is not, the movement of the level is the
 explanation.
@@ -50,69 +55,133 @@ explanation.
 FLOOR = 0.05
 """The least tick, as a share of the median: zero has no logarithm."""
 
-EXPLAINED, STEP_ERRORS = 0.6, 3.0
-"""The least height of a step beside the change that explains the difference: a share of the difference, and a
-multiple of its own error.
-"""
+REGULAR = 0.6
+"""The least autocorrelation at the period of a sawtooth; that of noise is sometimes large by chance."""
 
 
 class Attribution(NamedTuple):
     """The difference with its interval. `movement` is set if it cannot be attributed to the change.
 
-    The place of a step is in ticks from the change, negative before it.
+    The place of a step is in ticks from the change, negative before it. `has_moved_later` is True if the
+    level stepped later than with the change, or approaches its new value slowly.
     """
 
     interval: Interval
     verdict: Verdict
     movement: Movement | None = None
+    has_moved_later: bool = False
 
 
-def logarithms(before: Sequence[float], after: Sequence[float]) -> tuple[list[float], list[float]]:
-    """Levels as logarithms; values near zero count as `FLOOR` of the lower side's median."""
-    medians = [middle for middle in (median(before), median(after)) if middle > 0]
+def logarithms(*series: Sequence[float]) -> list[list[float]]:
+    """Levels as logarithms; values near zero count as `FLOOR` of the median of the lowest series."""
+    medians = [middle for middle in map(median, filter(None, series)) if middle > 0]
     least = FLOOR * min(medians) if medians else 1.0
-    old, new = ([math.log(max(value, least)) for value in values] for values in (before, after))
-    return old, new
+    return [[math.log(max(value, least)) for value in values] for values in series]
 
 
 def attribute(
-    before: Sequence[float], after: Sequence[float], gap: int, *, tolerance: float = 0.0
+    before: Sequence[float],
+    after: Sequence[float],
+    gap: int,
+    *,
+    settling: Sequence[float] = (),
+    late: int = 3,
+    tolerance: float = 0.0,
 ) -> Attribution:
     """Compare the ticks before a change with those after it, both as logarithms.
 
-    `gap` ticks between them belong to neither: the change itself, and settling.
+    `gap` ticks between them belong to neither: the change itself, and `settling`, the ticks from the change
+    on. A step up to tick `late` after the change is the change's own.
     """
     before = before[-MOST_BEFORE:]
     if len(before) < FEWEST_BEFORE or len(after) < FEWEST_AFTER:
         estimate = _mean(after) - _mean(before) if before and after else math.nan
         return Attribution(Interval(estimate, -math.inf, math.inf), Verdict.CANNOT_TELL)
-    interval = difference(before, after, gap)
+    level = _mean(before)
+    before, settling, after = ([value - level for value in side] for side in (before, settling, after))
+    missing = max(0, gap - len(settling))
+    other = onset(before, [*settling, *after], missing, late)
+    interval = _widened(before, settling, after, gap, other)
+    step = None
+    if other.height:
+        place = other.place + missing if other.place >= 0 else other.place
+        step = Movement(MovementKind.STEP, other.height, place)
+    verdict, movement = _attributed(interval, before, after, gap, step, tolerance)
+    moved = bool(other.slowest or (step and step.place > 0))
+    return Attribution(interval, Verdict.CANNOT_TELL if movement else verdict, movement, moved)
+
+
+def _attributed(
+    interval: Interval,
+    before: Sequence[float],
+    after: Sequence[float],
+    gap: int,
+    step: Movement | None,
+    tolerance: float,
+) -> tuple[Verdict, Movement | None]:
+    """The verdict of the interval, and what takes it away."""
     verdict = interval.verdict(tolerance)
     window = min(len(after), max(FEWEST_AFTER, (len(before) - gap) // 2))
     plain = abs(_mean(after) - _mean(before[-window:]))
     if verdict is Verdict.EQUAL:
-        if plain <= math.log1p(tolerance):
-            return Attribution(interval, verdict)
-        return Attribution(interval, Verdict.CANNOT_TELL, _movement(before, window, gap))
+        is_visible = plain > math.log1p(tolerance)
+        return verdict, (step or _movement(before, window, gap)) if is_visible else None
     if verdict is Verdict.CANNOT_TELL:
-        is_explained = plain > PLAIN_ERRORS * _plain_error(before[-window:], after)
-        if not is_explained:
-            return Attribution(interval, verdict)
-        step = _step_beside(before[-window:], after, gap, plain)
-        return Attribution(
-            interval, verdict, step or _unless_small(_movement(before, window, gap), plain, before)
-        )
+        own = _movement(before, window, gap)
+        error = _plain_error(before[-window:], after)
+        is_explained = plain > PLAIN_ERRORS * error
+        if step is not None or not is_explained:
+            is_own = _is_regular(before, own, plain / MARGIN if is_explained else error)
+            return verdict, own if is_own else step
+        return verdict, _unless_small(own, plain, before)
     observed = min(abs(interval.estimate), plain)
-    cause = _step_beside(before[-window:], after, gap, observed)
-    if cause is None and observed < MARGIN * swing(before, window, gap):
-        cause = _movement(before, window, gap)
-    return Attribution(interval, Verdict.CANNOT_TELL if cause else verdict, cause)
+    if observed >= MARGIN * swing(before, window, gap):
+        return verdict, None
+    own = _movement(before, window, gap)
+    return verdict, own if step is None or _is_regular(before, own, observed / MARGIN) else step
 
 
-def difference(before: Sequence[float], after: Sequence[float], gap: int) -> Interval:
-    """δ of the model above, with the widest of the intervals of all block lengths."""
+def _widened(
+    before: Sequence[float], settling: Sequence[float], after: Sequence[float], gap: int, other: Onset
+) -> Interval:
+    """The difference with an interval that covers whatever may be true: a step before the change stays or is
+    part of the noise, a later one belongs to the change or does not, and an approach is not over yet.
+    """
+    interval = difference(before, after, gap)
+    edges = [interval]
+    if other.height and other.place < 0:
+        interval = difference(before, after, gap, step=other.place)
+        edges.append(interval)
+    elif other.height:
+        count = len(after)
+        still = max(0.0, 1 - (len(settling) + count - other.place) / count)
+        edges.append(Interval(*(edge + other.height * still for edge in interval)))
+        since = [*settling, *after]
+        edges.append(difference(before, since, max(0, gap - len(settling)), step=other.place))
+    if other.slowest:
+        past = [math.exp(-(len(settling) + place + 1) / other.slowest) for place in range(len(after))]
+        rest = 1 / (1 - _mean(past))
+        edges += [Interval(*(rest * edge for edge in one)) for one in edges]
+    low, high = min(one.low for one in edges), max(one.high for one in edges)
+    return Interval(interval.estimate, low, high)
+
+
+def difference(
+    before: Sequence[float], after: Sequence[float], gap: int, *, step: int | None = None
+) -> Interval:
+    """δ of the model above, with the widest of the intervals of all block lengths. `step` is the place of a
+    further step, in ticks from the first of `after`.
+    """
+    sides = [(before[::-1], after)]
+    if step is not None:
+        sides.append(
+            (
+                [float(-1 - place >= step) for place in range(len(before))],
+                [float(place >= step) for place in range(len(after))],
+            )
+        )
     intervals = [
-        _regressed(_blocks(before[::-1], block)[::-1], _blocks(after, block), gap / block)
+        _regressed([(_blocks(old, block)[::-1], _blocks(new, block)) for old, new in sides], gap / block)
         for block in BLOCKS
         if block == 1 or (len(before) + len(after) >= FEWEST_BLOCKS * block and len(after) >= 2 * block)
     ]
@@ -120,79 +189,32 @@ def difference(before: Sequence[float], after: Sequence[float], gap: int) -> Int
     return Interval.around(intervals[0].estimate, half)
 
 
-def _regressed(before: Sequence[float], after: Sequence[float], gap: float) -> Interval:
+def _regressed(sides: Sequence[tuple[list[float], list[float]]], gap: float) -> Interval:
+    """δ of the first of these series, with the others as regressors; each before and after the change."""
+    (before, after), *others = sides
     values = [*before, *after]
     count = len(values)
     times = [float(place) if place < len(before) else place + gap for place in range(count)]
     is_after = [0.0] * len(before) + [1.0] * len(after)
-    basis = _orthonormal([[1.0] * count, times, is_after])
-    parts = [_dot(values, one) for one in basis]
-    residuals = [
-        value - math.fsum(part * one[place] for part, one in zip(parts, basis, strict=True))
-        for place, value in enumerate(values)
-    ]
+    basis = orthonormal([[1.0] * count, times, *([*old, *new] for old, new in others), is_after])
+    residuals = without(values, basis)
     # The last direction is δ's, cleared of the others: δ = its part / its own share of `is_after`.
-    share = _dot(is_after, basis[-1])
-    phi = _phi(residuals, len(before), len(basis))
-    taken = math.fsum(_quadratic(one, times, phi) for one in basis)
-    squared = _dot(residuals, residuals) / max(count - taken, 1.0)
-    error = math.sqrt(squared * _quadratic(basis[-1], times, phi)) / share
+    share = dot(is_after, basis[-1])
+    phi = phi_of(residuals, len(before), len(basis))
+    taken = math.fsum(weighted_variance(one, times, phi) for one in basis)
+    squared = dot(residuals, residuals) / max(count - taken, 1.0)
+    error = math.sqrt(squared * weighted_variance(basis[-1], times, phi)) / share
     degrees = max(2.0, count * (1 - phi) / (1 + phi) - len(basis))
-    return Interval.around(parts[-1] / share, students_t.two_sided(LEVEL, degrees) * error)
+    return Interval.around(dot(values, basis[-1]) / share, students_t.two_sided(LEVEL, degrees) * error)
 
 
-def _phi(residuals: Sequence[float], join: int, parameters: int) -> float:
-    """Lag-one autocorrelation, corrected for bias and raised; the pair across the gap is not included."""
-    count = len(residuals)
-    squares = _dot(residuals, residuals)
-    if squares <= 0:
-        return 0.0
-    products = math.fsum(
-        residuals[place] * residuals[place - 1] for place in range(1, count) if place != join
+def _is_regular(before: Sequence[float], own: Movement, least: float) -> bool:
+    """True for a sawtooth that repeats itself and swings by so much: a step beside the change is its edge."""
+    return (
+        own.kind is MovementKind.SAWTOOTH
+        and own.size > least
+        and autocorrelation(before, own.place) >= REGULAR
     )
-    raw = products / squares
-    unbiased = (raw + (parameters - 1) / count) / max(1 - (parameters + 1) / count, 0.25)
-    unbiased = min(max(unbiased, 0.0), LARGEST_PHI)
-    return min(unbiased + CAUTION * math.sqrt((1 - unbiased**2) / count), LARGEST_PHI)
-
-
-def _quadratic(weights: Sequence[float], times: Sequence[float], phi: float) -> float:
-    """Variance of the weighted sum of a stationary AR(1) series of variance one."""
-    total = carried = 0.0
-    last = times[0]
-    for weight, time in zip(weights, times, strict=True):
-        carried *= phi ** (time - last)
-        total += weight * (weight + 2 * carried)
-        carried += weight
-        last = time
-    return max(total, 0.0)
-
-
-def _orthonormal(columns: Sequence[list[float]]) -> list[list[float]]:
-    """Gram-Schmidt orthonormalisation."""
-    basis: list[list[float]] = []
-    for column in columns:
-        rest = column
-        for one in basis:
-            part = _dot(rest, one)
-            rest = [value - part * other for value, other in zip(rest, one, strict=True)]
-        length = math.sqrt(_dot(rest, rest))
-        basis.append([value / length for value in rest])
-    return basis
-
-
-def _step_beside(
-    before: Sequence[float], after: Sequence[float], gap: int, observed: float
-) -> Movement | None:
-    """A step in one of the windows that exceeds its noise and explains most of the observed difference."""
-    for values, start in ((after, gap), (before, -len(before))):
-        place, height, explained = best_step(values, fewest=1)
-        mean, count = _mean(values), len(values)
-        rest = math.fsum((value - mean) ** 2 for value in values) - explained
-        error = math.sqrt(max(rest, 0.0) / (count - 2) * count / (place * (count - place)))
-        if abs(height) >= max(EXPLAINED * observed, STEP_ERRORS * error) and height:
-            return Movement(MovementKind.STEP, height, start + place)
-    return None
 
 
 def _movement(before: Sequence[float], window: int, gap: int) -> Movement:
@@ -226,7 +248,3 @@ def _blocks(values: Sequence[float], length: int) -> list[float]:
 
 def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
-
-
-def _dot(one: Sequence[float], other: Sequence[float]) -> float:
-    return math.fsum(a * b for a, b in zip(one, other, strict=True))

@@ -9,8 +9,9 @@ without histograms, it is the mean of the slots' own p95, weighted by their tran
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
+from typing import NamedTuple
 
 import msgspec
 
@@ -33,22 +34,60 @@ HOST_SHIFT = 10.0
 
 HOST_MARGIN = 2.0
 
+COUNTED = (EffectFigure.FSYNCS, EffectFigure.FSYNC_RATE)
+FEWEST_COUNTED = 10
+"""Fsyncs in one of the windows below which they are not compared: a read-only load has a few by chance."""
 
-def compare_windows(history: SlotWindow, after: SlotWindow) -> tuple[Comparison, ...]:
+LATE_SECONDS = 3.0
+"""A step up to this long after a change is the change's own."""
+
+
+def compare_windows(
+    history: SlotWindow, after: SlotWindow, settling: SlotWindow = ()
+) -> tuple[Comparison, ...]:
     """Compare all figures that both sides have.
 
     `history` is everything measured before the change; its end, as long as `after`, is the window before.
+    `settling` is what was measured between the change and `after`.
     """
-    levels = (window_figures(history[-len(after) :]), window_figures(after))
+    return tuple(one for one, _ in _compared(history, after, settling))
+
+
+def compare_again(
+    known: Iterable[Comparison], history: SlotWindow, after: SlotWindow, settling: SlotWindow
+) -> tuple[Comparison, ...]:
+    """The same with a later window, if a figure has left its known interval by a step at another time than
+    that of the change, or slowly; empty if none has.
+    """
+    intervals = {one.figure: (one.low, one.high) for one in known}
+    found = list(_compared(history, after, settling))
+    has_left = any(
+        moved
+        and one.figure in intervals
+        and not intervals[one.figure][0] <= one.delta <= intervals[one.figure][1]
+        for one, moved in found
+    )
+    return tuple(one for one, _ in found) if has_left else ()
+
+
+def _compared(
+    history: SlotWindow, after: SlotWindow, settling: SlotWindow
+) -> Iterator[tuple[Comparison, bool]]:
+    """Each figure, and whether it moved after the change at another time, or slowly."""
+    before = history[-len(after) :]
+    levels = (window_figures(before), window_figures(after))
     seconds = math.fsum(slot.seconds for slot in after) / len(after)
     gap = max(0, round((after[0].start_seconds - history[-1].end_seconds) / seconds))
-    before = history[-len(after) :]
-    found = []
     for figure in EffectFigure:
-        old, new = _series(figure, history), _series(figure, after)
-        if figure in levels[0] and figure in levels[1] and _is_enough(old, new):
-            found.append(_comparison(figure, levels[0][figure], levels[1][figure], (old, new), gap, seconds))
-    return tuple(_unless_host(one, before, after) for one in found)
+        series = _Series(*(_series(figure, slots) for slots in (history, settling, after)))
+        is_counted = figure not in COUNTED or max(map(_fsyncs, (before, after))) >= FEWEST_COUNTED
+        if figure in levels[0] and figure in levels[1] and series.is_enough and is_counted:
+            one, moved = _comparison(figure, levels[0][figure], levels[1][figure], series, gap, seconds)
+            yield _unless_host(one, before, after), moved
+
+
+def _fsyncs(window: SlotWindow) -> float:
+    return math.fsum(slot.log_fsyncs for slot in window if slot.log_fsyncs is not None)
 
 
 def _unless_host(one: Comparison, before: SlotWindow, after: SlotWindow) -> Comparison:
@@ -118,31 +157,48 @@ def _series(figure: EffectFigure, slots: SlotWindow) -> list[float]:
     ]
 
 
-def _is_enough(before: Sequence[float], after: Sequence[float]) -> bool:
-    return len(before) >= FEWEST_BEFORE and len(after) >= FEWEST_AFTER
+class _Series(NamedTuple):
+    """A figure by slot: before the change, while the load settled, and after it."""
+
+    before: list[float]
+    settling: list[float]
+    after: list[float]
+
+    @property
+    def is_enough(self) -> bool:
+        return len(self.before) >= FEWEST_BEFORE and len(self.after) >= FEWEST_AFTER
+
+    @property
+    def has_logarithms(self) -> bool:
+        return min(map(median, (self.before, self.after))) > 0
+
+    def scaled(self, unit: float) -> "_Series":
+        return _Series(*([value / unit for value in values] for values in self))
 
 
 def _comparison(
     figure: EffectFigure,
     before: float,
     after: float,
-    series: tuple[list[float], list[float]],
+    series: _Series,
     gap: int,
     seconds: float,
-) -> Comparison:
-    tolerance = TOLERANCE_PERCENT / 100
-    if min(before, after, *map(median, series)) > 0:
-        found = attribute(*logarithms(*series), gap, tolerance=tolerance)
-        shares = [edge / 100 for edge in found.interval.percent]
-        unit = before
-    else:
-        unit = max(before, after) or 1.0
-        old, new = ([value / unit for value in values] for values in series)
-        found = attribute(old, new, gap, tolerance=tolerance)
-        shares = list(found.interval)
-    deltas = [unit * share for share in shares]
+) -> tuple[Comparison, bool]:
+    is_logarithmic = min(before, after) > 0 and series.has_logarithms
+    unit = before if is_logarithmic else max(before, after) or 1.0
+    old, settling, new = logarithms(*series) if is_logarithmic else series.scaled(unit)
+    found = attribute(
+        old,
+        new,
+        gap,
+        settling=settling,
+        late=math.ceil(LATE_SECONDS / seconds),
+        tolerance=TOLERANCE_PERCENT / 100,
+    )
+    shares = [edge / 100 for edge in found.interval.percent] if is_logarithmic else found.interval
+    deltas = [max(unit * share, -before) for share in shares]
     percents = [100 * delta / before if before > 0 else None for delta in deltas]
-    return Comparison(
+    comparison = Comparison(
         figure=figure,
         before=before,
         after=after,
@@ -156,6 +212,7 @@ def _comparison(
         tolerance_percent=TOLERANCE_PERCENT,
         movement=_movement(found, seconds),
     )
+    return comparison, found.has_moved_later
 
 
 def _movement(found: Attribution, seconds: float) -> LevelMovement | None:

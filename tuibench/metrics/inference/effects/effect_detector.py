@@ -5,17 +5,21 @@ the earlier one took to settle; its end is the window before. The window after i
 begins when the load has settled (see `settling`), at least one slot and at most half a minute later. A change
 that comes before that is measured together with the previous one. The slot of a change belongs to neither
 side.
+
+After the effect is known, the load is watched as long as it may take to settle at most. If it moves once more
+in that time (`compare_again`), because the change acts late or something else does, the effect is measured
+again, with the end of that time as the second window.
 """
 
 import math
 from collections.abc import Sequence
 
 from tuibench.metrics.inference.effects.attribution import MOST_BEFORE
-from tuibench.metrics.inference.effects.effect import compare_windows
+from tuibench.metrics.inference.effects.effect import compare_again, compare_windows
 from tuibench.metrics.series.operation_cost import window_cost
 from tuibench.metrics.series.settling import settled_at
 from tuibench.metrics.series.slots import Slot
-from tuibench.model.experiments.effect import Effect, EffectProgress
+from tuibench.model.experiments.effect import Comparison, Effect, EffectProgress
 
 WINDOW_SECONDS = 12.0
 FEWEST_SLOTS, USUAL_SLOTS, MOST_SLOTS = 6, 12, 24
@@ -26,7 +30,9 @@ LEAST_SETTLING_SLOTS = 1
 
 
 class PendingEffect:
-    """A change whose effect is not complete yet."""
+    """A change whose effect is not complete yet, or may still change: `known` is the effect so far, from the
+    first `used` slots after the change.
+    """
 
     def __init__(self, before: list[Slot]) -> None:
         self.before = before
@@ -34,6 +40,8 @@ class PendingEffect:
         self.texts: list[str] = []
         self.at_seconds = 0.0
         self.after: list[Slot] = []
+        self.known: Effect | None = None
+        self.used = 0
 
     def add(self, marker: int, text: str, at_seconds: float) -> None:
         """Add a further change: the slots since the last one are discarded."""
@@ -56,13 +64,14 @@ class EffectDetector:
         self._most_calm = MOST_BEFORE + self.longest_settling + self.window
         self._calm: list[Slot] = []
         self._pending: PendingEffect | None = None
+        self._watched: PendingEffect | None = None
 
     def slot(self, slot: Slot) -> Effect | None:
         """Add a tick; returns the effect that it completes, if any."""
         pending = self._pending
         if pending is None:
             self._calm = [*self._calm[1 - self._most_calm :], slot]
-            return None
+            return self._watch(slot)
         if slot.start_seconds < pending.at_seconds:
             return None
         pending.after.append(slot)
@@ -74,7 +83,7 @@ class EffectDetector:
 
     def change(self, marker: int, text: str, *, began_seconds: float, at_seconds: float) -> Effect | None:
         """Add a change between these two times; returns the effect of the previous one, if it is complete."""
-        effect = self._complete_early()
+        effect = self._complete_early() or self._measured_again()
         if self._pending is None:
             self._pending = PendingEffect(self._before(began_seconds))
         self._pending.add(marker, text, at_seconds)
@@ -107,9 +116,10 @@ class EffectDetector:
 
         Slots that end after `since_seconds` may contain its beginning, and are discarded.
         """
-        if self._pending is not None and since_seconds is not None:
-            self._pending.after = [slot for slot in self._pending.after if slot.end_seconds <= since_seconds]
-        effect = self._complete_early()
+        for pending in (self._pending, self._watched):
+            if pending is not None and since_seconds is not None:
+                pending.after = [slot for slot in pending.after if slot.end_seconds <= since_seconds]
+        effect = self._complete_early() or self._measured_again()
         self._calm, self._pending = [], None
         return effect
 
@@ -132,21 +142,53 @@ class EffectDetector:
 
     def _complete(self, pending: PendingEffect, window: int, start: int | None) -> Effect:
         """`start` is the beginning of the second window; None if the load never settled."""
-        self._pending = None
         first = len(pending.after) - window if start is None else start
-        after = pending.after[first : first + window]
+        self._pending, self._watched = None, pending
         self._calm = pending.after[first:]
-        return Effect(
-            markers=pending.markers,
-            change="; ".join(pending.texts),
-            at_seconds=pending.at_seconds,
-            window_seconds=math.fsum(slot.seconds for slot in after),
-            settling_seconds=max(0.0, after[0].start_seconds - pending.at_seconds),
-            settled=start is not None,
-            comparisons=compare_windows(pending.before, after),
-            cost_before=window_cost(pending.before[-len(after) :]),
-            cost_after=window_cost(after),
-        )
+        pending.used = first + window
+        settling, after = pending.after[:first], pending.after[first : pending.used]
+        found = compare_windows(pending.before, after, settling)
+        pending.known = _effect(pending, after, found, settled=start is not None)
+        return pending.known
+
+    def _watch(self, slot: Slot) -> Effect | None:
+        """Watch the load after its effect is known; returns the effect if it has become another one."""
+        pending = self._watched
+        if pending is None:
+            return None
+        pending.after.append(slot)
+        if len(pending.after) < self.longest_settling + self.window:
+            return None
+        return self._measured_again()
+
+    def _measured_again(self) -> Effect | None:
+        """The effect with the newest slots as second window, if the load has left the known one."""
+        pending, self._watched = self._watched, None
+        if pending is None or pending.known is None:
+            return None
+        window = min(len(pending.before), self.window, len(pending.after) - pending.used)
+        if window < FEWEST_SLOTS:
+            return None
+        settling, after = pending.after[:-window], pending.after[-window:]
+        found = compare_again(pending.known.comparisons, pending.before, after, settling)
+        is_settled = _settling_slots(after, window, 0, least=0) is not None
+        return _effect(pending, after, found, settled=is_settled) if found else None
+
+
+def _effect(
+    pending: PendingEffect, after: Sequence[Slot], comparisons: tuple[Comparison, ...], *, settled: bool
+) -> Effect:
+    return Effect(
+        markers=pending.markers,
+        change="; ".join(pending.texts),
+        at_seconds=pending.at_seconds,
+        window_seconds=math.fsum(slot.seconds for slot in after),
+        settling_seconds=max(0.0, after[0].start_seconds - pending.at_seconds),
+        settled=settled,
+        comparisons=comparisons,
+        cost_before=window_cost(pending.before[-len(after) :]),
+        cost_after=window_cost(after),
+    )
 
 
 def _settling_slots(

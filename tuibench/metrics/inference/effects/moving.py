@@ -99,6 +99,15 @@ def _line(values: Sequence[float]) -> tuple[float, float]:
     return slope, slope * slope * spread
 
 
+def autocorrelation(values: Sequence[float], lag: int) -> float:
+    """That of the pairs at this lag; 0 for constant values."""
+    mean = math.fsum(values) / len(values)
+    off = [value - mean for value in values]
+    squares = math.fsum(value * value for value in off) / len(off)
+    pairs = list(zip(off, off[lag:], strict=False))
+    return math.fsum(a * b for a, b in pairs) / len(pairs) / squares if pairs and squares else 0.0
+
+
 def _period(values: Sequence[float]) -> int | None:
     """The lag of the largest autocorrelation after a negative one at a shorter lag."""
     mean = math.fsum(values) / len(values)

@@ -45,10 +45,11 @@ def _server_line(view: View, width: int) -> TextLine:
     brand = TextSpan(" tuibench ", "brand")
     name: TextLine = (TextSpan(f"{info.flavour} {info.version}", "strong"),)
     up: TextLine = (_uptime(view),)
+    tls: TextLine = (TextSpan("TLS", "muted"),) if info.is_encrypted else ()
     state = _state_part(view, width)
-    taken = sum(line_width(part) for part in ((brand,), name, up, state)) + 10
+    taken = sum(line_width(part) for part in ((brand,), name, tls, up, state)) + 10 + 3 * bool(tls)
     where: TextLine = (TextSpan(shorten_start(info.where, max(width - taken, 8)), "muted"),)
-    return justify((brand, TextSpan("  "), *join_parts((name, where, up), DOT_SEPARATOR)), state, width)
+    return justify((brand, TextSpan("  "), *join_parts((name, where, tls, up), DOT_SEPARATOR)), state, width)
 
 
 def _uptime(view: View) -> TextSpan:
@@ -110,6 +111,8 @@ def _run_line(view: View, width: int) -> TextLine:
     workers: TextLine = (
         TextSpan(f"{count(status.workers)} {engine}{_plural('worker', status.workers)}", "muted"),
     )
+    why = view.engine_reason.partition(":")[0]
+    reason: TextLine = (TextSpan(why, "muted"),) if why else ()
     mix: TextLine = (TextSpan(f"mix {format_weights(status.weights)}", "muted"),) if status.weights else ()
     parts = (
         (TextSpan(view.plan.profile.rsplit("/", 1)[-1], "strong"),),
@@ -126,8 +129,10 @@ def _run_line(view: View, width: int) -> TextLine:
         _delay_part(view, width),
         _plan_part(view),
         workers,
+        reason,
     )
-    return pad_line(_drop_until_fits((workers, data, mix), parts, width), width)
+    dispensable = (data, reason, workers, mix) if why else (workers, data, mix)
+    return pad_line(_drop_until_fits(dispensable, parts, width), width)
 
 
 def _drop_until_fits(dispensable: Sequence[TextLine], parts: Sequence[TextLine], room: int) -> TextLine:

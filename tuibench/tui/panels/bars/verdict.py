@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tuibench.diagnosis.evidence import collect_evidence
 from tuibench.diagnosis.indicators import is_host_starved
-from tuibench.diagnosis.rules import HOST_CPU_OTHERS, diagnose
+from tuibench.diagnosis.rules import is_taken_by_others
 from tuibench.model.event import CHANGE_KINDS, EventKind
 from tuibench.model.experiments.probe import ProbeState
 from tuibench.model.message import RunState
@@ -79,7 +79,7 @@ def _states(view: View) -> Iterator[Verdict]:
         yield Verdict(f"paused: no load is running; {key} resumes it", "‖")
     recent, interval = view.recent[-RECENT_SAMPLES:], view.plan.interval_seconds
     evidence = collect_evidence(recent, is_local=view.server_info.is_local)
-    if diagnose(evidence).id == HOST_CPU_OTHERS:
+    if is_taken_by_others(evidence):
         yield Verdict(f"host busy: other programs use {percent(evidence.cpu_others)} of CPU")
     if any(is_host_starved(sample, interval) for sample in recent):
         yield Verdict(

@@ -103,7 +103,7 @@ def test_zero_throughput_is_replaced_by_half_the_smallest_unit() -> None:
     before, after = logarithms([0.0, 100.0, 100.0], [10.0, 10.0, 0.0])
     assert before == pytest.approx([math.log(0.5), math.log(100), math.log(100)])
     assert after == pytest.approx([math.log(10), math.log(10), math.log(0.5)])
-    assert logarithms([0.0], [0.0]) == ([0.0], [0.0])
+    assert logarithms([0.0], [], [0.0]) == [[0.0], [], [0.0]]
 
 
 series = st.lists(st.floats(-3, 3), min_size=6, max_size=130)
@@ -126,3 +126,18 @@ def test_a_common_level_changes_nothing(
     plain = attribute(before, after, gap)
     moved = attribute([level + shift for level in before], [level + shift for level in after], gap)
     assert moved.interval.estimate == pytest.approx(plain.interval.estimate, abs=1e-6)
+
+
+@pytest.mark.parametrize("period", [12, 18, 26])
+def test_an_edge_of_a_sawtooth_beside_the_change_is_named_as_its_own(period: int) -> None:
+    """Nothing is attributed; where a movement is named, it is the sawtooth, and not a step at its edge."""
+    rng, found = random.Random(period), []
+    for begin in range(60):
+        levels = [-0.4 * ((second + begin * period / 60) % period) / period for second in range(110)]
+        noisily = [level + rng.gauss(0, 0.02) for level in levels]
+        found.append(attribute(noisily[:90], noisily[92 : 92 + 8], 2))
+    assert all(one.verdict is Verdict.CANNOT_TELL for one in found)
+    named = [one.movement for one in found if one.movement is not None]
+    assert len(named) >= 30
+    assert share(one.kind is MovementKind.SAWTOOTH for one in named) >= 0.9
+    assert all(abs(one.place - period) <= 2 for one in named if one.kind is MovementKind.SAWTOOTH)

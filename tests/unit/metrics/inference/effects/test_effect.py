@@ -114,6 +114,25 @@ def test_what_was_not_measured_is_not_compared() -> None:
     assert window_figures(window) == {EffectFigure.TPS: LEVEL}
 
 
+@pytest.mark.parametrize(
+    ("counts", "is_compared"), [((0, 1), False), ((9, 0), False), ((12, 0), True), ((0, 400), True)]
+)
+def test_a_few_fsyncs_by_chance_are_not_compared(counts: tuple[int, int], is_compared: bool) -> None:
+    """A read-only load has an fsync now and then."""
+    rng = random.Random(12)
+    windows = []
+    for count in counts:
+        window = slots([LEVEL] * WINDOW, fsyncs=0.0)
+        for place in (rng.randrange(WINDOW) for _ in range(count)):
+            window[place] = window[place]._replace(log_fsyncs=(window[place].log_fsyncs or 0.0) + 1.0)
+        windows.append(window)
+    found = {one.figure: one for one in compare_windows(*windows)}
+    assert (EffectFigure.FSYNCS in found) == is_compared
+    if is_compared:
+        one = found[EffectFigure.FSYNCS]
+        assert -one.before <= one.low <= one.delta <= one.high
+
+
 def test_zero_throughput_can_be_compared() -> None:
     found = of(EffectFigure.TPS, slots([0.0] * WINDOW), slots([LEVEL] * WINDOW))
     assert found.percent is None

@@ -7,8 +7,9 @@ import pytest
 
 from tests.unit.metrics.noise import ar1
 from tuibench.metrics.inference.effects.effect_detector import FEWEST_SLOTS, EffectDetector
+from tuibench.metrics.inference.messages import attribution_text
 from tuibench.metrics.series.slots import Slot
-from tuibench.model.experiments.effect import Effect, EffectFigure
+from tuibench.model.experiments.effect import Effect, EffectFigure, Verdict
 
 
 class Run:
@@ -184,6 +185,56 @@ def test_a_change_that_was_noticed_late_ends_the_window_where_it_may_have_begun(
     run.load(20, 2000)
     (effect,) = run.effects
     assert tps(effect)[0] == pytest.approx(1000, rel=0.03)
+
+
+def test_an_effect_that_begins_late_is_measured_again() -> None:
+    run = Run()
+    run.load(60, 1000)
+    run.change()
+    run.load(20, 1000)
+    assert [effect.comparisons[0].verdict for effect in run.effects] == [Verdict.EQUAL]
+    run.load(40, 800)
+    first, again = run.effects
+    assert again.markers == first.markers
+    assert again.settling_seconds > first.settling_seconds + first.window_seconds
+    assert_tps(again, 1000, 800)
+    one = again.comparisons[0]
+    assert one.verdict is Verdict.CANNOT_TELL
+    assert one.low < -200 < 0 < one.high
+    assert attribution_text(one) == "cannot be attributed: TPS fell by 20 % 20 s after the change"
+
+
+@pytest.mark.parametrize("rate", [1000, 1300])
+def test_an_effect_of_a_load_that_stays_is_measured_once(rate: float) -> None:
+    run = Run()
+    run.load(60, 1000)
+    run.change()
+    run.load(100, rate)
+    assert len(run.effects) == 1
+
+
+def test_the_next_change_ends_the_watch_of_an_effect_with_what_is_known() -> None:
+    run = Run()
+    run.load(60, 1000)
+    run.change()
+    run.load(16, 1000)
+    run.load(8, 700)
+    run.change()
+    first, again = run.effects
+    assert again.markers == first.markers == (1,)
+    assert tps(again)[1] == pytest.approx(700, rel=0.2)
+    run.load(60, 700)
+    assert [effect.markers for effect in run.effects[2:]] == [(2,)]
+
+
+def test_what_follows_a_boundary_is_not_measured_again() -> None:
+    run = Run()
+    run.load(60, 1000)
+    run.change()
+    run.load(20, 1000)
+    run.boundary()
+    run.load(40, 500)
+    assert len(run.effects) == 1
 
 
 @pytest.mark.parametrize(("interval", "slots"), [(1.0, 12), (0.25, 24), (0.5, 24), (10.0, 12)])

@@ -22,6 +22,26 @@ def test_a_server_that_does_not_answer_is_not_called_up() -> None:
     assert "mysqld.sock · no answer  " in text(header(without("server"), 118, 2))
 
 
+@pytest.mark.parametrize(
+    ("width", "words"),
+    [
+        (118, "oltp_read_write · 4 × 100,000 rows · 64 threads · 2 asyncio workers · connections use TLS"),
+        (80, "oltp_read_write · 64 threads · 2 asyncio workers · connections use TLS"),
+        (60, "oltp_read_write · 64 threads · 2 asyncio workers"),
+    ],
+)
+def test_the_head_names_engine_reason_and_tls(width: int, words: str) -> None:
+    hello = msgspec.structs.replace(
+        script.hello(),
+        engine="asyncio",
+        engine_reason="connections use TLS: --ssl-mode=disabled turns it off",
+        server=msgspec.structs.replace(script.SERVER, is_encrypted=True),
+    )
+    server, run = text(header(initial_view(hello), width, 2)).split("\n")
+    assert run == words
+    assert (" · TLS · up " in server) == (width >= 80)
+
+
 def test_a_simulated_delay_and_the_mix_stand_in_the_head() -> None:
     status = script.status(weights={"old": 90, "new": 10}, client_delay_ms=20)
     lines = header(initial_view(script.hello(10, status)), 118, 2)

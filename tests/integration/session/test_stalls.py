@@ -1,0 +1,63 @@
+"""A server that is stopped for a while under load: the stall is reported with its true length, once."""
+
+import asyncio
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from tests.faults.load import FaultLoad, fault_spec, loaded
+from tuibench.demo.server import PrivateServer
+from tuibench.record.report.steadiness_text import stall_event_text
+
+STALLS = 4
+SLACK_SECONDS = 0.1
+WAKING_SECONDS = 0.4
+"""A machine with other work takes longer to continue the server, and its clients."""
+
+
+@pytest.mark.parametrize("engine", ["auto", "asyncio"])
+@pytest.mark.parametrize("rate", [0.0, 60.0])
+async def test_planted_stalls_are_reported_with_their_length(
+    tables: PrivateServer, tuibench_home: Path, engine: str, rate: float
+) -> None:
+    chance = random.Random(f"{engine} {rate}")
+    planted = []
+    spec = fault_spec(tables.target, engine)
+    async with loaded(replace(spec, plan=replace(spec.plan, rate=rate))) as load:
+        for _ in range(STALLS):
+            await ticks(load, chance.randint(4, 12))
+            await asyncio.sleep(chance.uniform(0, 0.25))
+            planted.append(await stopped(tables.pid, chance.uniform(0.75, 2.2)))
+        await ticks(load, 12)
+        summary = await load.stop()
+    assert summary.steadiness is not None
+    stalls = summary.steadiness.stalls
+    found = [stall.seconds for stall in stalls if stall.seconds >= 0.7]
+    assert len(found) == STALLS, (planted, stalls)
+    for seconds, length in zip(planted, found, strict=True):
+        assert seconds - SLACK_SECONDS <= length <= seconds + WAKING_SECONDS, (planted, stalls)
+    told = [event.text for event in summary.events if event.text.startswith("stall of ")]
+    assert told == [stall_event_text(stall) for stall in stalls]
+    assert summary.steadiness.longest_stall_seconds == max(found)
+
+
+async def ticks(load: FaultLoad, count: int) -> None:
+    """Waits for so many more samples."""
+    seen = len(load.watcher.samples)
+    await load.watcher.until(lambda: len(load.watcher.samples) >= seen + count)
+
+
+async def stopped(pid: int, seconds: float) -> float:
+    """Stops a process for about so long; how long it was."""
+    os.kill(pid, signal.SIGSTOP)
+    begun = time.monotonic()
+    try:
+        await asyncio.sleep(seconds)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    return time.monotonic() - begun
