@@ -15,7 +15,7 @@ from tuibench.clock import Clock
 from tuibench.demo import layout
 from tuibench.errors import DeniedError, RunError, ServerUnavailableError, SQLError, TuibenchError
 from tuibench.load.engine.choice import choose
-from tuibench.load.tables.inspect_tables import check_statements_allowed, check_tables_ready, prepare_line
+from tuibench.load.tables.inspect_tables import check_statements_allowed, check_tables_ready, database_hint
 from tuibench.load.workers.worker_count import open_files_of_worker, worker_count
 from tuibench.model.measurements.environment import HostConditions
 from tuibench.model.measurements.finding import Finding, Severity, note
@@ -83,7 +83,7 @@ async def run_preflight(
     try:
         connection = await connect_with_defaults(target)
     except NoDatabaseError as error:
-        error.hint = _database_hint(program, target)
+        error.hint = database_hint(program, target)
         raise
     try:
         info = await server_info(connection)
@@ -198,17 +198,13 @@ async def _connect(target: Target) -> tuple[Connection, TuibenchError | None]:
             raise error from None
 
 
-def _database_hint(program: Program, target: Target) -> str:
-    return f"create it and the tables with: {prepare_line(program, target)} --create-database"
-
-
 async def _data_facts(
     connection: Connection, program: Program, missing: TuibenchError | None, target: Target
 ) -> DataFacts:
     described = build_data_set(program).describe()
     try:
         if isinstance(missing, NoDatabaseError):
-            missing.hint = _database_hint(program, target)
+            missing.hint = database_hint(program, target)
         if missing is not None:
             raise missing
         unused = await check_tables_ready(connection, program)

@@ -78,7 +78,8 @@ def test_missing_database(tables: PrivateServer, command: str) -> None:
     elsewhere = msgspec.structs.replace(tables.target, database="nowhere")
     line = complaint(tuibench(command, *RUN[1:2], target=elsewhere), SERVER_UNAVAILABLE)
     assert "the database 'nowhere' does not exist" in line
-    assert "--create-database --database nowhere" in line
+    assert "tuibench prepare oltp_read_write --tables=1 --table-size=10000 --" in line
+    assert " --database=nowhere --create-database)" in line
 
 
 async def test_the_hint_for_a_missing_database_works(tables: PrivateServer) -> None:

@@ -110,6 +110,11 @@ def prepare_line(program: Program, target: Target) -> str:
     return for_server(build_data_set(program).prepare_command(program.profile), target)
 
 
+def database_hint(program: Program, target: Target) -> str:
+    """How to create a missing database with the program's tables."""
+    return f"create it and the tables with: {prepare_line(program, target)} --create-database"
+
+
 def cleanup_line(program: Program, target: Target) -> str:
     """The command line that drops them."""
     return for_server(build_data_set(program).cleanup_command(program.profile), target)
