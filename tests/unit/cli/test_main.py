@@ -221,6 +221,7 @@ def test_help_loads_no_room_and_no_heavy_library() -> None:
         "tuibench.cli.parsing.arguments",
         "tuibench.cli.parsing.sysbench_syntax",
         "tuibench.errors",
+        "tuibench.files",
         "tuibench.model",
         "tuibench.model.sysbench",
         "tuibench.sanitize",
