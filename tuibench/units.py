@@ -113,6 +113,12 @@ def with_interval(value: float, low: float, high: float, unit: str) -> str:
     return f"{shown}{unit} ({range_text(low, high, digits)}{unit})"
 
 
+def interval_with_estimate(value: float, low: float, high: float, unit: str) -> str:
+    """The interval first, for a difference that a test has stopped at: 38..49 % (about +43 %)."""
+    shown, _, interval = with_interval(value, low, high, unit).partition(" (")
+    return f"{interval.removesuffix(')')} (about {shown})"
+
+
 def factor(percent: float) -> str:
     """A relative difference in percent as a factor: 3.5, 84, >100."""
     value = 1 + percent / 100

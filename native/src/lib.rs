@@ -19,6 +19,7 @@
 pub mod engine;
 pub mod measure;
 pub mod pacing;
+pub mod panics;
 pub mod program;
 pub mod protocol;
 #[cfg(feature = "python")]

@@ -31,10 +31,13 @@ class Case(NamedTuple):
 
 
 class Cpu(NamedTuple):
-    """Processor time per query in microseconds while the load ran: of sysbench, or of tuibench's workers."""
+    """Processor time per query in microseconds: of sysbench, or of tuibench's workers, while the load ran;
+    and of all processes of the program from its start to its end.
+    """
 
     user_us: float
     all_us: float
+    whole_us: float
 
 
 class Outcome(NamedTuple):
@@ -57,7 +60,8 @@ class Round(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One engine against sysbench: medians over the rounds of a case; `mix` is that of the last round.
+    """One engine against sysbench: medians over the rounds of a case, on all starts of the server; `mix` is
+    that of the last round.
 
     At a fixed rate, how many transactions arrive is chance (a Poisson process), so there the ratio is that of
     all rounds together.
@@ -69,6 +73,7 @@ class Row(NamedTuple):
     percentile_ratios: dict[str, float]
     user_cpu_ratio: float
     all_cpu_ratio: float
+    whole_cpu_ratio: float
     sysbench_tps: float
     tuibench_tps: float
     sysbench_cpu_us: float
@@ -94,6 +99,7 @@ class Row(NamedTuple):
             {name: percentile_ratio(name) for name in PERCENTILES},
             ratio(lambda each: each.cpu.user_us),
             ratio(lambda each: each.cpu.all_us),
+            ratio(lambda each: each.cpu.whole_us),
             median(theirs.transactions_per_second for theirs, _ in pairs),
             median(ours.transactions_per_second for _, ours in pairs),
             median(theirs.cpu.all_us for theirs, _ in pairs),
@@ -154,7 +160,7 @@ class Bench:
         return Outcome(
             _number(r"transactions: +\d+ +\(([\d.]+) per sec", run.out),
             _histogram_percentiles_ms(run.out),
-            Cpu(all_us * run.user_share(cpu_seconds), all_us),
+            Cpu(all_us * run.user_share(cpu_seconds), all_us, run.whole_seconds * 1e6 / queries),
             queries / transactions,
             mix(before, counters(self._target), transactions),
         )
@@ -176,7 +182,7 @@ class Bench:
         return Outcome(
             summary["transactions"]["per_second"],
             {name: summary["latency_ms"][name] for name in PERCENTILES},
-            Cpu(all_us * run.user_share(cpu_seconds), all_us),
+            Cpu(all_us * run.user_share(cpu_seconds), all_us, run.whole_seconds * 1e6 / queries),
             queries / transactions,
             mix(before, counters(self._target), transactions),
         )
@@ -191,11 +197,12 @@ WORKER = "tuibench.load.workers.worker"
 
 class Run(NamedTuple):
     """What a program printed, and the processor time of those of its processes that drive the load: user and
-    all seconds, at each reading.
+    all seconds, at each reading. `whole_seconds` is that of all its processes, as the system counts it.
     """
 
     out: str
     readings: list[tuple[float, float]]
+    whole_seconds: float
 
     def user_share(self, seconds: float) -> float:
         """Of the last so many seconds of processor time, the share in user mode."""
@@ -213,6 +220,7 @@ def _run(command: list[str], environment: dict[str, str], driver: str) -> Run:
     """
     used: dict[int, tuple[float, float]] = {}
     readings = [(0.0, 0.0)]
+    before = os.times()
     with subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
@@ -228,7 +236,9 @@ def _run(command: list[str], environment: dict[str, str], driver: str) -> Run:
         out = process.stdout.read() if process.stdout else ""
     if process.returncode:
         raise SystemExit(f"{command[0]} ended with {process.returncode}:\n{out}")
-    return Run(out, readings)
+    after = os.times()
+    whole = after.children_user + after.children_system - before.children_user - before.children_system
+    return Run(out, readings, whole)
 
 
 def _cpu_times(pid: int, driver: str) -> dict[int, tuple[float, float]]:

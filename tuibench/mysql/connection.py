@@ -16,7 +16,13 @@ from tuibench.mysql.login import tls
 from tuibench.mysql.login.first_login import CACHING_PLUGIN, FirstLogin, first_logins
 from tuibench.mysql.login.handshake import Handshake
 from tuibench.mysql.login.passwords import password_cache
-from tuibench.mysql.protocol.packets import ExecuteCommand, PreparedHandle, prepare_statements, text_packet
+from tuibench.mysql.protocol.packets import (
+    LIST_IS_NO_VALUE,
+    ExecuteCommand,
+    PreparedHandle,
+    prepare_statements,
+    text_packet,
+)
 from tuibench.mysql.protocol.response_parser import affected_rows, column_names, status_of
 from tuibench.mysql.protocol.rows import (
     ResultReader,
@@ -242,6 +248,8 @@ class Connection:
 
     def quote(self, value: Any) -> str:
         """A value as an SQL literal, for statements that cannot be prepared."""
+        if type(value) is list:
+            raise TypeError(LIST_IS_NO_VALUE)
         return str(self.raw.escape(value))
 
     async def close(self) -> None:

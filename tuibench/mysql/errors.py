@@ -150,8 +150,8 @@ def statement_error(error: BaseException) -> SQLError:
 
 
 def error_for_code(code: int, text: str) -> SQLError:
-    """The error for a code of the server or the driver."""
-    text = sanitize.excerpt(text)
+    """The error for a code of the server or the driver. It has words: an empty text would be no failure."""
+    text = sanitize.excerpt(text) or f"error {code} without a message"
     if code in CONNECTION_LOST_CODES:
         return ConnectionLostError(code, f"connection lost: {text}")
     if code in DENIED_HINTS:

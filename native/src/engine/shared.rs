@@ -34,6 +34,10 @@ pub enum ReturnReason {
     NewLogin,
     /// The connection was lost.
     Lost,
+    /// What the server sent is no response.
+    Broken(String),
+    /// A thread of the engine panicked.
+    Panicked(String),
     /// The connection was aborted.
     Aborted,
     /// An error of the server ends the load.

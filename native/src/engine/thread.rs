@@ -6,7 +6,6 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::io;
-use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -16,6 +15,7 @@ use crate::engine::shared::{lock, ReturnReason, Shared};
 use crate::engine::wait::{Poller, NOTIFIER};
 use crate::engine::wakeup_lead::WakeupLead;
 use crate::measure::recorder::Recorder;
+use crate::panics::caught;
 use crate::sys::{self, Notifier};
 
 /// Received at a time; larger responses take several reads.
@@ -70,11 +70,8 @@ pub fn run(handle: &Arc<ThreadHandle>, shared: &Arc<Shared>, all: &Arc<Mutex<Vec
         scratch: vec![0; SCRATCH_BYTES],
         is_stopped: false,
     };
-    if catch_unwind(AssertUnwindSafe(|| thread.work())).is_err() {
-        let message = "a thread of the native engine panicked".to_string();
-        for number in thread.by_number.keys() {
-            shared.report_return(*number, ReturnReason::Faulty { message: message.clone(), is_usage: false });
-        }
+    if let Err(message) = caught(|| thread.work()) {
+        thread.give_up(&message);
     }
 }
 
@@ -239,7 +236,9 @@ impl Thread {
             scratch: &mut self.scratch,
             wakes_all: false,
         };
-        let next = act(&mut slot.connection, &mut run_connection);
+        let connection = &mut slot.connection;
+        let next = caught(|| act(connection, &mut run_connection))
+            .unwrap_or_else(|message| connection.panicked(message, &mut run_connection));
         let wakes_all = run_connection.wakes_all;
         drop(recorder);
         if wakes_all {
@@ -274,6 +273,18 @@ impl Thread {
                 if self.poller.set_send_interest(fd, wanted).is_err() {
                     self.give_back(token, ReturnReason::Lost);
                 }
+            }
+        }
+    }
+
+    /// Gives all connections back after a panic, also those that are still to be attached.
+    fn give_up(&mut self, message: &str) {
+        for token in 0..self.slots.len() {
+            self.run_connection(token, |connection, context| connection.panicked(message.into(), context));
+        }
+        for waiting in std::mem::take(&mut *lock(&self.handle.messages)) {
+            if let Message::Attach(connection) = waiting {
+                self.shared.report_return(connection.number, ReturnReason::Panicked(message.into()));
             }
         }
     }

@@ -211,15 +211,19 @@ impl Compiler<'_> {
         Ok(match draw {
             Draw::Key { low, high, distribution } => {
                 let low = self.bound(low)?;
-                Drawn::Key(Keys::new(distribution, low, self.bound(high)?.max(low)))
+                let high = self.bound(high)?.max(low);
+                if high.checked_sub(low).and_then(|span| span.checked_add(1)).is_none() {
+                    return Err(too_large_bound());
+                }
+                Drawn::Key(Keys::new(distribution, low, high))
             }
             Draw::Nurand { a, low, high, loaded_c } => {
                 let c = self.nurand_constant(*a, *loaded_c)?;
                 Drawn::Nurand { numbers: a + 1, low: *low, keys: high - low + 1, c }
             }
             Draw::Money { low, high, places } => {
-                let unit = 10i64.pow(*places);
-                Drawn::Money { low: low * unit, amounts: (high - low) * unit + 1, places: *places }
+                let (low, amounts) = amounts(*low, *high, *places).ok_or_else(too_large_bound)?;
+                Drawn::Money { low, amounts, places: *places }
             }
             Draw::Digits { groups } => Drawn::Digits { groups: *groups },
             Draw::Chance { percent } => Drawn::Chance { share: percent / 100.0 },
@@ -260,7 +264,7 @@ impl Compiler<'_> {
             Bound::Number(number) => Ok(*number),
             Bound::Computed(expression) => {
                 let number = constant(&self.own(expression)?)?.to_int()?;
-                i64::try_from(number).map_err(|_| ProfileError::values("a bound is too large"))
+                i64::try_from(number).map_err(|_| too_large_bound())
             }
         }
     }
@@ -298,6 +302,17 @@ impl Compiler<'_> {
             Expression::Constant(_) | Expression::Variable(_) => expression.clone(),
         }
     }
+}
+
+fn too_large_bound() -> ProfileError {
+    ProfileError::values("a bound is too large")
+}
+
+/// The lowest amount in units of the last decimal, and the number of amounts.
+fn amounts(low: i64, high: i64, places: u32) -> Option<(i64, i64)> {
+    let unit = 10i64.checked_pow(places)?;
+    let amounts = high.checked_sub(low)?.checked_mul(unit)?.checked_add(1)?;
+    Some((low.checked_mul(unit)?, amounts))
 }
 
 /// A place for every name that is set anywhere in a transaction.

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use crate::program::bytecode::{Bytecode, Keep, Loop, Operation, Repeated, Sent, Setter, SimpleStep, Table};
 use crate::program::formulas::is_less;
 use crate::values::evaluate::{items, Formula};
+use crate::values::limits::{repetitions, Bound, DrawnAtOnce, TOO_MANY_ITEMS, TOO_MANY_REPETITIONS};
 use crate::values::mt19937::Mt19937;
-use crate::values::value::{exact, ProfileError, Value};
+use crate::values::value::{captured, ProfileError, Value};
 
 pub type Row = Vec<Value>;
 
@@ -63,6 +64,7 @@ impl Interpreter {
                 Table::Fixed(number) => number,
                 _ => 0,
             };
+            let mut drawn = DrawnAtOnce::default();
             for _ in 0..step.repeat {
                 self.row.clear();
                 for setter in &step.lets {
@@ -71,6 +73,7 @@ impl Interpreter {
                 }
                 for sent in &step.sent {
                     self.bind(sent)?;
+                    drawn.check(&self.values)?;
                     sink.call(sent.first + if sent.per_table { table } else { 0 }, &self.values)?;
                 }
             }
@@ -171,7 +174,10 @@ impl Interpreter {
     fn round(&mut self, kind: &Loop) -> Result<Round, ProfileError> {
         Ok(match kind {
             Loop::Times(times) => Round { times: *times, ..Round::default() },
-            Loop::Counted(count) => Round { times: whole(count, &self.row)?, ..Round::default() },
+            Loop::Counted(count) => {
+                let times = repetitions(&count.value(&self.row)?, TOO_MANY_REPETITIONS)?;
+                Round { times, ..Round::default() }
+            }
             Loop::Each(list) => {
                 let list = items(&list.value(&self.row)?)?;
                 Round { times: list.len() as i64, items: Some(list), done: 0 }
@@ -200,7 +206,8 @@ impl Interpreter {
     }
 
     fn keep(&mut self, keep: &Keep, rows: Vec<Row>) -> Result<(), ProfileError> {
-        let rows: Vec<Row> = rows.into_iter().map(|row| row.into_iter().map(exact).collect()).collect();
+        let checked = |row: Row| row.into_iter().map(captured).collect::<Result<Row, ProfileError>>();
+        let rows = rows.into_iter().map(checked).collect::<Result<Vec<Row>, ProfileError>>()?;
         if !keep.columns.is_empty() {
             let nothing = vec![Value::Null; keep.columns.len()];
             self.spread(&keep.columns, rows.first().unwrap_or(&nothing), &keep.statement)?;
@@ -215,7 +222,7 @@ impl Interpreter {
         if values.len() < places.len() {
             let (given, wanted) = (values.len(), places.len());
             return Err(ProfileError::Shape(format!(
-                "'{from}' gives {given} columns, {wanted} variables wait for them"
+                "'{from}' gives {given} columns, {wanted} variables are declared"
             )));
         }
         for (place, value) in places.iter().zip(values) {
@@ -229,7 +236,7 @@ impl Interpreter {
             Setter::Drawn(drawn) => Ok(drawn.draw(&mut self.random, &mut self.counters)),
             Setter::Formula(formula) => formula.value(&self.row),
             Setter::Many { of, count, ordered } => {
-                let times = whole(count, &self.row)?;
+                let times = repetitions(&count.value(&self.row)?, TOO_MANY_ITEMS)?;
                 let mut many: Row =
                     (0..times).map(|_| of.draw(&mut self.random, &mut self.counters)).collect();
                 if *ordered {
@@ -245,14 +252,16 @@ impl Interpreter {
         self.values.clear();
         let before = sent.part.as_ref().map_or(sent.bind.len(), |part| part.before.min(sent.bind.len()));
         self.bind_all(&sent.bind[..before])?;
+        let mut bound = Bound::default();
         if let Some(part) = &sent.part {
-            self.bind_part(part)?;
+            self.bind_part(part, &mut bound)?;
         }
-        self.bind_all(&sent.bind[before..])
+        self.bind_all(&sent.bind[before..])?;
+        bound.check(&self.values)
     }
 
     /// The part's variables are set behind those of the row, once for each repetition.
-    fn bind_part(&mut self, part: &Repeated) -> Result<(), ProfileError> {
+    fn bind_part(&mut self, part: &Repeated, bound: &mut Bound) -> Result<(), ProfileError> {
         let width = self.row.len();
         self.row.resize(width.max(part.from + part.lets.len()), Value::Null);
         for _ in 0..part.repeat {
@@ -260,6 +269,7 @@ impl Interpreter {
                 self.row[part.from + number] = self.made(setter)?;
             }
             self.bind_all(&part.bind)?;
+            bound.check(&self.values)?;
         }
         self.row.truncate(width);
         Ok(())
@@ -271,8 +281,4 @@ impl Interpreter {
         }
         Ok(())
     }
-}
-
-fn whole(formula: &Formula, row: &[Value]) -> Result<i64, ProfileError> {
-    i64::try_from(formula.value(row)?.to_int()?).map_err(|_| ProfileError::values("a number is too large"))
 }

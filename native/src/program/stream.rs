@@ -9,6 +9,7 @@ use crate::program::bytecode::{Body, Code};
 use crate::program::compile::{compile, SeedKey};
 use crate::program::machine::{Interpreter, Row, Sink};
 use crate::program::{Program, Transaction, Turns};
+use crate::values::limits::DrawnAtOnce;
 use crate::values::mt19937::Mt19937;
 use crate::values::value::{ProfileError, Value};
 
@@ -147,7 +148,9 @@ impl Stream {
             Body::Simple(steps) => self.interpreter.simple(steps, sink),
             Body::Bytecode(bytecode) => {
                 self.interpreter.begin(bytecode);
+                let mut drawn = DrawnAtOnce::default();
                 while let Some(statement) = self.interpreter.next(bytecode, None)? {
+                    drawn.check(self.interpreter.values())?;
                     sink.call(statement, self.interpreter.values())?;
                 }
                 Ok(())

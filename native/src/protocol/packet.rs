@@ -46,6 +46,7 @@ pub fn write_text(
     if pieces.len() != values.len() + 1 {
         return Err(ProfileError::values("a statement has as many values as placeholders"));
     }
+    refuse_lists(values)?;
     for (number, piece) in pieces.iter().enumerate() {
         if number > 0 {
             write_literal(&values[number - 1], no_backslash_escapes, to)?;
@@ -63,9 +64,17 @@ pub fn write_execution(identity: u32, values: &[Value], to: &mut Vec<u8>) -> Res
     to.extend_from_slice(&identity.to_le_bytes());
     to.extend_from_slice(&[0, 1, 0, 0, 0]);
     if !values.is_empty() && !write_whole_numbers(values, to) {
+        refuse_lists(values)?;
         write_parameters(values, to)?;
     }
     finish(start, to);
+    Ok(())
+}
+
+fn refuse_lists(values: &[Value]) -> Result<(), ProfileError> {
+    if values.iter().any(|value| matches!(value, Value::List(_))) {
+        return Err(ProfileError::values("a list is no value of a statement"));
+    }
     Ok(())
 }
 
@@ -142,7 +151,7 @@ fn write_parameter(value: &Value, to: &mut Vec<u8>) -> Result<(), ProfileError> 
             write_date(date, to);
         }
         Value::Span(span) => write_span(*span, to),
-        Value::List(_) => return Err(ProfileError::values("a list is no value of a statement")),
+        Value::List(_) => unreachable!("lists are refused before"),
     }
     Ok(())
 }
@@ -218,7 +227,7 @@ fn write_literal(value: &Value, no_backslash_escapes: bool, to: &mut Vec<u8>) ->
             let (hours, minutes) = (seconds / 3600, seconds % 3600 / 60);
             push(format_args!("'{sign}{hours:02}:{minutes:02}:{:02}{micros}'", seconds % 60), to);
         }
-        Value::List(_) => return Err(ProfileError::values("a list is no value of a statement")),
+        Value::List(_) => unreachable!("lists are refused before"),
     }
     Ok(())
 }

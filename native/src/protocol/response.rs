@@ -11,6 +11,8 @@
 //! and another response after it if a flag of its status is set, as after a CALL. MariaDB omits the columns if a flag
 //! after the count marks them as unchanged. The rules are those of `mysql/protocol/response_parser.py`.
 
+use crate::values::limits::MOST_CAPTURED_BYTES;
+
 const OK: u8 = 0x00;
 const INFILE: u8 = 0xfb;
 const EOF: u8 = 0xfe;
@@ -32,9 +34,15 @@ pub enum Outcome {
     Broken(&'static str),
 }
 
-const OUT_OF_ORDER: &str = "the server's packets are out of order";
-const WANTS_FILE: &str = "the server asks for a file";
-const TOO_SHORT: &str = "the server's packets are shorter than they must be";
+const OUT_OF_ORDER: &str = "its packets are out of order";
+const WANTS_FILE: &str = "it asks for a file";
+const TOO_SHORT: &str = "a packet is shorter than its header says";
+const TOO_WIDE: &str = "it announces more than 65,535 columns";
+const TOO_LONG: &str = "its response has more than 16 MiB";
+/// The servers' own limit is 4096 for a table; a prepared statement cannot announce more than this.
+const MOST_COLUMNS: u64 = 0xffff;
+/// A buffer that has grown larger is not kept for the next response.
+const LARGE_BYTES: usize = 1 << 18;
 
 /// Parses one response after the other. With `keeps`, the bytes of the response are kept for its reader.
 pub struct Response {
@@ -42,6 +50,7 @@ pub struct Response {
     left: Vec<u8>,
     kept: Vec<u8>,
     keeps: bool,
+    received: usize,
     affected: u64,
     earlier: Option<u64>,
     in_rows: bool,
@@ -57,6 +66,7 @@ impl Response {
             left: Vec::new(),
             kept: Vec::new(),
             keeps: false,
+            received: 0,
             affected: 0,
             earlier: None,
             in_rows: false,
@@ -69,6 +79,8 @@ impl Response {
     pub fn begin(&mut self, keeps: bool) {
         self.keeps = keeps;
         self.kept.clear();
+        self.kept.shrink_to(LARGE_BYTES);
+        self.received = self.left.len();
         self.affected = 0;
         self.earlier = None;
         self.in_rows = false;
@@ -88,6 +100,10 @@ impl Response {
 
     /// Feeds received bytes; returns the outcome with the last byte of the response.
     pub fn feed(&mut self, data: &[u8]) -> Option<Outcome> {
+        self.received += data.len();
+        if self.keeps && self.received > MOST_CAPTURED_BYTES {
+            return Some(Outcome::Broken(TOO_LONG));
+        }
         if self.left.is_empty() {
             let (outcome, used) = self.read(data);
             self.left.extend_from_slice(&data[used..]);
@@ -97,6 +113,7 @@ impl Response {
         whole.extend_from_slice(data);
         let (outcome, used) = self.read(&whole);
         whole.drain(..used);
+        whole.shrink_to(if whole.is_empty() { LARGE_BYTES } else { whole.capacity() });
         self.left = whole;
         outcome
     }
@@ -158,7 +175,7 @@ impl Response {
             _ if self.in_rows => self.end_of_rows(payload),
             OK => self.ok(payload),
             INFILE => return Some(Outcome::Broken(WANTS_FILE)),
-            _ => self.head(payload).map(|()| None),
+            _ => self.head(payload),
         };
         read.unwrap_or(Some(Outcome::Broken(TOO_SHORT)))
     }
@@ -176,12 +193,15 @@ impl Response {
     }
 
     /// The head of a result: how many columns, and whether they follow.
-    fn head(&mut self, payload: &[u8]) -> Option<()> {
+    fn head(&mut self, payload: &[u8]) -> Option<Option<Outcome>> {
         let (columns, behind) = number(payload, 0)?;
+        if columns > MOST_COLUMNS {
+            return Some(Some(Outcome::Broken(TOO_WIDE)));
+        }
         let follow = payload.get(behind).map_or(true, |&byte| byte != 0);
         self.in_rows = true;
-        self.skip = if follow { columns } else { 0 }.saturating_add(u64::from(!self.without_eof));
-        Some(())
+        self.skip = if follow { columns } else { 0 } + u64::from(!self.without_eof);
+        Some(None)
     }
 
     /// The outcome at the end; of several responses to one statement the first one counts.

@@ -6,6 +6,7 @@
 use crate::program::machine::Row;
 use crate::protocol::response::{number, packet_size, HEADER_BYTES};
 use crate::values::decimal::Decimal;
+use crate::values::limits::MOST_ITEMS;
 use crate::values::value::{Date, Moment, Span, Value};
 
 const WHOLE: usize = 0xff_ffff;
@@ -44,7 +45,9 @@ pub enum Unreadable {
     /// They do not match their columns: the connection is unusable.
     Malformed,
     /// A text is not in the connection's encoding.
-    Encoding(String),
+    Encoding,
+    /// More values than a transaction may capture.
+    TooMany,
 }
 
 type Read<T> = Result<T, Unreadable>;
@@ -121,8 +124,12 @@ impl RowReader {
 
     fn rows(&self, response: &[u8], mut place: usize) -> Read<Vec<Row>> {
         let longest_eof = if self.without_eof { WHOLE - 1 } else { LONGEST_EOF };
+        let most = MOST_ITEMS / self.columns.len().max(1);
         let mut rows = Vec::new();
         loop {
+            if rows.len() > most {
+                return Err(Unreadable::TooMany);
+            }
             let (payload, end) = packet(response, place)?;
             place = end;
             if payload.first() == Some(&EOF) && payload.len() <= longest_eof {
@@ -216,8 +223,8 @@ impl<'a> Reader<'a> {
             kind::YEAR => Ok(Value::Int(i128::from(self.unsigned(2)?))),
             kind::INT24 | kind::LONG => self.whole(4, column),
             kind::LONGLONG => self.whole(8, column),
-            kind::FLOAT => Ok(Value::Float(f64::from(f32::from_bits(self.unsigned(4)? as u32)))),
-            kind::DOUBLE => Ok(Value::Float(f64::from_bits(self.unsigned(8)?))),
+            kind::FLOAT => finite(f64::from(f32::from_bits(self.unsigned(4)? as u32))),
+            kind::DOUBLE => finite(f64::from_bits(self.unsigned(8)?)),
             kind::TIMESTAMP | kind::DATETIME => self.moment(column.decimals),
             kind::DATE | kind::NEWDATE => self.day(),
             kind::TIME => self.span(),
@@ -298,27 +305,51 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// All times of servers are shorter.
+const LONGEST_TIME: i64 = 839 * 3600 * 1_000_000;
+
 /// A time of hours, minutes, seconds and microseconds; None for one that no server has.
 fn span(negative: bool, [hours, minutes, seconds]: [i64; 3], micros: i64) -> Option<Span> {
     let size = ((hours * 60 + minutes) * 60 + seconds).checked_mul(1_000_000)?.checked_add(micros)?;
-    Some(Span(if negative { -size } else { size }))
+    (size < LONGEST_TIME).then_some(Span(if negative { -size } else { size }))
+}
+
+fn finite(number: f64) -> Read<Value> {
+    if number.is_finite() {
+        Ok(Value::Float(number))
+    } else {
+        Err(Unreadable::Malformed)
+    }
+}
+
+/// A whole number as servers write it: up to 38 digits.
+fn integer(text: &str) -> Option<i128> {
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if digits.is_empty() || digits.len() > 38 {
+        return None;
+    }
+    text.parse().ok()
 }
 
 /// A value as servers write it in text, and in binary for types without a width of their own.
 fn of_text(column: &Column, bytes: &[u8]) -> Read<Value> {
     let is_text = column.charset != BINARY || column.kind == kind::JSON;
-    let text = || std::str::from_utf8(bytes).map_err(|why| Unreadable::Encoding(why.to_string()));
+    let text = || std::str::from_utf8(bytes).map_err(|_| Unreadable::Encoding);
+    let plain = || std::str::from_utf8(bytes).map_err(|_| Unreadable::Malformed);
     Ok(match column.kind {
         kind::TINY | kind::SHORT | kind::INT24 | kind::LONG | kind::LONGLONG | kind::YEAR => {
-            Value::Int(text()?.trim().parse().map_err(|_| Unreadable::Malformed)?)
+            Value::Int(integer(plain()?).ok_or(Unreadable::Malformed)?)
         }
-        kind::FLOAT | kind::DOUBLE => Value::Float(text()?.parse().map_err(|_| Unreadable::Malformed)?),
+        kind::FLOAT | kind::DOUBLE => {
+            Decimal::parse(plain()?).ok_or(Unreadable::Malformed)?;
+            finite(plain()?.parse().map_err(|_| Unreadable::Malformed)?)?
+        }
         kind::DECIMAL | kind::NEWDECIMAL => {
-            Value::Decimal(Decimal::parse(text()?).ok_or(Unreadable::Malformed)?)
+            Value::Decimal(Decimal::parse(plain()?).ok_or(Unreadable::Malformed)?)
         }
         kind::TIMESTAMP | kind::DATETIME => moment_of(text()?).unwrap_or(Value::text(text()?)),
         kind::DATE | kind::NEWDATE => date_of(text()?).map_or(Value::text(text()?), Value::Date),
-        kind::TIME => Value::Span(span_of(text()?).ok_or(Unreadable::Malformed)?),
+        kind::TIME => Value::Span(span_of(plain()?).ok_or(Unreadable::Malformed)?),
         _ if is_text => Value::text(text()?),
         _ => Value::Bytes(bytes.into()),
     })
@@ -330,32 +361,47 @@ fn date_of(text: &str) -> Option<Date> {
     if parts.next().is_some() || (year.len(), month.len(), day.len()) != (4, 2, 2) {
         return None;
     }
-    Date::checked(year.parse().ok()?, month.parse().ok()?, day.parse().ok()?)
+    Date::checked(digits(year)?.parse().ok()?, digits(month)?.parse().ok()?, digits(day)?.parse().ok()?)
+}
+
+/// The text, if it has digits only.
+fn digits(text: &str) -> Option<&str> {
+    (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())).then_some(text)
+}
+
+/// The three parts of a time of day, of which the last two have two digits.
+fn clock_of(clock: &str) -> Option<[u32; 3]> {
+    let mut parts = clock.split(':');
+    let (hour, minute, second) = (digits(parts.next()?)?, digits(parts.next()?)?, digits(parts.next()?)?);
+    if parts.next().is_some() || (minute.len(), second.len()) != (2, 2) || !matches!(hour.len(), 2 | 3) {
+        return None;
+    }
+    Some([hour.parse().ok()?, minute.parse().ok()?, second.parse().ok()?])
 }
 
 fn moment_of(text: &str) -> Option<Value> {
     let (day, clock) = text.split_once(' ')?;
     let (clock, micros) = fraction_of(clock)?;
-    let mut parts = clock.split(':').map(|part| part.parse::<u8>().ok());
-    let (hour, minute, second) = (parts.next()??, parts.next()??, parts.next()??);
-    if hour > 23 || minute > 59 || second > 59 || parts.next().is_some() {
+    let [hour, minute, second] = clock_of(clock)?;
+    if clock.len() != 8 || hour > 23 || minute > 59 || second > 59 {
         return None;
     }
+    let (hour, minute, second) = (hour as u8, minute as u8, second as u8);
     Some(Value::Moment(Moment { date: date_of(day)?, hour, minute, second, microsecond: micros }))
 }
 
 fn span_of(text: &str) -> Option<Span> {
     let (clock, micros) = fraction_of(text.strip_prefix('-').unwrap_or(text))?;
-    let mut parts = clock.split(':').map(|part| part.parse::<u32>().ok());
-    let (hours, minutes, seconds) = (parts.next()??, parts.next()??, parts.next()??);
-    span(text.starts_with('-'), [hours, minutes, seconds].map(i64::from), i64::from(micros))
+    span(text.starts_with('-'), clock_of(clock)?.map(i64::from), i64::from(micros))
 }
 
 /// The part before the point, and the microseconds after it.
 fn fraction_of(clock: &str) -> Option<(&str, u32)> {
     match clock.split_once('.') {
         None => Some((clock, 0)),
-        Some((whole, digits)) if digits.len() <= 6 => Some((whole, format!("{digits:0<6}").parse().ok()?)),
+        Some((whole, micros)) if micros.len() <= 6 => {
+            Some((whole, format!("{:0<6}", digits(micros)?).parse().ok()?))
+        }
         Some(_) => None,
     }
 }

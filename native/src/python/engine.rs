@@ -241,6 +241,8 @@ pub fn back(number: i64, returned: ReturnReason) -> Back {
         ReturnReason::NewLogin => plain("new login"),
         ReturnReason::Lost => plain("lost"),
         ReturnReason::Aborted => plain("aborted"),
+        ReturnReason::Broken(what) => (number, "broken", 0, what),
+        ReturnReason::Panicked(message) => (number, "panicked", 0, message),
         ReturnReason::ServerError(code, message) => (number, "refused", code, message),
         ReturnReason::Faulty { message, is_usage: true } => (number, "usage", 0, message),
         ReturnReason::Faulty { message, is_usage: false } => (number, "fault", 0, message),

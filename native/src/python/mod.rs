@@ -3,9 +3,10 @@
 //! Only conversions: arguments to Rust values, results to built-in types. Calls that may wait for a thread release
 //! the interpreter's lock.
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::panics::caught;
 use crate::python::engine::Engine;
 use crate::python::program::{Program, Reader, Stream};
 use crate::values::value::ProfileError;
@@ -16,6 +17,11 @@ mod program;
 
 fn fault(fault: ProfileError) -> PyErr {
     PyValueError::new_err(fault.to_string())
+}
+
+/// The result of an action; a panic is a RuntimeError.
+fn guarded<T>(act: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+    caught(act).unwrap_or_else(|message| Err(PyRuntimeError::new_err(message)))
 }
 
 #[pymodule]

@@ -14,7 +14,8 @@ use crate::program::{self, stream};
 use crate::protocol::packet::Form;
 use crate::protocol::response::{self, Outcome};
 use crate::protocol::rows::{RowReader, Unreadable};
-use crate::python::{decode, fault};
+use crate::python::{decode, fault, guarded};
+use crate::values::limits::TOO_MANY_VALUES;
 use crate::values::value::{python_float, Value};
 
 /// A program that this engine supports; ValueError names what it does not support.
@@ -25,7 +26,7 @@ pub struct Program(pub Arc<program::Program>);
 impl Program {
     #[new]
     fn new(given: &Bound<'_, PyAny>) -> PyResult<Self> {
-        Ok(Self(Arc::new(decode::program(given)?)))
+        guarded(|| Ok(Self(Arc::new(decode::program(given)?))))
     }
 }
 
@@ -45,7 +46,7 @@ pub fn new_stream(
             Vec::new()
         })
     };
-    let made = stream::Stream::new(program.0.clone(), seed, number, &key, shared).map_err(fault);
+    let made = guarded(|| stream::Stream::new(program.0.clone(), seed, number, &key, shared).map_err(fault));
     match failed.take() {
         Some(error) => Err(error),
         None => made,
@@ -118,6 +119,7 @@ impl Stream {
         let mut calls = Calls::default();
         let mut writer = Writer { forms: &self.forms, calls: &mut calls };
         lock(&self.stream).calls(which, &mut writer).map_err(fault)?;
+        calls.fault.take().map_or(Ok(()), |why| Err(fault(why)))?;
         let mut start = 0;
         let mut made = Vec::new();
         for &(statement, end) in &calls.ends {
@@ -153,6 +155,7 @@ impl Stream {
         };
         let mut calls = Calls::default();
         Writer { forms: &self.forms, calls: &mut calls }.call(statement, stream.values()).map_err(fault)?;
+        calls.fault.take().map_or(Ok(()), |why| Err(fault(why)))?;
         Ok(Some((statement, PyBytes::new(py, &calls.bytes).unbind())))
     }
 }
@@ -195,7 +198,8 @@ impl Reader {
     fn rows(&self, response: &[u8]) -> PyResult<Vec<Vec<(&'static str, String)>>> {
         let rows = lock(&self.rows).read(response).map_err(|why| match why {
             Unreadable::Malformed => PyValueError::new_err("skewed"),
-            Unreadable::Encoding(message) => PyValueError::new_err(message),
+            Unreadable::Encoding => PyValueError::new_err("not in utf8mb4"),
+            Unreadable::TooMany => PyValueError::new_err(TOO_MANY_VALUES),
         })?;
         Ok(rows.iter().map(|row| row.iter().map(shown).collect()).collect())
     }

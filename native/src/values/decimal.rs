@@ -22,18 +22,18 @@ const fn powers() -> [u128; 39] {
     powers
 }
 
-/// Operations without a result; the messages are Python's.
+/// Operations without a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Undefined {
     DivisionByZero,
-    InvalidOperation,
+    LongQuotient,
 }
 
 impl fmt::Display for Undefined {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.write_str(match self {
-            Undefined::DivisionByZero => "[<class 'decimal.DivisionByZero'>]",
-            Undefined::InvalidOperation => "[<class 'decimal.InvalidOperation'>]",
+            Undefined::DivisionByZero => "division by zero",
+            Undefined::LongQuotient => "a quotient has more than 28 digits",
         })
     }
 }
@@ -62,15 +62,16 @@ impl Decimal {
     }
 
     /// `Decimal(text)`; None for anything but a finite number.
+    ///
+    /// An exponent that is far out of the limits remains so, but is no larger than what sums and lengths are added to.
     pub fn parse(text: &str) -> Option<Self> {
-        let text = text.trim();
         let (negative, text) = match text.as_bytes().first()? {
             b'-' => (true, &text[1..]),
             b'+' => (false, &text[1..]),
             _ => (false, text),
         };
         let (mantissa, exponent) = match text.find(['e', 'E']) {
-            Some(place) => (&text[..place], text[place + 1..].parse::<i32>().ok()?),
+            Some(place) => (&text[..place], exponent_of(&text[place + 1..])?),
             None => (text, 0),
         };
         let (whole, fraction) = match mantissa.find('.') {
@@ -122,6 +123,11 @@ impl Decimal {
             Coefficient::Small(number) => length_of(*number),
             Coefficient::Large(long) => long.len(),
         }
+    }
+
+    /// Whether the number is larger than a whole number.
+    pub fn is_beyond(&self, limit: i128) -> bool {
+        self.compare(&Self::from_int(limit)) == Ordering::Greater
     }
 
     /// The whole number towards zero; None where 128 bits do not hold it.
@@ -181,7 +187,7 @@ impl Decimal {
 
     pub fn divided_by(&self, other: &Self) -> Result<Self, Undefined> {
         if other.is_zero() {
-            return Err(if self.is_zero() { Undefined::InvalidOperation } else { Undefined::DivisionByZero });
+            return Err(Undefined::DivisionByZero);
         }
         let (negative, ideal) = (self.negative != other.negative, self.exponent - other.exponent);
         if self.is_zero() {
@@ -215,9 +221,6 @@ impl Decimal {
 
     /// `left % right`: with the sign of the left one.
     pub fn rest(&self, other: &Self) -> Result<Self, Undefined> {
-        if other.is_zero() {
-            return Err(Undefined::InvalidOperation);
-        }
         let (_, rest) = self.quotient_and_rest(other)?;
         let exponent = self.exponent.min(other.exponent);
         Ok(Self::from_digits(self.negative, &rest, exponent).rounded())
@@ -225,15 +228,15 @@ impl Decimal {
 
     fn quotient_and_rest(&self, other: &Self) -> Result<(Digits, Digits), Undefined> {
         if other.is_zero() {
-            return Err(if self.is_zero() { Undefined::InvalidOperation } else { Undefined::DivisionByZero });
+            return Err(Undefined::DivisionByZero);
         }
         if !self.is_zero() && self.adjusted() - other.adjusted() > PRECISION as i32 {
-            return Err(Undefined::InvalidOperation);
+            return Err(Undefined::LongQuotient);
         }
         let (left, right, _) = aligned(self, other);
         let (quotient, rest) = digits::divide(&left, &right);
         if quotient.len() > PRECISION {
-            return Err(Undefined::InvalidOperation);
+            return Err(Undefined::LongQuotient);
         }
         Ok((quotient, rest))
     }
@@ -313,6 +316,16 @@ impl fmt::Display for Decimal {
     }
 }
 
+/// The exponent of a number in text: a sign, and up to twelve digits.
+fn exponent_of(text: &str) -> Option<i32> {
+    const FAR: i64 = 1_000_000_000;
+    let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+    if digits.is_empty() || digits.len() > 12 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    Some(text.parse::<i64>().ok()?.clamp(-FAR, FAR) as i32)
+}
+
 fn length_of(number: u128) -> usize {
     // The length of a number is how many powers of ten it reaches.
     POWERS.partition_point(|&power| power <= number).max(1)
@@ -384,7 +397,7 @@ mod tests {
 
     #[test]
     fn what_is_no_number_is_none() {
-        for text in ["", "-", ".", "1e", "abc", "nan", "1.2.3", "1e99999999999"] {
+        for text in ["", "-", ".", "1e", "abc", "nan", "1.2.3", " 1", "1e+-1", "1e9999999999999"] {
             assert!(Decimal::parse(text).is_none(), "{text}");
         }
     }

@@ -7,6 +7,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::values::decimal::{Decimal, Undefined};
+use crate::values::limits;
 use crate::values::value::{ProfileError, Value};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,7 +100,7 @@ impl Formula {
             }
             Formula::Items(items) => {
                 let made: Result<Vec<Value>, ProfileError> =
-                    items.iter().map(|item| item.value(row)).collect();
+                    items.iter().map(|item| item.value(row).and_then(limits::item)).collect();
                 Ok(Value::List(made?.into()))
             }
         }
@@ -116,7 +117,7 @@ fn one(operator: Operator, operand: &Value) -> Result<Value, ProfileError> {
             Err(ProfileError::Values(format!("object of type '{}' has no len()", operand.kind())))
         }
         (_, Value::Bool(_) | Value::Int(_)) => Ok(Value::Int(-operand.to_int()?)),
-        (_, Value::Decimal(number)) => Ok(Value::Decimal(number.negated())),
+        (_, Value::Decimal(number)) => limits::decimal(number.negated()).map(Value::Decimal),
         _ => Err(ProfileError::Values(format!("bad operand type for unary -: '{}'", operand.kind()))),
     }
 }
@@ -183,24 +184,20 @@ fn unfit(sign: &str, left: &Value, right: &Value) -> ProfileError {
     ))
 }
 
-fn too_large() -> ProfileError {
-    ProfileError::values("a number is too large")
-}
-
 fn undefined(why: Undefined) -> ProfileError {
     ProfileError::Values(why.to_string())
 }
 
 pub fn add(left: &Value, right: &Value) -> Result<Value, ProfileError> {
     if let Some((a, b)) = whole(left, right) {
-        return a.checked_add(b).map(Value::Int).ok_or_else(too_large);
+        return limits::integer(a.checked_add(b)).map(Value::Int);
     }
     match (left, right) {
-        (Value::Text(a), Value::Text(b)) => Ok(Value::Text([&**a, &**b].concat().into())),
-        (Value::List(a), Value::List(b)) => Ok(Value::List([&**a, &**b].concat().into())),
-        (Value::Bytes(a), Value::Bytes(b)) => Ok(Value::Bytes([&**a, &**b].concat().into())),
+        (Value::Text(a), Value::Text(b)) => limits::text(a, b),
+        (Value::List(a), Value::List(b)) => limits::list(a, b),
+        (Value::Bytes(a), Value::Bytes(b)) => limits::bytes(a, b),
         _ => match decimals(left, right) {
-            Some((a, b)) => Ok(Value::Decimal(a.plus(&b))),
+            Some((a, b)) => limits::decimal(a.plus(&b)).map(Value::Decimal),
             None => Err(unfit("+", left, right)),
         },
     }
@@ -223,33 +220,31 @@ fn calculated(operator: Operator, left: &Value, right: &Value) -> Result<Value, 
         Operator::WholeDivide => a.whole_quotient(&b),
         _ => a.rest(&b),
     };
-    made.map(Value::Decimal).map_err(undefined)
+    made.map_err(undefined).and_then(limits::decimal).map(Value::Decimal)
 }
 
 fn of_whole(operator: Operator, a: i128, b: i128) -> Result<Value, ProfileError> {
     let made = match operator {
         Operator::Subtract => a.checked_sub(b),
         Operator::Multiply => a.checked_mul(b),
-        _ if b == 0 => return Err(ProfileError::values("integer division or modulo by zero")),
+        _ if b == 0 => return Err(undefined(Undefined::DivisionByZero)),
         Operator::WholeDivide => a.checked_div(b).map(|q| q - i128::from(a % b != 0 && (a < 0) != (b < 0))),
         _ => a.checked_rem(b).map(|rest| if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest }),
     };
-    made.map(Value::Int).ok_or_else(too_large)
+    limits::integer(made).map(Value::Int)
 }
 
 fn divide(left: &Value, right: &Value) -> Result<Value, ProfileError> {
-    let of = |value: &Value| match value {
-        Value::Text(text) => Decimal::parse(text).ok_or_else(|| undefined(Undefined::InvalidOperation)),
-        _ => decimal(value).ok_or_else(|| unfit("/", left, right)),
-    };
-    of(left)?.divided_by(&of(right)?).map(Value::Decimal).map_err(undefined)
+    let (a, b) = decimals(left, right).ok_or_else(|| unfit("/", left, right))?;
+    a.divided_by(&b).map_err(undefined).and_then(limits::decimal).map(Value::Decimal)
 }
 
 fn pick(items: &Value, place: &Value) -> Result<Value, ProfileError> {
-    if order(place, &Value::Int(0), "<")? == Ordering::Less {
-        return Err(ProfileError::Values(format!("no item {} in a list", place.to_int()?)));
-    }
-    let index = usize::try_from(place.to_int()?).map_err(|_| too_large())?;
+    let place =
+        decimal(place).ok_or_else(|| ProfileError::Values(format!("a {} is no number", place.kind())))?;
+    let is_below = place.compare(&Decimal::from_int(0)) == Ordering::Less;
+    let index = place.to_int().and_then(|index| usize::try_from(index).ok());
+    let index = if is_below { usize::MAX } else { index.unwrap_or(usize::MAX) };
     let found = match items {
         Value::List(list) => list.get(index).cloned(),
         Value::Text(text) => text.chars().nth(index).map(|c| Value::text(c.encode_utf8(&mut [0; 4]))),
@@ -304,6 +299,9 @@ fn known_order(left: &Value, right: &Value) -> Option<Ordering> {
 pub fn items(value: &Value) -> Result<Arc<[Value]>, ProfileError> {
     match value {
         Value::List(list) => Ok(list.clone()),
+        Value::Text(text) if text.chars().nth(limits::MOST_ITEMS).is_some() => {
+            Err(ProfileError::values(limits::TOO_MANY_ITEMS))
+        }
         Value::Text(text) => Ok(text.chars().map(|c| Value::text(c.encode_utf8(&mut [0; 4]))).collect()),
         _ => Err(ProfileError::Values(format!("'{}' object is not iterable", value.kind()))),
     }

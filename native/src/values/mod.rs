@@ -5,5 +5,6 @@ pub mod digits;
 pub mod distribution;
 pub mod draw;
 pub mod evaluate;
+pub mod limits;
 pub mod mt19937;
 pub mod value;

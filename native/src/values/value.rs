@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::values::decimal::Decimal;
+use crate::values::limits;
 
 #[derive(Clone, Debug)]
 pub enum Value {
@@ -114,18 +115,12 @@ impl Value {
         }
     }
 
-    /// The whole number that `int(value)` gives.
+    /// The whole part of a number.
     pub fn to_int(&self) -> Result<i128, ProfileError> {
         match self {
             Value::Bool(value) => Ok(i128::from(*value)),
             Value::Int(value) => Ok(*value),
-            Value::Decimal(value) => {
-                value.to_int().ok_or_else(|| ProfileError::values("a number is too large"))
-            }
-            Value::Float(value) => Ok(*value as i128),
-            Value::Text(value) => value.trim().parse().map_err(|_| {
-                ProfileError::Values(format!("invalid literal for int() with base 10: '{value}'"))
-            }),
+            Value::Decimal(value) => limits::integer(value.to_int()),
             _ => Err(ProfileError::Values(format!("a {} is no number", self.kind()))),
         }
     }
@@ -155,15 +150,15 @@ const DECIMAL_WHOLES: i32 = 35;
 const DECIMAL_PLACES: i32 = 30;
 
 /// A value that a server sent, as the program's expressions see it: floats that a DECIMAL holds are exact.
-pub fn exact(value: Value) -> Value {
+pub fn captured(value: Value) -> Result<Value, ProfileError> {
     if let Value::Float(float) = value {
         if let Some(number) = Decimal::parse(&python_float(float)) {
             if number.exponent() >= -DECIMAL_PLACES && number.adjusted() < DECIMAL_WHOLES {
-                return Value::Decimal(number);
+                return Ok(Value::Decimal(number));
             }
         }
     }
-    value
+    limits::captured(value)
 }
 
 #[cfg(test)]

@@ -4,13 +4,17 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from typing import Generic
 
-from tuibench.errors import RunError, TuibenchError
+from tuibench.errors import ProtocolError, RunError, TuibenchError
 from tuibench.load.engine.prepared_connection import (
+    FIRST_PAUSE_SECONDS,
+    MAX_PAUSE_SECONDS,
     PreparedConnection,
     TooManyConnections,
+    backoff_seconds,
     open_prepared_connection,
 )
 from tuibench.load.engine.worker_context import QueueT, WorkerContext
+from tuibench.model.plan import OnError
 
 
 class LoadConnection(ABC, Generic[QueueT]):
@@ -20,7 +24,8 @@ class LoadConnection(ABC, Generic[QueueT]):
     the pauses between logins.
     """
 
-    __slots__ = ("_chance", "_conn", "_context", "_is_leaving", "_waits_for_slot", "is_admitted", "number")
+    __slots__ = ("_broken", "_chance", "_conn", "_context", "_is_leaving", "_waits_for_slot", "is_admitted",
+                 "number")  # fmt: skip
 
     def __init__(
         self,
@@ -36,6 +41,7 @@ class LoadConnection(ABC, Generic[QueueT]):
         self._waits_for_slot = waits_for_slot
         self._chance = chance
         self._is_leaving = False
+        self._broken = 0
         self._conn: PreparedConnection | None = None
 
     @property
@@ -82,6 +88,14 @@ class LoadConnection(ABC, Generic[QueueT]):
     @abstractmethod
     async def _run_connection(self, conn: PreparedConnection) -> None:
         """Runs transactions until none is left, or the connection is lost or due for a new login."""
+
+    async def _outlive(self, error: ProtocolError) -> None:
+        """Waits before the next login after a protocol error, or raises it with --on-error=stop."""
+        if self._context.execution.on_error is OnError.STOP:
+            raise error
+        pause = backoff_seconds(self._broken, FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS, self._chance())
+        self._broken += 1
+        await self._context.clock.sleep(pause)
 
     def _fail(self, error: TuibenchError) -> None:
         self._context.fail(error)

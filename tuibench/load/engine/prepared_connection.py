@@ -15,6 +15,7 @@ from tuibench.mysql.connection import Connection, PacketBuilder, PreparedStateme
 from tuibench.mysql.errors import CLIENT_CANNOT_CONNECT, CONNECTION_LOST_CODES, TOO_MANY_CONNECTIONS_CODES
 from tuibench.mysql.protocol.packets import PreparedHandle
 from tuibench.workload.generate.interactive import Rows
+from tuibench.workload.program.limits import MAX_ITEMS
 
 ER_MAX_PREPARED_STMT_COUNT_REACHED = 1461
 ER_UNSUPPORTED_PS = 1295
@@ -156,6 +157,7 @@ async def _prepare_statements(context: AnyContext, conn: PreparedConnection, ind
         if isinstance(statement, PreparedStatement):
             conn.prepared[index] = statement.prepared
         if flat[index].captures:
+            statement.rows.most_values = MAX_ITEMS
             conn.rows[index] = statement.rows.read
 
 

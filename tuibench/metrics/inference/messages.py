@@ -30,19 +30,27 @@ def verdict_text(verdict: Verdict, tolerance_percent: float) -> str:
     return f"equal within ±{tolerance_percent:g} %" if verdict is Verdict.EQUAL else str(verdict)
 
 
-def difference_text(one: Comparison) -> str:
-    """The difference and its interval; in the figure's own unit without a relative difference."""
+def difference_text(one: Comparison, *, is_trial: bool = False) -> str:
+    """The difference and its interval; in the figure's own unit without a relative difference.
+
+    The result of a trial begins with the interval: a trial that stops with its verdict overestimates the
+    difference.
+    """
+    write = units.interval_with_estimate if is_trial else units.with_interval
     if one.percent is None or one.percent_low is None or one.percent_high is None:
-        return units.with_interval(one.delta, one.low, one.high, "")
-    return units.with_interval(one.percent, one.percent_low, one.percent_high, " %")
+        return write(one.delta, one.low, one.high, "")
+    return write(one.percent, one.percent_low, one.percent_high, " %")
 
 
-def comparison_text(one: Comparison) -> str:
-    """Verdict, difference and interval: `higher: +43 % (38..49 %)`."""
-    return f"{verdict_text(one.verdict, one.tolerance_percent)}: {difference_text(one)}"
+def comparison_text(one: Comparison, *, is_trial: bool = False) -> str:
+    """Verdict, difference and interval: `higher: +43 % (38..49 %)`; of a trial: `higher: 38..49 % (about
+    +43 %)`.
+    """
+    words = verdict_text(one.verdict, one.tolerance_percent)
+    return f"{words}: {difference_text(one, is_trial=is_trial)}"
 
 
-def short_text(one: Comparison) -> str:
+def short_text(one: Comparison, *, is_trial: bool = False) -> str:
     """Like `comparison_text`, for narrow places: without the estimate if there is no difference, and as a
     factor from `FACTOR_FROM_PERCENT` on.
     """
@@ -50,6 +58,8 @@ def short_text(one: Comparison) -> str:
     if one.differs:
         known = (one.percent or 0.0, one.percent_low or 0.0, one.percent_high or 0.0)
         is_large = known[0] >= FACTOR_FROM_PERCENT
+        if is_trial and not is_large:
+            return f"{one.verdict}: {difference_text(one, is_trial=True).replace('(about ', '(')}"
         return f"{one.verdict}: {units.factor_with_interval(*known) if is_large else difference}"
     interval = difference[difference.index("(") :]
     words = f"equal ±{one.tolerance_percent:g} %" if one.verdict is Verdict.EQUAL else str(one.verdict)

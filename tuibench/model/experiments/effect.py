@@ -71,15 +71,15 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     figure: EffectFigure
-    before: float
-    after: float
-    delta: float
-    low: float
-    high: float
-    percent: float | None = None
+    verdict: Verdict = Verdict.CANNOT_TELL
     percent_low: float | None = None
     percent_high: float | None = None
-    verdict: Verdict = Verdict.CANNOT_TELL
+    percent: float | None = None
+    before: float
+    after: float
+    low: float
+    high: float
+    delta: float
     tolerance_percent: float = 0.0
     movement: LevelMovement | None = None
 
@@ -310,9 +310,10 @@ class AbTestResult(msgspec.Struct, frozen=True, kw_only=True):
     `left_out` is the number of discarded cycles, `disturbances` the reasons; `comparisons` is empty if too
     few pairs remain for an interval. `verdict` is the verdict on the primary figure; without one,
     `more_seconds` estimates the time still needed, None if unknown. `sentence` is the result in words.
-    `cost_a` and `cost_b` are the cost of an operation under each value. `ended_seconds` is the second of the
-    run at which the test ended, None while it is running. `by_hand` marks a test that an operator started
-    during the session.
+    `acts_after_seconds` is set if a change takes that long to act, and `needs_window_seconds` if that is too
+    late for these windows: then there is no verdict. `cost_a` and `cost_b` are the cost of an operation under
+    each value. `ended_seconds` is the second of the run at which the test ended, None while it is running.
+    `by_hand` marks a test that an operator started during the session.
     """
 
     subject: str
@@ -329,6 +330,8 @@ class AbTestResult(msgspec.Struct, frozen=True, kw_only=True):
     is_sequential: bool = False
     tolerance_percent: float = DEFAULT_TOLERANCE_PERCENT
     more_seconds: float | None = None
+    acts_after_seconds: float | None = None
+    needs_window_seconds: float | None = None
     cost_a: OperationCost | None = None
     cost_b: OperationCost | None = None
     ended_seconds: float | None = None

@@ -164,11 +164,16 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
 class TuneWindow(msgspec.Struct, frozen=True, kw_only=True):
     """One window: the candidates set in it (none in a window with the original values), its figures, and what
     disturbed it (empty if undisturbed).
+
+    `course` is the primary figure in equal parts of all its `seconds`, those to settle included; 0 if
+    unknown.
     """
 
     candidates: tuple[int, ...] = ()
     figures: dict[EffectFigure, float] = {}
     disturbance: str = ""
+    course: tuple[float, ...] = ()
+    seconds: float = 0.0
 
 
 class TuneBlock(msgspec.Struct, frozen=True, kw_only=True):
@@ -206,8 +211,9 @@ class CandidateResult(msgspec.Struct, frozen=True, kw_only=True):
     """A candidate compared with the original settings.
 
     `comparisons` are those of TPS, p95 and fsyncs that were measured. `misses` is the objective that its
-    windows did not meet, `failure` the error with which the server refused the value. `sql` and `option_line`
-    make the value permanent.
+    windows did not meet, `failure` the error with which the server refused the value. `needs_window_seconds`
+    is set if the value acts too late for the windows: then it has no verdict. `sql` and `option_line` make
+    the value permanent.
     """
 
     candidate: Candidate
@@ -216,6 +222,7 @@ class CandidateResult(msgspec.Struct, frozen=True, kw_only=True):
     comparisons: tuple[Comparison, ...] = ()
     misses: str = ""
     failure: str = ""
+    needs_window_seconds: float | None = None
     sql: str = ""
     option_line: str = ""
 

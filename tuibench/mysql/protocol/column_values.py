@@ -11,11 +11,13 @@ leave out what is zero; all else is text behind its length.
 """
 
 import codecs
+import re
 import struct
 from collections.abc import Callable
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import partial
+from math import isfinite
 from operator import methodcaller
 from typing import Any, NamedTuple
 
@@ -67,7 +69,30 @@ def text_converter(column: ResultColumn, encoding: str) -> TextConverter:
     return bytes.decode if codecs.lookup(encoding).name == "utf-8" else methodcaller("decode", encoding)
 
 
+_is_integer = re.compile(rb"[+-]?[0-9]{1,38}").fullmatch
+_is_number = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,12})?").fullmatch
+_is_datetime = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?").fullmatch
+_is_date = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}").fullmatch
+_parts_of_time = re.compile(rb"(-?)([0-9]{2,3}):([0-9]{2}):([0-9]{2})(?:\.([0-9]{1,6}))?").fullmatch
+LONGEST_TIME = timedelta(hours=839)
+"""All of a server's are shorter."""
+
+
+def to_integer(text: bytes) -> int:
+    if not _is_integer(text):
+        raise ValueError("no whole number")
+    return int(text)
+
+
+def to_float(text: bytes) -> float:
+    if not _is_number(text):
+        raise ValueError("no number")
+    return _finite(float(text))
+
+
 def to_decimal(text: bytes) -> Decimal:
+    if not _is_number(text):
+        raise ValueError("no number")
     return Decimal(text.decode())
 
 
@@ -75,7 +100,7 @@ def to_datetime(text: bytes) -> datetime | str:
     """A DATETIME or TIMESTAMP."""
     words = text.decode()
     try:
-        return datetime.fromisoformat(words)
+        return datetime.fromisoformat(words) if _is_datetime(words) else words
     except ValueError:
         return words
 
@@ -83,22 +108,31 @@ def to_datetime(text: bytes) -> datetime | str:
 def to_date(text: bytes) -> date | str:
     words = text.decode()
     try:
-        return date.fromisoformat(words)
+        return date.fromisoformat(words) if _is_date(words) else words
     except ValueError:
         return words
 
 
 def to_timedelta(text: bytes) -> timedelta:
     """A TIME, of up to 838 hours either way; a fraction of a second has at most six digits."""
-    hours, minutes, seconds = text.removeprefix(b"-").split(b":")
-    whole, _, fraction = seconds.partition(b".")
-    length = timedelta(
-        hours=int(hours),
-        minutes=int(minutes),
-        seconds=int(whole),
-        microseconds=int(fraction.ljust(MICROSECOND_DIGITS, b"0")),
-    )
-    return -length if text.startswith(b"-") else length
+    parts = _parts_of_time(text)
+    if parts is None:
+        raise ValueError("no time")
+    sign, hours, minutes, seconds, fraction = parts.groups(b"0")
+    microseconds = int(fraction.ljust(MICROSECOND_DIGITS, b"0"))
+    return _time(sign == b"-", timedelta(0, int(seconds), microseconds, 0, int(minutes), int(hours)))
+
+
+def _time(negative: bool, length: timedelta) -> timedelta:
+    if length >= LONGEST_TIME:
+        raise ValueError("no time of a server")
+    return -length if negative else length
+
+
+def _finite(number: float) -> float:
+    if not isfinite(number):
+        raise ValueError("no number of a server")
+    return number
 
 
 TEXT_CONVERTERS: dict[int, TextConverter] = {
@@ -111,9 +145,9 @@ TEXT_CONVERTERS: dict[int, TextConverter] = {
             FIELD_TYPE.LONGLONG,
             FIELD_TYPE.YEAR,
         ),
-        int,
+        to_integer,
     ),
-    **dict.fromkeys((FIELD_TYPE.FLOAT, FIELD_TYPE.DOUBLE), float),
+    **dict.fromkeys((FIELD_TYPE.FLOAT, FIELD_TYPE.DOUBLE), to_float),
     **dict.fromkeys((FIELD_TYPE.DECIMAL, FIELD_TYPE.NEWDECIMAL), to_decimal),
     **dict.fromkeys((FIELD_TYPE.TIMESTAMP, FIELD_TYPE.DATETIME), to_datetime),
     **dict.fromkeys((FIELD_TYPE.DATE, FIELD_TYPE.NEWDATE), to_date),
@@ -130,7 +164,8 @@ def binary_reader(column: ResultColumn, encoding: str) -> BinaryReader:
     """The function that reads a column's values."""
     if column.kind in FIXED_SIZE_FORMATS:
         signed, unsigned = FIXED_SIZE_FORMATS[column.kind]
-        return _fixed_size_reader(unsigned if column.is_unsigned else signed)
+        read = _fixed_size_reader(unsigned if column.is_unsigned else signed)
+        return _finite_reader(read) if column.kind in (FIELD_TYPE.FLOAT, FIELD_TYPE.DOUBLE) else read
     if column.kind in TEMPORAL_READERS:
         return partial(TEMPORAL_READERS[column.kind], digits=column.decimals)
     return _length_encoded_reader(text_converter(column, encoding))
@@ -145,6 +180,14 @@ def _fixed_size_reader(form: str) -> BinaryReader:
     return read
 
 
+def _finite_reader(read_number: BinaryReader) -> BinaryReader:
+    def read(data: bytes, place: int) -> tuple[float, int]:
+        number, end = read_number(data, place)
+        return _finite(number), end
+
+    return read
+
+
 def _length_encoded_reader(convert: TextConverter) -> BinaryReader:
     def read(data: bytes, place: int) -> tuple[Any, int]:
         size = data[place]
@@ -153,6 +196,8 @@ def _length_encoded_reader(convert: TextConverter) -> BinaryReader:
         else:
             size, place = read_length_encoded_int(data, place)
         end = place + size
+        if end > len(data):
+            raise IndexError("a value is longer than its row")
         return convert(data[place:end]), end
 
     return read
@@ -170,7 +215,7 @@ def _read_datetime(data: bytes, place: int, *, digits: int) -> tuple[datetime | 
     year, month, day, hour, minute, second, microsecond = parts + (0,) * (7 - len(parts))
     try:
         return datetime(year, month, day, hour, minute, second, microsecond), end
-    except ValueError:
+    except (ValueError, OverflowError):
         words = f"{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}"
         return words + (f".{microsecond:06}"[: digits + 1] if 0 < digits <= MICROSECOND_DIGITS else ""), end
 
@@ -188,8 +233,7 @@ def _read_time(data: bytes, place: int, *, digits: int) -> tuple[timedelta, int]
     """A TIME: whether it is negative, days, hours, minutes, seconds, microseconds."""
     parts, end = _read_fields(data, place, TIME_FIELDS)
     negative, days, hours, minutes, seconds, microseconds = parts + (0,) * (6 - len(parts))
-    span = timedelta(days, seconds, microseconds, minutes=minutes, hours=hours)
-    return -span if negative else span, end
+    return _time(bool(negative), timedelta(days, seconds, microseconds, 0, minutes, hours)), end
 
 
 DATETIME_FIELDS = {

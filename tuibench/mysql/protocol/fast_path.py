@@ -98,7 +98,7 @@ def _count_rows(data: bytes, place: int, end: int, sequence: int, last: int) -> 
     header, kind = _unpack_row(data, place)
     length = header & LENGTH_MASK
     rows, rest = divmod(end - place, length + HEADER_BYTES)
-    if rest or kind >= EOF or header >> 24 != sequence or (sequence + rows) & 0xFF != last:
+    if rest or not length or kind >= EOF or header >> 24 != sequence or (sequence + rows) & 0xFF != last:
         return None
     return rows if rows == 1 or _are_alike(data, place, end, rows) else None
 

@@ -17,6 +17,8 @@ from tuibench.mysql.driver import COMMAND, pack_binary_params
 MAX_PAYLOAD_BYTES = 0xFFFFFF
 """A packet of this size continues in the next one."""
 
+LIST_IS_NO_VALUE = "a list is no value of a statement"
+
 _PACK_HEADER = struct.Struct("<I").pack
 _PACK_INTEGERS = {count: struct.Struct(f"<{count}q").pack for count in range(1, 65)}
 _LONGLONG = b"\x08\x00"
@@ -60,6 +62,8 @@ class ExecuteCommand:
                 return self._numbers + self._pack_numbers(*values)
             except struct.error:
                 pass
+        if any(type(value) is list for value in values):
+            raise TypeError(LIST_IS_NO_VALUE)
         return frame_payload(
             self._head + pack_binary_params(values, self._encoding) if values else self._head
         )

@@ -26,6 +26,7 @@ MAX_EOF_BYTES = 8
 MOST_COLUMNS = 0xFFFF
 """The servers' own limit is 4096 for a table; a prepared statement cannot announce more than this."""
 
+TOO_MANY_COLUMNS = f"it announces more than {MOST_COLUMNS:,} columns"
 MORE_RESULTS = 0x0008
 SQL_STATE_BYTES = 6
 
@@ -103,7 +104,7 @@ class ResponseParser:
                 self._skip -= size < MAX_PAYLOAD_BYTES
             elif self._in_rows and not self._is_last(data[body], size):
                 following = self._row(data, following, size)
-            elif self._read(data, body, following):
+            elif self._read(data[body:following], data, following):
                 self._left = data[following:]
                 return self._affected
             place = following
@@ -136,49 +137,48 @@ class ResponseParser:
         return following + rows * (HEADER_BYTES + size)
 
     def _walk(self, data: bytes, place: int) -> int:
-        """Counts the rows from this place on, one after the other, up to what is not plainly a row.
-
-        Their sequence numbers are not checked: that of the next packet shows whether all were rows.
-        """
+        """Counts the rows from this place on, one after the other, up to what is not plainly a row."""
         start_of_last, end, unpack = len(data) - HEADER_BYTES, len(data), _first_byte
-        rows = 0
+        rows, sequence = 0, self._sequence
         while place < start_of_last:
             header, kind = unpack(data, place)
             size = header & MAX_PAYLOAD_BYTES
             following = place + HEADER_BYTES + size
-            if kind >= EOF or following > end or size == MAX_PAYLOAD_BYTES:
+            if kind >= EOF or following > end or not 0 < size < MAX_PAYLOAD_BYTES or header >> 24 != sequence:
                 break
             place = following
+            sequence = sequence + 1 & 0xFF
             rows += 1
-        self._sequence = self._sequence + rows & 0xFF
+        self._sequence = sequence
         self._affected += rows
         return place
 
-    def _read(self, data: bytes, body: int, following: int) -> bool:
+    def _read(self, payload: bytes, data: bytes, following: int) -> bool:
         """Reads the first packet of an answer, or its last; True if there is nothing behind it."""
-        kind = data[body]
+        kind = payload[0]
         if kind == ERR:
             self._left = data[following:]
-            raise errors.error_for_code(*parse_error_packet(data[body:following]))
+            raise errors.error_for_code(*parse_error_packet(payload))
         if self._in_rows:
             self._in_rows = False
-            return self._is_over(data, body + 3 if self._has_eof else _status_offset(data, body))
+            return self._is_over(payload, 3 if self._has_eof else _status_offset(payload, 0))
         if kind == OK:
-            self._affected, _ = read_length_encoded_int(data, body + 1)
-            return self._is_over(data, _status_offset(data, body))
+            self._affected, _ = read_length_encoded_int(payload, 1)
+            return self._is_over(payload, _status_offset(payload, 0))
         if kind == LOCAL_INFILE:
             raise ProtocolError("it asks for a file")
-        columns, end = read_length_encoded_int(data, body)
+        columns, end = read_length_encoded_int(payload, 0)
+        has_definitions = end == len(payload) or payload[end]
         if columns > MOST_COLUMNS:
-            raise ProtocolError(f"it announces {columns:,} columns")
+            raise ProtocolError(TOO_MANY_COLUMNS)
         self._in_rows = True
-        self._skip = (columns if end == following or data[end] else 0) + self._has_eof
+        self._skip = (columns if has_definitions else 0) + self._has_eof
         return False
 
-    def _is_over(self, data: bytes, status: int) -> bool:
+    def _is_over(self, payload: bytes, status: int) -> bool:
         """Whether this was all; of several answers to one statement the first one counts."""
         first = self._affected if self._earlier is None else self._earlier
-        if _short(data, status)[0] & MORE_RESULTS:
+        if _short(payload, status)[0] & MORE_RESULTS:
             self._earlier, self._affected = first, 0
             return False
         self._affected = first
@@ -209,6 +209,8 @@ def read_length_encoded_int(data: bytes, place: int) -> tuple[int, int]:
     if first < LOCAL_INFILE:
         return first, place + 1
     end = place + 1 + _WIDTHS[first]
+    if end > len(data):
+        raise IndexError("a number is longer than its packet")
     return int.from_bytes(data[place + 1 : end], "little"), end
 
 

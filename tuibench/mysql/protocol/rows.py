@@ -8,7 +8,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tuibench.errors import ProtocolError, RunError
+from tuibench.errors import ProtocolError, SQLError
 from tuibench.mysql.errors import MALFORMED
 from tuibench.mysql.protocol import column_values
 from tuibench.mysql.protocol.column_values import ResultColumn, parse_column_definition
@@ -21,6 +21,7 @@ from tuibench.mysql.protocol.response_parser import (
     OK,
     read_length_encoded_int,
 )
+from tuibench.workload.program.limits import TOO_MANY_VALUES, LimitError
 
 Row = tuple[Any, ...]
 
@@ -32,6 +33,11 @@ RowReaderFactory = Callable[[Sequence[ResultColumn], str], ReadRow]
 
 EOF_BYTES = HEADER_BYTES + 5
 MALFORMED_ROW = "its rows do not match their column definitions"
+ER_INVALID_CHARACTER_STRING = 1300
+NOT_ENCODED = (
+    "the server sent a text that is not in utf8mb4: "
+    "leave character_set_results (SET NAMES) as the login has set it"
+)
 MOST_ROWS = 250_000
 """Maximum number of rows per response: no query needs more, and a server could send rows without end."""
 
@@ -41,11 +47,12 @@ _unpack_packet = struct.Struct("<IB").unpack_from
 class ResultReader:
     """Reads the responses to one statement. Its columns are kept, because servers may omit them later.
 
-    `definitions` are those of the columns, if they are known before the first response.
+    `definitions` are those of the columns, if they are known before the first response. A result has at most
+    `most_values` values, if that is set.
     """
 
     __slots__ = ("_definitions", "_encoding", "_form", "_gap", "_head", "_longest_eof", "_read_row",
-                 "_where")  # fmt: skip
+                 "_where", "most_values")  # fmt: skip
 
     def __init__(
         self,
@@ -58,6 +65,7 @@ class ResultReader:
     ) -> None:
         self._form = form
         self._where = where
+        self.most_values: int | None = None
         self._encoding = encoding
         self._definitions = definitions
         self._gap = 0 if without_eof else EOF_BYTES
@@ -68,18 +76,18 @@ class ResultReader:
     def read(self, answer: bytes) -> list[Row]:
         """The rows of a whole answer, of the first result if there are several; none if it is no result.
 
-        Raises ProtocolError for what is no row, or too many, RunError for a text not encoded as agreed.
+        Raises ProtocolError for what is no row, or too many, SQLError for a text not encoded as agreed, and
+        LimitError for too many values.
         """
         head = self._head
         try:
             if not head or not answer.startswith(head):
                 head = self._head = self._read_head(answer)
             return self._read_rows(answer, len(head) + self._gap) if head else []
+        except LimitError:
+            raise
         except UnicodeDecodeError as error:
-            raise RunError(
-                f"the server sent a text that is not in {self._encoding}: {error.reason}",
-                "leave character_set_results (SET NAMES) as the login has set it",
-            ) from error
+            raise SQLError(ER_INVALID_CHARACTER_STRING, NOT_ENCODED) from error
         except ProtocolError as error:
             raise error.at(self._where) from error
         except MALFORMED as error:
@@ -112,7 +120,9 @@ class ResultReader:
 
     def _read_rows(self, answer: bytes, place: int) -> list[Row]:
         rows: list[Row] = []
-        read_row = self._read_row
+        most = MOST_ROWS
+        if self.most_values is not None:
+            most = min(most, self.most_values // max(len(self._definitions), 1))
         while True:
             header, kind = _unpack_packet(answer, place)
             size = header & MAX_PAYLOAD_BYTES
@@ -122,12 +132,12 @@ class ResultReader:
             if size == MAX_PAYLOAD_BYTES:
                 row, place = self._large(answer, place)
             else:
-                row, end = read_row(answer, place)
+                row = self._row(answer[place : place + size])
                 place += size
-                if end != place:
-                    raise ProtocolError(MALFORMED_ROW)
             rows.append(row)
-            if len(rows) > MOST_ROWS:
+            if len(rows) > most:
+                if most < MOST_ROWS:
+                    raise LimitError(TOO_MANY_VALUES)
                 raise ProtocolError(f"its response has more than {MOST_ROWS:,} rows")
 
     def _large(self, answer: bytes, place: int) -> tuple[Row, int]:
@@ -139,8 +149,13 @@ class ResultReader:
             size = _unpack_packet(answer, place)[0] & MAX_PAYLOAD_BYTES
             place += HEADER_BYTES
         pieces.append(answer[place : place + size])
-        row, _ = self._read_row(b"".join(pieces), 0)
-        return row, place + size
+        return self._row(b"".join(pieces)), place + size
+
+    def _row(self, payload: bytes) -> Row:
+        row, end = self._read_row(payload, 0)
+        if end != len(payload):
+            raise ProtocolError(MALFORMED_ROW)
+        return row
 
 
 def text_row_reader(columns: Sequence[ResultColumn], encoding: str) -> ReadRow:
@@ -155,8 +170,11 @@ def text_row_reader(columns: Sequence[ResultColumn], encoding: str) -> ReadRow:
                 place += 1
             else:
                 size, place = read_length_encoded_int(data, place)
-                values.append(convert(data[place : place + size]))
-                place += size
+                end = place + size
+                if end > len(data):
+                    raise ProtocolError(MALFORMED_ROW)
+                values.append(convert(data[place:end]))
+                place = end
         return tuple(values), place
 
     return read

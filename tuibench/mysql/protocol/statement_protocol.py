@@ -39,15 +39,15 @@ MOST_BYTES = 1 << 26
 class ResponseCapture:
     """Takes one answer for its reader; at its end, good or bad, calls `leave`."""
 
-    __slots__ = ("_answer", "_leave", "_left", "_pieces")
+    __slots__ = ("_answer", "_leave", "_left", "_most", "_pieces")
 
     is_new = False
     """Takes over the received bytes."""
 
-    def __init__(self, answer: CachingParser, leave: Callable[[], None]) -> None:
+    def __init__(self, answer: CachingParser, leave: Callable[[], None], most_bytes: int) -> None:
         self._answer = answer
         self._leave = leave
-        self._left = MOST_BYTES
+        self._most = self._left = most_bytes
         self._pieces: list[bytes] = []
 
     def feed(self, data: bytes) -> bytes | None:
@@ -56,7 +56,7 @@ class ResponseCapture:
         self._left -= len(data)
         if self._left < 0:
             self._leave()
-            raise ProtocolError(f"its response has more than {data_text(MOST_BYTES)}")
+            raise ProtocolError(f"its response has more than {data_text(self._most)}")
         affected = try_parse(data) if self._answer.is_new else None
         if affected is None:
             try:
@@ -71,9 +71,10 @@ class ResponseCapture:
 
 
 class CaptureResponse(msgspec.Struct, frozen=True, gc=False):
-    """A packet whose answer is wanted byte for byte."""
+    """A packet whose answer is wanted byte for byte. It has at most `most_bytes`, or else MOST_BYTES."""
 
     packet: bytes
+    most_bytes: int = 0
 
 
 AsyncCall = Callable[[], Awaitable[Any]]
@@ -189,7 +190,8 @@ class StatementProtocol(asyncio.Protocol):
             self._is_waiting = False
             self._is_parked = True
         elif isinstance(request, CaptureResponse):
-            self._answer = ResponseCapture(self._plain, self._stop_capturing)
+            most_bytes = request.most_bytes or MOST_BYTES
+            self._answer = ResponseCapture(self._plain, self._stop_capturing, most_bytes)
             self._is_waiting = True
             self._write(request.packet)
         else:

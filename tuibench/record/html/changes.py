@@ -80,23 +80,24 @@ def _card(event: Event, effect: Effect) -> Markup:
     )
 
 
-def _compared(one: Comparison) -> Sequence[Child]:
+def _compared(one: Comparison, *, is_trial: bool = False) -> Sequence[Child]:
     digits = 3 if one.figure is EffectFigure.FSYNCS else 1
     unit = " ms" if one.figure is EffectFigure.P95 else ""
     return (
         FIGURE_NAMES[one.figure],
         f"{decimal(one.before, digits)}{unit}",
         f"{decimal(one.after, digits)}{unit}",
-        _verdict(one),
+        _verdict(one, is_trial=is_trial),
     )
 
 
-def _verdict(one: Comparison) -> Markup:
+def _verdict(one: Comparison, *, is_trial: bool = False) -> Markup:
+    text = difference_text(one, is_trial=is_trial)
     if not one.differs:
         words = verdict_text(one.verdict, one.tolerance_percent)
-        return tag("span", words, tag("small", difference_text(one)), class_="soft")
+        return tag("span", words, tag("small", text), class_="soft")
     better = (one.delta < 0) is (one.figure in LESS_IS_BETTER)
-    change, _, interval = difference_text(one).partition(" (")
+    change, _, interval = text.partition(" (")
     return tag(
         "span",
         f"{'▲' if one.delta > 0 else '▼'} {change}",
@@ -114,7 +115,11 @@ def ab_test_section(run: Run) -> Markup | None:
 def _ab_test(result: AbTestResult) -> Markup:
     return join_markup(
         tag("p", f"{result.subject}: A is {result.a}, B is {result.b}, in {result.cycles} cycles."),
-        figure_table(("", "A", "B", "difference"), [_compared(one) for one in result.comparisons], wide=False)
+        figure_table(
+            ("", "A", "B", "difference"),
+            [_compared(one, is_trial=True) for one in result.comparisons],
+            wide=False,
+        )
         if result.comparisons
         else None,
         tag("p", result.sentence),

@@ -1,6 +1,6 @@
 """Tornado chart of a screening: a bar for each candidate, its interval and its estimate around zero."""
 
-from tuibench.metrics.inference.ab_tests.tornado import HEADINGS, change_text, in_order, scale
+from tuibench.metrics.inference.ab_tests.tornado import HEADINGS, change_text, in_order, late_text, scale
 from tuibench.metrics.inference.messages import FIGURE_NAMES, difference_text
 from tuibench.model.experiments.effect import Comparison, EffectFigure
 from tuibench.model.experiments.tune import CandidateResult, TuneResult, TuneVerdict
@@ -111,7 +111,6 @@ def _row(one: CandidateResult) -> tuple[str, ...]:
         difference_text(found) if (found := one.comparison(figure)) is not None else "–"
         for figure in (EffectFigure.TPS, EffectFigure.P95)
     )
-    verdict = (
-        f"{one.verdict} ({one.failure or one.misses})" if one.failure or one.misses else str(one.verdict)
-    )
+    why = one.failure or one.misses or late_text(one)
+    verdict = f"{one.verdict} ({why})" if why else str(one.verdict)
     return (change_text(one.candidate), verdict, str(one.pairs), *differences)

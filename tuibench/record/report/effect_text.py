@@ -28,9 +28,11 @@ STILL_MOVING = "still moving"
 MINUTES_TO_HOURS = 120
 
 
-def changes_text(comparisons: Iterable[Comparison]) -> str:
+def changes_text(comparisons: Iterable[Comparison], *, is_trial: bool = False) -> str:
     """Every figure with verdict, difference and interval: `TPS higher: +43 % (38..49 %), p95 …`."""
-    return ", ".join(f"{FIGURE_NAMES[one.figure]} {comparison_text(one)}" for one in comparisons)
+    return ", ".join(
+        f"{FIGURE_NAMES[one.figure]} {comparison_text(one, is_trial=is_trial)}" for one in comparisons
+    )
 
 
 def effect_text(effect: Effect) -> str:
@@ -92,7 +94,7 @@ def cost_table(costs: Iterable[CommitCost]) -> list[str]:
 
 # Trials
 
-_HEADING = ("", "A", "B", "difference", "95 % interval", "verdict")
+_HEADING = ("", "A", "B", "95 % interval", "estimate", "verdict")
 
 
 def trial_sentence(result: AbTestResult) -> str:
@@ -100,9 +102,18 @@ def trial_sentence(result: AbTestResult) -> str:
     most = "at most " if result.is_sequential else ""
     pairs = f"{len(result.pairs)} of {most}{result.cycles} cycles"
     against = f"{result.subject} {result.b} against {result.a}"
+    if result.needs_window_seconds is not None and result.acts_after_seconds is not None:
+        needs = f"{result.needs_window_seconds:g}"
+        return (
+            f"{against}: no verdict ({pairs}): a change may take about {result.acts_after_seconds:.2g} s to "
+            f"act, too long for windows of {result.window_seconds:g} s; needs windows of {needs} s "
+            f"(--window={needs})"
+        )
     if not result.comparisons:
         return f"{against}: {pairs} are too few for an interval{_so_far(result)}{_more(result)}"
-    return f"{against}: {changes_text(result.comparisons)} ({pairs}){_more(result)}"
+    late = result.acts_after_seconds
+    acts = f", without the first {late:.2g} s of a change, until it acts" if late is not None else ""
+    return f"{against}: {changes_text(result.comparisons, is_trial=True)} ({pairs}{acts}){_more(result)}"
 
 
 def with_sentence(result: AbTestResult) -> AbTestResult:
@@ -165,7 +176,7 @@ def _row(one: Comparison) -> tuple[str, ...]:
     verdict = verdict_text(one.verdict, one.tolerance_percent)
     digits = 2 if one.figure is not EffectFigure.FSYNCS else 3
     levels = (f"{one.before:.{digits}f}", f"{one.after:.{digits}f}")
-    return (_LONG_NAMES[one.figure], *levels, change, edges, verdict)
+    return (_LONG_NAMES[one.figure], *levels, edges, change, verdict)
 
 
 _LONG_NAMES = {

@@ -5,7 +5,15 @@ permanent.
 from collections.abc import Iterable, Iterator
 
 from tuibench import units
-from tuibench.metrics.inference.ab_tests.tornado import BAR_CELLS, HEADINGS, bar, change_text, in_order, scale
+from tuibench.metrics.inference.ab_tests.tornado import (
+    BAR_CELLS,
+    HEADINGS,
+    bar,
+    change_text,
+    in_order,
+    late_text,
+    scale,
+)
 from tuibench.metrics.inference.messages import FIGURE_NAMES, comparison_text, difference_text
 from tuibench.model.experiments.effect import Comparison, EffectFigure
 from tuibench.model.experiments.tune import CandidateResult, TuneResult
@@ -65,8 +73,8 @@ def _tornado(result: TuneResult) -> Iterator[str]:
 def _line(one: CandidateResult, result: TuneResult, width: int, most: float) -> str:
     found = one.comparison(result.plan.primary)
     name = f"  {change_text(one.candidate):{width}}"
-    if one.failure:
-        return f"{name}  {one.failure}"
+    if why := one.failure or late_text(one):
+        return f"{name}  {why}"
     if found is None:
         return f"{name}  {' ' * BAR_CELLS}  {units.pluralize(one.pairs, 'pair')}"
     others = [

@@ -7,13 +7,16 @@ or an outage of the server invalidates the cycle in which it happens.
 import asyncio
 from collections.abc import Callable, Sequence
 
+import msgspec
+
 from tuibench.errors import ConnectionLostError, ServerUnreachableError, TuibenchError, UsageError
-from tuibench.metrics.inference.ab_tests.ab_windows import TrialWindow, TrialWindows
+from tuibench.metrics.inference.ab_tests.ab_windows import ROUNDING_SECONDS, TrialWindow, TrialWindows
+from tuibench.metrics.inference.ab_tests.lateness import CERTAIN, window_for
 from tuibench.metrics.inference.ab_tests.paired import compare_pairs, compare_so_far, pairs_needed
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.command import ApplyPreset, ChangeSetting, SetThreads
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
-from tuibench.model.experiments.effect import AbTestPlan, AbTestResult, Verdict
+from tuibench.model.experiments.effect import MAX_CYCLES, MIN_CYCLES, AbTestPlan, AbTestResult, Verdict
 from tuibench.model.message import NO_LOAD_REFUSAL
 from tuibench.model.schedule import checked_threads
 from tuibench.record.report.effect_text import with_sentence
@@ -22,6 +25,9 @@ from tuibench.session.disturbances import NO_ANSWER, OF_EVENTS
 from tuibench.tuning.catalogue import preset_lookup, setting_lookup
 
 PRESET, THREADS = "preset", "threads"
+
+EQUAL_SECONDS = 60.0
+"""A test that ends with its verdict does not find the values equal before."""
 
 
 def command_for(subject: str, value: str) -> ApplyPreset | SetThreads | ChangeSetting:
@@ -64,6 +70,7 @@ class AbTest:
         on_end: Callable[[TuibenchError | None], None] | None = None,
     ) -> None:
         self._trial = trial
+        self._ends_at = start_seconds + trial.seconds
         self._session = session
         self._windows = TrialWindows(trial, start_seconds)
         self._on_end = on_end
@@ -134,27 +141,32 @@ class AbTest:
         trial, pairs = self._trial, self._windows.pairs(until)
         is_at_the_end = not trial.is_sequential and self._windows.over(until) == trial.cycles
         compare, tolerance = compare_pairs if is_at_the_end else compare_so_far, trial.tolerance_percent / 100
+        late = self._windows.lateness(until)
         comparisons = compare(pairs, tolerance=tolerance, primary=trial.primary)
         verdicts = {one.figure: one.verdict for one in comparisons}
+        verdict = verdicts.get(trial.primary, Verdict.CANNOT_TELL)
+        is_late = late is not None and late.may_reverse(verdict)
         needed = pairs_needed(pairs, tolerance=tolerance, primary=trial.primary)
         return with_sentence(
             AbTestResult(
-                subject=self._trial.subject,
-                a=self._trial.a,
-                b=self._trial.b,
-                cycles=self._trial.cycles,
-                window_seconds=self._trial.window_seconds,
+                subject=trial.subject,
+                a=trial.a,
+                b=trial.b,
+                cycles=trial.cycles,
+                window_seconds=trial.window_seconds,
                 pairs=pairs,
                 left_out=self._windows.left_out(until),
                 cost_a=self._windows.cost(trial.a, until),
                 cost_b=self._windows.cost(trial.b, until),
                 disturbances=self._windows.disturbances(until),
-                comparisons=comparisons,
+                comparisons=() if is_late else comparisons,
                 sentence="",
-                verdict=verdicts.get(trial.primary, Verdict.CANNOT_TELL),
+                verdict=Verdict.CANNOT_TELL if is_late else verdict,
                 is_sequential=trial.is_sequential,
                 tolerance_percent=trial.tolerance_percent,
-                more_seconds=None if needed is None else 2 * trial.window_seconds * needed,
+                more_seconds=None if needed is None or is_late else 2 * trial.window_seconds * needed,
+                acts_after_seconds=late.seconds if late is not None and (is_late or late.unsettled) else None,
+                needs_window_seconds=window_for(late.seconds) if late is not None and is_late else None,
                 ended_seconds=self._ended_at,
                 by_hand=self._on_end is not None,
             )
@@ -226,10 +238,41 @@ class AbTest:
             result = self.result
             self._session.log.emit(EventKind.EFFECT, f"A/B: {result.sentence}")
             self._session.lifecycle.publish_status()
-            is_decided = self._trial.is_sequential and result.verdict is not Verdict.CANNOT_TELL
+            is_decided = self._trial.is_sequential and self._is_decided(result)
+            if self._trial.is_sequential and result.needs_window_seconds is not None:
+                is_decided = self._lengthen(result.needs_window_seconds, elapsed_seconds)
             if is_decided or (over == self._trial.cycles and self._on_end is not None):
                 self.end()
                 self._finish()
+
+    def _is_decided(self, result: AbTestResult) -> bool:
+        """True with a verdict; "equal" also takes the time in which a late effect would have shown."""
+        seconds = 2 * result.window_seconds * self._cycles_reported
+        is_early = result.verdict is Verdict.EQUAL and seconds < EQUAL_SECONDS
+        return result.verdict is not Verdict.CANNOT_TELL and not is_early
+
+    def _lengthen(self, window_seconds: float, now: float) -> bool:
+        """Begins again with longer windows once it is known that the values act late; True if too little time
+        is left for that.
+        """
+        late = self._windows.lateness(now)
+        if late is None or not late.is_certain():
+            return False
+        cycles = int((self._ends_at - now + ROUNDING_SECONDS) / (2 * window_seconds))
+        if cycles < MIN_CYCLES:
+            return late.evidence > 2 * CERTAIN
+        self._trial = msgspec.structs.replace(
+            self._trial, cycles=cycles, window_seconds=window_seconds, seed=self._trial.seed + MAX_CYCLES
+        )
+        before = self._windows.course(self._windows.all[: 2 * self._cycles_reported])
+        self._windows = TrialWindows(self._trial, now, before=before, unsettled_seconds=late.seconds)
+        self._cycles_reported = 0
+        self._session.log.emit(
+            EventKind.EFFECT,
+            f"A/B: a change takes about {late.seconds:.2g} s to act; begins again, in windows of "
+            f"{window_seconds:g} s",
+        )
+        return False
 
     def _finish(self) -> None:
         if self._on_end is None:

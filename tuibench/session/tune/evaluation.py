@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from tuibench.metrics.inference.ab_tests import sequential
+from tuibench.metrics.inference.ab_tests.lateness import Lateness, window_for
 from tuibench.metrics.inference.ab_tests.paired import compare_so_far, figure_comparison, figure_pairs
 from tuibench.metrics.inference.ab_tests.screening import (
     FIRST_PAIRS,
@@ -47,7 +48,7 @@ NO_OPTION = frozenset({"sql_log_bin", "innodb_redo_log_enabled"})
 
 class Evaluation:
     """The blocks so far, seen as verdicts. `failures` are candidates that the server refused, `alone` those
-    that share no window.
+    that share no window, `late` those that act too late for the windows, with the seconds until they act.
     """
 
     def __init__(self, plan: TunePlan, candidates: Sequence[Candidate]) -> None:
@@ -55,11 +56,13 @@ class Evaluation:
         self.candidates = tuple(candidates)
         self.failures: dict[int, str] = {}
         self.alone = {one.number for one in candidates if not one.can_share}
+        self.late: dict[int, float] = {}
         self.left_out: tuple[LeftOut, ...] = ()
         self.together: tuple[int, ...] = ()
         self.is_complete = False
         self._blocks: list[TuneBlock] = []
         self._pairs = CandidatePairs()
+        self._likely: dict[int, tuple[int, bool]] = {}
         self._looks: dict[int, Look] = {}
         self._looked_at = (-1, 0)
 
@@ -89,17 +92,59 @@ class Evaluation:
         return self._looks
 
     def _screened(self) -> dict[int, Look]:
+        """No verdict on a value that seems to act later than its windows show, and none without the first
+        pairs of all, which tell the effects apart.
+        """
         pairs = {
-            one.number: _with(self.plan.primary, self._pairs.of(one.number))
+            one.number: figure_pairs(_with(self.plan.primary, self._pairs.of(one.number)), self.plan.primary)
             for one in self.candidates
             if one.number not in self.failures
         }
-        return screen(
-            {number: figure_pairs(each, self.plan.primary) for number, each in pairs.items()},
-            rate=self.plan.false_rate,
-            tolerance=self.tolerance,
-            of=len(self.candidates),
-        )
+        first = self._screen(pairs)
+        likely = {
+            number
+            for number, look in first.items()
+            if self._is_due(number, look) and self._is_late(number, look.verdict)
+        }
+        withheld = {number for number in first if number in likely or number in self.late}
+        withheld |= {number for number, look in first.items() if look.pairs < FIRST_PAIRS}
+        found = self._screen({number: each for number, each in pairs.items() if number not in withheld})
+        return found | {
+            number: first[number]._replace(verdict=Verdict.CANNOT_TELL, needed=None) for number in withheld
+        }
+
+    def _screen(self, pairs: Mapping[int, Sequence[sequential.Pair]]) -> dict[int, Look]:
+        return screen(pairs, rate=self.plan.false_rate, tolerance=self.tolerance, of=len(self.candidates))
+
+    def _is_due(self, number: int, look: Look) -> bool:
+        """True with a verdict, and for one candidate in turn: a late one may stay undecided for ever."""
+        place = len(self._blocks) % len(self.candidates)
+        is_in_turn = self.candidates[place].number == number
+        is_measured = look.pairs >= FIRST_PAIRS and number not in self.late
+        return is_measured and (is_in_turn or look.verdict is not Verdict.CANNOT_TELL)
+
+    def _is_late(self, number: int, verdict: Verdict) -> bool:
+        """True if a candidate seems to act too late, as known from its pairs so far. Once that is certain,
+        the one of which it is most certain is not measured again: its late effect may look like another's.
+        """
+        pairs = len(self._pairs.of(number))
+        if number in self._likely and self._likely[number][0] == pairs:
+            return self._likely[number][1]
+        found = self._lateness(number)
+        self._likely[number] = pairs, found is not None and found.may_reverse(verdict)
+        if found is None or not found.is_certain(len(self.candidates)):
+            return self._likely[number][1]
+        every = {
+            other: late
+            for other in (one.number for one in self.candidates)
+            if other not in self.late and (late := self._lateness(other)) is not None
+        }
+        worst = max(every, key=lambda other: every[other].evidence)
+        self.late[worst] = every[worst].seconds
+        return True
+
+    def _lateness(self, number: int) -> Lateness | None:
+        return self._pairs.lateness(number, self.plan.primary, self.late)
 
     def next_block(self, rng: random.Random) -> list[tuple[int, ...]]:
         """The windows to measure next, each with its candidates; none if all have a verdict.
@@ -108,6 +153,7 @@ class Evaluation:
         those that cannot share get a part of the blocks.
         """
         looks = self.looks()
+        looks = {number: look for number, look in looks.items() if number not in self.late}
         undecided = {number for number, look in looks.items() if look.verdict is Verdict.CANNOT_TELL}
         groups = self._sharing(undecided)
         if any(looks[number].pairs < FIRST_PAIRS for number in undecided) or len(groups) < FEWEST_SHARING:
@@ -176,7 +222,8 @@ class Evaluation:
     def _result(self, candidate: Candidate, look: Look | None) -> CandidateResult:
         pairs = self._pairs.of(candidate.number)
         failure = self.failures.get(candidate.number, "")
-        comparisons = _comparisons(pairs, look.level, self.tolerance) if look and len(pairs) > 1 else ()
+        is_measured = look is not None and len(pairs) > 1 and candidate.number not in self.late
+        comparisons = _comparisons(pairs, look.level, self.tolerance) if look and is_measured else ()
         verdict = TuneVerdict.REFUSED if failure else self._verdict(look.verdict if look else None)
         return CandidateResult(
             candidate=candidate,
@@ -185,6 +232,7 @@ class Evaluation:
             comparisons=comparisons,
             misses=missed(self.plan.objectives, comparisons),
             failure=failure,
+            needs_window_seconds=window_for(late) if (late := self.late.get(candidate.number)) else None,
             sql=statement(candidate),
             option_line=option_line(candidate),
         )

@@ -3,7 +3,9 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from statistics import median
 
+from tuibench.metrics.inference.ab_tests.lateness import Lateness, find_lateness
 from tuibench.metrics.inference.ab_tests.shared_windows import EffectEstimates
 from tuibench.model.experiments.effect import AbTestPair, EffectFigure
 from tuibench.model.experiments.tune import TuneBlock, TuneWindow
@@ -22,6 +24,7 @@ class CandidatePairs:
         self._pairs: defaultdict[int, list[AbTestPair]] = defaultdict(list)
         self._estimates: defaultdict[EffectFigure, EffectEstimates] = defaultdict(EffectEstimates)
         self._blocks = 0
+        self._windows: list[TuneWindow] = []
 
     def of(self, candidate: int) -> tuple[AbTestPair, ...]:
         """The pairs of a candidate, in the order of measurement."""
@@ -30,6 +33,7 @@ class CandidatePairs:
     def add(self, block: TuneBlock) -> None:
         """One more block."""
         self._blocks += 1
+        self._windows += block.windows
         if block.is_together:
             original, best = sorted(block.windows, key=lambda window: len(window.candidates))
             if not (original.disturbance or best.disturbance):
@@ -40,6 +44,37 @@ class CandidatePairs:
         for candidate, pair in found:
             self._pairs[candidate].append(pair)
             self._learn(candidate, pair)
+
+    def lateness(self, candidate: int, primary: EffectFigure, late: Mapping[int, float]) -> Lateness | None:
+        """When a candidate acts, from the course of all windows, in most of which it is not set.
+
+        What the others explain that act at once is taken out; windows are left out in which one of the `late`
+        is set, or was within these seconds.
+        """
+        courses = [len(window.course) for window in self._windows if window.course]
+        if not courses:
+            return None
+        parts, seconds = max(courses), median(window.seconds for window in self._windows)
+        levels: list[float | None] = []
+        after = dict.fromkeys(late, math.inf)
+        for window in self._windows:
+            after = {one: 0.0 if one in window.candidates else at + seconds for one, at in after.items()}
+            is_disturbed = any(at < late[one] + seconds for one, at in after.items() if one != candidate)
+            course = () if is_disturbed else window.course
+            levels += [math.log(level) if level > 0 else None for level in course]
+            levels += [None] * (parts - len(course))
+        others = [one for one in self._pairs if one != candidate and self._estimates[primary].effect(one)]
+        return find_lateness(
+            levels,
+            self._values(candidate, parts),
+            bin_seconds=seconds / parts,
+            window=parts,
+            limit=seconds / 2,
+            others=[self._values(other, parts) for other in others],
+        )
+
+    def _values(self, candidate: int, parts: int) -> list[float]:
+        return [float(candidate in window.candidates) for window in self._windows for _ in range(parts)]
 
     def _found(self, block: TuneBlock) -> Iterator[tuple[int, AbTestPair]]:
         for with_it in block.windows:

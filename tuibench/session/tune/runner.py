@@ -11,17 +11,24 @@ change, a pause or an outage disturbs the window in which it happens, and its pa
 """
 
 import asyncio
+import math
 import random
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from tuibench.errors import ConnectionLostError, ServerUnreachableError, TuibenchError, UsageError
-from tuibench.metrics.inference.ab_tests.ab_windows import FEWEST_SLOTS, ROUNDING_SECONDS, settling_slots
+from tuibench.metrics.inference.ab_tests.ab_windows import (
+    FEWEST_SLOTS,
+    ROUNDING_SECONDS,
+    figure_level,
+    settling_slots,
+)
 from tuibench.metrics.inference.effects.effect import window_figures
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.command import ChangeSetting, RestoreSettings
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
+from tuibench.model.experiments.effect import EffectFigure
 from tuibench.model.experiments.tune import (
     Candidate,
     TuneBlock,
@@ -47,6 +54,7 @@ TOGETHER_CANDIDATES = 2
 """With fewer there is nothing to combine."""
 
 OTHER_VARIABLES = tuple(sorted({name for setting in SETTINGS for name in setting.acts_with} | {"datadir"}))
+COURSE_PARTS = 6
 TOO_SHORT = "too little was measured"
 
 
@@ -56,18 +64,28 @@ class _Window:
     def __init__(self, candidates: tuple[int, ...]) -> None:
         self.candidates = candidates
         self.changed_at = float("inf")
+        self.every: list[Slot] = []
         self.slots: list[Slot] = []
         self.disturbance = ""
 
     def disturb(self, why: str) -> None:
         self.disturbance = self.disturbance or why
 
-    def record(self) -> TuneWindow:
+    def record(self, primary: EffectFigure) -> TuneWindow:
         kept = self.slots[settling_slots(self.slots) :]
         if len(self.slots) < FEWEST_SLOTS or not sum(slot.transactions for slot in kept):
             self.disturb(TOO_SHORT)
         figures = {} if self.disturbance else window_figures(kept)
-        return TuneWindow(candidates=self.candidates, figures=figures, disturbance=self.disturbance)
+        several = math.ceil(len(self.every) / COURSE_PARTS)
+        parts = [self.every[at : at + several] for at in range(0, len(self.every), several or 1)]
+        levels = [] if self.disturbance else [figure_level(primary, part) for part in parts]
+        return TuneWindow(
+            candidates=self.candidates,
+            figures=figures,
+            disturbance=self.disturbance,
+            course=tuple(0.0 if level is None else math.exp(level) for level in levels),
+            seconds=math.fsum(slot.seconds for slot in self.every),
+        )
 
 
 class TuneRun:
@@ -187,6 +205,7 @@ class TuneRun:
             return
         if disturbance:
             window.disturb(disturbance)
+        window.every.append(slot)
         if slot.start_seconds >= window.changed_at - ROUNDING_SECONDS:
             window.slots.append(slot)
         if slot.end_seconds >= window.changed_at + self._order.window_seconds - ROUNDING_SECONDS:
@@ -215,7 +234,7 @@ class TuneRun:
             return
         block = TuneBlock(
             end_seconds=self._elapsed,
-            windows=tuple(window.record() for window in self._done),
+            windows=tuple(window.record(self._order.primary) for window in self._done),
             is_together=self._is_together,
         )
         self._done = []

@@ -138,7 +138,7 @@ def _ab_test_lines(result: AbTestResult, view: View, width: int, height: int) ->
     if view.is_ab_testing:
         title = (*title, TextSpan(f"  {action_key(ACTIONS_BY_NAME['ab_test'], view)} ends it", "muted"))
     sentence = wrap_text(result.sentence, width)
-    rows = [_effect_row(one) for one in result.comparisons]
+    rows = [_effect_row(one, is_trial=True) for one in result.comparisons]
     lines: list[TextLine] = [title, *rows, *((TextSpan(line, "muted"),) for line in sentence)]
     return [pad_line(line, width) for line in lines[:height]]
 
@@ -189,9 +189,13 @@ def _effect_title(markers: Sequence[int], change: str, width: int) -> TextLine:
     return (*head, TextSpan(shorten(change, width - len("EFFECT of   ") - len(numbers)), "muted"))
 
 
-def _effect_row(one: Comparison) -> TextLine:
+def _effect_row(one: Comparison, *, is_trial: bool = False) -> TextLine:
     name = TextSpan(f"{FIGURE_NAMES[one.figure]:<{_NAME_WIDTH}}", "muted")
-    return (name, TextSpan(f"{before_after_text(one):<{_LEVELS_WIDTH}}", "strong"), difference_span(one))
+    return (
+        name,
+        TextSpan(f"{before_after_text(one):<{_LEVELS_WIDTH}}", "strong"),
+        difference_span(one, is_trial=is_trial),
+    )
 
 
 def before_after_text(one: Comparison) -> str:
@@ -205,9 +209,9 @@ def is_better(one: Comparison) -> bool:
     return one.delta * _DIRECTIONS[one.figure] > 0
 
 
-def difference_span(one: Comparison) -> TextSpan:
+def difference_span(one: Comparison, *, is_trial: bool = False) -> TextSpan:
     """Verdict, difference and interval, coloured by improvement or regression."""
-    return TextSpan(short_text(one), difference_role(one))
+    return TextSpan(short_text(one, is_trial=is_trial), difference_role(one))
 
 
 def difference_role(one: Comparison | None) -> str:

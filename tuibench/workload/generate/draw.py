@@ -4,7 +4,7 @@ Random numbers are used in the order of the draws: a change of the order, or of 
 changes every run of a seed.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from itertools import count
 from operator import itemgetter
@@ -18,14 +18,23 @@ from tuibench.workload.generate.evaluate import (
     compile_expression,
     constant_value,
     fold_constants,
+    repetitions,
 )
 from tuibench.workload.generate.random_values import (
+    GROUP_DIGITS,
     digit_groups_draw,
     nurand_constant,
     nurand_draw,
     unique_draw,
 )
 from tuibench.workload.language.expressions import Constant, Expression, Variable, substitute
+from tuibench.workload.program.limits import (
+    MAX_BOUND_CHARACTERS,
+    MAX_CHARACTERS,
+    TOO_MANY_ITEMS,
+    TOO_MUCH_BOUND,
+    LimitError,
+)
 from tuibench.workload.program.program import CONNECTION, Bind, RepeatedPart, Statement
 from tuibench.workload.program.values import (
     Bound,
@@ -122,8 +131,39 @@ BindRow = Callable[[VariableRow], BoundValues]
 def statement_binder(statement: Statement, places: Mapping[str, int], source: DrawSource) -> BindRow:
     """The function that returns a statement's values."""
     if statement.part is None:
-        return _bind_variables(statement.bind, places, source)
+        bind = _bind_variables(statement.bind, places, source)
+        return _limited(bind) if len(statement.bind) > FEW_VALUES else bind
     return _bind_around_part(statement.bind, statement.part, places, source)
+
+
+FEW_VALUES = MAX_BOUND_CHARACTERS // MAX_CHARACTERS
+"""So many texts are always within the limit."""
+
+
+def _limited(bind: BindRow) -> BindRow:
+    def values(row: VariableRow) -> BoundValues:
+        bound = bind(row)
+        if characters(bound) > MAX_BOUND_CHARACTERS:
+            raise LimitError(TOO_MUCH_BOUND)
+        return bound
+
+    return values
+
+
+def characters(values: Iterable[Any]) -> int:
+    """The length of the texts among values."""
+    return sum([len(value) for value in values if type(value) is str or type(value) is bytes])
+
+
+def drawn_characters(value: Value) -> int:
+    """The most characters of a variable's value."""
+    match value:
+        case Digits(groups=groups):
+            return groups * (GROUP_DIGITS + 1)
+        case Formula():
+            return MAX_CHARACTERS
+        case _:
+            return 0
 
 
 def variable_setter(value: Value, places: Mapping[str, int], source: DrawSource) -> Evaluate:
@@ -143,7 +183,7 @@ def variable_setter(value: Value, places: Mapping[str, int], source: DrawSource)
 
 def _list_draw(draw: Callable[[], Any], times: Evaluate, ordered: bool) -> Evaluate:
     def many(row: VariableRow) -> list[Any]:
-        drawn = [draw() for _ in range(int(times(row)))]
+        drawn = [draw() for _ in range(repetitions(times(row), TOO_MANY_ITEMS))]
         return sorted(drawn) if ordered else drawn
 
     return many
@@ -174,15 +214,35 @@ def _bind_around_part(
     before = _bind_variables(bind[: part.before], places, source)
     after = _bind_variables(bind[part.before :], places, source)
     repetition = _bind_repetition(part, places, source)
-    repetitions = range(part.repeat)
+    repeat = range(part.repeat)
 
     def values(row: VariableRow) -> BoundValues:
         inner: list[Any] = []
-        for _ in repetitions:
+        for _ in repeat:
             inner += repetition(row)
         return (*before(row), *inner, *after(row))
 
-    return values
+    def limited(row: VariableRow) -> BoundValues:
+        bound = [*before(row)]
+        left = MAX_BOUND_CHARACTERS - characters(bound)
+        for number in range(part.repeat + 1):
+            more = repetition(row) if number < part.repeat else after(row)
+            left -= characters(more)
+            if left < 0:
+                raise LimitError(TOO_MUCH_BOUND)
+            bound += more
+        return tuple(bound)
+
+    return limited if _may_exceed(bind, part) else values
+
+
+def _may_exceed(bind: Bind, part: RepeatedPart) -> bool:
+    """Whether the texts of a statement may be more than it may have."""
+    drawn = {name: drawn_characters(value) for name, value in part.let.items()}
+    each = sum(
+        drawn.get(one, MAX_CHARACTERS) if isinstance(one, str) else MAX_CHARACTERS for one in part.bind
+    )
+    return len(bind) * MAX_CHARACTERS + part.repeat * each > MAX_BOUND_CHARACTERS
 
 
 def _bind_repetition(part: RepeatedPart, places: Mapping[str, int], source: DrawSource) -> BindRow:

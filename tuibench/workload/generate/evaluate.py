@@ -5,7 +5,8 @@ start at 0.
 """
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, assert_never
 
@@ -22,6 +23,24 @@ from tuibench.workload.language.expressions import (
     literal,
     map_subexpressions,
 )
+from tuibench.workload.program.limits import (
+    INTEGER_LIMIT,
+    MAX_CHARACTERS,
+    MAX_DECIMAL_DIGITS,
+    MAX_ITEMS,
+    TOO_DEEP,
+    TOO_LARGE_DECIMAL,
+    TOO_LONG,
+    TOO_MANY_BYTES,
+    TOO_MANY_DIGITS,
+    TOO_MANY_ITEMS,
+    LimitError,
+)
+
+PRECISION = 28
+"""The digits of a calculated decimal number: Python's default."""
+
+TOO_LONG_QUOTIENT = f"a quotient has more than {PRECISION} digits"
 
 VariableRow = list[Any]
 """The values of variables by index."""
@@ -32,48 +51,169 @@ EVALUATION_ERRORS = (TypeError, ArithmeticError, LookupError, ValueError)
 """Exceptions for incompatible values: wrong types, division by zero, index out of range."""
 
 
-def _times(left: Any, right: Any) -> Any:
-    """Numbers only: Python would repeat a text, which could fill the memory."""
-    if isinstance(left, str) or isinstance(right, str):
-        raise TypeError("a text cannot be multiplied")
-    return left * right
+NUMBERS = frozenset({bool, int, Decimal})
+"""The types to calculate with. A float is a number that no DECIMAL holds: it can only be passed on."""
+
+ORDERED = frozenset({str, bytes, float, date, datetime, timedelta})
+"""Further types that have an order, each among its own values."""
 
 
-def _modulo(left: Any, right: Any) -> Any:
-    if isinstance(left, str):
-        raise TypeError("a text cannot be divided")
-    return left % right
+def kind_of(value: Any) -> str:
+    """The type of a value, for messages."""
+    kind = type(value)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
 
-def _divide(left: Any, right: Any) -> Decimal:
-    return Decimal(left) / Decimal(right)
+def checked_decimal(number: Decimal) -> Decimal:
+    """The number, if it has neither too many digits before the point nor after it."""
+    if number.adjusted() >= MAX_DECIMAL_DIGITS or int(number.as_tuple().exponent) < -MAX_DECIMAL_DIGITS:
+        raise LimitError(TOO_LARGE_DECIMAL)
+    return number
+
+
+def _checked_result(number: Decimal) -> Decimal:
+    """As `checked_decimal`, for a calculated number, whose digits are few."""
+    if PRECISION - MAX_DECIMAL_DIGITS <= number.adjusted() < MAX_DECIMAL_DIGITS:
+        return number
+    return checked_decimal(number)
+
+
+def whole_number(value: Any) -> int:
+    """The whole part of a number."""
+    if type(value) not in NUMBERS:
+        raise TypeError(f"a {kind_of(value)} is no number")
+    return _checked_integer(int(value))
+
+
+def repetitions(value: Any, too_many: str) -> int:
+    """A number of repetitions or items, which has a limit."""
+    if type(value) not in NUMBERS:
+        raise TypeError(f"a {kind_of(value)} is no number")
+    if value > MAX_ITEMS:
+        raise LimitError(too_many)
+    return int(value)
+
+
+def loop_items(value: Any) -> Sequence[Any]:
+    """What a loop iterates over: a list, or the characters of a text."""
+    if type(value) not in (list, str):
+        raise TypeError(f"'{kind_of(value)}' object is not iterable")
+    if len(value) > MAX_ITEMS:
+        raise LimitError(TOO_MANY_ITEMS)
+    items: Sequence[Any] = value
+    return items
+
+
+def _checked_integer(number: int) -> int:
+    if not -INTEGER_LIMIT < number < INTEGER_LIMIT:
+        raise LimitError(TOO_MANY_DIGITS)
+    return number
+
+
+def _calculation(sign: str, function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """An operator of two numbers."""
+
+    def calculate(left: Any, right: Any) -> Any:
+        if type(left) not in NUMBERS or type(right) not in NUMBERS:
+            raise _unfit(sign, left, right)
+        try:
+            made = function(left, right)
+        except ArithmeticError:
+            raise ValueError("division by zero" if not right else TOO_LONG_QUOTIENT) from None
+        return _checked_result(made) if type(made) is Decimal else _checked_integer(made)
+
+    return calculate
+
+
+def _unfit(sign: str, left: Any, right: Any) -> TypeError:
+    return TypeError(f"unsupported operand type(s) for {sign}: '{kind_of(left)}' and '{kind_of(right)}'")
+
+
+_sum = _calculation("+", operator.add)
+
+
+def add(left: Any, right: Any) -> Any:
+    """The sum of numbers; texts, bytes and lists are joined."""
+    kind = type(left)
+    if kind in NUMBERS or kind is not type(right) or kind not in (str, bytes, list):
+        return _sum(left, right)
+    if len(left) + len(right) > (MAX_ITEMS if kind is list else MAX_CHARACTERS):
+        raise LimitError({str: TOO_LONG, bytes: TOO_MANY_BYTES, list: TOO_MANY_ITEMS}[kind])
+    return left + right
+
+
+def _equal(left: Any, right: Any) -> bool:
+    kind, other = type(left), type(right)
+    if kind in NUMBERS and other in NUMBERS:
+        return bool(left == right)
+    if kind is list and other is list:
+        return len(left) == len(right) and all(map(_equal, left, right))
+    return kind is other and bool(left == right)
+
+
+def _comparison(sign: str, function: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    """An operator of two values that have an order. Lists have that of their first items that differ."""
+
+    def compare(left: Any, right: Any) -> bool:
+        kind, other = type(left), type(right)
+        if (kind in NUMBERS and other in NUMBERS) or (kind is other and kind in ORDERED):
+            return function(left, right)
+        if kind is list and other is list:
+            for one, another in zip(left, right, strict=False):
+                if not _equal(one, another):
+                    return compare(one, another)
+            return function(len(left), len(right))
+        raise TypeError(
+            f"'{sign}' not supported between instances of '{kind_of(left)}' and '{kind_of(right)}'"
+        )
+
+    return compare
+
+
+_less, _greater = _comparison("<", operator.lt), _comparison(">", operator.gt)
+
+
+def _negative(value: Any) -> Any:
+    if type(value) not in NUMBERS:
+        raise TypeError(f"bad operand type for unary -: '{kind_of(value)}'")
+    return checked_decimal(-value) if type(value) is Decimal else -value
+
+
+def _length(value: Any) -> int:
+    if type(value) not in (list, str, bytes):
+        raise TypeError(f"object of type '{kind_of(value)}' has no len()")
+    return len(value)
 
 
 def _item(items: Any, place: Any) -> Any:
-    if place < 0:
-        raise IndexError(f"no item {place} in a list")
+    if type(place) not in NUMBERS:
+        raise TypeError(f"a {kind_of(place)} is no number")
+    if type(items) not in (list, str, bytes):
+        raise TypeError(f"'{kind_of(items)}' object is not subscriptable")
+    if not 0 <= place < len(items):
+        raise IndexError("list index out of range")
     return items[int(place)]
 
 
 OPERATORS: dict[str, Callable[..., Any]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": _times,
-    "/": _divide,
-    "//": operator.floordiv,
-    "%": _modulo,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
+    "+": add,
+    "-": _calculation("-", operator.sub),
+    "*": _calculation("*", operator.mul),
+    "/": _calculation("/", lambda left, right: Decimal(left) / Decimal(right)),
+    "//": _calculation("//", operator.floordiv),
+    "%": _calculation("%", operator.mod),
+    "==": _equal,
+    "!=": lambda left, right: not _equal(left, right),
+    "<": _less,
+    "<=": _comparison("<=", operator.le),
+    ">": _greater,
+    ">=": _comparison(">=", operator.ge),
     "not": operator.not_,
-    "negative": operator.neg,
+    "negative": _negative,
     "pick": _item,
-    "min": min,
-    "max": max,
-    "len": len,
+    "min": lambda left, right: right if _less(right, left) else left,
+    "max": lambda left, right: right if _greater(right, left) else left,
+    "len": _length,
 }
 
 
@@ -136,9 +276,16 @@ def _conditional(test: Evaluate, yes: Evaluate, no: Evaluate) -> Evaluate:
 
 def _list_evaluator(inner: list[Evaluate], is_constant: bool) -> Evaluate:
     if is_constant:
-        made = tuple([evaluate([]) for evaluate in inner])
+        made = [evaluate([]) for evaluate in inner]
         return lambda row: made
-    return lambda row: [evaluate(row) for evaluate in inner]
+    return lambda row: [_checked_item(evaluate(row)) for evaluate in inner]
+
+
+def _checked_item(item: Any) -> Any:
+    """An item of a list: lists that contain themselves, one in the other, would be too deep to compare."""
+    if type(item) is list and any(type(inner) is list for inner in item):
+        raise LimitError(TOO_DEEP)
+    return item
 
 
 def _operation(name: str, operands: list[Evaluate]) -> Evaluate:

@@ -61,7 +61,7 @@ from tuibench.workload.generate.draw import DrawSource
 from tuibench.workload.generate.evaluate import EVALUATION_ERRORS, constant_value
 from tuibench.workload.generate.interactive import Conversation, interactive_transaction
 from tuibench.workload.generate.layout import ProgramLayout
-from tuibench.workload.generate.static import Call, Calls, static_calls
+from tuibench.workload.generate.static import Call, Calls, limited_calls, static_calls
 from tuibench.workload.language.expressions import is_constant
 from tuibench.workload.program.program import Program, ProgramStep, Turns
 
@@ -143,7 +143,7 @@ class Generator:
     which all generators share.
     """
 
-    __slots__ = ("_deck", "_numbers", "_starts", "_turns", "calls", "draw", "needed", "pauses")
+    __slots__ = ("_deck", "_numbers", "_starts", "_turns", "calls", "draw", "needed", "pauses", "profile")
 
     draw: Callable[[], int]
 
@@ -166,6 +166,7 @@ class Generator:
                 self._starts[which] = guarded = _with_run_errors(start, program.profile, transaction.name)
                 self.calls.append(_collect_calls(guarded))
         self._numbers = source.numbers
+        self.profile = program.profile
         self._deck = program.deck
         self._turns = TurnSequence(program.turns) if program.turns is not None else None
         self.set_weights([transaction.weight for transaction in program.transactions])
@@ -203,7 +204,7 @@ class Generator:
 
 def _collect_calls(start: Callable[[], Conversation]) -> Calls:
     """The calls of a transaction that captures no rows."""
-    return lambda: tuple(start())
+    return lambda: limited_calls(start())
 
 
 def _replay_calls(calls: Iterable[Call]) -> Conversation:
@@ -219,12 +220,17 @@ def _with_run_errors(
         try:
             yield from start()
         except EVALUATION_ERRORS as error:
-            raise RunError(
-                f"{profile}: the transaction '{transaction}' cannot be computed: {error}",
-                "check its expressions and captured columns",
-            ) from error
+            raise uncomputable(profile, transaction, error) from error
 
     return guarded
+
+
+def uncomputable(profile: str, transaction: str, error: Exception) -> RunError:
+    """The error of a transaction whose values do not fit, or exceed a limit."""
+    return RunError(
+        f"{profile}: the transaction '{transaction}' cannot be computed: {error}",
+        "check its expressions and captured columns",
+    )
 
 
 def _chooser(weights: Sequence[float], numbers: Random, *, deck: bool) -> Callable[[], int]:

@@ -10,9 +10,17 @@ from typing import Any, NamedTuple
 
 from tuibench.errors import UsageError
 from tuibench.workload.generate.draw import BindRow, DrawSource, statement_binder, variable_setter
-from tuibench.workload.generate.evaluate import Evaluate, VariableRow
+from tuibench.workload.generate.evaluate import (
+    Evaluate,
+    VariableRow,
+    checked_decimal,
+    loop_items,
+    repetitions,
+    whole_number,
+)
 from tuibench.workload.generate.layout import ProgramLayout
 from tuibench.workload.generate.static import Call
+from tuibench.workload.program.limits import TOO_MANY_REPETITIONS, checked_bytes, checked_text
 from tuibench.workload.program.program import CONNECTION, ProgramStep, Statement, Transaction, all_steps
 
 MAX_INTEGER_DIGITS, MAX_DECIMAL_PLACES = 35, 30
@@ -132,11 +140,12 @@ class _StepBuilder:
         whole = self._places[statement.rows] if statement.rows else None
 
         def keep(row: VariableRow, rows: Rows) -> None:
+            kept = [_checked_row(one) for one in rows]
             if columns:
-                first = _with_decimals(rows[0]) if rows else [None] * len(columns)
+                first = kept[0] if kept else [None] * len(columns)
                 _assign_columns(row, columns, first, statement.name)
             if whole is not None:
-                row[whole] = [_with_decimals(one) for one in rows]
+                row[whole] = kept
 
         return keep
 
@@ -145,7 +154,7 @@ class _StepBuilder:
         random, tables = self._source.numbers.random, self._layout.tables
         if step.table is not None:
             number = self._source.function(step.table, self._places)
-            return lambda row: int(number(row)) % tables
+            return lambda row: whole_number(number(row)) % tables
         if any(len(statement.sql) > 1 for statement in step.statements):
             return lambda row: int(random() * tables)
         return lambda row: 0
@@ -168,15 +177,15 @@ def _fixed_loop(repeat: int) -> _Loop:
 
 
 def _counted_loop(count: Evaluate) -> _Loop:
-    return lambda row: range(int(count(row)))
+    return lambda row: range(repetitions(count(row), TOO_MANY_REPETITIONS))
 
 
 def _item_loop(items: Evaluate, columns: list[int]) -> _Loop:
     """Assign each item to its variables: a row by columns, any other value to the single variable."""
 
     def loop(row: VariableRow) -> Iterator[None]:
-        for item in items(row):
-            _assign_columns(row, columns, item if isinstance(item, list | tuple) else [item], "each")
+        for item in loop_items(items(row)):
+            _assign_columns(row, columns, item if type(item) is list else [item], "each")
             yield
 
     return loop
@@ -198,9 +207,9 @@ def _assign_columns(row: VariableRow, columns: list[int], values: Sequence[Any],
         row[place] = value
 
 
-def _with_decimals(values: Sequence[Any]) -> list[Any]:
-    """A row with floating-point numbers converted to exact numbers."""
-    return [_as_decimal(value) if isinstance(value, float) else value for value in values]
+def _checked_row(values: Sequence[Any]) -> list[Any]:
+    """A row with floating-point numbers converted to exact numbers. Raises LimitError."""
+    return [check(value) if (check := _CHECKS.get(type(value))) else value for value in values]
 
 
 def _as_decimal(value: float) -> Decimal | float:
@@ -213,3 +222,11 @@ def _as_decimal(value: float) -> Decimal | float:
         and exact.adjusted() < MAX_INTEGER_DIGITS
     )
     return exact if fits else value
+
+
+_CHECKS: dict[type, Callable[[Any], Any]] = {
+    float: _as_decimal,
+    Decimal: checked_decimal,
+    str: checked_text,
+    bytes: checked_bytes,
+}

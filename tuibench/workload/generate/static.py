@@ -4,12 +4,26 @@
 sysbench's tests, so each step is compiled to closures once, and has its own short list of variables.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from tuibench.workload.generate.draw import BindRow, DrawSource, statement_binder, variable_setter
+from tuibench.workload.generate.draw import (
+    BindRow,
+    DrawSource,
+    characters,
+    drawn_characters,
+    statement_binder,
+    variable_setter,
+)
 from tuibench.workload.generate.evaluate import Evaluate, constant_value
 from tuibench.workload.generate.layout import ProgramLayout
+from tuibench.workload.program.limits import (
+    MAX_BOUND_CHARACTERS,
+    MAX_CHARACTERS,
+    MAX_DRAWN_CHARACTERS,
+    TOO_MUCH_DRAWN,
+    LimitError,
+)
 from tuibench.workload.program.program import ProgramStep, Statement, Transaction
 from tuibench.workload.program.values import Formula, ListDraw, Sum
 
@@ -26,6 +40,32 @@ def static_calls(transaction: Transaction, layout: ProgramLayout, source: DrawSo
     """The function that returns a static transaction's calls."""
     steps = [_step_calls(step, layout, source) for step in transaction.steps]
     return steps[0] if len(steps) == 1 else _concatenate_calls(steps)
+
+
+def limited_calls(calls: Iterable[Call]) -> Sequence[Call]:
+    """All calls of a step or a transaction. Raises LimitError where their texts are too many."""
+    made, left = [], MAX_DRAWN_CHARACTERS
+    for call in calls:
+        left -= characters(call[1])
+        if left < 0:
+            raise LimitError(TOO_MUCH_DRAWN)
+        made.append(call)
+    return tuple(made)
+
+
+def _may_exceed(step: ProgramStep, repeat: int) -> bool:
+    """Whether the texts of a step may be more than is drawn at once."""
+    drawn = {name: drawn_characters(value) for name, value in step.let.items()}
+    texts = sum(
+        MAX_BOUND_CHARACTERS
+        if statement.part is not None
+        else sum(
+            drawn.get(one, MAX_CHARACTERS) if isinstance(one, str) else MAX_CHARACTERS
+            for one in statement.bind
+        )
+        for statement in step.statements
+    )
+    return repeat * texts > MAX_DRAWN_CHARACTERS
 
 
 def _concatenate_calls(steps: Sequence[Calls]) -> Calls:
@@ -55,9 +95,11 @@ def _step_calls(step: ProgramStep, layout: ProgramLayout, source: DrawSource) ->
     table = None if step.table is None else int(constant_value(source.resolve(step.table))) % tables
     if table is None and not step.let and _is_single_without_values(step.statements):
         return _calls_without_values(repeat, tables, binds[0][0], source.numbers.random)
-    if table is None and not sums and len(draws) == len(binds) == 1:
+    may_exceed = _may_exceed(step, repeat)
+    if table is None and not sums and len(draws) == len(binds) == 1 and not may_exceed:
         return _single_variable_calls(repeat, tables, draws[0], binds[0], source.numbers.random)
-    return _general_calls(repeat, tables, table, draws, sums, binds, source.numbers.random)
+    general = _general_calls(repeat, tables, table, draws, sums, binds, source.numbers.random)
+    return (lambda: limited_calls(general())) if may_exceed else lambda: list(general())
 
 
 def _is_varying(statement: Statement) -> bool:
@@ -109,19 +151,17 @@ def _general_calls(
     sums: list[Evaluate],
     binds: list[tuple[int, bool, BindRow]],
     random: Callable[[], float],
-) -> Calls:
+) -> Callable[[], Iterator[Call]]:
     repetitions = range(repeat)
 
-    def several() -> list[Call]:
+    def several() -> Iterator[Call]:
         table = int(random() * tables) if fixed_table is None else fixed_table
         chosen = [(first + table if per_table else first, bind) for first, per_table, bind in binds]
-        made: list[Call] = []
         for _ in repetitions:
             row = [draw() for draw in draws]
             for derive in sums:
                 row.append(derive(row))
             for index, bind in chosen:
-                made.append((index, bind(row)))
-        return made
+                yield index, bind(row)
 
     return several

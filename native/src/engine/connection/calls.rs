@@ -29,6 +29,9 @@ impl Forms {
     }
 }
 
+/// A buffer that has grown larger is not kept for the next attempt.
+const LARGE_BYTES: usize = 1 << 20;
+
 /// The packets of an attempt, in sequence.
 #[derive(Default)]
 pub struct Calls {
@@ -36,13 +39,17 @@ pub struct Calls {
     /// Each statement, and where its packet ends.
     pub ends: Vec<(usize, usize)>,
     pub next: usize,
+    /// Why the call after them cannot be written: an error when its turn comes.
+    pub fault: Option<ProfileError>,
 }
 
 impl Calls {
     pub fn clear(&mut self) {
         self.bytes.clear();
+        self.bytes.shrink_to(LARGE_BYTES);
         self.ends.clear();
         self.next = 0;
+        self.fault = None;
     }
 }
 
@@ -54,8 +61,12 @@ pub struct Writer<'a> {
 
 impl Sink for Writer<'_> {
     fn call(&mut self, statement: usize, values: &[Value]) -> Result<(), ProfileError> {
-        self.forms.write(statement, values, &mut self.calls.bytes)?;
-        self.calls.ends.push((statement, self.calls.bytes.len()));
+        if self.calls.fault.is_none() {
+            match self.forms.write(statement, values, &mut self.calls.bytes) {
+                Ok(()) => self.calls.ends.push((statement, self.calls.bytes.len())),
+                Err(fault) => self.calls.fault = Some(fault),
+            }
+        }
         Ok(())
     }
 }

@@ -55,7 +55,10 @@ impl Connection {
                 self.unsent = start..end;
                 Next::Bytes
             }
-            None => self.complete(context),
+            None => match self.calls.fault.take() {
+                Some(fault) => self.profile_failed(fault, context),
+                None => self.complete(context),
+            },
         }
     }
 

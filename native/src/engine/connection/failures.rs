@@ -1,6 +1,6 @@
 //! Errors: rollback, back-off and another attempt, or the end of the transaction or of the connection.
 
-use crate::engine::connection::{Connection, Next, State, ThreadContext, ROLLBACK};
+use crate::engine::connection::{Connection, Next, State, ThreadContext, OUT_OF_SYNC, ROLLBACK};
 use crate::engine::shared::ReturnReason;
 use crate::sys;
 use crate::values::value::ProfileError;
@@ -82,6 +82,19 @@ impl Connection {
             context.recorder.counters.count_error(code);
         }
         self.fail_and_return(ReturnReason::Lost, context)
+    }
+
+    /// The server has violated the protocol: the connection is unusable.
+    pub(super) fn broken(&mut self, what: &str, context: &mut ThreadContext<'_>) -> Next {
+        context.recorder.counters.count_error(OUT_OF_SYNC);
+        self.fail_and_return(ReturnReason::Broken(what.to_string()), context)
+    }
+
+    /// A bug: the transaction in flight fails, and the load ends.
+    pub fn panicked(&mut self, message: String, context: &mut ThreadContext<'_>) -> Next {
+        self.release_reserved(context);
+        self.unsent = 0..0;
+        self.fail_and_return(ReturnReason::Panicked(message), context)
     }
 
     pub(super) fn profile_failed(&mut self, fault: ProfileError, context: &mut ThreadContext<'_>) -> Next {

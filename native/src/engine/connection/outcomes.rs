@@ -2,13 +2,20 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::engine::connection::{Connection, Next, State, ThreadContext, LOST_CODES, OUT_OF_SYNC};
+use crate::engine::connection::{Connection, Next, State, ThreadContext, LOST_CODES};
 use crate::engine::shared::ReturnReason;
 use crate::measure::recorder::{Timed, MOST_TIMED};
 use crate::program::Class;
 use crate::protocol::response::Outcome;
 use crate::protocol::rows::Unreadable;
 use crate::sys;
+use crate::values::limits;
+use crate::values::value::ProfileError;
+
+const MALFORMED_ROW: &str = "its rows do not match their column definitions";
+const INVALID_CHARACTER_STRING: u16 = 1300;
+const NOT_ENCODED: &str = "the server sent a text that is not in utf8mb4: \
+    leave character_set_results (SET NAMES) as the login has set it";
 
 impl Connection {
     /// A response is complete.
@@ -38,7 +45,7 @@ impl Connection {
         context: &mut ThreadContext<'_>,
     ) -> Next {
         match (outcome, rollback) {
-            (Outcome::Broken(_), _) => self.lost(OUT_OF_SYNC, context),
+            (Outcome::Broken(what), _) => self.broken(what, context),
             (Outcome::ServerError(code, _), _) if LOST_CODES.contains(&code) => self.lost(code, context),
             (Outcome::ServerError(code, message), rollback) => {
                 context.recorder.counters.count_error(code);
@@ -96,10 +103,14 @@ impl Connection {
                 context.recorder.counters.count_statement(class, rows.len() as u64);
                 self.next_call(Some(rows), context)
             }
-            Err(Unreadable::Malformed) => self.lost(OUT_OF_SYNC, context),
-            Err(Unreadable::Encoding(message)) => {
-                let message = format!("the server sent a text that is not in utf8mb4: {message}");
-                self.fail_and_return(ReturnReason::Faulty { message, is_usage: false }, context)
+            Err(Unreadable::Malformed) => self.broken(MALFORMED_ROW, context),
+            Err(Unreadable::Encoding) => {
+                context.recorder.counters.count_error(INVALID_CHARACTER_STRING);
+                context.recorder.counters.rejected += 1;
+                self.statement_failed(INVALID_CHARACTER_STRING, NOT_ENCODED.to_string(), context)
+            }
+            Err(Unreadable::TooMany) => {
+                self.profile_failed(ProfileError::values(limits::TOO_MANY_VALUES), context)
             }
         }
     }

@@ -104,10 +104,10 @@ impl Connection {
     }
 
     fn start(&mut self, intended_ns: Option<i64>, context: &mut ThreadContext<'_>) -> Next {
+        let which = self.following.take().unwrap_or_else(|| self.stream.draw());
         let counters = &mut context.recorder.counters;
         counters.in_flight += 1;
         counters.closed_loop_starts += u64::from(intended_ns.is_none());
-        let which = self.following.take().unwrap_or_else(|| self.stream.draw());
         self.last = Some(which);
         self.timed.clear();
         let started_ns = sys::now_ns();

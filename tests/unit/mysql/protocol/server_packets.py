@@ -59,11 +59,11 @@ def result(
         payloads.append(eof)
     last = b"\xfe\x00\x00" + struct.pack("<HH", status, 0)
     payloads += [*rows, last if without_eof else eof]
-    answer = b""
+    packets = []
     for payload in payloads:
-        answer += packet(sequence, payload)
+        packets.append(packet(sequence, payload))
         sequence += 1 + len(payload) // 0xFFFFFF
-    return answer
+    return b"".join(packets)
 
 
 def text_row(width: int) -> bytes:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tests.unit.mysql.protocol.server_packets import MORE_RESULTS, UTF8MB4, definition, ok, result
 from tests.unit.mysql.protocol.value_encoding import KINDS, Kind, binary_form, sized, text_form
-from tuibench.errors import ConnectionLostError, RunError
+from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.mysql.protocol.rows import ResultReader, Row, binary_row_reader, text_row_reader
 
 FORMS = {"text": (text_row_reader, text_form), "binary": (binary_row_reader, binary_form)}
@@ -175,10 +175,10 @@ def test_digits_behind_the_point_are_kept() -> None:
     assert str(value) == "1.10"
 
 
-def test_a_text_in_other_letters_than_agreed_ends_the_run_with_words() -> None:
-    with pytest.raises(RunError, match="not in utf8") as raised:
+def test_a_text_in_other_letters_than_agreed_is_an_error_of_its_statement() -> None:
+    with pytest.raises(SQLError, match="not in utf8mb4: leave character_set_results") as raised:
         reader("text").read(result([sized(b"\xe4")]))
-    assert "character_set_results" in raised.value.hint
+    assert raised.value.code == 1300
 
 
 @both_forms
@@ -193,7 +193,7 @@ def test_invalid_rows_raise_or_are_read_completely(form: str, row: bytes, kind: 
     whole = result([row, row], columns=[kind.definition, INT.definition])
     try:
         rows = reader(form).read(whole)
-    except (ConnectionLostError, RunError):
+    except SQLError:
         return
     assert len(rows) == 2
     assert {len(row) for row in rows} == {2}

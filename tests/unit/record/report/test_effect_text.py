@@ -112,12 +112,12 @@ def test_without_costs_there_is_no_table() -> None:
 def test_a_trial_is_a_table_and_a_sentence() -> None:
     assert trial_text(result(comparison(), NONE, ONLY_ABSOLUTE)) == (
         "A/B: sync_binlog, A = 1, B = 0\n"
-        "                          A        B  difference  95 % interval            verdict\n"
-        "    TPS             1000.00  1430.00       +43 %       38..49 %             higher\n"
-        "    p95 (ms)           9.10     9.00      −1.2 %    −4.4..2.2 %  equal within ±5 %\n"
-        "    log fsyncs/trx    0.000    1.020      +1.020   0.980..1.050             higher\n"
-        "sync_binlog 0 against 1: TPS higher: +43 % (38..49 %), p95 equal within ±5 %: −1.2 % (−4.4..2.2 %), "
-        "fsyncs/trx higher: +1.020 (0.980..1.050) (4 of 4 cycles)\n\n"
+        "                          A        B  95 % interval  estimate            verdict\n"
+        "    TPS             1000.00  1430.00       38..49 %     +43 %             higher\n"
+        "    p95 (ms)           9.10     9.00    −4.4..2.2 %    −1.2 %  equal within ±5 %\n"
+        "    log fsyncs/trx    0.000    1.020   0.980..1.050    +1.020             higher\n"
+        "sync_binlog 0 against 1: TPS higher: 38..49 % (about +43 %), p95 equal within ±5 %: −4.4..2.2 % "
+        "(about −1.2 %), fsyncs/trx higher: 0.980..1.050 (about +1.020) (4 of 4 cycles)\n\n"
     )
 
 
@@ -132,6 +132,18 @@ def test_a_trial_says_what_an_operation_cost_under_either_value() -> None:
 
 def test_left_out_cycles_are_said() -> None:
     assert "disturbed cycles, left out: 2\n" in trial_text(result(left_out=2))
+
+
+def test_a_test_of_a_late_setting_says_what_windows_it_needs() -> None:
+    late = msgspec.structs.replace(result(), acts_after_seconds=6.0, needs_window_seconds=20.0)
+    assert with_sentence(late).sentence == (
+        "sync_binlog 0 against 1: no verdict (4 of 4 cycles): a change may take about 6 s to act, too "
+        "long for windows of 10 s; needs windows of 20 s (--window=20)"
+    )
+    known = msgspec.structs.replace(result(comparison()), acts_after_seconds=6.0)
+    assert with_sentence(known).sentence.endswith(
+        "(4 of 4 cycles, without the first 6 s of a change, until it acts)"
+    )
 
 
 def test_too_few_cycles_make_no_claim() -> None:

@@ -139,7 +139,7 @@ async def test_the_result_is_that_of_the_pairs() -> None:
     assert tps.percent == pytest.approx(50)
     assert tps.differs
     assert not p95.differs
-    assert result.sentence.startswith("sync_binlog 0 against 1: TPS higher: +50 %")
+    assert result.sentence.startswith("sync_binlog 0 against 1: TPS higher: 50..50 % (about +50 %)")
 
 
 async def test_each_completed_cycle_is_reported() -> None:
@@ -245,8 +245,15 @@ async def test_a_sequential_test_stops_at_its_verdict() -> None:
 
 async def test_an_undecided_test_says_how_much_longer_it_needs() -> None:
     session = Session(msgspec.structs.replace(trial(cycles=40), is_sequential=True, tolerance_percent=2.0))
-    for cycle in range(6):
-        session.rates = {"1": 100.0, "0": 103.0 if cycle % 2 else 100.0}
+    for a, b in (
+        (100.0, 103.0),
+        (101.0, 100.5),
+        (99.0, 100.0),
+        (100.5, 103.0),
+        (101.0, 101.5),
+        (99.5, 102.0),
+    ):
+        session.rates = {"1": a, "0": b}
         await session.drive(2 * WINDOW)
     result = session.run.result
     assert session.stopped is None

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from tuibench.clock import NS_PER_SECOND
-from tuibench.errors import ConnectionLostError, SQLError
+from tuibench.errors import ConnectionLostError, RunError, SQLError
 from tuibench.load.engine.prepared_connection import PreparedConnection, backoff_seconds
 from tuibench.load.engine.recorder import OTHER, WRITE, Timed
 from tuibench.load.engine.worker_context import WorkerContext
@@ -25,9 +25,12 @@ from tuibench.load.pacing.think_time import ThinkTime
 from tuibench.load.pacing.work_queue import UNSCHEDULED, WorkQueue
 from tuibench.model.plan import OnError
 from tuibench.mysql.protocol.statement_protocol import CaptureResponse, Request, TransactionLoop
+from tuibench.workload.generate.evaluate import EVALUATION_ERRORS
 from tuibench.workload.generate.generator import Generator as Values
+from tuibench.workload.generate.generator import uncomputable
 from tuibench.workload.generate.interactive import Conversation, Rows
 from tuibench.workload.generate.static import Call
+from tuibench.workload.program.limits import MAX_CAPTURED_BYTES
 
 RETRY_FIRST_SECONDS, RETRY_MAX_SECONDS = 0.001, 0.1
 ROLLBACK = "ROLLBACK"
@@ -78,6 +81,7 @@ class TransactionRunner:
         self.think_time = ThinkTime(values)
         self._has_think_time = values.pauses.are_any
         self._values = values
+        self._profile = values.profile
         self._start_interactive = values.start_interactive
         self._interactive = [transaction.interactive for transaction in context.transactions]
         self._names = [transaction.name for transaction in context.transactions]
@@ -147,7 +151,12 @@ class TransactionRunner:
         context, recorder, now, packets = self._context, self._recorder, self._now, conn.packets
         delay, queue, changes, start = context.delay, context.queue, context.changes, context.queue.start
         tally, kinds, latencies_us, timed = recorder.tally, recorder.kinds, recorder.latencies_us, self._timed
-        gaps, calls, has_users, explicit = recorder.gaps, self._values.calls, queue.users > 0, self._explicit
+        gaps, calls, has_users, interactive = (
+            recorder.gaps,
+            self._values.calls,
+            queue.users > 0,
+            self._interactive,
+        )
         draw = self.think_time.take if self._has_think_time else self._values.draw
         with self._unfinished:
             for _ in self._turns():
@@ -165,8 +174,11 @@ class TransactionRunner:
                         is_committed = yield from self._run_interactive(conn, which)
                         ended_ns = now()
                     else:
-                        for index, values in calls[which]():
-                            packet = packets[index](values)
+                        for index, values in self._computed(which, calls[which]):
+                            try:
+                                packet = packets[index](values)
+                            except EVALUATION_ERRORS as error:
+                                raise self._uncomputable(which, error) from error
                             sent_ns = now()
                             affected = (yield from delay.answer(packet)) if delay.ns else (yield packet)
                             ended_ns = now()
@@ -190,8 +202,7 @@ class TransactionRunner:
                     continue
                 if not is_committed:
                     recorder.counters.count_rollback(self._names[which])
-                elif explicit[which]:
-                    recorder.commits += 1
+                recorder.commits += is_committed and self._explicit[which]
                 recorder.completed += 1
                 gaps.completed(ended_ns)
                 self.events += 1
@@ -250,12 +261,14 @@ class TransactionRunner:
         """
         context, recorder, now = self._context, self._context.recorder, self._context.clock.now_ns
         delay = context.delay
-        conversation, answer, last = self._start_interactive(which), None, ""
+        computed = partial(self._computed, which)
+        conversation, answer, last = computed(partial(self._start_interactive, which)), None, ""
         try:
             while (call := _next_call(conversation, answer)) is not None:
                 index, values = call
-                statement, packet = context.statements[index], conn.packets[index](values)
-                request = CaptureResponse(packet) if statement.captures else packet
+                statement = context.statements[index]
+                packet = computed(partial(conn.packets[index], values))
+                request = CaptureResponse(packet, MAX_CAPTURED_BYTES) if statement.captures else packet
                 sent_ns = now()
                 try:
                     result = (yield from delay.answer(request)) if delay.ns else (yield request)
@@ -264,7 +277,7 @@ class TransactionRunner:
                     raise
                 recorder.latencies_us[index].append(taken_us := (now() - sent_ns) // 1000)
                 self._timed.append((index, taken_us, 0))
-                answer = conn.rows[index](result) if statement.captures else None
+                answer = computed(partial(conn.rows[index], result)) if statement.captures else None
                 affected = result if answer is None else len(answer)
                 kind = recorder.kinds[index]
                 recorder.tally[kind if affected or kind != WRITE else OTHER] += 1
@@ -272,6 +285,16 @@ class TransactionRunner:
         finally:
             conversation.close()
         return last != INTENDED_ROLLBACK
+
+    def _computed(self, which: int, make: Callable[[], Outcome]) -> Outcome:
+        """What a function makes of values. Raises RunError where they do not fit, or exceed a limit."""
+        try:
+            return make()
+        except EVALUATION_ERRORS as error:
+            raise self._uncomputable(which, error) from error
+
+    def _uncomputable(self, which: int, error: Exception) -> RunError:
+        return uncomputable(self._profile, self._names[which], error)
 
     def _roll_back(self, conn: PreparedConnection) -> TransactionStep[None]:
         recorder = self._context.recorder

@@ -19,15 +19,9 @@ from typing import Any
 from tuibench.errors import ConnectionLostError, ProtocolError
 from tuibench.load.engine.asyncio.transactions import TransactionRunner
 from tuibench.load.engine.load_connection import LoadConnection
-from tuibench.load.engine.prepared_connection import (
-    FIRST_PAUSE_SECONDS,
-    MAX_PAUSE_SECONDS,
-    PreparedConnection,
-    backoff_seconds,
-)
+from tuibench.load.engine.prepared_connection import PreparedConnection
 from tuibench.load.engine.worker_context import WorkerContext
 from tuibench.load.pacing.work_queue import WorkQueue
-from tuibench.model.plan import OnError
 from tuibench.mysql.protocol.statement_protocol import AsyncCall, TransactionLoop
 from tuibench.workload.generate.generator import Generator
 
@@ -46,7 +40,6 @@ class VirtualUser(LoadConnection[WorkQueue]):
         super().__init__(context, number, waits_for_slot=waits_for_slot, chance=random.Random(number).random)
         self.transactions = TransactionRunner(context, generator, self._chance)
         self._generator = generator
-        self._broken = 0
         self._renews = False
 
     def leave(self) -> None:
@@ -84,20 +77,14 @@ class VirtualUser(LoadConnection[WorkQueue]):
             while (call := await conn.connection.protocol.run(loop, answer)) is not None:
                 answer = await _await_call(call)
         except ConnectionLostError as error:
+            if isinstance(error, ProtocolError):
+                conn.connection.abort()
             await self._disconnect()
             if isinstance(error, ProtocolError):
                 await self._outlive(error)
         finally:
             loop.close()
             self._context.queue.withdraw(self)
-
-    async def _outlive(self, error: ProtocolError) -> None:
-        """Waits before the next login after a protocol error, or raises it with --on-error=stop."""
-        if self._context.execution.on_error is OnError.STOP:
-            raise error
-        pause = backoff_seconds(self._broken, FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS, self._chance())
-        self._broken += 1
-        await self._context.clock.sleep(pause)
 
     def _transaction_loop(self, conn: PreparedConnection) -> TransactionLoop:
         """Yields the requests of transactions one after the other, or (open loop) of each when it is due."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection
 from typing import Any, NamedTuple
 
 from tuibench import sanitize
-from tuibench.errors import ConnectionLostError, RunError, TuibenchError, UsageError
+from tuibench.errors import ConnectionLostError, ProtocolError, RunError, TuibenchError, UsageError
 from tuibench.load.engine.load_connection import LoadConnection
 from tuibench.load.engine.native.program import stream_key
 from tuibench.load.engine.prepared_connection import MAX_PAUSE_SECONDS, PreparedConnection
@@ -29,6 +29,8 @@ TEXT = 0
 """Instead of the server's id of a prepared statement: the statement is sent as text."""
 
 NO_DESCRIPTOR = "no descriptor"
+
+PANIC_HINT = "this is a bug in tuibench: report it; --engine=asyncio runs the load without this engine"
 
 
 class Returned(NamedTuple):
@@ -47,6 +49,8 @@ class Returned(NamedTuple):
                 return UsageError(sanitize.excerpt(self.message))
             case "fault":
                 return RunError(sanitize.excerpt(self.message), "check its expressions and captured columns")
+            case "panicked":
+                return RunError(f"the native engine failed: {sanitize.excerpt(self.message)}", PANIC_HINT)
             case _:
                 return None
 
@@ -175,10 +179,15 @@ class NativeUser(LoadConnection[Any]):
                     return
                 continue
             returned = await self._run_attached(conn)
-            if returned.reason in ("lost", "aborted", NO_DESCRIPTOR):
+            if returned.reason in ("lost", "aborted", "broken", "panicked", NO_DESCRIPTOR):
                 conn.connection.abort()
                 if returned.reason == NO_DESCRIPTOR:
                     await self._wait_for_descriptors(returned.message)
+                elif returned.reason == "broken":
+                    await self._disconnect()
+                    await self._outlive(ProtocolError(returned.message, conn.connection.target.where))
+                elif error := returned.error():
+                    raise error
                 return
             handover.reattach_socket(conn.connection)
             if error := returned.error():

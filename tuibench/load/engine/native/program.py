@@ -65,6 +65,6 @@ def unsupported_reason(program: Program) -> str:
         layout = ProgramLayout(program)
         native = compiled(program, layout)
         module().Stream(native, "0", 0, stream_key, [0] * len(layout.statements), False)
-    except (ValueError, OverflowError) as error:
+    except (ValueError, OverflowError, RuntimeError) as error:
         return f"this profile needs the asyncio engine: {error}"
     return ""

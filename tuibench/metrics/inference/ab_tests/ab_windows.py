@@ -3,23 +3,44 @@
 A B | B A | A B | …     one cycle between two bars
 
 A fair coin, seeded by the plan, decides the order in each cycle (`sequential`). After a change, a window's
-slots are discarded until the remaining ones have settled (see `settling`), at most half of them.
+slots are discarded until the remaining ones have settled (see `settling`), at most half of them; and in all
+windows those before a late effect begins (`lateness`), as long as enough remains.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
+from statistics import median
+from typing import NamedTuple
 
+from tuibench.metrics.inference.ab_tests.lateness import BINS_PER_WINDOW, Lateness, find_lateness
 from tuibench.metrics.inference.ab_tests.sequential import random_orders
-from tuibench.metrics.inference.effects.effect import window_figures
+from tuibench.metrics.inference.effects.effect import p95_of, window_figures
 from tuibench.metrics.series.operation_cost import window_cost
 from tuibench.metrics.series.settling import is_at_rest
 from tuibench.metrics.series.slots import Slot
-from tuibench.model.experiments.effect import AbTestPair, AbTestPlan
+from tuibench.model.experiments.effect import AbTestPair, AbTestPlan, EffectFigure
 from tuibench.model.measurements.operation_cost import OperationCost
 
 ROUNDING_SECONDS = 1e-3
 FEWEST_SLOTS = 3
 """A window with fewer slots, because the change took long, is not used."""
+
+
+class Course(NamedTuple):
+    """The primary figure in equal bins (logarithms, None if unknown), and the value: 0 is A, 1 is B."""
+
+    bin_seconds: float
+    slot_seconds: float
+    levels: list[float | None]
+    values: list[float]
+
+    @classmethod
+    def empty(cls, window_seconds: float, slot_seconds: float) -> "Course":
+        """Whole slots make a bin, as far as possible."""
+        slots = max(1, round(window_seconds / slot_seconds))
+        bins = round(slots / math.ceil(slots / BINS_PER_WINDOW))
+        return cls(window_seconds / bins, slot_seconds, [], [])
 
 
 class TrialWindow:
@@ -40,18 +61,34 @@ class TrialWindow:
         if why not in self.why:
             self.why.append(why)
 
-    @property
-    def settled(self) -> list[Slot]:
-        """The slots that count."""
-        return self.slots[settling_slots(self.slots) :] if self.was_changed else self.slots
+    def settled(self, unsettled_seconds: float = 0.0) -> list[Slot]:
+        """The slots that count: those after the change has settled, which takes so long at least."""
+        if not self.was_changed or not self.slots:
+            return self.slots
+        acts_at = max(self.changed_at, self.slots[0].start_seconds) + unsettled_seconds - ROUNDING_SECONDS
+        late = sum(slot.start_seconds < acts_at for slot in self.slots) if unsettled_seconds else 0
+        return self.slots[max(late, settling_slots(self.slots)) :]
 
 
 class TrialWindows:
-    """All windows of a trial, filled during the test. The first begins at second `start_seconds`."""
+    """All windows of a trial, filled during the test. The first begins at second `start_seconds`.
 
-    def __init__(self, trial: AbTestPlan, start_seconds: float = 0.0) -> None:
+    `before` is the course of the same test with shorter windows, in which a change took `unsettled_seconds`.
+    """
+
+    def __init__(
+        self,
+        trial: AbTestPlan,
+        start_seconds: float = 0.0,
+        *,
+        before: Course | None = None,
+        unsettled_seconds: float = 0.0,
+    ) -> None:
         self.trial = trial
         self.start_seconds = start_seconds
+        self._before = before
+        self._unsettled_seconds = unsettled_seconds
+        self._lateness: tuple[int, Lateness | None] = (0, None)
         self.all = [
             TrialWindow(cycle, value)
             for cycle, a_first in enumerate(random_orders(trial.cycles, trial.seed), 1)
@@ -84,13 +121,19 @@ class TrialWindows:
         """The completed cycles without disturbance."""
         cycles = list(zip(self.all[0::2], self.all[1::2], strict=True))
         over = cycles[: self.over(until_seconds)]
-        return tuple(self._pair(first, second) for first, second in over if is_usable(first, second))
+        unsettled = self._unsettled(until_seconds)
+        return tuple(
+            self._pair(*pair, unsettled)
+            for pair in over
+            if is_usable(*pair) and all(window.settled(unsettled) for window in pair)
+        )
 
     def cost(self, value: str, until_seconds: float) -> OperationCost | None:
         """The cost of an operation under a value, in the cycles that count."""
         cycles = list(zip(self.all[0::2], self.all[1::2], strict=True))[: self.over(until_seconds)]
-        windows = [window for pair in cycles if is_usable(*pair) for window in pair]
-        return window_cost(slot for window in windows if window.value == value for slot in window.settled)
+        windows = [window for pair in cycles if is_usable(*pair) for window in pair if window.value == value]
+        unsettled = self._unsettled(until_seconds)
+        return window_cost(slot for window in windows for slot in window.settled(unsettled))
 
     def left_out(self, until_seconds: float) -> int:
         """The number of completed cycles that were excluded."""
@@ -101,17 +144,60 @@ class TrialWindows:
         done = int(self._since_start(until_seconds) / (2 * self.trial.window_seconds))
         return min(max(done, 0), self.trial.cycles)
 
+    def lateness(self, until_seconds: float) -> Lateness | None:
+        """When the values act, from all completed cycles; computed once for each cycle."""
+        over = self.over(until_seconds)
+        if self._lateness[0] != over:
+            self._lateness = over, self._find_lateness(self.all[: 2 * over])
+        return self._lateness[1]
+
+    def _find_lateness(self, windows: Sequence[TrialWindow]) -> Lateness | None:
+        course, window_seconds = self.course(windows), self.trial.window_seconds
+        if course is None:
+            return None
+        return find_lateness(
+            course.levels,
+            course.values,
+            bin_seconds=course.bin_seconds,
+            window=max(1, round(window_seconds / course.bin_seconds)),
+            limit=max(window_seconds / 2, window_seconds - FEWEST_SLOTS * course.slot_seconds),
+        )
+
+    def course(self, windows: Sequence[TrialWindow]) -> Course | None:
+        """Figure and value from the beginning of the test to the end of these windows; None without slots."""
+        lengths = [slot.seconds for window in windows for slot in window.slots]
+        if not lengths:
+            return self._before
+        course = self._before or Course.empty(self.trial.window_seconds, median(lengths))
+        by_bin = defaultdict[int, list[Slot]](list)
+        for window in windows:
+            for slot in () if window.disturbed else window.slots:
+                middle = slot.end_seconds - slot.seconds / 2 - self.start_seconds
+                by_bin[math.floor(middle / course.bin_seconds)].append(slot)
+        count = round(len(windows) * self.trial.window_seconds / course.bin_seconds)
+        middles = (self.start_seconds + (place + 0.5) * course.bin_seconds for place in range(count))
+        values = [
+            float(window is not None and window.value == self.trial.b) for window in map(self.at, middles)
+        ]
+        levels = [figure_level(self.trial.primary, by_bin[place]) for place in range(count)]
+        return course._replace(levels=[*course.levels, *levels], values=[*course.values, *values])
+
+    def _unsettled(self, until_seconds: float) -> float:
+        found = self.lateness(until_seconds)
+        return max(self._unsettled_seconds, 0.0 if found is None else found.unsettled)
+
     def _since_start(self, elapsed_seconds: float) -> float:
         return elapsed_seconds - self.start_seconds + ROUNDING_SECONDS
 
-    def _pair(self, first: TrialWindow, second: TrialWindow) -> AbTestPair:
+    def _pair(self, first: TrialWindow, second: TrialWindow, unsettled_seconds: float) -> AbTestPair:
         a, b = (first, second) if first.value == self.trial.a else (second, first)
-        kept = sum(slot.seconds for window in (a, b) for slot in window.settled)
+        settled = {window: window.settled(unsettled_seconds) for window in (a, b)}
+        kept = sum(slot.seconds for slots in settled.values() for slot in slots)
         return AbTestPair(
             cycle=first.cycle,
             order="AB" if a is first else "BA",
-            a=window_figures(a.settled),
-            b=window_figures(b.settled),
+            a=window_figures(settled[a]),
+            b=window_figures(settled[b]),
             settling_seconds=max(0.0, 2 * self.trial.window_seconds - kept),
         )
 
@@ -119,6 +205,16 @@ class TrialWindows:
 def is_usable(*windows: TrialWindow) -> bool:
     """True for undisturbed windows with enough slots."""
     return all(not window.disturbed and len(window.slots) >= FEWEST_SLOTS for window in windows)
+
+
+def figure_level(figure: EffectFigure, slots: Sequence[Slot]) -> float | None:
+    """The logarithm of the primary figure in a few slots; None without one above zero."""
+    if figure is EffectFigure.P95:
+        level = p95_of(slots) or 0.0
+    else:
+        counts = [slot.transactions if figure is EffectFigure.TPS else slot.queries or 0.0 for slot in slots]
+        level = math.fsum(counts) / math.fsum(slot.seconds for slot in slots) if slots else 0.0
+    return math.log(level) if level > 0 else None
 
 
 def settling_slots(slots: Sequence[Slot]) -> int:

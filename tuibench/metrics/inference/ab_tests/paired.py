@@ -90,9 +90,13 @@ def pairs_needed(
 
 
 def figure_levels(pairs: Sequence[AbTestPair], primary: EffectFigure) -> dict[EffectFigure, float]:
-    """The figures that all pairs have, each with its share of the error rate of the whole test."""
+    """The figures that all pairs have, the primary one first, each with its share of the error rate of
+    the whole test.
+    """
     figures = [
-        figure for figure in EffectFigure if all(figure in pair.a and figure in pair.b for pair in pairs)
+        figure
+        for figure in sorted(EffectFigure, key=lambda figure: figure is not primary)
+        if all(figure in pair.a and figure in pair.b for pair in pairs)
     ]
     if not figures:
         return {}

@@ -34,6 +34,12 @@ def _percent(comparison: Comparison | None) -> float:
     return 0.0 if comparison is None or comparison.percent is None else comparison.percent
 
 
+def late_text(one: CandidateResult) -> str:
+    """Why a measured candidate has no verdict: its effect comes too late; empty otherwise."""
+    seconds = one.needs_window_seconds
+    return "" if seconds is None else f"acts too late for these windows: needs --window={seconds:g}"
+
+
 def scale(result: TuneResult) -> float:
     """The percentage at the ends of the chart: a round number above all estimates, and above the intervals of
     all verdicts.

@@ -1,7 +1,7 @@
 """Screening of settings: state, tornado chart, and winner."""
 
 from tuibench import units
-from tuibench.metrics.inference.ab_tests.tornado import HEADINGS, bar, change_text, in_order, scale
+from tuibench.metrics.inference.ab_tests.tornado import HEADINGS, bar, change_text, in_order, late_text, scale
 from tuibench.metrics.inference.messages import FIGURE_NAMES, comparison_text, difference_text
 from tuibench.model.experiments.tune import CandidateResult, TuneProgress, TuneResult, TuneVerdict
 from tuibench.tui.text.spans import TextLine, TextSpan, pad_line, shorten
@@ -79,8 +79,8 @@ def _chart(result: TuneResult, width: int) -> list[TextLine]:
 def _row(one: CandidateResult, result: TuneResult, name: int, cells: int, most: float) -> TextLine:
     found = one.comparison(result.plan.primary)
     title = TextSpan(f"   {_change(one, name):<{name}} ", "")
-    if one.failure:
-        return (title, TextSpan(one.failure, "muted"))
+    if why := one.failure or late_text(one):
+        return (title, TextSpan(why, "muted"))
     if found is None:
         return (title, TextSpan(" " * (cells + 1)), TextSpan(units.pluralize(one.pairs, "pair"), "muted"))
     return (

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuibench.errors import ConnectionLostError, RunError, SQLError
+from tuibench.errors import SQLError
 from tuibench.load.engine.native import program as native_program
 from tuibench.mysql.protocol.response_parser import ResponseParser
 from tuibench.mysql.protocol.rows import ResultReader, binary_row_reader, text_row_reader
@@ -59,8 +59,6 @@ def python_verdict(data: bytes, *, without_eof: bool, cut: int) -> object:
                 return affected
     except SQLError as error:
         return error.code
-    except (IndexError, KeyError):
-        return 2014
     return None
 
 
@@ -92,17 +90,13 @@ def test_answers_with_eofs_mean_the_same() -> None:
     st.lists(st.tuples(st.integers(0, 80), st.integers(0, 255)), max_size=3),
     st.integers(1, 40),
 )
-def test_damaged_answers_are_never_taken_for_whole_ones(
-    answer: bytes, changes: list[tuple[int, int]], cut: int
-) -> None:
-    """Where Python's fails on a packet that is too short, the native reader says it is no answer."""
+def test_damaged_answers_mean_the_same(answer: bytes, changes: list[tuple[int, int]], cut: int) -> None:
     damaged = bytearray(answer)
     for place, byte in changes:
         damaged[place % len(damaged)] = byte
     data = bytes(damaged)
     ours = python_verdict(data, without_eof=True, cut=cut)
-    theirs = native_verdict(data, without_eof=True, cut=cut)
-    assert theirs in (ours, 2014)
+    assert native_verdict(data, without_eof=True, cut=cut) == ours
 
 
 def shown(value: Any) -> tuple[str, str]:
@@ -134,7 +128,7 @@ def same_rows(definitions: Sequence[bytes], rows: Sequence[bytes], *, is_binary:
     try:
         read = ResultReader(form, "utf-8", without_eof=True).read(answer)
         ours = [[shown(value) for value in row] for row in read]
-    except (ConnectionLostError, RunError):
+    except SQLError:
         ours = "unreadable"
     try:
         assert reader.rows(answer) == ours

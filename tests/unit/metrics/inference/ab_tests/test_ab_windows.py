@@ -83,5 +83,16 @@ def test_settling_time_is_discarded_after_a_change_and_reported() -> None:
     assert first.settling_seconds >= 3
 
 
+def test_a_window_without_a_slot_after_a_late_effect_costs_its_cycle() -> None:
+    """The change itself took 6 s, and acts 5 s later."""
+    windows = filled()
+    windows.all[1].changed_at = 16.0
+    windows.all[1].slots = [slot(second) for second in (17, 18, 19, 20)]
+    known = TrialWindows(TRIAL, unsettled_seconds=5.0)
+    known.all = windows.all
+    assert [pair.cycle for pair in known.pairs(80.0)] == [2, 3, 4]
+    assert len(windows.pairs(80.0)) == 4
+
+
 def test_at_most_half_a_window_is_discarded() -> None:
     assert settling_slots([slot(n, 10.0 * n) for n in range(1, 11)]) == 5

@@ -94,3 +94,30 @@ def test_few_verdicts_are_false_and_large_effects_are_found(name: str) -> None:
     if name == "white":
         assert seen.found >= 0.9
         assert seen.equal >= 0.5
+
+
+@pytest.mark.parametrize("delay", [6, 20])
+def test_a_candidate_that_acts_late_has_no_verdict_and_does_not_mislead_others(delay: int) -> None:
+    effects = [math.log(1.2), math.log(0.85), 0.0, 0.0, 0.0]
+    found = screenings.screening(
+        effects, NOISES["white"], random.Random(4), size=0.02, budget=600, delays={1: delay}
+    )
+    assert found.verdicts[1] is Verdict.CANNOT_TELL
+    assert delay - 1 <= found.late[1] <= delay + 2
+    assert [*found.late] == [1]
+    assert found.verdicts[2] is Verdict.LOWER
+    assert not any(
+        screenings.is_false(found.verdicts[number], effects[number - 1]) for number in found.verdicts
+    )
+
+
+def test_without_delays_no_candidate_acts_late() -> None:
+    found = screenings.screening(
+        [math.log(1.2), math.log(0.85), 0.0, 0.0, 0.0],
+        NOISES["white"],
+        random.Random(4),
+        size=0.02,
+        budget=600,
+    )
+    assert not found.late
+    assert found.verdicts[1] is Verdict.HIGHER

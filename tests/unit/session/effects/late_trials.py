@@ -1,0 +1,160 @@
+"""Simulated A/B tests of settings that act late: whole tests, tick by tick, through `AbTest`.
+
+The bench `tests.bench.late_validity` prints many of them; the unit tests hold a few to their limits.
+"""
+
+import math
+import random
+from collections.abc import Coroutine
+from statistics import fmean
+from typing import Any, NamedTuple, cast
+
+from tests.unit.metrics.inference.noises import Noise
+from tuibench.metrics.series.slots import Slot
+from tuibench.model.command import ChangeSetting, Command
+from tuibench.model.event import Event, EventKind
+from tuibench.model.experiments.effect import (
+    DEFAULT_MAX_SECONDS,
+    AbTestPlan,
+    AbTestResult,
+    EffectFigure,
+    Verdict,
+)
+from tuibench.session.control.experiment import ExperimentSession
+from tuibench.session.effects.ab_test import AbTest
+
+A, B = "1", "10"
+EFFECTS = (0.0, math.log(1.2), math.log(0.8))
+RESPONSES = ((0.0, 0.0), (3.0, 0.0), (6.0, 0.0), (20.0, 0.0), (0.0, 5.0), (0.0, 20.0))
+"""Delays and time constants, in seconds."""
+
+
+class Judged(NamedTuple):
+    """What became of a test, against the truth. `covers` is None without an interval."""
+
+    is_false: bool
+    is_found: bool
+    covers: bool | None
+    needs: float | None
+    seconds: float
+    result: AbTestResult
+
+
+class LateServer:
+    """A server on which the effect of B comes after a delay, or with a time constant."""
+
+    def __init__(self, effect: float, response: tuple[float, float], first: str = A) -> None:
+        self.effect, (self.delay, self.constant) = effect, response
+        self._changes = [(-math.inf, effect * (first == B), effect * (first == B))]
+
+    def set(self, now: float, value: str) -> None:
+        """A change; what is reached by then is where an approach begins."""
+        self._changes.append((now, self.effect * (value == B), self.at(now)))
+
+    def at(self, now: float) -> float:
+        """The effect at a moment."""
+        since, target, reached = next(one for one in reversed(self._changes) if one[0] <= now - self.delay)
+        if not self.constant or since == -math.inf:
+            return target
+        return target + (reached - target) * math.exp((since - now) / self.constant)
+
+    def level(self, now: float, seconds: float, parts: int = 8) -> float:
+        """The mean of the effect over the slot that ends now."""
+        return fmean(self.at(now - (part + 0.5) * seconds / parts) for part in range(parts))
+
+
+class Session:
+    """Takes the commands of a test at once, and makes its slots."""
+
+    def __init__(self, trial: AbTestPlan) -> None:
+        self.trial, self.now, self.is_over = trial, 0.0, False
+        self.server: LateServer | None = None
+        played: Any = self
+        self.test = AbTest(
+            trial,
+            ExperimentSession(None, cast(Any, None), played, played, self.submit, cast(Any, self.start_task)),
+        )
+
+    def start_task(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        try:
+            work.send(None)
+        except StopIteration:
+            return
+        raise AssertionError(name)
+
+    async def submit(self, command: Command) -> str:
+        assert isinstance(command, ChangeSetting)
+        assert self.server is not None
+        self.server.set(self.now, command.value)
+        return ""
+
+    def elapsed_seconds(self) -> float:
+        return self.now
+
+    def emit(self, kind: EventKind, text: str) -> None:
+        return
+
+    def publish_status(self) -> None:
+        return
+
+    def request_stop(self, outcome: str = "stopped") -> None:
+        self.is_over = True
+
+
+def plan(window: float, *, until: bool, seed: int, cycles: int = 5) -> AbTestPlan:
+    if not until:
+        return AbTestPlan(
+            subject="long_query_time", a=A, b=B, cycles=cycles, window_seconds=window, seed=seed
+        )
+    return AbTestPlan.until_decided(
+        "long_query_time",
+        A,
+        B,
+        tolerance_percent=2.0,
+        max_seconds=DEFAULT_MAX_SECONDS,
+        window_seconds=window,
+        seed=seed,
+        primary=EffectFigure.TPS,
+    )
+
+
+def late_trial(
+    trial: AbTestPlan,
+    noise: Noise,
+    rng: random.Random,
+    *,
+    effect: float,
+    response: tuple[float, float],
+    size: float = 0.03,
+    interval: float = 1.0,
+) -> Judged:
+    """A test of a setting with this effect and response, to its end."""
+    session = Session(trial)
+    ticks = round(trial.seconds / interval)
+    level = noise(rng, ticks, size / math.sqrt(interval))
+    session.test.on_event(Event(at=0, elapsed_seconds=0.0, kind=EventKind.START, text="", marker=1))
+    session.server = LateServer(effect, response, session.test._current)
+    for place in range(ticks):
+        session.now = (place + 1) * interval
+        rate = 1000.0 * math.exp(level[place] + session.server.level(session.now, interval))
+        session.test.tick(Slot(session.now, interval, rate * interval, p95_ms=1e4 / rate))
+        if session.is_over:
+            break
+    session.test.end()
+    return judged(session.test.result, effect, session.now)
+
+
+def judged(result: AbTestResult, effect: float, seconds: float) -> Judged:
+    wrong = {Verdict.HIGHER: effect <= 0, Verdict.LOWER: effect >= 0}
+    found = next((one for one in result.comparisons if one.figure is EffectFigure.TPS), None)
+    covers = None
+    if found is not None and found.percent_low is not None and found.percent_high is not None:
+        covers = found.percent_low <= 100 * math.expm1(effect) <= found.percent_high
+    return Judged(
+        is_false=any(wrong.get(one.verdict, False) for one in result.comparisons[:1]),
+        is_found=result.verdict in (Verdict.HIGHER, Verdict.LOWER) and not wrong[result.verdict],
+        covers=covers,
+        needs=result.needs_window_seconds,
+        seconds=seconds,
+        result=result,
+    )
