@@ -15,6 +15,7 @@ from tests.tui.support.driving import LARGE, SMALL
 from tests.tui.support.start import FakeController
 from tuibench.errors import ServerUnavailableError
 from tuibench.tui.start.controller import ServerCheck
+from tuibench.tui.start.form import OptionSuggester
 from tuibench.tui.start.screen import StartApp, StartScreen
 from tuibench.tui.start.wizard_step import EnterAction, enter_action
 from tuibench.tui.terminal.styled_app import DEFAULT_DISPLAY, DisplayOptions
@@ -180,6 +181,19 @@ async def test_a_profile_brings_its_options_unless_they_were_typed() -> None:
         assert (it.screen.answers.profile, it.screen.answers.options) == ("oltp_read_write", "--scale=100")
 
 
+@pytest.mark.parametrize(
+    ("typed", "suggested"),
+    [
+        ("--tables=4 --rec", "--tables=4 --reconnect="),
+        ("--ra", "--rate="),
+        ("--tables=4 ", None),
+        ("--x", None),
+    ],
+)
+async def test_options_of_the_load_are_suggested(typed: str, suggested: str | None) -> None:
+    assert await OptionSuggester(FakeController()).get_suggestion(typed) == suggested
+
+
 async def test_long_work_shows_how_far_it_is_and_can_be_cancelled() -> None:
     controller = FakeController(start.MISSING)
     async with form(controller) as it:
@@ -228,7 +242,7 @@ async def test_it_can_be_left(key: str) -> None:
 async def test_a_small_terminal_gets_the_headless_advice() -> None:
     async with form(FakeController(), (70, 20)) as it:
         assert "this terminal has 70×20" in it.text
-        assert "tuibench run oltp_read_write" in it.text
+        assert "tuibench run --help" in it.text
         await it.pilot.resize_terminal(80, 24)
         await it.press()
         assert "Private demo server" in it.text

@@ -109,7 +109,7 @@ class LazyGroup(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         name = args[0]
         if name not in COMMANDS and not name.startswith("-"):
-            arguments.raise_unknown_command(name, COMMANDS)
+            arguments.raise_unknown_command(name, COMMANDS, args[1:])
         return super().resolve_command(ctx, args)
 
 
@@ -163,8 +163,9 @@ def main() -> None:
     try:
         if arguments.COMPLETE_VARIABLE in os.environ:
             sys.exit(_print_completions())
-        sys.argv[1:] = arguments.normalize(sys.argv[1:], COMMANDS) or _default_arguments()
-        sys.exit(app(prog_name="tuibench", standalone_mode=False) or ExitCode.DONE)
+        line = arguments.SysbenchLine()
+        sys.argv[1:] = arguments.normalize(sys.argv[1:], COMMANDS, line) or _default_arguments()
+        sys.exit(app(prog_name="tuibench", standalone_mode=False, obj=line) or ExitCode.DONE)
     except TuibenchError as error:
         failure(str(error))
         sys.exit(error.exit_code)

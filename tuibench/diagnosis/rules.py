@@ -180,7 +180,7 @@ RULES = (
         "redo_log",
         _is_log_bound,
         "the redo log: commits wait for the disk",
-        "a faster log device; tuibench run --ab preset=durable,relaxed shows the cost of durability",
+        "a faster log device; the same run with --ab preset=durable,relaxed shows the cost of durability",
         ("commit", "fsyncs", "log waits", "cpu"),
     ),
     Rule(

@@ -5,12 +5,15 @@ Durations: 20ms, 30s, 1m30s, 2h. Sizes as in MySQL's options: 512M, 4G.
 The two values of an A/B test: sync_binlog=1,0, and the tolerance within which they count as equal: ±2%.
 
 Weights of transactions by position: 50/50, or by name: new_order=50 payment=50.
+
+Lists of numbers, as in sysbench: percentiles 50,95,99.9, error numbers 1213,1020, checkpoints 10,60.
 """
 
 import re
 from collections.abc import Sequence
 
 from tuibench.errors import UsageError
+from tuibench.model.option import check_range, plain_number
 
 SECONDS_PER_UNIT = {"us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 _NUMBER = r"\d+(?:\.\d+)?"
@@ -31,7 +34,7 @@ def format_duration(seconds: float) -> str:
     for unit, length in (("h", 3600), ("m", 60)):
         if seconds >= length and seconds % length == 0:
             return f"{seconds / length:.0f}{unit}"
-    return f"{seconds:.15g}s"
+    return f"{plain_number(seconds)}s"
 
 
 def parse_delay_ms(text: str) -> float:
@@ -114,3 +117,72 @@ def _parse_weight(part: str, names: Sequence[str], example: str) -> tuple[str, f
     if not number.replace(".", "", 1).isdecimal():
         raise UsageError(f"'{number}' is not a weight", example)
     return name, float(number)
+
+
+ALL_ERRORS = "all"
+
+
+def parse_error_numbers(text: str) -> tuple[int, ...] | None:
+    """Parse `1213,1020`; None for `all`. Raises UsageError for invalid numbers."""
+    if text == ALL_ERRORS:
+        return None
+    try:
+        return tuple(int(part) for part in text.split(",") if part.strip())
+    except ValueError as error:
+        raise UsageError(
+            f"--mysql-ignore-errors takes error numbers separated by commas, not '{text}'"
+        ) from error
+
+
+def format_error_numbers(numbers: tuple[int, ...] | None) -> str:
+    """Format error numbers for `parse_error_numbers`."""
+    return ALL_ERRORS if numbers is None else ",".join(map(str, numbers))
+
+
+def parse_percentiles(text: str) -> tuple[float, ...]:
+    """Parse `95`, or several: `50,95,99.9`; `0` is none. Raises UsageError for anything else."""
+    try:
+        wanted = tuple(float(part) for part in text.split(","))
+    except ValueError as error:
+        raise UsageError(f"--percentile takes numbers separated by commas, not '{text}'") from error
+    for percentile in wanted:
+        check_range("--percentile", percentile, 0, 100)
+    return tuple(percentile for percentile in wanted if percentile)
+
+
+def format_percentiles(percentiles: tuple[float, ...]) -> str:
+    """Format percentiles for `parse_percentiles`."""
+    return ",".join(map(plain_number, percentiles)) or "0"
+
+
+MAX_CHECKPOINTS, LATEST_CHECKPOINT = 256, 2**31 - 1
+"""Limits of sysbench."""
+
+
+def parse_checkpoints(text: str) -> tuple[int, ...]:
+    """Parse `10,60`: seconds after the start, in any order. Raises UsageError for what sysbench refuses."""
+    try:
+        wanted = sorted({int(part) for part in text.split(",") if part.strip()})
+    except ValueError as error:
+        raise UsageError(
+            f"--report-checkpoints takes whole seconds separated by commas, not '{text}'",
+            "for example 10,60,300",
+        ) from error
+    for seconds in wanted:
+        check_range("--report-checkpoints", seconds, 0, LATEST_CHECKPOINT)
+    if len(wanted) > MAX_CHECKPOINTS:
+        raise UsageError(f"--report-checkpoints takes {MAX_CHECKPOINTS} checkpoints at most")
+    return tuple(seconds for seconds in wanted if seconds)
+
+
+_LAG = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*s?")
+
+
+def parse_max_lag(text: str) -> float:
+    """Parse the seconds of `--max-lag`; 0 for no limit if empty. Raises UsageError for anything else."""
+    if not text:
+        return 0.0
+    match = _LAG.fullmatch(text.strip())
+    if match is None or not float(match[1]):
+        raise UsageError(f"--max-lag takes seconds, not '{text}'", "for example --max-lag=5s")
+    return float(match[1])

@@ -1,6 +1,10 @@
-"""Plan of a run: everything needed to repeat it, apart from the server."""
+"""Plan of a run: everything needed to repeat it, apart from the server.
+
+The field of an option has its declaration; `model/plan_options.py` has the options of each command.
+"""
 
 from enum import StrEnum
+from typing import Annotated
 
 import msgspec
 
@@ -8,7 +12,28 @@ from tuibench.model.cluster.plan import ClusterPlan
 from tuibench.model.experiments.effect import AbTestPlan
 from tuibench.model.experiments.probe import ProbeOrder
 from tuibench.model.experiments.tune import TunePlan
-from tuibench.model.schedule import Schedule, most_threads
+from tuibench.model.notation import (
+    format_delay,
+    format_error_numbers,
+    format_percentiles,
+    parse_checkpoints,
+    parse_error_numbers,
+    parse_max_lag,
+    parse_percentiles,
+)
+from tuibench.model.option import SWITCH, Option, plain_number
+from tuibench.model.schedule import (
+    MAX_RATE,
+    MAX_THREADS,
+    Quantity,
+    Schedule,
+    first_level,
+    format_schedule,
+    most_threads,
+    parse_client_delay,
+    parse_ramp,
+    parse_schedule,
+)
 from tuibench.model.sql_errors import IGNORED_ERRORS
 
 OptionValue = bool | int | float | str
@@ -52,6 +77,18 @@ class EngineChoice(StrEnum):
 WATCH = "watch"
 """The profile name of a session without load."""
 
+ISOLATION_LEVELS = ("read-uncommitted", "read-committed", "repeatable-read", "serializable")
+LOAD, CONNECTIONS, TRANSACTIONS, OUTPUT, SERVER = "Load", "Connections", "Transactions", "Output", "Server"
+"""Sections of the help."""
+
+
+def _always(plan: "RunPlan") -> bool:
+    return True
+
+
+def _never(plan: "RunPlan") -> bool:
+    return False
+
 
 class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What to run, with how much load, and for how long.
@@ -79,48 +116,363 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     `idle_connections` are opened in addition to the load. Each connection logs in again after `reconnect`
     transactions (0: never). `connect_rate` is the number of additional logins per second. With `users`, the
     threads are a connection pool that these users share, each in a closed loop; 0 for one connection per
-    user.
+    user. `deviations` say how the run of a sysbench command line differs from sysbench's.
     """
 
     profile: str
     options: dict[str, OptionValue] = {}
-    threads: int = 1
-    seconds: float | None = 10.0
-    events: int | None = None
-    warmup_seconds: float = 0.0
-    rate: float = 0.0
-    arrival: Arrival = Arrival.POISSON
-    backlog: Backlog = Backlog.KEEP
-    interval_seconds: float = 1.0
-    opening_seconds: float = 30.0
-    seed: int = 0
-    percentiles: tuple[float, ...] = (95.0,)
-    ignored_errors: tuple[int, ...] | None = IGNORED_ERRORS
-    on_error: OnError = OnError.STOP
-    max_retries: int = 100
-    prepared: bool = True
-    isolation: str = ""
-    workers: int | None = None
-    client_delay_ms: float = 0.0
+    threads: Annotated[
+        int,
+        Option(
+            "--threads",
+            "--num-threads",
+            section=LOAD,
+            low=1,
+            high=MAX_THREADS,
+            help="Concurrent connections.",
+            always=_always,
+            when=lambda plan: (
+                not first_level(plan.schedule, Quantity.THREADS)
+                and not (plan.probe is not None and plan.probe.by is Quantity.THREADS)
+            ),
+            sysbench=True,
+            axis=False,
+        ),
+    ] = 1
+    seconds: Annotated[
+        float | None,
+        Option(
+            "--time",
+            "--max-time",
+            section=LOAD,
+            metavar="SECONDS",
+            help="Seconds to run; 0 for no limit.",
+            always=_always,
+            when=lambda plan: plan.trial is None or plan.trial.is_sequential,
+            sysbench=True,
+            axis=False,
+            affects_load=False,
+        ),
+    ] = 10.0
+    events: Annotated[
+        int | None,
+        Option(
+            "--events",
+            "--max-requests",
+            section=LOAD,
+            high=10**15,
+            help="Transactions to run; 0 for no limit.",
+            sysbench=True,
+            axis=False,
+        ),
+    ] = None
+    warmup_seconds: Annotated[
+        float,
+        Option(
+            "--warmup-time",
+            section=LOAD,
+            metavar="SECONDS",
+            help="Seconds to run before measuring.",
+            always=lambda plan: plan.trial is not None or plan.tune is not None,
+            axis=False,
+            label="warm-up",
+        ),
+    ] = 0.0
+    rate: Annotated[
+        float,
+        Option(
+            "--rate",
+            "--tx-rate",
+            section=LOAD,
+            high=MAX_RATE,
+            help="Target transactions per second; 0 for no limit.",
+            when=lambda plan: not (plan.schedule and plan.schedule[0].quantity is Quantity.RATE),
+            sysbench=True,
+        ),
+    ] = 0.0
+    schedule: Annotated[
+        Schedule,
+        Option(
+            "--plan",
+            section=LOAD,
+            metavar="STAGES",
+            help="Stages of THREADS:TIME, FIRST..LAST/TIME or rate N:TIME: 8:30s,16..64/1m. Instead of "
+            "--threads.",
+            parse=parse_schedule,
+            format=format_schedule,
+            axis=False,
+        ),
+        Option(
+            "--ramp",
+            section=LOAD,
+            metavar="N..N/TIME",
+            help="A rising number of threads: 1..128/60s, or '1..128/60s doubling'.",
+            parse=parse_ramp,
+            format=format_schedule,
+            when=_never,
+            axis=False,
+        ),
+        Option(
+            "--ramp-rate",
+            section=LOAD,
+            metavar="N..N/TIME",
+            help="A rising rate: 100..2000/60s.",
+            parse=lambda text: parse_ramp(text, Quantity.RATE),
+            format=format_schedule,
+            when=_never,
+            axis=False,
+        ),
+    ] = ()
+    arrival: Annotated[
+        Arrival,
+        Option(
+            "--arrival", section=LOAD, help="With a rate: poisson (at random) or constant (evenly spaced)."
+        ),
+    ] = Arrival.POISSON
+    backlog: Annotated[
+        Backlog,
+        Option("--backlog", section=LOAD, help="Transactions due during an outage: keep or drop."),
+    ] = Backlog.KEEP
+    client_delay_ms: Annotated[
+        float,
+        Option(
+            "--client-delay",
+            section=LOAD,
+            metavar="TIME",
+            help="Simulate a network delay: 20ms on each round trip (us, ms, s).",
+            parse=parse_client_delay,
+            format=lambda delay: format_delay(delay) if delay else "0",
+            label="simulated network",
+        ),
+    ] = 0.0
+    interval_seconds: Annotated[
+        float,
+        Option(
+            "--interval",
+            section=OUTPUT,
+            metavar="SECONDS",
+            low=0.1,
+            high=3600,
+            help="Seconds between samples.",
+            axis=False,
+        ),
+    ] = 1.0
+    opening_seconds: Annotated[
+        float,
+        Option(
+            "--thread-init-timeout",
+            section=LOAD,
+            metavar="SECONDS",
+            low=0.1,
+            high=86_400,
+            help="Time limit for opening the connections in seconds.",
+            axis=False,
+        ),
+    ] = 30.0
+    seed: Annotated[
+        int,
+        Option(
+            "--rand-seed",
+            section=TRANSACTIONS,
+            high=2**63 - 1,
+            low=-(2**63),
+            help="Seed of all random values; 0 for a new one.",
+            always=_always,
+            sysbench=True,
+            axis=False,
+            affects_load=False,
+            label="seed",
+        ),
+    ] = 0
+    percentiles: Annotated[
+        tuple[float, ...],
+        Option(
+            "--percentile",
+            section=OUTPUT,
+            metavar="N,…",
+            help="Percentiles of the summary, the first also of the lines; 0: none.",
+            parse=parse_percentiles,
+            format=format_percentiles,
+            sysbench=lambda percentiles: f"{percentiles[0]:.0f}" if percentiles else "0",
+            axis=False,
+            affects_load=False,
+        ),
+    ] = (95.0,)
+    ignored_errors: Annotated[
+        tuple[int, ...] | None,
+        Option(
+            "--mysql-ignore-errors",
+            section=TRANSACTIONS,
+            metavar="N,…|all",
+            help="Error numbers to retry after, or all.",
+            parse=parse_error_numbers,
+            format=format_error_numbers,
+            sysbench=True,
+            axis=False,
+            label="retried errors",
+        ),
+    ] = IGNORED_ERRORS
+    on_error: Annotated[
+        OnError,
+        Option(
+            "--on-error",
+            section=TRANSACTIONS,
+            help="Any other error: stop the run, or continue with the next transaction.",
+        ),
+    ] = OnError.STOP
+    max_retries: Annotated[
+        int, Option("--max-retries", section=TRANSACTIONS, help="Retries of a transaction.")
+    ] = 100
+    isolation: Annotated[
+        str,
+        Option(
+            "--isolation",
+            section=TRANSACTIONS,
+            metavar="LEVEL",
+            words={level: level for level in ISOLATION_LEVELS},
+            help=f"Isolation level of the load: {', '.join(ISOLATION_LEVELS)}.",
+        ),
+    ] = ""
+    prepared: Annotated[
+        bool,
+        Option(
+            "--db-ps-mode",
+            section=TRANSACTIONS,
+            words={"auto": True, "disable": False},
+            help="auto: statements are prepared; disable: they are sent as text.",
+            sysbench=True,
+            label="statements",
+        ),
+    ] = True
+    workers: Annotated[
+        int | None,
+        Option(
+            "--workers",
+            section=LOAD,
+            high=1024,
+            help="Worker processes (on each host); 0: by number of cores.",
+        ),
+    ] = None
     trial: AbTestPlan | None = None
     tune: TunePlan | None = None
-    checkpoints: tuple[int, ...] = ()
-    schedule: Schedule = ()
     probe: ProbeOrder | None = None
-    report_seconds: float = 1.0
-    histogram: bool = False
+    report_seconds: Annotated[
+        float,
+        Option(
+            "--report-interval",
+            section=OUTPUT,
+            metavar="SECONDS",
+            help="Seconds between interval lines; 0 for none.",
+            sysbench=True,
+            axis=False,
+            affects_load=False,
+        ),
+    ] = 1.0
+    checkpoints: Annotated[
+        tuple[int, ...],
+        Option(
+            "--report-checkpoints",
+            section=OUTPUT,
+            metavar="SECONDS,…",
+            help="Seconds (10,60,…) at which to print a full report and reset the counters.",
+            parse=parse_checkpoints,
+            format=lambda seconds: ",".join(map(str, seconds)),
+            sysbench=True,
+            axis=False,
+            affects_load=False,
+        ),
+    ] = ()
+    histogram: Annotated[
+        bool,
+        Option(
+            "--histogram",
+            section=OUTPUT,
+            metavar="on|off",
+            words=SWITCH,
+            help="on: print the distribution of the latencies.",
+            sysbench=True,
+            axis=False,
+            affects_load=False,
+        ),
+    ] = False
     profile_text: str = ""
     sql_words: tuple[str, ...] = ()
-    engine: EngineChoice = EngineChoice.AUTO
+    engine: Annotated[
+        EngineChoice,
+        Option(
+            "--engine",
+            section=LOAD,
+            help="Load engine: native (Rust) or asyncio (Python); auto: native where it can run the load.",
+        ),
+    ] = EngineChoice.AUTO
     cluster: ClusterPlan | None = None
     is_watch: bool = False
-    idle_connections: int = 0
-    reconnect: int = 0
-    connect_rate: float = 0.0
-    users: int = 0
-    host_metrics: str = ""
-    replicas: tuple[str, ...] = ()
-    max_lag_seconds: float = 0.0
+    users: Annotated[
+        int,
+        Option(
+            "--users",
+            section=CONNECTIONS,
+            high=1_000_000,
+            help="Users who share the --threads connections like a pool; their wait counts as latency.",
+        ),
+    ] = 0
+    idle_connections: Annotated[
+        int,
+        Option(
+            "--idle-connections", section=CONNECTIONS, high=MAX_THREADS, help="Additional idle connections."
+        ),
+    ] = 0
+    reconnect: Annotated[
+        int,
+        Option(
+            "--reconnect",
+            section=CONNECTIONS,
+            help="Each connection logs in again after this many transactions; 0: never.",
+        ),
+    ] = 0
+    connect_rate: Annotated[
+        float,
+        Option(
+            "--connect-rate",
+            section=CONNECTIONS,
+            high=10_000,
+            help="Additional logins per second, each followed by a logout.",
+        ),
+    ] = 0.0
+    host_metrics: Annotated[
+        str,
+        Option(
+            "--host-metrics",
+            section=SERVER,
+            metavar="SOURCE",
+            help="Read the server's host: ssh:USER@HOST, or http://HOST:9100/metrics of a node_exporter.",
+            axis=False,
+        ),
+    ] = ""
+    replicas: Annotated[
+        tuple[str, ...],
+        Option(
+            "--replica",
+            section=SERVER,
+            metavar="ADDRESS",
+            help="Monitor this replica: [USER@]HOST[:PORT] or a socket; auto: all replicas of the server.",
+            axis=False,
+        ),
+    ] = ()
+    max_lag_seconds: Annotated[
+        float,
+        Option(
+            "--max-lag",
+            section=SERVER,
+            metavar="SECONDS",
+            help="Pause the load while a replica lags by more than this: 5s.",
+            parse=parse_max_lag,
+            format=lambda seconds: f"{plain_number(seconds)}s" if seconds else "",
+            axis=False,
+        ),
+    ] = 0.0
+
+    deviations: tuple[str, ...] = ()
 
     @property
     def has_connection_load(self) -> bool:

@@ -12,7 +12,7 @@ TIME   30s, 1m, 1m30s, 500ms, 2h
 
 Levels are threads by default; if any stage sets a rate, every stage must name its quantity.
 
-`PlanProgress` is the progress of a plan.
+`PlanProgress` is the progress of a plan. The `checked_` functions limit what an operator or a plan asks for.
 """
 
 import re
@@ -22,13 +22,43 @@ from enum import StrEnum
 import msgspec
 
 from tuibench.errors import UsageError
-from tuibench.model.notation import format_duration, parse_duration
+from tuibench.model.notation import format_delay, format_duration, parse_delay_ms, parse_duration
+from tuibench.model.option import plain_number
 
 MAX_THREADS = 100_000
 MAX_RATE = 10_000_000
 """Transactions per second."""
 
 MAX_CLIENT_DELAY_MS = 10_000.0
+
+
+def checked_threads(threads: int, least: int = 1) -> int:
+    """Returns the number. Raises UsageError if it is out of range."""
+    if not least <= threads <= MAX_THREADS:
+        raise UsageError(f"threads must be between {least} and {MAX_THREADS:,}, not {threads:,}")
+    return threads
+
+
+def checked_rate(rate: float) -> float:
+    """Returns the rate. Raises UsageError if it is out of range."""
+    if not 0 <= rate <= MAX_RATE:
+        raise UsageError(f"the rate must be between 0 and {MAX_RATE:,} per second, not {rate:,g}")
+    return rate
+
+
+def checked_delay_ms(milliseconds: float) -> float:
+    """Returns the delay. Raises UsageError if it is out of range."""
+    if not 0 <= milliseconds <= MAX_CLIENT_DELAY_MS:
+        raise UsageError(
+            f"the client delay must be between 0 and {format_delay(MAX_CLIENT_DELAY_MS)}, "
+            f"not {format_delay(milliseconds)}"
+        )
+    return milliseconds
+
+
+def parse_client_delay(text: str) -> float:
+    """Parse a delay to milliseconds. Raises UsageError if it is invalid or too long."""
+    return checked_delay_ms(parse_delay_ms(text))
 
 
 MAX_STAGES = 100
@@ -144,6 +174,15 @@ def parse_schedule(text: str, unnamed: Quantity = Quantity.THREADS) -> Schedule:
     return validate_schedule(stages)
 
 
+def parse_ramp(text: str, quantity: Quantity = Quantity.THREADS) -> Schedule:
+    """Parse a plan of a single ramp. Raises UsageError for any other plan."""
+    stages = parse_schedule(text, quantity)
+    if len(stages) != 1 or not isinstance(stages[0], RampStage):
+        option = "--ramp" if quantity is Quantity.THREADS else "--ramp-rate"
+        raise UsageError(f"{option} takes one ramp, not '{text}'", "FIRST..LAST/TIME, such as 1..128/60s")
+    return stages
+
+
 def format_schedule(stages: Sequence[Stage]) -> str:
     """Format a plan for `parse_schedule`."""
     is_named = any(stage.quantity is Quantity.RATE for stage in stages)
@@ -153,13 +192,9 @@ def format_schedule(stages: Sequence[Stage]) -> str:
 def _format_stage(stage: Stage) -> str:
     time = format_duration(stage.seconds)
     if isinstance(stage, ConstantStage):
-        return f"{_format_level(stage.level)}:{time}"
+        return f"{plain_number(stage.level)}:{time}"
     doubling = " doubling" if stage.doubling else ""
-    return f"{_format_level(stage.first)}..{_format_level(stage.last)}/{time}{doubling}"
-
-
-def _format_level(level: float) -> str:
-    return f"{level:.15g}"
+    return f"{plain_number(stage.first)}..{plain_number(stage.last)}/{time}{doubling}"
 
 
 def _parse_stage(text: str, position: int, unnamed: Quantity) -> tuple[Stage, str]:

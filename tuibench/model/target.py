@@ -1,8 +1,11 @@
 """Server address and login."""
 
-from typing import Literal
+import shlex
+from typing import Any, Literal
 
 import msgspec
+
+from tuibench.model.option import plain_number
 
 SslMode = Literal["disabled", "preferred", "required", "verify-ca", "verify-identity"]
 
@@ -31,6 +34,9 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     first server only. `password_command` is a shell command that prints the current password; it replaces
     `password`.
 
+    `login` are the words of a command line that give the password again, without the password itself: `-p`,
+    or an option file.
+
     The whole password leaves this program only over TLS or a Unix socket, or encrypted with the server's RSA
     key: the one in the file `server_public_key_path`, or with `get_server_public_key` the one that the server
     sends. `enable_cleartext_plugin` allows the plugins that send the password as it is.
@@ -57,6 +63,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     connect_timeout: float = 10.0
     query_timeout: float = 15.0
     net_timeout: float = 30.0
+    login: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Target({self.user}@{self.where}/{self.database})"
@@ -85,3 +92,37 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     def without_password(self) -> "Target":
         """The same target without the password, for a record."""
         return msgspec.structs.replace(self, password="", password_command="")
+
+
+OWN_WORDS = ("host", "port", "socket", "further", "password", "password_command", "login")
+"""Fields of a target that are not one option of their own, or are never written."""
+
+
+def address_options(target: Target) -> dict[str, str]:
+    """Host and port, or socket, of a target's servers as values of options."""
+    endpoints: tuple[Target | Endpoint, ...] = (target, *target.further)
+    if target.socket:
+        return {"socket": ",".join(each.socket for each in endpoints)}
+    hosts = dict.fromkeys(each.host for each in endpoints)
+    ports = dict.fromkeys(str(each.port) for each in endpoints)
+    return {"host": ",".join(hosts), "port": ",".join(ports)}
+
+
+def server_words(target: Target) -> list[str]:
+    """The words of a command line for server and login: each field of a target is an option of that name."""
+    values: dict[str, Any] = address_options(target)
+    values |= {"user": target.user, "database": target.database}
+    defaults = Target()
+    for name in Target.__struct_fields__:
+        if name not in OWN_WORDS and (value := getattr(target, name)) != getattr(defaults, name):
+            values[name] = plain_number(value) if isinstance(value, float) else value
+    words = {f"--{name.replace('_', '-')}": value for name, value in values.items()}
+    return [
+        *(name if value is True else f"{name}={value}" for name, value in words.items()),
+        *target.login,
+    ]
+
+
+def for_server(command: str, target: Target) -> str:
+    """A command for this server, complete with address and login."""
+    return f"{command} {shlex.join(server_words(target))}"

@@ -173,7 +173,7 @@ def connect_error(error: BaseException, target: Target) -> TuibenchError:
     if code == NO_SUCH_DATABASE:
         return NoDatabaseError(
             f"the database '{target.database}' does not exist at {target.where} (error {code})",
-            f"create it with: tuibench prepare PROFILE --create-database --database {target.database}",
+            "--create-database of tuibench prepare creates it",
             code,
         )
     if code in TOO_MANY_CONNECTIONS_CODES:

@@ -26,14 +26,13 @@ from tuibench.model.command import (
 from tuibench.model.event import EventKind
 from tuibench.model.message import Hello, Status
 from tuibench.model.results.summary import Summary
-from tuibench.model.schedule import PlanPhase
+from tuibench.model.schedule import PlanPhase, checked_threads
 from tuibench.model.server import ServerInfo
 from tuibench.model.tick import Tick, total_tick
 from tuibench.record.report.addenda import addenda
 from tuibench.record.report.watch_report import watch_text
 from tuibench.record.sysbench_report import report_text
 from tuibench.session.control.lag_guard import LagGuard
-from tuibench.session.control.limits import checked_threads
 from tuibench.session.control.load_commands import LoadChanges, LoadCommands
 from tuibench.session.effects.operator_ab_test import AB_TEST_RUNS
 from tuibench.session.load.hosts import host_totals, make_fleet

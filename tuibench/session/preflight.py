@@ -15,7 +15,7 @@ from tuibench.clock import Clock
 from tuibench.demo import layout
 from tuibench.errors import DeniedError, RunError, ServerUnavailableError, SQLError, TuibenchError
 from tuibench.load.engine.choice import choose
-from tuibench.load.tables.inspect_tables import check_statements_allowed, check_tables_ready
+from tuibench.load.tables.inspect_tables import check_statements_allowed, check_tables_ready, database_hint
 from tuibench.load.workers.worker_count import open_files_of_worker, worker_count
 from tuibench.model.measurements.environment import HostConditions
 from tuibench.model.measurements.finding import Finding, Severity, note
@@ -23,7 +23,7 @@ from tuibench.model.plan import RunPlan
 from tuibench.model.server import ServerInfo
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection
-from tuibench.mysql.errors import FORBIDDEN_BY_OPTION, AccessDeniedError
+from tuibench.mysql.errors import FORBIDDEN_BY_OPTION, AccessDeniedError, NoDatabaseError
 from tuibench.mysql.info import server_info
 from tuibench.mysql.session_defaults import connect_with_defaults
 from tuibench.observe.host.disk_speed import measure_disk
@@ -80,7 +80,11 @@ async def run_preflight(
     target: Target, plan: RunPlan, program: Program, meanwhile: Callable[[ServerInfo], Awaitable[None]]
 ) -> tuple[ServerInfo, PreflightResult]:
     """Identifies the server and checks the run; `meanwhile` fills the time between the two readings."""
-    connection = await connect_with_defaults(target)
+    try:
+        connection = await connect_with_defaults(target)
+    except NoDatabaseError as error:
+        error.hint = database_hint(program, target)
+        raise
     try:
         info = await server_info(connection)
         preflight = await Preflight.begin(connection, info, target, plan, program)
@@ -112,7 +116,7 @@ async def diagnose(
     connection, missing = await _connect(target)
     try:
         info = await server_info(connection)
-        data = await _data_facts(connection, program, missing)
+        data = await _data_facts(connection, program, missing, target)
         facts = await gather_facts(connection, info, target, plan, program, data)
         cpu = CpuWatch()
         await clock.sleep(BETWEEN_LOOKS_SECONDS)
@@ -194,9 +198,13 @@ async def _connect(target: Target) -> tuple[Connection, TuibenchError | None]:
             raise error from None
 
 
-async def _data_facts(connection: Connection, program: Program, missing: TuibenchError | None) -> DataFacts:
+async def _data_facts(
+    connection: Connection, program: Program, missing: TuibenchError | None, target: Target
+) -> DataFacts:
     described = build_data_set(program).describe()
     try:
+        if isinstance(missing, NoDatabaseError):
+            missing.hint = database_hint(program, target)
         if missing is not None:
             raise missing
         unused = await check_tables_ready(connection, program)

@@ -40,7 +40,7 @@ def complaint(done: Finished, code: int) -> str:
     [
         (("rnu", "oltp_read_write"), "there is no command 'rnu' (did you mean 'run'?)"),
         ((*RUN, "--threads=0"), "--threads must be between 1 and 100,000, not 0"),
-        (("live", "oltp_read_write"), "needs a terminal (without one: tuibench run oltp_read_write"),
+        (("live", "oltp_read_write"), "needs a terminal (without one: tuibench run with the same options"),
     ],
     ids=["command", "value", "terminal"],
 )
@@ -78,7 +78,8 @@ def test_missing_database(tables: PrivateServer, command: str) -> None:
     elsewhere = msgspec.structs.replace(tables.target, database="nowhere")
     line = complaint(tuibench(command, *RUN[1:2], target=elsewhere), SERVER_UNAVAILABLE)
     assert "the database 'nowhere' does not exist" in line
-    assert "--create-database --database nowhere" in line
+    assert "tuibench prepare oltp_read_write --tables=1 --table-size=10000 --" in line
+    assert " --database=nowhere --create-database)" in line
 
 
 async def test_the_hint_for_a_missing_database_works(tables: PrivateServer) -> None:
@@ -117,7 +118,8 @@ def test_tables_not_prepared(any_tables: PrivateServer) -> None:
     asked = ("run", "oltp_read_write", "--time=1", "--tables=3", "--table-size=500")
     line = complaint(tuibench(*asked, target=any_tables.target), RUN_FAILED)
     assert "sbtest3 in the database 'sbtest': no such table" in line
-    assert "create the tables with: tuibench prepare oltp_read_write --tables=3 --table-size=500)" in line
+    assert "create the tables with: tuibench prepare oltp_read_write --tables=3 --table-size=500 --" in line
+    assert f"--user={any_tables.target.user} --database=sbtest" in line
 
 
 def test_tables_too_small(any_tables: PrivateServer) -> None:

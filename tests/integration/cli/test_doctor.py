@@ -2,6 +2,8 @@
 
 import asyncio
 import contextlib
+import re
+import shlex
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -125,7 +127,10 @@ def test_the_command_and_its_exit_codes(tables: PrivateServer) -> None:
     missing = tuibench("doctor", "--tables=3", "--table-size=500", target=tables.target)
     assert missing.code == 1
     assert "stop    data_set" in missing.out
-    assert "→ create the tables with: tuibench prepare oltp_read_write --tables=3" in missing.out
+    (line,) = re.findall("→ create the tables with: tuibench (.*)", missing.out)
+    assert line.startswith("prepare oltp_read_write --tables=3 --table-size=500 --")
+    exists = tuibench(*shlex.split(line), env={"MYSQL_PWD": tables.target.password})
+    assert (exists.code, "sbtest1" in exists.err) == (1, True), exists.err
     assert "a run would be invalid" in missing.err
     nowhere = tuibench("doctor", "--socket=/nowhere/s.sock")
     assert (nowhere.code, nowhere.out) == (3, "")

@@ -24,8 +24,8 @@ from tests.integration.support.commands import (
 from tests.integration.support.session_process import DURABILITY, DURABLE, UNSAFE, Watcher, watched
 from tests.integration.support.steering import a_user
 from tests.integration.support.terminal import ends, terminal
+from tests.unit.cli.plans import planned
 from tuibench import paths
-from tuibench.cli.commands.watch import WatchOptions
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import ExitCode
 from tuibench.model.command import ApplyPreset, Mark, Pause, SetThreads, StartProbe, Stop
@@ -44,7 +44,7 @@ PAUSE_SECONDS = 0.005
 def spec_of(target: Target, name: str, interval: float = 0.25) -> SessionSpec:
     return SessionSpec(
         session=name,
-        plan=WatchOptions(interval=interval).plan(),
+        plan=planned(f"--interval={interval}", command="watch", profile="watch"),
         target=target,
         run_directory=str(paths.runs_dir() / name),
     )

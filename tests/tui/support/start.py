@@ -71,6 +71,7 @@ class FakeController:
     def __init__(self, *outlooks: ServerCheck) -> None:
         self.servers: Sequence[ServerChoice] = SERVERS
         self.profiles: Sequence[ProfileChoice] = PROFILES
+        self.option_names: Sequence[str] = ("--rate=", "--reconnect=")
         self.first = FormValues(
             server="private", profile="oltp_read_write", database="sbtest", threads="8", options=TABLES
         )

@@ -37,10 +37,8 @@ ELSEWHERE = {
     "session/load/host_check.py": "for an address that another host cannot reach: that of a named server",
     "session/control/lag_guard.py": "names the option that was given",
     "session/control/load_commands.py: --users": "names the option that was given",
-    "load/engine/choice.py: --reconnect": "names the option that was given",
     "load/engine/choice.py: --users": "names the option that was given",
     "load/engine/choice.py: --ssl-mode": "for TLS, which the socket of a private server has not",
-    "tuning/preflight/limit_checks.py: --db-ps-mode": "a private server allows a million",
     "diagnosis/rules.py: --ab": "in a command that is printed",
 }
 """Options in texts that are no recommendation to the command, by file, or by file and option."""

@@ -7,11 +7,11 @@ import msgspec
 import pytest
 
 from tests.fakes import FakeClock
+from tests.unit.cli.plans import planned
 from tests.unit.observe.fakes import FakeServer as StatusServer
 from tests.unit.record.report.test_tune_text import result as tune_result
 from tests.unit.session.test_watcher import CHANGE, Server, at_sample, server  # noqa: F401
 from tests.unit.tuning.fakes import TARGET
-from tuibench.cli.commands.watch import WatchOptions
 from tuibench.errors import UsageError
 from tuibench.model.command import SetThreads
 from tuibench.model.experiments.effect import AbTestPlan, EffectFigure
@@ -29,7 +29,7 @@ COMMITS, QUERIES = 10, 200
 
 
 def spec(folder: Path, seconds: float | None = None) -> SessionSpec:
-    plan = WatchOptions(time=seconds).plan()
+    plan = planned(f"--time={seconds or 0}", command="watch", profile="watch")
     return SessionSpec(session="w1", plan=plan, target=TARGET, run_directory=str(folder / "record"))
 
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.tui.support import script
-from tuibench.cli.options.scene_options import SceneOptions
+from tuibench.cli.options.screen_options import SceneOptions
 from tuibench.errors import UsageError
 from tuibench.model.command import ApplyPreset, RestoreSettings, SetThreads, SetWeights, StartProbe
 from tuibench.model.event import Event, EventKind

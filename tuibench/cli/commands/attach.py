@@ -6,8 +6,9 @@ from typing import Annotated
 import click
 
 from tuibench.cli.options.screen_options import ScreenOptions
-from tuibench.cli.parsing.declarations import Argument, Option
+from tuibench.cli.parsing.click_command import Argument
 from tuibench.errors import ExitCode
+from tuibench.model.option import Option
 
 DETAILS = (
     "Name the session by its id or a unique part of it; if there is only one, the id can be omitted. Any "

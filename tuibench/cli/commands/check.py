@@ -10,12 +10,12 @@ from tuibench.cli.options.profile_options import CONTEXT, split_profile_and_opti
 from tuibench.cli.options.server_options import ServerOptions
 from tuibench.cli.output.formats import JSON, TEXT, TextOrJson, check_format, echo_json
 from tuibench.cli.output.progress_bars import checking_bar
-from tuibench.cli.parsing.declarations import Argument, Option
-from tuibench.cli.parsing.option_values import check_choice
+from tuibench.cli.parsing.click_command import Argument
 from tuibench.cli.runner.event_loop import run_async
 from tuibench.errors import ExitCode
 from tuibench.load.tables.consistency import ConditionOutcome, ConditionResult
 from tuibench.load.tables.consistency import check_consistency as ask
+from tuibench.model.option import Option, check_choice
 from tuibench.model.target import Target
 from tuibench.workload import library
 from tuibench.workload.datasets import DEFAULT_PROFILES
@@ -43,6 +43,7 @@ def check(
         str,
         Option(
             "--after-load",
+            metavar="on|off|auto",
             help="No load has run since the tables were loaded: on, off, or auto to detect it.",
         ),
     ] = "auto",

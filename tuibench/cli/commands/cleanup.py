@@ -7,7 +7,7 @@ import click
 from tuibench.cli.options.profile_options import CONTEXT, split_profile_and_options
 from tuibench.cli.options.server_options import ServerOptions
 from tuibench.cli.output.log import info, warning
-from tuibench.cli.parsing.declarations import Argument
+from tuibench.cli.parsing.click_command import Argument
 
 __all__ = ["CONTEXT", "cleanup"]
 

@@ -6,12 +6,13 @@ from typing import Annotated
 import click
 
 from tuibench import paths
-from tuibench.cli.options.run_dir import RunDir
+from tuibench.cli.options.session_options import RunDir
 from tuibench.cli.output.formats import JSON, TEXT, check_format, echo_json
 from tuibench.cli.output.log import info
-from tuibench.cli.parsing.declarations import Argument, Option
+from tuibench.cli.parsing.click_command import Argument
 from tuibench.errors import ExitCode, UsageError
 from tuibench.metrics.thresholds import relative
+from tuibench.model.option import Option
 from tuibench.record.compare import comparison_report
 from tuibench.record.compare.comparison import compare_runs
 from tuibench.record.files.loading import load_run
@@ -34,10 +35,16 @@ def compare(
             help="Runs as in runs list, latest, or folders; commas join the runs of one side.",
         ),
     ],
-    output: Annotated[str, Option("--format", help="text, markdown, or json for programs.")] = TEXT,
+    output: Annotated[
+        str, Option("--format", metavar="FORMAT", help="text, markdown, or json for programs.")
+    ] = TEXT,
     fail_if: Annotated[
         list[str] | None,
-        Option("--fail-if", help=f"End with exit code 4 if this holds: {relative.EXAMPLES}, …"),
+        Option(
+            "--fail-if",
+            metavar="CONDITION",
+            help=f"End with exit code 4 if this holds: {relative.EXAMPLES}, …",
+        ),
     ] = None,
     run_dir: RunDir = "",
 ) -> None:

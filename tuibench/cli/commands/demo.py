@@ -1,31 +1,18 @@
 """`tuibench demo`: a private server with small tables, and the live screen on it."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 import click
 from msgspec.structs import replace
 
 from tuibench.cli.commands.prepare import make_tables
-from tuibench.cli.options.ab_test_options import AbTestOptions
 from tuibench.cli.options.adhoc_sql_options import AdhocSqlOptions
-from tuibench.cli.options.cluster_options import ClusterOptions
 from tuibench.cli.options.private_server_options import PrivateServerOptions
 from tuibench.cli.options.profile_options import CONTEXT, parse_profile_options
-from tuibench.cli.options.run_options import (
-    ENGINE_HELP,
-    OPENING_SECONDS,
-    PLAN_HELP,
-    RAMP_HELP,
-    RUN_DIR_HELP,
-    THREAD_INIT_HELP,
-    WORKERS_HELP,
-    RunOptions,
-)
-from tuibench.cli.options.scene_options import SceneOptions
-from tuibench.cli.options.screen_options import ScreenOptions
+from tuibench.cli.options.run_options import SessionOptions, make_plan
+from tuibench.cli.options.screen_options import SceneOptions, ScreenOptions
 from tuibench.cli.options.session_options import BackgroundOptions, MetricsOptions
-from tuibench.cli.parsing.declarations import Option
+from tuibench.cli.parsing.click_command import OmitOptions, PlanValues, Takes
 from tuibench.cli.runner.event_loop import run_async
 from tuibench.cli.runner.headless import HeadlessOutput, run_headless
 from tuibench.cli.runner.new_session import spec_on_private_server, start_detached, start_session
@@ -34,7 +21,8 @@ from tuibench.cli.runner.viewer import end_viewer, is_on_terminal, open_viewer
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import ExitCode
 from tuibench.load.tables.loader import LoadOptions
-from tuibench.model.plan import EngineChoice, OptionValue
+from tuibench.model.option import Option
+from tuibench.model.plan import OptionValue
 from tuibench.session.spec import SessionSpec
 from tuibench.workload import library
 from tuibench.workload.compile.profile_compiler import known_options
@@ -53,50 +41,31 @@ DETAILS = (
 
 DEMO_DATA: dict[str, OptionValue] = {"tables": 4, "table_size": 100_000}
 HEADLESS_SECONDS = 15.0
-THREADS = 8
-
 LOADING_CONNECTIONS = 4
-
-
-@dataclass(frozen=True)
-class DemoLoadOptions(ClusterOptions):
-    """Further options of the load, which messages recommend; as those of `run`."""
-
-    SECTION: ClassVar = "Load"
-
-    workers: Annotated[int, Option("--workers", help=WORKERS_HELP)] = 0
-    thread_init_timeout: Annotated[float, Option("--thread-init-timeout", help=THREAD_INIT_HELP)] = (
-        OPENING_SECONDS
-    )
-    run_dir: Annotated[str, Option("--run-dir", help=RUN_DIR_HELP)] = ""
 
 
 def demo(
     context: click.Context,
     adhoc: AdhocSqlOptions,
-    trial: AbTestOptions,
+    options: Annotated[PlanValues, Takes("demo")],
+    session: Annotated[SessionOptions, OmitOptions("yes_this_server")],
     background: BackgroundOptions,
     metrics: MetricsOptions,
     screen: ScreenOptions,
     scenes: SceneOptions,
     private: PrivateServerOptions,
-    processes: DemoLoadOptions,
     profile: Annotated[
-        str, Option("--profile", help="Profile to run; with --sql, the profile whose tables to create.")
+        str,
+        Option(
+            "--profile",
+            metavar="PROFILE",
+            help="Profile to run; with --sql, the profile whose tables to create.",
+        ),
     ] = "oltp_read_write",
-    threads: Annotated[int | None, Option("--threads", help="Concurrent connections [8].")] = None,
-    time: Annotated[
-        float | None, Option("--time", help="Seconds to run [until q; 15 without a screen].")
-    ] = None,
-    plan_text: Annotated[str, Option("--plan", help=PLAN_HELP)] = "",
-    ramp: Annotated[str, Option("--ramp", help=RAMP_HELP)] = "",
-    client_delay: Annotated[
-        str, Option("--client-delay", help="Simulate a network delay: 20ms on each round trip.")
-    ] = "0",
-    engine: Annotated[str, Option("--engine", help=ENGINE_HELP)] = EngineChoice.AUTO,
     headless: Annotated[bool, Option("--headless", help="No screen: interval lines and summary.")] = False,
     program_file: Annotated[
-        str, Option("--server", help="Server program, mariadbd or mysqld [the first one found].")
+        str,
+        Option("--server", metavar="FILE", help="Server program, mariadbd or mysqld [the first one found]."),
     ] = "",
     keep: Annotated[
         bool, Option("--keep", help="Keep the server running, and print how to connect to it.")
@@ -107,21 +76,16 @@ def demo(
 ) -> None:
     on_screen = not headless and is_on_terminal()
     scene = scenes.load(is_possible=on_screen and not background.detach and not adhoc.is_given)
-    profile, text, threads = _of_scene(scene, profile, threads)
-    options = _load_options(profile, text, scene, context.args)
-    program = library.load_program(profile, options, text)
-    given = RunOptions(
-        threads=THREADS if threads is None and not (plan_text or ramp) else threads,
-        time=time,
-        plan_text=plan_text,
-        ramp=ramp,
-        client_delay=client_delay,
-        engine=engine,
-        **vars(processes),
-    )
-    seconds = 0 if on_screen or background.detach else HEADLESS_SECONDS
-    plan = adhoc.apply_to(given.plan(profile, {} if adhoc.is_given else options, seconds))
-    plan = replace(trial.plan(plan, time), profile_text=text) if text else trial.plan(plan, time)
+    profile, text = (scene.profile, scene.profile_text) if scene is not None else (profile, "")
+    if scene is not None and "threads" not in options.given:
+        options = options.replaced(threads=scene.threads)
+    if "time" not in options.given:
+        options = options.replaced(time=None if on_screen or background.detach else HEADLESS_SECONDS)
+    session.keep_records()
+    of_profile = _profile_options(profile, text, scene, context.args)
+    program = library.load_program(profile, of_profile, text)
+    plan = adhoc.apply_to(make_plan(options, profile, {} if adhoc.is_given else of_profile))
+    plan = replace(plan, profile_text=text) if text else plan
     metrics.check_port_free()
     background.validate()
     is_shown, coach = on_screen and not background.detach, not no_hints and scene is None
@@ -133,16 +97,9 @@ def demo(
     raise click.exceptions.Exit(code)
 
 
-def _of_scene(scene: "Scene | None", profile: str, threads: int | None) -> tuple[str, str, int | None]:
-    """The profile, its text if it belongs to the scene, and the threads."""
-    return (
-        (profile, "", threads)
-        if scene is None
-        else (scene.profile, scene.profile_text, threads or scene.threads)
-    )
-
-
-def _load_options(profile: str, text: str, scene: "Scene | None", words: list[str]) -> dict[str, OptionValue]:
+def _profile_options(
+    profile: str, text: str, scene: "Scene | None", words: list[str]
+) -> dict[str, OptionValue]:
     """Options of the profile: the demo's table sizes, then the scene's, then the command line's."""
     parsed = library.parse_profile(text, profile) if text else library.load_profile(profile)
     data = DEMO_DATA if set(DEMO_DATA) <= set(known_options(parsed)) else {}

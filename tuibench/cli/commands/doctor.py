@@ -7,13 +7,14 @@ import click
 
 from tuibench import sanitize
 from tuibench.cli.options.profile_options import CONTEXT, parse_profile_options, split_profile_and_options
-from tuibench.cli.options.run_options import RunOptions
+from tuibench.cli.options.run_options import make_plan
 from tuibench.cli.options.server_options import ServerOptions
 from tuibench.cli.output.formats import JSON, TEXT, TextOrJson, check_format, echo_json
 from tuibench.cli.output.log import info
-from tuibench.cli.parsing.declarations import Argument, Option
+from tuibench.cli.parsing.click_command import Argument, PlanValues, Takes
 from tuibench.errors import ExitCode, UsageError
 from tuibench.model.measurements.finding import Finding, Severity
+from tuibench.model.option import Option
 from tuibench.model.plan import OptionValue
 
 __all__ = ["CONTEXT", "doctor"]
@@ -29,11 +30,8 @@ DEFAULT_PROFILE = "oltp_read_write"
 def doctor(
     context: click.Context,
     server: ServerOptions,
+    planned: Annotated[PlanValues, Takes("doctor")],
     profile: Annotated[str, Argument(help="The planned load: a profile's name or file.")] = DEFAULT_PROFILE,
-    threads: Annotated[
-        int, Option("--threads", "--num-threads", help="Planned number of concurrent connections.")
-    ] = 1,
-    rate: Annotated[float, Option("--rate", help="Planned transactions per second.")] = 0,
     disk: Annotated[
         bool, Option("--disk", help="Also measure the disk of the data directory: 10 s, writes 270 MB.")
     ] = False,
@@ -47,8 +45,8 @@ def doctor(
 
     check_format(output)
     name, options = _split_profile(profile, context.args)
-    plan = RunOptions(threads=threads, rate=rate).plan(name, options)
-    program = library.load_program(name, {**options, "threads": threads})
+    plan = make_plan(planned, name, options)
+    program = library.load_program(name, plan.profile_options)
     findings = run_async(
         diagnose(server.target(), plan, program, SystemClock(), disk=disk_dir or ("" if disk else None))
     )

@@ -6,12 +6,13 @@ from typing import Annotated
 import click
 
 from tuibench import paths
-from tuibench.cli.options.run_dir import RunDir
+from tuibench.cli.options.session_options import RunDir
 from tuibench.cli.output.formats import JSON, TEXT, TextOrJson, check_format, echo_json
 from tuibench.cli.output.log import info
-from tuibench.cli.parsing.declarations import Argument, Option
+from tuibench.cli.parsing.click_command import Argument
 from tuibench.errors import ExitCode, UsageError
 from tuibench.metrics.figures import figure_named
+from tuibench.model.option import Option
 from tuibench.record.history.history import history as history_of
 from tuibench.record.history.history import recorded_runs
 from tuibench.record.history.history_chart import history_chart

@@ -1,18 +1,16 @@
 """`tuibench live`: opens the live screen on a given server."""
 
-from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import click
 
-from tuibench.cli.options.ab_test_options import AbTestOptions
 from tuibench.cli.options.adhoc_sql_options import AdhocSqlOptions
 from tuibench.cli.options.profile_options import CONTEXT
-from tuibench.cli.options.run_options import RunOptions
+from tuibench.cli.options.run_options import SessionOptions, make_plan
 from tuibench.cli.options.screen_options import ScreenOptions
 from tuibench.cli.options.server_options import ServerOptions
-from tuibench.cli.options.session_options import BackgroundOptions, MetricsOptions, SightOptions
-from tuibench.cli.parsing.declarations import Argument
+from tuibench.cli.options.session_options import BackgroundOptions, MetricsOptions
+from tuibench.cli.parsing.click_command import Argument, PlanValues, Takes
 
 __all__ = ["CONTEXT", "live"]
 
@@ -25,22 +23,14 @@ DETAILS = (
 )
 
 
-@dataclass(frozen=True)
-class LiveOptions(RunOptions):
-    """Options of a load that may start without threads."""
-
-    LEAST_THREADS: ClassVar = 0
-
-
 def live(
     context: click.Context,
     adhoc: AdhocSqlOptions,
     server: ServerOptions,
-    options: LiveOptions,
-    trial: AbTestOptions,
+    options: Annotated[PlanValues, Takes("live")],
+    session: SessionOptions,
     background: BackgroundOptions,
     metrics: MetricsOptions,
-    sight: SightOptions,
     screen: ScreenOptions,
     profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
 ) -> None:
@@ -49,12 +39,10 @@ def live(
     from tuibench.cli.runner.viewer import require_terminal
 
     if not background.detach:
-        require_terminal(f"tuibench run {profile or '--sql'} …, or --detach")
-    plan = trial.plan(
-        adhoc.apply_to(options.plan(*adhoc.profile_and_options(profile, context.args))), options.time
-    )
+        require_terminal("tuibench run with the same options, or --detach")
+    session.keep_records()
+    plan = adhoc.apply_to(make_plan(options, *adhoc.profile_and_options(profile, context.args)))
     warn_leftovers()
     display = None if background.detach else screen.display_options()
-    spec = new_session_spec(plan, server.target(), yes_this_server=options.yes_this_server)
-    spec = sight.spec(metrics.spec(spec))
+    spec = metrics.spec(new_session_spec(plan, server.target(), yes_this_server=session.yes_this_server))
     raise click.exceptions.Exit(run_session(spec, background, display))

@@ -10,9 +10,9 @@ import click
 from tuibench.cli.options.profile_options import CONTEXT, split_profile_and_options
 from tuibench.cli.options.server_options import ServerOptions
 from tuibench.cli.output.log import info, warning
-from tuibench.cli.parsing.declarations import Argument, Option
-from tuibench.cli.parsing.option_values import check_choice
+from tuibench.cli.parsing.click_command import Argument
 from tuibench.errors import UsageError
+from tuibench.model.option import Option, check_choice
 from tuibench.model.target import Target
 
 if TYPE_CHECKING:
@@ -37,7 +37,9 @@ def prepare(
     ] = 0,
     load_with: Annotated[
         str,
-        Option("--load-with", help="auto, bulk (MariaDB), infile (LOAD DATA LOCAL) or insert."),
+        Option(
+            "--load-with", metavar="WAY", help="auto, bulk (MariaDB), infile (LOAD DATA LOCAL) or insert."
+        ),
     ] = "auto",
     without_binlog: Annotated[
         bool,

@@ -4,16 +4,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from tuibench import paths
-from tuibench.cli.options.run_dir import RunDir
 from tuibench.cli.options.screen_options import ScreenOptions
+from tuibench.cli.options.session_options import RunDir
 from tuibench.cli.output.files import writing_to
 from tuibench.cli.output.log import info
 from tuibench.cli.output.run_notes import load_noted
-from tuibench.cli.parsing.declarations import Argument, Option
+from tuibench.cli.parsing.click_command import Argument
 from tuibench.cli.runner.event_loop import run_async
 from tuibench.cli.runner.viewer import require_terminal
 from tuibench.errors import RunError, UsageError
 from tuibench.model.message import REPLAY_SPEEDS
+from tuibench.model.option import Option
 from tuibench.record.files.run import Run
 from tuibench.record.files.store import find_run
 

@@ -4,14 +4,15 @@ from collections.abc import Callable, Iterable
 from typing import Annotated
 
 from tuibench import paths
-from tuibench.cli.options.run_dir import RunDir
+from tuibench.cli.options.session_options import RunDir
 from tuibench.cli.output.files import write_output
 from tuibench.cli.output.formats import ONE_FORMAT_ON_STDOUT
 from tuibench.cli.output.log import info
 from tuibench.cli.output.run_notes import load_noted, run_notes
 from tuibench.cli.parsing.arguments import STDOUT
-from tuibench.cli.parsing.declarations import Argument, Option
+from tuibench.cli.parsing.click_command import Argument
 from tuibench.errors import UsageError
+from tuibench.model.option import Option
 from tuibench.record.files.recorder import pretty_json
 from tuibench.record.files.run import Run
 from tuibench.record.files.store import find_run

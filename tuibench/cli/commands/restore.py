@@ -7,9 +7,9 @@ import click
 from tuibench import sanitize
 from tuibench.cli.options.server_options import ServerOptions
 from tuibench.cli.output.log import info
-from tuibench.cli.parsing.declarations import Option
 from tuibench.cli.runner.event_loop import run_async
 from tuibench.errors import ExitCode, TuibenchError
+from tuibench.model.option import Option
 from tuibench.model.target import Target
 from tuibench.tuning.undo.leftovers import Leftover, leftovers, restore_leftover
 from tuibench.tuning.undo.restore import RestoreOutcome
@@ -23,7 +23,9 @@ DETAILS = (
 
 def restore(
     server: ServerOptions,
-    wait: Annotated[float, Option("--wait", help="Seconds to retry while the server is unreachable.")] = 30,
+    wait: Annotated[
+        float, Option("--wait", metavar="SECONDS", help="Seconds to retry while the server is unreachable.")
+    ] = 30,
     dry_run: Annotated[
         bool, Option("--dry-run", help="List what remains to be restored; change nothing.")
     ] = False,

@@ -9,20 +9,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import click
-import msgspec
+from msgspec.structs import replace
 
-from tuibench.cli.options.ab_test_options import AbTestOptions
 from tuibench.cli.options.adhoc_sql_options import AdhocSqlOptions
 from tuibench.cli.options.profile_options import CONTEXT
-from tuibench.cli.options.run_options import RUN_SECONDS, RunOptions
+from tuibench.cli.options.run_options import SessionOptions, check_lag_objectives, make_plan
 from tuibench.cli.options.server_options import ServerOptions
-from tuibench.cli.options.session_options import BackgroundOptions, MetricsOptions, SightOptions
+from tuibench.cli.options.session_options import BackgroundOptions, MetricsOptions
 from tuibench.cli.output.formats import ONE_FORMAT_ON_STDOUT
-from tuibench.cli.parsing.arguments import STDOUT
-from tuibench.cli.parsing.declarations import Argument, Option
-from tuibench.cli.parsing.option_values import parse_checkpoints, parse_switch
+from tuibench.cli.output.log import info
+from tuibench.cli.parsing.arguments import STDOUT, SysbenchLine
+from tuibench.cli.parsing.click_command import Argument, PlanValues, Takes
 from tuibench.errors import UsageError
+from tuibench.model.option import Option
 from tuibench.model.plan import RunPlan
+from tuibench.model.target import Target
 
 if TYPE_CHECKING:
     from tuibench.cli.runner.headless import HeadlessOutput
@@ -36,19 +37,6 @@ class ReportOptions:
 
     SECTION: ClassVar = "Output"
 
-    report_interval: Annotated[
-        float, Option("--report-interval", help="Seconds between interval lines; 0 for none.")
-    ] = 1
-    report_checkpoints: Annotated[
-        str,
-        Option(
-            "--report-checkpoints",
-            help="Seconds (10,60,…) at which to print a full report and reset the counters.",
-        ),
-    ] = ""
-    histogram: Annotated[str, Option("--histogram", help="on: print the distribution of the latencies.")] = (
-        "off"
-    )
     verbosity: Annotated[
         int, Option("--verbosity", help="5: all … 3: lines and summary … 0: errors only.")
     ] = 3
@@ -56,31 +44,29 @@ class ReportOptions:
         str,
         Option(
             "--json",
+            metavar="FILE",
             help="Write the summary to this file as JSON; - for stdout, the rest then goes to stderr.",
         ),
     ] = ""
     csv_file: Annotated[
         str,
-        Option("--csv", help="Write a row for each interval to this file; - for stdout, as with --json."),
+        Option(
+            "--csv",
+            metavar="FILE",
+            help="Write a row for each interval to this file; - for stdout, as with --json.",
+        ),
     ] = ""
     fail_if: Annotated[
         list[str] | None,
         Option(
-            "--fail-if", help='End with exit code 4 if this holds: "p95>50ms", "errors>0.1%", "tps<500", …'
+            "--fail-if",
+            metavar="CONDITION",
+            help='End with exit code 4 if this holds: "p95>50ms", "errors>0.1%", "tps<500", …',
         ),
     ] = None
 
-    def plan(self, plan: RunPlan) -> RunPlan:
-        """The plan with its checkpoints and interval lines. Raises UsageError for invalid options."""
-        return msgspec.structs.replace(
-            plan,
-            checkpoints=parse_checkpoints(self.report_checkpoints),
-            report_seconds=self.report_interval,
-            histogram=parse_switch("--histogram", self.histogram),
-        )
-
-    def output(self, interval_seconds: float) -> HeadlessOutput:
-        """Output of the run, with samples at this interval. Raises UsageError for invalid options."""
+    def output(self, plan: RunPlan) -> HeadlessOutput:
+        """Output of the run. Raises UsageError for invalid options."""
         from tuibench.cli.runner.headless import HeadlessOutput
         from tuibench.metrics.thresholds import absolute
 
@@ -90,11 +76,11 @@ class ReportOptions:
         if len(taken) > 1:
             raise UsageError(ONE_FORMAT_ON_STDOUT, "give the other a file: --csv=run.csv")
         return HeadlessOutput(
-            self.report_interval,
-            parse_switch("--histogram", self.histogram),
+            plan.report_seconds,
+            plan.histogram,
             self.verbosity,
             csv=self.csv_file,
-            csv_seconds=self.report_interval or interval_seconds,
+            csv_seconds=plan.report_seconds or plan.interval_seconds,
             thresholds=tuple(absolute.parse_threshold(text) for text in self.fail_if or ()),
             is_stdout_taken=bool(taken),
         )
@@ -115,16 +101,33 @@ DETAILS = (
 )
 
 
+TLS_DEVIATION = (
+    "the connections are encrypted if the server offers TLS, sysbench's only with --mysql-ssl=on: "
+    "--mysql-ssl=off measures without"
+)
+
+
+def _deviations(line: SysbenchLine | None, server: ServerOptions, target: Target) -> tuple[str, ...]:
+    """How the run of a sysbench command line differs from sysbench's; says so, as figures depend on it."""
+    if line is None:
+        return ()
+    found = list(line.deviations)
+    is_preferred = server.ssl_mode is None and target.ssl_mode == "preferred"
+    if line.is_sysbenchs and is_preferred and not target.is_local:
+        found.append(TLS_DEVIATION)
+        info(f"tuibench: differs from sysbench: {TLS_DEVIATION}")
+    return tuple(found)
+
+
 def run(
     context: click.Context,
     adhoc: AdhocSqlOptions,
     server: ServerOptions,
-    options: RunOptions,
-    trial: AbTestOptions,
+    options: Annotated[PlanValues, Takes("run")],
+    session: SessionOptions,
     background: BackgroundOptions,
     report: ReportOptions,
     metrics: MetricsOptions,
-    sight: SightOptions,
     profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
 ) -> None:
     from tuibench.cli.output.files import check_writable
@@ -136,16 +139,16 @@ def run(
         report.check_detachable()
     if background.grace is not None and not background.detach:
         raise UsageError("--grace applies to a run in the background", "add --detach")
-    plan = adhoc.apply_to(options.plan(*adhoc.profile_and_options(profile, context.args), RUN_SECONDS))
-    plan = trial.plan(plan, options.time)
-    plan = report.plan(plan)
-    output = report.output(plan.interval_seconds)
-    sight.check_thresholds(report.fail_if or ())
+    session.keep_records()
+    plan = adhoc.apply_to(make_plan(options, *adhoc.profile_and_options(profile, context.args)))
+    target = server.target()
+    plan = replace(plan, deviations=_deviations(context.obj, server, target))
+    output = report.output(plan)
+    check_lag_objectives(plan, report.fail_if or ())
     check_writable(report.json_file)
     check_writable(report.csv_file)
     warn_leftovers()
-    spec = new_session_spec(plan, server.target(), yes_this_server=options.yes_this_server)
-    spec = sight.spec(metrics.spec(spec))
+    spec = metrics.spec(new_session_spec(plan, target, yes_this_server=session.yes_this_server))
     if background.detach:
         raise click.exceptions.Exit(start_detached(spec, background))
     summary, code = run_async(run_headless(spec, output))

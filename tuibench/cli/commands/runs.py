@@ -11,7 +11,7 @@ import msgspec
 
 from tuibench import paths, sanitize, suggestions
 from tuibench.cli.commands.sweep.results import sweep_notes
-from tuibench.cli.options.run_dir import RunDir
+from tuibench.cli.options.session_options import RunDir
 from tuibench.cli.output.formats import (
     JSON,
     TEXT,
@@ -24,9 +24,10 @@ from tuibench.cli.output.formats import (
 from tuibench.cli.output.log import info
 from tuibench.cli.output.prompts import confirm
 from tuibench.cli.output.run_notes import load_noted, run_notes
-from tuibench.cli.parsing.declarations import Argument, Option
+from tuibench.cli.parsing.click_command import Argument
 from tuibench.errors import UsageError
 from tuibench.model.measurements.environment import Environment
+from tuibench.model.option import Option
 from tuibench.model.results.summary import Summary
 from tuibench.record.files import store
 from tuibench.record.files.run import Run

@@ -13,7 +13,7 @@ import msgspec
 from tuibench import sanitize
 from tuibench.cli.options.server_options import ServerOptions
 from tuibench.cli.output.formats import JSON, TEXT, TextOrJson, check_format, echo_json
-from tuibench.cli.parsing.declarations import Argument
+from tuibench.cli.parsing.click_command import Argument
 from tuibench.cli.runner.event_loop import run_async
 from tuibench.clock import SystemClock
 from tuibench.errors import UsageError

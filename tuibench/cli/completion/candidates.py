@@ -145,11 +145,10 @@ VERB_ARGUMENTS: dict[str, CandidateSource] = {
 OPTION_VALUES: dict[str, CandidateSource] = {
     "--ab": _ab_candidates,
     "--format": _fixed("text", "json"),
-    "--isolation": _fixed("read-uncommitted", "read-committed", "repeatable-read", "serializable"),
     "--preset": preset_candidates,
     "--profile": profile_candidates,
     "--setting": setting_candidates,
     "--ssl-mode": _fixed("disabled", "preferred", "required", "verify-ca", "verify-identity"),
     "--theme": _fixed("tuibench-dark", "tuibench-light", "ansi-dark", "ansi-light"),
 }
-"""Values of options that the help table describes by one word."""
+"""Values of options that the help describes by one word."""

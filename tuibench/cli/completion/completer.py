@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 from tuibench.cli.completion import candidates
 from tuibench.cli.completion.candidates import EQUALS, Candidate, without_help
 from tuibench.cli.parsing.arguments import COMPLETE_VARIABLE
-from tuibench.cli.parsing.help import METAVARS
 from tuibench.errors import TuibenchError
 
 Commands = Mapping[str, str]
@@ -125,7 +124,8 @@ def _value_candidates(option: str, line: CommandLine) -> list[Candidate]:
     """Values of the option; none for files, numbers and free text."""
     if option in candidates.OPTION_VALUES:
         return candidates.OPTION_VALUES[option]()
-    words = METAVARS.get(option, "").split("|")
+    declared = next((each for each in line.command().params if option in each.opts), None)
+    words = declared.bound.choices or (declared.metavar or "").split("|") if declared is not None else ()
     if len(words) > 1 and all(word.islower() for word in words):
         return without_help(*words)
     known = line.profiles_options.get(option)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import msgspec
 
 from tuibench.cli.options.profile_options import parse_profile_options, split_profile_and_options
-from tuibench.cli.parsing.declarations import Option
 from tuibench.errors import UsageError
+from tuibench.model.option import Option
 from tuibench.model.plan import OptionValue, RunPlan
 
 if TYPE_CHECKING:
@@ -26,17 +26,26 @@ class AdhocSqlOptions:
 
     sql: Annotated[
         list[str] | None,
-        Option("--sql", help="Your own transaction, instead of a profile: 'SELECT … WHERE id=:id'."),
+        Option(
+            "--sql",
+            metavar="SQL",
+            help="Your own transaction, instead of a profile: 'SELECT … WHERE id=:id'.",
+        ),
     ] = None
     sql_file: Annotated[
-        list[str] | None, Option("--sql-file", help="The same from a file, one transaction per file.")
+        list[str] | None,
+        Option("--sql-file", metavar="FILE", help="The same from a file, one transaction per file."),
     ] = None
     sql_param: Annotated[
         list[str] | None,
-        Option("--sql-param", help="Values of a :name: id=1..1000, city=Rome|Oslo, x=id % 10, …"),
+        Option(
+            "--sql-param",
+            metavar="NAME=DRAW",
+            help="Values of a :name: id=1..1000, city=Rome|Oslo, x=id % 10, …",
+        ),
     ] = None
     sql_weights: Annotated[
-        str, Option("--sql-weights", help="Relative weights of the transactions: 9/1.")
+        str, Option("--sql-weights", metavar="N/N", help="Relative weights of the transactions: 9/1.")
     ] = ""
 
     @property

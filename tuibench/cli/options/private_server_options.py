@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from tuibench.cli.output.log import info
-from tuibench.cli.parsing.declarations import Option
 from tuibench.errors import UsageError
 from tuibench.model.notation import parse_size
+from tuibench.model.option import Option
 from tuibench.model.results.versions import ServerBuild
 from tuibench.model.server import ServerLimits
 
@@ -25,13 +25,17 @@ class PrivateServerOptions:
     my_cnf: Annotated[
         str,
         Option(
-            "--my-cnf", help="Option file with settings of the server; its folders and ports are ignored."
+            "--my-cnf",
+            metavar="FILE",
+            help="Option file with settings of the server; its folders and ports are ignored.",
         ),
     ] = ""
     mysqld_option: Annotated[
         list[str] | None,
         Option(
-            "--mysqld-option", help="An option of the server, overrides --my-cnf: NAME=VALUE; repeatable."
+            "--mysqld-option",
+            metavar="NAME=VALUE",
+            help="An option of the server, overrides --my-cnf: NAME=VALUE; repeatable.",
         ),
     ] = None
     cpus: Annotated[
@@ -42,6 +46,7 @@ class PrivateServerOptions:
         str,
         Option(
             "--memory",
+            metavar="SIZE",
             help="Memory of the server: 4G; by cgroup v2, otherwise only the size of its buffer pool.",
         ),
     ] = ""

@@ -1,280 +1,286 @@
-"""Options of a load, named as in sysbench, and the plan made from them.
+"""The plan of a run, made from the options of a command: what follows from several of them together.
 
-The options of a planned load are `--plan` and its short forms `--ramp` and `--ramp-rate`.
+The options themselves are declared on the fields of the plan, see `model/plan.py`.
 """
 
+from __future__ import annotations
+
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
-from tuibench.cli.options.cluster_options import ClusterOptions
+from msgspec.structs import replace
+
 from tuibench.cli.output.log import info
-from tuibench.cli.parsing.declarations import Option
-from tuibench.cli.parsing.option_values import (
-    check_choice,
-    check_range,
-    parse_client_delay,
-    parse_error_numbers,
-    parse_percentiles,
-)
+from tuibench.cli.parsing.click_command import PlanValues
 from tuibench.errors import UsageError
-from tuibench.model.plan import Arrival, Backlog, EngineChoice, OnError, OptionValue, RunPlan
-from tuibench.model.schedule import (
-    MAX_RATE,
-    MAX_THREADS,
-    Quantity,
-    RampStage,
-    Schedule,
-    first_level,
-    parse_schedule,
-    total_seconds,
-)
-from tuibench.model.sql_errors import IGNORED_ERRORS
+from tuibench.model.cluster.places import DASK_SCHEMES, parse_places
+from tuibench.model.cluster.plan import ClusterPlan
+from tuibench.model.experiments import effect
+from tuibench.model.experiments.probe import MAX_SECONDS, MIN_SECONDS, ProbeOrder
+from tuibench.model.option import Option, check_range
+from tuibench.model.plan import OptionValue, RunPlan
+from tuibench.model.schedule import Quantity, Schedule, first_level, total_seconds
 
-PLAN_HELP = "Stages of THREADS:TIME, FIRST..LAST/TIME or rate N:TIME: 8:30s,16..64/1m. Instead of --threads."
-RAMP_HELP = "A rising number of threads: 1..128/60s, or '1..128/60s doubling'."
-RAMP_RATE_HELP = "A rising rate: 100..2000/60s."
+if TYPE_CHECKING:
+    from tuibench.model.experiments.effect import AbTestPlan
+    from tuibench.model.experiments.tune import TunePlan
 
-
-def schedule_from_options(plan: str, ramp: str, ramp_rate: str) -> Schedule:
-    """The schedule; empty without one. Raises UsageError for more than one option, or an invalid one."""
-    given = {"--plan": plan, "--ramp": ramp, "--ramp-rate": ramp_rate}
-    named = [name for name, text in given.items() if text]
-    if not named:
-        return ()
-    if len(named) > 1:
-        raise UsageError(
-            f"{' and '.join(named)}: one plan at a time", "--plan takes any sequence: 1..64/1m,64:2m"
-        )
-    return _parse_schedule_option(named[0], given[named[0]])
+MAX_DEFAULT_WARMUP_SECONDS = 5.0
+"""Maximum of the default warm-up of an A/B test or a screening."""
+SLOTS_PER_WINDOW = 10
+"""Samples in a window of a screening."""
+MEASURED = ("tps", "p95")
+"""Figures of a window of a screening that an objective may refer to."""
+REPLICA_HINT = "add --replica=HOST:PORT, or --replica=auto"
 
 
-THREAD_INIT_HELP = "Time limit for opening the connections in seconds."
-WORKERS_HELP = "Worker processes (on each host); 0: by number of cores."
-RUN_DIR_HELP = "Folder for records instead of the default."
-OPENING_SECONDS = 30.0
-ENGINE_HELP = "Load engine: native (Rust) or asyncio (Python); auto: native where it can run the load."
+@dataclass(frozen=True)
+class SessionOptions:
+    """Options of every command that drives a load, beside its plan."""
+
+    yes_this_server: Annotated[
+        bool,
+        Option("--yes-this-server", help="Allow setting changes although the server looks like production."),
+    ] = False
+    run_dir: Annotated[
+        str, Option("--run-dir", metavar="DIR", help="Folder for records instead of the default.")
+    ] = ""
+
+    def keep_records(self) -> None:
+        """Select the folder for records."""
+        from tuibench import paths
+
+        paths.keep_records_in(self.run_dir)
 
 
-def run_seconds(schedule: Schedule, given: float | None, default: float) -> float | None:
-    """Duration, None for no limit. A limited run lasts as long as its plan, unless `given`."""
-    if given is not None:
-        return given or None
-    return total_seconds(schedule) if schedule and default else default or None
+def make_plan(values: PlanValues, profile: str, options: dict[str, OptionValue], **fixed: Any) -> RunPlan:
+    """The plan; `fixed` are fields without an option.
 
-
-def initial_threads(schedule: Schedule, threads: int | None) -> int:
-    """Initial threads: the plan's, if it sets threads."""
-    return int(first_level(schedule, Quantity.THREADS) or (1 if threads is None else threads))
-
-
-def unused_threads_note(schedule: Schedule, threads: int | None) -> str:
-    """Note that the plan's threads replace the given ones; empty if there is no conflict."""
-    planned = first_level(schedule, Quantity.THREADS)
-    if not planned or threads is None or threads == planned:
-        return ""
-    return f"--threads={threads} is not used: the plan begins with {planned:g} threads"
-
-
-def initial_rate(schedule: Schedule, rate: float) -> float:
-    """Initial rate: the plan's, if it starts with one."""
-    begins_with_rate = schedule and schedule[0].quantity is Quantity.RATE
-    return first_level(schedule, Quantity.RATE) or 0.0 if begins_with_rate else rate
-
-
-def _parse_schedule_option(name: str, text: str) -> Schedule:
-    try:
-        schedule = parse_schedule(text, Quantity.RATE if name == "--ramp-rate" else Quantity.THREADS)
-    except UsageError as error:
-        raise UsageError(f"{name}: {error.message}", error.hint) from error
-    if name != "--plan" and not (len(schedule) == 1 and isinstance(schedule[0], RampStage)):
-        raise UsageError(f"{name} takes one ramp, not '{text}'", "FIRST..LAST/TIME, such as 1..128/60s")
-    return schedule
+    Raises UsageError for options that exclude each other, and for invalid names.
+    """
+    schedule = _schedule(values)
+    fields = values.of_part("") | {"profile": profile, "options": options, "schedule": schedule}
+    if planned := first_level(schedule, Quantity.THREADS):
+        if "threads" in values.given and values["threads"] != planned:
+            text = f"--threads={values['threads']} is not used: the plan begins with {planned:g} threads"
+            info(f"tuibench: {text}")
+        fields["threads"] = int(planned)
+    if schedule and schedule[0].quantity is Quantity.RATE:
+        fields["rate"] = first_level(schedule, Quantity.RATE) or 0.0
+    if "time" not in values.given and schedule and values["time"]:
+        fields["seconds"] = total_seconds(schedule)
+    if "time" not in values:
+        fields["seconds"] = None
+    fields["seed"] = seed_or_random(values.get("rand_seed", 0))
+    plan = RunPlan(**fields | fixed, cluster=make_cluster(values))
+    if plan.users and (plan.rate or any(stage.quantity is Quantity.RATE for stage in schedule)):
+        raise UsageError("--users and a rate exclude each other", "use only one of them")
+    _check_sources(plan)
+    if "ab" in values:
+        return _with_trial(plan, values)
+    if "by" in values:
+        return _with_probe(plan, values)
+    return _with_tune(plan, values) if "budget" in values else plan
 
 
 def seed_or_random(given: int) -> int:
     """Seed of a run; 0 selects a random one. Avoids `secrets`, which is slow to import."""
-    return given or int.from_bytes(os.urandom(4)) >> 1
+    return given or int.from_bytes(os.urandom(4)) >> 1 or 1
 
 
-CONNECTIONS = "Connections"
-TRANSACTIONS, FIGURES = "Transactions", "Output"
-"""Further sections of the help, beside that of the class."""
-
-_connection_option = partial(Option, section=CONNECTIONS)
-_transaction_option = partial(Option, section=TRANSACTIONS)
-_output_option = partial(Option, section=FIGURES)
-
-
-RUN_SECONDS = 10.0
-"""Default duration of `run`, as in sysbench; the live screen runs until it is stopped."""
-
-MAX_USERS = 1_000_000
-MAX_CONNECT_RATE = 10_000.0
-ALL_ERRORS = "all"
-ISOLATION_LEVELS = ("read-uncommitted", "read-committed", "repeatable-read", "serializable")
-PREPARED_MODES = {"auto": True, "disable": False}
-
-
-@dataclass(frozen=True)
-class RunOptions(ClusterOptions):
-    """Options of every command that drives a load."""
-
-    SECTION: ClassVar = "Load"
-    LEAST_THREADS: ClassVar = 1
-
-    threads: Annotated[
-        int | None, Option("--threads", "--num-threads", help="Concurrent connections [1].")
-    ] = None
-    time: Annotated[
-        float | None,
-        Option("--time", "--max-time", help="Seconds to run; 0 for no limit [run: 10, live: 0]."),
-    ] = None
-    events: Annotated[
-        int, Option("--events", "--max-requests", help="Transactions to run; 0 for no limit.")
-    ] = 0
-    warmup_time: Annotated[float, Option("--warmup-time", help="Seconds to run before measuring.")] = 0
-    rate: Annotated[
-        float, Option("--rate", "--tx-rate", help="Target transactions per second; 0 for no limit.")
-    ] = 0
-    plan_text: Annotated[str, Option("--plan", help=PLAN_HELP)] = ""
-    ramp: Annotated[str, Option("--ramp", help=RAMP_HELP)] = ""
-    ramp_rate: Annotated[str, Option("--ramp-rate", help=RAMP_RATE_HELP)] = ""
-    arrival: Annotated[
-        str, Option("--arrival", help="With a rate: poisson (at random) or constant (evenly spaced).")
-    ] = Arrival.POISSON
-    backlog: Annotated[str, Option("--backlog", help="Transactions due during an outage: keep or drop.")] = (
-        Backlog.KEEP
-    )
-    interval: Annotated[float, _output_option("--interval", help="Seconds between samples.")] = 1
-    percentile: Annotated[
-        str,
-        _output_option(
-            "--percentile", help="Percentiles of the summary, the first also of the lines; 0: none."
-        ),
-    ] = "95"
-    rand_seed: Annotated[
-        int, _transaction_option("--rand-seed", help="Seed of all random values; 0 for a new one.")
-    ] = 0
-    mysql_ignore_errors: Annotated[
-        str, _transaction_option("--mysql-ignore-errors", help="Error numbers to retry after, or all.")
-    ] = ",".join(map(str, IGNORED_ERRORS))
-    on_error: Annotated[
-        str,
-        _transaction_option(
-            "--on-error", help="Any other error: stop the run, or continue with the next transaction."
-        ),
-    ] = OnError.STOP
-    max_retries: Annotated[int, _transaction_option("--max-retries", help="Retries of a transaction.")] = 100
-    db_ps_mode: Annotated[
-        str,
-        _transaction_option(
-            "--db-ps-mode", help="auto: statements are prepared; disable: they are sent as text."
-        ),
-    ] = "auto"
-    isolation: Annotated[
-        str,
-        _transaction_option(
-            "--isolation", help=f"Isolation level of the load: {', '.join(ISOLATION_LEVELS)}."
-        ),
-    ] = ""
-    users: Annotated[
-        int,
-        _connection_option(
-            "--users",
-            help="Users who share the --threads connections like a pool; their wait counts as latency.",
-        ),
-    ] = 0
-    idle_connections: Annotated[
-        int, _connection_option("--idle-connections", help="Additional idle connections.")
-    ] = 0
-    reconnect: Annotated[
-        int,
-        _connection_option(
-            "--reconnect", help="Each connection logs in again after this many transactions; 0: never."
-        ),
-    ] = 0
-    connect_rate: Annotated[
-        float,
-        _connection_option("--connect-rate", help="Additional logins per second, each followed by a logout."),
-    ] = 0
-    thread_init_timeout: Annotated[float, Option("--thread-init-timeout", help=THREAD_INIT_HELP)] = (
-        OPENING_SECONDS
-    )
-    workers: Annotated[int, Option("--workers", help=WORKERS_HELP)] = 0
-    engine: Annotated[str, Option("--engine", help=ENGINE_HELP)] = EngineChoice.AUTO
-    client_delay: Annotated[
-        str, Option("--client-delay", help="Simulate a network delay: 20ms on each round trip (us, ms, s).")
-    ] = "0"
-    yes_this_server: Annotated[
-        bool,
-        Option(
-            "--yes-this-server",
-            help="Allow setting changes although the server looks like production.",
-        ),
-    ] = False
-    run_dir: Annotated[str, Option("--run-dir", help=RUN_DIR_HELP)] = ""
-
-    def plan(
-        self, profile: str, profile_options: dict[str, OptionValue], default_seconds: float = 0.0
-    ) -> RunPlan:
-        """The plan. Raises UsageError for numbers out of range, and unknown choices."""
-        self._check_ranges()
-        schedule = schedule_from_options(self.plan_text, self.ramp, self.ramp_rate)
-        if note := unused_threads_note(schedule, self.threads):
-            info(f"tuibench: {note}")
-        from tuibench import paths
-
-        paths.keep_records_in(self.run_dir)
-        return RunPlan(
-            profile=profile,
-            options=profile_options,
-            threads=initial_threads(schedule, self.threads),
-            seconds=run_seconds(schedule, self.time, default_seconds),
-            events=self.events or None,
-            warmup_seconds=self.warmup_time,
-            rate=initial_rate(schedule, self.rate),
-            schedule=schedule,
-            arrival=check_choice("--arrival", self.arrival, Arrival),
-            backlog=check_choice("--backlog", self.backlog, Backlog),
-            interval_seconds=self.interval,
-            opening_seconds=self.thread_init_timeout,
-            seed=seed_or_random(self.rand_seed),
-            percentiles=parse_percentiles(self.percentile),
-            ignored_errors=None
-            if self.mysql_ignore_errors == ALL_ERRORS
-            else parse_error_numbers("--mysql-ignore-errors", self.mysql_ignore_errors),
-            on_error=check_choice("--on-error", self.on_error, OnError),
-            max_retries=self.max_retries,
-            prepared=PREPARED_MODES[check_choice("--db-ps-mode", self.db_ps_mode, PREPARED_MODES)],
-            isolation=self.isolation and check_choice("--isolation", self.isolation, ISOLATION_LEVELS),
-            workers=self.workers or None,
-            engine=check_choice("--engine", self.engine, EngineChoice),
-            client_delay_ms=parse_client_delay(self.client_delay),
-            idle_connections=self.idle_connections,
-            reconnect=self.reconnect,
-            connect_rate=self.connect_rate,
-            users=self.users,
-            cluster=self.cluster_plan(),
+def _schedule(values: PlanValues) -> Schedule:
+    """The schedule; empty without one. Raises UsageError for more than one."""
+    given = {
+        f"--{key.replace('_', '-')}": values[key] for key in ("plan", "ramp", "ramp_rate") if values.get(key)
+    }
+    if len(given) > 1:
+        raise UsageError(
+            f"{' and '.join(given)}: one plan at a time", "--plan takes any sequence: 1..64/1m,64:2m"
         )
+    return next(iter(given.values()), ())
 
-    def _check_ranges(self) -> None:
-        check_range("--threads", 1 if self.threads is None else self.threads, self.LEAST_THREADS, MAX_THREADS)
-        check_range("--time", self.time or 0, 0)
-        check_range("--events", self.events, 0, 10**15)
-        check_range("--warmup-time", self.warmup_time, 0)
-        check_range("--rate", self.rate, 0, MAX_RATE)
-        check_range("--interval", self.interval, 0.1, 3600)
-        check_range("--max-retries", self.max_retries, 0)
-        check_range("--thread-init-timeout", self.thread_init_timeout, 0.1, 86_400)
-        check_range("--workers", self.workers, 0, 1024)
-        check_range("--users", self.users, 0, MAX_USERS)
-        check_range("--idle-connections", self.idle_connections, 0, MAX_THREADS)
-        check_range("--reconnect", self.reconnect, 0, 10**9)
-        check_range("--connect-rate", self.connect_rate, 0, MAX_CONNECT_RATE)
-        if self.users and (self.rate or self.ramp_rate or "rate" in self.plan_text):
+
+def _check_sources(plan: RunPlan) -> None:
+    """Raises UsageError for invalid sources beside the server, or options without them."""
+    if plan.host_metrics:
+        from tuibench.observe.host.remote.source import parse_host_metrics
+
+        parse_host_metrics(plan.host_metrics)
+    if plan.max_lag_seconds and not plan.replicas:
+        raise UsageError("--max-lag requires --replica", REPLICA_HINT)
+    if plan.max_lag_seconds and plan.is_watch:
+        raise UsageError("--max-lag pauses a load, but watch has none")
+
+
+def check_lag_objectives(plan: RunPlan, texts: Sequence[str]) -> None:
+    """Raises UsageError for an objective on lag without replicas."""
+    if not plan.replicas and any(text.strip().lower().startswith("lag") for text in texts):
+        raise UsageError("an objective on lag requires --replica", REPLICA_HINT)
+
+
+# Several hosts
+
+
+def make_cluster(values: PlanValues) -> ClusterPlan | None:
+    """The load hosts, None for this host alone. Raises UsageError for an invalid list."""
+    if "cluster" not in values:
+        return None
+    fields = values.of_part("cluster")
+    if not fields["places"]:
+        unused = [key for key, (part, _) in values.command.options.items() if part == "cluster"]
+        for key in unused:
+            if values[key] != values.command.default(key):
+                name = values.command.options[key][1].name
+                raise UsageError(f"{name} is for a load from several hosts", "add --cluster=ssh:HOST,HOST")
+        return None
+    plan = ClusterPlan(**fields | {"places": parse_places(fields["places"])})
+    for scheduler in (place for place in plan.places if place.startswith(DASK_SCHEMES)):
+        from tuibench.load.cluster.dask_carrier import check_address
+
+        check_address(scheduler, plan)
+    return plan
+
+
+# A/B tests
+
+
+def _with_trial(plan: RunPlan, values: PlanValues) -> RunPlan:
+    """The plan with its A/B test, if any. Raises UsageError for values that cannot be tested."""
+    from tuibench.session.effects.ab_test import THREADS
+
+    if "ab" not in values.given:
+        if "until" in values.given:
+            raise UsageError("--until needs --ab", "for example --ab sync_binlog=1,0 --until ±2%")
+        return plan
+    if plan.schedule:
+        raise UsageError(
+            "--ab cannot be combined with a plan or a ramp", "its windows must have the same load"
+        )
+    given_seconds = (values["time"] or 0.0) if "time" in values.given else None
+    trial = _trial(plan, values, given_seconds)
+    if given_seconds is not None and not trial.is_sequential and given_seconds != trial.seconds:
+        raise UsageError(
+            f"--time={given_seconds:g} cannot be combined with --ab: {trial.cycles} cycles of 2 windows "
+            f"of {trial.window_seconds:g} s are {trial.seconds:g} s",
+            "leave --time out, or change --cycles and --window",
+        )
+    warmup = plan.warmup_seconds
+    if "warmup_time" not in values.given and "warmup_time" in values:
+        warmup = min(MAX_DEFAULT_WARMUP_SECONDS, trial.window_seconds)
+    threads = max(int(trial.a), int(trial.b)) if trial.subject == THREADS else plan.threads
+    return replace(plan, trial=trial, seconds=trial.seconds, warmup_seconds=warmup, threads=threads)
+
+
+def _trial(plan: RunPlan, values: PlanValues, given_seconds: float | None) -> AbTestPlan:
+    from tuibench.session.effects.ab_test import resolve_subject
+
+    subject, a, b = values["ab"]
+    subject = resolve_subject(subject, [a, b])
+    is_sequential = "until" in values.given
+    usual = effect.until_window_seconds(plan.interval_seconds) if is_sequential else values["window"]
+    window = values["window"] if "window" in values.given else usual
+    least = effect.MIN_WINDOW_SAMPLES * plan.interval_seconds
+    if window < least:
+        raise UsageError(
+            f"--window={window:g} is too short: a window needs {effect.MIN_WINDOW_SAMPLES} samples, "
+            f"one every {plan.interval_seconds:g} s",
+            f"take --window={least:g} or more, or a shorter --interval",
+        )
+    primary = effect.primary_figure(is_watch=plan.is_watch, rate=plan.rate)
+    if not is_sequential:
+        return effect.AbTestPlan(
+            subject=subject,
+            a=a,
+            b=b,
+            cycles=values["cycles"],
+            window_seconds=window,
+            seed=plan.seed,
+            primary=primary,
+        )
+    if "cycles" in values.given:
+        raise UsageError("--cycles cannot be combined with --until", "--max-time limits how long it takes")
+    return effect.AbTestPlan.until_decided(
+        subject,
+        a,
+        b,
+        tolerance_percent=values["until"],
+        max_seconds=given_seconds or effect.DEFAULT_MAX_SECONDS,
+        window_seconds=window,
+        seed=plan.seed,
+        primary=primary,
+    )
+
+
+def ab_test_announcement(plan: RunPlan) -> str:
+    """Description and duration of the A/B test; empty without one."""
+    trial = plan.trial
+    if trial is None:
+        return ""
+    warmup = f" after {plan.warmup_seconds:g} s of warm-up" if plan.warmup_seconds else ""
+    if trial.is_sequential:
+        return (
+            f"A/B: {trial.subject} {trial.a} against {trial.b}, windows of {trial.window_seconds:g} s, "
+            f"until one is better or they are equal within ±{trial.tolerance_percent:g} %: "
+            f"at most {trial.seconds:g} s{warmup}"
+        )
+    return (
+        f"A/B: {trial.subject} {trial.a} against {trial.b}, {trial.cycles} cycles of 2 windows of "
+        f"{trial.window_seconds:g} s: {trial.seconds:g} s{warmup}"
+    )
+
+
+# A probe, and a screening of settings
+
+
+def _with_probe(plan: RunPlan, values: PlanValues) -> RunPlan:
+    """The plan of a probe. Raises UsageError for limits that exclude each other, and invalid objectives."""
+    from tuibench.metrics.thresholds.absolute import parse_objectives
+
+    by, warmup = values["by"], plan.warmup_seconds
+    check_range("--max-time", values["max_time"], MIN_SECONDS + warmup, MAX_SECONDS + warmup)
+    least, most = values[f"min_{by}"], values[f"max_{by}"]
+    if most and most < least:
+        raise UsageError(f"--max-{by} is below --min-{by}")
+    parse_objectives(values["slo"])
+    order = ProbeOrder(
+        **values.of_part("probe")
+        | {"least": float(least), "most": float(most), "seconds": values["max_time"] - warmup}
+    )
+    return replace(plan, probe=order, threads=int(least) if by is Quantity.THREADS else plan.threads)
+
+
+def _with_tune(plan: RunPlan, values: PlanValues) -> RunPlan:
+    """The plan of a run that screens settings. Raises UsageError for names and objectives it cannot have."""
+    if plan.schedule:
+        raise UsageError(
+            "tune cannot be combined with a plan or a ramp", "its windows must have the same load"
+        )
+    order = _tune_order(plan, values.of_part("tune"))
+    is_warm = "warmup_time" in values.given
+    return replace(
+        plan,
+        tune=order,
+        warmup_seconds=plan.warmup_seconds if is_warm else MAX_DEFAULT_WARMUP_SECONDS,
+        interval_seconds=max(0.1, min(plan.interval_seconds, order.window_seconds / SLOTS_PER_WINDOW)),
+    )
+
+
+def _tune_order(plan: RunPlan, fields: dict[str, Any]) -> TunePlan:
+    from tuibench.metrics.thresholds.absolute import parse_threshold
+    from tuibench.model.experiments.tune import TunePlan
+    from tuibench.session.tune.candidates import wanted_settings
+
+    wanted_settings(fields["only"])
+    for text in fields["objectives"]:
+        if parse_threshold(text).figure not in MEASURED:
             raise UsageError(
-                "--users and a rate exclude each other",
-                "use only one of them",
+                f"--slo: windows measure {' and '.join(MEASURED)}, not '{text}'", 'for example "p95<20ms"'
             )
+    if fields["resume"]:
+        from tuibench.record.files.store import find_run
+
+        fields["resume"] = str(find_run(fields["resume"]))
+    figure = effect.EffectFigure.P95 if plan.rate else effect.EffectFigure.TPS
+    return TunePlan(**fields, primary=figure, seed=plan.seed)

@@ -17,8 +17,8 @@ import msgspec
 
 from tuibench import credentials
 from tuibench.cli.output import log, prompts
-from tuibench.cli.parsing.declarations import Option
 from tuibench.errors import UsageError
+from tuibench.model.option import Option
 from tuibench.model.target import (
     LONGEST_TIMEOUT_SECONDS,
     SHORTEST_TIMEOUT_SECONDS,
@@ -107,50 +107,83 @@ class ServerOptions:
 
     host: Annotated[
         str | None,
-        Option("-h", "--host", "--mysql-host", help="Server's host, or several: a,b [localhost]."),
+        Option(
+            "-h", "--host", "--mysql-host", metavar="HOST", help="Server's host, or several: a,b [localhost]."
+        ),
     ] = None
     port: Annotated[
-        str | None, Option("-P", "--port", "--mysql-port", help="TCP port, or several: 3306,3307 [3306].")
+        str | None,
+        Option(
+            "-P", "--port", "--mysql-port", metavar="PORT", help="TCP port, or several: 3306,3307 [3306]."
+        ),
     ] = None
-    user: Annotated[str | None, Option("-u", "--user", "--mysql-user", help="User to log in as.")] = None
+    user: Annotated[
+        str | None, Option("-u", "--user", "--mysql-user", metavar="USER", help="User to log in as.")
+    ] = None
     ask_password: Annotated[bool, Option("-p", help="Ask for the password.")] = False
     password: Annotated[
         str | None,
-        Option("--password", "--mysql-password", help="Password; visible to other users, prefer -p."),
+        Option(
+            "--password",
+            "--mysql-password",
+            metavar="TEXT",
+            help="Password; visible to other users, prefer -p.",
+        ),
     ] = None
     password_command: Annotated[
         str | None,
-        Option("--password-command", help="Shell command that prints the password, run for new logins."),
+        Option(
+            "--password-command",
+            metavar="COMMAND",
+            help="Shell command that prints the password, run for new logins.",
+        ),
     ] = None
     socket: Annotated[
         str | None,
-        Option("-S", "--socket", "--mysql-socket", help="Unix socket; takes precedence over host and port."),
+        Option(
+            "-S",
+            "--socket",
+            "--mysql-socket",
+            metavar="FILE",
+            help="Unix socket; takes precedence over host and port.",
+        ),
     ] = None
     database: Annotated[
-        str | None, Option("-D", "--database", "--mysql-db", help="Database of the tables [sbtest].")
+        str | None,
+        Option("-D", "--database", "--mysql-db", metavar="NAME", help="Database of the tables [sbtest]."),
     ] = None
     defaults_file: Annotated[
-        str | None, Option("--defaults-file", help="Read this option file instead of the default ones.")
+        str | None,
+        Option("--defaults-file", metavar="FILE", help="Read this option file instead of the default ones."),
     ] = None
     no_defaults: Annotated[bool, Option("--no-defaults", help="Read no option files.")] = False
     protocol: Annotated[
         str | None, Option("--protocol", help="tcp or socket; tcp also for localhost.", hidden=True)
     ] = None
     defaults_group_suffix: Annotated[
-        str, Option("--defaults-group-suffix", help="Also read the groups with this suffix.")
+        str, Option("--defaults-group-suffix", metavar="TEXT", help="Also read the groups with this suffix.")
     ] = ""
     ssl_mode: Annotated[
         str | None,
-        Option("--ssl-mode", help="disabled, preferred, required, verify-ca or verify-identity [preferred]."),
+        Option(
+            "--ssl-mode",
+            metavar="MODE",
+            help="disabled, preferred, required, verify-ca or verify-identity [preferred].",
+        ),
     ] = None
     ssl_ca: Annotated[
-        str | None, Option("--ssl-ca", help="Certificates to trust; without --ssl-mode, verify-ca.")
+        str | None,
+        Option("--ssl-ca", metavar="FILE", help="Certificates to trust; without --ssl-mode, verify-ca."),
     ] = None
-    ssl_cert: Annotated[str | None, Option("--ssl-cert", help="Client certificate.")] = None
-    ssl_key: Annotated[str | None, Option("--ssl-key", help="Key of the client certificate.")] = None
+    ssl_cert: Annotated[str | None, Option("--ssl-cert", metavar="FILE", help="Client certificate.")] = None
+    ssl_key: Annotated[
+        str | None, Option("--ssl-key", metavar="FILE", help="Key of the client certificate.")
+    ] = None
     server_public_key_path: Annotated[
         str | None,
-        Option("--server-public-key-path", help="Server's RSA key, for a password without TLS."),
+        Option(
+            "--server-public-key-path", metavar="FILE", help="Server's RSA key, for a password without TLS."
+        ),
     ] = None
     get_server_public_key: Annotated[
         bool, Option("--get-server-public-key", help="Trust the RSA key that the server sends.")
@@ -198,10 +231,18 @@ class ServerOptions:
             not found.get("socket") and "port" not in found and found.get("host", "localhost") == "localhost"
         ):
             found["socket"] = next((path for path in DEFAULT_SOCKETS if os.path.exists(path)), "")
+        found["login"] = self._login_words(asks=not {"password", "password_command"}.isdisjoint(self.given()))
         try:
             return msgspec.convert({**found, **endpoint_fields(found)}, Target)
         except msgspec.ValidationError as error:
             raise UsageError(f"invalid server options: {error}") from error
+
+    def _login_words(self, *, asks: bool) -> tuple[str, ...]:
+        """Options that give the password again: the option file, or the question for it."""
+        words = [f"--defaults-file={self.defaults_file}"] * bool(self.defaults_file)
+        words += ["--no-defaults"] * self.no_defaults
+        words += [f"--defaults-group-suffix={self.defaults_group_suffix}"] * bool(self.defaults_group_suffix)
+        return (*words, *["-p"] * (self.ask_password or asks))
 
     def given(self) -> dict[str, object]:
         """Values of the given options, by field of a Target."""
@@ -218,7 +259,7 @@ class ServerOptions:
 
         Passwords are never recorded; they come from `login`, the target of the options alone.
         """
-        found = {**msgspec.structs.asdict(known), "password": login.password}
+        found = {**msgspec.structs.asdict(known), "password": login.password, "login": login.login}
         found["password_command"] = login.password_command
         given = self.given()
         if given.get("ssl_ca") and known.ssl_mode not in VERIFYING:

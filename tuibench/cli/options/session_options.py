@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from msgspec.structs import replace
 
-from tuibench.cli.parsing.declarations import Option
 from tuibench.errors import UsageError
+from tuibench.model.option import Option
 from tuibench.model.plan import GRACE_SECONDS
 
 if TYPE_CHECKING:
-    from tuibench.model.plan import RunPlan
     from tuibench.model.target import Target
     from tuibench.session.spec import Address, ReplicaChoice, SessionSpec
+
+RunDir = Annotated[
+    str, Option("--run-dir", metavar="DIR", help="The --run-dir that it was recorded in, if any.")
+]
+"""The option of commands that read recorded runs."""
 
 MAX_GRACE_SECONDS = 10.0**9
 
@@ -34,6 +38,7 @@ class BackgroundOptions:
         float | None,
         Option(
             "--grace",
+            metavar="SECONDS",
             help=f"Seconds that it continues without a viewer [{GRACE_SECONDS:g}; with --detach: no limit].",
         ),
     ] = None
@@ -89,72 +94,8 @@ class MetricsOptions:
             listen_tcp(self.address).close()
 
 
-@dataclass(frozen=True)
-class HostMetricsOptions:
-    """Option of every command that measures: the source of the server host's metrics."""
-
-    SECTION: ClassVar = "Server"
-
-    host_metrics: Annotated[
-        str,
-        Option(
-            "--host-metrics",
-            metavar="SOURCE",
-            help="Read the server's host: ssh:USER@HOST, or http://HOST:9100/metrics of a node_exporter.",
-        ),
-    ] = ""
-
-    def apply_to(self, plan: RunPlan) -> RunPlan:
-        """The plan with that source. Raises UsageError for an invalid one."""
-        from tuibench.observe.host.remote.source import parse_host_metrics
-
-        if self.host_metrics:
-            parse_host_metrics(self.host_metrics)
-        return replace(plan, host_metrics=self.host_metrics)
-
-
-@dataclass(frozen=True)
-class SightOptions(HostMetricsOptions):
-    """Options of every session: data sources beside the server itself."""
-
-    replica: Annotated[
-        list[str] | None,
-        Option(
-            "--replica",
-            metavar="ADDRESS",
-            help="Monitor this replica: [USER@]HOST[:PORT] or a socket; auto: all replicas of the server.",
-        ),
-    ] = None
-    max_lag: Annotated[
-        str,
-        Option(
-            "--max-lag", metavar="SECONDS", help="Pause the load while a replica lags by more than this: 5s."
-        ),
-    ] = ""
-
-    def spec(self, spec: SessionSpec) -> SessionSpec:
-        """The session spec with those sources. Raises UsageError for invalid ones."""
-        plan = self.apply_to(spec.plan)
-        replicas = replica_choice(self.replica or [], spec.target)
-        limit = parse_max_lag(self.max_lag)
-        if limit and not replicas.is_wanted:
-            raise UsageError("--max-lag requires --replica", "add --replica=HOST:PORT, or --replica=auto")
-        if limit and spec.plan.is_watch:
-            raise UsageError("--max-lag pauses a load, but watch has none")
-        plan = replace(plan, replicas=tuple(self.replica or ()), max_lag_seconds=limit)
-        return replace(spec, plan=plan, replicas=replicas)
-
-    def check_thresholds(self, texts: Sequence[str]) -> None:
-        """Raises UsageError for an objective on lag without replicas."""
-        if not self.replica and any(text.strip().lower().startswith("lag") for text in texts):
-            raise UsageError(
-                "an objective on lag requires --replica", "add --replica=HOST:PORT, or --replica=auto"
-            )
-
-
 AUTO = "auto"
 _REPLICA = re.compile(r"(?:([^@/\s]+)@)?(\[[0-9A-Fa-f:.%]+\]|[^@:/\s\[\]]+)(?::(\d+))?")
-_LAG = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*s?")
 
 
 def replica_choice(texts: Sequence[str], target: Target) -> ReplicaChoice:
@@ -185,16 +126,6 @@ def replica_target(text: str, target: Target) -> Target:
         socket="",
         further=(),
     )
-
-
-def parse_max_lag(text: str) -> float:
-    """Parse seconds; 0 for no limit."""
-    if not text:
-        return 0.0
-    match = _LAG.fullmatch(text.strip())
-    if match is None or not float(match[1]):
-        raise UsageError(f"--max-lag takes seconds, not '{text}'", "for example --max-lag=5s")
-    return float(match[1])
 
 
 def parse_address(text: str) -> Address:

@@ -9,15 +9,15 @@ from typing import Annotated, Any
 import click
 
 from tuibench import sanitize, suggestions
-from tuibench.cli.parsing.declarations import Option
 from tuibench.errors import UsageError
+from tuibench.model.option import Option
 
 TEXT, JSON = "text", "json"
 FORMATS = (TEXT, JSON)
 
 ONE_FORMAT_ON_STDOUT = "only one format can be printed on stdout"
 
-TextOrJson = Annotated[str, Option("--format", help="text, or json for programs.")]
+TextOrJson = Annotated[str, Option("--format", metavar="FORMAT", help="text, or json for programs.")]
 
 
 def check_format(given: str, known: tuple[str, ...] = FORMATS) -> None:

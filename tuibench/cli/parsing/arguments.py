@@ -5,6 +5,7 @@ help run` is `tuibench run --help`. `tuibench slap` accepts mysqlslap's options.
 removed, see `credentials`.
 """
 
+import shlex
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
@@ -31,20 +32,39 @@ COMPLETE_VARIABLE = "_TUIBENCH_COMPLETE"
 COMPLETION_OPTIONS = ("--install-completion", "--show-completion")
 
 
-def normalize(arguments: Sequence[str], commands: Collection[str] = ()) -> list[str]:
-    """The arguments with a command first, `-` for `_` in option names, and foreign syntax translated."""
+def normalize(
+    arguments: Sequence[str], commands: Collection[str] = (), line: "SysbenchLine | None" = None
+) -> list[str]:
+    """The arguments with a command first, `-` for `_` in option names, and foreign syntax translated.
+
+    `line` gets what is known about a command line of sysbench.
+    """
     for place, argument in enumerate(arguments, 1):
         _check_utf8(place, argument)
     rest = [_with_hyphens(argument) for argument in arguments]
     if len(rest) == 1 and rest[0] in COMPLETION_OPTIONS:
         return [f"{rest[0]}="]
-    return _with_stdout_default(_translate_foreign(_expand_help_words(rest, commands), commands))
+    words = _expand_help_words(rest, commands)
+    return _with_stdout_default(_translate_foreign(words, commands, line or SysbenchLine()))
 
 
-def _translate_foreign(arguments: Sequence[str], commands: Collection[str]) -> list[str]:
+class SysbenchLine:
+    """A command line in sysbench's form: the differences between its run here and there."""
+
+    def __init__(self) -> None:
+        self.is_sysbenchs = False
+        self.deviations: list[str] = []
+
+
+def _translate_foreign(arguments: Sequence[str], commands: Collection[str], line: SysbenchLine) -> list[str]:
     """Translate arguments of sysbench and mysqlslap; the translation is printed on stderr."""
     given = sysbench_syntax.read_config_file(arguments)
-    meant, notes = sysbench_syntax.translate_options(sysbench_syntax.command_first(given, commands))
+    line.is_sysbenchs = sysbench_syntax.is_sysbench_line(given, commands)
+    meant, notes = sysbench_syntax.translate_options(
+        sysbench_syntax.command_first(given, commands),
+        is_sysbenchs=line.is_sysbenchs,
+        deviations=line.deviations,
+    )
     for note in notes:
         sys.stderr.write(f"tuibench: {note}\n")
     if meant[:1] == ["slap"]:
@@ -63,12 +83,14 @@ def _translate_slap(argument: str) -> str:
     return SLAP_TRANSLATED.get(argument, argument)
 
 
-def raise_unknown_command(name: str, known: Iterable[str]) -> None:
-    """Raises UsageError with the closest command, or with the commands for the profile of that name."""
+def raise_unknown_command(name: str, known: Iterable[str], rest: Sequence[str] = ()) -> None:
+    """Raises UsageError with the closest command, or with the line that runs the profile of that name."""
     from tuibench.workload import library
 
     if name.removesuffix(".lua") in library.available_profiles():
-        raise UsageError(f"'{name}' is a profile, not a command", f"run it: tuibench run {name}")
+        raise UsageError(
+            f"'{name}' is a profile, not a command", f"run it: {shlex.join(['tuibench', 'run', name, *rest])}"
+        )
     near = get_close_matches(name, list(known), 1)
     raise UsageError(
         f"there is no command '{name}'", f"did you mean '{near[0]}'?" if near else "see tuibench --help"

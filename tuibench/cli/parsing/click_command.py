@@ -1,23 +1,134 @@
-"""Builds click commands from functions whose parameters are declared as in `declarations`."""
+"""Builds click commands from functions whose parameters declare options and arguments.
+
+    def run(context: click.Context, server: ServerOptions, options: Annotated[PlanValues, Takes("run")],
+            profile: Annotated[str, Argument(help="…")] = "")
+
+Each parameter is an option, an argument, or a group of options that several commands share: a dataclass whose
+fields are options, or the options of a plan that a command takes. `Annotated[Group, OmitOptions("threads")]`
+omits fields, which keep their defaults. A dataclass's `SECTION` is its section of the help, unless an option
+sets another.
+"""
 
 import inspect
-from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass
-from types import NoneType, UnionType
-from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
+from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 import click
 
-from tuibench.cli.parsing.declarations import Argument, OmitOptions, Option, help_with_default
 from tuibench.cli.parsing.help import SectionedCommand
+from tuibench.errors import UsageError
+from tuibench.model.option import (
+    BoundOption,
+    NotANumberError,
+    bare_type,
+    bind_option,
+    bind_options,
+    help_with_default,
+)
+from tuibench.model.plan_options import PLAN_COMMANDS, PlanCommand
+
+DEFAULT_METAVAR = "N"
 
 
-class SectionedOption(click.Option):
-    """An option with its section of the help."""
+class Argument:
+    """A positional argument."""
 
-    def __init__(self, *args: Any, section: str, **settings: Any) -> None:
+    def __init__(self, *, help: str = "", metavar: str | None = None, show_default: bool = True) -> None:
+        self.help = help
+        self.metavar = metavar
+        self.show_default = show_default
+
+
+class OmitOptions:
+    """Fields of a group that a command does not offer as options."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = frozenset(names)
+
+
+class Takes:
+    """The entry of `PLAN_COMMANDS` whose options a command takes."""
+
+    def __init__(self, command: str) -> None:
+        self.command = PLAN_COMMANDS[command]
+
+
+class AxisValue(NamedTuple):
+    """A value of an option of which a sweep takes several, as typed and parsed."""
+
+    word: str
+    value: Any
+
+
+class PlanValues(dict[str, Any]):
+    """Values of a command's plan options by key: the given ones, and the command's defaults.
+
+    An axis of a sweep has a tuple of AxisValue. `given` are the keys on the command line.
+    """
+
+    def __init__(self, command: PlanCommand, given: Mapping[str, Any]) -> None:
+        super().__init__({key: command.default(key) for key in command.options} | dict(given))
+        self.command = command
+        self.given = frozenset(given)
+
+    def replaced(self, **changes: Any) -> "PlanValues":
+        """The same with other values."""
+        changed = PlanValues(self.command, {key: self[key] for key in self.given})
+        changed.update(changes)
+        return changed
+
+    def of_part(self, part: str) -> dict[str, Any]:
+        """Values of the options of a part of the plan, by field; the first option of a field counts."""
+        own = ((key, bound.field) for key, (each, bound) in self.command.options.items() if each == part)
+        found: dict[str, Any] = {}
+        for key, field in own:
+            found.setdefault(field, self[key])
+        return found
+
+    def axis(self, key: str) -> tuple[AxisValue, ...]:
+        """The values of an axis; the default if it is not given."""
+        if key in self.given and self[key]:
+            return tuple(self[key])
+        default = self.command.default(key)
+        return (AxisValue(self.command.options[key][1].format(default), default),)
+
+
+class DeclaredOption(click.Option):
+    """An option with its declaration, its section of the help, and the words that complete it."""
+
+    def __init__(self, *args: Any, bound: BoundOption, section: str, **settings: Any) -> None:
         super().__init__(*args, **settings)
+        self.bound = bound
         self.section = section
+
+
+def _converter(bound: BoundOption, low: float | None) -> Callable[[str], Any]:
+    """Converts a text as declared. click refuses what is not a number."""
+
+    def convert(text: str) -> Any:
+        if not bound.is_number:
+            return bound.parse(text)
+        return bound.checked(click.types.convert_type(bound.kind)(text), low)
+
+    return convert
+
+
+def _axis_converter(bound: BoundOption) -> Callable[[str], tuple[AxisValue, ...]]:
+    """Converts several values between commas."""
+
+    def convert(text: str) -> tuple[AxisValue, ...]:
+        from tuibench.session.sweep.planning import parse_words
+
+        words = parse_words(bound.name, text) if text else []
+        try:
+            return tuple(AxisValue(word, bound.parse(word)) for word in words)
+        except NotANumberError:
+            raise UsageError(
+                f"{bound.name} takes numbers separated by commas, not '{text}'", "for example 100,200"
+            ) from None
+
+    return convert
 
 
 class _Group(NamedTuple):
@@ -26,16 +137,79 @@ class _Group(NamedTuple):
     kind: Any
     omitted: frozenset[str]
 
-    @property
-    def names(self) -> list[str]:
-        return [field.name for field in fields(self.kind) if field.name not in self.omitted]
+    def parameters(self) -> Iterator[click.Parameter]:
+        section = getattr(self.kind, "SECTION", "")
+        for bound in bind_options(self.kind, self.omitted.__contains__):
+            yield _option(bound, section)
+
+    def value(self, given: dict[str, Any]) -> Any:
+        names = (bound.field for bound in bind_options(self.kind, self.omitted.__contains__))
+        return self.kind(**{name: _as_list(given.pop(name)) for name in names})
+
+
+class _PlanGroup(NamedTuple):
+    """The options of a plan among a command's parameters."""
+
+    command: PlanCommand
 
     def parameters(self) -> Iterator[click.Parameter]:
-        hints = get_type_hints(self.kind, include_extras=True)
-        defaults = {field.name: field.default for field in fields(self.kind)}
-        section = getattr(self.kind, "SECTION", "")
-        for name in self.names:
-            yield _parameter(name, hints[name], defaults[name], section)
+        return plan_parameters(self.command)
+
+    def value(self, given: dict[str, Any]) -> PlanValues:
+        context = click.get_current_context()
+        values = {key: given.pop(key) for key in self.command.options}
+        return PlanValues(self.command, {key: values[key] for key in values if is_given(context, key)})
+
+
+def plan_parameters(command: PlanCommand) -> Iterator[click.Parameter]:
+    """click's parameters for the options of a plan that a command takes."""
+    for key, (_, bound) in command.options.items():
+        option, default = bound.option, command.default(key)
+        taken: dict[str, Any] = {"default": None}
+        if bound.is_switch:
+            taken = {"is_flag": True, "default": False}
+        elif bound.is_repeatable:
+            taken = {"multiple": True}
+        else:
+            is_axis, low = command.is_axis(key), command.low.get(key)
+            taken["type"] = _axis_converter(bound) if is_axis else _converter(bound, low)
+        help = command.helps.get(key, option.help)
+        is_shown = option.show_default and not bound.is_repeatable and not bound.is_switch
+        is_shown = is_shown and (default is not None or bound.is_number)
+        yield DeclaredOption(
+            [*option.names, key],
+            bound=bound,
+            section=option.section,
+            help=help_with_default(help, bound.format(default)) if is_shown else help,
+            metavar=f"{bound.metavar or DEFAULT_METAVAR}{',…' * command.is_axis(key)}",
+            hidden=option.hidden,
+            **taken,
+        )
+
+
+def parse_plan_words(command: str, words: Sequence[str]) -> tuple[PlanValues, list[str]]:
+    """Parse a command's plan options without the command; returns them, and the other words."""
+    known = PLAN_COMMANDS[command]
+    parser = click.Command(
+        command,
+        params=list(plan_parameters(known)),
+        context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+        add_help_option=False,
+    )
+    try:
+        context = parser.make_context(command, list(words))
+    except click.ClickException as error:
+        from tuibench.cli.parsing.parser_errors import explain_parser_error
+
+        raise UsageError(explain_parser_error(error, command)) from error
+    given = {key: context.params[key] for key in known.options if is_given(context, key)}
+    return PlanValues(known, given), context.args
+
+
+def is_given(context: click.Context, key: str) -> bool:
+    """True if the parameter stands on the command line."""
+    source = context.get_parameter_source(key)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def build_command(
@@ -48,10 +222,9 @@ def build_command(
     contexts = [each.name for each in parameters if hints[each.name] is click.Context]
 
     def call(**given: Any) -> None:
-        given = {key: list(value) if isinstance(value, tuple) else value for key, value in given.items()}
-        for key, group in groups.items():
-            given[key] = group.kind(**{each: given.pop(each) for each in group.names})
-        function(**given, **{key: click.get_current_context() for key in contexts})
+        grouped = {key: group.value(given) for key, group in groups.items()}
+        own = {key: _as_list(value) for key, value in given.items()}
+        function(**own, **grouped, **{key: click.get_current_context() for key in contexts})
 
     params: list[click.Parameter] = []
     for each in parameters:
@@ -64,8 +237,14 @@ def build_command(
     )
 
 
-def _group_of(hint: Any) -> _Group | None:
+def _as_list(value: Any) -> Any:
+    return list(value) if type(value) is tuple else value
+
+
+def _group_of(hint: Any) -> _Group | _PlanGroup | None:
     kind, *extras = get_args(hint) or (hint,)
+    if kind is PlanValues:
+        return _PlanGroup(next(one.command for one in extras if isinstance(one, Takes)))
     if not is_dataclass(kind):
         return None
     return _Group(
@@ -73,47 +252,44 @@ def _group_of(hint: Any) -> _Group | None:
     )
 
 
-def _parameter(name: str, hint: Any, default: Any, section: str = "") -> click.Parameter:
+def _parameter(name: str, hint: Any, default: Any) -> click.Parameter:
     kind, declared = get_args(hint)[:2]
     if isinstance(declared, Argument):
-        return _argument(name, _bare_type(kind), default, declared)
-    return _option(name, _bare_type(kind), default, declared, section)
-
-
-def _bare_type(kind: Any) -> Any:
-    """`str` for `str | None`."""
-    if get_origin(kind) in (Union, UnionType):
-        return next(each for each in get_args(kind) if each is not NoneType)
-    return kind
+        return _argument(name, bare_type(kind), default, declared)
+    return _option(next(bind_option(name, hint, default)))
 
 
 def _argument(name: str, kind: Any, default: Any, declared: Argument) -> click.Argument:
     is_list, required = get_origin(kind) is list, default is inspect.Parameter.empty
+    is_shown = declared.show_default and not required and default is not None
     return click.Argument(
         [name],
         type=get_args(kind)[0] if is_list else kind,
         nargs=-1 if is_list else 1,
         required=required,
         metavar=declared.metavar,
-        help=declared.help
-        if required or not declared.show_default
-        else help_with_default(declared.help, default),
+        help=help_with_default(declared.help, str(default)) if is_shown else declared.help,
         **({} if required or is_list else {"default": default}),
     )
 
 
-def _option(name: str, kind: Any, default: Any, declared: Option, section: str) -> click.Option:
-    is_list = get_origin(kind) is list
-    is_switch = kind is bool or declared.count
-    taken = {"is_flag": True} if kind is bool else {"count": declared.count, "multiple": is_list}
+def _option(bound: BoundOption, section: str = "") -> click.Option:
+    """An option that is a parameter of a function, or a field of a dataclass; its value is not checked."""
+    option, default = bound.option, bound.default
+    is_switch = bound.kind is bool or option.count
+    taken: dict[str, Any] = {"is_flag": True} if bound.kind is bool else {"count": option.count}
     if not is_switch:
-        taken["type"] = get_args(kind)[0] if is_list else kind
-    return SectionedOption(
-        [*(declared.names or [f"--{name.replace('_', '-')}"]), name],
+        taken |= {"multiple": bound.is_repeatable}
+        taken["type"] = get_args(bound.kind)[0] if bound.is_repeatable else bound.kind
+    is_shown = option.show_default and default is not None and default is not False
+    text = f"{default:g}" if isinstance(default, float) else str(default)
+    return DeclaredOption(
+        [*(option.names or [bound.name]), bound.field],
+        bound=bound,
+        section=option.section or section,
         default=default,
-        help=help_with_default(declared.help, default) if declared.show_default else declared.help,
-        hidden=declared.hidden,
-        metavar=declared.metavar,
-        section=declared.section or section,
+        help=help_with_default(option.help, text) if is_shown else option.help,
+        hidden=option.hidden,
+        metavar=option.metavar or DEFAULT_METAVAR,
         **taken,
     )

@@ -1,7 +1,4 @@
-"""Help of a command: options by section, values, defaults in brackets, examples.
-
-One table names the values of options for all commands.
-"""
+"""Help of a command: options by section, values, defaults in brackets, examples."""
 
 from collections.abc import Sequence
 
@@ -33,97 +30,6 @@ SECTION_ORDER = (
 """Order of the sections. A command's own options have none and come first; common ones come last."""
 
 COMMON_OPTIONS = frozenset({"--help", "--run-dir", "--yes-this-server"})
-
-METAVARS = {
-    "--ab": "NAME=V1,V2",
-    "--until": "±PERCENT",
-    "--after-load": "on|off|auto",
-    "--arrival": "poisson|constant",
-    "--backlog": "keep|drop",
-    "--by": "threads|rate",
-    "--client-delay": "TIME",
-    "--cluster": "PLACES",
-    "--cluster-ca": "FILE",
-    "--cluster-cert": "FILE",
-    "--cluster-key": "FILE",
-    "--cluster-lease": "SECONDS",
-    "--cluster-program": "PROGRAM",
-    "--concurrency": "N,…",
-    "--create": "SQL|FILE",
-    "--create-schema": "NAME",
-    "--csv": "FILE",
-    "--database": "NAME",
-    "--db-ps-mode": "auto|disable",
-    "--defaults-file": "FILE",
-    "--defaults-group-suffix": "TEXT",
-    "--delimiter": "TEXT",
-    "--engine": "NAME,…",
-    "--fail-if": "CONDITION",
-    "--format": "FORMAT",
-    "--grace": "SECONDS",
-    "--histogram": "on|off",
-    "--host": "HOST",
-    "--html": "FILE",
-    "--init-command": "SQL",
-    "--interval": "SECONDS",
-    "--isolation": "LEVEL",
-    "--json": "FILE",
-    "--load-with": "WAY",
-    "--max-step-time": "SECONDS",
-    "--max-time": "SECONDS",
-    "--memory": "SIZE",
-    "--my-cnf": "FILE",
-    "--mysql-ignore-errors": "N,…|all",
-    "--mysqld-option": "NAME=VALUE",
-    "--on-error": "stop|continue",
-    "--on-host-loss": "continue|stop",
-    "--order": "ORDER",
-    "--out": "FILE",
-    "--password": "TEXT",
-    "--password-command": "COMMAND",
-    "--percentile": "N,…",
-    "--plan": "STAGES",
-    "--port": "PORT",
-    "--post-query": "SQL|FILE",
-    "--post-system": "COMMAND",
-    "--pre-query": "SQL|FILE",
-    "--pre-system": "COMMAND",
-    "--preset": "NAME,…",
-    "--profile": "PROFILE",
-    "--query": "SQL|FILE",
-    "--ramp": "N..N/TIME",
-    "--ramp-rate": "N..N/TIME",
-    "--report-checkpoints": "SECONDS,…",
-    "--report-interval": "SECONDS",
-    "--resume": "DIR",
-    "--run-dir": "DIR",
-    "--server": "FILE",
-    "--server-public-key-path": "FILE",
-    "--setting": "NAME=V,…",
-    "--show": "DIR",
-    "--slo": "CONDITION",
-    "--socket": "FILE",
-    "--sql": "SQL",
-    "--sql-file": "FILE",
-    "--sql-param": "NAME=DRAW",
-    "--sql-weights": "N/N",
-    "--ssl-ca": "FILE",
-    "--ssl-cert": "FILE",
-    "--ssl-key": "FILE",
-    "--ssl-mode": "MODE",
-    "--table": "KIND",
-    "--theme": "NAME",
-    "--thread-init-timeout": "SECONDS",
-    "--time": "SECONDS",
-    "--timeout": "SECONDS",
-    "--user": "USER",
-    "--wait": "SECONDS",
-    "--warmup-time": "SECONDS",
-    "--window": "SECONDS",
-}
-"""Placeholder for an option's value, unless it is a number."""
-
-DEFAULT_METAVAR = "N"
 
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "demo": (
@@ -220,7 +126,7 @@ class SectionedCommand(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}
         for each in self.get_params(ctx):
-            if isinstance(each, click.Option) and (record := _option_record(each, ctx)):
+            if isinstance(each, click.Option) and (record := each.get_help_record(ctx)):
                 sections.setdefault(_section_of(each), []).append(record)
         if set(sections) <= {OPTIONS, OTHER_OPTIONS}:
             sections[OPTIONS] = sections.get(OPTIONS, []) + sections.pop(OTHER_OPTIONS)
@@ -242,11 +148,6 @@ def example_lines(command: str) -> Sequence[str]:
     return [f"tuibench {command} {line}".rstrip() for line in EXAMPLES.get(command, ())]
 
 
-def metavar_of(names: Sequence[str]) -> str:
-    """Placeholder for the value of the option with these names."""
-    return next((METAVARS[name] for name in names if name in METAVARS), DEFAULT_METAVAR)
-
-
 def _section_of(option: click.Option) -> str:
     if not COMMON_OPTIONS.isdisjoint(option.opts):
         return OTHER_OPTIONS
@@ -256,9 +157,3 @@ def _section_of(option: click.Option) -> str:
 def _argument_usage(argument: click.Argument) -> str:
     word = argument.metavar or (argument.name or "").upper()
     return word if argument.required or word.startswith("[") else f"[{word}]"
-
-
-def _option_record(option: click.Option, ctx: click.Context) -> tuple[str, str] | None:
-    if option.metavar is None:
-        option.metavar = metavar_of(option.opts)
-    return option.get_help_record(ctx)

@@ -3,6 +3,8 @@
 `oltp_read_write --threads=4 run` becomes `run oltp_read_write --threads=4`; scripts and old options get their
 current names (`--test=oltp --num-threads=4 run`), and options without an equivalent are dropped, or refused
 with the reason. A translated command line is printed on stderr in its modern form.
+
+The tables have the tests and options of sysbench: the equivalent of each, or the reason why there is none.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -10,8 +12,8 @@ from pathlib import Path, PurePath
 from shlex import quote
 
 from tuibench import files
-from tuibench.cli.parsing import sysbench_options as known
 from tuibench.errors import UsageError
+from tuibench.model.sysbench import SYSBENCH_TESTS
 
 SYSBENCH_VERBS = ("prepare", "prewarm", "run", "cleanup")
 SYSBENCH_COMMANDS = frozenset({*SYSBENCH_VERBS, "live", "probe", "sweep", "doctor", "check"})
@@ -22,30 +24,191 @@ TEST_MODE, NONTRX_MODE = "--oltp-test-mode", "--oltp-nontrx-mode"
 SSL, SSL_MODES = "--mysql-ssl", {"on": "required", "off": "disabled"}
 TPCC, TPCC_TABLES = "tpcc", "--tables=1"
 """tpcc.lua can create several sets of tables; the profile has one."""
+REPORT_INTERVAL = "--report-interval"
 HISTOGRAM = "--histogram"
 """A switch in sysbench; our parser requires a value for it. Switches of profiles need none."""
 SWITCH = {"": "on", "1": "on", "true": "on", "yes": "on", "0": "off", "false": "off", "no": "off"}
 
 
+PROFILES = {
+    **{name: name for name in SYSBENCH_TESTS},
+    "delete": "oltp_delete",
+    "insert": "oltp_insert",
+    "oltp": "oltp_read_write",
+    "oltp_common": "oltp_read_write",
+    "oltp_simple": "oltp_point_select",
+    "parallel_prepare": "oltp_read_write",
+    "select": "oltp_point_select",
+    "tpcc": "tpcc",
+    "update_index": "oltp_update_index",
+    "update_non_index": "oltp_update_non_index",
+}
+"""Profile of each test, by the name of its script, including those of 0.4 and 0.5."""
+
+TABLES_ONLY = "oltp_common"
+"""A script that creates and drops tables, without transactions."""
+PARALLEL_PREPARE = "parallel_prepare"
+"""In 0.5, `run` of this script is equivalent to `prepare --threads` in 1.0."""
+
+OTHER_TESTS = {
+    "cpu": "the processor",
+    "fileio": "files",
+    "memory": "memory",
+    "mutex": "mutexes",
+    "threads": "the scheduler",
+}
+"""Tests of sysbench without a database, and their subject."""
+
+RENAMED_OPTIONS = {
+    "--create-table-options": "--mysql-table-options",
+    "--max-requests": "--events",
+    "--max-time": "--time",
+    "--mysql-ssl-ca": "--ssl-ca",
+    "--mysql-ssl-cert": "--ssl-cert",
+    "--mysql-ssl-key": "--ssl-key",
+    "--mysql-table-engine": "--mysql-storage-engine",
+    "--num-threads": "--threads",
+    "--oltp-auto-inc": "--auto-inc",
+    "--oltp-delete-inserts": "--delete-inserts",
+    "--oltp-dist-iter": "--rand-spec-iter",
+    "--oltp-dist-pct": "--rand-spec-pct",
+    "--oltp-dist-res": "--rand-spec-res",
+    "--oltp-dist-type": "--rand-type",
+    "--oltp-distinct-ranges": "--distinct-ranges",
+    "--oltp-index-updates": "--index-updates",
+    "--oltp-non-index-updates": "--non-index-updates",
+    "--oltp-order-ranges": "--order-ranges",
+    "--oltp-point-selects": "--point-selects",
+    "--oltp-range-selects": "--range-selects",
+    "--oltp-range-size": "--range-size",
+    "--oltp-secondary": "--secondary",
+    "--oltp-simple-ranges": "--simple-ranges",
+    "--oltp-skip-trx": "--skip-trx",
+    "--oltp-sum-ranges": "--sum-ranges",
+    "--oltp-table-size": "--table-size",
+    "--oltp-tables-count": "--tables",
+    "--seed-rng": "--rand-seed",
+    "--tx-rate": "--rate",
+}
+
+OLD_OPTIONS = frozenset(RENAMED_OPTIONS) - {
+    "--create-table-options",
+    "--mysql-ssl-ca",
+    "--mysql-ssl-cert",
+    "--mysql-ssl-key",
+}
+"""Options that 1.0 has under another name."""
+
+TPCC_OPTIONS = {"--scale": "--warehouses", "--trx-level": "--isolation"}
+"""Options of Percona's tpcc.lua."""
+TPCC_LEVELS = {"RR": "repeatable-read", "RC": "read-committed", "SER": "serializable"}
+
+TEST_MODES = {"complex": "", "simple": "oltp_point_select"}
+NONTRX_MODES = {
+    "delete": "oltp_delete",
+    "insert": "oltp_insert",
+    "select": "oltp_point_select",
+    "update_key": "oltp_update_index",
+    "update_nokey": "oltp_update_non_index",
+}
+"""Profiles of 0.4's `--oltp-test-mode`, and for `nontrx` those of `--oltp-nontrx-mode`."""
+
+SWITCHED_PROFILES = {"--oltp-read-only": "oltp_read_only", "--oltp-write-only": "oltp_write_only"}
+"""Switches of 0.4 and 0.5 that correspond to profiles."""
+
+ANY = "*"
+RECONNECT_HINT = "--reconnect=N logs in again after N transactions"
+IGNORED_OPTIONS = {
+    "--batch": ("off", "no report is left out", "leave it out"),
+    "--batch-delay": (ANY, "", ""),
+    "--db-driver": ("mysql", "only MySQL and MariaDB are supported", "leave it out"),
+    "--db-debug": ("off", "the driver has no trace", "leave it out"),
+    "--debug": ("off", "there is no such output", "--verbosity=5 prints the most"),
+    "--force-pk": (ANY, "", ""),
+    "--init-rng": (ANY, "", ""),
+    "--luajit-cmd": ("off", "Lua is not supported", "leave it out"),
+    "--myisam-max-rows": (ANY, "", ""),
+    "--mysql-debug": ("off", "the driver has no trace", "leave it out"),
+    "--mysql-dry-run": ("off", "statements are always sent", "tuibench profiles show NAME lists them"),
+    "--mysql-engine-trx": ("auto,yes,no", "it is auto, yes or no", "leave it out"),
+    "--mysql-ssl-cipher": ("", "the cipher cannot be chosen", "--ssl-mode=required encrypts"),
+    "--oltp-connect-delay": (
+        "0,10000",
+        "connections do not wait after they open",
+        "--client-delay delays each round trip",
+    ),
+    "--oltp-reconnect": (
+        "off",
+        "connections stay open",
+        RECONNECT_HINT,
+    ),
+    "--oltp-reconnect-mode": (
+        "session",
+        "connections stay open",
+        RECONNECT_HINT,
+    ),
+    "--oltp-sp-name": ("", "no profile calls a procedure", "--sql 'CALL name(:id)' does"),
+    "--oltp-table-name": ("sbtest", "the tables are called sbtest1, sbtest2, …", "leave it out"),
+    "--oltp-user-delay-max": ("0", "transactions follow without think time", "--rate sets the pace"),
+    "--oltp-user-delay-min": ("0", "transactions follow without think time", "--rate sets the pace"),
+    "--rand-init": (ANY, "", ""),
+    "--thread-stack-size": (ANY, "", ""),
+    "--use-fk": ("0,off", "the tables of tpcc have no foreign keys", "leave it out"),
+    "--validate": ("off", "results are not validated", "tuibench check PROFILE validates the tables"),
+}
+"""Options without an equivalent: accepted values (`*`: all), reason for refusal, alternative."""
+
+FORCED_SHUTDOWN = "--forced-shutdown"
+FORCED_SHUTDOWN_NOTE = (
+    "--forced-shutdown has no effect: a run stops at --time, and waits for the transactions in progress"
+)
+
+RUN_ONLY_OPTIONS = frozenset(
+    {
+        "--db-ps-mode",
+        "--events",
+        "--histogram",
+        "--isolation",
+        "--mysql-ignore-errors",
+        "--percentile",
+        "--rand-seed",
+        "--rate",
+        "--reconnect",
+        "--report-checkpoints",
+        "--report-interval",
+        "--thread-init-timeout",
+        "--time",
+        "--verbosity",
+        "--warmup-time",
+    }
+)
+"""Options of `run` that sysbench's other commands accept and ignore."""
+
+
 class Translation:
     """One command line: its translated arguments, and notes about them.
 
-    `test` is the value of `--test`, or the path of a script.
+    `test` is the value of `--test`, or the path of a script. `ignored` are words without an equivalent;
+    `deviations` say how the run differs from sysbench's.
     """
 
     def __init__(self, command: str, arguments: Sequence[str]) -> None:
         self.command = command
         self.arguments = list(arguments)
         self.notes: list[str] = []
+        self.ignored: list[str] = []
+        self.deviations: list[str] = []
         self.is_old = False
         self.test = ""
 
-    @property
-    def note(self) -> str:
-        """The modern form, if the command line was translated."""
-        if not self.is_old:
-            return ""
-        return f"read as: tuibench {' '.join(map(quote, [self.command, *self.arguments]))}"
+    def notes_for_user(self, *, is_sysbenchs: bool) -> list[str]:
+        """The modern form of a translated line, and what was ignored in a line of sysbench."""
+        notes = list(self.notes)
+        if self.is_old:
+            notes.append(f"read as: tuibench {' '.join(map(quote, [self.command, *self.arguments]))}")
+        if self.ignored and (self.is_old or is_sysbenchs):
+            notes.append(f"ignored: {' '.join(map(quote, self.ignored))}")
+        return notes
 
     def replace(self, arguments: Sequence[str]) -> None:
         """Replace the arguments."""
@@ -65,10 +228,13 @@ def command_first(arguments: Sequence[str], commands: Collection[str]) -> list[s
     return list(arguments)
 
 
-def translate_options(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+def translate_options(
+    arguments: Sequence[str], *, is_sysbenchs: bool = False, deviations: list[str] | None = None
+) -> tuple[list[str], list[str]]:
     """Translate the arguments of a command; returns them with notes for the user.
 
-    Raises UsageError for unsupported ones.
+    A line that `is_sysbenchs` has the command after the test, and sysbench's defaults where ours differ;
+    `deviations` gets what it does otherwise. Raises UsageError for unsupported arguments.
     """
     if not arguments or arguments[0] not in SYSBENCH_COMMANDS:
         return list(arguments), []
@@ -77,7 +243,20 @@ def translate_options(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     _apply_modes(line)
     _rename_options(line)
     _drop_run_options(line)
-    return [line.command, *line.arguments], [*line.notes, *filter(None, [line.note])]
+    if deviations is not None and (line.is_old or is_sysbenchs):
+        deviations += line.deviations
+    if is_sysbenchs and line.command == "run" and not _has(line, REPORT_INTERVAL):
+        line.arguments.append(f"{REPORT_INTERVAL}=0")
+    return [line.command, *line.arguments], line.notes_for_user(is_sysbenchs=is_sysbenchs)
+
+
+def is_sysbench_line(arguments: Sequence[str], commands: Collection[str]) -> bool:
+    """True if the command follows the test, as in sysbench."""
+    return command_first(arguments, commands) != list(arguments)
+
+
+def _has(line: Translation, option: str) -> bool:
+    return any(word.partition("=")[0] == option for word in line.arguments)
 
 
 def read_config_file(arguments: Sequence[str]) -> list[str]:
@@ -131,11 +310,11 @@ def _name_test(line: Translation) -> None:
 
 def _profile_of(test: str, line: Translation) -> str:
     script = _script(test)
-    if script == known.TABLES_ONLY and line.command not in ("prepare", "prewarm", "cleanup"):
+    if script == TABLES_ONLY and line.command not in ("prepare", "prewarm", "cleanup"):
         raise UsageError(f"{test} has no transactions", "run one of the tests, such as oltp_read_write")
-    if script == known.PARALLEL_PREPARE and line.command == "run":
+    if script == PARALLEL_PREPARE and line.command == "run":
         line.command = "prepare"
-    return known.PROFILES.get(script, test)
+    return PROFILES.get(script, test)
 
 
 def _script(path: str) -> str:
@@ -143,15 +322,15 @@ def _script(path: str) -> str:
 
 
 def _is_known_script(word: str) -> bool:
-    is_script = word.endswith(".lua") or word == known.TABLES_ONLY
-    return is_script and not word.startswith("-") and _script(word) in known.PROFILES
+    is_script = word.endswith(".lua") or word == TABLES_ONLY
+    return is_script and not word.startswith("-") and _script(word) in PROFILES
 
 
 def _refuse_other_tests(words: Sequence[str]) -> None:
-    name = next((word for word in words[:1] if word in known.OTHER_TESTS), "")
+    name = next((word for word in words[:1] if word in OTHER_TESTS), "")
     if name:
         raise UsageError(
-            f"'{name}' measures {known.OTHER_TESTS[name]}, and tuibench measures MySQL and MariaDB only",
+            f"'{name}' measures {OTHER_TESTS[name]}, and tuibench measures MySQL and MariaDB only",
             f"sysbench itself runs it: sysbench {name} run",
         )
 
@@ -161,7 +340,7 @@ def _apply_modes(line: Translation) -> None:
     given, rest = dict[str, str](), list[str]()
     for word in line.arguments:
         name, _, value = word.partition("=")
-        if name in known.SWITCHED_PROFILES or name in (TEST_MODE, NONTRX_MODE):
+        if name in SWITCHED_PROFILES or name in (TEST_MODE, NONTRX_MODE):
             given[name] = value.lower()
         else:
             rest.append(word)
@@ -181,15 +360,15 @@ def _profile_of_modes(test: str, given: Mapping[str, str]) -> str:
         return ""
     mode = "" if is_script else _mode_profile(given.get(TEST_MODE, ""), given.get(NONTRX_MODE, "select"))
     on = [name for name, value in given.items() if SWITCH.get(value, value) == "on"]
-    switched = [known.SWITCHED_PROFILES[name] for name in on if name in known.SWITCHED_PROFILES]
+    switched = [SWITCHED_PROFILES[name] for name in on if name in SWITCHED_PROFILES]
     return mode or next(reversed(switched), "")
 
 
 def _mode_profile(mode: str, query: str) -> str:
     if mode == "nontrx":
-        mode, modes, name = query, known.NONTRX_MODES, NONTRX_MODE
+        mode, modes, name = query, NONTRX_MODES, NONTRX_MODE
     else:
-        mode, modes, name = mode or "complex", known.TEST_MODES, TEST_MODE
+        mode, modes, name = mode or "complex", TEST_MODES, TEST_MODE
     if mode not in modes:
         raise UsageError(f"{name}={mode} is unknown", f"it is one of {', '.join(modes)}")
     return modes[mode]
@@ -206,33 +385,38 @@ def _translate_option(argument: str, after: str, line: Translation) -> str:
     if line.command == "probe" and name == "--max-time":
         return argument
     if line.arguments[0] == TPCC and argument == TPCC_TABLES:
+        line.ignored.append(argument)
         return ""
-    if line.arguments[0] == TPCC and name in known.TPCC_OPTIONS:
+    if line.arguments[0] == TPCC and name in TPCC_OPTIONS:
         line.is_old = True
-        return f"{known.TPCC_OPTIONS[name]}{equals}{known.TPCC_LEVELS.get(value, value)}"
-    if name in known.RENAMED_OPTIONS:
-        line.is_old |= name in known.OLD_OPTIONS
-        return known.RENAMED_OPTIONS[name] + equals + value
+        return f"{TPCC_OPTIONS[name]}{equals}{TPCC_LEVELS.get(value, value)}"
+    if name in RENAMED_OPTIONS:
+        line.is_old |= name in OLD_OPTIONS
+        return RENAMED_OPTIONS[name] + equals + value
     if name == SSL:
         mode = value.lower() if equals else "on"
         return f"--ssl-mode={SSL_MODES.get(mode, mode)}"
     if argument == HISTOGRAM and after not in ("on", "off"):
         return f"{HISTOGRAM}=on"
-    if name == known.FORCED_SHUTDOWN:
+    if name == FORCED_SHUTDOWN:
         if value not in ("", "off"):
-            line.notes.append(known.FORCED_SHUTDOWN_NOTE)
+            line.notes.append(FORCED_SHUTDOWN_NOTE)
+            line.deviations.append(FORCED_SHUTDOWN_NOTE)
         return ""
-    if name not in known.IGNORED_OPTIONS:
+    if name not in IGNORED_OPTIONS:
         return argument
-    return _ignored(name, value, equals)
+    line.ignored.append(argument)
+    return _ignored(name, value, equals, line)
 
 
-def _ignored(name: str, value: str, equals: str) -> str:
-    allowed, why, hint = known.IGNORED_OPTIONS[name]
+def _ignored(name: str, value: str, equals: str, line: Translation) -> str:
+    allowed, why, hint = IGNORED_OPTIONS[name]
     accepted = allowed.split(",")
     is_accepted = bool(equals) and (value in accepted or SWITCH.get(value.lower()) in accepted)
-    if not is_accepted and allowed != known.ANY:
+    if not is_accepted and allowed != ANY:
         raise UsageError(f"{name}: {why}", hint)
+    if allowed == ANY:
+        line.deviations.append(f"{name} is ignored")
     return ""
 
 
@@ -240,7 +424,7 @@ def _drop_run_options(line: Translation) -> None:
     """Drop options that only `run` uses, as sysbench does."""
     if line.command not in ("prepare", "prewarm", "cleanup"):
         return
-    dropped = known.RUN_ONLY_OPTIONS | ({"--threads"} if line.command != "prepare" else set())
+    dropped = RUN_ONLY_OPTIONS | ({"--threads"} if line.command != "prepare" else set())
     kept: list[str] = []
     waiting = iter(enumerate(line.arguments))
     for place, word in waiting:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tuibench import __version__
-from tuibench.cli.options.ab_test_options import ab_test_announcement
+from tuibench.cli.options.run_options import ab_test_announcement
 from tuibench.cli.output.files import write_output, writing_to
 from tuibench.cli.output.log import info, timestamp, write_stderr
 from tuibench.cli.output.run_notes import run_notes

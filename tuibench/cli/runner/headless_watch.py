@@ -5,7 +5,7 @@ from functools import partial
 
 import msgspec
 
-from tuibench.cli.options.ab_test_options import ab_test_announcement
+from tuibench.cli.options.run_options import ab_test_announcement
 from tuibench.cli.output.formats import JSON, TEXT, echo_json
 from tuibench.cli.output.log import info, timestamp
 from tuibench.cli.output.run_notes import watch_notes

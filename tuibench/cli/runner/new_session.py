@@ -9,7 +9,7 @@ import click
 from msgspec.structs import replace
 
 from tuibench import paths
-from tuibench.cli.options.session_options import BackgroundOptions
+from tuibench.cli.options.session_options import BackgroundOptions, replica_choice
 from tuibench.cli.output.log import info
 from tuibench.cli.runner.event_loop import run_async
 from tuibench.cli.runner.session_lookup import fetch_hello, session_hints
@@ -109,7 +109,11 @@ def spec_on_private_server(plan: RunPlan, server: "PrivateServer") -> SessionSpe
 
 
 def new_session_spec(plan: RunPlan, target: Target, *, yes_this_server: bool = False) -> SessionSpec:
-    """Spec of a session that starts now, named after its time and profile; creates its record's folder."""
+    """Spec of a session that starts now, named after its time and profile; creates its record's folder.
+
+    Raises UsageError for an invalid address of a replica.
+    """
+    replicas = replica_choice(plan.replicas, target)
     stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.path.basename(plan.profile).removesuffix('.toml')}"
     directory = record_folder(paths.runs_dir(), stem)
     return SessionSpec(
@@ -118,6 +122,7 @@ def new_session_spec(plan: RunPlan, target: Target, *, yes_this_server: bool = F
         target=target,
         run_directory=str(directory),
         yes_this_server=yes_this_server,
+        replicas=replicas,
     )
 
 

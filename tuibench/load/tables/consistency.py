@@ -11,10 +11,11 @@ import msgspec
 from tuibench import suggestions
 from tuibench.errors import UsageError
 from tuibench.load.tables.conditions import CONDITIONS, Condition
-from tuibench.load.tables.inspect_tables import check_tables_present
+from tuibench.load.tables.inspect_tables import check_tables_present, database_hint, prepare_line
 from tuibench.load.tables.parallel import abort_and_kill, run_all
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection
+from tuibench.mysql.errors import NoDatabaseError
 from tuibench.mysql.session_defaults import Manner, connect_with_defaults
 from tuibench.workload.datasets import build_data_set
 from tuibench.workload.program.program import Program
@@ -79,9 +80,13 @@ async def check_consistency(
     if tables are missing or belong to another data set. On failure or cancellation, the queries are killed.
     """
     conditions, spec = conditions_of(program), build_data_set(program)
-    first = await connect_with_defaults(target)
     try:
-        await check_tables_present(first, program.data_set, spec, spec.prepare_command(program.profile))
+        first = await connect_with_defaults(target)
+    except NoDatabaseError as error:
+        error.hint = database_hint(program, target)
+        raise
+    try:
+        await check_tables_present(first, program.data_set, spec, prepare_line(program, target))
     finally:
         await first.close()
     asking = _ConditionChecker(conditions, after_load, progress or _ignore_progress)

@@ -14,6 +14,7 @@ from tuibench.load.engine.prepared_connection import (
     ER_MAX_PREPARED_STMT_COUNT_REACHED,
     ER_UNSUPPORTED_PS,
 )
+from tuibench.model.target import Target, for_server
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.errors import UNSUPPORTED_CODES
 from tuibench.workload.datasets import DataSet, build_data_set
@@ -104,13 +105,28 @@ async def check_tables_present(connection: Connection, name: str, spec: DataSet,
         raise RunError(f"{table_list(missing)} {where}: no such table", f"create the tables with: {remedy}")
 
 
+def prepare_line(program: Program, target: Target) -> str:
+    """The command line that creates the program's tables on this server."""
+    return for_server(build_data_set(program).prepare_command(program.profile), target)
+
+
+def database_hint(program: Program, target: Target) -> str:
+    """How to create a missing database with the program's tables."""
+    return f"create it and the tables with: {prepare_line(program, target)} --create-database"
+
+
+def cleanup_line(program: Program, target: Target) -> str:
+    """The command line that drops them."""
+    return for_server(build_data_set(program).cleanup_command(program.profile), target)
+
+
 async def check_tables_ready(connection: Connection, program: Program) -> str:
     """Raises RunError, with the command that fixes it, if tables are missing, foreign or too small.
 
     Returns a description of the part of the tables that the run does not use; usually empty.
     """
     spec = build_data_set(program)
-    command = spec.prepare_command(program.profile)
+    command = prepare_line(program, connection.target)
     await check_tables_present(connection, program.data_set, spec, command)
     where = f"in the database '{connection.target.database}'"
     unused = ""
@@ -120,7 +136,7 @@ async def check_tables_ready(connection: Connection, program: Program) -> str:
             raise RunError(
                 f"{table} {where} has {found:,} {extent.what}, this run needs {extent.wanted:,}",
                 f"run with --{extent.option}={max(found, 1)}, "
-                f"or drop the tables with: {spec.cleanup_command(program.profile)} "
+                f"or drop the tables with: {cleanup_line(program, connection.target)} "
                 f"and create them with: {command}",
             )
         if extent.is_for_use and found > extent.wanted:
@@ -171,11 +187,11 @@ async def check_tables_absent(connection: Connection, program: Program) -> None:
     if len(existing) == len(names) and await _are_complete(connection, spec):
         raise RunError(
             f"the tables already exist: {spec.describe()} {where}",
-            f"use them for a run, or drop them with: {spec.cleanup_command(program.profile)}",
+            f"use them for a run, or drop them with: {cleanup_line(program, connection.target)}",
         )
     raise RunError(
         f"{table_list(existing)} {where} exists, but not {spec.describe()}",
-        f"drop the old tables first with: {spec.cleanup_command(program.profile)}",
+        f"drop the old tables first with: {cleanup_line(program, connection.target)}",
     )
 
 

@@ -106,7 +106,8 @@ class LoadOptions(msgspec.Struct, frozen=True, kw_only=True):
 class TableLoader:
     """One load of a data set. `rows` and `seconds` are its progress.
 
-    `accepted` is called after the server has created the first table: writes are allowed.
+    `accepted` is called after the server has created the first table: writes are allowed. `cleanup` is the
+    command that drops the tables.
     """
 
     def __init__(
@@ -126,6 +127,7 @@ class TableLoader:
         self._charset = CHARSET
         self._report = report
         self.accepted: Callable[[], None] = lambda: None
+        self.cleanup = "DROP TABLE"
         self._connections: list[Connection] = []
         self._unfinished: set[str] = set()
         self._pieces_left = dict.fromkeys(spec.table_names(), 0)
@@ -277,7 +279,7 @@ class TableLoader:
             raise RunError(
                 f"the load ended early ({str(cause) or 'interrupted'}); {table_list(tables)} is partly "
                 f"loaded and could not be dropped: {error.message}",
-                "drop the tables with tuibench cleanup when the server is back",
+                f"when the server is back, drop the tables with: {self.cleanup}",
             ) from cause
 
 

@@ -6,9 +6,10 @@ from functools import partial
 import msgspec
 
 from tuibench.load.tables.insert_methods import InsertMethod
-from tuibench.load.tables.inspect_tables import check_tables_absent
+from tuibench.load.tables.inspect_tables import check_tables_absent, cleanup_line, database_hint
 from tuibench.load.tables.loader import LoadOptions, LoadProgress, TableLoader
 from tuibench.model.target import Target
+from tuibench.mysql.errors import NoDatabaseError
 from tuibench.mysql.info import READ_ONLY_BYPASS_WARNING, is_read_only, server_value
 from tuibench.mysql.session_defaults import connect_with_defaults
 from tuibench.workload.datasets import build_data_set
@@ -49,7 +50,11 @@ async def prepare_tables(
     """
     if create_database:
         await ensure_database(target)
-    first = await connect_with_defaults(target)
+    try:
+        first = await connect_with_defaults(target)
+    except NoDatabaseError as error:
+        error.hint = database_hint(program, target)
+        raise
     try:
         await check_tables_absent(first, program)
         limit = int(await server_value(first, "max_allowed_packet") or LEAST_PACKET_BYTES)
@@ -60,6 +65,7 @@ async def prepare_tables(
     load = TableLoader(
         target, spec, method or LoadOptions(parallel=parallel), limit, progress or (lambda _: None)
     )
+    load.cleanup = cleanup_line(program, target)
     if read_only and warn is not None:
         load.accepted = partial(warn, READ_ONLY_BYPASS_WARNING)
     await load.run()

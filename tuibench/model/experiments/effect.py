@@ -2,11 +2,14 @@
 
 from collections.abc import Iterable
 from enum import StrEnum
+from typing import Annotated
 
 import msgspec
 
 from tuibench.errors import UsageError
 from tuibench.model.measurements.operation_cost import OperationCost
+from tuibench.model.notation import parse_ab, parse_tolerance
+from tuibench.model.option import Option, plain_number
 
 
 class Verdict(StrEnum):
@@ -153,10 +156,15 @@ class CommitCosts(msgspec.Struct, frozen=True, tag="costs"):
     costs: tuple[CommitCost, ...]
 
 
+AB_TEST = "A/B trial"
+"""Section of the help."""
 MIN_CYCLES, MAX_CYCLES = 4, 1000
 UNTIL_WINDOW_SECONDS = 4.0
 DEFAULT_MAX_SECONDS = 600.0
 DEFAULT_TOLERANCE_PERCENT = 2.0
+
+EPSILON = 1e-12
+"""Relative rounding error of a duration that is a whole number of windows."""
 
 MIN_WINDOW_SAMPLES = 4
 """The minimum number of samples per window: some may be lost to settling."""
@@ -184,13 +192,60 @@ class AbTestPlan(msgspec.Struct, frozen=True, kw_only=True):
     test ends as soon as there is a verdict on the `primary` figure, and `cycles` is the maximum.
     """
 
-    subject: str
+    subject: Annotated[
+        str,
+        Option(
+            "--ab",
+            section=AB_TEST,
+            metavar="NAME=V1,V2",
+            help="Alternate two values: SETTING=V1,V2, preset=NAME1,NAME2 or threads=N1,N2. The duration "
+            "follows from --cycles and --window; with --until, the test ends with its verdict.",
+            parse=parse_ab,
+            format="{0[0]}={0[1]},{0[2]}".format,
+            read=lambda plan: (plan.trial.subject, plan.trial.a, plan.trial.b),
+            label="A/B test",
+        ),
+    ]
     a: str
     b: str
-    cycles: int = 5
-    window_seconds: float = 10.0
+    cycles: Annotated[
+        int,
+        Option(
+            "--cycles",
+            section=AB_TEST,
+            low=MIN_CYCLES,
+            high=MAX_CYCLES,
+            help="With --ab: windows of each value.",
+            when=lambda plan: not plan.trial.is_sequential,
+        ),
+    ] = 5
+    window_seconds: Annotated[
+        float,
+        Option(
+            "--window",
+            section=AB_TEST,
+            metavar="SECONDS",
+            help="With --ab: seconds of each window [10; 4 with --until].",
+            show_default=False,
+            always=lambda plan: True,
+        ),
+    ] = 10.0
     seed: int = 0
-    tolerance_percent: float = DEFAULT_TOLERANCE_PERCENT
+    tolerance_percent: Annotated[
+        float,
+        Option(
+            "--until",
+            section=AB_TEST,
+            metavar="±PERCENT",
+            help="With --ab: stop as soon as B is higher, lower, or equal within this, as in ±2%; --max-time "
+            "limits it [600].",
+            show_default=False,
+            parse=parse_tolerance,
+            format=lambda percent: f"±{plain_number(percent)}%",
+            always=lambda plan: True,
+            when=lambda plan: plan.trial.is_sequential,
+        ),
+    ] = DEFAULT_TOLERANCE_PERCENT
     is_sequential: bool = False
     primary: EffectFigure = EffectFigure.TPS
 
@@ -211,7 +266,7 @@ class AbTestPlan(msgspec.Struct, frozen=True, kw_only=True):
 
         Raises UsageError if that is too short or too long.
         """
-        cycles = int(max_seconds / (2 * window_seconds))
+        cycles = int(max_seconds / (2 * window_seconds) * (1 + EPSILON))
         if not MIN_CYCLES <= cycles <= MAX_CYCLES:
             least, most = (2 * window_seconds * count for count in (MIN_CYCLES, MAX_CYCLES))
             raise UsageError(

@@ -5,11 +5,24 @@ intervals, as a share of the value (0.03 is 3 %).
 """
 
 from enum import StrEnum
+from typing import Annotated, Any
 
 import msgspec
 
 from tuibench.model.measurements.finding import Evidence, Finding
-from tuibench.model.schedule import Quantity
+from tuibench.model.option import Option
+from tuibench.model.schedule import MAX_RATE, MAX_THREADS, Quantity
+
+MIN_SECONDS, MAX_SECONDS = 10.0, 86_400.0
+"""Limits of a probe's time after its warm-up."""
+
+
+def _by_threads(plan: Any) -> bool:
+    return bool(plan.probe.by is Quantity.THREADS)
+
+
+def _by_rate(plan: Any) -> bool:
+    return not _by_threads(plan)
 
 
 class ProbeOrder(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,12 +32,53 @@ class ProbeOrder(msgspec.Struct, frozen=True, kw_only=True):
     whole probe about `seconds`.
     """
 
-    by: Quantity = Quantity.THREADS
-    slo: tuple[str, ...] = ()
-    least: float = 0.0
-    most: float = 0.0
-    step_seconds: float = 8.0
-    seconds: float = 90.0
+    by: Annotated[
+        Quantity, Option("--by", help="What to increase: threads, or rate (with --threads connections).")
+    ] = Quantity.THREADS
+    slo: Annotated[
+        tuple[str, ...],
+        Option(
+            "--slo", metavar="CONDITION", help='Objective: "p95<20ms", "errors<1%", "tps>500"; repeatable.'
+        ),
+    ] = ()
+    step_seconds: Annotated[
+        float,
+        Option(
+            "--max-step-time", metavar="SECONDS", low=2, high=600, help="Time limit of a step in seconds."
+        ),
+    ] = 8.0
+    seconds: Annotated[
+        float,
+        Option(
+            "--max-time",
+            metavar="SECONDS",
+            help="Time limit of the probe in seconds.",
+            read=lambda plan: plan.probe.seconds + plan.warmup_seconds,
+        ),
+    ] = 90.0
+    least: Annotated[
+        float,
+        Option(
+            "--min-threads",
+            kind=int,
+            low=1,
+            high=MAX_THREADS,
+            help="Lowest number of threads.",
+            when=_by_threads,
+        ),
+        Option("--min-rate", high=MAX_RATE, help="With --by rate: the lowest rate.", when=_by_rate),
+    ] = 0.0
+    most: Annotated[
+        float,
+        Option(
+            "--max-threads",
+            kind=int,
+            high=MAX_THREADS,
+            help="Highest number of threads; 0: up to 1,024, or the server's limit.",
+            when=_by_threads,
+        ),
+        Option("--max-rate", high=MAX_RATE, help="With --by rate: the highest rate.", when=_by_rate),
+    ] = 0.0
 
 
 class StepPurpose(StrEnum):

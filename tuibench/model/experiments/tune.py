@@ -2,13 +2,33 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Annotated
 
 import msgspec
 from msgspec.structs import replace
 
 from tuibench.errors import UsageError
 from tuibench.model.experiments.effect import AbTestPair, Comparison, EffectFigure
-from tuibench.model.notation import parse_duration, parse_tolerance
+from tuibench.model.notation import format_duration, parse_duration, parse_tolerance
+from tuibench.model.option import Option, check_range
+
+SCREENING = "Screening"
+"""Section of the help."""
+MIN_BUDGET, MAX_BUDGET = 20.0, 7 * 86_400.0
+
+
+def parse_budget(text: str) -> float:
+    """Parse `30m` to seconds. Raises UsageError for an invalid duration, or one out of range."""
+    try:
+        seconds = parse_duration(text)
+    except UsageError:
+        raise UsageError(f"--budget takes a duration, not '{text}'", "for example --budget 30m") from None
+    return check_range("--budget (in seconds)", seconds, MIN_BUDGET, MAX_BUDGET)
+
+
+def _parse_names(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
 
 OPERATORS_BUDGET = 600.0
 """Default duration, in seconds, of a screening that is started during a run."""
@@ -25,19 +45,93 @@ class TunePlan(msgspec.Struct, frozen=True, kw_only=True):
     load continues with the best settings. `resume` is the folder of a run to continue.
     """
 
-    budget_seconds: float = 1800.0
-    window_seconds: float = 5.0
-    only: tuple[str, ...] = ()
-    values: int = 2
-    allow_risk: bool = False
-    objectives: tuple[str, ...] = ()
-    tolerance_percent: float = 2.0
+    budget_seconds: Annotated[
+        float,
+        Option(
+            "--budget",
+            section=SCREENING,
+            metavar="TIME",
+            help="Time limit of the screening: 90s, 30m, 2h.",
+            parse=parse_budget,
+            format=format_duration,
+        ),
+    ] = 1800.0
+    window_seconds: Annotated[
+        float,
+        Option(
+            "--window",
+            section=SCREENING,
+            metavar="SECONDS",
+            low=1,
+            high=600,
+            help="Seconds of each window.",
+        ),
+    ] = 5.0
+    only: Annotated[
+        tuple[str, ...],
+        Option(
+            "--only",
+            section=SCREENING,
+            metavar="NAME,…",
+            help="Settings or topics to test: durability,flushing,innodb_io_capacity. [all]",
+            parse=_parse_names,
+            format=",".join,
+        ),
+    ] = ()
+    values: Annotated[
+        int,
+        Option(
+            "--values", section=SCREENING, low=1, high=8, help="Number of values to test for each setting."
+        ),
+    ] = 2
+    allow_risk: Annotated[
+        bool,
+        Option(
+            "--allow-risk",
+            section=SCREENING,
+            help="Also test values that can lose data or change results.",
+        ),
+    ] = False
+    objectives: Annotated[
+        tuple[str, ...],
+        Option(
+            "--slo",
+            section=SCREENING,
+            metavar="CONDITION",
+            help='Objective that a winner must meet: "p95<20ms", "tps>500"; repeatable.',
+        ),
+    ] = ()
+    tolerance_percent: Annotated[
+        float,
+        Option(
+            "--tolerance",
+            section=SCREENING,
+            low=0.1,
+            high=50,
+            help="A difference within this percentage counts as no effect.",
+        ),
+    ] = 2.0
     false_rate: float = 0.1
     candidates_per_block: int = 4
     primary: EffectFigure = EffectFigure.TPS
-    apply: bool = False
+    apply: Annotated[
+        bool,
+        Option(
+            "--apply",
+            section=SCREENING,
+            help="Apply the best values and keep the load running until it is stopped; then restore.",
+        ),
+    ] = False
     seed: int = 0
-    resume: str = ""
+    resume: Annotated[
+        str,
+        Option(
+            "--resume",
+            section=SCREENING,
+            metavar="DIR",
+            help="Continue the screening of this recorded run.",
+        ),
+    ] = ""
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):

@@ -178,6 +178,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     `is_complete` is False if some work is missing from the figures: a host was lost, or a worker did not
     report the end of its load. `warnings` name them.
 
+    `deviations` say how the run of a sysbench command line differed from sysbench's.
+
     With `watched`, it is the summary of a session without load: transactions, queries and latencies are those
     of the server's own traffic, and figures of a load (errors, retries, reconnects, fairness) are unknown.
     """
@@ -227,6 +229,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     replication: ReplicationTotals | None = None
     figures: dict[str, float] = {}
     is_complete: bool = True
+    deviations: tuple[str, ...] = ()
 
     @property
     def ab_tests(self) -> tuple[AbTestResult, ...]:

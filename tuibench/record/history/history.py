@@ -13,6 +13,7 @@ import msgspec
 from tuibench.errors import RunError, UsageError
 from tuibench.metrics.figures import Better, Figure, figure_named
 from tuibench.metrics.inference.change_points import FEWEST_BASELINE, FEWEST_RUNS, change_points, first_alarm
+from tuibench.model.plan_options import part_options
 from tuibench.model.results.comparison import History, HistoryRun, LevelChange, Regression
 from tuibench.model.results.summary import Summary
 from tuibench.record.files import reader, store
@@ -22,7 +23,7 @@ from tuibench.record.files.schema import PlanRecord
 SHIFT = 0.05
 """The change that the search for a regression is tuned to detect."""
 
-NOT_THE_PLAN = ("seed", "seconds", "report_seconds", "histogram", "checkpoints", "percentiles")
+NOT_THE_PLAN = {"deviations"} | {each.field for each in part_options("") if not each.option.affects_load}
 """Fields of a plan that do not affect a second of the load."""
 
 

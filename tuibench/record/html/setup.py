@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 
-from tuibench.model.notation import format_delay, format_duration
 from tuibench.model.plan import OptionValue, RunPlan
+from tuibench.model.plan_options import setup_rows
 from tuibench.model.results.summary import engine_text
-from tuibench.model.schedule import format_schedule
 from tuibench.record.files.run import Run
 from tuibench.record.html.markup import Markup, code_block, join_markup, property_table, tag
 from tuibench.record.report.reproduce import reproduction_commands
@@ -82,19 +81,9 @@ def method_section(run: Run) -> Markup:
         property_table(
             [
                 ("load", f"{plan.profile} on {run.plan.data_set}" if run.plan.data_set else plan.profile),
-                ("threads", count(plan.threads)),
                 ("pace", _pace(plan)),
-                ("plan", format_schedule(plan.schedule) if plan.schedule else ""),
-                ("time", _limit(plan) or "until it was stopped"),
-                ("warm-up", format_duration(plan.warmup_seconds) if plan.warmup_seconds else "none"),
-                ("isolation", plan.isolation),
-                ("idle connections", count(plan.idle_connections) if plan.idle_connections else ""),
-                ("new login", f"after {count(plan.reconnect)} transactions" if plan.reconnect else ""),
-                ("extra logins", f"{plan.connect_rate:g} per second" if plan.connect_rate else ""),
-                ("simulated network", format_delay(plan.client_delay_ms) if plan.client_delay_ms else ""),
-                ("statements", "prepared" if plan.prepared else "sent as text"),
+                *setup_rows(plan),
                 ("engine", engine_text(run.summary.client)),
-                ("seed", str(plan.seed)),
                 ("options", _options(run.plan.options or plan.options)),
             ]
         ),
@@ -117,12 +106,6 @@ def _pace(plan: RunPlan) -> str:
         f"open loop: {plan.rate:g} transactions per second, {plan.arrival} arrivals; latency is measured "
         "from the scheduled start"
     )
-
-
-def _limit(plan: RunPlan) -> str:
-    seconds = format_duration(plan.seconds) if plan.seconds else ""
-    events = f"{count(plan.events)} transactions" if plan.events else ""
-    return " or ".join(filter(None, (seconds, events)))
 
 
 def _options(given: Mapping[str, OptionValue]) -> str:

@@ -12,8 +12,7 @@ from tuibench.model import command as commands
 from tuibench.model.event import EventKind
 from tuibench.model.message import RunState
 from tuibench.model.notation import format_delay, format_weights
-from tuibench.model.schedule import Quantity
-from tuibench.session.control.limits import checked_delay_ms, checked_rate, checked_threads
+from tuibench.model.schedule import Quantity, checked_delay_ms, checked_rate, checked_threads
 from tuibench.session.lifecycle.lifecycle import Lifecycle
 from tuibench.session.load.load_controller import LoadController
 from tuibench.session.plan.runner import PlanRunner

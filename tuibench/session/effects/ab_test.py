@@ -18,9 +18,9 @@ from tuibench.model.command import ApplyPreset, ChangeSetting, SetThreads
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.experiments.effect import MAX_CYCLES, MIN_CYCLES, AbTestPlan, AbTestResult, Verdict
 from tuibench.model.message import NO_LOAD_REFUSAL
+from tuibench.model.schedule import checked_threads
 from tuibench.record.report.effect_text import with_sentence
 from tuibench.session.control.experiment import ExperimentSession
-from tuibench.session.control.limits import checked_threads
 from tuibench.session.disturbances import NO_ANSWER, OF_EVENTS
 from tuibench.tuning.catalogue import preset_lookup, setting_lookup
 

@@ -20,17 +20,8 @@ from tuibench.model.measurements.finding import Finding
 from tuibench.model.plan import RunPlan
 from tuibench.model.schedule import Quantity
 from tuibench.model.settings import SettingState
-from tuibench.model.sysbench import SYSBENCH_TESTS
 from tuibench.model.target import Target
-from tuibench.record.report.reproduce import (
-    LEVEL_AND_TIME,
-    PASSWORD,
-    load_arguments,
-    option_arguments,
-    run_arguments,
-    server_arguments,
-    shell_line,
-)
+from tuibench.record.report.reproduce import LEVEL_AND_TIME, command_line, sysbench_command_line
 from tuibench.session.probe.level_search import (
     ProbeProgress,
     end_of_climb,
@@ -333,32 +324,13 @@ def formal_run_commands(
         if by is Quantity.THREADS
         else [f"--threads={threads}", f"--rate={level:g}"]
     )
-    times = [f"--time={SECONDS}", f"--report-interval={REPORT_SECONDS}"]
-    options = option_arguments(plan.options)
-    ours = [
-        "tuibench",
-        "run",
-        *load_arguments(plan),
-        *load,
-        *times,
-        f"--warmup-time={WARMUP_SECONDS}",
-        *run_arguments(plan, without=LEVEL_AND_TIME),
-        *server_arguments(target, ""),
-    ]
-    found = {"tuibench": shell_line([*ours, *options])}
-    if plan.profile in SYSBENCH_TESTS:
-        password = [f"--mysql-password={PASSWORD}"] if has_password else []
-        theirs = [
-            "sysbench",
-            plan.profile,
-            *load,
-            *times,
-            *run_arguments(plan, of_sysbench=True, without=LEVEL_AND_TIME),
-            *server_arguments(target, "mysql-"),
-            *password,
-            *options,
-            "run",
-        ]
-        found = {"sysbench": shell_line(theirs), **found}
+    load += [f"--time={SECONDS}", f"--report-interval={REPORT_SECONDS}"]
+    warmup = f"--warmup-time={WARMUP_SECONDS}"
+    found = {
+        "tuibench": command_line(plan, target, *load, warmup, command="run", without=LEVEL_AND_TIME),
+    }
+    theirs = sysbench_command_line(plan, target, *load, has_password=has_password, without=LEVEL_AND_TIME)
+    if theirs is not None:
+        found = {"sysbench": theirs, **found}
     changed = [f"SET GLOBAL {each.name} = {each.value};" for each in settings if each.changed]
     return {"mysql": " ".join(changed), **found} if changed else found

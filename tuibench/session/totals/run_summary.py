@@ -136,6 +136,7 @@ def build_summary(
         seconds=ending.seconds,
         rate=ending.rate,
         percentiles=_percentiles(transactions, plan.percentiles),
+        deviations=plan.deviations,
         outcome=ending.outcome,
         failure=ending.failure,
         transactions=TransactionTotals(total=totals.completed, per_second=totals.completed / seconds),

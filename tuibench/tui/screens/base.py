@@ -223,8 +223,8 @@ def _way_out_text(view: View) -> str:
     stop, leave = (action_key(ACTIONS_BY_NAME[name], view) for name in ("stop", "leave"))
     if view.cannot_steer:
         return f"Enlarge the window, or leave with {stop}."
-    instead = "tuibench watch --format text" if view.is_watch else f"tuibench run {view.plan.profile}"
+    instead = "add --format=text" if view.is_watch else "use tuibench run"
     return (
         f"The run continues. Enlarge the window, leave it running with {leave}, or stop it with {stop} and "
-        f"run without a screen:\n\n{instead}"
+        f"repeat the command without a screen: {instead}."
     )

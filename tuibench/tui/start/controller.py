@@ -89,10 +89,14 @@ ProgressCallback = Callable[[WorkProgress], None]
 
 
 class StartController(Protocol):
-    """Checks servers and profiles, and starts runs. Errors are TuibenchErrors; all work can be cancelled."""
+    """Checks servers and profiles, and starts runs. Errors are TuibenchErrors; all work can be cancelled.
+
+    `option_names` are the options of the load that the form takes, each as on the command line.
+    """
 
     servers: Sequence[ServerChoice]
     profiles: Sequence[ProfileChoice]
+    option_names: Sequence[str]
     first: FormValues
 
     def faults(self, answers: FormValues) -> Mapping[str, str]:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
+from textual.suggester import Suggester
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -26,6 +27,20 @@ LABEL_WIDTH = 28
 def field_of(input: Input) -> str:
     """Name of the form value of an input widget."""
     return (input.id or "").removeprefix(FIELD)
+
+
+class OptionSuggester(Suggester):
+    """Completes the last word to an option of the load or of the profile."""
+
+    def __init__(self, controller: StartController) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+        self._controller = controller
+
+    async def get_suggestion(self, value: str) -> str | None:
+        start, _, word = value.rpartition(" ")
+        names = (name for name in self._controller.option_names if name.startswith(word) and name != word)
+        found = next(names, None) if len(word) > len("--") else None
+        return None if found is None else f"{start} {found}".lstrip()
 
 
 class StartForm(Vertical):
@@ -103,6 +118,7 @@ class StartForm(Vertical):
                     compact=True,
                     password=name == "password",
                     placeholder=PLACEHOLDERS.get(name, ""),
+                    suggester=OptionSuggester(self._controller) if name in DATA else None,
                 )
                 field.cursor_blink = False
                 yield field

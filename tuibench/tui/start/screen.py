@@ -243,7 +243,7 @@ def _too_small_text(width: int, height: int) -> str:
     return (
         f"tuibench needs {MIN_FORM_SIZE[0]}×{MIN_FORM_SIZE[1]} characters, "
         f"this terminal has {width}×{height}.\n\n"
-        "Enlarge the window, or run without a screen:\n\ntuibench run oltp_read_write"
+        "Enlarge the window, or run without a screen:\n\ntuibench run --help"
     )
 
 

@@ -67,15 +67,20 @@ MAX_PLACEHOLDERS = 65_535
 """The servers' limit of placeholders in a prepared statement."""
 
 
-def _frame_statement(name: str, sql: str) -> Statement:
-    return Statement(name=name, cls=StatementClass.OTHER, sql=(sql,), prepared=False)
+def _frame_statement(name: str, sql: str, *, prepared: bool) -> Statement:
+    return Statement(name=name, cls=StatementClass.OTHER, sql=(sql,), prepared=prepared)
 
 
-BEGIN = ProgramStep(repeat=1, let={}, statements=(_frame_statement("begin", "START TRANSACTION"),))
-"""Not BEGIN: MariaDB with sql_mode=ORACLE parses it as the start of a block."""
+BEGIN = ProgramStep(
+    repeat=1, let={}, statements=(_frame_statement("begin", "START TRANSACTION", prepared=True),)
+)
+"""Not BEGIN: MariaDB with sql_mode=ORACLE parses it as the start of a block.
 
-COMMIT = ProgramStep(repeat=1, let={}, statements=(_frame_statement("commit", "COMMIT"),))
-ROLLBACK = _frame_statement("rollback", "ROLLBACK")
+Prepared like COMMIT, as in sysbench, where the server can: MySQL prepares only COMMIT.
+"""
+
+COMMIT = ProgramStep(repeat=1, let={}, statements=(_frame_statement("commit", "COMMIT", prepared=True),))
+ROLLBACK = _frame_statement("rollback", "ROLLBACK", prepared=False)
 FRAME_STATEMENTS = frozenset({"begin", "commit", "rollback"})
 """Names of the statements that begin and end transactions."""
 

@@ -61,7 +61,7 @@ class RepeatedPart(msgspec.Struct, frozen=True, kw_only=True):
 class Statement(msgspec.Struct, frozen=True, kw_only=True):
     """One statement: `sql` per table, or once if it uses no table.
 
-    `prepared` is False for statements that cannot be prepared (BEGIN) or are to be sent as text. `capture`
+    `prepared` is False for statements that are to be sent as text. `capture`
     names the variables for the first row's columns, null without a row; `rows` the variable for the list of
     all rows.
     """

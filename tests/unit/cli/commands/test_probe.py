@@ -6,10 +6,11 @@ import pytest
 from msgspec.structs import replace
 
 from tests.examples import summary
+from tests.unit.cli.plans import planned
 from tests.unit.cli.program import Program
 from tests.unit.session.probe.test_result import answered, probed
 from tuibench.cli.commands.ctl import verbs
-from tuibench.cli.commands.probe import ProbeOptions, probe_exit_code, probe_output
+from tuibench.cli.commands.probe import probe_exit_code, probe_output
 from tuibench.errors import ExitCode, RunError, UsageError
 from tuibench.model.command import NextStep, StartProbe, StopProbe
 from tuibench.model.experiments.probe import ProbeEnd, ProbeOrder
@@ -17,14 +18,16 @@ from tuibench.model.schedule import Quantity
 
 
 def test_the_usual_probe_ends_within_ninety_seconds() -> None:
-    plan = ProbeOptions().plan("oltp_read_write", {})
+    plan = planned(command="probe")
     assert plan.probe == ProbeOrder(least=1.0, seconds=82.0)
     assert plan.seconds is None
     assert (plan.threads, plan.interval_seconds, plan.warmup_seconds) == (1, 0.5, 3.0)
 
 
 def test_a_probe_by_rate_has_its_threads() -> None:
-    plan = ProbeOptions(by="rate", threads=32, min_rate=50, max_rate=800, slo=["p99<30ms"]).plan("tpcc", {})
+    plan = planned(
+        "--by=rate", "--threads=32", "--min-rate=50", "--max-rate=800", "--slo=p99<30ms", command="probe"
+    )
     assert plan.threads == 32
     assert plan.probe is not None
     assert plan.probe.by is Quantity.RATE
@@ -34,19 +37,19 @@ def test_a_probe_by_rate_has_its_threads() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (ProbeOptions(by="tables"), "--by is one of threads, rate"),
-        (ProbeOptions(slo=["p95"]), "'p95' is not a threshold"),
-        (ProbeOptions(slo=["abandoned<1"]), "cannot be judged by abandoned"),
-        (ProbeOptions(min_threads=8, max_threads=4), "--max-threads is below --min-threads"),
-        (ProbeOptions(max_step_time=0), "--max-step-time must be between 2 and 600"),
-        (ProbeOptions(max_time=5), "--max-time must be between 13 and 86,403, not 5"),
-        (ProbeOptions(max_time=9, warmup_time=0), "--max-time must be between 10 and 86,400, not 9"),
-        (ProbeOptions(warmup_time=-1), "--warmup-time must be between 0 and"),
+        (["--by=tables"], "--by is one of threads, rate"),
+        (["--slo=p95"], "'p95' is not a threshold"),
+        (["--slo=abandoned<1"], "cannot be judged by abandoned"),
+        (["--min-threads=8", "--max-threads=4"], "--max-threads is below --min-threads"),
+        (["--max-step-time=0"], "--max-step-time must be between 2 and 600"),
+        (["--max-time=5"], "--max-time must be between 13 and 86,403, not 5"),
+        (["--max-time=9", "--warmup-time=0"], "--max-time must be between 10 and 86,400, not 9"),
+        (["--warmup-time=-1"], "--warmup-time must be between 0 and"),
     ],
 )
-def test_what_cannot_be_probed_is_refused(options: ProbeOptions, words: str) -> None:
+def test_what_cannot_be_probed_is_refused(options: list[str], words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        options.plan("oltp_read_write", {})
+        planned(*options, command="probe")
 
 
 def test_a_mistake_is_wrong_usage(tuibench: Program) -> None:

@@ -11,6 +11,7 @@ from tuibench.cli.commands.start.choices import RecentStart
 from tuibench.cli.commands.start.controller import CliStartController
 from tuibench.demo.binaries import Binary
 from tuibench.errors import ServerUnavailableError
+from tuibench.model.plan_options import PLAN_COMMANDS
 from tuibench.model.server import Flavour
 from tuibench.tui.start.controller import FormValues
 
@@ -90,6 +91,16 @@ def test_the_form_is_as_it_was_left(files: Path) -> None:
     )
 
 
+def test_the_form_takes_every_option_of_a_load(files: Path) -> None:
+    behind = CliStartController()
+    for key, (part, bound) in PLAN_COMMANDS["live"].options.items():
+        assert (f"{bound.name}=" in behind.option_names) == (key not in ("threads", "time")), part
+    plan = form_values.form_plan(
+        answers(behind, options="--tables=4 --reconnect=10", threads="3", seconds="1m")
+    )
+    assert (plan.reconnect, plan.options, plan.threads, plan.seconds) == (10, {"tables": "4"}, 3, 60)
+
+
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [
@@ -106,6 +117,9 @@ def test_the_form_is_as_it_was_left(files: Path) -> None:
         ({"options": "--tabels=4"}, {"options": "unknown option --tabels (did you mean '--tables'?)"}),
         ({"options": "--table-size='4"}, {"options": "cannot be read: no closing quotation"}),
         ({"options": "tables=4"}, {"options": "'tables=4' is not an option"}),
+        ({"options": "--tables=4 --reconnect=10"}, {}),
+        ({"options": "--reconnect=-1"}, {"options": "--reconnect must be between 0 and"}),
+        ({"options": "--threads=4"}, {"options": "leave out --threads: it has a field of its own"}),
         ({"server": "other", "place": ""}, {"place": "a host, host:port, or the path of a socket"}),
         ({"server": "other", "place": "db1:port"}, {"place": "--port must be between 1 and 65535, not port"}),
         ({"server": "other", "place": "/no/such.sock"}, {}),

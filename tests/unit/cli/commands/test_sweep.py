@@ -10,7 +10,7 @@ from tuibench import paths
 from tuibench.cli.commands.sweep.options import SweepOptions
 from tuibench.cli.commands.sweep.progress import SweepProgress
 from tuibench.cli.commands.sweep.results import sweep_notes
-from tuibench.cli.options.run_options import RunOptions
+from tuibench.cli.parsing.click_command import parse_plan_words
 from tuibench.model.results.sweep import Sweep
 from tuibench.mysql.errors import NoDatabaseError
 from tuibench.record.files.sweep_folder import SweepFolder
@@ -158,10 +158,14 @@ def test_what_the_tables_have_no_place_for() -> None:
 
 
 def test_every_option_of_a_load_may_have_several_values() -> None:
-    axes = SweepOptions(
-        rate="0,50", client_delay="0,5ms,20ms", isolation="serializable", db_ps_mode="auto,disable"
+    words = (
+        "--rate=0,50",
+        "--client-delay=0,5ms,20ms",
+        "--isolation=serializable",
+        "--db-ps-mode=auto,disable",
     )
-    plan = axes.plan("oltp_read_only", {}, RunOptions())
+    load, _ = parse_plan_words("sweep", words)
+    plan = SweepOptions().plan("oltp_read_only", {}, load)
     assert plan.cell_count == 2 * 3 * 2
     assert [variant.name for variant in plan.variants[:3]] == [
         "rate=0, client-delay=0, db-ps-mode=auto",

@@ -12,7 +12,6 @@ from tests.unit.cli.program import Program
 from tuibench.cli.commands.ctl import verbs
 from tuibench.cli.completion import candidates, shell_setup
 from tuibench.cli.main import COMMANDS
-from tuibench.cli.options.run_options import ISOLATION_LEVELS
 from tuibench.cli.parsing.arguments import COMPLETE_VARIABLE
 from tuibench.errors import ExitCode
 from tuibench.model.target import SslMode
@@ -66,6 +65,8 @@ def offered(tuibench: Program, monkeypatch: pytest.MonkeyPatch, line: str, shell
         ("tuibench attach --re", ["--read-only"]),
         ("tuibench run --db-ps-mode=", ["--db-ps-mode=auto", "--db-ps-mode=disable"]),
         ("tuibench run --db-ps-mode d", ["disable"]),
+        ("tuibench run --isolation=read-c", ["--isolation=read-committed"]),
+        ("tuibench sweep --engine n", ["native"]),
         ("tuibench run oltp_insert --rand-type=z", ["--rand-type=zipfian"]),
         ("tuibench run oltp_insert --auto-inc ", ["on", "off"]),
         ("tuibench run --json=", []),
@@ -124,7 +125,6 @@ def test_choices_are_those_that_are_taken() -> None:
     def words(option: str) -> set[str]:
         return {offer.word for offer in candidates.OPTION_VALUES[option]()}
 
-    assert words("--isolation") == set(ISOLATION_LEVELS)
     assert words("--ssl-mode") == set(get_args(SslMode))
     assert {each.name for each in themes.OWN_THEMES} <= words("--theme")
 

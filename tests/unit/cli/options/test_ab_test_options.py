@@ -1,21 +1,17 @@
 """What `--ab` takes, and what it refuses before anything is started."""
 
-from typing import Any
-
-import msgspec
 import pytest
 
 from tests.examples import PLAN
-from tuibench.cli.options.ab_test_options import AbTestOptions, ab_test_announcement
+from tests.unit.cli.plans import planned
+from tuibench.cli.options.run_options import ab_test_announcement
 from tuibench.errors import UsageError
 from tuibench.model.experiments.effect import AbTestPlan, EffectFigure
 from tuibench.model.plan import RunPlan
-from tuibench.model.schedule import parse_schedule
 
 
-def planned(ab: str, *, seconds: float | None = None, plan: RunPlan = PLAN, **options_given: Any) -> RunPlan:
-    options = AbTestOptions(ab=ab, **options_given)
-    return options.plan(plan, seconds)
+def tried(ab: str, *words: str) -> RunPlan:
+    return planned(f"--ab={ab}", "--rand-seed=1", *words)
 
 
 @pytest.mark.parametrize(
@@ -29,37 +25,36 @@ def planned(ab: str, *, seconds: float | None = None, plan: RunPlan = PLAN, **op
     ],
 )
 def test_what_can_be_tried(text: str, subject: str, a: str, b: str) -> None:
-    assert planned(text).trial == AbTestPlan(subject=subject, a=a, b=b, seed=PLAN.seed)
+    assert tried(text).trial == AbTestPlan(subject=subject, a=a, b=b, seed=1)
 
 
 def test_the_time_follows_from_cycles_and_window() -> None:
-    plan = planned("sync_binlog=1,0", cycles=4, window=7.5)
+    plan = tried("sync_binlog=1,0", "--cycles=4", "--window=7.5")
     assert plan.seconds == 60
     assert plan.warmup_seconds == 5
     assert ab_test_announcement(plan) == (
         "A/B: sync_binlog 1 against 0, 4 cycles of 2 windows of 7.5 s: 60 s after 5 s of warm-up"
     )
-    assert planned("sync_binlog=1,0", seconds=100).seconds == 100
+    assert tried("sync_binlog=1,0", "--time=100").seconds == 100
 
 
 def test_a_warm_up_that_was_asked_for_is_kept() -> None:
-    plan = planned("sync_binlog=1,0", plan=msgspec.structs.replace(PLAN, warmup_seconds=20))
+    plan = tried("sync_binlog=1,0", "--warmup-time=20")
     assert plan.warmup_seconds == 20
+    assert tried("sync_binlog=1,0", "--warmup-time=0").warmup_seconds == 0
 
 
 def test_everything_is_made_ready_for_the_most_threads() -> None:
-    assert planned("threads=64,16").threads == 64
+    assert tried("threads=64,16").threads == 64
 
 
 def test_a_trial_has_the_same_load_in_all_its_windows() -> None:
-    ramped = msgspec.structs.replace(PLAN, schedule=parse_schedule("8:30s,16:30s"))
     with pytest.raises(UsageError, match="--ab cannot be combined with a plan"):
-        planned("sync_binlog=1,0", plan=ramped)
-    assert planned("", plan=ramped) is ramped
+        tried("sync_binlog=1,0", "--plan=8:30s,16:30s")
 
 
-def test_without_ab_the_plan_is_as_it_was() -> None:
-    assert planned("", seconds=30) is PLAN
+def test_without_ab_there_is_no_test() -> None:
+    assert planned("--time=30").trial is None
     assert ab_test_announcement(PLAN) == ""
 
 
@@ -79,26 +74,26 @@ def test_without_ab_the_plan_is_as_it_was() -> None:
 )
 def test_what_cannot_be_tried(text: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        planned(text)
+        tried(text)
 
 
 def test_another_time_is_a_contradiction() -> None:
     with pytest.raises(UsageError, match=r"--time=30 cannot be combined with --ab.*are 100 s"):
-        planned("sync_binlog=1,0", seconds=30)
+        tried("sync_binlog=1,0", "--time=30")
 
 
 @pytest.mark.parametrize(
     ("cycles", "window", "words"),
-    [(3, 10.0, "between 4 and"), (10**6, 10.0, "between 4 and"), (5, 3.0, "too short")],
+    [(3, 10.0, "--cycles must be between 4 and"), (10**6, 10.0, "between 4 and"), (5, 3.0, "too short")],
 )
 def test_too_little_is_no_trial(cycles: int, window: float, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        planned("sync_binlog=1,0", cycles=cycles, window=window)
+        tried("sync_binlog=1,0", f"--cycles={cycles}", f"--window={window}")
 
 
 @pytest.mark.parametrize("text", ["±2%", "2", "+-2 %", "2.0%"])
 def test_until_makes_it_sequential(text: str) -> None:
-    plan = planned("sync_binlog=1,0", until=text, seconds=95)
+    plan = tried("sync_binlog=1,0", f"--until={text}", "--time=95")
     assert plan.trial is not None
     assert (plan.trial.is_sequential, plan.trial.tolerance_percent) == (True, 2.0)
     assert (plan.trial.cycles, plan.trial.window_seconds, plan.seconds) == (11, 4.0, 88.0)
@@ -106,7 +101,7 @@ def test_until_makes_it_sequential(text: str) -> None:
 
 
 def test_at_a_fixed_rate_latency_decides() -> None:
-    plan = planned("sync_binlog=1,0", plan=msgspec.structs.replace(PLAN, rate=100.0))
+    plan = tried("sync_binlog=1,0", "--rate=100")
     assert plan.trial is not None
     assert plan.trial.primary is EffectFigure.P95
 
@@ -114,17 +109,17 @@ def test_at_a_fixed_rate_latency_decides() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"until": "soon"}, "the tolerance is a percentage"),
-        ({"until": "0%"}, "the tolerance is a percentage"),
-        ({"until": "2%", "cycles": 5}, "--cycles cannot be combined with --until"),
-        ({"until": "2%", "seconds": 30}, "takes between 32 and .* not 30"),
+        (["--until=soon"], "the tolerance is a percentage"),
+        (["--until=0%"], "the tolerance is a percentage"),
+        (["--until=2%", "--cycles=5"], "--cycles cannot be combined with --until"),
+        (["--until=2%", "--time=30"], "takes between 32 and .* not 30"),
     ],
 )
-def test_what_until_does_not_take(options: dict[str, Any], words: str) -> None:
+def test_what_until_does_not_take(options: list[str], words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        planned("sync_binlog=1,0", **options)
+        tried("sync_binlog=1,0", *options)
 
 
 def test_until_needs_ab() -> None:
     with pytest.raises(UsageError, match="needs --ab"):
-        planned("", until="2%")
+        planned("--until=2%")

@@ -7,12 +7,13 @@ import pytest
 from tests.unit.cli.program import Program
 from tuibench.cli.commands.sweep.options import SweepOptions
 from tuibench.cli.options.adhoc_sql_options import AdhocSqlOptions
-from tuibench.cli.options.run_options import RunOptions
+from tuibench.cli.parsing.click_command import parse_plan_words
 from tuibench.errors import ExitCode, UsageError
 from tuibench.model.plan import RunPlan
 from tuibench.session.sweep.matrix import all_cells, cell_plan
 from tuibench.workload import library
 
+SWEEP, _ = parse_plan_words("sweep", [])
 PLAN = RunPlan(profile="anything", options={"rand_type": "zipfian"})
 
 
@@ -74,7 +75,7 @@ def test_there_is_one_load() -> None:
 def test_every_cell_of_a_sweep_runs_the_sql() -> None:
     adhoc = AdhocSqlOptions(sql=["SELECT :id", "DO 1"], sql_param=["id=1..9"])
     plan = SweepOptions(threads="1,4").plan(
-        *adhoc.profile_and_options("", ["--rand-type=zipfian"]), RunOptions(), adhoc
+        *adhoc.profile_and_options("", ["--rand-type=zipfian"]), SWEEP, adhoc
     )
     cells = all_cells(plan)
     assert [(cell.case.name, cell.threads) for cell in cells] == [("sql", 1), ("sql", 4)]
@@ -87,9 +88,9 @@ def test_every_cell_of_a_sweep_runs_the_sql() -> None:
 def test_adhoc_sql_takes_no_profile_options_and_has_no_tables_to_create() -> None:
     adhoc = AdhocSqlOptions(sql=["DO 1"])
     with pytest.raises(UsageError, match="unknown option --tables"):
-        SweepOptions().plan(*adhoc.profile_and_options("", ["--tables=4"]), RunOptions(), adhoc)
+        SweepOptions().plan(*adhoc.profile_and_options("", ["--tables=4"]), SWEEP, adhoc)
     with pytest.raises(UsageError, match="has no tables to create"):
-        SweepOptions(prepare=True).plan(*adhoc.profile_and_options("", []), RunOptions(), adhoc)
+        SweepOptions(prepare=True).plan(*adhoc.profile_and_options("", []), SWEEP, adhoc)
 
 
 @pytest.mark.parametrize("command", ["run", "probe", "sweep"])

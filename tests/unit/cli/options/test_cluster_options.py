@@ -1,16 +1,15 @@
 """Options of several hosts: every command that drives no such load refuses each of them by name."""
 
 import re
-from dataclasses import fields
 
 import pytest
 
-from tuibench.cli.options.cluster_options import ClusterOptions
 from tuibench.cli.options.profile_options import parse_profile_options
 from tuibench.cli.parsing.parser_errors import HOSTS_OPTION
 from tuibench.errors import UsageError
+from tuibench.model.plan_options import part_options
 
-NAMES = [f"--{field.name.replace('_', '-')}" for field in fields(ClusterOptions)]
+NAMES = [bound.name for bound in part_options("cluster")]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -3,35 +3,28 @@
 import math
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Annotated, Any
 
-import click
 import pytest
 
 from tests.examples import PLAN
+from tests.unit.cli.plans import planned
 from tuibench import paths
-from tuibench.cli.commands.live import LiveOptions
-from tuibench.cli.options.profile_options import CONTEXT, parse_profile_options, split_profile_and_options
-from tuibench.cli.options.run_options import RUN_SECONDS, RunOptions
-from tuibench.cli.parsing.click_command import build_command
-from tuibench.cli.parsing.declarations import Argument
-from tuibench.cli.parsing.option_values import parse_checkpoints, parse_switch
+from tuibench.cli.options.profile_options import parse_profile_options, split_profile_and_options
+from tuibench.cli.options.run_options import SessionOptions, make_plan
+from tuibench.cli.parsing.click_command import parse_plan_words
 from tuibench.cli.runner.new_session import new_session_spec
 from tuibench.errors import UsageError
 from tuibench.model.plan import Arrival, Backlog, OnError, RunPlan
+from tuibench.model.plan_options import PLAN_COMMANDS
 from tuibench.model.sql_errors import IGNORED_ERRORS
 from tuibench.model.target import Target
 
 
-def plan(**given: Any) -> RunPlan:
-    return RunOptions(**given).plan("oltp_read_write", {"tables": 4}, RUN_SECONDS)
-
-
 def test_the_defaults_are_sysbenchs() -> None:
-    made = plan(rand_seed=5)
+    made = planned("--rand-seed=5", "--tables=4")
     assert made == RunPlan(
         profile="oltp_read_write",
-        options={"tables": 4},
+        options={"tables": "4"},
         threads=1,
         seconds=10,
         percentiles=(95.0,),
@@ -42,72 +35,63 @@ def test_the_defaults_are_sysbenchs() -> None:
 
 
 def test_zeros_mean_no_limit_and_a_choice_of_ours() -> None:
-    made = plan(time=0, workers=0, percentile="0", events=0)
+    made = planned("--time=0", "--workers=0", "--percentile=0", "--events=0")
     assert (made.seconds, made.workers, made.percentiles, made.events) == (None, None, (), None)
 
 
-@pytest.mark.parametrize(("time", "seconds"), [(None, None), (0.0, None), (7.5, 7.5)])
-def test_the_live_monitor_has_no_time_limit_of_its_own(time: float | None, seconds: float | None) -> None:
-    assert RunOptions(time=time).plan("oltp_read_write", {}).seconds == seconds
+@pytest.mark.parametrize(("words", "seconds"), [((), None), (("--time=0",), None), (("--time=7.5",), 7.5)])
+def test_the_live_monitor_has_no_time_limit_of_its_own(words: tuple[str, ...], seconds: float | None) -> None:
+    assert planned(*words, command="live").seconds == seconds
 
 
 def test_a_seed_of_zero_is_a_new_one_each_time() -> None:
-    assert len({plan().seed for _ in range(5)}) > 1
-    assert plan(rand_seed=7).seed == 7
+    assert len({planned().seed for _ in range(5)}) > 1
+    assert planned("--rand-seed=7").seed == 7
 
 
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [
-        ("threads", 0),
-        ("threads", -1),
-        ("threads", 1_000_000),
-        ("time", -1),
-        ("time", math.nan),
-        ("interval", 0),
-        ("interval", math.nan),
-        ("interval", math.inf),
-        ("percentile", "-1"),
-        ("percentile", "101"),
-        ("percentile", "nan"),
-        ("percentile", "50,inf"),
-        ("events", -1),
-        ("warmup_time", -1),
-        ("warmup_time", math.nan),
-        ("rate", -1),
-        ("rate", 20_000_000),
-        ("rate", math.nan),
-        ("max_retries", -1),
-        ("thread_init_timeout", 0),
-        ("thread_init_timeout", math.inf),
-        ("workers", -1),
-        ("workers", 5000),
-    ],
-)
-def test_a_number_out_of_range_is_refused_with_its_limits(option: str, value: float | str) -> None:
-    with pytest.raises(UsageError, match=f"--{option.replace('_', '-')} must be between"):
-        plan(**{option: value})
+NUMBERS = {
+    key: bound
+    for key, (_, bound) in PLAN_COMMANDS["run"].options.items()
+    if bound.is_number and key != "rand_seed"
+}
+
+
+@pytest.mark.parametrize("key", NUMBERS)
+def test_a_number_out_of_range_is_refused_with_its_limits(key: str) -> None:
+    bound = NUMBERS[key]
+    beyond: list[float] = [bound.option.low - 1, bound.option.high * 2]
+    if bound.kind is float:
+        beyond += [math.nan, math.inf]
+    for value in beyond:
+        with pytest.raises(UsageError, match=f"{bound.name} must be between"):
+            planned(f"{bound.name}={value}")
+
+
+@pytest.mark.parametrize("text", ["-1", "101", "nan", "50,inf"])
+def test_percentiles_are_between_0_and_100(text: str) -> None:
+    with pytest.raises(UsageError, match="--percentile must be between"):
+        planned(f"--percentile={text}")
 
 
 def test_the_refusal_says_the_numbers_in_full() -> None:
     with pytest.raises(UsageError, match="between 1 and 100,000, not 1,000,000"):
-        plan(threads=1_000_000)
+        planned("--threads=1000000")
 
 
 @pytest.mark.parametrize(
     ("text", "codes"), [("1213,1205", (1213, 1205)), ("", ()), (" 1213 , ", (1213,)), ("1062", (1062,))]
 )
 def test_ignored_errors_are_a_list_of_numbers(text: str, codes: tuple[int, ...]) -> None:
-    assert plan(mysql_ignore_errors=text).ignored_errors == codes
+    assert planned(f"--mysql-ignore-errors={text}").ignored_errors == codes
 
 
 def test_ignored_errors_that_are_no_numbers_are_refused() -> None:
     with pytest.raises(UsageError, match="--mysql-ignore-errors takes error numbers"):
-        plan(mysql_ignore_errors="deadlock")
+        planned("--mysql-ignore-errors=deadlock")
 
 
 def test_all_errors_are_ignored_by_a_word() -> None:
-    assert plan(mysql_ignore_errors="all").ignored_errors is None
+    assert planned("--mysql-ignore-errors=all").ignored_errors is None
 
 
 @pytest.mark.parametrize(
@@ -122,22 +106,22 @@ def test_all_errors_are_ignored_by_a_word() -> None:
     ],
 )
 def test_percentiles_are_a_list_and_zero_is_none(text: str, percentiles: tuple[float, ...]) -> None:
-    assert plan(percentile=text).percentiles == percentiles
+    assert planned(f"--percentile={text}").percentiles == percentiles
 
 
 @pytest.mark.parametrize("text", ["", "p95", "50;95", "50,,95"])
 def test_percentiles_that_are_no_numbers_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match=f"--percentile takes numbers separated by commas, not '{text}'"):
-        plan(percentile=text)
+        planned(f"--percentile={text}")
 
 
 def test_words_of_choice_become_the_plans() -> None:
-    made = plan(
-        arrival="constant",
-        backlog="drop",
-        on_error="continue",
-        db_ps_mode="disable",
-        isolation="read-committed",
+    made = planned(
+        "--arrival=constant",
+        "--backlog=drop",
+        "--on-error=continue",
+        "--db-ps-mode=disable",
+        "--isolation=read-committed",
     )
     assert (made.arrival, made.backlog, made.on_error) == (Arrival.CONSTANT, Backlog.DROP, OnError.CONTINUE)
     assert (made.prepared, made.isolation) == (False, "read-committed")
@@ -155,24 +139,24 @@ def test_words_of_choice_become_the_plans() -> None:
 )
 def test_a_word_that_is_no_choice_is_refused_with_the_choices(option: str, choices: str) -> None:
     with pytest.raises(UsageError) as refusal:
-        plan(**{option: "Sometimes"})
+        planned(f"--{option.replace('_', '-')}=Sometimes")
     assert str(refusal.value) == f"--{option.replace('_', '-')} is one of {choices}, not 'Sometimes'"
 
 
 def test_an_isolation_level_is_the_servers_own_unless_named() -> None:
-    assert plan().isolation == ""
+    assert planned().isolation == ""
 
 
 @pytest.mark.parametrize(
     ("text", "means"), [("on", True), ("OFF", False), ("1", True), ("0", False), ("True", True)]
 )
 def test_a_switch_has_many_names(text: str, means: bool) -> None:
-    assert parse_switch("--histogram", text) is means
+    assert planned(f"--histogram={text}").histogram is means
 
 
 def test_a_switch_that_is_neither_is_refused() -> None:
     with pytest.raises(UsageError, match="--histogram is one of on, off"):
-        parse_switch("--histogram", "perhaps")
+        planned("--histogram=perhaps")
 
 
 @pytest.mark.parametrize(
@@ -195,14 +179,9 @@ def test_sysbenchs_spellings_old_and_new_reach_the_plan(spelling: str, field: st
 
 
 def parsed(*words: str) -> RunPlan:
-    """The plan that the command line gives, through the real parser."""
-    plans = list[RunPlan]()
-
-    def run(context: click.Context, profile: Annotated[str, Argument()], options: RunOptions) -> None:
-        plans.append(options.plan(*split_profile_and_options(profile, context.args), RUN_SECONDS))
-
-    build_command(run, context_settings=CONTEXT).main(list(words), standalone_mode=False)
-    return plans[0]
+    """The plan of words among which is the profile."""
+    values, (first, *rest) = parse_plan_words("run", words)
+    return make_plan(values, *split_profile_and_options(first, rest))
 
 
 @pytest.mark.parametrize(
@@ -222,7 +201,7 @@ def test_the_profile_may_stand_anywhere_among_the_options(words: list[str]) -> N
 
 
 def test_a_run_directory_takes_records_only(tmp_path: Path, tuibench_home: Path) -> None:
-    plan(run_dir=str(tmp_path / "here"))
+    SessionOptions(run_dir=str(tmp_path / "here")).keep_records()
     assert new_session_spec(PLAN, Target()).run_directory.startswith(str(tmp_path / "here" / "runs"))
     assert paths.journal_dir().is_relative_to(tuibench_home)
     assert paths.runtime_dir().is_relative_to(tuibench_home)
@@ -299,7 +278,7 @@ def test_a_profile_file_gives_its_name_not_its_path() -> None:
     ("text", "seconds"), [("", ()), ("10", (10,)), ("60, 10,60", (10, 60)), ("0", ()), ("5,", (5,))]
 )
 def test_checkpoints_are_a_list_of_seconds_in_any_order(text: str, seconds: tuple[int, ...]) -> None:
-    assert parse_checkpoints(text) == seconds
+    assert planned(f"--report-checkpoints={text}").checkpoints == seconds
 
 
 @pytest.mark.parametrize(
@@ -317,12 +296,12 @@ def test_checkpoints_are_a_list_of_seconds_in_any_order(text: str, seconds: tupl
 )
 def test_checkpoints_that_make_no_sense_are_refused(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        parse_checkpoints(text)
+        planned(f"--report-checkpoints={text}")
 
 
 def test_only_a_live_session_begins_without_a_thread() -> None:
-    plan = LiveOptions(threads=0).plan("oltp_read_write", {}, 10.0)
+    plan = planned("--threads=0", command="live")
     assert (plan.starts_idle, plan.shows_traffic, plan.profile_options["threads"]) == (True, True, 1)
-    assert not LiveOptions(threads=1).plan("oltp_read_write", {}, 10.0).shows_traffic
+    assert not planned("--threads=1", command="live").shows_traffic
     with pytest.raises(UsageError, match="--threads"):
-        RunOptions(threads=0).plan("oltp_read_write", {}, 10.0)
+        planned("--threads=0")

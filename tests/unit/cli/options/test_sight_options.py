@@ -2,19 +2,15 @@
 
 import pytest
 
-from tuibench.cli.options.session_options import (
-    HostMetricsOptions,
-    SightOptions,
-    parse_max_lag,
-    replica_choice,
-)
+from tests.unit.cli.plans import planned
+from tuibench.cli.options.run_options import check_lag_objectives
+from tuibench.cli.options.session_options import replica_choice
+from tuibench.cli.runner.new_session import new_session_spec
 from tuibench.errors import UsageError
-from tuibench.model.plan import RunPlan
+from tuibench.model.notation import parse_max_lag
 from tuibench.model.target import Target
-from tuibench.session.spec import SessionSpec
 
 TARGET = Target(user="ann", password="secret", socket="/run/one.sock")
-SPEC = SessionSpec(session="s", plan=RunPlan(profile="p"), target=TARGET, run_directory="/tmp/none")
 
 
 def test_replicas_have_the_servers_login() -> None:
@@ -42,27 +38,23 @@ def test_max_lag() -> None:
             parse_max_lag(text)
 
 
-def test_a_limit_and_an_objective_need_replicas() -> None:
+def test_a_limit_and_an_objective_need_replicas(tuibench_home: object) -> None:
     with pytest.raises(UsageError, match="requires --replica"):
-        SightOptions(max_lag="5s").spec(SPEC)
+        planned("--max-lag=5s")
     with pytest.raises(UsageError, match="requires --replica"):
-        SightOptions().check_thresholds(["tps>5", " Lag<5s"])
-    SightOptions(replica=["auto"]).check_thresholds(["lag<5s"])
-    spec = SightOptions(replica=["db2"], max_lag="5s", host_metrics="ssh:db1").spec(SPEC)
-    plan = spec.plan
+        check_lag_objectives(planned(), ["tps>5", " Lag<5s"])
+    plan = planned("--replica=db2", "--max-lag=5s", "--host-metrics=ssh:db1")
+    check_lag_objectives(plan, ["lag<5s"])
     assert (plan.max_lag_seconds, plan.host_metrics, plan.replicas) == (5.0, "ssh:db1", ("db2",))
-    assert len(spec.replicas.targets) == 1
+    assert len(new_session_spec(plan, TARGET).replicas.targets) == 1
 
 
 def test_a_sweep_reads_the_host_of_its_server() -> None:
-    assert HostMetricsOptions(host_metrics="ssh:db1").apply_to(SPEC.plan).host_metrics == "ssh:db1"
+    assert planned("--host-metrics=ssh:db1", command="sweep").host_metrics == "ssh:db1"
     with pytest.raises(UsageError):
-        HostMetricsOptions(host_metrics="carrier pigeon").apply_to(SPEC.plan)
+        planned("--host-metrics=carrier pigeon", command="sweep")
 
 
 def test_watch_has_no_load_to_hold_back() -> None:
-    watching = SessionSpec(
-        session="s", plan=RunPlan(profile="watch", is_watch=True), target=TARGET, run_directory="/tmp/none"
-    )
     with pytest.raises(UsageError, match="watch has none"):
-        SightOptions(replica=["db2"], max_lag="5s").spec(watching)
+        planned("--replica=db2", "--max-lag=5s", command="watch")

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import click
 import pytest
 
-from tuibench.cli.parsing.click_command import build_command
-from tuibench.cli.parsing.declarations import Argument, OmitOptions, Option, help_with_default
+from tuibench.cli.parsing.click_command import Argument, OmitOptions, build_command
+from tuibench.model.option import Option, help_with_default
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,7 @@ def test_fields_that_a_command_omits_keep_their_defaults() -> None:
 
 
 @pytest.mark.parametrize(
-    ("default", "expected"),
-    [(None, "How."), (False, "How."), ("", "How."), ("\n", "How."), (0, "How [0]."), (10.0, "How [10].")],
+    ("default", "expected"), [("", "How."), ("\n", "How."), ("0", "How [0]."), ("10", "How [10].")]
 )
-def test_a_default_is_shown_unless_it_says_nothing(default: object, expected: str) -> None:
+def test_a_default_is_shown_unless_it_says_nothing(default: str, expected: str) -> None:
     assert help_with_default("How.", default) == expected

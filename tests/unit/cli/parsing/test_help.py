@@ -10,9 +10,9 @@ import pytest
 from tests.paths import ROOT
 from tests.unit.cli.program import Program
 from tuibench.cli.main import COMMANDS, LazyGroup, app
-from tuibench.cli.parsing import sysbench_options, sysbench_syntax
+from tuibench.cli.parsing import sysbench_syntax
 from tuibench.cli.parsing.arguments import normalize
-from tuibench.cli.parsing.help import EXAMPLES, METAVARS, SECTION_ORDER, example_lines, metavar_of
+from tuibench.cli.parsing.help import EXAMPLES, SECTION_ORDER, example_lines
 from tuibench.workload import library
 from tuibench.workload.compile.profile_compiler import known_options
 
@@ -83,9 +83,9 @@ def test_every_option_of_a_page_exists(page: Path, options: dict[str, set[str]])
     every = set().union(
         *options.values(),
         own_options(),
-        sysbench_options.IGNORED_OPTIONS,
-        sysbench_options.OLD_OPTIONS,
-        sysbench_options.SWITCHED_PROFILES,
+        sysbench_syntax.IGNORED_OPTIONS,
+        sysbench_syntax.OLD_OPTIONS,
+        sysbench_syntax.SWITCHED_PROFILES,
         [sysbench_syntax.SSL, sysbench_syntax.TEST, sysbench_syntax.TEST_MODE, sysbench_syntax.CONFIG_FILE],
     )
     spans = re.findall(r"`(-[^`]*)`", page.read_text(encoding="utf-8"))
@@ -119,11 +119,6 @@ def test_the_examples_can_be_typed(command: str, options: dict[str, set[str]]) -
 
 def test_who_takes_arguments_has_examples() -> None:
     assert set(COMMANDS) - set(EXAMPLES) == {"start"}
-
-
-def test_metavars_belong_to_existing_options(options: dict[str, set[str]]) -> None:
-    assert set(METAVARS) - set().union(*options.values()) == set()
-    assert (metavar_of(["-h", "--host"]), metavar_of(["--threads"])) == ("HOST", "N")
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -4,9 +4,16 @@ import pytest
 
 from tests.unit.cli.program import Program
 from tuibench.cli.main import COMMANDS
-from tuibench.cli.parsing.sysbench_options import ANY, IGNORED_OPTIONS
-from tuibench.cli.parsing.sysbench_syntax import command_first, translate_options
+from tuibench.cli.parsing.sysbench_syntax import (
+    ANY,
+    IGNORED_OPTIONS,
+    RENAMED_OPTIONS,
+    command_first,
+    is_sysbench_line,
+    translate_options,
+)
 from tuibench.errors import ExitCode, UsageError
+from tuibench.model.plan_options import part_options
 
 
 @pytest.mark.parametrize(
@@ -49,6 +56,11 @@ def test_options_are_in_our_own_words(given: str, meant: str) -> None:
     assert translate_options(given.split()) == (meant.split(), [])
 
 
+def test_an_alias_of_an_option_is_shown_by_its_name() -> None:
+    aliases = {alias: bound.name for bound in part_options("") for alias in bound.option.names[1:]}
+    assert {alias: RENAMED_OPTIONS.get(alias) for alias in aliases} == aliases
+
+
 @pytest.mark.parametrize(
     "option",
     [
@@ -81,10 +93,71 @@ def test_the_modes_apply_to_the_test_that_has_them(test: str, profile: str) -> N
 
 
 @pytest.mark.parametrize(
+    ("line", "notes", "deviations"),
+    [
+        (
+            "tpcc.lua --use-fk=0 --force-pk=1 --trx-level=RC run",
+            [
+                "read as: tuibench run tpcc --isolation=read-committed --report-interval=0",
+                "ignored: --use-fk=0 --force-pk=1",
+            ],
+            ["--force-pk is ignored"],
+        ),
+        (
+            "oltp_insert --db-driver=mysql --thread-stack-size=64K --report-interval=1 run",
+            ["ignored: --db-driver=mysql --thread-stack-size=64K"],
+            ["--thread-stack-size is ignored"],
+        ),
+        ("oltp_insert --threads=4 --tables=2 run", [], []),
+    ],
+)
+def test_what_is_ignored_and_what_differs_is_named(
+    line: str, notes: list[str], deviations: list[str]
+) -> None:
+    found: list[str] = []
+    words = command_first(line.split(), COMMANDS)
+    assert translate_options(words, is_sysbenchs=True, deviations=found)[1] == notes
+    assert found == deviations
+
+
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [
+        ("oltp_insert run", ["--report-interval=0"]),
+        ("oltp_insert --report-interval=2 run", []),
+        ("oltp_insert prepare", []),
+        ("run oltp_insert", []),
+    ],
+)
+def test_a_line_in_sysbenchs_form_prints_interval_lines_on_request_only(line: str, word: list[str]) -> None:
+    given = line.split()
+    words = command_first(given, COMMANDS)
+    meant, _ = translate_options(words, is_sysbenchs=is_sysbench_line(given, COMMANDS))
+    assert meant == [*words, *word]
+
+
+@pytest.mark.parametrize(
+    ("line", "is_said"),
+    [
+        ("oltp_insert --mysql-host=127.0.0.2 run", True),
+        ("oltp_insert --mysql-host=127.0.0.2 --mysql-ssl=off run", False),
+        ("oltp_insert --mysql-host=127.0.0.1 run", False),
+        ("run oltp_insert --mysql-host=127.0.0.2", False),
+    ],
+)
+def test_a_connection_that_may_be_encrypted_is_named_before_the_run(
+    tuibench: Program, line: str, is_said: bool
+) -> None:
+    ended = tuibench(*line.split(), "--mysql-port=1", "--no-defaults", "--connect-timeout=1")
+    assert ended.code == ExitCode.SERVER_UNAVAILABLE
+    assert ("differs from sysbench: the connections are encrypted" in ended.err) == is_said
+
+
+@pytest.mark.parametrize(
     ("line", "words"),
     [
         ("oltp_read_write", "'oltp_read_write' is a profile, not a command (run it: tuibench run oltp_read"),
-        ("tpcc --warehouses=3", "run it: tuibench run tpcc"),
+        ("tpcc --warehouses=3", "run it: tuibench run tpcc --warehouses=3)"),
         ("oltp_read_rwite run", "there is no profile 'oltp_read_rwite' (did you mean 'oltp_read_write'?)"),
         ("oltp_read_write --db-driver=pgsql run", "--db-driver: only MySQL and MariaDB are supported"),
         ("./mine.lua run", "there is no profile file ./mine.lua (Lua is not supported)"),

@@ -28,8 +28,14 @@ from tuibench.model.command import (
 )
 from tuibench.model.event import EventKind
 from tuibench.model.message import RunState
-from tuibench.model.schedule import MAX_RATE, MAX_THREADS, ConstantStage, Schedule
-from tuibench.session.control.limits import checked_rate, checked_threads
+from tuibench.model.schedule import (
+    MAX_RATE,
+    MAX_THREADS,
+    ConstantStage,
+    Schedule,
+    checked_rate,
+    checked_threads,
+)
 
 PLAN: Schedule = (ConstantStage(level=8, seconds=30), ConstantStage(level=16, seconds=60))
 CHANGE = ChangeSetting("sync_binlog", "0")

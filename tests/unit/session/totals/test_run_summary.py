@@ -128,7 +128,7 @@ def finished() -> LoadTotals:
 
 
 def summed(accounting: LoadTotals, percentiles: tuple[float, ...] = (95.0,), **changes: Any) -> Summary:
-    plan = msgspec.structs.replace(PLAN, percentiles=percentiles)
+    plan = msgspec.structs.replace(PLAN, percentiles=percentiles, deviations=("--force-pk is ignored",))
     spec = SessionSpec(session="s1", plan=plan, target=Target(), run_directory="/runs/s1")
     ending = RunEnding(
         seconds=2.0,
@@ -149,6 +149,7 @@ def summed(accounting: LoadTotals, percentiles: tuple[float, ...] = (95.0,), **c
 
 def test_figures_of_a_run() -> None:
     made = summed(finished())
+    assert made.deviations == ("--force-pk is ignored",)
     assert (made.transactions.total, made.transactions.per_second) == (3, 1.5)
     assert (made.queries.read, made.queries.write, made.queries.other) == (40, 12, 8)
     assert (made.queries.total, made.queries.per_second) == (60, 30.0)

@@ -108,7 +108,7 @@ def test_the_notice_of_a_small_terminal_says_how_to_leave() -> None:
     notice = too_small_notice(initial_view(script.hello(60)), Size(70, 20))
     assert "80×24" in notice
     assert "70×20" in notice
-    assert "tuibench run oltp_read_write" in notice
+    assert "without a screen: use tuibench run." in notice
 
 
 def test_a_read_only_viewer_of_a_small_terminal_sees_only_how_to_leave() -> None:

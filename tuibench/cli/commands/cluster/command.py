@@ -6,13 +6,14 @@ from typing import Annotated
 import click
 
 from tuibench import sanitize
-from tuibench.cli.options.cluster_options import ClusterOptions
+from tuibench.cli.options.run_options import make_cluster
 from tuibench.cli.options.server_options import ServerOptions
 from tuibench.cli.output.formats import JSON, TEXT, TextOrJson, check_format, echo_json
 from tuibench.cli.output.log import info
-from tuibench.cli.parsing.declarations import Argument, OmitOptions, Option
+from tuibench.cli.parsing.click_command import Argument, PlanValues, Takes
 from tuibench.errors import ExitCode, UsageError
 from tuibench.model.cluster.check import HostCheck
+from tuibench.model.option import Option
 from tuibench.units import DASH, count, decimal, milliseconds, pluralize, signed
 
 DETAILS = (
@@ -25,7 +26,7 @@ HEADER = ("host", "tuibench", "Python", "native", "cores", "files", "round trip"
 
 def cluster(
     action: Annotated[str, Argument(metavar="check", help="Action: check.")],
-    hosts: Annotated[ClusterOptions, OmitOptions("on_host_loss")],
+    hosts: Annotated[PlanValues, Takes("cluster")],
     server: ServerOptions,
     hosts_only: Annotated[bool, Option("--hosts-only", help="Do not connect to the server.")] = False,
     output: TextOrJson = TEXT,
@@ -37,7 +38,7 @@ def cluster(
     if action != CHECK:
         raise UsageError(f"cluster takes check, not '{action}'", "tuibench cluster check --cluster ssh:a,b")
     check_format(output)
-    plan = hosts.cluster_plan()
+    plan = make_cluster(hosts)
     if plan is None:
         raise UsageError("which hosts?", "name them: --cluster ssh:host1,host2")
     target = None if hosts_only else server.target()

@@ -13,7 +13,7 @@ from tuibench.cli.commands.ctl.status import session_status, status_text
 from tuibench.cli.output.formats import JSON, TEXT, TextOrJson, check_format, echo_json
 from tuibench.cli.output.log import info
 from tuibench.cli.output.run_notes import run_notes
-from tuibench.cli.parsing.declarations import Argument, Option
+from tuibench.cli.parsing.click_command import Argument
 from tuibench.cli.runner.event_loop import run_async
 from tuibench.cli.runner.session_lookup import fetch_hello, find_session_socket
 from tuibench.errors import ExitCode, RunError, SessionUnreachableError, UsageError
@@ -21,6 +21,7 @@ from tuibench.model.command import Command, Stop, WatchStatements
 from tuibench.model.measurements.activity import StatementReport
 from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import CommandReply, SessionEnded
+from tuibench.model.option import Option
 from tuibench.record.report.statement_text import statements_text
 from tuibench.session.service.client import SessionClient
 
@@ -48,7 +49,7 @@ def ctl(
         bool, Option("--wait", help="With stop: wait for the end, and print the summary.")
     ] = False,
     timeout: Annotated[
-        float, Option("--timeout", help="Time limit for the reply in seconds.")
+        float, Option("--timeout", metavar="SECONDS", help="Time limit for the reply in seconds.")
     ] = ANSWER_TIMEOUT_SECONDS,
 ) -> None:
     session, name, rest = verbs.split_words(words)

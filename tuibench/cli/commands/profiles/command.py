@@ -13,7 +13,7 @@ from tuibench.cli.commands.profiles.description import profile_description
 from tuibench.cli.commands.profiles.traffic_options import TrafficOptions
 from tuibench.cli.options.server_options import ServerOptions
 from tuibench.cli.output.formats import JSON, TEXT, TextOrJson, check_format, echo_json
-from tuibench.cli.parsing.declarations import Argument
+from tuibench.cli.parsing.click_command import Argument
 from tuibench.errors import UsageError
 from tuibench.workload import library
 from tuibench.workload.compile.profile_compiler import compile_profile, known_options

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from tuibench.cli.parsing.declarations import Option
-from tuibench.cli.parsing.option_values import check_range
+from tuibench.model.option import Option, check_range
 
 MAX_KINDS = 1000
 
@@ -15,7 +14,9 @@ class TrafficOptions:
 
     SECTION: ClassVar = "Profiles of real traffic"
 
-    out: Annotated[str, Option("--out", help="Write the profile to this file, instead of stdout.")] = ""
+    out: Annotated[
+        str, Option("--out", metavar="FILE", help="Write the profile to this file, instead of stdout.")
+    ] = ""
     top: Annotated[
         int, Option("--top", help="Number of kinds of transactions to keep, the most frequent ones.")
     ] = 20

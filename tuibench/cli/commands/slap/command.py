@@ -17,16 +17,15 @@ from tuibench.cli.commands.slap.options import (
     parse_concurrency,
     parse_engines,
 )
-from tuibench.cli.options.run_options import ENGINE_HELP, seed_or_random
+from tuibench.cli.options.run_options import seed_or_random
 from tuibench.cli.options.server_options import ServerOptions
 from tuibench.cli.output.files import write_output
 from tuibench.cli.output.formats import JSON, ONE_FORMAT_ON_STDOUT, TEXT, TextOrJson, check_format, echo_json
 from tuibench.cli.output.log import info
 from tuibench.cli.parsing.arguments import STDOUT
-from tuibench.cli.parsing.declarations import Option
-from tuibench.cli.parsing.option_values import check_choice, check_range
 from tuibench.cli.runner.event_loop import run_async
 from tuibench.errors import UsageError
+from tuibench.model.option import Option, check_choice, check_range
 from tuibench.model.plan import EngineChoice
 from tuibench.model.results.summary import OWN_QUERIES, SlapBenchmark
 from tuibench.model.target import Target
@@ -92,30 +91,42 @@ class ClientOptions:
     """Number of clients, repetitions, and how each client runs its queries."""
 
     concurrency: Annotated[
-        str, Option("-c", "--concurrency", help="Concurrent clients, or several numbers: 16,32.")
+        str,
+        Option("-c", "--concurrency", metavar="N,…", help="Concurrent clients, or several numbers: 16,32."),
     ] = "1"
     iterations: Annotated[int, Option("-i", "--iterations", help="Repetitions of each test.")] = 1
     number_of_queries: Annotated[
         int, Option("--number-of-queries", help="Total number of queries of all clients.")
     ] = 0
     engine: Annotated[
-        str, Option("-e", "--engine", help="Storage engines, one after the other: innodb,memory.")
+        str,
+        Option(
+            "-e", "--engine", metavar="NAME,…", help="Storage engines, one after the other: innodb,memory."
+        ),
     ] = ""
-    create_schema: Annotated[str, Option("--create-schema", help=f"Schema to run in [{DEFAULT_SCHEMA}].")] = (
-        ""
-    )
+    create_schema: Annotated[
+        str, Option("--create-schema", metavar="NAME", help=f"Schema to run in [{DEFAULT_SCHEMA}].")
+    ] = ""
     commit: Annotated[int, Option("--commit", help="Commit after this many queries.")] = 0
     detach: Annotated[int, Option("--detach", help="Reconnect after this many queries.")] = 0
     no_drop: Annotated[bool, Option("--no-drop", help="Keep the schema.")] = False
     drop_schema: Annotated[
         bool, Option("--drop-schema", help="Allow dropping a schema that contains other tables.")
     ] = False
-    pre_system: Annotated[str, Option("--pre-system", help="Shell command, run before the clients.")] = ""
-    post_system: Annotated[str, Option("--post-system", help="Shell command, run after the clients.")] = ""
-    init_command: Annotated[str, Option("--init-command", help="SQL to run at each client's login.")] = ""
+    pre_system: Annotated[
+        str, Option("--pre-system", metavar="COMMAND", help="Shell command, run before the clients.")
+    ] = ""
+    post_system: Annotated[
+        str, Option("--post-system", metavar="COMMAND", help="Shell command, run after the clients.")
+    ] = ""
+    init_command: Annotated[
+        str, Option("--init-command", metavar="SQL", help="SQL to run at each client's login.")
+    ] = ""
     rand_seed: Annotated[int, Option("--rand-seed", help="Seed of all random values; 0: a new one.")] = 0
     workers: Annotated[int, Option("--workers", help="Worker processes; 0: by number of cores.")] = 0
-    load_engine: Annotated[str, Option("--load-engine", help=ENGINE_HELP)] = EngineChoice.AUTO
+    load_engine: Annotated[
+        str, Option("--load-engine", metavar="|".join(EngineChoice), help="As --engine of tuibench run.")
+    ] = EngineChoice.AUTO
 
     def spec(self, target: Target, script: SlapScript, generation: GenerationOptions) -> SlapSpec:
         """Specification of the benchmark. Raises UsageError for numbers out of range."""
@@ -155,7 +166,9 @@ class SlapReportOptions:
     only_print: Annotated[bool, Option("--only-print", help="Print the statements without connecting.")] = (
         False
     )
-    csv: Annotated[str, Option("--csv", help="CSV instead of the report: to a file, or to stdout.")] = ""
+    csv: Annotated[
+        str, Option("--csv", metavar="FILE", help="CSV instead of the report: to a file, or to stdout.")
+    ] = ""
     silent: Annotated[bool, Option("-s", "--silent", help="No report.")] = False
     verbose: Annotated[
         int,

@@ -7,9 +7,8 @@ from random import Random
 from typing import Annotated
 
 from tuibench import files
-from tuibench.cli.parsing.declarations import Option
-from tuibench.cli.parsing.option_values import check_range
 from tuibench.errors import UsageError
+from tuibench.model.option import Option, check_range
 from tuibench.model.schedule import MAX_THREADS
 from tuibench.workload.slap.generated_sql import (
     LoadType,
@@ -135,13 +134,21 @@ class GenerationOptions:
 class StatementOptions:
     """The user's own statements."""
 
-    query: Annotated[str, Option("-q", "--query", help="Queries of the clients: SQL, or a file.")] = ""
-    create: Annotated[str, Option("--create", help="Statements that create the tables: SQL, or a file.")] = ""
-    pre_query: Annotated[str, Option("--pre-query", help="SQL or a file, run before the clients.")] = ""
-    post_query: Annotated[str, Option("--post-query", help="SQL or a file, run after the clients.")] = ""
-    delimiter: Annotated[str, Option("-F", "--delimiter", help="Separator of statements [end of line].")] = (
-        "\n"
-    )
+    query: Annotated[
+        str, Option("-q", "--query", metavar="SQL|FILE", help="Queries of the clients: SQL, or a file.")
+    ] = ""
+    create: Annotated[
+        str, Option("--create", metavar="SQL|FILE", help="Statements that create the tables: SQL, or a file.")
+    ] = ""
+    pre_query: Annotated[
+        str, Option("--pre-query", metavar="SQL|FILE", help="SQL or a file, run before the clients.")
+    ] = ""
+    post_query: Annotated[
+        str, Option("--post-query", metavar="SQL|FILE", help="SQL or a file, run after the clients.")
+    ] = ""
+    delimiter: Annotated[
+        str, Option("-F", "--delimiter", metavar="TEXT", help="Separator of statements [end of line].")
+    ] = "\n"
 
     @property
     def given(self) -> bool:

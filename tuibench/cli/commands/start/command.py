@@ -15,7 +15,7 @@ DETAILS = (
 
 
 def start(screen: ScreenOptions) -> None:
-    require_terminal("tuibench run oltp_read_write …")
+    require_terminal("tuibench run --help")
     display = screen.display_options()
     from tuibench.cli.commands.start.controller import CliStartController
     from tuibench.tui.start.screen import StartApp

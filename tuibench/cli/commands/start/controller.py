@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from tuibench.cli.commands.start import choices
 from tuibench.cli.commands.start.form_values import (
     form_errors,
+    form_option_names,
     form_plan,
     form_program,
     form_target,
@@ -112,6 +113,7 @@ class CliStartController:
         self._binary = choices.find_server_binary()
         self.servers: Sequence[ServerChoice] = choices.server_choices(recents, self._binary)
         self.profiles: Sequence[ProfileChoice] = choices.profile_choices()
+        self.option_names: Sequence[str] = form_option_names()
         self.first = self._first(recents)
         self.private: PrivateServer | None = None
 

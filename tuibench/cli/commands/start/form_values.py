@@ -6,19 +6,22 @@ Opens no connection.
 import shlex
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
 
 from tuibench.cli.commands.start import choices
 from tuibench.cli.options.profile_options import parse_profile_options
-from tuibench.cli.options.run_options import RunOptions
+from tuibench.cli.options.run_options import make_plan
 from tuibench.cli.options.server_options import ServerOptions
+from tuibench.cli.parsing.click_command import PlanValues, parse_plan_words
 from tuibench.errors import TuibenchError, UsageError
 from tuibench.model.notation import parse_duration
-from tuibench.model.plan import RunPlan
+from tuibench.model.plan import OptionValue, RunPlan
+from tuibench.model.plan_options import PLAN_COMMANDS
 from tuibench.model.target import Target
 from tuibench.tui.start.controller import FormValues
 from tuibench.workload import library
 from tuibench.workload.program.program import Program
+
+THREADS, TIME = (PLAN_COMMANDS["run"].options[key][1] for key in ("threads", "time"))
 
 
 def is_private_server(answers: FormValues) -> bool:
@@ -46,24 +49,29 @@ def form_target(answers: FormValues) -> Target:
     ).target(tell=lambda warning: None)
 
 
+def form_option_names() -> tuple[str, ...]:
+    """The options of the load that the form takes among those of the profile."""
+    options = PLAN_COMMANDS["live"].options.values()
+    return tuple(f"{each.name}=" for _, each in options if each not in (THREADS, TIME))
+
+
 def form_plan(answers: FormValues) -> RunPlan:
     """The run plan. Raises UsageError."""
-    options = RunOptions(threads=_parse_int(answers.threads), time=_parse_seconds(answers.seconds))
-    return options.plan(answers.profile, _form_options(answers))
+    load, options = _form_options(answers)
+    return make_plan(load, answers.profile, options)
 
 
 def form_program(answers: FormValues) -> Program:
     """The compiled profile with its options. Raises UsageError."""
-    return library.load_program(
-        answers.profile, {**_form_options(answers), "threads": _parse_int(answers.threads)}
-    )
+    return library.load_program(answers.profile, form_plan(answers).profile_options)
 
 
 @lru_cache
 def _options_error(profile: str, options: str) -> TuibenchError | None:
     """Error of the options. Cached: compiling a profile is slow, and this is called on every key."""
     try:
-        library.load_program(profile, _parse_options(options))
+        load, of_profile = _parse_options(options)
+        library.load_program(profile, make_plan(load, profile, of_profile).profile_options)
     except TuibenchError as error:
         return error
     return None
@@ -74,15 +82,22 @@ def _check_options(profile: str, options: str) -> None:
         raise fault
 
 
-def _form_options(answers: FormValues) -> dict[str, Any]:
-    return _parse_options(answers.options)
+def _form_options(answers: FormValues) -> tuple[PlanValues, dict[str, OptionValue]]:
+    """Options of the load and of the profile; threads and time have fields of their own."""
+    load, options = _parse_options(answers.options)
+    given = {key: load[key] for key in load.given} | {"time": _parse_seconds(answers.seconds)}
+    return PlanValues(load.command, given).replaced(threads=_parse_threads(answers.threads)), options
 
 
-def _parse_options(text: str) -> dict[str, Any]:
+def _parse_options(text: str) -> tuple[PlanValues, dict[str, OptionValue]]:
     try:
-        return dict(parse_profile_options(shlex.split(text)))
+        words = shlex.split(text)
     except ValueError as error:
         raise UsageError(f"cannot be read: {error}".lower()) from error
+    load, rest = parse_plan_words("live", words)
+    if own := load.given & {THREADS.key, TIME.key}:
+        raise UsageError(f"leave out --{min(own)}: it has a field of its own")
+    return load, parse_profile_options(rest)
 
 
 def _parse_place(text: str) -> dict[str, str]:
@@ -96,19 +111,17 @@ def _parse_place(text: str) -> dict[str, str]:
     return {"host": host.strip("[]"), "port": port}
 
 
-def _parse_int(text: str) -> int:
+def _parse_threads(text: str) -> int:
     try:
-        return int(text.replace(",", ""))
+        return int(THREADS.checked(int(text.replace(",", ""))) or 0)
     except ValueError:
         raise UsageError(f"'{text}' is not a whole number") from None
 
 
-def _parse_seconds(text: str) -> float:
-    """Parse the duration; 0 for no limit."""
+def _parse_seconds(text: str) -> float | None:
+    """Parse the duration; None for no limit."""
     plain = text.strip()
-    if not plain:
-        return 0.0
-    return float(plain) if plain.isdecimal() else parse_duration(plain)
+    return TIME.checked(float(plain) if plain.isdecimal() else parse_duration(plain)) if plain else None
 
 
 def _check_place(answers: FormValues) -> None:
@@ -126,8 +139,8 @@ def _check_database(answers: FormValues) -> None:
 
 FIELD_CHECKS: dict[str, Callable[[FormValues], object]] = {
     "place": _check_place,
-    "threads": lambda given: RunOptions(threads=_parse_int(given.threads)).plan(given.profile, {}),
-    "seconds": lambda given: RunOptions(time=_parse_seconds(given.seconds)).plan(given.profile, {}),
+    "threads": lambda given: _parse_threads(given.threads),
+    "seconds": lambda given: _parse_seconds(given.seconds),
     "database": _check_database,
     "options": lambda given: _check_options(given.profile, given.options),
 }

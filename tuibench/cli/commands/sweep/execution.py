@@ -17,11 +17,11 @@ from tuibench.cli.commands.sweep.progress import show_sweep_progress
 from tuibench.cli.commands.sweep.results import recorded_sweeps_text, sweep_folder, sweep_notes
 from tuibench.cli.options.adhoc_sql_options import AdhocSqlOptions
 from tuibench.cli.options.private_server_options import PrivateServerOptions
-from tuibench.cli.options.run_options import RunOptions
+from tuibench.cli.options.run_options import SessionOptions
 from tuibench.cli.options.server_options import ServerOptions
-from tuibench.cli.options.session_options import HostMetricsOptions
 from tuibench.cli.output.files import check_writable
 from tuibench.cli.output.log import info
+from tuibench.cli.parsing.click_command import PlanValues, is_given
 from tuibench.cli.runner.event_loop import ENDING_SIGNALS, run_async
 from tuibench.cli.runner.headless import warn_leftovers
 from tuibench.cli.runner.new_session import record_folder
@@ -39,32 +39,28 @@ from tuibench.session.sweep.planning import parse_words, with_servers
 from tuibench.session.sweep.runner import InterruptedSweep
 from tuibench.session.sweep.versions import create_server_sweep, parse_builds, versions_runner, with_limits
 
-OPTIONS_OUTSIDE_PLAN = ("yes_this_server", "run_dir")
-"""Options of a load that are not part of a sweep's plan."""
-
 
 def run_sweep(
     context: click.Context,
     server: ServerOptions,
     adhoc: AdhocSqlOptions,
     axes: SweepOptions,
-    options: RunOptions,
+    options: PlanValues,
+    session: SessionOptions,
     private: PrivateServerOptions,
-    host: HostMetricsOptions,
     results: ResultOptions,
     profile: str,
 ) -> None:
     """Execute the command. Raises click's Exit with the exit code."""
     check_format(results.table, results.form)
-    paths.keep_records_in(options.run_dir)
+    session.keep_records()
     login = Target()
     if results.show or results.compare:
         results.write(recorded_sweeps_text([profile, *context.args], results))
         return
     check_writable(results.out)
     plan = _plan_from_options(context, profile, adhoc, axes, options)
-    plan = replace(plan, base=host.apply_to(plan.base)) if plan is not None else None
-    if host.host_metrics and axes.server_programs:
+    if options["host_metrics"] and axes.server_programs:
         raise UsageError("--host-metrics is for a server on another host", "private servers are on this host")
     if private.is_given and not axes.server_programs:
         raise UsageError(
@@ -93,7 +89,7 @@ def run_sweep(
         target = _resumed_target(folder, plan, server, options) if is_resumed else login
         code = run_and_print(
             folder,
-            _run(folder, target, yes_this_server=options.yes_this_server),
+            _run(folder, target, yes_this_server=session.yes_this_server),
             lambda known: results.write(sweep_text(known, results.table, results.form)),
             sweep_notes,
             keeps_tables=True,
@@ -130,25 +126,25 @@ async def _create_sweep(plan: SweepPlan, target: Target, *, create_database: boo
 
 
 def _resumed_target(
-    folder: SweepFolder, plan: SweepPlan | None, server: ServerOptions, options: RunOptions
+    folder: SweepFolder, plan: SweepPlan | None, server: ServerOptions, options: PlanValues
 ) -> Target:
     """Server of a resumed sweep. Raises UsageError if the plan or the server differs."""
     record = folder.sweep.record
     if plan is not None:
-        sweeping.check_same_plan(record.plan, plan, any_seed=not options.rand_seed)
+        sweeping.check_same_plan(record.plan, plan, any_seed=not options["rand_seed"])
     target = server.over(record.target, server.target())
     run_async(sweeping.check_same_server(folder, target))
     return target
 
 
 def _plan_from_options(
-    context: click.Context, profile: str, adhoc: AdhocSqlOptions, axes: SweepOptions, options: RunOptions
+    context: click.Context, profile: str, adhoc: AdhocSqlOptions, axes: SweepOptions, options: PlanValues
 ) -> SweepPlan | None:
     """Plan given on the command line; None without one."""
     if profile or adhoc.is_given:
         return axes.plan(*adhoc.profile_and_options(profile, context.args), options, adhoc)
-    of_plan = [one.name for group in (AdhocSqlOptions, SweepOptions, RunOptions) for one in fields(group)]
-    given = [name for name in of_plan if name not in OPTIONS_OUTSIDE_PLAN and _is_given(context, name)]
+    own = [one.name for group in (AdhocSqlOptions, SweepOptions) for one in fields(group)]
+    given = [name for name in own if is_given(context, name)] + sorted(options.given)
     if given or context.args:
         name = given[0].removesuffix("_programs").replace("_", "-") if given else ""
         option = context.args[0] if context.args else f"--{name}"
@@ -156,11 +152,6 @@ def _plan_from_options(
             f"{option} is part of a plan, but no profile is named", "give the whole plan, or none"
         )
     return None
-
-
-def _is_given(context: click.Context, name: str) -> bool:
-    source = context.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
 
 
 def run_and_print(

@@ -16,13 +16,14 @@ from tuibench.cli.commands.sweep.results import sweep_folder, sweep_warnings
 from tuibench.cli.commands.versions.options import VersionsOptions
 from tuibench.cli.options.private_server_options import PrivateServerOptions
 from tuibench.cli.options.profile_options import CONTEXT, parse_profile_options
-from tuibench.cli.options.run_options import RunOptions
+from tuibench.cli.options.run_options import SessionOptions
 from tuibench.cli.output.files import check_writable, write_output
 from tuibench.cli.output.log import info
-from tuibench.cli.parsing.declarations import Argument, OmitOptions, Option
+from tuibench.cli.parsing.click_command import Argument, OmitOptions, PlanValues, Takes
 from tuibench.cli.runner.event_loop import run_async
 from tuibench.cli.runner.new_session import record_folder
 from tuibench.errors import UsageError
+from tuibench.model.option import Option
 from tuibench.model.results.sweep import SUMMARY, Sweep
 from tuibench.model.results.versions import ServerBuild
 from tuibench.record.files.sweep_folder import SweepFolder, load_sweep
@@ -38,22 +39,21 @@ DETAILS = (
 
 PAGE = "versions.html"
 
-LoadOptions = Annotated[
-    RunOptions,
-    OmitOptions(
-        "threads", "time", "events", "warmup_time", "plan_text", "ramp", "ramp_rate", "yes_this_server"
-    ),
-]
-
 
 @dataclass(frozen=True)
 class OutputOptions:
     """Destination of the result, and selection of a comparison."""
 
-    resume: Annotated[str, Option("--resume", help="Resume the comparison in this folder.")] = ""
-    show: Annotated[str, Option("--show", help="Print the comparison in this folder.")] = ""
-    form: Annotated[str, Option("--format", help="text, markdown, csv, json, or html.")] = "text"
-    out: Annotated[str, Option("--out", help="Write the result to this file, not to stdout.")] = ""
+    resume: Annotated[
+        str, Option("--resume", metavar="DIR", help="Resume the comparison in this folder.")
+    ] = ""
+    show: Annotated[str, Option("--show", metavar="DIR", help="Print the comparison in this folder.")] = ""
+    form: Annotated[str, Option("--format", metavar="FORMAT", help="text, markdown, csv, json, or html.")] = (
+        "text"
+    )
+    out: Annotated[
+        str, Option("--out", metavar="FILE", help="Write the result to this file, not to stdout.")
+    ] = ""
 
     def write(self, text: str) -> None:
         """Print or write the result. Raises UsageError if the file cannot be written."""
@@ -64,14 +64,15 @@ def versions(
     context: click.Context,
     tests: VersionsOptions,
     servers: PrivateServerOptions,
-    options: LoadOptions,
+    options: Annotated[PlanValues, Takes("versions")],
+    session: Annotated[SessionOptions, OmitOptions("yes_this_server")],
     output: OutputOptions,
     binary: Annotated[
         str, Argument(help="mariadb:/usr/sbin/mariadbd mysql:/usr/sbin/mysqld", metavar="[BINARY…]")
     ] = "",
 ) -> None:
     check_format(SUMMARY, output.form)
-    paths.keep_records_in(options.run_dir)
+    session.keep_records()
     words, rest = _split_binaries([binary, *context.args])
     if output.show:
         known = load_sweep(sweep_folder(output.show))
@@ -106,7 +107,7 @@ def _new_comparison(
     rest: list[str],
     tests: VersionsOptions,
     servers: PrivateServerOptions,
-    options: RunOptions,
+    options: PlanValues,
 ) -> SweepFolder:
     if not words:
         raise UsageError(

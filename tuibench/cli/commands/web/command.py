@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from tuibench.cli.commands.web.run_end import WatchedSession
 from tuibench.cli.output.log import info
-from tuibench.cli.parsing.declarations import Argument, Option
+from tuibench.cli.parsing.click_command import Argument
 from tuibench.cli.runner.event_loop import run_async
 from tuibench.cli.runner.session_lookup import fetch_hello, find_session_socket
 from tuibench.errors import UsageError
+from tuibench.model.option import Option
 from tuibench.session.service.http_server import listen_tcp
 from tuibench.session.spec import Address
 
@@ -38,8 +39,8 @@ def web(
     session: Annotated[
         str, Argument(metavar="[ID]", help="Id of the session, or a unique part of it.", show_default=False)
     ] = "",
-    host: Annotated[str, Option("--host", help="Address to listen on.")] = LOOPBACK,
-    port: Annotated[int, Option("--port", help="Port; 0 for any free port.")] = PORT,
+    host: Annotated[str, Option("--host", metavar="HOST", help="Address to listen on.")] = LOOPBACK,
+    port: Annotated[int, Option("--port", metavar="PORT", help="Port; 0 for any free port.")] = PORT,
     read_write: Annotated[
         bool, Option("--read-write", help="Allow the page to control the session.")
     ] = False,

@@ -1,0 +1,258 @@
+"""Declaration of a command-line option, as metadata of the field that holds its value.
+
+    reconnect: Annotated[int, Option("--reconnect", high=10**9, help="Log in again after …")] = 0
+
+The declaration is all that is written about an option. The command line takes its names, range and choices
+from it, the help its text, section and default, completion its choices, the start form its notation, a sweep
+its axis, the report its row of the setup table, and the commands that repeat a run its word. The type of the
+field selects the notation of a value, unless the option has its own (`parse` and `format`):
+
+int, float        a number between `low` and `high`; 0 is None if the field may be None
+StrEnum           one of its words
+bool              a switch without a value, or with `words` a word for each value
+tuple[str, ...]   an option that can be given several times
+str               any text
+
+`bind_options` reads the declarations of a struct or a dataclass.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import StrEnum
+from types import NoneType, UnionType
+from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from tuibench.errors import UsageError
+
+DEFAULT_MAXIMUM = 10**9
+"""Limit beyond any sensible value."""
+
+SWITCH = {"on": True, "off": False, "1": True, "0": False, "true": True, "false": False}
+"""Words of an option that is on or off."""
+
+FIELDS = "__dataclass_fields__"
+"""Attribute of a dataclass with its fields; `dataclasses` is slow to import."""
+
+Number = TypeVar("Number", int, float)
+Choice = TypeVar("Choice", bound=str)
+
+
+class NotANumberError(UsageError):
+    """A text is not a number."""
+
+
+class Option:
+    """An option with its names; by default that of its parameter.
+
+    `section` is its section of the help, `metavar` the placeholder for its value, `label` its row in the
+    setup table. `read` takes the value from the whole plan instead of the field. A command line that repeats
+    a run has the option if its value is not the default, or with `always`, but never if `when` is False.
+    `sysbench` is True if sysbench 1.0 has it, too, or formats its value there. Without `axis`, a sweep does
+    not take several values of it. With `affects_load` False it is no reason why two runs differ.
+    """
+
+    def __init__(
+        self,
+        *names: str,
+        help: str = "",
+        section: str = "",
+        metavar: str | None = None,
+        hidden: bool = False,
+        show_default: bool = True,
+        count: bool = False,
+        kind: Any = None,
+        low: float = 0,
+        high: float = DEFAULT_MAXIMUM,
+        words: Mapping[str, Any] | None = None,
+        parse: Callable[[str], Any] | None = None,
+        format: Callable[[Any], str] | None = None,
+        read: Callable[[Any], Any] | None = None,
+        when: Callable[[Any], bool] | None = None,
+        always: Callable[[Any], bool] | None = None,
+        sysbench: bool | Callable[[Any], str] = False,
+        axis: bool = True,
+        affects_load: bool = True,
+        label: str = "",
+    ) -> None:
+        self.names = names
+        self.help = help
+        self.section = section
+        self.metavar = metavar
+        self.hidden = hidden
+        self.show_default = show_default
+        self.count = count
+        self.kind = kind
+        self.low = low
+        self.high = high
+        self.words = words
+        self.parse = parse
+        self.format = format
+        self.read = read
+        self.when = when
+        self.always = always
+        self.sysbench = sysbench
+        self.axis = axis
+        self.affects_load = affects_load
+        self.label = label
+
+
+class BoundOption(NamedTuple):
+    """An option with its field: the type without None, whether None is possible, and the default."""
+
+    field: str
+    option: Option
+    kind: Any
+    is_optional: bool
+    default: Any
+
+    @property
+    def name(self) -> str:
+        """Its name on the command line: the first long one."""
+        own = f"--{self.field.replace('_', '-')}"
+        return next((name for name in self.option.names if name.startswith("--")), own)
+
+    @property
+    def key(self) -> str:
+        """Its name as an identifier."""
+        return self.name.lstrip("-").replace("-", "_")
+
+    @property
+    def is_switch(self) -> bool:
+        return self.kind is bool and self.option.words is None
+
+    @property
+    def is_repeatable(self) -> bool:
+        return get_origin(self.kind) in (tuple, list) and self.option.parse is None
+
+    @property
+    def is_number(self) -> bool:
+        return self.kind in (int, float) and self.option.parse is None
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """Its possible words, if they are few; synonyms are left out."""
+        if self.option.words is not None:
+            values = list(self.option.words.values())
+            return tuple(word for n, word in enumerate(self.option.words) if values[n] not in values[:n])
+        return tuple(self.kind) if isinstance(self.kind, type) and issubclass(self.kind, StrEnum) else ()
+
+    @property
+    def metavar(self) -> str | None:
+        """The placeholder for a value; None for that of the command line."""
+        return self.option.metavar or "|".join(self.choices) or None
+
+    def parse(self, text: str) -> Any:
+        """The value of a text. Raises UsageError with the name of the option."""
+        if self.option.parse is not None:
+            try:
+                return self.option.parse(text)
+            except UsageError as error:
+                own = error.message.startswith(self.name)
+                raise UsageError(
+                    error.message if own else f"{self.name}: {error.message}", error.hint
+                ) from error
+        if self.option.words is not None:
+            if self.kind is str and not text:
+                return text
+            word = text.lower() if text.lower() in self.option.words else text
+            return self.option.words[check_choice(self.name, word, self.option.words)]
+        if self.choices:
+            return self.kind(check_choice(self.name, text, self.choices))
+        if not self.is_number:
+            return text
+        try:
+            return self.checked(self.kind(text))
+        except ValueError:
+            kind = "a whole number" if self.kind is int else "a number"
+            raise NotANumberError(f"{self.name} takes {kind}, not '{text}'") from None
+
+    def checked(self, number: float, low: float | None = None) -> float | None:
+        """A number as the value. Raises UsageError if it is out of range; `low` replaces its lower limit."""
+        checked = check_range(self.name, number, self.option.low if low is None else low, self.option.high)
+        return None if self.is_optional and not checked else checked
+
+    def format(self, value: Any) -> str:
+        """A value for `parse`."""
+        if self.option.format is not None:
+            return self.option.format(value)
+        if self.option.words is not None:
+            return next((word for word, each in self.option.words.items() if each == value), "")
+        if value is None:
+            return "0" if self.is_number else ""
+        return plain_number(value) if self.is_number else str(value)
+
+    def value(self, part: Any, plan: Any) -> Any:
+        """The value in a plan, of which `part` has the field."""
+        return self.option.read(plan) if self.option.read is not None else getattr(part, self.field)
+
+    def words(self, value: Any) -> list[str]:
+        """The words of a command line that give the value."""
+        if self.is_switch:
+            return [self.name] * bool(value)
+        if self.is_repeatable:
+            return [f"{self.name}={each}" for each in value]
+        return [f"{self.name}={self.format(value)}"]
+
+
+def bind_options(kind: type, skip: Callable[[str], bool] = lambda name: False) -> Iterator[BoundOption]:
+    """The options of a struct or a dataclass, in the order of its fields."""
+    defaults = _defaults(kind)
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        if name in defaults and not skip(name):
+            yield from bind_option(name, hint, defaults[name])
+
+
+def bind_option(field: str, hint: Any, default: Any) -> Iterator[BoundOption]:
+    """The options in the annotation of one field; a field may have several."""
+    base, *extras = get_args(hint) if hasattr(hint, "__metadata__") else (hint,)
+    kind = bare_type(base)
+    for each in extras:
+        if isinstance(each, Option):
+            yield BoundOption(field, each, each.kind or kind, kind is not base, default)
+
+
+def bare_type(kind: Any) -> Any:
+    """`str` for `str | None`."""
+    if get_origin(kind) in (Union, UnionType) and NoneType in get_args(kind):
+        return next(each for each in get_args(kind) if each is not NoneType)
+    return kind
+
+
+def _defaults(kind: Any) -> dict[str, Any]:
+    if issubclass(kind, msgspec.Struct):
+        return {
+            each.name: None if each.default is msgspec.NODEFAULT else each.default
+            for each in msgspec.structs.fields(kind)
+        }
+    return {name: each.default for name, each in kind.__dataclass_fields__.items()}
+
+
+def help_with_default(help: str, default: str) -> str:
+    """The help with the default in brackets, as in sysbench: `Arguments [5].`"""
+    return f"{help.removesuffix('.')} [{default}]." if default.strip() else help
+
+
+def check_range(name: str, value: Number, low: float, high: float = DEFAULT_MAXIMUM) -> Number:
+    """The value of the option `name`. Raises UsageError if it is out of range."""
+    if not low <= value <= high:
+        raise UsageError(f"{name} must be between {low:,.12g} and {high:,.12g}, not {value:,.12g}")
+    return value
+
+
+def check_choice(name: str, word: str, choices: Iterable[Choice]) -> Choice:
+    """The choice with this name. Raises UsageError with the list of choices for any other word."""
+    for choice in choices:
+        if choice == word:
+            return choice
+    raise UsageError(f"{name} is one of {', '.join(choices)}, not '{word}'")
+
+
+def plain_number(value: float) -> str:
+    """The shortest text of a number that is read back as the same number, without an exponent."""
+    text = repr(value)
+    if "e" in text:
+        from decimal import Decimal
+
+        text = f"{Decimal(text):f}"
+    return text.removesuffix(".0")
