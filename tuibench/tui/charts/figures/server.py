@@ -94,7 +94,9 @@ INNODB: tuple[ServerRow, ...] = (
         bytes_per_second,
         binary_size,
     ),
-    GaugeRow("checkpoint age", lambda part: part.checkpoint_age, binary_size, _redo_room, title="Checkpoint age"),
+    GaugeRow(
+        "checkpoint age", lambda part: part.checkpoint_age, binary_size, _redo_room, title="Checkpoint age"
+    ),
     CounterRow("log waits", (Counter.LOG_WAITS,), alarms=True, rare=True, title="Log waits"),
     CounterRow("Log fsyncs", (Counter.OS_LOG_FSYNCS,), why="part of data fsyncs", title="Log fsyncs"),
     CounterRow("Data fsyncs", (Counter.DATA_FSYNCS,), title="Data fsyncs"),
