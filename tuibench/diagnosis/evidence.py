@@ -32,6 +32,9 @@ def collect_evidence(
     whole = total_tick(sample.tick for sample in samples)
     load, server, host = LoadSample(whole), ServerSample(whole), HostSample(whole, HOST)
     sums, has_host = whole.sums, bool(hosts)
+    found = [sample.tick for sample in samples if HOST + "server_cpu" in sample.tick.sums]
+    # Where the server's process was not found, its CPU time is not that of other programs.
+    process = host if len(found) in (0, len(hosts)) else HostSample(total_tick(found), HOST)
     attempted = load.transactions_per_second + load.errors_per_second
     rate = _mean(samples, lambda sample: sample.load.rate if sample.load else None) or 0.0
     backlog = loads[-1].backlog if loads else 0
@@ -49,9 +52,9 @@ def collect_evidence(
         lag_ms=max((load.lag_p99_ms for load in loads), default=0.0),
         network_share=_network_share(whole, round_trip_ms),
         cpu_total=host.cpu_total if has_host else None,
-        cpu_server=host.cpu_server,
+        cpu_server=process.cpu_server,
         cpu_tuibench=host.cpu_tuibench if has_host else None,
-        cpu_others=others_percent(host, is_local=is_local) if has_host else None,
+        cpu_others=others_percent(process, is_local=is_local) if has_host else None,
         threads_running=running,
         in_flight=in_flight,
         outside_ms=_outside_ms(load, in_flight, running, round_trip_ms or 0.0),

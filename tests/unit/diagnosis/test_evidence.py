@@ -112,6 +112,13 @@ def test_a_server_on_this_host_that_was_not_found_is_not_another_program(
     assert collect_evidence(samples, is_local=is_local).cpu_others == pytest.approx(others)
 
 
+def test_a_server_that_was_not_found_in_some_ticks_has_the_share_of_the_others() -> None:
+    samples = [sample(1, {}, {}, {}, 0.5), sample(2, {}, {"cpu_server": None}, {}, 3.0)]
+    found = collect_evidence(samples)
+    assert (found.cpu_total, found.cpu_server) == pytest.approx((60.0, 50.0))
+    assert found.cpu_others == pytest.approx(5.0)
+
+
 def test_a_rate_needs_throughput_and_a_short_queue() -> None:
     def met(**load: Any) -> bool:
         return collect_evidence([sample(number, load, {}, {}) for number in (1, 2)]).is_rate_met

@@ -19,10 +19,6 @@ def _pool_size(part: ServerSample) -> str:
     return f"of {binary_size(pages * size)}" if pages and size else ""
 
 
-def _checkpoint_age(part: ServerSample) -> float | None:
-    return part.checkpoint_age
-
-
 def _redo_room(part: ServerSample) -> str:
     room = first_known(counters.REDO_CAPACITY, part.gauges)
     return f"of {binary_size(room)}" if room else ""
@@ -98,7 +94,9 @@ INNODB: tuple[ServerRow, ...] = (
         bytes_per_second,
         binary_size,
     ),
-    GaugeRow("checkpoint age", _checkpoint_age, binary_size, _redo_room, title="Checkpoint age"),
+    GaugeRow(
+        "checkpoint age", lambda part: part.checkpoint_age, binary_size, _redo_room, title="Checkpoint age"
+    ),
     CounterRow("log waits", (Counter.LOG_WAITS,), alarms=True, rare=True, title="Log waits"),
     CounterRow("Log fsyncs", (Counter.OS_LOG_FSYNCS,), why="part of data fsyncs", title="Log fsyncs"),
     CounterRow("Data fsyncs", (Counter.DATA_FSYNCS,), title="Data fsyncs"),

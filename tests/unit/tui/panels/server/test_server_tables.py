@@ -59,7 +59,7 @@ def test_a_rate_is_over_the_time_that_passed(seconds: float, rate: str) -> None:
     assert table_row(item("SELECT"), samples)[:3] == ("SELECT", rate, "250")
 
 
-def test_a_counter_that_did_not_grow_for_certain_is_a_gap_and_not_a_rate() -> None:
+def test_a_counter_whose_growth_is_not_known_is_a_gap_and_not_a_rate() -> None:
     samples = counting({"Com_select": 100}, {}, {"Com_select": 10})
     assert list(table_row(item("SELECT"), samples).values) == [100.0, None, 10.0]
 
