@@ -46,7 +46,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def change(path: Path, number: int, /, **values: Any) -> None:
-    """Other values in one line, counted from 1; `raw` replaces the line, `tick` has values of a sample's tick."""
+    """Other values in one line, counted from 1; `raw` replaces the line, `tick` is of a sample's tick."""
     is_compressed = path.suffix == ".gz"
     data = path.read_bytes()
     lines = (gzip.decompress(data) if is_compressed else data).decode().splitlines()
