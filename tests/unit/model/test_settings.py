@@ -98,7 +98,7 @@ def with_third(value: str = OFF) -> Status:
 def view() -> View:
     ledger = CostLedger()
     for second in range(3):
-        grown = {Counter.OS_LOG_FSYNCS: 20.0, Counter.LSN_CURRENT: 40960.0}
+        grown = {str(Counter.OS_LOG_FSYNCS): 20.0, str(Counter.LSN_CURRENT): 40960.0}
         reading = server_tick(growth=grown, completed=10) if second else server_tick()
         ledger.add(reading, with_third().settings)
     return initial_view(replace(script.hello(60, with_third()), costs=ledger.costs))

@@ -15,7 +15,7 @@ from tuibench.model.tick import Tick, total_tick
 
 LENGTHS = st.sampled_from([0.5, 1.0, 3.0, 0.25])
 NAMES = st.sampled_from(["completed", "queries", "error.1213", "server.seconds", "Questions", "host.busy"])
-COUNTS = st.dictionaries(NAMES, st.integers(0, 10**6))
+COUNTS = st.dictionaries(NAMES, st.integers(0, 10**6).map(float))
 """Whole numbers, whose sums are exact in any order."""
 HISTOGRAMS = st.dictionaries(
     st.sampled_from(["response", "stmt.commit", "trx.payment"]),
@@ -44,19 +44,19 @@ def runs(draw: st.DrawFn, least: int = 2) -> list[Tick]:
     return ticks
 
 
-def bracketed(draw: st.DrawFn, ticks: Sequence[Tick]) -> Tick:
+def bracketed(drawn: st.DataObject, ticks: Sequence[Tick]) -> Tick:
     """The same ticks joined two by two in some way, with the later one first in some."""
     if len(ticks) == 1:
         return ticks[0]
-    middle = draw(st.integers(1, len(ticks) - 1))
-    left, right = bracketed(draw, ticks[:middle]), bracketed(draw, ticks[middle:])
-    return right + left if draw(st.booleans()) else left + right
+    middle = drawn.draw(st.integers(1, len(ticks) - 1))
+    left, right = bracketed(drawn, ticks[:middle]), bracketed(drawn, ticks[middle:])
+    return right + left if drawn.draw(st.booleans()) else left + right
 
 
 @given(st.data())
 def test_joining_is_associative_and_commutative(drawn: st.DataObject) -> None:
     ticks = drawn.draw(runs())
-    whole = bracketed(drawn.draw, ticks)
+    whole = bracketed(drawn, ticks)
     assert whole == total_tick(ticks)
     assert total_tick(drawn.draw(st.permutations(ticks))) == whole
 
@@ -170,7 +170,7 @@ def plain(source: Source, ticks: Sequence[Tick]) -> float | None:
 @given(st.data())
 def test_no_figure_depends_on_how_the_time_is_divided(drawn: st.DataObject) -> None:
     ticks = busy(drawn.draw(st.lists(LENGTHS, min_size=2, max_size=4)))
-    whole = bracketed(drawn.draw, ticks)
+    whole = bracketed(drawn, ticks)
     for name, figure in FIGURES.items():
         expected = plain(figure.source, ticks)
         found = figure.value(whole)

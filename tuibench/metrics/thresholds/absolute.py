@@ -23,9 +23,6 @@ from tuibench.model.tick import Tick
 THRESHOLD_EXAMPLES = '"p95>50ms", "errors>0.1%", "tps<500"'
 
 OPERATORS = {">": gt, ">=": ge, "<": lt, "<=": le}
-LATENCY_UNITS = {"": 1.0, "ms": 1.0, "us": 1e-3, "µs": 1e-3, "μs": 1e-3, "s": 1e3}
-"""In ms. There are two characters for micro."""
-
 UNITS: dict[FigureUnit, dict[str, float]] = {
     FigureUnit.MILLISECONDS: {"": 1.0, "ms": 1.0, "us": 1e-3, "µs": 1e-3, "μs": 1e-3, "s": 1e3},
     FigureUnit.SECONDS: {"": 1.0, "s": 1.0, "ms": 1e-3},

@@ -1,5 +1,7 @@
 """Cost per operation: what was used by how many, and never a zero for what is not known."""
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -12,7 +14,7 @@ from tuibench.model.experiments.effect import Effect
 from tuibench.model.measurements.operation_cost import OperationCost, Resource
 from tuibench.model.tick import Tick
 
-BUSY = {
+BUSY: dict[str, Any] = {
     "seconds": 2.0,
     "cores": 2,
     "cpu_server": 25.0,
