@@ -168,7 +168,7 @@ def server_tick(
     growth: Mapping[str, float] | None = None,
     unavailable: Mapping[str, str] | None = None,
 ) -> Tick:
-    """A server's part, from the figures of a `ServerSample`. Without a rate or growth there is no interval."""
+    """A server's part, from figures of a `ServerSample`. Without a rate or growth there is no interval."""
     levels: dict[str, float | None] = {
         Counter.UPTIME: uptime_seconds,
         Counter.THREADS_RUNNING: threads_running,

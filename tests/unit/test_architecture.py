@@ -1,4 +1,4 @@
-"""What no linter checks: which processes stay light, what every file says of itself, and how long it is."""
+"""What no linter checks: which processes stay light, and what every file says of itself."""
 
 import ast
 import subprocess
@@ -11,8 +11,6 @@ import tuibench
 
 PACKAGE = Path(tuibench.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def imported_by(*modules: str) -> set[str]:

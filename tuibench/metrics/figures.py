@@ -51,7 +51,8 @@ class Better(StrEnum):
 
 class Ratio(NamedTuple):
     """`factor` times a sum over another one. `above` are alternatives in order of preference, `below` are
-    added up; "seconds" is the tick's own time, and a name that ends with a dot stands for all sums of that prefix.
+    added up; "seconds" is the tick's own time, and a name that ends with a dot stands for all sums of that
+    prefix.
     """
 
     above: tuple[str, ...]

@@ -129,7 +129,7 @@ class Histogram(msgspec.Struct, array_like=True):
 
 
 def with_fewer_digits(histogram: Histogram, bits: int) -> Histogram:
-    """The histogram with buckets of `bits` significant bits: each value rises by a 2^(1 - bits)-th at most."""
+    """The histogram with buckets of `bits` significant bits: a value rises by a 2^(1 - bits)-th at most."""
     counts: dict[int, int] = {}
     for bucket, times in histogram.counts.items():
         value = bucket_upper_bound(bucket)

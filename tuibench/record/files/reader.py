@@ -117,7 +117,7 @@ def list_directory(folder: Path) -> list[Path]:
 
 
 def _whole_lines(path: Path, within: FileLimits) -> Iterator[tuple[int, bytes]]:
-    """The complete lines with their numbers from 1; of one that is too long, the beginning; of a compressed file
+    """The complete lines, numbered from 1; of one that is too long, the beginning; of a compressed file
     that is damaged, the rest as an empty one.
     """
     try:
