@@ -14,14 +14,16 @@ from tests.ticks import host_tick, traffic_tick
 from tests.unit.record.hours import Busy
 from tests.unit.record.written import server_part
 from tuibench.errors import RunError
-from tuibench.model.histogram import Histogram, Latency
+from tuibench.model.histogram import Histogram, Latency, with_fewer_digits
 from tuibench.model.measurements.sample import Sample, SlowTransaction, TimedStatement
 from tuibench.model.tick import Tick
 from tuibench.record.files.ticks import (
+    STATEMENT_BITS,
     InflatedFile,
     LineCompressor,
     SampleLine,
     decode_sample,
+    decoded,
     encode_sample,
     packed,
     unpacked,
@@ -56,7 +58,16 @@ HISTOGRAMS = st.lists(st.integers(0, 3_600_000_000), max_size=50).map(Histogram.
 
 
 def through_json(made: Sample) -> Sample:
-    return decode_sample(msgspec.json.decode(encode_sample(made), type=SampleLine))
+    return decoded(decode_sample(msgspec.json.decode(encode_sample(made), type=SampleLine)))
+
+
+def as_recorded(made: Sample) -> Sample:
+    """The sample with the latencies of statements to 1.6 %."""
+    hists = {
+        name: with_fewer_digits(each, STATEMENT_BITS) if name.startswith("stmt.") else each
+        for name, each in made.tick.hists.items()
+    }
+    return replace(made, tick=replace(made.tick, hists=hists))
 
 
 @pytest.mark.parametrize("note", ["by performance_schema", "it is OFF"])
@@ -97,16 +108,17 @@ def test_a_sample_survives_a_round_trip() -> None:
         slowest=(SLOW,),
     )
     made = replace(made, tick=replace(made.tick, arrears={"completed": 3, "error.1205": 1}))
-    assert through_json(made) == made
+    assert through_json(made) == as_recorded(made)
 
 
-def test_a_busy_second_survives_to_nine_digits() -> None:
+def test_a_busy_second_survives_to_seven_digits() -> None:
     made = Busy("tpcc", 200).tick(1)
     read = through_json(made)
-    assert read.tick.sums == pytest.approx(made.tick.sums, rel=5e-9)
-    assert read.tick.peaks == pytest.approx(made.tick.peaks, rel=5e-9)
+    assert read.tick.sums == pytest.approx(made.tick.sums, rel=5e-7)
+    assert read.tick.peaks == pytest.approx(made.tick.peaks, rel=5e-7)
+    kept = as_recorded(made)
     assert replace(read, tick=replace(read.tick, sums={}, peaks={})) == replace(
-        made, tick=replace(made.tick, sums={}, peaks={})
+        kept, tick=replace(kept.tick, sums={}, peaks={})
     )
 
 
