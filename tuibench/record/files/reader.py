@@ -131,6 +131,8 @@ def _whole_lines(path: Path, within: FileLimits) -> Iterator[tuple[int, bytes]]:
                     raise RunError(f"{path}, line {number}: more than {within.lines:,} lines are not read")
                 if line.endswith(b"\n") or _skip_line(stream):
                     yield number, line
+                else:
+                    number -= 1
             if inflated and inflated.is_damaged:
                 yield number + 1, b""
     except FileNotFoundError:
