@@ -222,6 +222,7 @@ def test_help_loads_no_room_and_no_heavy_library() -> None:
         "tuibench.cli.parsing.sysbench_options",
         "tuibench.cli.parsing.sysbench_syntax",
         "tuibench.errors",
+        "tuibench.files",
         "tuibench.model",
         "tuibench.model.sysbench",
         "tuibench.sanitize",
