@@ -11,6 +11,7 @@ from tests.integration.support.commands import finished, ours, started
 from tuibench import paths
 from tuibench.demo.server import PrivateServer
 from tuibench.model.results.summary import Summary
+from tuibench.record.files.loading import load_run
 
 OPTIONS = (
     "--tables=2",
@@ -44,5 +45,6 @@ def test_a_killed_worker_is_replaced(tables: PrivateServer, tuibench_home: Path)
     summary = msgspec.json.decode((record / "summary.json").read_bytes(), type=Summary)
     assert summary.reconnects == 2
     assert any(f"worker process {killed} ended unexpectedly" in warning for warning in summary.warnings)
-    samples = [msgspec.json.decode(line) for line in (record / "samples.jsonl").read_bytes().splitlines()]
-    assert samples[-1]["load"]["connections"] == 4
+    last = load_run(record).samples[-1]
+    assert last.load is not None
+    assert last.load.connections == 4

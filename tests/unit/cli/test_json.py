@@ -1,5 +1,6 @@
 """Every command that prints JSON: one document on stdout that its schema describes, nothing with an error."""
 
+import gzip
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from tuibench.errors import ExitCode, RunError, ServerUnavailableError
 from tuibench.model.measurements.finding import Finding, Severity
 from tuibench.model.results.summary import OWN_QUERIES, QueryTotals, SlapBenchmark, WatchedTotals
 from tuibench.model.settings import PresetState
+from tuibench.record.files.recorder import EVENTS, REPORTS, SAMPLES, STATUS
 from tuibench.record.files.sweep_folder import SweepFolder
 from tuibench.record.report.watch_report import watch_report
 
@@ -198,10 +200,9 @@ def test_the_files_of_a_run_and_of_a_sweep(recorded: None) -> None:
     for run in (paths.runs_dir() / "one", KEPT):
         for name in ("plan", "environment", "summary"):
             check_valid(name, (run / f"{name}.json").read_bytes())
-        for name in ("sample", "event", "status", "report"):
-            check_valid_lines(
-                f"{name}-line", (run / f"{name}s.jsonl".replace("statuss", "status")).read_bytes()
-            )
+        check_valid_lines("sample-line", gzip.decompress((run / SAMPLES).read_bytes()))
+        for name, file in (("event", EVENTS), ("status", STATUS), ("report", REPORTS)):
+            check_valid_lines(f"{name}-line", (run / file).read_bytes())
 
 
 def test_slap_prints_one_form(tuibench: Program) -> None:

@@ -1,5 +1,6 @@
 """`tuibench compare` as a script meets it."""
 
+import gzip
 import json
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from tests.examples import PLAN
 from tests.unit.cli.program import Program
 from tests.unit.record.steady import steady
 from tuibench.model.results.comparison import RunComparison
+from tuibench.record.files.recorder import SAMPLES
 
 
 def test_a_run_that_was_cut_short_is_compared(tuibench: Program, tmp_path: Path) -> None:
@@ -67,10 +69,10 @@ def test_what_differs_within_a_side_is_named(tuibench: Program, tmp_path: Path) 
 
 def test_a_line_that_is_left_out_is_named(tuibench: Program, tmp_path: Path) -> None:
     place = steady(tmp_path, "a")
-    samples = (place / "samples.jsonl").read_text().splitlines()
-    samples[4] = samples[4].replace('"elapsed_seconds":', '"elapsed_seconds":1e15,"was":')
-    (place / "samples.jsonl").write_text("\n".join(samples) + "\n")
-    note = "1 line of the record is left out: samples.jsonl, line 5: elapsed_seconds is 1e+15"
+    samples = gzip.decompress((place / SAMPLES).read_bytes()).splitlines(keepends=True)
+    samples[4] = samples[4].replace(b'"end":', b'"end":1e15,"was":')
+    (place / SAMPLES).write_bytes(gzip.compress(b"".join(samples)))
+    note = f"1 line of the record is left out: {SAMPLES}, line 5: elapsed_seconds is 1e+15"
     for words in (("report",), ("report", "--csv"), ("runs", "show")):
         ended = tuibench(*words, str(place))
         assert ended.code == 0

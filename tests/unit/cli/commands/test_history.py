@@ -12,7 +12,6 @@ from tests.unit.record.written import ENVIRONMENT, plan_record
 from tests.validation import check_valid
 from tuibench import paths
 from tuibench.errors import ExitCode
-from tuibench.model.results.summary import TransactionTotals
 from tuibench.record.files.recorder import RunRecorder
 
 
@@ -23,7 +22,7 @@ def fallen(tuibench: Program) -> None:
         recorder = RunRecorder(paths.runs_dir() / f"run-{place:02}")
         recorder.open(replace(plan_record(PLAN), started_at=1.7e9 + 3600 * place), ENVIRONMENT)
         tps = (1000.0 if place < 20 else 900.0) + place % 5
-        recorder.summary(summary(transactions=TransactionTotals(total=1000, per_second=tps)))
+        recorder.summary(summary(figures={"tps": tps}))
         recorder.close()
 
 
