@@ -30,11 +30,13 @@ from tuibench import paths
 from tuibench.demo.server import PrivateServer
 from tuibench.model.command import ApplyPreset, Stop
 from tuibench.model.event import EventKind
+from tuibench.model.histogram import with_fewer_digits
 from tuibench.model.measurements.sample import Sample
 from tuibench.model.results.summary import Summary
 from tuibench.model.target import Target
-from tuibench.model.tick import total_tick
+from tuibench.model.tick import RESPONSE, STATEMENT, total_tick
 from tuibench.record.files.loading import load_run
+from tuibench.record.files.ticks import STATEMENT_BITS
 from tuibench.session.launch import launch
 from tuibench.session.replay import ReplayClient
 from tuibench.session.spec import ServiceSpec
@@ -47,7 +49,9 @@ def journals() -> list[Path]:
 
 
 def told(sample: Sample) -> tuple[object, ...]:
-    """What a record has of a sample to the last digit; other fractions are shorter there."""
+    """What a record has of a sample to the last digit, and its statements as recorded; other fractions are
+    shorter there.
+    """
     done, server = sample.load, sample.server
     assert done is not None
     return (
@@ -55,8 +59,11 @@ def told(sample: Sample) -> tuple[object, ...]:
         sample.at,
         sample.elapsed_seconds,
         done.seconds,
-        done.latency and done.latency.max,
-        {name: each.p95 for name, each in done.statements.items()},
+        sample.tick.hist(RESPONSE),
+        {
+            name: with_fewer_digits(each, STATEMENT_BITS)
+            for name, each in sample.tick.named(STATEMENT).items()
+        },
         server and server.counters,
     )
 
