@@ -18,7 +18,7 @@ from tuibench.record.files import limits, reader, reconstruct
 from tuibench.record.files.recorder import ENVIRONMENT, EVENTS, PLAN, REPORTS, SAMPLES, STATUS, SUMMARY
 from tuibench.record.files.run import Run, StatusAt
 from tuibench.record.files.schema import PlanRecord, ReportLine, StatusLine, status_from_line
-from tuibench.record.files.ticks import SampleLine, decode_sample
+from tuibench.record.files.ticks import SampleLine, decode_sample, is_histogram
 
 
 def load_run(directory: Path) -> Run:
@@ -64,7 +64,12 @@ def read_samples(path: Path, lines: reader.JsonLines) -> Iterator[Sample]:
     times = limits.SampleTimes()
 
     def refusal(line: SampleLine) -> str:
-        return limits.length_refusal(line.tick.seconds) or times.refusal(line.tick.end, line.at)
+        damaged = next((name for name, row in line.tick.hists.items() if not is_histogram(row)), "")
+        return (
+            limits.length_refusal(line.tick.seconds)
+            or times.refusal(line.tick.end, line.at)
+            or (f"{damaged} is not a histogram" if damaged else "")
+        )
 
     figures = 0
     for line in lines.of(path, SampleLine, limits.SAMPLES, refusal):

@@ -17,7 +17,6 @@ import msgspec
 from msgspec import field
 from msgspec.structs import asdict, replace
 
-from tuibench.errors import RunError
 from tuibench.model.histogram import Histogram, with_fewer_digits
 from tuibench.model.measurements.sample import Sample
 from tuibench.model.tick import STATEMENT, Tick
@@ -55,14 +54,18 @@ def packed(histogram: Histogram) -> msgspec.Raw:
     return msgspec.Raw(msgspec.json.encode(row))
 
 
-def unpacked(packed_row: msgspec.Raw) -> Histogram:
-    """Decode a histogram. Raises RunError for a damaged one."""
+def is_histogram(packed_row: msgspec.Raw) -> bool:
+    """True if it can be decoded."""
     try:
         row = msgspec.json.decode(packed_row, type=list[int])
-    except msgspec.DecodeError as error:
-        raise RunError(f"a histogram of the record is damaged: {error}") from error
-    if len(row) < 3 or len(row) % 2 == 0 or min(row) < 0 or sum(row[3::2]) > LAST_BUCKET:
-        raise RunError("a histogram of the record is damaged")
+    except msgspec.DecodeError:
+        return False
+    return len(row) >= 3 and len(row) % 2 == 1 and min(row) >= 0 and sum(row[3::2]) <= LAST_BUCKET
+
+
+def unpacked(packed_row: msgspec.Raw) -> Histogram:
+    """Decode a histogram."""
+    row = msgspec.json.decode(packed_row, type=list[int])
     counts = dict(zip(accumulate(row[3::2]), row[4::2], strict=True))
     return Histogram(counts, sum(row[4::2]), *row[:3])
 
