@@ -383,7 +383,7 @@ def figure_named(name: str) -> Figure:
         )
     raise UsageError(
         f"there is no figure '{name}'",
-        did_you_mean(name, FIGURES) or f"for example {', '.join(MAIN_NAMES)}; docs/statistics.md has all",
+        did_you_mean(name, FIGURES) or f"for example {', '.join(MAIN_NAMES)}; docs/running.md lists all",
     )
 
 

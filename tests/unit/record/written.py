@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tests.examples import EVENT, PLAN, SERVER, sample, status, summary
 from tests.ticks import histogram_with, server_tick
 from tuibench.model.event import Event, EventKind
-from tuibench.model.histogram import Histogram, Latency
+from tuibench.model.histogram import Histogram, Latency, with_fewer_digits
 from tuibench.model.measurements.environment import Environment, HostFacts
 from tuibench.model.measurements.sample import Sample
 from tuibench.model.plan import RunPlan
@@ -17,6 +17,7 @@ from tuibench.model.target import Target
 from tuibench.model.tick import Tick
 from tuibench.record.files.recorder import RunRecorder
 from tuibench.record.files.schema import PlanRecord
+from tuibench.record.files.ticks import STATEMENT_BITS
 
 ENVIRONMENT = Environment(tuibench="1.2.3", location="local", host=HostFacts(name="box"))
 SYNC = SettingState(
@@ -31,6 +32,15 @@ SYNC = SettingState(
 FLUSH = SettingState(
     name="innodb_flush_log_at_trx_commit", value="1", original="1", meaning="every commit", at_risk=False
 )
+
+
+def as_recorded(made: Sample) -> Sample:
+    """The sample with the latencies of statements to 1.6 %."""
+    hists = {
+        name: with_fewer_digits(each, STATEMENT_BITS) if name.startswith("stmt.") else each
+        for name, each in made.tick.hists.items()
+    }
+    return replace(made, tick=replace(made.tick, hists=hists))
 
 
 def plan_record(plan: RunPlan = PLAN, **changes: Any) -> PlanRecord:

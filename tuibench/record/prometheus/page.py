@@ -26,10 +26,12 @@ from prometheus_client.registry import Collector, CollectorRegistry
 from prometheus_client.samples import Sample
 
 from tuibench import sanitize
+from tuibench.metrics.figures import FIGURES, all_values
 from tuibench.model.event import EventKind
 from tuibench.model.histogram import Histogram, bucket_upper_bound
 from tuibench.model.measurements.operation_cost import ResourceUse
 from tuibench.model.measurements.sample import HostSample
+from tuibench.model.measurements.sample import Sample as TuibenchSample
 from tuibench.model.message import RunState
 from tuibench.mysql.errors import error_name
 from tuibench.record.prometheus import metrics
@@ -115,8 +117,19 @@ def metric_families(snapshot: MetricsSnapshot) -> Iterator[Metric]:
     yield from _read(metrics.SERVER_GAUGES, sample.server)
     if sample.server is not None:
         yield from _server(sample.server.counters)
+    yield _figures(sample)
     yield from _host(sample.host, PREFIX)
     yield from _host(sample.client_host, PREFIX + metrics.CLIENT)
+
+
+def _figures(sample: TuibenchSample) -> Metric:
+    """The figures of the newest sample by their names; unknown ones are absent."""
+    family = GaugeMetricFamily(
+        PREFIX + "figure", "Figures of the newest sample, in their own unit.", labels=["figure", "unit"]
+    )
+    for name, value in all_values(sample.tick).items():
+        family.add_metric([name, FIGURES[name].unit], value)
+    return family
 
 
 def _host(host: HostSample | None, prefix: str) -> Iterator[Metric]:

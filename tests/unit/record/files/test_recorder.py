@@ -162,7 +162,7 @@ def test_fractions_are_short_but_for_those_that_are_printed(recorder: RunRecorde
     recorder.close()
     (line,) = sample_lines(recorder.directory)
     tick = msgspec.json.decode(line)["tick"]
-    assert (tick["end"], tick["seconds"], tick["peaks"]["worker_cpu"]) == (third, third, 0.333333333)
+    assert (tick["end"], tick["seconds"], tick["peaks"]["worker_cpu"]) == (third, third, 0.3333333)
 
 
 def test_a_status_is_written_as_far_as_it_changed(recorder: RunRecorder) -> None:

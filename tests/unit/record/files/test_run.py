@@ -12,6 +12,7 @@ from tests.unit.record.written import (
     ENVIRONMENT,
     FLUSH,
     SYNC,
+    as_recorded,
     load,
     plan_record,
     server_part,
@@ -32,7 +33,7 @@ def test_all_that_was_written_is_there(tmp_path: Path) -> None:
     written(tmp_path / "r1")
     run = load_run(tmp_path / "r1")
     assert (run.id, run.plan, run.environment) == ("r1", plan_record(), ENVIRONMENT)
-    assert run.samples == tuple(tick(number) for number in (1, 2, 3))
+    assert run.samples == tuple(as_recorded(tick(number)) for number in (1, 2, 3))
     assert run.events == (EVENT, setting_changed(2.5))
     assert (run.summary, run.cut_short, run.is_live, run.unreadable_lines) == (
         summary(events=(EVENT,)),
@@ -52,7 +53,8 @@ def test_states_are_read_completely_with_their_times(tmp_path: Path) -> None:
 
 def test_intervals_are_the_ticks_of_the_load(tmp_path: Path) -> None:
     written(tmp_path / "r1")
-    assert list(load_run(tmp_path / "r1").intervals()) == [tick(number).tick for number in (1, 2, 3)]
+    made = [as_recorded(tick(number)).tick for number in (1, 2, 3)]
+    assert list(load_run(tmp_path / "r1").intervals()) == made
 
 
 @pytest.mark.parametrize("name", [SAMPLES, EVENTS, HISTOGRAMS])

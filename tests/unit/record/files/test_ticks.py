@@ -12,13 +12,12 @@ from msgspec.structs import replace
 from tests.examples import load_part, sample
 from tests.ticks import host_tick, traffic_tick
 from tests.unit.record.hours import Busy
-from tests.unit.record.written import server_part
+from tests.unit.record.written import as_recorded, server_part
 from tuibench.errors import RunError
-from tuibench.model.histogram import Histogram, Latency, with_fewer_digits
+from tuibench.model.histogram import Histogram, Latency
 from tuibench.model.measurements.sample import Sample, SlowTransaction, TimedStatement
 from tuibench.model.tick import Tick
 from tuibench.record.files.ticks import (
-    STATEMENT_BITS,
     InflatedFile,
     LineCompressor,
     SampleLine,
@@ -59,15 +58,6 @@ HISTOGRAMS = st.lists(st.integers(0, 3_600_000_000), max_size=50).map(Histogram.
 
 def through_json(made: Sample) -> Sample:
     return decoded(decode_sample(msgspec.json.decode(encode_sample(made), type=SampleLine)))
-
-
-def as_recorded(made: Sample) -> Sample:
-    """The sample with the latencies of statements to 1.6 %."""
-    hists = {
-        name: with_fewer_digits(each, STATEMENT_BITS) if name.startswith("stmt.") else each
-        for name, each in made.tick.hists.items()
-    }
-    return replace(made, tick=replace(made.tick, hists=hists))
 
 
 @pytest.mark.parametrize("note", ["by performance_schema", "it is OFF"])

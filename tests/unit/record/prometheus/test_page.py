@@ -20,6 +20,7 @@ from tests.unit.record.prometheus.snapshots import (
     SERVER_PART,
     SETTING,
 )
+from tuibench.metrics.figures import all_values
 from tuibench.record.prometheus.metrics import MetricsSnapshot
 from tuibench.record.prometheus.page import render_page
 
@@ -82,6 +83,16 @@ def value(name: str, moment: MetricsSnapshot = MOMENT, labels: Mapping[str, str]
 )
 def test_a_figure_is_found_under_its_name(name: str, labels: dict[str, str], wanted: float) -> None:
     assert value(name, labels=labels) == pytest.approx(wanted)
+
+
+def test_every_figure_of_the_table_is_exported() -> None:
+    found = {
+        dict(labels)["figure"]: each
+        for (name, labels), each in values(families()).items()
+        if name == "figure"
+    }
+    assert found == pytest.approx(all_values(SAMPLE.tick))
+    assert {"tps", "p95"} < set(found)
 
 
 def test_milliseconds_of_the_server_become_seconds() -> None:
