@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from tests.ticks import changed
 from tests.tui.support import script
 from tests.tui.support.driving import LARGE, viewer
 from tuibench.model.measurements.sample import ReplicaSample
@@ -29,7 +30,7 @@ async def test_the_host_screen_has_both_with_steal_and_limits() -> None:
 
 async def test_a_lost_host_says_why() -> None:
     async with viewer(AFAR, size=LARGE) as screen:
-        lost = replace(LAST, number=LAST.number + 1, host=None, host_note="ssh db1: gone")
+        lost = changed(LAST, number=LAST.number + 1, host=None, host_note="ssh db1: gone")
         await screen.hear(lost)
         assert "ssh db1: gone" in screen.shown("host-panel")
         assert "31 %" not in screen.shown("host-panel")
@@ -52,7 +53,7 @@ async def test_replicas_stand_on_live_and_on_the_server_screen() -> None:
 
 
 async def test_without_a_source_it_is_the_clients() -> None:
-    alone = replace(AFAR, samples=tuple(replace(each, host=None) for each in AFAR.samples))
+    alone = replace(AFAR, samples=tuple(changed(each, host=None) for each in AFAR.samples))
     async with viewer(alone, size=LARGE) as screen:
         assert "HOST of the client" in screen.shown("host-panel")
         await screen.press("4")
