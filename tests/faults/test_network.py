@@ -34,7 +34,13 @@ def proxy(any_tables: PrivateServer) -> Proxy:
 
 def behind(proxy: Proxy, host: str, port: int) -> Target:
     return msgspec.structs.replace(
-        proxy.target, host=host, port=port, socket="", ssl_mode="disabled", net_timeout=NET_TIMEOUT_SECONDS
+        proxy.target,
+        host=host,
+        port=port,
+        socket="",
+        ssl_mode="disabled",
+        get_server_public_key=True,
+        net_timeout=NET_TIMEOUT_SECONDS,
     )
 
 
@@ -44,7 +50,7 @@ async def test_a_short_partition_costs_no_connection(
     proxy: Proxy, away: Network, tuibench_home: Path, report: Report
 ) -> None:
     async with proxy.listening(away.here) as port:
-        options = ("--ssl-mode=disabled",)
+        options = ("--ssl-mode=disabled", "--get-server-public-key")
         async with detached(behind(proxy, away.here, port), *options, prefix=away.prefix) as load:
             away.cut()
             await load.stalls(SHORT_TICKS)
@@ -61,7 +67,7 @@ async def test_a_partition_that_outlasts_the_net_timeout(
 ) -> None:
     """Connections that wait for an answer count as lost, those that wait for an acknowledgement too."""
     async with proxy.listening(away.here) as port:
-        options = ("--ssl-mode=disabled", f"--net-timeout={NET_TIMEOUT_SECONDS:g}")
+        options = ("--ssl-mode=disabled", "--get-server-public-key", f"--net-timeout={NET_TIMEOUT_SECONDS:g}")
         async with detached(behind(proxy, away.here, port), *options, prefix=away.prefix) as load:
             away.cut()
             await load.loses_all_connections()
@@ -82,7 +88,9 @@ async def test_a_name_that_stops_resolving(
     away.use_hosts(hosts)
     async with proxy.listening(away.here) as port:
         target = behind(proxy, "db.test", port)
-        async with detached(target, "--ssl-mode=disabled", prefix=away.prefix) as load:
+        async with detached(
+            target, "--ssl-mode=disabled", "--get-server-public-key", prefix=away.prefix
+        ) as load:
             hosts.write_text("")
             proxy.reset()
             await load.loses_all_connections()

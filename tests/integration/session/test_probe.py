@@ -138,6 +138,7 @@ async def test_a_queue_in_front_of_the_server_is_named_also_on_a_busy_host(
                 *levels,
                 f"--by={by}",
                 "--ssl-mode=disabled",
+                "--get-server-public-key",
                 "--format=json",
                 target=target,
                 env={"TUIBENCH_HOME": str(home)},
