@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import NamedTuple
 
-from tuibench.model.measurements.sample import LoadSample
+from tuibench.metrics.figures import FIGURES
+from tuibench.model.tick import Tick, total_tick
 from tuibench.record.files.run import Run
 from tuibench.record.html.markup import Markup, figure_table
 from tuibench.units import count, decimal, pluralize
@@ -14,7 +15,7 @@ LEAST_SECONDS = 3.0
 
 
 class ThreadLevel(NamedTuple):
-    """A stretch with one number of threads. `p95_ms` is the mean of its ticks, None without transactions."""
+    """A stretch with one number of threads. `p95_ms` is None without transactions."""
 
     threads: int
     from_seconds: float
@@ -25,20 +26,19 @@ class ThreadLevel(NamedTuple):
 
 def thread_levels(run: Run) -> list[ThreadLevel]:
     """The levels in time order; a repeated number of threads is a level of its own."""
-    ticks = [(sample.elapsed_seconds, sample.load) for sample in run.measured if sample.load is not None]
-    stretches = (list(each) for _, each in groupby(ticks, lambda tick: tick[1].threads))
+    ticks = [sample.tick for sample in run.measured if sample.load is not None]
+    stretches = (list(each) for _, each in groupby(ticks, lambda tick: tick.levels["threads"]))
     return [level for each in stretches if (level := _level(each)).seconds >= LEAST_SECONDS]
 
 
-def _level(ticks: list[tuple[float, LoadSample]]) -> ThreadLevel:
-    seconds = sum(load.seconds for _, load in ticks)
-    latencies = [load.latency.p95 for _, load in ticks if load.latency is not None]
+def _level(ticks: list[Tick]) -> ThreadLevel:
+    whole = total_tick(ticks)
     return ThreadLevel(
-        threads=ticks[0][1].threads,
-        from_seconds=ticks[0][0] - ticks[0][1].seconds,
-        seconds=seconds,
-        tps=sum(load.transactions_per_second * load.seconds for _, load in ticks) / (seconds or 1e-9),
-        p95_ms=sum(latencies) / len(latencies) if latencies else None,
+        threads=int(ticks[0].levels["threads"]),
+        from_seconds=ticks[0].end - ticks[0].seconds,
+        seconds=whole.seconds,
+        tps=FIGURES["tps"].value(whole) or 0.0,
+        p95_ms=FIGURES["p95"].value(whole),
     )
 
 
@@ -52,7 +52,7 @@ def level_tiles(levels: list[ThreadLevel]) -> Iterator[tuple[str, str, str]]:
     words = f"with {pluralize(best.threads, 'thread')}, for {best.seconds:.0f} s"
     yield "most transactions per second", decimal(best.tps, 1), words
     if best.p95_ms is not None:
-        yield "p95 there", f"{decimal(best.p95_ms, 1)} ms", "mean over its duration"
+        yield "p95 there", f"{decimal(best.p95_ms, 1)} ms", "of its transactions"
 
 
 def level_table(levels: list[ThreadLevel]) -> Markup | None:

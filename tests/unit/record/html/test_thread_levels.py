@@ -9,6 +9,7 @@ from tests.ticks import changed
 from tests.unit.record.html.test_page import read
 from tests.unit.record.steady import steady
 from tuibench.model.event import Event, EventKind
+from tuibench.model.histogram import Histogram
 from tuibench.record.files.loading import load_run
 from tuibench.record.files.run import Run
 from tuibench.record.html.page import html_report
@@ -37,6 +38,20 @@ def test_a_run_with_several_numbers_of_threads_has_a_row_for_each(tmp_path: Path
     text = read(html_report(run)).text
     assert "most transactions per second\n800.0\nwith 8 threads" in text
     assert "\nqueries per second\n" not in text
+
+
+def test_the_p95_of_a_level_is_that_of_all_its_transactions(tmp_path: Path) -> None:
+    """4 % are slow, all of them in one tick of five: the mean of the ticks' p95 is 108 ms."""
+    run = load_run(steady(tmp_path, "run"))
+    slow, fast = Histogram.of([500_000] * 40), Histogram.of([10_000] * 240)
+    ticks = [
+        replace(run.samples[0].tick, end=float(end), seconds=1.0, hists={"response": hist})
+        for end, hist in enumerate((slow, fast, fast, fast, fast), 1)
+    ]
+    samples = tuple(replace(run.samples[0], tick=tick) for tick in ticks)
+    (level,) = thread_levels(replace(run, samples=samples))
+    assert level.p95_ms is not None
+    assert level.p95_ms < 20.0
 
 
 def test_a_run_with_one_number_of_threads_has_its_averages(tmp_path: Path) -> None:
