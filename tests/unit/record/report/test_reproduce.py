@@ -310,9 +310,17 @@ def test_adhoc_sql_is_shown_as_given(run: Run) -> None:
     assert (told.prepare, told.sysbench) == (None, None)
 
 
-def test_manual_changes_are_shown_with_their_time(run: Run) -> None:
-    steered = Event(at=1.0, elapsed_seconds=65.0, kind=EventKind.THREADS, text="threads 4 → 8", marker=1)
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (EventKind.THREADS, "threads 4 → 8"),
+        (EventKind.RATE, "rate 100 → 250/s"),
+        (EventKind.SETTING, "sync_binlog 1 → 0"),
+        (EventKind.WEIGHTS, "weights: new 90 → 50, old 10 → 50"),
+        (EventKind.DELAY, "client delay 0 → 2.5 ms"),
+    ],
+)
+def test_manual_changes_are_shown_with_their_time(run: Run, kind: EventKind, text: str) -> None:
+    steered = Event(at=1.0, elapsed_seconds=65.0, kind=kind, text=text, marker=1)
     mark = Event(at=1.0, elapsed_seconds=66.0, kind=EventKind.MARK, text="coffee", marker=2)
-    assert reproduction_commands(replace(run, events=(steered, mark))).by_hand == (
-        "after 01:05: threads 4 → 8",
-    )
+    assert reproduction_commands(replace(run, events=(steered, mark))).by_hand == (f"after 01:05: {text}",)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tests.examples import LATENCY, PLAN, load_part, sample
 from tests.fakes import FakeClock
-from tests.ticks import server_tick
+from tests.ticks import host_tick, server_tick
 from tests.unit.session.effects.test_ab_test import Session
 from tests.unit.session.effects.test_ab_test import trial as a_trial
 from tuibench.metrics.inference.messages import FIGURE_NAMES
@@ -319,6 +319,20 @@ def test_a_disturbance_before_a_change_leaves_it_without_an_effect(changes: dict
     run.ticks(30, 150)
     assert run.effects == []
     assert run.not_measured == [(1, f"{why} shortly before it")]
+
+
+@pytest.mark.parametrize(("before", "is_moved"), [(0.0, True), (40.0, False)])
+def test_what_other_guests_took_after_a_change_is_not_its_effect(before: float, is_moved: bool) -> None:
+    run = Run()
+    for _ in range(20):
+        run.tick(100, host=host_tick(cpu_total=80.0, cpu_server=None, cpu_steal=before))
+    run.change()
+    for _ in range(30):
+        run.tick(50, host=host_tick(cpu_total=80.0, cpu_server=None, cpu_steal=40.0))
+    (effect,) = [event.effect for event in run.effects if event.effect]
+    tps = effect.comparison(EffectFigure.TPS)
+    assert tps is not None
+    assert (tps.movement is not None) is is_moved
 
 
 def test_a_change_right_after_the_start_is_said_to_have_too_little_before_it() -> None:
