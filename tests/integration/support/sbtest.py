@@ -5,11 +5,13 @@ from contextlib import asynccontextmanager
 
 import msgspec
 
+from tuibench.errors import SQLError
+from tuibench.load.engine.prepared_connection import ER_UNSUPPORTED_PS
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection, PreparedStatement, Row, TextStatement, connect
 from tuibench.mysql.protocol.statement_protocol import CaptureResponse
 from tuibench.workload import library
-from tuibench.workload.program.program import Program
+from tuibench.workload.program.program import FlatStatement, Program
 
 
 def program(name: str = "oltp_read_write", **options: object) -> Program:
@@ -27,6 +29,17 @@ async def connected(target: Target, *, use_database: bool = True) -> AsyncIterat
         yield connection
     finally:
         await connection.close()
+
+
+async def ready(connection: Connection, statement: FlatStatement) -> PreparedStatement | TextStatement:
+    """Prepares a statement, as the load does: what MySQL does not prepare (BEGIN) is sent as text."""
+    if statement.prepared:
+        try:
+            return await connection.prepare(statement.sql)
+        except SQLError as error:
+            if error.code != ER_UNSUPPORTED_PS:
+                raise
+    return TextStatement(connection, statement.sql)
 
 
 async def run(connection: Connection, made: PreparedStatement | TextStatement, values: Row = ()) -> int:

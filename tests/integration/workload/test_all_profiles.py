@@ -67,8 +67,7 @@ class Engine:
     async def _execute(self, index: int, values: tuple[Any, ...]) -> int:
         flat = self._flat[index]
         if index not in self._ready:
-            made = self._connection.prepare(flat.sql) if flat.prepared else None
-            self._ready[index] = await made if made else TextStatement(self._connection, flat.sql)
+            self._ready[index] = await sbtest.ready(self._connection, flat)
         return await sbtest.run(self._connection, self._ready[index], values)
 
     async def _fetch(self, sql: str, values: tuple[Any, ...]) -> Sequence[Sequence[Any]]:

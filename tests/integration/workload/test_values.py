@@ -5,7 +5,6 @@ every digit.
 """
 
 from decimal import Decimal
-from typing import Any
 
 import pytest
 
@@ -69,10 +68,7 @@ def _program(prepared: str) -> Program:
 async def _play(connection: Connection, program: Program, times: int) -> None:
     """Transactions as the load plays them, over the hot path."""
     flat, generator = flat_statements(program), Generator(program, 0, 0)
-    ready: list[Any] = [
-        TextStatement(connection, one.sql) if not one.prepared else await connection.prepare(one.sql)
-        for one in flat
-    ]
+    ready = [await sbtest.ready(connection, one) for one in flat]
     for _ in range(times):
         talk, answer = generator.start_interactive(generator.draw()), None
         while True:

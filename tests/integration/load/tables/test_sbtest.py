@@ -88,12 +88,13 @@ async def test_missing_tables_are_reported_with_the_command(server: PrivateServe
     ):
         with pytest.raises(RunError, match="no such table") as missing:
             await check_tables_ready(connection, sbtest.program())
-        assert missing.value.hint.endswith(command)
+        assert f"{command} --socket={target.socket}" in missing.value.hint
+        assert missing.value.hint.endswith("--database=unready")
         await prepare_tables(target, sbtest.program(table_size=100))
         with pytest.raises(RunError, match=r"sbtest1 .* has 100 rows, this run needs 5,000") as small:
             await check_tables_ready(connection, sbtest.program())
         assert "--table-size=100," in small.value.hint
-        assert small.value.hint.endswith(command)
+        assert f"{command} --socket={target.socket}" in small.value.hint
         await check_tables_ready(connection, sbtest.program(table_size=100))
 
 
