@@ -138,7 +138,8 @@ async def test_a_plugin_in_the_greeting_gets_no_more(account: Account) -> None:
     with LoginServer(account.plugin).listening() as server:
         server.is_cached, server.is_default = account.is_cached, True
         with suppress(TuibenchError):
-            await connect(msgspec.structs.replace(server.target, ssl_mode="disabled"))
+            connection = await connect(msgspec.structs.replace(server.target, ssl_mode="disabled"))
+            await connection.close()
     assert server.heard
     assert not server.knows_password()
 
