@@ -6,6 +6,7 @@ A command's module is imported when it is called, so that help and usage errors 
 import os
 import sys
 from importlib import import_module
+from inspect import getdoc
 from types import ModuleType
 from typing import Any
 
@@ -84,12 +85,13 @@ class LazyGroup(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = command_module(cmd_name)
+        command = getattr(module, cmd_name)
         from tuibench.cli.parsing.click_command import build_command
 
         return build_command(
-            getattr(module, cmd_name),
+            command,
             name=cmd_name,
-            help=COMMANDS[cmd_name] + "\n\n" + getattr(module, "DETAILS", ""),
+            help=COMMANDS[cmd_name] + "\n\n" + (getdoc(command) or ""),
             context_settings=getattr(module, "CONTEXT", {"help_option_names": ["--help"]}),
         )
 

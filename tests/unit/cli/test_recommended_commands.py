@@ -49,14 +49,14 @@ SERVER = Target(host="db1", port=3307, user="app", database="my shop", ssl_mode=
 
 
 def texts_of(path: Path) -> Iterator[str]:
-    """The texts of a module, apart from docstrings, help of commands and examples."""
+    """The texts of a module, apart from docstrings and examples."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     named = [
         node.value
         for node in ast.walk(tree)
         if isinstance(node, ast.Assign)
         and isinstance(node.targets[0], ast.Name)
-        and node.targets[0].id in ("DETAILS", "EXAMPLES")
+        and node.targets[0].id == "EXAMPLES"
     ]
     left_out = {id(one) for value in named for one in ast.walk(value)}
     left_out |= {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}

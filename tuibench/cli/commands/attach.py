@@ -10,12 +10,6 @@ from tuibench.cli.parsing.click_command import Argument
 from tuibench.errors import ExitCode
 from tuibench.model.option import Option
 
-DETAILS = (
-    "Name the session by its id or a unique part of it; if there is only one, the id can be omitted. Any "
-    "number of viewers may attach. x leaves the screen and the run continues; q asks whether to stop it. "
-    "With --read-only nothing can be changed."
-)
-
 DRIVER, IN_BROWSER = "TEXTUAL_DRIVER", "web_driver"
 
 
@@ -34,6 +28,10 @@ def attach(
     ] = False,
     screen: ScreenOptions,
 ) -> None:
+    """Name the session by its id or a unique part of it; if there is only one, the id can be omitted. Any
+    number of viewers may attach. x leaves the screen and the run continues; q asks whether to stop it.
+    With --read-only nothing can be changed.
+    """
     from tuibench.cli.runner.session_lookup import find_session_socket
     from tuibench.cli.runner.viewer import end_viewer, open_viewer, require_terminal
 

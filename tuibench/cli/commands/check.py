@@ -23,10 +23,6 @@ from tuibench.workload.program.program import Program
 
 __all__ = ["CONTEXT", "check"]
 
-DETAILS = (
-    "Prints each condition; for a violated one, the number of violations and an example. Exit code 0 if all "
-    "conditions hold, otherwise 1. Can be used during a load: each condition is checked in one snapshot."
-)
 OUTCOME_WORDS = {
     ConditionOutcome.HOLDS: "hold",
     ConditionOutcome.BROKEN: "broken",
@@ -49,6 +45,10 @@ def check(
     ] = "auto",
     output: TextOrJson = TEXT,
 ) -> None:
+    """Prints each condition; for a violated one, the number of violations and an example. Exit code 0 if
+    all conditions hold, otherwise 1. Can be used during a load: each condition is checked in one
+    snapshot.
+    """
     check_format(output)
     fresh = AFTER_LOAD_CHOICES[check_choice("--after-load", after_load, AFTER_LOAD_CHOICES)]
     name, options = split_profile_and_options(profile, context.args)

@@ -11,14 +11,13 @@ from tuibench.cli.parsing.click_command import Argument
 
 __all__ = ["CONTEXT", "cleanup"]
 
-DETAILS = "Drops only tables with the names and columns of the data set. Give their number: --tables=4."
-
 
 def cleanup(
     context: click.Context,
     profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")],
     server: ServerOptions,
 ) -> None:
+    """Drops only tables with the names and columns of the data set. Give their number: --tables=4."""
     from tuibench.cli.runner.event_loop import run_async
     from tuibench.load.tables.cleanup import drop_tables as drop
     from tuibench.workload import library

@@ -18,12 +18,6 @@ from tuibench.record.compare.comparison import compare_runs
 from tuibench.record.files.loading import load_run
 from tuibench.record.files.store import find_run
 
-DETAILS = (
-    "Prints what differs between the runs, then each figure relative to the first run, with a verdict: "
-    "better, worse, equal within ±5 %, or cannot tell. Two starts of one server often differ by 5 to 10 %: "
-    "give several runs per side, each on its own start, as in compare A1,A2,A3 B1,B2,B3. With a single "
-    "start on a side, the difference has no verdict."
-)
 COMPARE_FORMATS = {TEXT: comparison_report.comparison_text, "markdown": comparison_report.comparison_markdown}
 
 
@@ -48,6 +42,11 @@ def compare(
     ] = None,
     run_dir: RunDir = "",
 ) -> None:
+    """Prints what differs between the runs, then each figure relative to the first run, with a verdict:
+    better, worse, equal within ±5 %, or cannot tell. Two starts of one server often differ by 5 to 10 %:
+    give several runs per side, each on its own start, as in compare A1,A2,A3 B1,B2,B3. With a single
+    start on a side, the difference has no verdict.
+    """
     check_format(output, (*COMPARE_FORMATS, JSON))
     bounds = [relative.parse_relative_threshold(text) for text in fail_if or ()]
     if len(runs) < 2:

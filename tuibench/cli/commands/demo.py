@@ -34,10 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CONTEXT", "demo"]
 
-DETAILS = (
-    "The server uses a temporary directory and is always removed at the end, unless --keep is given. "
-    "Without a terminal there is no screen."
-)
 
 DEMO_DATA: dict[str, OptionValue] = {"tables": 4, "table_size": 100_000}
 HEADLESS_SECONDS = 15.0
@@ -74,6 +70,9 @@ def demo(
         bool, Option("--no-hints", help="Do not suggest a first change on the screen.")
     ] = False,
 ) -> None:
+    """The server uses a temporary directory and is always removed at the end, unless --keep is given.
+    Without a terminal there is no screen.
+    """
     on_screen = not headless and is_on_terminal()
     scene = scenes.load(is_possible=on_screen and not background.detach and not adhoc.is_given)
     profile, text = (scene.profile, scene.profile_text) if scene is not None else (profile, "")

@@ -19,11 +19,6 @@ from tuibench.model.plan import OptionValue
 
 __all__ = ["CONTEXT", "doctor"]
 
-DETAILS = (
-    "Each finding has a severity (ok, note, warning, stop) and says how to fix it. Nothing is changed. Exit "
-    "code 1 if a run would be invalid, 3 if the server cannot be reached. Options of the profile are "
-    "accepted, too: --tables=4 --table-size=100000 …"
-)
 DEFAULT_PROFILE = "oltp_read_write"
 
 
@@ -38,6 +33,10 @@ def doctor(
     disk_dir: Annotated[str, Option("--disk-dir", help="Measure the disk of this folder instead.")] = "",
     output: TextOrJson = TEXT,
 ) -> None:
+    """Each finding has a severity (ok, note, warning, stop) and says how to fix it. Nothing is changed.
+    Exit code 1 if a run would be invalid, 3 if the server cannot be reached. Options of the profile are
+    accepted, too: --tables=4 --table-size=100000 …
+    """
     from tuibench.cli.runner.event_loop import run_async
     from tuibench.clock import SystemClock
     from tuibench.session.preflight import diagnose

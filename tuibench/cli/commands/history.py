@@ -18,12 +18,6 @@ from tuibench.record.history.history import recorded_runs
 from tuibench.record.history.history_chart import history_chart
 from tuibench.record.history.history_text import history_text
 
-DETAILS = (
-    "Shows the runs with the same statements, options, load and server address as the newest run of the "
-    "profile. '*' marks the first run at a new level. With --since RUN the exit code is 4 if the level is "
-    "worse since that run than in the runs before it, of which there must be at least 8."
-)
-
 
 def history(
     profile: Annotated[str, Argument(help="A profile's name, as tuibench runs list shows it.")],
@@ -40,6 +34,10 @@ def history(
     output: TextOrJson = TEXT,
     run_dir: RunDir = "",
 ) -> None:
+    """Shows the runs with the same statements, options, load and server address as the newest run of the
+    profile. '*' marks the first run at a new level. With --since RUN the exit code is 4 if the level is
+    worse since that run than in the runs before it, of which there must be at least 8.
+    """
     check_format(output)
     chosen = figure_named(figure)
     paths.keep_records_in(run_dir)

@@ -14,14 +14,6 @@ from tuibench.cli.parsing.click_command import Argument, PlanValues, Takes
 
 __all__ = ["CONTEXT", "live"]
 
-DETAILS = (
-    "The run has its own process: without a viewer it continues for --grace seconds, then stops and "
-    "restores the settings. x leaves the screen, attach opens it again. With --threads=0 the charts show "
-    "the server's own traffic, as in watch, and + adds load. All options of the profile are accepted, too: "
-    "--tables=4 --table-size=100000 …; "
-    "tuibench profiles show PROFILE lists them."
-)
-
 
 def live(
     context: click.Context,
@@ -34,6 +26,11 @@ def live(
     screen: ScreenOptions,
     profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
 ) -> None:
+    """The run has its own process: without a viewer it continues for --grace seconds, then stops and
+    restores the settings. x leaves the screen, attach opens it again. With --threads=0 the charts show
+    the server's own traffic, as in watch, and + adds load. All options of the profile are accepted, too:
+    --tables=4 --table-size=100000 …; tuibench profiles show PROFILE lists them.
+    """
     from tuibench.cli.runner.headless import warn_leftovers
     from tuibench.cli.runner.new_session import new_session_spec, run_session
     from tuibench.cli.runner.viewer import require_terminal

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CONTEXT", "prepare"]
 
-DETAILS = "Options of the data set: --tables=1 --table-size=10000 --create-secondary=on --auto-inc=on …"
 MOST_CONNECTIONS = 1000
 
 
@@ -49,6 +48,7 @@ def prepare(
         bool, Option("--create-database", help="Create the database if it does not exist.")
     ] = False,
 ) -> None:
+    """Options of the data set: --tables=1 --table-size=10000 --create-secondary=on --auto-inc=on …"""
     from tuibench.cli.runner.event_loop import run_async
     from tuibench.load.tables.insert_methods import INSERT_METHODS
     from tuibench.load.tables.loader import LoadOptions

@@ -12,14 +12,13 @@ from tuibench.errors import UsageError
 
 __all__ = ["CONTEXT", "prewarm"]
 
-DETAILS = "Analyses each table and reads it through each of its indexes. Give their number: --tables=4."
-
 
 def prewarm(
     context: click.Context,
     profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")],
     server: ServerOptions,
 ) -> None:
+    """Analyses each table and reads it through each of its indexes. Give their number: --tables=4."""
     from tuibench.cli.runner.event_loop import run_async
     from tuibench.load.tables.inspect_tables import prepare_line
     from tuibench.load.tables.prewarm import prewarm_tables

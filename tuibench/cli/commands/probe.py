@@ -25,14 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CONTEXT", "probe"]
 
-DETAILS = (
-    "Doubles the threads until a doubling gains less than 10 %, an objective (--slo) is missed, throughput "
-    "collapses or the limit is reached; then measures levels in between, and an earlier level again. Each "
-    "step lasts until its throughput is known to ±3 %, at most --max-step-time. The result is the "
-    "saturation point, the bottleneck, and the commands for the formal test. "
-    "All options of the profile are accepted, too: --tables=4 --table-size=100000 …; "
-    "tuibench profiles show PROFILE lists them."
-)
 REPORTED_PROBE_EVENTS = frozenset(
     {EventKind.WARNING, EventKind.RESTART, EventKind.FOREIGN, EventKind.RESTORE, EventKind.ERRORS}
 )
@@ -55,6 +47,12 @@ def probe(
     ] = "",
     output: TextOrJson = TEXT,
 ) -> None:
+    """Doubles the threads until a doubling gains less than 10 %, an objective (--slo) is missed, throughput
+    collapses or the limit is reached; then measures levels in between, and an earlier level again. Each
+    step lasts until its throughput is known to ±3 %, at most --max-step-time. The result is the
+    saturation point, the bottleneck, and the commands for the formal test. All options of the profile
+    are accepted, too: --tables=4 --table-size=100000 …; tuibench profiles show PROFILE lists them.
+    """
     from tuibench.cli.output.files import check_writable
     from tuibench.cli.runner.event_loop import run_async
     from tuibench.cli.runner.headless import warn_leftovers, write_summary_json

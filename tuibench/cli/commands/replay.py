@@ -24,11 +24,6 @@ if TYPE_CHECKING:
 CAST_SIZE = "120x36"
 MOST_CELLS = 500
 SLOWEST, FASTEST = 0.01, REPLAY_SPEEDS[-1]
-DETAILS = (
-    "Name the run by its id or a unique part of it, by its folder, or as 'latest'. p pauses; , and . go 10 "
-    "s back and forward, < and > a minute, ^ and $ to the start and the end; { and } change the speed; q "
-    "quits."
-)
 
 
 def replay(
@@ -49,6 +44,10 @@ def replay(
     screen: ScreenOptions,
     run_dir: RunDir = "",
 ) -> None:
+    """Name the run by its id or a unique part of it, by its folder, or as 'latest'. p pauses; , and . go 10
+    s back and forward, < and > a minute, ^ and $ to the start and the end; { and } change the speed; q
+    quits.
+    """
     if not SLOWEST <= speed <= FASTEST:
         raise UsageError(f"--speed must be between {SLOWEST:g} and {FASTEST:g}, not {speed:g}")
     paths.keep_records_in(run_dir)

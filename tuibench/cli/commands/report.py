@@ -20,12 +20,6 @@ from tuibench.record.html.page import html_report as html_page
 from tuibench.record.report.markdown import run_markdown
 from tuibench.record.report.sysbench_replay import csv_text, sysbench_text
 
-DETAILS = (
-    "Name the run by its id or a unique part of it, by its folder, or as 'latest'; a sweep's cell as "
-    "SWEEP/CELL. Each format is printed on stdout, or with =FILE written to a file; the default is "
-    "--sysbench. No server is needed."
-)
-
 REPORT_FORMATS: dict[str, Callable[[Run], Iterable[str]]] = {
     "sysbench": sysbench_text,
     "json": lambda run: (pretty_json(run.summary).decode(),),
@@ -57,6 +51,10 @@ def report(
     ] = "",
     run_dir: RunDir = "",
 ) -> None:
+    """Name the run by its id or a unique part of it, by its folder, or as 'latest'; a sweep's cell as
+    SWEEP/CELL. Each format is printed on stdout, or with =FILE written to a file; the default is
+    --sysbench. No server is needed.
+    """
     given = {"sysbench": sysbench, "json": json, "csv": csv, "markdown": markdown, "html": html}
     wanted = {name: place for name, place in given.items() if place} or {"sysbench": STDOUT}
     if list(wanted.values()).count(STDOUT) > 1:

@@ -14,12 +14,6 @@ from tuibench.model.target import Target
 from tuibench.tuning.undo.leftovers import Leftover, leftovers, restore_leftover
 from tuibench.tuning.undo.restore import RestoreOutcome
 
-DETAILS = (
-    "The journal contains the server and the user of each session; the password comes from -p, MYSQL_PWD or "
-    "an "
-    "option file. Only values that tuibench set, and that have not been changed since, are restored."
-)
-
 
 def restore(
     server: ServerOptions,
@@ -30,6 +24,9 @@ def restore(
         bool, Option("--dry-run", help="List what remains to be restored; change nothing.")
     ] = False,
 ) -> None:
+    """The journal contains the server and the user of each session; the password comes from -p, MYSQL_PWD
+    or an option file. Only values that tuibench set, and that have not been changed since, are restored.
+    """
     found = leftovers()
     if not found:
         click.echo("nothing to restore")

@@ -95,11 +95,6 @@ class ReportOptions:
 
 __all__ = ["CONTEXT", "run"]
 
-DETAILS = (
-    "All options of the profile are accepted, too: --tables=4 --table-size=100000 --point-selects=10 …; "
-    "tuibench profiles show PROFILE lists them."
-)
-
 
 TLS_DEVIATION = (
     "the connections are encrypted if the server offers TLS, sysbench's only with --mysql-ssl=on: "
@@ -130,6 +125,9 @@ def run(
     metrics: MetricsOptions,
     profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
 ) -> None:
+    """All options of the profile are accepted, too: --tables=4 --table-size=100000 --point-selects=10 …;
+    tuibench profiles show PROFILE lists them.
+    """
     from tuibench.cli.output.files import check_writable
     from tuibench.cli.runner.event_loop import run_async
     from tuibench.cli.runner.headless import run_headless, warn_leftovers, write_summary_json

@@ -38,12 +38,6 @@ from tuibench.record.report.sysbench_replay import final_report
 from tuibench.record.sweep.formats import sweep_text
 from tuibench.units import DASH, binary_size, decimal, first_to_last, hms, local_time
 
-DETAILS = (
-    "list: recorded runs and sweeps, the newest last. show RUN: plan, environment and figures; of a sweep, "
-    "its table and progress. remove RUN …: deletes records. Name a run by its id or a unique part of it, by "
-    "its folder, or as 'latest'; a sweep's cell as SWEEP/CELL. See also: tuibench report, replay, sweep "
-    "--show."
-)
 HEADINGS = ("run", "started", "profile", "outcome", "threads", "time", "TPS", "p95 ms")
 
 
@@ -67,6 +61,11 @@ def runs(
     yes: Annotated[bool, Option("--yes", help="remove: do not ask for confirmation.")] = False,
     run_dir: RunDir = "",
 ) -> None:
+    """list: recorded runs and sweeps, the newest last. show RUN: plan, environment and figures; of a sweep,
+    its table and progress. remove RUN …: deletes records. Name a run by its id or a unique part of it,
+    by its folder, or as 'latest'; a sweep's cell as SWEEP/CELL. See also: tuibench report, replay, sweep
+    --show.
+    """
     check_format(output)
     if action not in ACTIONS:
         raise UsageError(f"runs has no action '{action}'", suggestions.did_you_mean(action, ACTIONS))

@@ -23,7 +23,6 @@ from tuibench.session.service import registry
 from tuibench.session.service.registry import SessionEntry
 from tuibench.units import DASH, count, decimal, hms
 
-DETAILS = "Sessions that do not answer are listed with the reason; files of ended ones are removed."
 NO_ANSWER = "no answer"
 
 
@@ -50,6 +49,7 @@ class SessionLine(msgspec.Struct, frozen=True, kw_only=True):
 def sessions(
     output: TextOrJson = TEXT,
 ) -> None:
+    """Sessions that do not answer are listed with the reason; files of ended ones are removed."""
     check_format(output)
     lines = [session_line(entry) for entry in run_async(registry.running_sessions())]
     if output == JSON:

@@ -69,12 +69,6 @@ def _preset_lines(presets: Iterable[PresetState]) -> Iterator[str]:
         yield f"      {preset.risk}"
 
 
-DETAILS = (
-    "Reads from the server and changes nothing. Your own presets are in config.toml in the configuration "
-    "folder; see docs/settings.md."
-)
-
-
 class SettingsListing(msgspec.Struct, frozen=True, kw_only=True):
     """Output of `--format json`."""
 
@@ -90,6 +84,9 @@ def settings(
     action: Annotated[str, Argument(metavar="list", help="Action.")] = "list",
     output: TextOrJson = TEXT,
 ) -> None:
+    """Reads from the server and changes nothing. Your own presets are in config.toml in the configuration
+    folder; see docs/settings.md.
+    """
     if action != "list":
         raise UsageError(f"settings has no action '{action}'", "tuibench settings list")
     check_format(output)

@@ -30,14 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CONTEXT", "tune"]
 
-DETAILS = (
-    "Each value alternates with the current settings, in windows of random order, and gets a verdict with "
-    "an interval: better, worse, no effect within ±2 %. Undecided values then share windows, a random half "
-    "of them in each. On average at most 10 % of the verdicts are false. At the end the best values are "
-    "tested together, and their lines for my.cnf are printed. Every setting is restored, also after kill -9. "
-    "All options of the profile are accepted, too: --tables=4 --table-size=100000 …; "
-    "tuibench profiles show PROFILE lists them."
-)
 REPORTED = frozenset(
     {
         EventKind.WARNING,
@@ -71,6 +63,13 @@ def tune(
         ),
     ] = "",
 ) -> None:
+    """Each value alternates with the current settings, in windows of random order, and gets a verdict with
+    an interval: better, worse, no effect within ±2 %. Undecided values then share windows, a random half
+    of them in each. On average at most 10 % of the verdicts are false. At the end the best values are
+    tested together, and their lines for my.cnf are printed. Every setting is restored, also after kill
+    -9. All options of the profile are accepted, too: --tables=4 --table-size=100000 …; tuibench profiles
+    show PROFILE lists them.
+    """
     from tuibench.cli.output.files import check_writable
     from tuibench.cli.runner.headless import warn_leftovers
     from tuibench.cli.runner.new_session import new_session_spec, spec_on_private_server

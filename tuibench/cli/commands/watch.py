@@ -19,13 +19,6 @@ from tuibench.model.plan import WATCH, RunPlan
 
 __all__ = ["watch"]
 
-DETAILS = (
-    "Throughput, commits and statement times are counted by the server, for all of its clients. Settings "
-    "can be changed as in every session: changes are journalled, and restored at the end. Nothing is "
-    "enabled in the server. Without --format the live screen opens; with it, there is no screen: interval "
-    "lines and a "
-    "summary (text), the summary alone (json), or a line for each sample and event, then the summary (jsonl)."
-)
 
 JSON_LINES = "jsonl"
 FORMATS = (TEXT, JSON, JSON_LINES)
@@ -57,6 +50,12 @@ def watch(
     metrics: MetricsOptions,
     screen: ScreenOptions,
 ) -> None:
+    """Throughput, commits and statement times are counted by the server, for all of its clients. Settings
+    can be changed as in every session: changes are journalled, and restored at the end. Nothing is
+    enabled in the server. Without --format the live screen opens; with it, there is no screen: interval
+    lines and a summary (text), the summary alone (json), or a line for each sample and event, then the
+    summary (jsonl).
+    """
     from tuibench.cli.runner.event_loop import run_async
     from tuibench.cli.runner.headless import warn_leftovers
     from tuibench.cli.runner.headless_watch import run_headless_watch

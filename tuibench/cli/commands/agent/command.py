@@ -1,13 +1,11 @@
 """`tuibench agent`: drives load on this host for a session elsewhere, over stdin and stdout."""
 
-DETAILS = (
-    "A session with --cluster starts it on each of its hosts, over ssh or another command. It runs the "
-    "host's workers, merges their reports, and ends its load when the session is silent or gone. It takes no "
-    "options: server, password and load come over stdin."
-)
-
 
 def agent() -> None:
+    """A session with --cluster starts it on each of its hosts, over ssh or another command. It runs the
+    host's workers, merges their reports, and ends its load when the session is silent or gone. It takes
+    no options: server, password and load come over stdin.
+    """
     from tuibench.cli.runner.event_loop import run_async
 
     run_async(_serve())

@@ -16,10 +16,6 @@ from tuibench.model.cluster.check import HostCheck
 from tuibench.model.option import Option
 from tuibench.units import DASH, count, decimal, milliseconds, pluralize, signed
 
-DETAILS = (
-    "check connects to each host as a load does, and shows its version, cores, open files, round trip and "
-    "clock, and the time of a login from there to the server. Exit code 1 if a host cannot take part."
-)
 CHECK = "check"
 HEADER = ("host", "tuibench", "Python", "native", "cores", "files", "round trip", "clock", "server")
 
@@ -31,6 +27,9 @@ def cluster(
     hosts_only: Annotated[bool, Option("--hosts-only", help="Do not connect to the server.")] = False,
     output: TextOrJson = TEXT,
 ) -> None:
+    """check connects to each host as a load does, and shows its version, cores, open files, round trip and
+    clock, and the time of a login from there to the server. Exit code 1 if a host cannot take part.
+    """
     from tuibench.cli.runner.event_loop import run_async
     from tuibench.clock import SystemClock
     from tuibench.session.load.host_check import check_hosts

@@ -1,6 +1,7 @@
 """`tuibench ctl`: sends one command to a running session and prints its reply."""
 
 import asyncio
+from inspect import getdoc
 from pathlib import Path
 from typing import Annotated
 
@@ -25,12 +26,6 @@ from tuibench.model.option import Option
 from tuibench.record.report.statement_text import statements_text
 from tuibench.session.service.client import SessionClient
 
-DETAILS = (
-    "Name the session by its id or a unique part of it; if there is only one, the id can be omitted. The "
-    "reply is printed on stdout, a refusal on stderr. Exit codes: 1 refused, 2 usage error, 3 no such "
-    "session.\n\n"
-    "\b\n" + verbs.verbs_help()
-)
 ANSWER_TIMEOUT_SECONDS = 60.0
 
 
@@ -52,6 +47,10 @@ def ctl(
         float, Option("--timeout", metavar="SECONDS", help="Time limit for the reply in seconds.")
     ] = ANSWER_TIMEOUT_SECONDS,
 ) -> None:
+    """Name the session by its id or a unique part of it; if there is only one, the id can be omitted. The
+    reply is printed on stdout, a refusal on stderr. Exit codes: 1 refused, 2 usage error, 3 no such
+    session.
+    """
     session, name, rest = verbs.split_words(words)
     check_format(output)
     if wait and name != "stop":
@@ -73,6 +72,9 @@ def ctl(
         echo_json(CommandAnswer(answer=answer.text))
     else:
         click.echo(sanitize.text(answer.text))
+
+
+ctl.__doc__ = f"{getdoc(ctl)}\n\n\b\n{verbs.verbs_help()}"
 
 
 def _print_status(session: str, rest: list[str], output: str) -> None:

@@ -25,13 +25,6 @@ from tuibench.workload.language.profile_schema import (
     TransactionText,
 )
 
-DETAILS = (
-    "list: names, data sets, summaries. show NAME: options with defaults and limits, transactions, "
-    "statements. check FILE: prints ok, or the error and its place. from-slow-log FILE: creates a profile "
-    "from a slow query log. from-digest: creates one from the statement digests of a server's database."
-)
-
-
 FROM_SLOW_LOG, FROM_DIGEST = "from-slow-log", "from-digest"
 
 
@@ -74,6 +67,10 @@ def profiles(
     name: Annotated[str, Argument(help="A profile's name, or a file.", show_default=False)] = "",
     output: TextOrJson = TEXT,
 ) -> None:
+    """list: names, data sets, summaries. show NAME: options with defaults and limits, transactions,
+    statements. check FILE: prints ok, or the error and its place. from-slow-log FILE: creates a profile
+    from a slow query log. from-digest: creates one from the statement digests of a server's database.
+    """
     if action not in (*ACTIONS, FROM_SLOW_LOG, FROM_DIGEST):
         raise UsageError(
             f"profiles has no action '{action}'",

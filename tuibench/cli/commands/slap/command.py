@@ -77,11 +77,6 @@ def _client_lines(spec: SlapSpec, clients: int) -> Iterator[str]:
 
 __all__ = ["CONTEXT", "slap"]
 
-DETAILS = (
-    "The report on stdout has mysqlslap's labels; throughput, percentiles and the server's counters are "
-    "reported on stderr. As with mysqlslap, a schema that the test creates is dropped before and after; a "
-    "schema with other tables than mysqlslap's is dropped only with --drop-schema."
-)
 CONTEXT = {"help_option_names": ["--help", "-?", "-I"]}
 CLIENT_LIMITED_SHARE = 0.85
 
@@ -202,6 +197,10 @@ def slap(
     shape: ClientOptions,
     report: SlapReportOptions,
 ) -> None:
+    """The report on stdout has mysqlslap's labels; throughput, percentiles and the server's counters are
+    reported on stderr. As with mysqlslap, a schema that the test creates is dropped before and after; a
+    schema with other tables than mysqlslap's is dropped only with --drop-schema.
+    """
     report.validate()
     script = _script(generation, statements, seed_or_random(shape.rand_seed))
     if report.only_print:

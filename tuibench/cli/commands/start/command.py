@@ -7,14 +7,12 @@ from tuibench.cli.runner.event_loop import run_async
 from tuibench.cli.runner.viewer import end_viewer, open_viewer, require_terminal
 from tuibench.errors import ExitCode
 
-DETAILS = (
-    "`tuibench` without arguments does the same in a terminal. The form offers the servers of your option "
-    "files, servers used recently, and a private server that is removed at the end. Passwords are never "
-    "stored."
-)
-
 
 def start(screen: ScreenOptions) -> None:
+    """`tuibench` without arguments does the same in a terminal. The form offers the servers of your option
+    files, servers used recently, and a private server that is removed at the end. Passwords are never
+    stored.
+    """
     require_terminal("tuibench run --help")
     display = screen.display_options()
     from tuibench.cli.commands.start.controller import CliStartController

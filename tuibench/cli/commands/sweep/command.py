@@ -14,12 +14,6 @@ from tuibench.cli.parsing.click_command import Argument, PlanValues, Takes
 
 __all__ = ["CONTEXT", "sweep"]
 
-DETAILS = (
-    "Separate several profiles by commas, and several values of an option (those with N,… below, and those "
-    "of a profile): --rate=100,200, --reconnect=0,10, --table-size=10000,100000, "
-    "--rand-type=uniform,zipfian. Continue an interrupted sweep with --resume DIR."
-)
-
 
 def sweep(
     context: click.Context,
@@ -32,6 +26,10 @@ def sweep(
     results: ResultOptions,
     profile: Annotated[str, Argument(help="Profiles: oltp_read_only,oltp_write_only.")] = "",
 ) -> None:
+    """Separate several profiles by commas, and several values of an option (those with N,… below, and those
+    of a profile): --rate=100,200, --reconnect=0,10, --table-size=10000,100000,
+    --rand-type=uniform,zipfian. Continue an interrupted sweep with --resume DIR.
+    """
     from tuibench.cli.commands.sweep.execution import run_sweep
 
     run_sweep(context, server, adhoc, axes, options, session, private, results, profile)

@@ -32,10 +32,6 @@ from tuibench.session.sweep.versions import create_versions, parse_builds, versi
 
 __all__ = ["CONTEXT", "versions"]
 
-DETAILS = (
-    "Each server is a program, as NAME:PATH or PATH. The first one is the reference (1). Continue an "
-    "interrupted comparison with --resume DIR. Options of the tests: --tables=4 --table-size=100000."
-)
 
 PAGE = "versions.html"
 
@@ -71,6 +67,9 @@ def versions(
         str, Argument(help="mariadb:/usr/sbin/mariadbd mysql:/usr/sbin/mysqld", metavar="[BINARY…]")
     ] = "",
 ) -> None:
+    """Each server is a program, as NAME:PATH or PATH. The first one is the reference (1). Continue an
+    interrupted comparison with --resume DIR. Options of the tests: --tables=4 --table-size=100000.
+    """
     check_format(SUMMARY, output.form)
     session.keep_records()
     words, rest = _split_binaries([binary, *context.args])

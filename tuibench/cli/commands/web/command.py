@@ -28,12 +28,6 @@ MAX_PORT = 65_535
 SHUTDOWN_SECONDS = 1.0
 """Time limit for open pages to close at the end."""
 
-DETAILS = (
-    "The page is served on this host's loopback interface unless --host gives another address. It has no "
-    "password, so use --host only where everyone may see it. Ctrl-C ends the page; the session continues. "
-    "When the run has ended, the page opens its report."
-)
-
 
 def web(
     session: Annotated[
@@ -45,6 +39,10 @@ def web(
         bool, Option("--read-write", help="Allow the page to control the session.")
     ] = False,
 ) -> None:
+    """The page is served on this host's loopback interface unless --host gives another address. It has no
+    password, so use --host only where everyone may see it. Ctrl-C ends the page; the session continues.
+    When the run has ended, the page opens its report.
+    """
     if not 0 <= port <= MAX_PORT:
         raise UsageError(f"--port must be between 0 and {MAX_PORT}, not {port}", "0 selects a free port")
     server_class = require_textual_serve()
