@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from statistics import median
 
 from tuibench.diagnosis.indicators import (
     COMMIT,
@@ -50,6 +51,7 @@ def collect_evidence(
         client_limited_share=mean_of_known(loads, is_client_limited) or 0.0,
         worker_cpu=max((load.worker_cpu for load in loads), default=0.0),
         lag_ms=max((load.lag_p99_ms for load in loads), default=0.0),
+        usual_lag_ms=median(load.lag_p99_ms for load in loads) if loads else 0.0,
         network_share=_network_share(whole, round_trip_ms),
         cpu_total=host.cpu_total if has_host else None,
         cpu_server=process.cpu_server,

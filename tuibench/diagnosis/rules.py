@@ -28,7 +28,9 @@ IDLE_FSYNCS, TABLES_OPEN, LOG_WAITS = 0.2, 0.95, 1.0
 
 FEWEST_IN_FLIGHT, INSIDE_SHARE = 2.0, 0.25
 MIN_OUTSIDE_MS, LAGS_OUTSIDE = 1.0, 2.0
-"""Milliseconds that a query is outside the server, and multiple of the client's scheduling delay (p99)."""
+"""Milliseconds that a query is outside the server, and multiple of the client's usual scheduling delay (p99):
+server and client wait for a processor. A single long delay does not hold all transactions back all the time.
+"""
 
 HOST_CPU_OTHERS, CLIENT_LIMITED = "host_cpu_others", "client_limited"
 QUEUE_OUTSIDE = "queue_outside"
@@ -59,7 +61,7 @@ def is_queued_outside(evidence: Evidence) -> bool:
     return (
         in_flight >= FEWEST_IN_FLIGHT
         and running < INSIDE_SHARE * in_flight
-        and outside_ms >= max(MIN_OUTSIDE_MS, LAGS_OUTSIDE * evidence.lag_ms)
+        and outside_ms >= max(MIN_OUTSIDE_MS, LAGS_OUTSIDE * evidence.usual_lag_ms)
         and (evidence.cpu_server or 0.0) < 100 * MAJORITY
     )
 

@@ -15,7 +15,12 @@ from tuibench.clock import Clock
 from tuibench.demo import layout
 from tuibench.errors import DeniedError, RunError, ServerUnavailableError, SQLError, TuibenchError
 from tuibench.load.engine.choice import choose
-from tuibench.load.tables.inspect_tables import check_statements_allowed, check_tables_ready, database_hint
+from tuibench.load.tables.inspect_tables import (
+    MissingTablesError,
+    check_statements_allowed,
+    check_tables_ready,
+    database_hint,
+)
 from tuibench.load.workers.worker_count import open_files_of_worker, worker_count
 from tuibench.model.measurements.environment import HostConditions
 from tuibench.model.measurements.finding import Finding, Severity, note
@@ -210,7 +215,13 @@ async def _data_facts(
         unused = await check_tables_ready(connection, program)
     except TuibenchError as error:
         remedy = "" if isinstance(error, AccessDeniedError) else error.hint
-        return DataFacts(described=described, ready=False, problem=error.message, remedy=remedy)
+        return DataFacts(
+            described=described,
+            ready=False,
+            is_creatable=isinstance(error, MissingTablesError | NoDatabaseError),
+            problem=error.message,
+            remedy=remedy,
+        )
     try:
         await check_statements_allowed(connection, program)
     except SQLError as error:

@@ -33,6 +33,8 @@ from tuibench.workload import library
 
 TABLES = {"tables": 2, "table_size": 500}
 OPTIONS = ("--tables=2", "--table-size=500")
+ABSENT = ("ycsb.a", "--records=200")
+"""A load whose tables no fixture creates."""
 
 
 @pytest.fixture(scope="module")
@@ -120,18 +122,40 @@ async def test_the_remedies_are_what_the_server_takes(tables: PrivateServer, poo
 
 
 @pytest.mark.one_flavour
+@pytest.mark.parametrize("database", ["", "not_there_yet"])
+async def test_what_prepare_creates_is_the_next_step_and_no_failure(
+    tables: PrivateServer, database: str
+) -> None:
+    """The advised command works as it stands, and then everything is ready."""
+    target = tables.target if not database else msgspec.structs.replace(tables.target, database=database)
+    before = await asyncio.to_thread(tuibench, "doctor", *ABSENT, target=target)
+    assert before.code == 0, before.out
+    assert "next    data_set" in before.out
+    assert "1 next: ready to run once the tables exist" in before.err
+    (line,) = re.findall("→ create .*the tables with: tuibench (.*)", before.out)
+    made = await asyncio.to_thread(tuibench, *shlex.split(line), env={"MYSQL_PWD": target.password})
+    try:
+        assert made.code == 0, made.err
+        ready = await asyncio.to_thread(tuibench, "doctor", *ABSENT, target=target)
+        assert (ready.code, "ready to run\n" in ready.err) == (0, True), ready.out
+    finally:
+        await drop_tables(target, library.load_program(ABSENT[0], {"records": 200}))
+        if database:
+            await ask(tables.target, f"DROP DATABASE {database}")
+
+
+@pytest.mark.one_flavour
 def test_the_command_and_its_exit_codes(tables: PrivateServer) -> None:
     ready = tuibench("doctor", "oltp_read_write", *OPTIONS, "--format=json", target=tables.target)
     assert ready.code == 0, ready.err
     assert {"id", "severity", "found", "remedy", "evidence"} == set(check_valid("findings", ready.out)[0])
-    missing = tuibench("doctor", "--tables=3", "--table-size=500", target=tables.target)
-    assert missing.code == 1
-    assert "stop    data_set" in missing.out
-    (line,) = re.findall("→ create the tables with: tuibench (.*)", missing.out)
-    assert line.startswith("prepare oltp_read_write --tables=3 --table-size=500 --")
-    exists = tuibench(*shlex.split(line), env={"MYSQL_PWD": tables.target.password})
-    assert (exists.code, "sbtest1" in exists.err) == (1, True), exists.err
-    assert "a run would be invalid" in missing.err
+    partly = tuibench("doctor", "--tables=3", "--table-size=500", target=tables.target)
+    assert partly.code == 1
+    assert "stop    data_set" in partly.out
+    assert re.search(
+        "→ drop the others with: tuibench cleanup .* and create all with: tuibench prepare", partly.out
+    )
+    assert "a run would be invalid" in partly.err
     nowhere = tuibench("doctor", "--socket=/nowhere/s.sock")
     assert (nowhere.code, nowhere.out) == (3, "")
 

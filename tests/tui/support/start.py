@@ -55,7 +55,7 @@ MISSING = ServerCheck(
     (
         *WELL,
         finding(
-            Severity.STOP,
+            Severity.NEXT,
             "sbtest1, sbtest2 and 2 more in the database 'shop': no such table",
             "create the tables with: tuibench prepare oltp_read_write --tables=4 --table-size=100000",
         ),

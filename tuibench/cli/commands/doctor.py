@@ -33,9 +33,9 @@ def doctor(
     disk_dir: Annotated[str, Option("--disk-dir", help="Measure the disk of this folder instead.")] = "",
     output: TextOrJson = TEXT,
 ) -> None:
-    """Each finding has a severity (ok, note, warning, stop) and says how to fix it. Nothing is changed.
-    Exit code 1 if a run would be invalid, 3 if the server cannot be reached. Options of the profile are
-    accepted, too: --tables=4 --table-size=100000 …
+    """Each finding has a severity (ok, note, warning, next, stop) and says how to fix it. Nothing is changed.
+    Tables that do not exist yet are the next step. Exit code 1 if a run would be invalid, 3 if the server
+    cannot be reached. Options of the profile are accepted, too: --tables=4 --table-size=100000 …
     """
     from tuibench.cli.runner.event_loop import run_async
     from tuibench.clock import SystemClock
@@ -80,9 +80,13 @@ def summary_line(findings: Sequence[Finding]) -> str:
     """Summary of all findings in one line."""
     counts = {severity: sum(finding.severity is severity for finding in findings) for severity in Severity}
     parts = [_count_text(number, severity) for severity, number in counts.items() if number]
-    end = "a run would be invalid" if counts[Severity.STOP] else "ready to run"
+    end = "ready to run"
+    if counts[Severity.STOP]:
+        end = "a run would be invalid"
+    elif counts[Severity.NEXT]:
+        end = "ready to run once the tables exist"
     return f"{', '.join(parts)}: {end}"
 
 
 def _count_text(number: int, severity: Severity) -> str:
-    return f"{number} {severity}{'s' if severity is not Severity.OK and number > 1 else ''}"
+    return f"{number} {severity}{'s' if severity not in (Severity.OK, Severity.NEXT) and number > 1 else ''}"

@@ -16,7 +16,7 @@ from tuibench.model.option import Option
 from tuibench.record.history.history import history as history_of
 from tuibench.record.history.history import recorded_runs
 from tuibench.record.history.history_chart import history_chart
-from tuibench.record.history.history_text import history_text
+from tuibench.record.history.history_text import change_text, history_text
 
 
 def history(
@@ -52,7 +52,8 @@ def history(
     else:
         click.echo(history_text(found), nl=False)
     if found.regression is not None:
-        info(f"tuibench: a regression of {found.regression.percent:+.1f} % since {found.regression.run}")
+        text = change_text(found.regression, found)
+        info(f"tuibench: a regression of {text} since {found.regression.run}")
     raise click.exceptions.Exit(ExitCode.THRESHOLD_CROSSED if found.regression else ExitCode.DONE)
 
 

@@ -11,7 +11,7 @@ import msgspec
 from tuibench import suggestions
 from tuibench.errors import UsageError
 from tuibench.load.tables.conditions import CONDITIONS, Condition
-from tuibench.load.tables.inspect_tables import check_tables_present, database_hint, prepare_line
+from tuibench.load.tables.inspect_tables import check_tables_present, database_hint
 from tuibench.load.tables.parallel import abort_and_kill, run_all
 from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection
@@ -79,14 +79,14 @@ async def check_consistency(
     `after_load` says whether no run has changed the tables since loading; None to detect it. Raises RunError
     if tables are missing or belong to another data set. On failure or cancellation, the queries are killed.
     """
-    conditions, spec = conditions_of(program), build_data_set(program)
+    conditions = conditions_of(program)
     try:
         first = await connect_with_defaults(target)
     except NoDatabaseError as error:
         error.hint = database_hint(program, target)
         raise
     try:
-        await check_tables_present(first, program.data_set, spec, prepare_line(program, target))
+        await check_tables_present(first, program)
     finally:
         await first.close()
     asking = _ConditionChecker(conditions, after_load, progress or _ignore_progress)

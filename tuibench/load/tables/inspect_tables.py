@@ -92,17 +92,30 @@ async def read_size(connection: Connection, extent: SizeCheck) -> int:
     return int(rows[0][0] or 0)
 
 
-async def check_tables_present(connection: Connection, name: str, spec: DataSet, remedy: str) -> None:
-    """Raises RunError if tables of the data set `name` are missing or foreign; `remedy` creates them."""
+class MissingTablesError(RunError):
+    """None of a program's tables exists yet."""
+
+
+async def check_tables_present(connection: Connection, program: Program) -> None:
+    """Raises RunError, with the command that fixes it, if tables are missing or foreign."""
+    spec, command = build_data_set(program), prepare_line(program, connection.target)
     found = await read_catalogue(connection, spec)
     where = f"in the database '{connection.target.database}'"
     if foreign := [table for table in spec.table_names() if table in found.foreign]:
         raise RunError(
-            f"{table_list(foreign)} {where} does not have the columns of {name}",
-            f"run in another database (--database), and first: {remedy}",
+            f"{table_list(foreign)} {where} does not have the columns of {program.data_set}",
+            f"run in another database (--database), and first: {command}",
         )
-    if missing := [table for table in spec.table_names() if table not in found.ours]:
-        raise RunError(f"{table_list(missing)} {where}: no such table", f"create the tables with: {remedy}")
+    names = spec.table_names()
+    if missing := [table for table in names if table not in found.ours]:
+        problem = f"{table_list(missing)} {where}: no such table"
+        if len(missing) == len(names):
+            raise MissingTablesError(problem, f"create the tables with: {command}")
+        raise RunError(
+            problem,
+            f"drop the others with: {cleanup_line(program, connection.target)} "
+            f"and create all with: {command}",
+        )
 
 
 def prepare_line(program: Program, target: Target) -> str:
@@ -127,7 +140,7 @@ async def check_tables_ready(connection: Connection, program: Program) -> str:
     """
     spec = build_data_set(program)
     command = prepare_line(program, connection.target)
-    await check_tables_present(connection, program.data_set, spec, command)
+    await check_tables_present(connection, program)
     where = f"in the database '{connection.target.database}'"
     unused = ""
     for table, extent in spec.size_checks().items():

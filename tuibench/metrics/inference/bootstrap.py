@@ -218,6 +218,8 @@ def estimate_difference(before: float, after: float, resampled: ResampledRatios)
     if before > 0:
         edges = _ratio_interval(after / before, resampled)
         relative = (100 * (after / before - 1), 100 * (edges[0] - 1), 100 * (edges[1] - 1))
+    elif not after:
+        relative = (0.0, 0.0, 0.0)
     return DifferenceEstimate(after - before, low, high, *relative, _verdict((low, high), relative[1:]))
 
 

@@ -30,6 +30,10 @@ class Scale(NamedTuple):
     def __call__(self, level: float) -> float:
         return math.log(level) if self.unit is None else level / self.unit
 
+    def level(self, value: float) -> float:
+        """The level of a value on this scale."""
+        return math.exp(value) if self.unit is None else value * self.unit
+
     def interval(self, estimate: float, half_width: float) -> Interval:
         """estimate ± half_width on this scale, as differences of logarithms."""
         found = Interval.around(estimate, half_width)

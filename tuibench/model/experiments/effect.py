@@ -311,7 +311,8 @@ class AbTestResult(msgspec.Struct, frozen=True, kw_only=True):
     few pairs remain for an interval. `verdict` is the verdict on the primary figure; without one,
     `more_seconds` estimates the time still needed, None if unknown. `sentence` is the result in words.
     `acts_after_seconds` is set if a change takes that long to act, and `needs_window_seconds` if that is too
-    late for these windows: then there is no verdict. `cost_a` and `cost_b` are the cost of an operation under
+    late for these windows: then there is no verdict, and `comparisons` has only other figures, those that
+    certainly change in time. `cost_a` and `cost_b` are the cost of an operation under
     each value. `ended_seconds` is the second of the run at which the test ended, None while it is running.
     `by_hand` marks a test that an operator started during the session.
     """

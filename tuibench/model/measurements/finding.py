@@ -9,11 +9,14 @@ import msgspec
 
 
 class Severity(StrEnum):
-    """Severity of a finding: fine, worth knowing, to be fixed, or a reason not to start a run."""
+    """Severity of a finding: fine, worth knowing, to be fixed, to be done before a run (tables that do not
+    exist yet), or a reason not to start a run.
+    """
 
     OK = "ok"
     NOTE = "note"
     WARNING = "warning"
+    NEXT = "next"
     STOP = "stop"
 
 
@@ -44,6 +47,10 @@ def warning(id: str, found: str, remedy: str = "") -> Finding:
     return Finding(id=id, severity=Severity.WARNING, found=found, remedy=remedy)
 
 
+def next_step(id: str, found: str, remedy: str) -> Finding:
+    return Finding(id=id, severity=Severity.NEXT, found=found, remedy=remedy)
+
+
 def stop(id: str, found: str, remedy: str = "") -> Finding:
     return Finding(id=id, severity=Severity.STOP, found=found, remedy=remedy)
 
@@ -58,7 +65,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
     CPU figures are percent of the whole host; `cpu_others` is the CPU used by other programs, None if the
     server's share is unknown. `client_limited_share` is the share of samples in which the client was the
-    bottleneck, `worker_cpu` the busiest worker's share of one core, `lag_ms` its largest scheduling delay.
+    bottleneck, `worker_cpu` the busiest worker's share of one core, `lag_ms` its largest scheduling delay and
+    `usual_lag_ms` that of half of the samples.
     `rate` is the target rate, 0 without one, and `is_rate_met` is True if it was reached. `lock_waiters` is
     the number of threads that waited for a row lock at the same time. `commit_share` and `network_share` are
     shares (0 to 1) of the transactions' time. `in_flight` is the number of transactions in flight,
@@ -75,6 +83,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     client_limited_share: float = 0.0
     worker_cpu: float = 0.0
     lag_ms: float = 0.0
+    usual_lag_ms: float = 0.0
     network_share: float | None = None
     cpu_total: float | None = None
     cpu_server: float | None = None

@@ -126,18 +126,18 @@ class HistoryRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LevelChange(msgspec.Struct, frozen=True, kw_only=True):
-    """The level changes at `run` by a percentage."""
+    """The level changes at `run` by a percentage, None if it was zero before."""
 
     run: str
-    percent: float
+    percent: float | None
+    before: float
+    after: float
 
 
-class Regression(msgspec.Struct, frozen=True, kw_only=True):
+class Regression(LevelChange, frozen=True, kw_only=True):
     """A change for the worse that began at `run` and was detected at run `seen`."""
 
-    run: str
     seen: str
-    percent: float
 
 
 class History(msgspec.Struct, frozen=True, kw_only=True, tag="history", tag_field="type"):

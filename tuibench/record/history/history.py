@@ -7,12 +7,15 @@ that differ in any of these belong to another history.
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from statistics import fmean
+from typing import Any
 
 import msgspec
 
 from tuibench.errors import RunError, UsageError
 from tuibench.metrics.figures import Better, Figure, figure_named
 from tuibench.metrics.inference.change_points import FEWEST_BASELINE, FEWEST_RUNS, change_points, first_alarm
+from tuibench.metrics.inference.scale import Scale
 from tuibench.model.plan_options import part_options
 from tuibench.model.results.comparison import History, HistoryRun, LevelChange, Regression
 from tuibench.model.results.summary import Summary
@@ -22,6 +25,9 @@ from tuibench.record.files.schema import PlanRecord
 
 SHIFT = 0.05
 """The change that the search for a regression is tuned to detect."""
+
+ROUNDING = 1e-9
+"""The share of a level below which another one is zero."""
 
 NOT_THE_PLAN = {"deviations"} | {each.field for each in part_options("") if not each.option.affects_load}
 """Fields of a plan that do not affect a second of the load."""
@@ -65,7 +71,7 @@ def history(profile: str, runs: Sequence[RecordedRun], figure: Figure, since: st
     kept = [
         HistoryRun(run=run.id, started_at=run.plan.started_at, value=value)
         for run in same
-        if (value := run.summary.figures.get(figure.name))
+        if (value := run.summary.figures.get(figure.name)) is not None
     ]
     found = History(
         profile=profile,
@@ -95,16 +101,30 @@ def _note(runs: Sequence[HistoryRun]) -> str:
     return f"{len(runs)} runs of this plan are too few to find a change; at least {2 * FEWEST_RUNS}"
 
 
-def _levels(runs: Sequence[HistoryRun]) -> list[float]:
-    return [math.log(run.value) for run in runs]
+def scale_of(runs: Sequence[HistoryRun]) -> Scale:
+    """Logarithms; or shares of the mean if the figure of some run is near zero."""
+    return Scale.of((run.value for run in runs), ())
+
+
+def _change(scale: Scale, after: Sequence[float], difference: float) -> dict[str, Any]:
+    """A change to the mean of these values by a difference, both on the scale, in the figure's unit."""
+    new = fmean(after)
+    before, now = scale.level(new - difference), scale.level(new)
+    if abs(before) < ROUNDING * abs(now):
+        return {"before": 0.0, "after": now, "percent": None}
+    return {"before": before, "after": now, "percent": 100 * (now / before - 1)}
 
 
 def _changes(runs: Sequence[HistoryRun]) -> tuple[LevelChange, ...]:
     if len(runs) < 2 * FEWEST_RUNS:
         return ()
+    scale = scale_of(runs)
+    levels = [scale(run.value) for run in runs]
+    points = change_points(levels)
+    ends = [*(point.place for point in points), len(levels)][1:]
     return tuple(
-        LevelChange(run=runs[point.place].run, percent=100 * math.expm1(point.change))
-        for point in change_points(_levels(runs))
+        LevelChange(run=runs[point.place].run, **_change(scale, levels[point.place : end], point.change))
+        for point, end in zip(points, ends, strict=True)
     )
 
 
@@ -124,13 +144,14 @@ def _place(runs: Sequence[HistoryRun], since: str) -> int:
 
 def _with_regression(found: History, place: int) -> History:
     worse = -SHIFT if figure_named(found.figure).better is Better.HIGHER else SHIFT
-    shift = math.log1p(worse)
-    alarm = first_alarm(_levels(found.runs), shift, place)
+    scale = scale_of(found.runs)
+    levels = [scale(run.value) for run in found.runs]
+    alarm = first_alarm(levels, math.log1p(worse) if scale.unit is None else worse, place)
     regression = None
     if alarm is not None:
         regression = Regression(
             run=found.runs[alarm.place].run,
             seen=found.runs[alarm.seen].run,
-            percent=100 * math.expm1(alarm.change),
+            **_change(scale, levels[alarm.place : alarm.seen + 1], alarm.change),
         )
     return msgspec.structs.replace(found, since=found.runs[place].run, regression=regression)

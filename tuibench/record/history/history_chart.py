@@ -3,15 +3,16 @@
 A self-contained SVG file for browsers and wikis.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import fmean
 
 from tuibench.metrics.figures import Better, figure_named
-from tuibench.model.results.comparison import History
+from tuibench.model.results.comparison import History, LevelChange
+from tuibench.record.history.history import scale_of
+from tuibench.record.history.history_text import change_text
 from tuibench.record.html.markup import Markup, tag
-from tuibench.units import axis_maximum, local_time, signed
+from tuibench.units import axis_maximum, local_time
 
 WIDTH, HEIGHT = 960, 360
 LEFT, RIGHT, TOP, BOTTOM = 80, 20, 56, 40
@@ -62,11 +63,11 @@ def _drawn(found: History) -> Iterator[Markup]:
         x, y = _x(found, place), _y(run.value, top)
         yield tag("circle", tag("title", words), cx=x, cy=y, r=4.0, class_="run")
     for change, place in zip(found.changes, places, strict=True):
-        yield from _mark(found, place, change.percent, signed(change.percent, 1) + " %")
+        yield from _mark(found, place, change, change_text(change, found))
     if found.regression is not None:
         place = _place_of(found, found.regression.run)
-        text = f"regression {signed(found.regression.percent, 1)} %"
-        yield from _mark(found, place, found.regression.percent, text, lower=True)
+        text = f"regression {change_text(found.regression, found)}"
+        yield from _mark(found, place, found.regression, text, lower=True)
 
 
 def _rules(found: History, top: float) -> Iterator[Markup]:
@@ -83,15 +84,18 @@ def _rules(found: History, top: float) -> Iterator[Markup]:
 
 
 def _levels(found: History, edges: Sequence[int], top: float) -> Iterator[Markup]:
-    """The geometric mean of each stretch without a change."""
+    """The mean of each stretch without a change, on the scale of the history."""
+    scale = scale_of(found.runs)
     for start, end in pairwise(edges):
-        level = math.exp(fmean(math.log(run.value) for run in found.runs[start:end]))
+        level = scale.level(fmean(scale(run.value) for run in found.runs[start:end]))
         y = _y(level, top)
         yield tag("line", x1=_x(found, start), x2=_x(found, end - 1), y1=y, y2=y, class_="level")
 
 
-def _mark(found: History, place: int, percent: float, text: str, *, lower: bool = False) -> Iterator[Markup]:
-    is_better = (percent > 0) is (figure_named(found.figure).better is Better.HIGHER)
+def _mark(
+    found: History, place: int, change: LevelChange, text: str, *, lower: bool = False
+) -> Iterator[Markup]:
+    is_better = (change.after > change.before) is (figure_named(found.figure).better is Better.HIGHER)
     name, x = "better" if is_better else "worse", _x(found, place)
     at_the_end = x > WIDTH / 2
     yield tag("line", x1=x, x2=x, y1=TOP, y2=HEIGHT - BOTTOM, class_=f"change {name}")

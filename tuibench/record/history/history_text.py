@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from tuibench.metrics.figures import figure_named
-from tuibench.model.results.comparison import History, HistoryRun
+from tuibench.model.results.comparison import History, HistoryRun, LevelChange
 from tuibench.units import decimal, local_time, signed
 
 BAR_WIDTH = 40
@@ -18,14 +18,14 @@ def history_text(found: History) -> str:
     lines += _chart(found)
     lines += [""] * bool(found.runs)
     lines += [
-        f"from {change.run} on: {signed(change.percent, 1)} % against the runs before"
+        f"from {change.run} on: {change_text(change, found)} against the runs before"
         for change in found.changes
     ]
     if not found.changes:
         lines.append(found.note or "no change of level")
     if found.regression is not None:
         lines.append(
-            f"regression: {signed(found.regression.percent, 1)} % from {found.regression.run} on, "
+            f"regression: {change_text(found.regression, found)} from {found.regression.run} on, "
             f"evident at {found.regression.seen}"
         )
     elif found.since is not None:
@@ -33,6 +33,14 @@ def history_text(found: History) -> str:
     if found.other_plans:
         lines.append(f"left out: {found.other_plans} runs of the profile with another plan or server")
     return "\n".join(lines) + "\n"
+
+
+def change_text(change: LevelChange, found: History) -> str:
+    """A change in percent, or both levels if the figure was zero before."""
+    if change.percent is not None:
+        return f"{signed(change.percent, 1)} %"
+    write = figure_named(found.figure).text
+    return f"{write(change.before)} → {write(change.after)}"
 
 
 def _chart(found: History) -> Iterator[str]:
@@ -46,4 +54,4 @@ def _chart(found: History) -> Iterator[str]:
 
 
 def _bar(run: HistoryRun, highest: float) -> str:
-    return "#" * max(1, round(BAR_WIDTH * run.value / highest))
+    return "#" * max(1, round(BAR_WIDTH * run.value / highest)) if run.value else ""

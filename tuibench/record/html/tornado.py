@@ -90,7 +90,7 @@ def _bar(one: CandidateResult, found: Comparison, place: int, most: float) -> Ma
     name = change_text(one.candidate)
     return tag(
         "g",
-        tag("title", f"{name}: {one.verdict}, {difference_text(found)}"),
+        tag("title", f"{name}: {one.verdict}, {difference_text(found, is_trial=True)}"),
         tag("text", name, x=NAMES - 16, y=y + 4, text_anchor="end", font_size=12),
         tag(
             "rect",
@@ -108,7 +108,7 @@ def _bar(one: CandidateResult, found: Comparison, place: int, most: float) -> Ma
 
 def _row(one: CandidateResult) -> tuple[str, ...]:
     differences = (
-        difference_text(found) if (found := one.comparison(figure)) is not None else "–"
+        difference_text(found, is_trial=True) if (found := one.comparison(figure)) is not None else "–"
         for figure in (EffectFigure.TPS, EffectFigure.P95)
     )
     why = one.failure or one.misses or late_text(one)

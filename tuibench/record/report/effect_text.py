@@ -104,10 +104,11 @@ def trial_sentence(result: AbTestResult) -> str:
     against = f"{result.subject} {result.b} against {result.a}"
     if result.needs_window_seconds is not None and result.acts_after_seconds is not None:
         needs = f"{result.needs_window_seconds:g}"
+        in_time = f"; {changes_text(result.comparisons, is_trial=True)}" if result.comparisons else ""
         return (
             f"{against}: no verdict ({pairs}): a change may take about {result.acts_after_seconds:.2g} s to "
             f"act, too long for windows of {result.window_seconds:g} s; needs windows of {needs} s "
-            f"(--window={needs})"
+            f"(--window={needs}){in_time}"
         )
     if not result.comparisons:
         return f"{against}: {pairs} are too few for an interval{_so_far(result)}{_more(result)}"

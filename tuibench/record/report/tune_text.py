@@ -78,11 +78,11 @@ def _line(one: CandidateResult, result: TuneResult, width: int, most: float) -> 
     if found is None:
         return f"{name}  {' ' * BAR_CELLS}  {units.pluralize(one.pairs, 'pair')}"
     others = [
-        f"{FIGURE_NAMES[other.figure]} {difference_text(other)}"
+        f"{FIGURE_NAMES[other.figure]} {difference_text(other, is_trial=True)}"
         for other in one.comparisons
         if other.figure is not found.figure and other.figure is not EffectFigure.FSYNCS
     ]
-    words = [f"{difference_text(found)}", *others]
+    words = [difference_text(found, is_trial=True), *others]
     words += [f"misses {one.misses}"] * bool(one.misses) + ["▲ can lose data"] * one.candidate.at_risk
     return f"{name}  {bar(found, most)}  {', '.join(words)}"
 
@@ -95,7 +95,7 @@ def _together(result: TuneResult) -> Iterator[str]:
     names = ", ".join(change_text(result.result_of(number).candidate) for number in both.candidates)
     yield f"The best together: {names}"
     for one in both.comparisons:
-        yield f"  {FIGURE_NAMES[one.figure]} {comparison_text(one)}"
+        yield f"  {FIGURE_NAMES[one.figure]} {comparison_text(one, is_trial=True)}"
     found = both.comparison(result.plan.primary)
     if found is not None and found.percent is not None:
         yield (
@@ -138,5 +138,5 @@ def _left_out(result: TuneResult) -> Iterable[str]:
 def candidate_line(one: CandidateResult, result: TuneResult) -> str:
     """A candidate with a verdict, for the log of a run."""
     found = one.comparison(result.plan.primary)
-    effect = f": {FIGURE_NAMES[result.plan.primary]} {difference_text(found)}" if found else ""
+    effect = f": {FIGURE_NAMES[result.plan.primary]} {difference_text(found, is_trial=True)}" if found else ""
     return f"{change_text(one.candidate)}: {one.verdict}{effect}"

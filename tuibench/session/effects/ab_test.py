@@ -159,7 +159,9 @@ class AbTest:
                 cost_a=self._windows.cost(trial.a, until),
                 cost_b=self._windows.cost(trial.b, until),
                 disturbances=self._windows.disturbances(until),
-                comparisons=() if is_late else comparisons,
+                comparisons=tuple(
+                    one for one in comparisons if not is_late or self._windows.is_in_time(one.figure, until)
+                ),
                 sentence="",
                 verdict=Verdict.CANNOT_TELL if is_late else verdict,
                 is_sequential=trial.is_sequential,
@@ -264,8 +266,7 @@ class AbTest:
         self._trial = msgspec.structs.replace(
             self._trial, cycles=cycles, window_seconds=window_seconds, seed=self._trial.seed + MAX_CYCLES
         )
-        before = self._windows.course(self._windows.all[: 2 * self._cycles_reported])
-        self._windows = TrialWindows(self._trial, now, before=before, unsettled_seconds=late.seconds)
+        self._windows = TrialWindows(self._trial, now, before=self._windows, unsettled_seconds=late.seconds)
         self._cycles_reported = 0
         self._session.log.emit(
             EventKind.EFFECT,

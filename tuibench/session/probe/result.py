@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 
-from tuibench.diagnosis.rules import diagnose, is_client_limited
+from tuibench.diagnosis.rules import QUEUE_OUTSIDE, diagnose, is_client_limited
 from tuibench.errors import RunError
 from tuibench.metrics.scaling.knee import throughput_curve, throughput_gain
 from tuibench.metrics.scaling.usl import FARTHEST_PEAK, UslCurve, curve_points, fit_usl_curve
@@ -118,10 +118,19 @@ def formal_level(result: ProbeResult) -> float | None:
 def client_limited(progress: ProbeProgress, knee: ProbeStep | None) -> bool:
     """True if the throughput stopped growing, or collapsed, at levels where the client was the bottleneck."""
     steps = progress.measured
-    if not steps:
+    if not steps or _has_queue_outside(steps):
         return False
     pressed = [step for step in steps if knee is None or step.level >= knee.level] if knee else steps[-1:]
     return any(is_client_limited(step.evidence) for step in pressed[:3])
+
+
+def _has_queue_outside(steps: Sequence[ProbeStep]) -> bool:
+    """True if the highest level shows a queue in front of the server.
+
+    Such a queue grows with the level. At low levels a wait for a processor, of the client or in the server,
+    may be as long.
+    """
+    return diagnose(steps[-1].evidence, is_saturated=True).id == QUEUE_OUTSIDE
 
 
 def probe_bottleneck(progress: ProbeProgress, knee: ProbeStep | None, *, limited: bool) -> Finding | None:
@@ -135,6 +144,8 @@ def probe_bottleneck(progress: ProbeProgress, knee: ProbeStep | None, *, limited
         return diagnose(refused[0].evidence, is_saturated=True)
     if not pressed:
         return None
+    if _has_queue_outside(pressed):
+        return diagnose(pressed[-1].evidence, is_saturated=True)
     return diagnose(pressed[min(1, len(pressed) - 1)].evidence, is_saturated=True)
 
 

@@ -73,8 +73,8 @@ class ServerCheck(NamedTuple):
 
     @property
     def is_blocked(self) -> bool:
-        """True if a run is impossible or would give wrong results."""
-        return any(finding.severity is Severity.STOP for finding in self.findings)
+        """True if a run is impossible, as yet or at all, or would give wrong results."""
+        return any(finding.severity in (Severity.STOP, Severity.NEXT) for finding in self.findings)
 
 
 class WorkProgress(NamedTuple):

@@ -12,6 +12,7 @@ from tuibench.tui.start.wizard_step import EnterAction
 
 SEVERITY_GLYPHS = {
     Severity.STOP: ("✗", "$error bold"),
+    Severity.NEXT: ("→", "$primary bold"),
     Severity.WARNING: ("▲", "$warning"),
     Severity.NOTE: ("·", "$muted"),
     Severity.OK: ("✓", "$success"),
@@ -56,7 +57,7 @@ def progress_text(step: WorkProgress) -> Content:
 def server_check_text(seen: ServerCheck, coming: EnterAction) -> Content:
     """Next step, then findings, worst first; passed checks are only counted."""
     lines = [_next_line(seen, coming)]
-    for severity in (Severity.STOP, Severity.WARNING, Severity.NOTE):
+    for severity in (Severity.STOP, Severity.NEXT, Severity.WARNING, Severity.NOTE):
         for finding in seen.findings:
             if finding.severity is severity:
                 lines += _finding_lines(finding)

@@ -121,7 +121,7 @@ class SettingsManager:
         self._began: dict[str, str] = {}
         self._unavailable: dict[str, str] = {}
         self.refusal: SQLError | None = None
-        self._states: dict[str, tuple[tuple[str, ...], SettingState]] = {}
+        self._known: tuple[SettingState, ...] | None = None
 
     @property
     def own_statements(self) -> int:
@@ -140,15 +140,27 @@ class SettingsManager:
 
     @property
     def known(self) -> tuple[SettingState, ...]:
-        """All settings as last read, without asking the server."""
-        return tuple(self._state(setting) for setting in SETTINGS)
+        """All settings as last read, without asking the server; every tick reads them."""
+        if self._known is not None:
+            return self._known
+        found = tuple(self._state(setting) for setting in SETTINGS)
+        if not self._lock.locked():
+            self._known = found
+        return found
+
+    @contextlib.asynccontextmanager
+    async def _turn(self) -> AsyncIterator[None]:
+        """Our turn at the settings, in which the states change."""
+        async with self._lock:
+            self._known = None
+            yield
 
     async def open(self) -> tuple[SettingState, ...]:
         """Logs in, reads the settings and finds out which can be changed.
 
         On a server of another make, which does not know the statements for it, no setting can be changed.
         """
-        async with self._lock:
+        async with self._turn():
             try:
                 await self._read_first()
             except SQLError as error:
@@ -168,7 +180,7 @@ class SettingsManager:
 
     async def states(self) -> tuple[SettingState, ...]:
         """All settings as the server has them now."""
-        async with self._lock:
+        async with self._turn():
             if self.refusal is None:
                 await self._setter.read_all()
             return self.known
@@ -181,7 +193,7 @@ class SettingsManager:
         """
         setting = setting_lookup.find_setting(name)
         wanted = self._checked(setting, value)
-        async with self._lock, self._exclusive_change([setting]):
+        async with self._turn(), self._exclusive_change([setting]):
             return await self._change(setting, wanted)
 
     async def apply(self, preset: str) -> tuple[SettingState, ...]:
@@ -191,7 +203,10 @@ class SettingsManager:
             for name, value in find_preset(self.presets, preset).values.items()
         }
         done: dict[str, SettingState] = {}
-        async with self._lock, self._exclusive_change([setting_lookup.find_setting(name) for name in wanted]):
+        async with (
+            self._turn(),
+            self._exclusive_change([setting_lookup.find_setting(name) for name in wanted]),
+        ):
             for name in setting_lookup.order_by_limits(wanted, self._setter.values):
                 try:
                     done[name] = await self._change(setting_lookup.find_setting(name), wanted[name])
@@ -211,7 +226,7 @@ class SettingsManager:
 
         May be repeated; open changes stay in the journal.
         """
-        async with self._lock:
+        async with self._turn():
             restored = await restore_settings(self.control, self.journal, self._clock, only)
             self._setter.values.update({one.setting: one.value for one in restored if one.value})
             self._take_copies(one.setting for one in restored)
@@ -219,7 +234,7 @@ class SettingsManager:
 
     async def after_restart(self) -> list[str]:
         """Settles what a restart of the server has reset; returns a message for each setting."""
-        async with self._lock:
+        async with self._turn():
             if self.refusal:
                 return []
             await self._setter.read_all()
@@ -231,7 +246,7 @@ class SettingsManager:
 
     async def drop_changes(self, why: str) -> None:
         """Settle all open changes as left, for the reason `why`; nothing remains for the guardian."""
-        async with self._lock:
+        async with self._turn():
             ledger = self.journal.ledger
             seqs = tuple(one.change.seq for name in ledger.open_settings for one in ledger.changes_of(name))
             await asyncio.to_thread(
@@ -244,7 +259,6 @@ class SettingsManager:
         await asyncio.to_thread(self.journal.close)
 
     def _state(self, setting: Setting) -> SettingState:
-        """The state, made only when a value of it has changed: every tick reads all of them."""
         name = setting.name
         own = self._workload.values if setting.scope is SettingScope.WORKLOAD else {}
         if name in own:
@@ -254,15 +268,15 @@ class SettingsManager:
             value = "" if self._is_without_effect(name) else self._setter.values.get(name, "")
             original = self.journal.ledger.original(name) or value
             began = self._began.get(name, value) if value else ""
-        changed_by = self._changed_by(name, value, original, began)
-        values = (value, original, self._unavailable.get(name, ""), began, changed_by)
-        before = self._states.get(name)
-        if before is None or before[0] != values:
-            state = setting_lookup.setting_state(
-                setting, self.server, *values[:3], began=began, changed_by=changed_by
-            )
-            before = self._states[name] = (values, state)
-        return before[1]
+        return setting_lookup.setting_state(
+            setting,
+            self.server,
+            value,
+            original,
+            self._unavailable.get(name, ""),
+            began=began,
+            changed_by=self._changed_by(name, value, original, began),
+        )
 
     def _is_without_effect(self, name: str) -> bool:
         """True if the value that the server reports says nothing about it."""

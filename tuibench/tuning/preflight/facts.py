@@ -184,12 +184,14 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
 class DataFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The data set: `described` in words; why it is not `ready` and what to do; what the server refused.
 
+    `is_creatable` if none of it exists yet, so that `prepare` creates it.
     `refusal` is empty when every statement of the program was accepted, None if that could not be tried.
     `unused` says what the run does not use although it was made for use.
     """
 
     described: str
     ready: bool
+    is_creatable: bool = False
     problem: str = ""
     remedy: str = ""
     refusal: str | None = None

@@ -3,7 +3,7 @@
 Checks of the login: what the load needs, what changing settings needs, what looking needs.
 """
 
-from tuibench.model.measurements.finding import Finding, not_visible, note, ok, stop, warning
+from tuibench.model.measurements.finding import Finding, next_step, not_visible, note, ok, stop, warning
 from tuibench.model.server import Flavour
 from tuibench.model.settings import ServerVariable
 from tuibench.mysql.info import READ_ONLY_BYPASS_WARNING, read_only_bypass_privileges
@@ -30,6 +30,8 @@ def check_data_set(facts: Facts) -> Finding:
         return warning("data_set", data.unused)
     if data.ready:
         return ok("data_set", f"{data.described} in the database '{facts.server.database}'")
+    if data.is_creatable:
+        return next_step("data_set", data.problem, data.remedy)
     return stop("data_set", data.problem, data.remedy)
 
 

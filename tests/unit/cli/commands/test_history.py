@@ -32,7 +32,7 @@ def test_a_regression_ends_with_4(tuibench: Program) -> None:
     assert ended.code == ExitCode.THRESHOLD_CROSSED
     check_valid("history", ended.out)
     assert json.loads(ended.out)["regression"]["run"] == "run-20"
-    assert "a regression of -10" in ended.err
+    assert "a regression of −10" in ended.err
 
 
 @pytest.mark.usefixtures("fallen")

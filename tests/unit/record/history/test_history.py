@@ -11,6 +11,7 @@ from tests.unit.record.written import plan_record
 from tuibench.errors import UsageError
 from tuibench.metrics.figures import figure_named
 from tuibench.record.history.history import RecordedRun, history
+from tuibench.record.history.history_chart import history_chart
 from tuibench.record.history.history_text import history_text
 
 TPS = figure_named("tps")
@@ -59,6 +60,38 @@ def test_slower_transactions_are_a_regression_as_fewer_are() -> None:
     faster = history("p", fallen(share=1.1), figure_named("p95"), since="run-15")
     assert faster.changes
     assert faster.regression is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "percent", "text"),
+    [
+        (0.0, 2.5, None, "from run-20 on: 0 → 2.50 against"),
+        (2.5, 0.0, -100.0, "from run-20 on: −100.0 % against"),
+    ],
+)
+def test_a_figure_of_zero_is_a_run_of_the_history(
+    before: float, after: float, percent: float | None, text: str
+) -> None:
+    runs = [
+        replace(each, summary=summary(figures={"fsyncs": before if place < 20 else after}))
+        for place, each in enumerate(fallen(after=16))
+    ]
+    found = history("p", runs, figure_named("fsyncs"), since="run-15")
+    assert [each.value for each in found.runs] == [before] * 20 + [after] * 16
+    (change,) = found.changes
+    assert (change.run, change.before, change.after) == ("run-20", before, pytest.approx(after))
+    assert change.percent == (None if percent is None else pytest.approx(percent))
+    assert (found.regression is not None) == (after > before)
+    assert text in history_text(found)
+    assert "run-20: " in history_chart(found)
+
+
+def test_a_history_of_zeros_is_steady() -> None:
+    found = history("p", fallen(), figure_named("errors"), since="run-15")
+    assert len(found.runs) == 30
+    assert (found.changes, found.regression) == ((), None)
+    assert "#" not in history_text(found)
+    assert "<svg" in history_chart(found)
 
 
 def test_runs_without_the_figure_are_left_out() -> None:

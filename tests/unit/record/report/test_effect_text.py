@@ -140,6 +140,8 @@ def test_a_test_of_a_late_setting_says_what_windows_it_needs() -> None:
         "sync_binlog 0 against 1: no verdict (4 of 4 cycles): a change may take about 6 s to act, too "
         "long for windows of 10 s; needs windows of 20 s (--window=20)"
     )
+    beside = msgspec.structs.replace(late, comparisons=(comparison(figure=EffectFigure.FSYNCS),))
+    assert "(--window=20); fsyncs/trx higher: " in with_sentence(beside).sentence
     known = msgspec.structs.replace(result(comparison()), acts_after_seconds=6.0)
     assert with_sentence(known).sentence.endswith(
         "(4 of 4 cycles, without the first 6 s of a change, until it acts)"

@@ -44,12 +44,13 @@ class LateServer:
     """A server on which the effect of B comes after a delay, or with a time constant."""
 
     def __init__(self, effect: float, response: tuple[float, float], first: str = A) -> None:
-        self.effect, (self.delay, self.constant) = effect, response
+        self.effect, (self.delay, self.constant), self.value = effect, response, first
         self._changes = [(-math.inf, effect * (first == B), effect * (first == B))]
 
     def set(self, now: float, value: str) -> None:
         """A change; what is reached by then is where an approach begins."""
         self._changes.append((now, self.effect * (value == B), self.at(now)))
+        self.value = value
 
     def at(self, now: float) -> float:
         """The effect at a moment."""
@@ -127,8 +128,12 @@ def late_trial(
     response: tuple[float, float],
     size: float = 0.03,
     interval: float = 1.0,
+    fsyncs: tuple[float, float] | None = None,
 ) -> Judged:
-    """A test of a setting with this effect and response, to its end."""
+    """A test of a setting with this effect and response, to its end.
+
+    `fsyncs` are those of a transaction under A and B; they change at once.
+    """
     session = Session(trial)
     ticks = round(trial.seconds / interval)
     level = noise(rng, ticks, size / math.sqrt(interval))
@@ -137,7 +142,12 @@ def late_trial(
     for place in range(ticks):
         session.now = (place + 1) * interval
         rate = 1000.0 * math.exp(level[place] + session.server.level(session.now, interval))
-        session.test.tick(Slot(session.now, interval, rate * interval, p95_ms=1e4 / rate))
+        count = (
+            None
+            if fsyncs is None
+            else rng.gauss(1, size) * rate * interval * fsyncs[session.server.value == B]
+        )
+        session.test.tick(Slot(session.now, interval, rate * interval, p95_ms=1e4 / rate, log_fsyncs=count))
         if session.is_over:
             break
     session.test.end()

@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.metrics.inference.noises import white
 from tests.unit.session.effects.late_trials import late_trial, plan
-from tuibench.model.experiments.effect import Verdict
+from tuibench.model.experiments.effect import EffectFigure, Verdict
 
 UP, DOWN = math.log(1.2), math.log(0.8)
 
@@ -42,6 +42,39 @@ def test_a_test_of_a_fixed_length_says_what_windows_it_needs(
     assert found.result.comparisons == ()
     assert found.needs == needs
     assert f"needs windows of {needs} s (--window={needs})" in found.result.sentence
+
+
+@pytest.mark.parametrize("fsyncs", [(1.0, 0.0), (0.0, 1.0), (1.0, 0.7)])
+def test_what_acts_at_once_on_one_figure_stands_although_another_may_act_late(
+    fsyncs: tuple[float, float],
+) -> None:
+    found = late_trial(
+        plan(10, until=False, seed=6),
+        white,
+        random.Random(2),
+        effect=DOWN,
+        response=(20.0, 0.0),
+        fsyncs=fsyncs,
+    ).result
+    assert found.verdict is Verdict.CANNOT_TELL
+    (stands,) = found.comparisons
+    assert stands.figure is EffectFigure.FSYNCS
+    assert stands.verdict is (Verdict.LOWER if fsyncs[0] > fsyncs[1] else Verdict.HIGHER)
+    assert stands.low - 0.05 <= fsyncs[1] - fsyncs[0] <= stands.high + 0.05
+    assert f"(--window=40); fsyncs/trx {stands.verdict}: " in found.sentence
+
+
+def test_a_figure_that_may_act_late_itself_has_no_verdict_either() -> None:
+    """Without a difference of the fsyncs, it is not known when they would change."""
+    found = late_trial(
+        plan(10, until=False, seed=6),
+        white,
+        random.Random(2),
+        effect=DOWN,
+        response=(20.0, 0.0),
+        fsyncs=(1.0, 1.0),
+    )
+    assert found.result.comparisons == ()
 
 
 @pytest.mark.parametrize("interval", [0.5, 1.0, 2.5])

@@ -79,6 +79,29 @@ def test_others_on_the_host_are_named_instead_of_the_client() -> None:
     assert found.lines[0].startswith("Other programs take this host's CPU: the server did ")
 
 
+def test_a_queue_in_front_of_the_server_is_seen_where_it_is_longest() -> None:
+    """At the knee the wait for a processor is as long as the queue; it does not grow with the level."""
+    busy = {"cpu_total": 100.0, "cpu_server": 3.0, "cpu_tuibench": 6.0, "cpu_others": 91.0}
+    near = Evidence(
+        client_limited_share=0.9,
+        usual_lag_ms=9.0,
+        threads_running=1.1,
+        in_flight=4.0,
+        outside_ms=14.0,
+        **busy,
+    )
+    far = replace(near, in_flight=64.0, outside_ms=210.0)
+    progress = with_evidence(probed(), near)
+    assert answered(progress).client_limited
+    highest = max(step.level for step in progress.measured)
+    found = answered(with_evidence(progress, far, highest))
+    assert not found.client_limited
+    assert found.knee is not None
+    assert found.bottleneck is not None
+    assert found.bottleneck.id == QUEUE_OUTSIDE
+    assert "64.0 transactions in flight" in found.bottleneck.evidence[0]
+
+
 def test_a_client_that_was_the_limit_at_the_ceiling_says_so_too() -> None:
     progress = with_evidence(probed(ENDLESS, ceiling=32), LIMITED, 32.0)
     found = answered(progress, ProbeEnd.LIMIT)

@@ -38,6 +38,13 @@ def case(id: str, severity: str, found: str, remedy: str = "", **changes: object
 CASES = (
     case("data_set", "stop", "sbtest1: no such table", "tuibench prepare", data=NOT_THERE),
     case(
+        "data_set",
+        "next",
+        "sbtest1: no such table",
+        "tuibench prepare",
+        data=msgspec.structs.replace(NOT_THERE, is_creatable=True),
+    ),
+    case(
         "privileges_load",
         "stop",
         "refused: INSERT command denied",

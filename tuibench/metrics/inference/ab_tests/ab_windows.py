@@ -4,7 +4,8 @@ A B | B A | A B | …     one cycle between two bars
 
 A fair coin, seeded by the plan, decides the order in each cycle (`sequential`). After a change, a window's
 slots are discarded until the remaining ones have settled (see `settling`), at most half of them; and in all
-windows those before a late effect begins (`lateness`), as long as enough remains.
+windows those before a late effect begins (`lateness`), as long as enough remains. Each figure has a course of
+its own: what acts on the fsyncs at once may act on the throughput late.
 """
 
 import math
@@ -15,7 +16,8 @@ from typing import NamedTuple
 
 from tuibench.metrics.inference.ab_tests.lateness import BINS_PER_WINDOW, Lateness, find_lateness
 from tuibench.metrics.inference.ab_tests.sequential import random_orders
-from tuibench.metrics.inference.effects.effect import p95_of, window_figures
+from tuibench.metrics.inference.effects.effect import COUNTED, p95_of, window_figures
+from tuibench.metrics.inference.scale import Scale
 from tuibench.metrics.series.operation_cost import window_cost
 from tuibench.metrics.series.settling import is_at_rest
 from tuibench.metrics.series.slots import Slot
@@ -28,7 +30,7 @@ FEWEST_SLOTS = 3
 
 
 class Course(NamedTuple):
-    """The primary figure in equal bins (logarithms, None if unknown), and the value: 0 is A, 1 is B."""
+    """A figure in equal bins (None if unknown), and the value: 0 is A, 1 is B."""
 
     bin_seconds: float
     slot_seconds: float
@@ -73,7 +75,7 @@ class TrialWindow:
 class TrialWindows:
     """All windows of a trial, filled during the test. The first begins at second `start_seconds`.
 
-    `before` is the course of the same test with shorter windows, in which a change took `unsettled_seconds`.
+    `before` are those of the same test with shorter windows, in which a change took `unsettled_seconds`.
     """
 
     def __init__(
@@ -81,14 +83,14 @@ class TrialWindows:
         trial: AbTestPlan,
         start_seconds: float = 0.0,
         *,
-        before: Course | None = None,
+        before: "TrialWindows | None" = None,
         unsettled_seconds: float = 0.0,
     ) -> None:
         self.trial = trial
         self.start_seconds = start_seconds
         self._before = before
         self._unsettled_seconds = unsettled_seconds
-        self._lateness: tuple[int, Lateness | None] = (0, None)
+        self._lateness: dict[EffectFigure, tuple[int, Lateness | None]] = {}
         self.all = [
             TrialWindow(cycle, value)
             for cycle, a_first in enumerate(random_orders(trial.cycles, trial.seed), 1)
@@ -144,31 +146,53 @@ class TrialWindows:
         done = int(self._since_start(until_seconds) / (2 * self.trial.window_seconds))
         return min(max(done, 0), self.trial.cycles)
 
-    def lateness(self, until_seconds: float) -> Lateness | None:
-        """When the values act, from all completed cycles; computed once for each cycle."""
-        over = self.over(until_seconds)
-        if self._lateness[0] != over:
-            self._lateness = over, self._find_lateness(self.all[: 2 * over])
-        return self._lateness[1]
+    def lateness(self, until_seconds: float, figure: EffectFigure | None = None) -> Lateness | None:
+        """When the values act on a figure, the primary one by default, from all completed cycles; computed
+        once for each cycle.
+        """
+        figure, over = figure or self.trial.primary, self.over(until_seconds)
+        known_for, found = self._lateness.get(figure, (-1, None))
+        if known_for != over:
+            found = self._find_lateness(figure, over)
+            self._lateness[figure] = over, found
+        return found
 
-    def _find_lateness(self, windows: Sequence[TrialWindow]) -> Lateness | None:
-        course, window_seconds = self.course(windows), self.trial.window_seconds
+    def is_in_time(self, figure: EffectFigure, until_seconds: float) -> bool:
+        """True if it is certain that the values act on a figure within these windows."""
+        found = self.lateness(until_seconds, figure)
+        return found is not None and found.is_in_time
+
+    def _find_lateness(self, figure: EffectFigure, cycles: int) -> Lateness | None:
+        course, window_seconds = self.course(figure, cycles), self.trial.window_seconds
         if course is None:
             return None
+        sides = [
+            [
+                level
+                for level, value in zip(course.levels, course.values, strict=True)
+                if level is not None and value == side
+            ]
+            for side in (0, 1)
+        ]
+        scale = Scale.of(*sides) if figure in COUNTED else Scale()
         return find_lateness(
-            course.levels,
+            [None if level is None else scale(level) for level in course.levels],
             course.values,
             bin_seconds=course.bin_seconds,
             window=max(1, round(window_seconds / course.bin_seconds)),
             limit=max(window_seconds / 2, window_seconds - FEWEST_SLOTS * course.slot_seconds),
         )
 
-    def course(self, windows: Sequence[TrialWindow]) -> Course | None:
-        """Figure and value from the beginning of the test to the end of these windows; None without slots."""
+    def course(self, figure: EffectFigure, cycles: int) -> Course | None:
+        """A figure and the value from the beginning of the test to the end of so many cycles; None without
+        slots.
+        """
+        windows, before = self.all[: 2 * cycles], self._before
+        earlier = None if before is None else before.course(figure, before.over(self.start_seconds))
         lengths = [slot.seconds for window in windows for slot in window.slots]
         if not lengths:
-            return self._before
-        course = self._before or Course.empty(self.trial.window_seconds, median(lengths))
+            return earlier
+        course = earlier or Course.empty(self.trial.window_seconds, median(lengths))
         by_bin = defaultdict[int, list[Slot]](list)
         for window in windows:
             for slot in () if window.disturbed else window.slots:
@@ -179,7 +203,7 @@ class TrialWindows:
         values = [
             float(window is not None and window.value == self.trial.b) for window in map(self.at, middles)
         ]
-        levels = [figure_level(self.trial.primary, by_bin[place]) for place in range(count)]
+        levels = [figure_level(figure, by_bin[place]) for place in range(count)]
         return course._replace(levels=[*course.levels, *levels], values=[*course.values, *values])
 
     def _unsettled(self, until_seconds: float) -> float:
@@ -208,13 +232,20 @@ def is_usable(*windows: TrialWindow) -> bool:
 
 
 def figure_level(figure: EffectFigure, slots: Sequence[Slot]) -> float | None:
-    """The logarithm of the primary figure in a few slots; None without one above zero."""
+    """A figure in a few slots; None if unknown. Without any throughput the load stood still, which says
+    nothing of the values; no fsyncs may be what a value does.
+    """
     if figure is EffectFigure.P95:
-        level = p95_of(slots) or 0.0
-    else:
-        counts = [slot.transactions if figure is EffectFigure.TPS else slot.queries or 0.0 for slot in slots]
-        level = math.fsum(counts) / math.fsum(slot.seconds for slot in slots) if slots else 0.0
-    return math.log(level) if level > 0 else None
+        return p95_of(slots) or None
+    if figure in COUNTED:
+        counted = [slot for slot in slots if slot.log_fsyncs is not None]
+        fsyncs = math.fsum(slot.log_fsyncs or 0.0 for slot in counted)
+        of = math.fsum(
+            slot.transactions if figure is EffectFigure.FSYNCS else slot.seconds for slot in counted
+        )
+        return fsyncs / of if of else None
+    counts = [slot.transactions if figure is EffectFigure.TPS else slot.queries or 0.0 for slot in slots]
+    return math.fsum(counts) / math.fsum(slot.seconds for slot in slots) or None if slots else None
 
 
 def settling_slots(slots: Sequence[Slot]) -> int:

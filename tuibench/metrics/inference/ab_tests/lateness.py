@@ -48,7 +48,9 @@ LIKELIER, EFFECT = 2.0, 10.0
 """Evidence that withholds a verdict: a late response is likelier, and there is an effect at all."""
 
 CERTAIN = 12.0
-"""Evidence for a late response on which longer windows are begun."""
+"""Evidence for a late response on which longer windows are begun, and against one, for a figure whose verdict
+stands although another figure may act late.
+"""
 
 ROUNDING = 1e-9
 
@@ -87,10 +89,10 @@ class Response(NamedTuple):
 class Lateness(NamedTuple):
     """When a value acts, in seconds after its change.
 
-    The likeliest response is over after `seconds`. `evidence` is twice the logarithm of its likelihood,
-    relative to the likeliest one that is over within the limit (0 if it is that itself), and `effect` the
-    same relative to no effect. Until `unsettled` even the one within the limit is not over; 0 without
-    evidence that it acts later than at once.
+    The likeliest response is over after `seconds`. `evidence` is twice the logarithm of the likelihood of the
+    likeliest response that is not over within the limit, relative to the likeliest one that is: negative if
+    it acts in time. `effect` is that of the likeliest response relative to no effect. Until `unsettled` even
+    the one within the limit is not over; 0 without evidence that it acts later than at once.
     """
 
     seconds: float
@@ -102,6 +104,11 @@ class Lateness(NamedTuple):
     def is_likely(self) -> bool:
         """True if the effect probably comes too late for the windows."""
         return self.evidence > LIKELIER and self.effect > EFFECT
+
+    @property
+    def is_in_time(self) -> bool:
+        """True if it is certain that the effect does not come too late for the windows."""
+        return self.evidence < -CERTAIN
 
     def may_reverse(self, verdict: Verdict) -> bool:
         """True if a verdict of a difference could have the wrong sign: a late response is likelier at all."""
@@ -133,7 +140,8 @@ def find_lateness(
 ) -> Lateness | None:
     """The likeliest response of a course; None if there is too little of it.
 
-    `levels` are logarithms, None where nothing usable was measured; `values` are 0 under A, 1 under B. A
+    `levels` are logarithms, or shares of a level if some are zero; None where nothing usable was measured.
+    `values` are 0 under A, 1 under B. A
     window has `window` bins; a response within `limit` seconds can be discarded. What `others` explain,
     values of the same kind that act at once, is taken out.
     """
@@ -153,12 +161,13 @@ def find_lateness(
     if not within:
         return None
     likelihood, best = max(found)
+    beyond = max((one[0] for one in found if one not in within), default=-math.inf)
     at_most, settled = max(within)
     at_once = next((one[0] for one in within if not one[1].over), -math.inf)
     unsettled = (settled.over + 1) * bin_seconds if at_most - at_once > LATE_WITHIN else 0.0
     return Lateness(
         best.over * bin_seconds,
-        likelihood - at_most,
+        beyond - at_most,
         likelihood - course.without_effect,
         min(unsettled, limit),
     )

@@ -86,7 +86,7 @@ def _row(one: CandidateResult, result: TuneResult, name: int, cells: int, most: 
     return (
         title,
         TextSpan(bar(found, most, cells), ROLES[one.verdict]),
-        TextSpan(f" {difference_text(found)}", "strong"),
+        TextSpan(f" {difference_text(found, is_trial=True).replace('(about ', '(')}", "strong"),
         TextSpan(" ▲" if one.candidate.at_risk else "", "risk"),
     )
 
@@ -107,7 +107,7 @@ def _ending(progress: TuneProgress) -> list[TextLine]:
     together = result.together
     if together is not None and (found := together.comparison(result.plan.primary)) is not None:
         words = f" the best {len(together.candidates)} together: "
-        lines.append((TextSpan(words, "muted"), TextSpan(comparison_text(found), "strong")))
+        lines.append((TextSpan(words, "muted"), TextSpan(comparison_text(found, is_trial=True), "strong")))
     if result.is_complete or progress.is_over:
         kept = winner_lines_of(result)
         text = f" y copies for my.cnf: {'; '.join(kept)}" if kept else " no value is known to be better"

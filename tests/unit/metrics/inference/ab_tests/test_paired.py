@@ -2,6 +2,7 @@
 
 import math
 import random
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
@@ -11,10 +12,11 @@ from tuibench.metrics.inference.ab_tests.paired import (
     FEWEST_PAIRS,
     WindowDifference,
     compare_pairs,
+    compare_so_far,
     window_differences,
     without_drift,
 )
-from tuibench.model.experiments.effect import AbTestPair, Comparison, EffectFigure
+from tuibench.model.experiments.effect import AbTestPair, Comparison, EffectFigure, Verdict
 
 
 def run(
@@ -125,6 +127,39 @@ def test_a_figure_that_was_nothing_is_compared_without_a_ratio() -> None:
     assert found.after == pytest.approx(0.0)
     assert found.percent == pytest.approx(-100)
     assert found.differs
+
+
+@pytest.mark.parametrize("compare", [compare_pairs, compare_so_far])
+@pytest.mark.parametrize(
+    ("a", "b", "verdict"),
+    [
+        (lambda n: 1.0 + n / 100, lambda n: 0.0, Verdict.LOWER),
+        (lambda n: 1.0 + n / 100, lambda n: 0.02 * (n % 3 == 0), Verdict.LOWER),
+        (lambda n: 0.0, lambda n: 1.0 + n / 100, Verdict.HIGHER),
+        (lambda n: 0.001 * (n % 4 == 1), lambda n: 1.0 + n / 100, Verdict.HIGHER),
+        (lambda n: 0.0, lambda n: 0.0, Verdict.EQUAL),
+    ],
+)
+def test_zeros_in_some_windows_or_all_are_compared(
+    compare: Callable[..., tuple[Comparison, ...]],
+    a: Callable[[int], float],
+    b: Callable[[int], float],
+    verdict: Verdict,
+) -> None:
+    pairs = [
+        AbTestPair(
+            cycle=n,
+            order=order,
+            a={EffectFigure.TPS: 100.0 + n, EffectFigure.FSYNCS: a(n)},
+            b={EffectFigure.TPS: 90.0 + n * n % 7, EffectFigure.FSYNCS: b(n)},
+            settling_seconds=0,
+        )
+        for n, order in enumerate(("AB", "BA", "BA", "AB", "AB", "BA", "AB", "BA"))
+    ]
+    found = next(one for one in compare(pairs, tolerance=0.02) if one.figure is EffectFigure.FSYNCS)
+    assert found.verdict is verdict
+    assert found.low <= found.delta <= found.high
+    assert found.delta == pytest.approx(sum(map(b, range(8))) / 8 - sum(map(a, range(8))) / 8, abs=0.02)
 
 
 @given(st.lists(st.floats(1, 1e5), min_size=8, max_size=20))
