@@ -112,12 +112,20 @@ def assert_ended_by_restart(summary: Summary) -> None:
     assert any("was restarted" in line for line in summary.probe.lines)
 
 
+WHOLE = pytest.mark.whole
 QUEUE_PER_SECOND = 150.0
 """Far below what server and client can do, also on a machine with other work."""
 
 
-@pytest.mark.parametrize("by", ["threads", "rate"])
-@pytest.mark.parametrize("hogs", [0, 2])
+@pytest.mark.one_flavour
+@pytest.mark.parametrize(
+    ("by", "hogs"),
+    [
+        ("threads", 0),
+        ("rate", 2),
+        *(pytest.param(*each, marks=WHOLE) for each in (("threads", 2), ("rate", 0))),
+    ],
+)
 async def test_a_queue_in_front_of_the_server_is_named_also_on_a_busy_host(
     tables: PrivateServer, home: Path, by: str, hogs: int
 ) -> None:
