@@ -90,15 +90,6 @@ async def test_a_session_that_ends_takes_along_whatever_is_open(over: str) -> No
     assert it.app.failure is None
 
 
-@pytest.mark.parametrize("over", OVER_ALL)
-async def test_a_lost_session_is_reported_above_any_open_dialog(over: str) -> None:
-    async with viewer(script.hello(60), owner=False) as it:
-        await it.press(*OVER_ALL[over])
-        it.client.hang_up()
-        await it.settle()
-    assert isinstance(it.app.failure, RunError)
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 async def test_a_signal_leaves_quietly_and_the_session_goes_on(number: signal.Signals) -> None:
     async with viewer(script.hello(60)) as it:
@@ -109,8 +100,10 @@ async def test_a_signal_leaves_quietly_and_the_session_goes_on(number: signal.Si
     assert it.app.failure is None
 
 
-async def test_a_lost_session_is_said_in_words() -> None:
+@pytest.mark.parametrize("over", [(), OVER_ALL["a question over it"], OVER_ALL["the menu"]])
+async def test_a_lost_session_is_said_in_words_whatever_is_open(over: tuple[str, ...]) -> None:
     async with viewer(script.hello(60)) as it:
+        await it.press(*over)
         it.client.hang_up()
         await it.settle()
     assert isinstance(it.app.failure, RunError)

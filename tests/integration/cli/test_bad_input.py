@@ -73,6 +73,7 @@ def test_wrong_password(tables: PrivateServer, over_tcp: bool) -> None:
     assert "guessed" not in line
 
 
+@pytest.mark.one_flavour
 @pytest.mark.parametrize("command", ["run", "prepare"])
 def test_missing_database(tables: PrivateServer, command: str) -> None:
     elsewhere = msgspec.structs.replace(tables.target, database="nowhere")
@@ -82,6 +83,7 @@ def test_missing_database(tables: PrivateServer, command: str) -> None:
     assert " --database=nowhere --create-database)" in line
 
 
+@pytest.mark.one_flavour
 async def test_the_hint_for_a_missing_database_works(tables: PrivateServer) -> None:
     made = msgspec.structs.replace(tables.target, database="made")
     done = tuibench("prepare", "oltp_read_write", "--table-size=100", "--create-database", target=made)

@@ -160,6 +160,7 @@ def test_the_command_and_its_exit_codes(tables: PrivateServer) -> None:
     assert (nowhere.code, nowhere.out) == (3, "")
 
 
+@pytest.mark.one_flavour
 def test_a_preflight_warning_is_reported_once_and_the_run_continues(tables: PrivateServer) -> None:
     run = ("run", "oltp_point_select", *OPTIONS, "--time=1", "--report-interval=0", "--client-delay=2ms")
     asyncio.run(ask(tables.target, "SET GLOBAL general_log = ON"))

@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -132,6 +132,7 @@ def _without_numbers(line: str) -> str:
 
 @pytest.mark.sysbench
 @needs_sysbench
+@pytest.mark.one_flavour
 def test_the_summary_is_laid_out_like_sysbench(run: Run, tables: PrivateServer) -> None:
     theirs = sysbench(tables.target, run.profile, "--threads=2", "--time=0", f"--events={SYSBENCH_EVENTS}")
     assert masked(run.out) == masked(theirs)
@@ -192,59 +193,12 @@ def test_a_crossed_threshold_sets_the_exit_code_and_rows_are_written(
 
 # The figures
 
-KINDS: Mapping[str, type | tuple[type, ...]] = {
-    "schema": str,
-    "profile": str,
-    "threads": int,
-    "seconds": float,
-    "transactions.total": int,
-    "transactions.per_second": float,
-    "queries.read": int,
-    "queries.write": int,
-    "queries.other": int,
-    "queries.total": int,
-    "queries.per_second": float,
-    "errors.total": int,
-    "errors.by_code": dict,
-    "retries": int,
-    "reconnects": int,
-    "latency_ms.min": float,
-    "latency_ms.avg": float,
-    "latency_ms.p50": float,
-    "latency_ms.p95": float,
-    "latency_ms.p99": float,
-    "latency_ms.p999": float,
-    "latency_ms.max": float,
-    "statements": dict,
-    "server.version": str,
-    "server.flavour": str,
-    "server.deltas": dict,
-    "reconciliation.questions_client": int,
-    "reconciliation.questions_server": int,
-    "reconciliation.own": int,
-    "reconciliation.foreign": int,
-    "client.workers": int,
-    "client.cpu_share": float,
-    "client.limited": bool,
-    "events": list,
-    "warnings": list,
-}
 
-
-def figure(summary: dict[str, Any], path: str) -> Any:
-    value: Any = summary
-    for name in path.split("."):
-        value = value[name]
-    return value
-
-
-def test_every_key_has_its_type(run: Run) -> None:
-    assert {path: type(figure(run.summary, path)) for path in KINDS} == KINDS
+def test_the_summary_has_its_run_and_statements(run: Run) -> None:
     assert run.summary["schema"] == "tuibench.summary/1"
-    assert run.summary["profile"] == run.profile
-    assert run.summary["threads"] == 2
+    assert (run.summary["profile"], run.summary["threads"]) == (run.profile, 2)
+    assert run.summary["statements"]
     for statement in run.summary["statements"].values():
-        assert {"count", "p50", "p95", "p99", "max"} <= statement.keys()
         assert statement["p50"] <= statement["p95"] <= statement["p99"] <= statement["max"]
 
 

@@ -125,6 +125,7 @@ async def test_a_query_that_fails_ends_it_and_leaves_nothing(any_server: Private
     assert (code, "the schema 'nowhere' does not exist" in err) == (1, True)
 
 
+@pytest.mark.one_flavour
 async def test_own_sql_is_a_load_like_any_other(tables: PrivateServer, tmp_path: Path) -> None:
     file = tmp_path / "result.json"
     reading = "--sql=SELECT c FROM sbtest1 WHERE id=:id"
@@ -209,6 +210,7 @@ async def a_client(target: Target) -> int:
     return found[0]
 
 
+@pytest.mark.one_flavour
 async def test_a_killed_connection_ends_it_and_leaves_nothing(server: PrivateServer) -> None:
     with started("slap", *LONG, target=server.target) as process:
         await ask(server.target, f"KILL {await a_client(server.target)}")

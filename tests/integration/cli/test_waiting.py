@@ -39,7 +39,13 @@ async def holder(tables: PrivateServer) -> AsyncIterator[int]:
 
 
 @pytest.mark.parametrize(
-    "command", [RUN, ("check", "oltp_read_write", *SIZE), ("cleanup", "oltp_read_write", *SIZE)]
+    "command",
+    [
+        RUN,
+        pytest.param(("check", "oltp_read_write", *SIZE), marks=pytest.mark.one_flavour),
+        pytest.param(("cleanup", "oltp_read_write", *SIZE), marks=pytest.mark.one_flavour),
+    ],
+    ids=" ".join,
 )
 async def test_a_locked_table_is_not_waited_for(
     tables: PrivateServer, holder: int, command: tuple[str, ...], tuibench_home: Path
@@ -111,7 +117,13 @@ async def test_a_server_that_hangs_after_the_login_is_not_waited_for(command: tu
     assert "Traceback" not in done.err
 
 
-@pytest.mark.parametrize("silent_from", range(1, 12))
+@pytest.mark.parametrize(
+    "silent_from",
+    [
+        pytest.param(place, marks=() if place in (1, 2, 5, 11) else pytest.mark.whole)
+        for place in range(1, 12)
+    ],
+)
 async def test_a_server_that_hangs_at_any_question_is_not_waited_for(silent_from: int) -> None:
     """Whatever the first ones are answered: one that is not ends the command."""
     heard_so_far = 0

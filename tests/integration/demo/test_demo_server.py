@@ -43,55 +43,34 @@ async def ask(target: Target, sql: str) -> list[Row]:
 # What it offers
 
 
-async def test_durable_with_a_binary_log(server: PrivateServer) -> None:
+async def test_durable_with_a_binary_log_room_for_connections_and_all_privileges(
+    server: PrivateServer,
+) -> None:
     asked = "SELECT @@log_bin, @@sync_binlog, @@innodb_flush_log_at_trx_commit, @@table_open_cache"
     assert await ask(server.target, asked) == [(1, 1, 1, 2000)]
-
-
-async def test_room_for_thousands_of_connections(server: PrivateServer) -> None:
-    ((connections, statements),) = await ask(
-        server.target, "SELECT @@max_connections, @@max_prepared_stmt_count"
-    )
-    assert (connections, statements) == (4000, 1048576)
-
-
-async def test_login_over_socket_and_tcp(server: PrivateServer) -> None:
-    assert await ask(server.target, "SELECT CURRENT_USER(), DATABASE()") == [("tuibench@localhost", "sbtest")]
-    assert await ask(server.tcp_target, "SELECT CURRENT_USER(), DATABASE()") == [
-        ("tuibench@127.0.0.1", "sbtest")
-    ]
-
-
-@pytest.mark.parametrize("where", ["target", "tcp_target"])
-@pytest.mark.parametrize(
-    ("user", "password"), [("tuibench", ""), ("tuibench", "wrong"), ("root", ""), ("", "")]
-)
-async def test_other_accounts_are_refused(
-    server: PrivateServer, where: str, user: str, password: str
-) -> None:
-    with pytest.raises(ServerUnavailableError, match="refuses"):
-        await connect(replace(getattr(server, where), user=user, password=password), use_database=False)
-
-
-async def test_may_change_settings_and_make_users(server: PrivateServer) -> None:
+    room = "SELECT @@max_connections, @@max_prepared_stmt_count"
+    assert await ask(server.target, room) == [(4000, 1048576)]
     await ask(server.target, "SET GLOBAL sync_binlog = 1")
     await ask(server.target, "CREATE USER 'other'@'localhost'")
     await ask(server.target, "GRANT SELECT ON *.* TO 'other'@'localhost'")
     await ask(server.target, "DROP USER 'other'@'localhost'")
 
 
-async def test_all_files_are_in_its_directory(server: PrivateServer) -> None:
+async def test_login_over_socket_and_tcp_with_one_account_only(server: PrivateServer) -> None:
+    for target, host in ((server.target, "localhost"), (server.tcp_target, "127.0.0.1")):
+        login = await ask(target, "SELECT CURRENT_USER(), DATABASE()")
+        assert login == [(f"tuibench@{host}", "sbtest")]
+        for user, password in (("tuibench", ""), ("tuibench", "wrong"), ("root", ""), ("", "")):
+            with pytest.raises(ServerUnavailableError, match="refuses"):
+                await connect(replace(target, user=user, password=password), use_database=False)
+
+
+async def test_its_files_are_its_owners_and_its_password_on_no_command_line(server: PrivateServer) -> None:
     names = ("datadir", "tmpdir", "pid_file", "socket", "log_error", "log_bin_basename")
     for (path,) in [(await ask(server.target, f"SELECT @@{name}"))[0] for name in names]:
         assert Path(path).resolve().is_relative_to(server.directory.resolve())
-
-
-def test_the_password_is_on_no_command_line(server: PrivateServer) -> None:
     for pid in (server.pid, server.supervisor_pid):
         assert server.target.password not in " ".join(psutil.Process(pid).cmdline())
-
-
-def test_only_the_owner_reads_its_files(server: PrivateServer) -> None:
     assert server.directory.stat().st_mode & 0o777 == 0o700
     assert server.client_options.stat().st_mode & 0o777 == 0o600
     assert server.target.password in server.client_options.read_text()

@@ -18,6 +18,8 @@ from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import ExitCode
 
+pytestmark = pytest.mark.one_flavour
+
 VERIFYING = ("verify-ca", "verify-identity")
 UNREACHABLE = int(ExitCode.SERVER_UNAVAILABLE)
 NAME, ADDRESS = "localhost", "127.0.0.1"
@@ -66,30 +68,6 @@ def asked(server: PrivateServer, mode: str, authority: Path, host: str) -> Finis
 
 def where(server: PrivateServer, host: str) -> str:
     return f"{host}:{server.tcp_target.port}"
-
-
-@pytest.mark.parametrize("mode", VERIFYING)
-def test_a_good_certificate(good: PrivateServer, files: Certificates, mode: str) -> None:
-    done = asked(good, mode, files.good.ca, NAME)
-    assert (done.code, done.err) == (0, "")
-
-
-@pytest.mark.parametrize("mode", VERIFYING)
-def test_a_certificate_of_another_authority(good: PrivateServer, files: Certificates, mode: str) -> None:
-    done = asked(good, mode, files.other.ca, NAME)
-    assert (done.code, done.out) == (UNREACHABLE, "")
-    assert f"the certificate of {where(good, NAME)} is not trusted: " in done.err
-    assert "give the certificate of its issuer with --ssl-ca" in done.err
-
-
-def test_a_certificate_of_another_name(good: PrivateServer, files: Certificates) -> None:
-    """verify-ca does not look at the name; verify-identity does, and says what helps."""
-    done = asked(good, "verify-ca", files.good.ca, ADDRESS)
-    assert (done.code, done.err) == (0, "")
-    done = asked(good, "verify-identity", files.good.ca, ADDRESS)
-    assert (done.code, done.out) == (UNREACHABLE, "")
-    assert f"the certificate of {where(good, ADDRESS)} is not for '{ADDRESS}'" in done.err
-    assert "use a host name that it contains, or --ssl-mode=verify-ca" in done.err
 
 
 @pytest.mark.parametrize("mode", VERIFYING)

@@ -112,13 +112,30 @@ def assert_ended_by_restart(summary: Summary) -> None:
     assert any("was restarted" in line for line in summary.probe.lines)
 
 
+WHOLE = pytest.mark.whole
 QUEUE_PER_SECOND = 150.0
 """Far below what server and client can do, also on a machine with other work."""
 
 
-@pytest.mark.parametrize("by", ["threads", "rate"])
-@pytest.mark.parametrize("hogs", [0, 2])
-@pytest.mark.parametrize("engine", ["asyncio", "auto"])
+@pytest.mark.one_flavour
+@pytest.mark.parametrize(
+    ("by", "hogs", "engine"),
+    [
+        ("threads", 0, "auto"),
+        ("rate", 2, "asyncio"),
+        *(
+            pytest.param(*each, marks=WHOLE)
+            for each in (
+                ("threads", 0, "asyncio"),
+                ("threads", 2, "auto"),
+                ("threads", 2, "asyncio"),
+                ("rate", 0, "auto"),
+                ("rate", 0, "asyncio"),
+                ("rate", 2, "auto"),
+            )
+        ),
+    ],
+)
 async def test_a_queue_in_front_of_the_server_is_named_also_on_a_busy_host(
     tables: PrivateServer, home: Path, by: str, hogs: int, engine: str
 ) -> None:

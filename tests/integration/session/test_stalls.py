@@ -20,8 +20,16 @@ WAKING_SECONDS = 0.4
 """A machine with other work takes longer to continue the server, and its clients."""
 
 
-@pytest.mark.parametrize("engine", ["auto", "asyncio"])
-@pytest.mark.parametrize("rate", [0.0, 60.0])
+@pytest.mark.one_flavour
+@pytest.mark.parametrize(
+    ("engine", "rate"),
+    [
+        ("auto", 0.0),
+        ("asyncio", 60.0),
+        pytest.param("auto", 60.0, marks=pytest.mark.whole),
+        pytest.param("asyncio", 0.0, marks=pytest.mark.whole),
+    ],
+)
 async def test_planted_stalls_are_reported_with_their_length(
     tables: PrivateServer, tuibench_home: Path, engine: str, rate: float
 ) -> None:

@@ -36,6 +36,7 @@ def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
+@pytest.mark.one_flavour
 async def test_a_trial_finds_the_fsyncs_and_puts_everything_back(
     tables: PrivateServer, home: Path, tmp_path: Path
 ) -> None:

@@ -94,6 +94,7 @@ async def test_interrupted_it_tells_what_it_has_and_is_resumed(any_tables: Priva
     assert await variables(any_tables.target) == before
 
 
+@pytest.mark.one_flavour
 async def test_after_kill_9_in_the_middle_every_setting_is_as_before(
     tables: PrivateServer, home: Path
 ) -> None:

@@ -105,6 +105,7 @@ async def test_every_statement_of_another_client_is_counted(tables: PrivateServe
         assert "performance_schema is OFF" in report["latency_note"]
 
 
+@pytest.mark.one_flavour
 @pytest.mark.sysbench
 @pytest.mark.skipif(shutil.which("sysbench") is None, reason="no sysbench program here")
 async def test_qps_are_those_of_sysbench(tables: PrivateServer) -> None:

@@ -113,7 +113,13 @@ async def questions(connection: Connection) -> int:
     return int(value)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGKILL,
+        *(pytest.param(each, marks=pytest.mark.one_flavour) for each in (signal.SIGTERM, signal.SIGHUP)),
+    ],
+)
 async def test_the_guardian_restores_after_a_killed_session(
     changer: Changer, admin: AdminConnection, number: signal.Signals
 ) -> None:

@@ -117,6 +117,7 @@ def given(name: str) -> tuple[dict[str, object], list[str]]:
 @pytest.mark.parametrize(("name", "skip_trx"), CASES)
 @pytest.mark.sysbench
 @needs_sysbench
+@pytest.mark.one_flavour
 async def test_the_server_counts_the_same_as_for_sysbench(
     server: PrivateServer, name: str, skip_trx: str
 ) -> None:
@@ -150,6 +151,7 @@ async def rows(connection: Connection, program: Program) -> int:
     return sum(int(count[0][0]) for count in counts)
 
 
+@pytest.mark.one_flavour
 async def test_deletes_take_rows_and_say_when_there_was_none(server: PrivateServer) -> None:
     program = library.load_program("oltp_delete", {"tables": 1, "table_size": 50})
     async with sbtest.empty_database(server.target, "deletes") as target:
@@ -192,6 +194,7 @@ async def test_bulk_inserts_tables_are_sysbenchs(server: PrivateServer) -> None:
         assert re.search(r"total number of events: +1000", output)
 
 
+@pytest.mark.one_flavour
 async def test_a_profile_that_captures_runs_on_a_server(server: PrivateServer) -> None:
     """The documentation's own: rows are moved, nothing is lost, and intended rollbacks leave no trace."""
     text = next(

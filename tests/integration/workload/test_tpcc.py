@@ -203,6 +203,7 @@ async def test_how_far_a_check_is_can_be_seen(any_server: PrivateServer) -> None
     assert [progress.done for progress in seen] == sorted(progress.done for progress in seen)
 
 
+@pytest.mark.one_flavour
 async def test_conditions_hold_after_a_run_with_deadlocks(loaded: Target, tmp_path: Path) -> None:
     """A hundred items and two warehouses for 16 connections: they meet each other without any help."""
     options = [f"--{name.replace('_', '-')}={value}" for name, value in tpcc.SMALL.items()]

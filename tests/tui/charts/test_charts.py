@@ -8,7 +8,6 @@ from tests.tui.support import script
 from tests.tui.support.driving import LARGE, SMALL, viewer
 from tuibench.model.command import Pause
 from tuibench.tui.panels.plots.time_chart import AXIS_WIDTH
-from tuibench.tui.terminal.styled_app import DisplayOptions
 
 SAMPLES = script.samples(63)[-3:]
 
@@ -68,10 +67,3 @@ async def test_the_cursor_reads_the_latency_screen_too() -> None:
             assert all("┃" in row for row in it.shown(chart).splitlines()), chart
         await it.press("1")
         assert "┃" in it.shown("chart-tps")
-
-
-async def test_a_plain_terminal_gets_plain_cursors() -> None:
-    async with viewer(script.hello(), display=DisplayOptions(ascii_only=True)) as it:
-        await it.press("left", "c", "shift+left", "c", "z")
-        for panel in ("chart-tps", "axis", "note", "events"):
-            assert it.shown(panel).isascii(), panel

@@ -2,8 +2,7 @@
 
 import importlib
 import pkgutil
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +13,15 @@ from textual.screen import Screen
 
 from tests.tui.keys import trials
 from tests.tui.keys.trials import OWN_KEYS, Keys, Trial
-from tests.tui.support.driving import Viewer, viewer
+from tests.tui.support.driving import viewer
 from tests.tui.test_replay import replayed
 from tuibench.model.command import SetThreads
 from tuibench.tui import screens
-from tuibench.tui.commands.actions import ACTIONS, ACTIONS_BY_NAME, REPLAY_ACTIONS, UserAction, is_possible
+from tuibench.tui.commands.actions import ACTIONS, ACTIONS_BY_NAME, REPLAY_ACTIONS, is_possible
 from tuibench.tui.commands.palette import KEY_WIDTH
 from tuibench.tui.screens.base import MainScreen
 from tuibench.tui.screens.durability import DurabilityDialog
-from tuibench.tui.screens.tabs import SCREEN_TABS, ScreenTab
+from tuibench.tui.screens.tabs import SCREEN_TABS
 
 LEAVE = ACTIONS_BY_NAME["leave"]
 IN_A_RUN = [
@@ -32,11 +31,6 @@ IN_A_RUN = [
     for key in action.keys.split(",")
 ]
 IN_A_REPLAY = [(action, key) for action in ACTIONS if action.play for key in action.keys.split(",")]
-OWN = [(keys, key) for keys in OWN_KEYS for key in keys.trials]
-
-
-def named(value: UserAction | Keys | str) -> str:
-    return value if isinstance(value, str) else getattr(value, "name", "") or value.kind.__name__  # type: ignore[union-attr]
 
 
 async def hold(trial: Trial, it: Any, key: str, name: str = "") -> None:
@@ -64,28 +58,30 @@ async def test_the_key_that_leaves_the_run() -> None:
         await hold(trials.LEAVES, it, LEAVE.keys, LEAVE.name)
 
 
-@pytest.mark.parametrize(("action", "key"), IN_A_REPLAY, ids=named)
-async def test_a_key_in_a_replay(action: UserAction, key: str, tmp_path: Path) -> None:
-    assert action.name in trials.REPLAY, "an action without a trial"
+UNDO = {"pause": ("p",), "slower": ("right_curly_bracket",), "faster": ("left_curly_bracket",)}
+"""What takes back an action of a replay, apart from its place."""
+
+
+async def test_the_keys_of_a_replay(tmp_path: Path) -> None:
+    """Each from the beginning: paused, at its first speed."""
     async with replayed(tmp_path, ticks=90) as it:
-        await hold(trials.REPLAY[action.name], it, key)
+        for action, key in IN_A_REPLAY:
+            assert action.name in trials.REPLAY, f"{action.name}: an action without a trial"
+            await hold(trials.REPLAY[action.name], it, key, action.name)
+            await it.press("circumflex_accent", *UNDO.get(action.name, ()))
 
 
-@asynccontextmanager
-async def opened(keys: Keys) -> AsyncIterator[Viewer]:
-    """A viewer of a run that somebody else started, on that screen."""
+@pytest.mark.parametrize("keys", OWN_KEYS, ids=lambda keys: keys.kind.__name__)
+async def test_the_keys_of_one_screen(keys: Keys) -> None:
+    """In a run that somebody else started; before each, the screen is left and opened again."""
     async with viewer(keys.scene.hello, owner=False) as it:
-        await it.press(*keys.scene.keys)
-        await it.until(lambda: isinstance(it.app.screen, keys.kind))
-        await it.hear(*keys.scene.says)
-        it.client.submitted.clear()
-        yield it
-
-
-@pytest.mark.parametrize(("keys", "key"), OWN, ids=named)
-async def test_a_key_of_one_screen(keys: Keys, key: str) -> None:
-    async with opened(keys) as it:
-        await hold(keys.trials[key], it, key)
+        for key, trial in keys.trials.items():
+            await it.press("escape", "escape", "escape", "1", *keys.scene.keys)
+            await it.until(lambda: isinstance(it.app.screen, keys.kind))
+            await it.hear(*keys.scene.says)
+            await it.press(*keys.rest)
+            it.client.submitted.clear()
+            await hold(trial, it, key, keys.kind.__name__)
 
 
 def bound() -> Iterator[tuple[type, str]]:
@@ -100,23 +96,23 @@ def bound() -> Iterator[tuple[type, str]]:
 
 
 def test_every_key_of_every_screen_is_tried() -> None:
-    assert set(bound()) == {(keys.kind, key) for keys, key in OWN}
+    assert set(bound()) == {(keys.kind, key) for keys in OWN_KEYS for key in keys.trials}
 
 
 SHOWN = {"↑ ↓": {"up", "down"}, "← →": {"left", "right"}, "/": {"slash"}, "esc": {"escape"}}
 
 
-@pytest.mark.parametrize("place", SCREEN_TABS, ids=lambda place: place.name)
-def test_a_screen_names_keys_that_it_has(place: ScreenTab) -> None:
-    assert isinstance(place.make, type)
-    assert issubclass(place.make, MainScreen)
-    own = {key for kind, key in bound() if issubclass(place.make, kind)}
+def test_a_screen_names_keys_that_it_has() -> None:
     everywhere = {key for action in ACTIONS for key in action.keys.split(",")}
-    for shown, _ in place.make.KEYS:
-        assert SHOWN.get(shown, {shown}) <= own | everywhere, shown
+    for place in SCREEN_TABS:
+        assert isinstance(place.make, type)
+        assert issubclass(place.make, MainScreen)
+        own = {key for kind, key in bound() if issubclass(place.make, kind)}
+        for shown, _ in place.make.KEYS:
+            assert SHOWN.get(shown, {shown}) <= own | everywhere, shown
 
 
-async def test_the_palette_offers_every_action_that_can_be_done() -> None:
+async def test_the_palette_offers_every_action_that_can_be_done_in_the_order_of_the_tables() -> None:
     async with viewer(trials.STEERABLE) as it:
         titles = [command.title for command in it.app.get_system_commands(it.app.screen)]
         view = it.app.view
@@ -124,10 +120,6 @@ async def test_the_palette_offers_every_action_that_can_be_done() -> None:
         wanted = [action.help for action in ACTIONS if is_possible(action, view) and action.name != "menu"]
         assert len(wanted) > len(trials.CHARTS)
         assert [help for help in wanted if help not in titles] == []
-
-
-async def test_the_palette_has_a_line_for_each_key_first_in_the_order_of_the_tables() -> None:
-    async with viewer(trials.STEERABLE) as it:
         known = it.app.get_system_commands(it.app.screen)
         expected = [f"{command.help:<{KEY_WIDTH}}{command.title}" for command in known]
         await it.press("ctrl+p")
@@ -139,9 +131,5 @@ async def test_the_palette_has_a_line_for_each_key_first_in_the_order_of_the_tab
         await it.press("enter", "enter")
         await it.until(lambda: bool(it.client.submitted))
         assert it.client.submitted == [SetThreads(128)]
-
-
-async def test_a_dialog_has_no_palette_over_it() -> None:
-    async with viewer(trials.STEERABLE) as it:
         await it.press("d", "ctrl+p")
         assert isinstance(it.app.screen, DurabilityDialog)

@@ -15,14 +15,20 @@ OWN = {"plan": "k", "probe": "o", "pause": "y", "saturation": "9"}
 OWN_KEYS = DisplayOptions(keymap=Keymap(bound=OWN, shown=OWN))
 
 
-@pytest.mark.parametrize(
-    ("key", "verb"),
-    [("t", "sets"), ("r", "sets"), ("w", "sets"), ("n", "sets"), ("T", "starts"), ("P", "starts")],
-)
-async def test_a_dialog_says_what_enter_does(key: str, verb: str) -> None:
+async def test_a_dialog_says_what_enter_does_and_its_field_that_a_hint_is_no_value() -> None:
     async with viewer(TWO_KINDS) as it:
-        await it.press(key)
-        assert f" enter {verb} · esc goes back " in screen_text(it)
+        for key, verb, hint in (
+            ("t", "sets", "now 64"),
+            ("r", "sets", "for example 500"),
+            ("w", "sets", ""),
+            ("n", "sets", "for example 5ms"),
+            ("T", "starts", "for example 8:30s,16:30s,64:1m"),
+            ("P", "starts", "for example p95<20ms"),
+        ):
+            await it.press(key)
+            assert f" enter {verb} · esc goes back " in screen_text(it), key
+            assert it.app.screen.query_one(Input).placeholder == hint or not hint
+            await it.press("escape")
 
 
 @pytest.mark.parametrize(
@@ -39,18 +45,16 @@ async def test_a_question_says_what_its_yes_does(screen: str, keys: tuple[str, .
         assert f" y  {yes} " in screen_text(it)
 
 
-@pytest.mark.parametrize(
-    ("keys", "told"),
-    [
-        (("T",), "k resumes it"),
-        (("o",), "Screen 9 shows the probe and its answer; o ends it."),
-        (("t", "0", "enter"), "at least 1 thread; y pauses it"),
-    ],
-)
-async def test_a_dialog_names_the_users_own_keys(keys: tuple[str, ...], told: str) -> None:
+async def test_a_dialog_names_the_users_own_keys() -> None:
     async with viewer(script.hello(60), display=OWN_KEYS) as it:
-        await it.press(*keys)
-        assert told in " ".join(str(part.content) for part in it.app.screen.query(Static))
+        for keys, told in (
+            (("T",), "k resumes it"),
+            (("o",), "Screen 9 shows the probe and its answer; o ends it."),
+            (("t", "0", "enter"), "at least 1 thread; y pauses it"),
+        ):
+            await it.press(*keys)
+            assert told in " ".join(str(part.content) for part in it.app.screen.query(Static))
+            await it.press("escape")
 
 
 async def test_where_nothing_can_be_chosen_no_key_says_that_it_chooses() -> None:
@@ -59,31 +63,16 @@ async def test_where_nothing_can_be_chosen_no_key_says_that_it_chooses() -> None
         assert "▲ at risk · esc goes back" in screen_text(it)
 
 
-@pytest.mark.parametrize("is_offered", [True, False], ids=["values", "none"])
-async def test_arrows_are_named_where_there_are_values_to_choose(is_offered: bool) -> None:
-    setting = next(each for each in catalogue.STATES if bool(each.choices) is is_offered)
+async def test_arrows_are_named_where_there_are_values_to_choose() -> None:
     async with viewer(CATALOGUE) as it:
-        it.app.push_screen(ChangeDialog(setting))
-        await it.settle()
-        assert ("↑ ↓ choose" in screen_text(it)) is is_offered
-        await it.press("enter")
-        assert ("choose one with ↑ ↓" in screen_text(it)) is is_offered
-
-
-@pytest.mark.parametrize(
-    ("key", "hint"),
-    [
-        ("t", "now 64"),
-        ("r", "for example 500"),
-        ("n", "for example 5ms"),
-        ("P", "for example p95<20ms"),
-        ("T", "for example 8:30s,16:30s,64:1m"),
-    ],
-)
-async def test_a_hint_in_an_empty_field_says_that_it_is_no_value(key: str, hint: str) -> None:
-    async with viewer(script.hello(60)) as it:
-        await it.press(key)
-        assert it.app.screen.query_one(Input).placeholder == hint
+        for is_offered in (True, False):
+            setting = next(each for each in catalogue.STATES if bool(each.choices) is is_offered)
+            it.app.push_screen(ChangeDialog(setting))
+            await it.settle()
+            assert ("↑ ↓ choose" in screen_text(it)) is is_offered
+            await it.press("enter")
+            assert ("choose one with ↑ ↓" in screen_text(it)) is is_offered
+            await it.press("escape")
 
 
 async def test_the_durability_dialog_opens_on_the_present_value() -> None:

@@ -1,7 +1,6 @@
 """What comes of a key: the answer, the refusal, what is asked before and what cannot be asked."""
 
 import msgspec
-import pytest
 from textual.widgets import Static
 
 from tests.tui.support import script
@@ -21,48 +20,33 @@ from tuibench.model.message import CommandReply, RunState
 from tuibench.model.schedule import PlanPhase
 from tuibench.tui.screens.durability import DurabilityDialog
 from tuibench.tui.screens.help import HelpScreen
-from tuibench.tui.screens.input_dialog import NumberDialog
+from tuibench.tui.screens.input_dialog import InputDialog
 from tuibench.tui.screens.monitor import LiveScreen
 
-SPELT = {"/": "slash", "=": "equals_sign", ":": "colon", ",": "comma"}
+SPELT = {"/": "slash", "=": "equals_sign", ":": "colon", ",": "comma", "-": "minus"}
 
 
-@pytest.mark.parametrize(
-    ("keys", "expected"),
-    [
+async def test_one_of_both_settings_is_chosen_or_no_rate_a_pause_ended_or_the_run() -> None:
+    orders: tuple[tuple[list[str], Command], ...] = (
         (["d", "down", "down", "down", "down", "enter", "y"], ChangeSetting(script.FLUSH, "2")),
         (["d", "end", "enter", "y"], ChangeSetting(script.SYNC, "0")),
         (["r", "0", "enter"], SetRate(0)),
-    ],
-)
-async def test_one_of_both_settings_is_chosen_or_no_rate(keys: list[str], expected: Command) -> None:
-    async with viewer(script.hello(60)) as it:
-        await it.press(*keys)
-        assert it.client.submitted == [expected]
-
-
-async def test_control_c_stops_like_q() -> None:
-    async with viewer(script.hello(60)) as it:
-        await it.press("ctrl+c")
-        assert it.client.submitted == [Stop()]
-
-
-async def test_a_paused_run_is_resumed() -> None:
+        (["p"], Resume()),
+        (["ctrl+c"], Stop()),
+    )
     async with viewer(script.hello(60, script.status(RunState.PAUSED))) as it:
-        await it.press("p")
-        assert it.client.submitted == [Resume()]
+        for keys, expected in orders:
+            it.client.submitted.clear()
+            await it.press(*keys)
+            assert it.client.submitted == [expected]
 
 
-async def test_the_answer_is_shown_and_not_the_wish() -> None:
+async def test_the_answer_is_shown_and_not_the_wish_and_a_refusal_in_words() -> None:
     async with viewer(script.hello(60)) as it:
         it.client.answer = CommandReply(id=1, ok=True, text="running 40 of 65 threads")
         await it.press("plus")
         assert it.shown("note") == "✓ running 40 of 65 threads"
         assert "64 threads" in it.shown("head")
-
-
-async def test_a_refusal_is_shown_in_words() -> None:
-    async with viewer(script.hello(60)) as it:
         it.client.answer = CommandReply(id=1, ok=False, text="1227: access denied; you need SUPER")
         await it.press("d", "down", "down", "enter", "y")
         assert it.shown("note") == "✗ 1227: access denied; you need SUPER"
@@ -93,47 +77,17 @@ async def test_nothing_is_submitted_before_the_run_can_be_steered() -> None:
         assert isinstance(it.app.screen, LiveScreen)
 
 
-async def test_an_impossible_number_is_explained_and_not_submitted() -> None:
-    reasons = {
-        "0": "a run has at least 1 thread",
-        "999999": "at most 100,000 threads",
-        "8x": "'8x' is not a whole number",
-    }
-    async with viewer(script.hello(60)) as it:
-        await it.press("t")
-        for typed, reason in reasons.items():
-            await it.press(*typed, "enter")
-            assert isinstance(it.app.screen, NumberDialog)
-            assert reason in screen_text(it)
-            await it.press("ctrl+u")
-        await it.press("enter")
-        assert "type a number" in screen_text(it)
-        await it.press("escape")
-        assert it.client.submitted == []
-
-
-async def test_an_impossible_rate_is_explained_and_not_submitted() -> None:
-    reasons = {
-        "99,999,999": "at most 10,000,000 per second",
-        "-3": "'-3' is not a number",
-        "inf": "not a number",
-    }
-    keys = {",": "comma", "-": "minus"}
-    async with viewer(script.hello(60)) as it:
-        await it.press("r")
-        assert "No rate now" in screen_text(it)
-        for typed, reason in reasons.items():
-            await it.press(*(keys.get(letter, letter) for letter in typed), "enter")
-            assert isinstance(it.app.screen, NumberDialog)
-            assert reason in screen_text(it)
-            await it.press("ctrl+u")
-        await it.press("escape")
-        assert it.client.submitted == []
-
-
-async def test_a_delay_needs_its_unit_and_a_mix_its_transactions() -> None:
+async def test_what_cannot_be_is_explained_and_not_submitted() -> None:
     status = script.status(weights={"old": 90, "new": 10})
     mistakes = (
+        ("t", "", "type a number"),
+        ("t", "0", "a run has at least 1 thread"),
+        ("t", "999999", "at most 100,000 threads"),
+        ("t", "8x", "'8x' is not a whole number"),
+        ("r", "", "No rate now"),
+        ("r", "99,999,999", "at most 10,000,000 per second"),
+        ("r", "-3", "'-3' is not a number"),
+        ("r", "inf", "not a number"),
         ("n", "20", "'20' is not a duration"),
         ("n", "11s", "at most 10000ms"),
         ("w", "50", "2 weights are required, for old, new"),
@@ -145,7 +99,8 @@ async def test_a_delay_needs_its_unit_and_a_mix_its_transactions() -> None:
     async with viewer(script.hello(60, status)) as it:
         for key, typed, reason in mistakes:
             await it.press(key, *(SPELT.get(letter, letter) for letter in typed), "enter")
-            assert reason in screen_text(it)
+            assert isinstance(it.app.screen, InputDialog), typed
+            assert reason in screen_text(it), typed
             await it.press("escape")
         assert it.client.submitted == []
 
@@ -171,14 +126,6 @@ async def test_without_a_plan_there_is_none_to_hold() -> None:
         async with viewer(script.hello(60, script.status(plan=plan))) as it:
             await it.press("H")
             assert it.client.submitted == []
-
-
-async def test_a_profile_with_one_transaction_has_no_mix_to_type() -> None:
-    async with viewer(script.hello(60)) as it:
-        await it.press("w")
-        assert it.app.screen is it.app.screen_stack[1]
-        titles = [command.title for command in it.app.get_system_commands(it.app.screen)]
-        assert not any("weights" in title for title in titles)
 
 
 async def test_the_dialog_tells_the_rate_there_is() -> None:
@@ -220,34 +167,28 @@ async def test_the_help_lists_keys_and_warnings() -> None:
         assert isinstance(it.app.screen, HelpScreen)
 
 
-@pytest.mark.parametrize(
-    ("key", "told"),
-    [("w", "one kind of transaction"), ("H", "T enters one"), ("8", "P starts one"), ("comma", "")],
-)
-async def test_a_key_that_does_nothing_here_says_why_unless_it_was_never_named(key: str, told: str) -> None:
+async def test_a_key_that_does_nothing_here_says_why_unless_it_was_never_named() -> None:
     async with viewer(script.hello(60)) as it:
-        await it.press(key)
-        assert told in it.shown("note")
-        assert it.shown("note").startswith("→ ") is bool(it.shown("note").strip()) is bool(told)
+        for key, told in (
+            ("comma", ""),
+            ("w", "one kind of transaction"),
+            ("H", "T enters one"),
+            ("8", "P starts one"),
+        ):
+            await it.press(key)
+            assert told in it.shown("note")
+            assert it.shown("note").startswith("→ ") is bool(it.shown("note").strip()) is bool(told), key
+            assert it.app.screen is it.app.screen_stack[1]
+        titles = [command.title for command in it.app.get_system_commands(it.app.screen)]
+        assert not any("weights" in title for title in titles)
         assert it.client.submitted == []
 
 
-async def test_keys_of_a_dialog_do_not_steer_the_run() -> None:
+async def test_keys_of_a_dialog_do_not_steer_the_run_and_a_click_on_a_key_does_what_the_key_does() -> None:
     async with viewer(script.hello(60)) as it:
         await it.press("question_mark", "plus", "space", "p")
         assert it.client.submitted == []
-
-
-async def test_a_click_on_a_key_does_what_the_key_does() -> None:
-    async with viewer(script.hello(60)) as it:
+        await it.press("escape")
         await it.pilot.click("#footer", offset=(it.shown("footer").index("p pause"), 0))
         await it.settle()
         assert it.client.submitted == [Pause()]
-
-
-async def test_the_palette_offers_the_same_actions() -> None:
-    async with viewer(script.hello(60)) as it:
-        commands = {command.title: command for command in it.app.get_system_commands(it.app.screen)}
-        commands["Twice the threads"].callback()
-        await it.settle()
-        assert it.client.submitted == [SetThreads(128)]

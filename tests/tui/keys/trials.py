@@ -265,6 +265,8 @@ class Keys(NamedTuple):
     kind: type
     scene: Scene
     trials: Mapping[str, Trial]
+    rest: tuple[str, ...] = ()
+    """Pressed before each: a screen remembers what was chosen."""
 
 
 def offered(place: int, *, typed: bool = True) -> tuple[int, str]:
@@ -295,6 +297,7 @@ OWN_KEYS = (
             "U": submits(RestoreSettings(OURS), "y"),
             **dict(moves(setting, SETTINGS)),
         },
+        rest=("home",),
     ),
     Keys(
         SessionsScreen,
@@ -304,17 +307,19 @@ OWN_KEYS = (
             "enter": submits(KillQuery(CONNECTIONS[0]), "y"),
             **dict(moves(connection, CONNECTIONS)),
         },
+        rest=("home",),
     ),
     Keys(
         EventsScreen,
         scene("events"),
         {
-            "f": Trial(listed, 6, 3),
-            "F": Trial(listed, 6, 1),
             "enter": leads(EventsScreen, LiveScreen),
             "e": leads(EventsScreen, LiveScreen),
             **dict(moves(event, EVENTS)),
+            "f": Trial(listed, 6, 3),
+            "F": Trial(listed, 6, 1, lead=("F",)),
         },
+        rest=("home",),
     ),
     Keys(
         FigureScreen,
@@ -324,6 +329,7 @@ OWN_KEYS = (
             "i": Trial(on_live, (), ("COMMANDS/Questions",)),
             **dict(figure_moves()),
         },
+        rest=("pageup",) * 9,
     ),
     Keys(SaturationScreen, Scene(PROBED, ("8",)), {"j": submits(NextStep())}),
     Keys(BigScreen, scene("big"), {"b": leads(BigScreen, LiveScreen)}),
@@ -360,12 +366,9 @@ OWN_KEYS = (
     Keys(
         StopDialog,
         Scene(CALM, ("q",)),
-        {
-            "s": submits(Stop()),
-            "x": LEAVES,
-            **dict.fromkeys(("escape", "n"), leads(StopDialog, LiveScreen)),
-        },
+        dict.fromkeys(("escape", "n"), leads(StopDialog, LiveScreen)) | {"s": submits(Stop())},
     ),
+    Keys(StopDialog, Scene(CALM, ("q",)), {"x": LEAVES}),
     Keys(AbTestDialog, Scene(CALM, ("A",)), {"escape": leads(AbTestDialog, LiveScreen)}),
     Keys(InputDialog, Scene(CALM, ("t",)), {"escape": leads(NumberDialog, LiveScreen)}),
 )

@@ -1,17 +1,24 @@
-"""The pictures of the screens, to be looked at when they change: `pytest --snapshot-update`."""
+"""The pictures of the screens, to be looked at when they change: `pytest --snapshot-update`.
+
+Each is drawn in the dark theme, and one of every other terminal. Whatever is drawn must have a contrast of at
+least 4.5:1 to its ground in both themes (WCAG 2), and a character of ASCII for each of its own.
+"""
 
 import re
-from collections.abc import Callable, Mapping
-from itertools import product
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 import pytest
+from rich.color_triplet import ColorTriplet
+from rich.segment import Segment
 from textual.app import App
+from textual.geometry import Region
 from textual.pilot import Pilot
+from textual.screen import ModalScreen
 
 from tests.tui.pictures.animation import animated, story
 from tests.tui.pictures.recorded import recorded_story
-from tests.tui.pictures.screenshots import DETAILS, SCREENS, SIZES, Form, Picture, Scene
+from tests.tui.pictures.screenshots import CALM, CATALOGUE, PICTURES, SCREENS, Form, Picture, Scene
 from tests.tui.support import script
 from tests.tui.support.driving import LARGE, SMALL
 from tests.tui.support.start import DOUBTFUL
@@ -19,7 +26,13 @@ from tuibench.tui.screens.confirm import ConfirmDialog
 from tuibench.tui.screens.help import HelpScreen
 from tuibench.tui.screens.tabs import SCREEN_TABS
 from tuibench.tui.start.screen import StartScreen
-from tuibench.tui.terminal.styled_app import DEFAULT_DISPLAY, DisplayOptions
+from tuibench.tui.terminal.styled_app import DisplayOptions
+from tuibench.tui.terminal.themes import OWN_THEMES
+from tuibench.tui.text.drawing import to_ascii
+
+LEAST_RATIO = 4.5
+CHART_BLOCKS = "?▀▂▃▄▅▆▇"
+"""Charts without Unicode are drawn from other characters."""
 
 KINDS: Mapping[str, Callable[..., object]] = {
     **{place.name: place.make for place in SCREEN_TABS},
@@ -27,70 +40,91 @@ KINDS: Mapping[str, Callable[..., object]] = {
     "help": HelpScreen,
     "confirm": ConfirmDialog,
 }
-"""The class of every screen that is to be in the table."""
+"""The class of every screen that is to be drawn."""
 
-
-class Terminal(NamedTuple):
-    """What decides about colours: the display that was asked for, and the environment."""
-
-    display: DisplayOptions = DEFAULT_DISPLAY
-    environment: Mapping[str, str] = {}
-
-
-TERMINALS = {
-    "dark": Terminal(),
-    "ansi": Terminal(DisplayOptions(theme="ansi-dark")),
-    "no-colour": Terminal(environment={"NO_COLOR": ""}),
+NOT_DRAWN = {
+    *("live-light-120x36", "live-safe-120x36", "cursor-120x36", "compared-80x24"),
+    *("durability-120x36", "durability-80x24", "threads-120x36", "event-chosen-80x24", "host-cluster-80x24"),
+    *("settings-found-80x24", "change-120x36", "client-limited-80x24", "host-afar-120x36", "host-afar-80x24"),
+    *("live-afar-120x36", "ab-test-80x24", "start-private-120x36"),
 }
-TABLE = list(product(SCREENS, SIZES, TERMINALS))
+"""States whose words other tests look for."""
+
+DRAWN = (
+    *(picture for picture in PICTURES if picture.name not in NOT_DRAWN),
+    Picture("start-doubtful-120x36", LARGE, Form(DOUBTFUL, ("down", "enter"))),
+    Picture("live-starting-120x36", LARGE, Scene(script.hello(0, events=()))),
+)
+TERMINALS = (
+    Picture("live-light-120x36", LARGE, Scene(), DisplayOptions(theme="tuibench-light")),
+    Picture("live-ansi-80x24", SMALL, Scene(), DisplayOptions(theme="ansi-dark")),
+    Picture("events-ansi-light-80x24", SMALL, Scene(keys=("7",)), DisplayOptions(theme="ansi-light")),
+    Picture("live-ascii-80x24", SMALL, Scene(), DisplayOptions(ascii_only=True)),
+)
+FIELDS: Mapping[str, Scene | Form] = {
+    "search": Scene(CATALOGUE, ("5", "slash")),
+    "rate": Scene(CALM, ("r",)),
+    "invalid": Scene(CALM, ("t", "0")),
+    "change": Scene(CATALOGUE, ("5", "down", "enter", "up")),
+    "values": Scene(CALM, ("A",)),
+    "menu": Scene(CALM, ("ctrl+p",)),
+    "durability": Scene(CALM, ("d", "down")),
+    "form": Form(),
+    "form-hint": Form(keys=("tab", "tab", "tab")),
+    "form-selection": Form(keys=("tab", "tab", "tab", "tab")),
+    "form-wrong": Form(keys=("tab", "tab", "x")),
+}
+"""Empty, filled, selected and invalid input fields, with and without the focus."""
 
 
-def test_every_screen_is_in_the_table() -> None:
+def test_every_screen_is_drawn() -> None:
     assert SCREENS.keys() == KINDS.keys()
 
 
-def in_every_test(size: str, terminal: str) -> bool:
-    return terminal == "dark" or size == "80x24"
+@pytest.mark.parametrize("picture", DRAWN, ids=lambda picture: picture.name)
+def test_picture(picture: Picture, snap_compare: Callable[..., bool]) -> None:
+    app, lead = picture.scene.opened(picture.display)
 
-
-CASES = [
-    pytest.param(
-        screen,
-        size,
-        terminal,
-        id=f"{screen}-{size}-{terminal}",
-        marks=() if in_every_test(size, terminal) else pytest.mark.whole,
-    )
-    for screen, size, terminal in TABLE
-]
-"""`make test` draws the wide screens in colours only, `make test-all` on every terminal."""
-
-
-@pytest.mark.parametrize(("screen", "size", "terminal"), CASES)
-def test_screen(
-    screen: str,
-    size: str,
-    terminal: str,
-    snap_compare: Callable[..., bool],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    display, environment = TERMINALS[terminal]
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    app, lead = SCREENS[screen].opened(display)
-
-    async def lead_and_check(pilot: Pilot[None]) -> None:
+    async def lead_and_look(pilot: Pilot[Any]) -> None:
         await lead(pilot)
-        assert type(app.screen) is KINDS[screen]
-        assert has_colours(app) is ("NO_COLOR" not in environment)
+        assert type(app.screen) is KINDS.get(picture.name.rpartition("-")[0], type(app.screen))
+        await assert_legible(app, pilot)
 
-    assert snap_compare(app, run_before=lead_and_check, terminal_size=SIZES[size])
+    assert snap_compare(app, run_before=lead_and_look, terminal_size=picture.size)
+
+
+@pytest.mark.parametrize("picture", TERMINALS, ids=lambda picture: picture.name)
+def test_terminal(picture: Picture, snap_compare: Callable[..., bool]) -> None:
+    app, lead = picture.scene.opened(picture.display)
+    assert snap_compare(app, run_before=lead, terminal_size=picture.size)
+
+
+@pytest.mark.parametrize("scene", FIELDS.values(), ids=FIELDS)
+async def test_a_field_can_be_read(scene: Scene | Form) -> None:
+    app, lead = scene.opened(DisplayOptions())
+    async with app.run_test(size=LARGE) as pilot:
+        await lead(pilot)
+        await assert_legible(app, pilot)
+
+
+@pytest.mark.parametrize("screen", ["live", "confirm"])
+async def test_no_colour_is_asked_for_where_none_is_wanted(
+    screen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    coloured = []
+    for wish in (False, True):
+        if wish:
+            monkeypatch.setenv("NO_COLOR", "")
+        app, lead = SCREENS[screen].opened(DisplayOptions())
+        async with app.run_test(size=SMALL) as pilot:
+            await lead(pilot)
+            coloured.append(has_colours(app))
+    assert coloured == [True, False]
 
 
 def has_colours(app: App[object]) -> bool:
     """Whether any cell asks the terminal for a colour."""
-    strips = app.screen._compositor.render_strips()
-    styles = [segment.style for strip in strips for segment in strip if segment.style]
+    styles = [segment.style for segment in segments(app) if segment.style]
     return any(
         colour is not None and not colour.is_default
         for style in styles
@@ -98,22 +132,77 @@ def has_colours(app: App[object]) -> bool:
     )
 
 
-PLAIN_CHARACTERS = DisplayOptions(ascii_only=True)
-MORE = (
-    Picture("live-ascii-80x24", SMALL, Scene(), PLAIN_CHARACTERS),
-    Picture("big-ascii-120x36", LARGE, Scene(keys=("b",)), PLAIN_CHARACTERS),
-    Picture("events-ansi-light-80x24", SMALL, Scene(keys=("7",)), DisplayOptions(theme="ansi-light")),
-    Picture("live-starting-120x36", LARGE, Scene(script.hello(0, events=()))),
-    Picture("start-doubtful-120x36", LARGE, Form(DOUBTFUL, ("down", "enter"))),
-    Picture("start-another-80x24", SMALL, Form(keys=("end",))),
-    Picture("start-ansi-light-120x36", LARGE, Form(), DisplayOptions(theme="ansi-light")),
-)
+def segments(app: App[Any]) -> Iterator[Segment]:
+    for strip in app.screen._compositor.render_strips():
+        yield from strip
 
 
-@pytest.mark.parametrize("picture", [*DETAILS, *MORE], ids=lambda picture: picture.name)
-def test_picture(picture: Picture, snap_compare: Callable[..., bool]) -> None:
-    app, lead = picture.scene.opened(picture.display)
-    assert snap_compare(app, run_before=lead, terminal_size=picture.size)
+class PaintedText(NamedTuple):
+    """A piece of text on the screen, and its colours."""
+
+    text: str
+    ink: ColorTriplet
+    ground: ColorTriplet
+
+    @property
+    def ratio(self) -> float:
+        darker, lighter = sorted(map(luminance, (self.ink, self.ground)))
+        return (lighter + 0.05) / (darker + 0.05)
+
+
+def luminance(colour: ColorTriplet) -> float:
+    parts = (part / 255 for part in colour)
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_the_ratio_is_that_of_the_standard() -> None:
+    black, white, grey = ColorTriplet(0, 0, 0), ColorTriplet(255, 255, 255), ColorTriplet(118, 118, 118)
+    assert PaintedText("", black, white).ratio == pytest.approx(21)
+    assert PaintedText("", grey, white).ratio == pytest.approx(4.54, abs=0.01)
+
+
+async def assert_legible(app: App[Any], pilot: Pilot[Any]) -> None:
+    """Leaves the theme as it was."""
+    drawn = {character for segment in segments(app) for character in segment.text}
+    assert {character for character in drawn - set(CHART_BLOCKS) if to_ascii(character) == "?"} == set()
+    theme = app.theme
+    for each in (*OWN_THEMES, app.current_theme):
+        app.theme = each.name
+        await pilot.pause()
+        found = list(painted(app))
+        assert found
+        pale = {f"{one.text.strip()}: {one.ratio:.2f}" for one in found if one.ratio < LEAST_RATIO}
+        assert not pale, each.name
+    assert app.theme == theme
+
+
+def painted(app: App[Any]) -> Iterator[PaintedText]:
+    """The texts of the topmost screen; what a dialog dims is not read."""
+    regions = topmost_regions(app)
+    for y, strip in enumerate(app.screen._compositor.render_strips()):
+        x = 0
+        for segment in strip:
+            if any(map(str.isalnum, segment.text)) and any(region.contains(x, y) for region in regions):
+                yield painted_text(segment)
+            x += segment.cell_length
+
+
+def painted_text(segment: Segment) -> PaintedText:
+    style = segment.style
+    assert style is not None
+    assert style.color is not None
+    assert style.bgcolor is not None
+    ink, ground = style.color.get_truecolor(), style.bgcolor.get_truecolor()
+    return PaintedText(segment.text, *((ground, ink) if style.reverse else (ink, ground)))
+
+
+def topmost_regions(app: App[Any]) -> list[Region]:
+    if isinstance(app.screen, ModalScreen):
+        return [part.region for part in app.screen.query(".dialog, #--input, CommandList")]
+    return [app.screen.region]
 
 
 async def test_the_animated_toggle_tells_the_story_and_stays_small() -> None:
@@ -128,6 +217,9 @@ async def test_the_animated_toggle_tells_the_story_and_stays_small() -> None:
     ):
         assert words in drawn
     assert drawn.count("<animate ") > 100
+    still = without_motion(drawn)
+    assert "+55 % (49..61 %)" in still
+    assert "Preset unsafe" not in still
 
 
 async def test_the_picture_of_the_recorded_run_ends_with_its_effect() -> None:
@@ -140,12 +232,11 @@ async def test_the_picture_of_the_recorded_run_ends_with_its_effect() -> None:
         "preset unsafe: flush_log 1 → 0, sync_binlog 1 → 0",
     ):
         assert words in drawn
-    still = re.sub(r'<g class="r">.*?</g>', "", drawn)
+    still = without_motion(drawn)
     assert "EFFECT of" in still
     assert "Preset unsafe" not in still
 
 
-async def test_a_viewer_that_shows_no_motion_sees_the_effect_of_the_toggle() -> None:
-    still = re.sub(r'<g class="r">.*?</g>', "", animated(await story()))
-    assert "+55 % (49..61 %)" in still
-    assert "Preset unsafe" not in still
+def without_motion(drawn: str) -> str:
+    """What a viewer that shows no motion shows."""
+    return re.sub(r'<g class="r">.*?</g>', "", drawn)

@@ -5,23 +5,18 @@ import pytest
 from tests.tui.support import script
 from tests.tui.support.driving import LARGE, SMALL, viewer
 from tuibench.model.event import Event, EventKind
-from tuibench.tui.terminal.styled_app import DisplayOptions
 
 
 def mark(elapsed: float, number: int) -> Event:
     return Event(at=0.0, elapsed_seconds=elapsed, kind=EventKind.MARK, text="mark", marker=number)
 
 
-async def test_a_sample_is_painted() -> None:
+async def test_a_sample_and_a_status_are_painted() -> None:
     async with viewer(script.hello(59)) as it:
         await it.hear(script.samples(60)[-1])
         assert "01:00" in it.shown("head")
         assert "31,5" in it.shown("server-panel")
         assert it.shown("figure-tps").splitlines()[0] == "TPS transactions/s"
-
-
-async def test_a_status_is_painted() -> None:
-    async with viewer(script.hello(60)) as it:
         await it.hear(script.status(threads=8, durability=("0", "0")))
         assert "8 threads" in it.shown("head")
         assert "▲ AT RISK" in it.shown("durability")
@@ -60,14 +55,11 @@ async def test_nothing_is_lost_when_the_terminal_changes_its_size() -> None:
         for size in (SMALL, (60, 10), (200, 60), LARGE):
             await it.pilot.resize_terminal(*size)
             await it.settle()
+            is_small = size == (60, 10)
+            assert it.app.screen.has_class("-small") is is_small
+            assert it.app.screen.query_one("#too-small").display is is_small
+            assert it.app.screen.query_one("#main").display is not is_small
         assert [it.shown(panel) for panel in ("head", "chart-tps", "events", "durability")] == before
-
-
-async def test_a_small_terminal_gets_a_notice_instead() -> None:
-    async with viewer(script.hello(60), size=(70, 20)) as it:
-        assert it.app.screen.has_class("-small")
-        assert it.app.screen.query_one("#too-small").display
-        assert not it.app.screen.query_one("#main").display
 
 
 async def test_the_small_screen_has_everything() -> None:
@@ -78,13 +70,6 @@ async def test_the_small_screen_has_everything() -> None:
         assert it.shown("events").startswith("3   01:06  preset unsafe")
         assert "fsyncs   −98 %" in it.shown("events")
         assert "1.04 │ 0.020" in it.shown("chart-fsyncs")
-
-
-async def test_a_plain_terminal_gets_plain_characters() -> None:
-    async with viewer(script.hello(), display=DisplayOptions(ascii_only=True)) as it:
-        panels = ("head", "chart-tps", "figure-tps", "host-panel", "durability", "events", "footer", "axis")
-        for panel in panels:
-            assert it.shown(panel).isascii(), panel
 
 
 async def test_only_the_cells_that_changed_are_sent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,20 +19,23 @@ def hello(probe: ProbeState | None) -> Any:
     return replace(script.hello(60), probe=probe)
 
 
-@pytest.mark.parametrize(
-    ("keys", "command"),
-    [
+async def test_the_key_asks_and_starts_one() -> None:
+    orders: tuple[tuple[tuple[str, ...], Command], ...] = (
         (("enter",), StartProbe()),
         ((*"p95", "less_than_sign", *"20ms", "enter"), StartProbe(ProbeOrder(slo=("p95<20ms",)))),
         ((*"rate", "enter"), StartProbe(ProbeOrder(by=Quantity.RATE))),
-    ],
-)
-async def test_the_key_asks_and_starts_one(keys: tuple[str, ...], command: Command) -> None:
+    )
     async with viewer(hello(None)) as it:
-        await it.press("P")
+        await it.press("P", *"fast", "enter")
         assert isinstance(it.app.screen, InputDialog)
-        await it.press(*keys)
-        assert it.client.submitted == [command]
+        assert not it.client.submitted
+        await it.press("escape")
+        for keys, command in orders:
+            it.client.submitted.clear()
+            await it.press("P")
+            assert isinstance(it.app.screen, InputDialog)
+            await it.press(*keys)
+            assert it.client.submitted == [command]
 
 
 async def test_the_screen_of_the_probe_opens_when_it_has_begun() -> None:
@@ -53,38 +56,15 @@ async def test_a_probe_of_another_viewer_opens_no_screen() -> None:
         assert not isinstance(it.app.screen, SaturationScreen)
 
 
-async def test_an_objective_that_is_none_is_refused_at_once() -> None:
-    async with viewer(hello(None)) as it:
-        await it.press("P", *"fast", "enter")
-        assert isinstance(it.app.screen, InputDialog)
-        assert not it.client.submitted
-
-
-async def test_the_same_key_ends_it() -> None:
-    async with viewer(hello(UNDER_WAY)) as it:
-        await it.press("P")
-        assert it.client.submitted == [StopProbe()]
-
-
-async def test_once_it_is_over_the_key_asks_again() -> None:
-    async with viewer(hello(OVER)) as it:
-        await it.press("P", "enter")
-        assert it.client.submitted == [StartProbe()]
-
-
-async def test_without_a_probe_there_is_no_screen_for_it() -> None:
+async def test_it_follows_the_probe_to_its_answer_and_the_key_ends_it_or_asks_again() -> None:
     async with viewer(hello(None)) as it:
         await it.press("8")
         assert not isinstance(it.app.screen, SaturationScreen)
         await it.hear(UNDER_WAY)
-        await it.press("8")
+        await it.press("8", "P", "j")
         assert isinstance(it.app.screen, SaturationScreen)
+        assert it.client.submitted == [StopProbe(), NextStep()]
         assert "32 threads (up)" in it.shown("probe")
-
-
-async def test_it_follows_the_probe_to_its_answer() -> None:
-    async with viewer(hello(UNDER_WAY)) as it:
-        await it.press("8")
         assert "waiting for a throughput known to ±3.0 %: now ±4.1 %" in it.shown("probe")
         assert it.shown("found").split()[0] == "16"
         await it.hear(OVER)
@@ -92,15 +72,9 @@ async def test_it_follows_the_probe_to_its_answer() -> None:
         assert "done: the objective is met up to 32 threads" in it.shown("probe")
         assert it.shown("answer").startswith("p95<40ms: met up to 32 threads")
         assert it.shown("found").startswith("Saturated at ")
-
-
-async def test_j_goes_on_to_the_next_step_as_long_as_there_is_one() -> None:
-    async with viewer(hello(UNDER_WAY)) as it:
-        await it.press("8", "j")
-        assert it.client.submitted == [NextStep()]
-        await it.hear(OVER)
-        await it.press("j")
-        assert it.client.submitted == [NextStep()]
+        it.client.submitted.clear()
+        await it.press("j", "P", "enter")
+        assert it.client.submitted == [StartProbe()], "there is no next step"
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])

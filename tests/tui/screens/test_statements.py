@@ -22,11 +22,6 @@ async def test_statements_by_time_with_the_span_before(size: tuple[int, int]) ->
         assert "1.82 ms" in shown
         assert "digests that begin with EXECUTE" in shown
         assert ("22.9 ms" in shown) == (size == LARGE)
-
-
-async def test_a_report_without_statements() -> None:
-    async with viewer(script.hello(20), size=LARGE) as screen:
-        await screen.press("s")
         await screen.hear(StatementReport(seconds=1.0, rows=(), gaps=("performance_schema is OFF",)))
         shown = screen.shown("statements")
         assert "no statements in this span yet" in shown

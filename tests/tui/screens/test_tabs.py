@@ -7,47 +7,36 @@ import pytest
 from textual.strip import Strip
 
 from tests.tui.support import screened, script
-from tests.tui.support.driving import SMALL, viewer
+from tests.tui.support.driving import LARGE, SMALL, viewer
 from tests.tui.support.probed import OVER
-from tuibench.model.command import Pause, SetThreads, Stop
+from tuibench.model.command import Pause, SetThreads
 from tuibench.tui.screens.help import HelpScreen
 from tuibench.tui.screens.monitor import LiveScreen
-from tuibench.tui.screens.tabs import HOME_TAB, SCREEN_TABS, TABS_BY_NAME, ScreenTab
+from tuibench.tui.screens.tabs import HOME_TAB, SCREEN_TABS, TABS_BY_NAME
 from tuibench.tui.widgets.chart import Chart
 
 SAMPLES = script.samples(63)[-3:]
 ALL_OFFERED = msgspec.structs.replace(script.hello(60), probe=OVER, tune=screened.progress())
 
 
-@pytest.mark.parametrize("place", SCREEN_TABS, ids=lambda place: place.name)
-async def test_a_key_leads_to_its_screen_and_escape_back(place: ScreenTab) -> None:
-    async with viewer(ALL_OFFERED) as it:
-        await it.press(place.key)
-        assert it.app.screen is it.app.get_screen(place.name)
-        assert not place.on_tabs or f"{place.key} {place.label}" in it.shown("tabs")
-        await it.press("escape")
-        assert isinstance(it.app.screen, LiveScreen)
-
-
-@pytest.mark.parametrize("place", SCREEN_TABS, ids=lambda place: place.name)
-async def test_the_load_is_steered_from_every_screen(place: ScreenTab) -> None:
-    async with viewer(ALL_OFFERED) as it:
-        await it.press(place.key)
-        it.client.submitted.clear()
-        await it.press("plus", "p", "question_mark")
-        assert isinstance(it.app.screen, HelpScreen)
-        await it.press("escape", "q")
-        assert it.client.submitted == [SetThreads(65), Pause(), Stop()]
-
-
-@pytest.mark.parametrize("size", [SMALL, pytest.param((200, 60), marks=pytest.mark.whole)])
-@pytest.mark.parametrize("place", SCREEN_TABS, ids=lambda place: place.name)
-async def test_every_screen_has_head_tabs_and_keys(place: ScreenTab, size: tuple[int, int]) -> None:
+@pytest.mark.parametrize("size", [SMALL, LARGE, (200, 60)])
+async def test_a_key_leads_to_each_screen_which_steers_the_load(size: tuple[int, int]) -> None:
     async with viewer(ALL_OFFERED, size=size) as it:
-        await it.press(place.key)
-        assert "oltp_read_write" in it.shown("head")
-        assert not place.on_tabs or place.key in it.shown("tabs")
-        assert "q stop" in it.shown("footer")
+        for place in SCREEN_TABS:
+            await it.hear(ALL_OFFERED.status)
+            await it.press(place.key)
+            assert it.app.screen is it.app.get_screen(place.name)
+            assert "oltp_read_write" in it.shown("head")
+            shown_as = place.key if size == SMALL else f"{place.key} {place.label}"
+            assert not place.on_tabs or shown_as in it.shown("tabs")
+            assert "q stop" in it.shown("footer")
+            it.client.submitted.clear()
+            await it.press("plus", "p", "question_mark")
+            assert isinstance(it.app.screen, HelpScreen)
+            await it.press("escape")
+            assert it.client.submitted == [SetThreads(65), Pause()], place.name
+            await it.press("escape")
+            assert isinstance(it.app.screen, LiveScreen), place.name
 
 
 async def test_only_the_visible_screen_is_painted_and_the_others_catch_up() -> None:
@@ -82,16 +71,12 @@ async def test_a_resized_screen_is_painted_in_its_new_arrangement_only(
         assert painted == {chart.size.width}
 
 
-async def test_a_click_on_a_tab_leads_there() -> None:
+async def test_a_click_on_a_tab_leads_there_and_number_keys_belong_to_a_dialog_while_it_is_open() -> None:
     async with viewer(script.hello(60)) as it:
         await it.pilot.click("#tabs", offset=(it.shown("tabs").index("6 Sessions"), 0))
         await it.settle()
         assert it.app.screen is it.app.get_screen("sessions")
-
-
-async def test_number_keys_belong_to_a_dialog_while_it_is_open() -> None:
-    async with viewer(script.hello(60)) as it:
-        await it.press("question_mark", "6")
+        await it.press("escape", "question_mark", "6")
         assert isinstance(it.app.screen, HelpScreen)
         await it.press("escape")
         assert isinstance(it.app.screen, LiveScreen)

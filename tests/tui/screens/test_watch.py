@@ -59,41 +59,30 @@ async def test_the_charts_are_the_servers(size: tuple[int, int]) -> None:
         assert "worker" not in shown
 
 
-async def test_without_latencies_the_reason_is_shown_beside_the_dash() -> None:
+async def test_without_latencies_there_is_an_average_or_the_reason_and_a_gap_is_no_zero() -> None:
     async with viewer(watching(), size=LARGE) as screen:
         await screen.hear(seen(SILENT))
         assert "performance_schema is OFF" in screen.shown("head")
         await screen.press("2")
         assert "no percentiles: performance_schema is OFF" in screen.shown("latencies")
-
-
-async def test_an_average_is_shown_where_there_is_no_more() -> None:
-    async with viewer(watching(), size=LARGE) as screen:
-        await screen.hear(seen(traffic(latency_avg_ms=1.25)))
+        await screen.press("1")
+        await screen.hear(seen(traffic(latency_avg_ms=1.25), 2))
         assert "average" in screen.shown("figure-latency")
         assert "1.25 ms" in screen.shown("figure-latency")
-
-
-async def test_a_gap_is_no_zero() -> None:
-    async with viewer(watching(), size=LARGE) as screen:
-        await screen.hear(seen(None))
+        await screen.hear(seen(None, 3))
         view = screen.app.view
         assert view is not None
         assert (view.points[-1].tps, view.points[-1].qps) == (None, None)
 
 
-@pytest.mark.parametrize("key", ["plus", "minus", "t", "r", "n", "T", "P", "p"])
-async def test_a_key_of_the_load_says_that_there_is_none(key: str) -> None:
+async def test_a_key_of_the_load_says_that_there_is_none_and_keys_of_the_server_work() -> None:
     async with viewer(watching()) as screen:
         await screen.hear(seen())
-        await screen.press(key)
-        assert NO_LOAD_REFUSAL in screen.shown("note")
+        for key in ("plus", "minus", "t", "r", "n", "T", "P", "p"):
+            screen.app._show_note("")
+            await screen.press(key)
+            assert NO_LOAD_REFUSAL in screen.shown("note"), key
         assert screen.client.submitted == []
-
-
-async def test_keys_of_the_server_work() -> None:
-    async with viewer(watching()) as screen:
-        await screen.hear(seen())
         await screen.press("space")
         assert screen.client.submitted == [Mark()]
         view = screen.app.view

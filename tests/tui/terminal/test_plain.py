@@ -1,30 +1,22 @@
-"""A terminal without Unicode: each character has one of ASCII that stands for it, scroll bars too."""
+"""A terminal without Unicode: panels are ASCII on every screen, and scroll bars are letters."""
 
 import pytest
 
-from tests.tui.pictures.screenshots import PICTURES, Picture
-from tests.tui.support import script
+from tests.tui.support import catalogue, script
 from tests.tui.support.driving import LARGE, SMALL, Viewer, screen_text, viewer
 from tuibench.tui.terminal.styled_app import DisplayOptions
-from tuibench.tui.text.drawing import to_ascii
+from tuibench.tui.widgets.panel import Panel
 
 PLAIN_CHARACTERS = DisplayOptions(ascii_only=True)
 
 
-@pytest.mark.parametrize(
-    "picture",
-    [
-        pytest.param(each, id=each.name, marks=() if each.size == SMALL else pytest.mark.whole)
-        for each in PICTURES
-    ],
-)
-async def test_every_character_has_its_likeness(picture: Picture) -> None:
-    app, lead = picture.scene.opened(PLAIN_CHARACTERS)
-    async with app.run_test(size=picture.size) as pilot:
-        await lead(pilot)
-        strips = app.screen._compositor.render_strips()
-        drawn = {character for strip in strips for segment in strip for character in segment.text}
-        assert {character for character in drawn - {"?"} if to_ascii(character) == "?"} == set()
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
+async def test_every_panel_is_ascii(size: tuple[int, int]) -> None:
+    async with viewer(script.hello(70, catalogue.status()), size, display=PLAIN_CHARACTERS) as it:
+        for keys in (("left", "c", "shift+left", "c", "z"), *"7b5", ("3", "enter", "left"), ("4",)):
+            await it.press("1", *keys)
+            for panel in it.app.screen.query(Panel):
+                assert panel.text().isascii(), (keys, panel.id)
 
 
 def bar(it: Viewer) -> str:

@@ -19,24 +19,24 @@ def words(it: Viewer) -> str:
     return " ".join(screen_text(it).split())
 
 
-@pytest.mark.parametrize("key", ["t", "r", "n", "T", "P", "d", "question_mark", "ctrl+p"])
-async def test_a_key_that_opens_a_dialog_says_that_there_is_no_room(key: str) -> None:
+async def test_a_key_that_opens_a_dialog_says_that_there_is_no_room() -> None:
     async with viewer(script.hello(60), TINY) as it:
-        await it.press(key)
-        assert isinstance(it.app.screen, LiveScreen)
-        assert f"✗ {NEEDS_ROOM}" in words(it)
-        await it.press("1", "2", "enter", "y")
-        assert it.client.submitted == []
+        for key in ("t", "r", "n", "T", "P", "d", "question_mark", "ctrl+p"):
+            it.app._show_note("")
+            await it.press(key)
+            assert isinstance(it.app.screen, LiveScreen), key
+            assert f"✗ {NEEDS_ROOM}" in words(it), key
+            await it.press("1", "2", "enter", "y", "1")
+            assert it.client.submitted == [], key
 
 
-@pytest.mark.parametrize(("place", "key"), [("5", "enter"), ("5", "slash"), ("5", "U"), ("6", "k")])
-async def test_a_screens_own_keys_change_nothing_that_cannot_be_seen(place: str, key: str) -> None:
+async def test_a_screens_own_keys_change_nothing_that_cannot_be_seen() -> None:
     async with viewer(CATALOGUE, TINY) as it:
-        await it.press(place)
-        it.client.submitted.clear()
-        await it.press(key)
-        assert isinstance(it.app.screen, MainScreen)
-        assert not isinstance(it.app.focused, Input)
+        for place, key in (("5", "enter"), ("5", "slash"), ("5", "U"), ("6", "k")):
+            await it.press(place)
+            await it.press(key)
+            assert isinstance(it.app.screen, MainScreen), key
+            assert not isinstance(it.app.focused, Input), key
 
 
 async def test_a_viewer_that_joined_leaves_with_x_where_there_is_no_room_for_the_question() -> None:
@@ -92,34 +92,28 @@ async def test_a_hidden_question_cannot_be_confirmed() -> None:
         assert it.client.submitted == [ApplyPreset("unsafe")]
 
 
-@pytest.mark.parametrize("key", ["t", "d", "question_mark", "ctrl+p"])
-async def test_esc_closes_what_is_hidden_and_the_screen_below_is_right_again(key: str) -> None:
-    async with viewer(script.hello(60)) as it:
-        before = screen_text(it)
-        await it.press(key)
-        await it.pilot.resize_terminal(*TINY)
-        await it.settle()
-        await it.press("escape")
-        assert isinstance(it.app.screen, LiveScreen)
-        assert "this terminal has 60×15" in words(it)
-        assert "A dialog is open" not in words(it)
-        await it.pilot.resize_terminal(*LARGE)
-        await it.settle()
-        assert screen_text(it) == before
-
-
-@pytest.mark.parametrize("key", ["t", "d", "question_mark", "ctrl+p"])
-async def test_the_screen_below_a_dialog_follows_the_size(key: str) -> None:
+async def test_esc_closes_what_is_hidden_and_the_screen_below_follows_the_size() -> None:
     """From 120×36 to 80×24 and back, by way of a terminal that is too small."""
     async with viewer(script.hello(60)) as it:
-        await it.press(key)
-        asked = screen_text(it)
-        for size in (TINY, SMALL, TINY, LARGE):
-            await it.pilot.resize_terminal(*size)
+        before = screen_text(it)
+        for key in ("t", "d", "question_mark", "ctrl+p"):
+            await it.press(key)
+            asked = screen_text(it)
+            for size in (TINY, SMALL, TINY, LARGE):
+                await it.pilot.resize_terminal(*size)
+                await it.settle()
+                main = it.app.screen_stack[1]
+                assert main.has_class("-compact") is (size == SMALL)
+            assert screen_text(it) == asked
+            await it.pilot.resize_terminal(*TINY)
             await it.settle()
-            main = it.app.screen_stack[1]
-            assert main.has_class("-compact") is (size == SMALL)
-        assert screen_text(it) == asked
+            await it.press("escape")
+            assert isinstance(it.app.screen, LiveScreen)
+            assert "this terminal has 60×15" in words(it)
+            assert "A dialog is open" not in words(it)
+            await it.pilot.resize_terminal(*LARGE)
+            await it.settle()
+            assert screen_text(it) == before
 
 
 async def test_choices_that_were_made_for_a_wide_terminal_stay_a_line_each() -> None:

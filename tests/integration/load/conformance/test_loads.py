@@ -3,6 +3,7 @@
 import asyncio
 
 import msgspec
+import pytest
 
 from tests.integration.load.conformance.driving import AnyEngine, driving, program
 from tests.integration.support import sbtest
@@ -82,6 +83,7 @@ async def _has_threads_of_others(connection: Connection) -> bool:
     return bool(await connection.query(sql))
 
 
+@pytest.mark.one_flavour
 async def test_a_paced_load_starts_what_is_due(kind: AnyEngine, rows: Target) -> None:
     async with driving(kind, rows, READ, 3, rate=2000, arrival=Arrival.CONSTANT, limit=100) as drive:
         counters = await drive.until(lambda counters: counters.completed == 100)
@@ -90,6 +92,7 @@ async def test_a_paced_load_starts_what_is_due(kind: AnyEngine, rows: Target) ->
         assert drive.service.sum_us <= drive.transactions.sum_us
 
 
+@pytest.mark.one_flavour
 async def test_a_closed_loop_follows_on_a_paced_one(kind: AnyEngine, rows: Target) -> None:
     async with driving(kind, rows, READ, 2, rate=0.001) as drive:
         await drive.until_connected(2)
@@ -99,6 +102,7 @@ async def test_a_closed_loop_follows_on_a_paced_one(kind: AnyEngine, rows: Targe
         await drive.completes(20)
 
 
+@pytest.mark.one_flavour
 async def test_while_paused_nothing_starts(kind: AnyEngine, rows: Target) -> None:
     async with driving(kind, rows, READ, 3) as drive:
         await drive.completes(10)
@@ -111,6 +115,7 @@ async def test_while_paused_nothing_starts(kind: AnyEngine, rows: Target) -> Non
         await drive.completes(10)
 
 
+@pytest.mark.one_flavour
 async def test_weights_change_on_the_way(kind: AnyEngine, rows: Target) -> None:
     async with driving(kind, rows, BOTH, 2) as drive:
         await drive.completes(20)
@@ -124,6 +129,7 @@ async def test_weights_change_on_the_way(kind: AnyEngine, rows: Target) -> None:
         assert drive.kinds["write"] >= writes + 20
 
 
+@pytest.mark.one_flavour
 async def test_answers_are_delayed(kind: AnyEngine, rows: Target) -> None:
     async with driving(kind, rows, READ, 2) as drive:
         drive.engine.pause()
@@ -137,6 +143,7 @@ async def test_answers_are_delayed(kind: AnyEngine, rows: Target) -> None:
         assert drive.last.transactions.count == 0 or drive.last.transactions.min_us >= 20_000
 
 
+@pytest.mark.one_flavour
 async def test_the_slowest_transactions_are_reported_with_their_statements(
     kind: AnyEngine, rows: Target
 ) -> None:
@@ -151,6 +158,7 @@ async def test_the_slowest_transactions_are_reported_with_their_statements(
         assert slow.response_ms == slow.service_ms == drive.last.transactions.max_us / 1000
 
 
+@pytest.mark.one_flavour
 async def test_connections_come_and_go(kind: AnyEngine, rows: Target) -> None:
     async with driving(kind, rows, READ, 2) as drive:
         await drive.completes(10)
@@ -163,6 +171,7 @@ async def test_connections_come_and_go(kind: AnyEngine, rows: Target) -> None:
         assert drive.last.counters.errors == {}
 
 
+@pytest.mark.one_flavour
 async def test_more_connections_than_threads_share_them(kind: AnyEngine, rows: Target) -> None:
     async with driving(kind, rows, READ, 100) as drive:
         drive.engine.set_delay(20 * NS_PER_MS)
@@ -192,6 +201,7 @@ statements = [{ name = "insert", sql = "INSERT INTO u VALUES (?, @mark)", bind =
     assert marks == {7, 8}
 
 
+@pytest.mark.one_flavour
 async def test_figures_of_connections_count_from_a_checkpoint(kind: AnyEngine, rows: Target) -> None:
     async with driving(kind, rows, READ, 2) as drive:
         await drive.completes(20)
@@ -205,6 +215,7 @@ async def test_figures_of_connections_count_from_a_checkpoint(kind: AnyEngine, r
         assert 0 < drive.last.events_since.total < drive.last.events_per_connection.total
 
 
+@pytest.mark.one_flavour
 async def test_figures_begin_again_with_the_measurement(kind: AnyEngine, rows: Target) -> None:
     async with driving(kind, rows, READ, 2) as drive:
         await drive.completes(20)
@@ -214,6 +225,7 @@ async def test_figures_begin_again_with_the_measurement(kind: AnyEngine, rows: T
         assert 10 <= report.events_per_connection.total <= 12
 
 
+@pytest.mark.one_flavour
 async def test_work_without_connections_is_handed_over(kind: AnyEngine, rows: Target) -> None:
     async with driving(kind, rows, READ, 0, limit=30) as drive:
         assert [work.quota for work in drive.told if isinstance(work, Reassign)] == [30]
@@ -229,6 +241,7 @@ async def test_statements_may_all_be_sent_as_text(kind: AnyEngine, rows: Target)
         assert counters.writes == counters.commits == drive.kinds["write"]
 
 
+@pytest.mark.one_flavour
 async def test_turns_come_in_their_order_with_new_logins_in_between(kind: AnyEngine, rows: Target) -> None:
     turns = Turns(cycle=(0, 1, 0), count=7, ending=(1,), reconnect_at=frozenset({1}))
     in_turns = msgspec.structs.replace(BOTH, turns=turns)

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from tests.integration.load.conformance.driving import DEADLINE_SECONDS, AnyEngine, driving, program
 from tests.integration.load.conformance.test_loads import BOTH, READ
 from tests.integration.support import sbtest
@@ -59,6 +61,7 @@ async def test_deadlocks_are_tried_again_and_lose_nothing(kind: AnyEngine, rows:
     assert counters.failed == 0
 
 
+@pytest.mark.one_flavour
 async def test_an_error_ends_the_load(kind: AnyEngine, rows: Target) -> None:
     async with driving(kind, rows, WRONG, 1) as drive:
         counters = await drive.until(lambda _: drive.last.failure)
@@ -66,6 +69,7 @@ async def test_an_error_ends_the_load(kind: AnyEngine, rows: Target) -> None:
         assert (counters.failed, counters.completed, counters.errors) == (1, 0, {1062: 1})
 
 
+@pytest.mark.one_flavour
 async def test_an_error_may_fail_only_its_transaction(kind: AnyEngine, rows: Target) -> None:
     async with driving(kind, rows, WRONG, 2, on_error=OnError.CONTINUE, limit=40) as drive:
         counters = await drive.until(lambda counters: counters.failed == 40)
@@ -73,6 +77,7 @@ async def test_an_error_may_fail_only_its_transaction(kind: AnyEngine, rows: Tar
         assert (counters.completed, counters.retries, drive.last.failure) == (0, 0, "")
 
 
+@pytest.mark.one_flavour
 async def test_tries_come_to_an_end(kind: AnyEngine, rows: Target) -> None:
     async with driving(kind, rows, WRONG, 1, ignored_errors=(1062,), max_retries=3, limit=2) as drive:
         counters = await drive.until(lambda counters: counters.failed == 2)
@@ -121,6 +126,7 @@ async def _is_at_work(connection: Connection, id: int) -> None:
         await connection.query("SELECT SLEEP(0.01)")
 
 
+@pytest.mark.one_flavour
 async def test_unique_numbers_stay_so_across_reconnects(kind: AnyEngine, rows: Target) -> None:
     async with driving(kind, rows, UNIQUE, 2) as drive, sbtest.connected(rows) as connection:
         for number in range(1, 4):
@@ -136,6 +142,7 @@ async def test_unique_numbers_stay_so_across_reconnects(kind: AnyEngine, rows: T
         assert drive.last.failure == ""
 
 
+@pytest.mark.one_flavour
 async def test_what_outlasts_the_grace_is_abandoned(kind: AnyEngine, rows: Target) -> None:
     async with driving(kind, rows, SLEEPING, 2) as drive:
         await drive.until(lambda counters: counters.in_flight == 2)
@@ -164,6 +171,7 @@ statements = [{ name = "one", sql = "SELECT 1" }]
         assert drive.last.counters.reconnects == 3
 
 
+@pytest.mark.one_flavour
 async def test_values_that_do_not_fit_are_the_profiles_fault(kind: AnyEngine, rows: Target) -> None:
     made = program("""
 [[transactions]]
@@ -193,6 +201,7 @@ OVERLOAD = 50_000.0
 """More transactions per second than one connection can run, so that there is always a backlog."""
 
 
+@pytest.mark.one_flavour
 async def test_the_backlog_of_a_pause_is_dropped_if_wanted(kind: AnyEngine, rows: Target) -> None:
     async with driving(kind, rows, READ, 1, rate=OVERLOAD, backlog=Backlog.DROP) as drive:
         await drive.completes(10)
@@ -204,6 +213,7 @@ async def test_the_backlog_of_a_pause_is_dropped_if_wanted(kind: AnyEngine, rows
         assert drive.last.counters.abandoned - held.abandoned >= held.backlog
 
 
+@pytest.mark.one_flavour
 async def test_the_backlog_of_an_outage_is_dropped_if_wanted(kind: AnyEngine, rows: Target) -> None:
     async with driving(kind, rows, READ, 1, rate=OVERLOAD, backlog=Backlog.DROP) as drive:
         await drive.completes(10)
@@ -215,6 +225,7 @@ async def test_the_backlog_of_an_outage_is_dropped_if_wanted(kind: AnyEngine, ro
         assert drive.last.counters.abandoned > 0
 
 
+@pytest.mark.one_flavour
 async def test_the_backlog_of_an_outage_is_kept_otherwise(kind: AnyEngine, rows: Target) -> None:
     async with driving(kind, rows, READ, 1, rate=OVERLOAD) as drive:
         await drive.completes(10)

@@ -15,20 +15,6 @@ from tuibench.load.tables.prepare import prepare_tables
 from tuibench.mysql.connection import Connection
 
 
-async def test_rows_are_complete_and_random(server: PrivateServer) -> None:
-    program = sbtest.program(tables=3, table_size=20_000)
-    seen: list[LoadProgress] = []
-    async with sbtest.empty_database(server.target, "complete") as target:
-        result = await prepare_tables(target, program, parallel=2, progress=seen.append)
-        assert (result.tables, result.rows) == (3, 60_000)
-        assert (seen[-1].rows, seen[-1].tables) == (60_000, 3)
-        assert [step.rows for step in seen] == sorted(step.rows for step in seen)
-        async with sbtest.connected(target) as connection:
-            await check_tables_ready(connection, program)
-            for table in program.tables:
-                await check_rows(connection, table, 20_000)
-
-
 async def check_rows(connection: Connection, table: str, size: int) -> None:
     """Ids without holes, k by the special distribution, c and pad all different and of sysbench's form."""
     counted = await connection.query(
@@ -50,15 +36,15 @@ async def check_rows(connection: Connection, table: str, size: int) -> None:
         assert re.fullmatch(r"(\d{11}-){4}\d{11}", pad)
 
 
-@pytest.mark.parametrize("parallel", [1, 4])
-async def test_one_table_over_several_connections(server: PrivateServer, parallel: int) -> None:
+async def test_one_table_over_several_connections(server: PrivateServer) -> None:
     async with sbtest.empty_database(server.target, "cut") as target:
-        await prepare_tables(target, sbtest.program(tables=1, table_size=10_000), parallel=parallel)
+        await prepare_tables(target, sbtest.program(tables=1, table_size=10_000), parallel=4)
         assert "AUTO_INCREMENT=10001" in await sbtest.definition(target, "sbtest1")
         async with sbtest.connected(target) as connection:
             await check_rows(connection, "sbtest1", 10_000)
 
 
+@pytest.mark.one_flavour
 async def test_the_database_is_made_on_demand(server: PrivateServer) -> None:
     target = sbtest.in_database(server.target, "on`demand")
     await prepare_tables(target, sbtest.program(), create_database=True)
@@ -80,6 +66,7 @@ async def test_existing_tables_are_refused_with_the_remedy(server: PrivateServer
         assert await sbtest.tables(target) == ["sbtest1", "sbtest2"]
 
 
+@pytest.mark.one_flavour
 async def test_missing_tables_are_reported_with_the_command(server: PrivateServer) -> None:
     command = "tuibench prepare oltp_read_write --tables=2 --table-size=5000"
     async with (
@@ -122,6 +109,7 @@ async def test_foreign_tables_are_neither_used_nor_dropped(server: PrivateServer
         assert (await drop_tables(target, program)).missing == ("sbtest1", "sbtest5")
 
 
+@pytest.mark.one_flavour
 async def test_a_cancelled_load_leaves_no_half_table(server: PrivateServer) -> None:
     """Cancelled at several depths: nothing loaded, rows on their way, the first table finished."""
     for enough in (

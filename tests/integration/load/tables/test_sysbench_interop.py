@@ -1,7 +1,6 @@
 """sysbench runs on tables that tuibench made, and the other way round; neither can tell the difference."""
 
 import asyncio
-import re
 import shutil
 
 import pytest
@@ -64,26 +63,14 @@ async def test_tables_are_identical(server: PrivateServer, options: dict[str, st
             assert await sbtest.definition(ours, table) == await sbtest.definition(theirs, table)
 
 
-@pytest.mark.parametrize(
-    "test", ["oltp_read_write", "oltp_read_only", "oltp_write_only", "oltp_point_select"]
-)
-async def test_sysbench_runs_on_our_tables(server: PrivateServer, test: str) -> None:
-    async with sbtest.empty_database(server.target, "interop") as target:
-        await prepare_tables(target, sbtest.program(test), parallel=2)
-        output = await sysbench(target, test, "run", "--time=0", "--events=500", "--threads=2")
-        transactions = re.search(r"transactions: +(\d+)", output)
-        assert transactions
-        assert int(transactions[1]) >= 500
-        async with sbtest.connected(target) as connection:
-            for table in ("sbtest1", "sbtest2"):
-                assert (await connection.query(f"SELECT COUNT(*) FROM {table}"))[0][0] == 5000
-        await sysbench(target, test, "cleanup")
-        assert await sbtest.tables(target) == []
-
-
-async def test_we_check_and_clean_up_sysbenchs_tables(server: PrivateServer) -> None:
+@pytest.mark.one_flavour
+async def test_each_cleans_up_the_others_tables(server: PrivateServer) -> None:
+    """Runs of sysbench on our tables: tests/integration/workload/test_all_profiles."""
     program = sbtest.program()
     async with sbtest.empty_database(server.target, "interop") as target:
+        await prepare_tables(target, program, parallel=2)
+        await sysbench(target, "oltp_read_write", "cleanup")
+        assert await sbtest.tables(target) == []
         await sysbench(target, "oltp_read_write", "prepare", "--threads=2")
         async with sbtest.connected(target) as connection:
             await check_tables_ready(connection, program)
