@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from tuibench.record.html.setup import environment_section
 
 from tests.ticks import server_tick
 from tests.tui.support import script
@@ -25,8 +26,7 @@ from tuibench.model.settings import (
 )
 from tuibench.record.files.loading import load_run
 from tuibench.record.files.run import StatusAt
-from tuibench.record.html.setup import environment_section
-from tuibench.record.report.markdown import run_markdown
+from tuibench.record.run_report import run_markdown
 from tuibench.tui.panels.server.durability import durability_panel, durability_panel_height
 from tuibench.tui.screens.durability import durability_choices
 from tuibench.tui.view import View, initial_view

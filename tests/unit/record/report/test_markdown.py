@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from tests.unit.record.written import written
 from tuibench.model.event import Event, EventKind
 from tuibench.record.files.loading import load_run
-from tuibench.record.report.markdown import run_markdown
+from tuibench.record.run_report import run_markdown
 
 
 def test_warnings_come_first_and_every_table_is_whole(tmp_path: Path) -> None:
@@ -16,11 +16,17 @@ def test_warnings_come_first_and_every_table_is_whole(tmp_path: Path) -> None:
     headings = [line for line in text.splitlines() if line.startswith("#")]
     assert headings == [
         "# oltp_read_write on MariaDB 10.11.19",
-        "## Warnings",
-        "## Run",
-        "## Result",
-        "## Latency (ms)",
         "## Changes",
+        "## Result",
+        "## Analysis",
+        "### Queries",
+        "### Transactions",
+        "### Latency",
+        "### Bottleneck",
+        "### Advice",
+        "## Environment",
+        "## Method",
+        "## Commands",
     ]
     assert "- cut short: the session ended without a summary" in text
     assert "| 00:02 | 1 | sync_binlog 1 → 0 |" in text
