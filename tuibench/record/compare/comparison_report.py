@@ -3,7 +3,17 @@
 from collections.abc import Iterator
 
 from tuibench import units
-from tuibench.document import Block, Document, Section, Table, Text, section, write_markdown, write_text
+from tuibench.document import (
+    Block,
+    Document,
+    Section,
+    Shape,
+    Table,
+    Text,
+    section,
+    write_markdown,
+    write_text,
+)
 from tuibench.model.results.comparison import (
     ComparisonRow,
     ComparisonVerdict,
@@ -32,11 +42,9 @@ def comparison_markdown(found: RunComparison) -> str:
 def comparison_document(found: RunComparison, longest: int = 0) -> Document:
     """The document; `longest` is the maximum number of characters of a value that differs, 0 for all."""
     letters = run_letters(found)
-    lead: list[Block] = [
-        Table(header=("", "runs"), rows=tuple(zip(letters, side_titles(found), strict=True)), words=2)
-    ]
+    lead: list[Block] = [Table(rows=tuple(zip(letters, side_titles(found), strict=True)), words=2)]
     if found.doubts:
-        lead.append(Text(tuple(f"note: {doubt}" for doubt in found.doubts)))
+        lead.append(Text(tuple(f"note: {doubt}" for doubt in found.doubts), Shape.LIST))
     return Document(title="Comparison", lead=tuple(lead), sections=tuple(_sections(found, letters, longest)))
 
 
@@ -63,7 +71,7 @@ def _sections(found: RunComparison, letters: list[str], longest: int) -> Iterato
         if any(text not in ("", "none", units.DASH) for text in texts):
             yield section(
                 title,
-                Table(header=("", title.lower()), rows=tuple(zip(letters, texts, strict=True)), words=2),
+                Table(rows=tuple(zip(letters, texts, strict=True)), words=2),
             )
 
 

@@ -137,8 +137,9 @@ def _table(table: Table) -> Markup | None:
             return tag("table", rows, class_="named")
         case TableStyle.FIGURES:
             kinds = [None if table.is_words(place) else "number" for place in range(table.columns)]
+            titles = [_title(table, place) for place in range(len(table.header))]
             head = [
-                tag("th", _title(table, place), class_=kind, scope="col") for place, kind in enumerate(kinds)
+                tag("th", each, class_=kind, scope="col") for each, kind in zip(titles, kinds, strict=False)
             ]
             body = [
                 tag(
@@ -149,7 +150,9 @@ def _table(table: Table) -> Markup | None:
                 for row in table.rows
             ]
             is_wide = "wide" if table.columns > NARROW else None
-            inside = tag("table", tag("thead", tag("tr", head)), tag("tbody", body), class_=is_wide)
+            inside = tag(
+                "table", tag("thead", tag("tr", head)) if head else None, tag("tbody", body), class_=is_wide
+            )
             return tag("div", inside, class_="scroll")
 
 

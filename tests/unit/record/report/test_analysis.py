@@ -9,6 +9,7 @@ from tests.examples import load_part
 from tests.ticks import changed
 from tests.unit.record.steady import steady
 from tuibench.diagnosis.rules import diagnose
+from tuibench.document import write_text
 from tuibench.model.measurements.environment import RoundTrip
 from tuibench.model.results.summary import ErrorTotals, Fairness, Summary, TransactionTotals
 from tuibench.record.files.loading import load_run
@@ -23,7 +24,7 @@ def run(tmp_path: Path) -> Run:
 
 def said(run: Run, **figures: object) -> dict[str, str]:
     told = analysis(replace(run, summary=replace(run.summary, **figures)))
-    return {chapter.heading: " ".join(chapter.sentences) for chapter in told}
+    return {each.title: write_text(each.blocks) for each in told}
 
 
 def test_evidence_comes_from_the_samples(run: Run) -> None:
