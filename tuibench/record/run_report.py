@@ -46,7 +46,16 @@ from tuibench.record.report.effect_text import cost_table, effect_card, effect_t
 from tuibench.record.report.probe_text import probe_commands, probe_lines, probe_table, steps_in_order
 from tuibench.record.report.reproduce import reproduction_commands
 from tuibench.record.report.tune_text import tune_blocks
-from tuibench.units import binary_size, count, decimal, hms, local_time, milliseconds, pluralize
+from tuibench.units import (
+    binary_size,
+    count,
+    decimal,
+    first_to_last,
+    hms,
+    local_time,
+    milliseconds,
+    pluralize,
+)
 
 MOST_MARKS = 60
 """Changes that are marked in the charts and listed: the many of a screening would hide the figures."""
@@ -139,7 +148,7 @@ def _load_words(run: Run) -> str:
     plan = run.plan.plan
     if plan.is_watch or run.summary.watched is not None:
         return "the server's own traffic"
-    return f"{run.plan.data_set or 'tables not described'} · {pluralize(plan.threads, 'thread')} at the start"
+    return f"{run.plan.data_set or 'tables not described'} · {first_to_last(plan.threads, run.summary.threads)} threads"
 
 
 def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:

@@ -43,7 +43,7 @@ def report(
     json: Annotated[str, _format_option("json", "The summary, tuibench.summary/1.")] = "",
     csv: Annotated[str, _format_option("csv", "A row for each interval, as run --csv.")] = "",
     markdown: Annotated[
-        str, _format_option("markdown", "Environment, plan, figures and changes as Markdown.")
+        str, _format_option("markdown", "The sections of the HTML report, without charts, as Markdown.")
     ] = "",
     html: Annotated[
         str, Option("--html", metavar="FILE", help="Everything with charts, in one HTML file.")

@@ -186,7 +186,7 @@ def test_a_screening_comes_before_the_charts(run: Run) -> None:
     screening = evaluated({1: 1.3, 2: 1.0}).result(60.0)
     page = html_report(replace(run, summary=replace(run.summary, tune=screening, effects=())))
     text = read(page).text
-    assert "To keep these settings, in my.cnf below [mysqld]:\n  setting_1 = 1000\n" in text
+    assert "To keep these settings, in my.cnf below [mysqld]:\nsetting_1 = 1000\n" in text
     assert "\\n" not in text
     assert text.index("Effect on TPS") < text.index("Over time\n", text.index("Effect on TPS"))
     assert "The effects of the changes are those of the screening." in text

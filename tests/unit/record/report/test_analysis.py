@@ -116,7 +116,7 @@ def test_a_short_run_is_called_one(run: Run) -> None:
 
 def test_of_a_run_without_transactions_nothing_is_made_up(run: Run) -> None:
     none: dict[str, object] = {"transactions": TransactionTotals(total=0, per_second=0.0)}
-    assert said(run, **none) == {"Result": "No transaction was committed, so there is nothing to analyse."}
+    assert said(run, **none) == {"Result": "No transaction was committed, so there is nothing to analyse.\n"}
 
 
 def test_every_figure_of_the_summary_stays_as_it_is(run: Run) -> None:
