@@ -148,7 +148,8 @@ def _load_words(run: Run) -> str:
     plan = run.plan.plan
     if plan.is_watch or run.summary.watched is not None:
         return "the server's own traffic"
-    return f"{run.plan.data_set or 'tables not described'} · {first_to_last(plan.threads, run.summary.threads)} threads"
+    threads = first_to_last(plan.threads, run.summary.threads)
+    return f"{run.plan.data_set or 'tables not described'} · {threads} thread{'s' * (threads != '1')}"
 
 
 def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
