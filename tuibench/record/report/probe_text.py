@@ -34,11 +34,12 @@ def probe_level_text(order: ProbeOrder, level: float | None) -> str:
 
 
 def probe_text(result: ProbeResult) -> str:
-    """The whole result: the table, the explanation, the commands."""
+    """The whole result, ending in a newline."""
     return write_text(probe_blocks(result))
 
 
 def probe_blocks(result: ProbeResult) -> tuple[Block, ...]:
+    """The table, the explanation, the commands."""
     return (probe_table(result), Text(result.lines), *probe_commands(result))
 
 

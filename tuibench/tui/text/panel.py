@@ -10,37 +10,35 @@ ROLES = {"better": "ok", "worse": "risk", "soft": "muted", "doubt": "warn"}
 MIN_BAR, MAX_BAR = 15, 101
 
 
-def table_lines(table: Table, widths: Sequence[int], width: int) -> list[TextLine]:
-    """The rows of a table in columns of these widths; that of bars, 0, takes the room that is left.
+def table_lines(table: Table, name_width: int, rest_width: int, width: int) -> list[TextLine]:
+    """The rows of a table whose second column has bars: names, bars in the room that is left, the rest.
 
     A row of one cell is a heading, and the first has the axis of the bars.
     """
-    room = width - sum(widths) - len(widths) - 2
-    cells_wide = (max(MIN_BAR, min(MAX_BAR, room)) - 1) // 2 * 2 + 1
-    columns = [each or cells_wide for each in widths]
-    most = next((most for place in range(len(widths)) if (most := axis_of(table, place))), None)
+    cells_wide = (max(MIN_BAR, min(MAX_BAR, width - name_width - rest_width)) - 1) // 2 * 2 + 1
+    most = axis_of(table, 1)
     lines: list[TextLine] = []
-    for row in table.rows:
-        if len(row) > 1:
-            spans = (
-                _span(cell, size, place, row)
-                for place, (cell, size) in enumerate(zip(row, columns, strict=False))
-            )
-            lines.append((TextSpan("   "), *spans))
+    for name, *cells in table.rows:
+        title = _span(name, cells_wide)
+        if cells:
+            shown = f"   {shorten(title.text, name_width):<{name_width}} "
+            lines.append((title._replace(text=shown), *(_span(each, cells_wide) for each in cells)))
         else:
             axis = axis_text(most, cells_wide) if most and not lines else ""
-            title = _span(row[0], columns[0] + 2, 0, row)
-            lines.append((TextSpan(" "), title, TextSpan(axis, "muted")))
+            shown = f" {title.text:<{name_width + 2}} "
+            lines.append((title._replace(text=shown), TextSpan(axis, "muted")))
     return lines
 
 
-def _span(cell: Cell, size: int, place: int, row: Sequence[Cell]) -> TextSpan:
-    """A cell in its column, followed by a blank; the last of a row takes what it needs."""
-    if isinstance(cell, Bar):
-        return TextSpan(f"{bar_text(cell, size)} ", ROLES.get(cell.role, cell.role))
-    text, role = (cell.text, cell.role) if isinstance(cell, Styled) else (cell, "")
-    shown = text if place == len(row) - 1 and place else f"{shorten(text, size):<{size}} "
-    return TextSpan(shown, ROLES.get(role, role))
+def _span(cell: Cell, cells_wide: int) -> TextSpan:
+    """A cell; an empty one is as wide as a bar."""
+    match cell:
+        case Bar():
+            return TextSpan(bar_text(cell, cells_wide), ROLES.get(cell.role, cell.role))
+        case Styled():
+            return TextSpan(cell.text, ROLES.get(cell.role, cell.role))
+        case _:
+            return TextSpan(cell or " " * (cells_wide + 1))
 
 
 def text_lines(lines: Sequence[str], width: int, role: str = "") -> list[TextLine]:

@@ -70,7 +70,7 @@ def _chart(result: TuneResult, width: int) -> list[TextLine]:
     for verdict in HEADINGS:
         if found := in_order(result, verdict):
             rows += [heading_row(result, verdict), *(_row(one, result, name, most) for one in found)]
-    return table_lines(Table(rows=tuple(rows), words=4), (name, 0, EFFECT_WIDTH - 2, 1), width)
+    return table_lines(Table(rows=tuple(rows), words=4), name, EFFECT_WIDTH + MARGINS, width)
 
 
 def _row(one: CandidateResult, result: TuneResult, name: int, most: float) -> tuple[Cell, ...]:
@@ -79,8 +79,8 @@ def _row(one: CandidateResult, result: TuneResult, name: int, most: float) -> tu
         return (title, Styled(why, "soft"))
     if found is None:
         return (title, "", Styled(units.pluralize(one.pairs, "pair"), "soft"))
-    risk = Styled("▲" if one.candidate.at_risk else "", "risk")
-    return (title, effect_bar(one, found, most), Styled(difference_text(found), "strong"), risk)
+    risk = Styled(" ▲" if one.candidate.at_risk else "", "risk")
+    return (title, effect_bar(one, found, most), Styled(f" {difference_text(found)}", "strong"), risk)
 
 
 def _change(one: CandidateResult, width: int) -> str:
