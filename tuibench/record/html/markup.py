@@ -109,11 +109,11 @@ def _text(block: Text) -> Markup:
             inside = Markup("\n".join(join_markup(line) for line in block.lines))
             return join_markup(tag("p", block.title) if block.title else None, tag("pre", inside))
         case Shape.LIST:
-            title = tag("b", block.title) if block.title else None
-            items = tag(
-                "ul", [tag("li", line) for line in block.lines], class_=None if title else block.role or None
-            )
-            return tag("div", title, items, class_=block.role or None) if title else items
+            items = [tag("li", line) for line in block.lines]
+            if block.role and block.title:
+                return tag("div", tag("b", block.title), tag("ul", items), class_=block.role)
+            title = tag("p", block.title) if block.title else None
+            return join_markup(title, tag("ul", items, class_=block.role or None))
         case Shape.PARAGRAPHS:
             lines = [tag("p", line, class_=block.role or None) for line in block.lines]
             return join_markup(tag("p", block.title) if block.title else None, lines)
