@@ -10,20 +10,45 @@ from textual.strip import Strip
 from tests.hostile import HOSTILE, SIGN, harmful
 from tests.unit.record.prometheus.snapshots import MOMENT
 from tuibench import sanitize
-from tuibench.record.html.markup import tag
+from tuibench.document import (
+    Block,
+    Document,
+    Section,
+    Shape,
+    Styled,
+    Table,
+    Text,
+    section,
+    write_csv,
+    write_markdown,
+    write_text,
+)
+from tuibench.record.html.markup import block_markup, tag
 from tuibench.record.prometheus.page import render_page
-from tuibench.record.report.text_table import TextTable, table_markdown, table_text, to_csv
 from tuibench.tui.terminal.partial_update import harmless, harmless_layout
 from tuibench.tui.text.spans import TextSpan, line_width, plain_text, shorten
 
-GRID = TextTable(title=HOSTILE, header=(HOSTILE, "n"), rows=((HOSTILE, "1"),), notes=(HOSTILE,))
+BAD = f"{HOSTILE}<script>|```"
+BLOCKS: tuple[Block | Section, ...] = (
+    Table(title=BAD, header=(BAD, "n"), rows=((BAD,), (BAD, Styled(BAD, note=BAD))), notes=(BAD,)),
+    section(
+        BAD, section(BAD, Text((BAD,)), badge="1"), *(Text((BAD, BAD), shape, title=BAD) for shape in Shape)
+    ),
+)
 
 
-def test_tables() -> None:
-    rows = ((HOSTILE, 1),)
-    for written in (table_text(GRID), table_markdown(GRID), to_csv(("a", "n"), rows)):
+def test_every_block_of_a_document() -> None:
+    whole = section("", *BLOCKS)
+    markdown = write_markdown(Document(title=BAD, sections=(whole,), foot=BAD))
+    page = str(block_markup(whole))
+    for written in (write_text(BLOCKS), markdown, page, write_csv(("a", "n"), ((HOSTILE, 1),))):
         assert harmful(written.encode()) == []
         assert SIGN in written
+    assert "<script>" not in page
+    fenced = False
+    for line in markdown.splitlines():
+        fenced ^= line.startswith("````") and set(line) == {"`"}
+        assert fenced or "<script>" not in line.replace("\\<", "")
 
 
 def test_markdown_takes_no_element_link_or_picture() -> None:

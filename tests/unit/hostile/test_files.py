@@ -17,9 +17,8 @@ from tuibench.mysql.option_files import read_options
 from tuibench.record.files.loading import load_run
 from tuibench.record.files.run import Run
 from tuibench.record.files.store import describe_run
-from tuibench.record.html.page import html_report
-from tuibench.record.report.markdown import run_markdown
 from tuibench.record.report.sysbench_replay import csv_text, final_report, sysbench_text
+from tuibench.record.run_report import html_report, run_markdown
 from tuibench.tuning.undo import journal_entries
 from tuibench.tuning.undo.leftovers import leftovers
 from tuibench.workload import library

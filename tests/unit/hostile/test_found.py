@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from tuibench.record.files.loading import load_run
-from tuibench.record.html.page import html_report
-from tuibench.record.report.markdown import run_markdown
 from tuibench.record.report.sysbench_replay import sysbench_text
+from tuibench.record.run_report import html_report, run_markdown
 from tuibench.units import DASH, local_time
 
 RECORDED = Path(__file__).parents[2] / "data" / "recorded-run"

@@ -29,9 +29,8 @@ from tuibench.record.files.recorder import EVENTS, HISTOGRAMS, PLAN, REPORTS, SA
 from tuibench.record.files.run import Run
 from tuibench.record.files.sweep_folder import load_sweep
 from tuibench.record.files.tune_log import read_tune_log
-from tuibench.record.html.page import html_report
-from tuibench.record.report.markdown import run_markdown
 from tuibench.record.report.sysbench_replay import csv_text, sysbench_text
+from tuibench.record.run_report import html_report, run_markdown
 from tuibench.session.replay import ReplayClient
 
 MIB = 1 << 20

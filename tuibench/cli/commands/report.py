@@ -16,16 +16,15 @@ from tuibench.model.option import Option
 from tuibench.record.files.recorder import pretty_json
 from tuibench.record.files.run import Run
 from tuibench.record.files.store import find_run
-from tuibench.record.html.page import html_report as html_page
-from tuibench.record.report.markdown import run_markdown
 from tuibench.record.report.sysbench_replay import csv_text, sysbench_text
+from tuibench.record.run_report import html_report, run_markdown
 
 REPORT_FORMATS: dict[str, Callable[[Run], Iterable[str]]] = {
     "sysbench": sysbench_text,
     "json": lambda run: (pretty_json(run.summary).decode(),),
     "csv": csv_text,
     "markdown": lambda run: (run_markdown(run),),
-    "html": lambda run: (html_page(run),),
+    "html": lambda run: (html_report(run),),
 }
 """Report formats, and the function that yields the text of each in pieces."""
 
@@ -44,7 +43,7 @@ def report(
     json: Annotated[str, _format_option("json", "The summary, tuibench.summary/1.")] = "",
     csv: Annotated[str, _format_option("csv", "A row for each interval, as run --csv.")] = "",
     markdown: Annotated[
-        str, _format_option("markdown", "Environment, plan, figures and changes as Markdown.")
+        str, _format_option("markdown", "The sections of the HTML report, without charts, as Markdown.")
     ] = "",
     html: Annotated[
         str, Option("--html", metavar="FILE", help="Everything with charts, in one HTML file.")

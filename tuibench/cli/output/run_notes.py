@@ -1,12 +1,15 @@
 """Notes about a run that sysbench's summary does not contain."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from tuibench.cli.output.log import info
+from tuibench.document import text_lines
 from tuibench.metrics.series.cost_messages import cost_lines, effect_cost_lines
 from tuibench.metrics.series.slow_messages import slow_lines
 from tuibench.model.event import EventKind
+from tuibench.model.experiments.effect import CommitCost
 from tuibench.model.results.summary import ReplicationTotals, Summary, engine_text
 from tuibench.model.sql_errors import error_text
 from tuibench.record.files.loading import load_run
@@ -60,7 +63,7 @@ def run_notes(summary: Summary, run_directory: str) -> list[str]:
     lines += cost_lines(summary.operation_cost)
     lines.append(replication_line(summary.replication))
     if summary.queries.write:
-        lines += cost_table(summary.costs)
+        lines += commit_cost_lines(summary.costs)
     if engine := engine_text(summary.client):
         lines.append(f"engine: {engine}")
     lines.append(_server_counters_note(summary))
@@ -90,11 +93,17 @@ def watch_notes(summary: Summary, run_directory: str) -> list[str]:
         *(line for effect in summary.effects for line in (effect_line(effect), *effect_cost_lines(effect))),
         *cost_lines(summary.operation_cost),
         replication_line(summary.replication),
-        *cost_table(summary.costs),
+        *commit_cost_lines(summary.costs),
         *(f"warning: {warning}" for warning in summary.warnings),
         _record_note(Path(run_directory)),
     ]
     return [line for line in lines if line]
+
+
+def commit_cost_lines(costs: Sequence[CommitCost]) -> list[str]:
+    """The table of the cost of a commit, a line for each value."""
+    table = cost_table(costs)
+    return [] if table is None else list(text_lines(table))
 
 
 def _headline_note(summary: Summary) -> str:

@@ -1,8 +1,19 @@
-"""Text and Markdown of a comparison of runs."""
+"""Comparison of runs as a document: what differs, every figure against the first run, stalls."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 from tuibench import units
+from tuibench.document import (
+    Block,
+    Document,
+    Section,
+    Shape,
+    Table,
+    Text,
+    section,
+    write_markdown,
+    write_text,
+)
 from tuibench.model.results.comparison import (
     ComparisonRow,
     ComparisonVerdict,
@@ -11,60 +22,57 @@ from tuibench.model.results.comparison import (
     SetupDifference,
 )
 
-FIRST = 1.0
 PAIR = 2
 LONGEST_VALUE = 40
 SIGNS = {ComparisonVerdict.EQUAL: " =", ComparisonVerdict.CANNOT_TELL: " ?"}
 KEY = "=  equal within ±5 %;  ?  cannot tell"
 
-TextRows = list[tuple[str, ...]]
-
 
 def comparison_text(found: RunComparison) -> str:
     """The text for the terminal, ending in a newline."""
-    letters = run_letters(found)
-    parts = [*(f"{letter}  {side}" for letter, side in zip(letters, side_titles(found), strict=True)), ""]
-    parts += [f"note: {doubt}" for doubt in found.doubts]
-    parts += [""] * bool(found.doubts)
-    parts.append("what differs" if found.differences else "plan, server and host are the same")
-    parts += _aligned(difference_table(found, LONGEST_VALUE), len(found.runs) + 1)
-    if has_relative_table(found):
-        parts += ["", f"relative to {letters[0]}", *_aligned(relative_table(found), 1), f"  {KEY}"]
-    for place, letter in enumerate(letters[1:]):
-        parts += ["", f"{letter} against {letters[0]}", *_aligned(verdict_table(found, place), 1)]
-    for title, texts in _stalls_and_slowest(found):
-        parts += ["", title, *(f"  {letter}  {text}" for letter, text in zip(letters, texts, strict=True))]
-    return "\n".join(parts) + "\n"
+    document = comparison_document(found, LONGEST_VALUE)
+    return write_text((*document.lead, *document.sections))
 
 
 def comparison_markdown(found: RunComparison) -> str:
     """The Markdown, ending in a newline."""
+    return write_markdown(comparison_document(found))
+
+
+def comparison_document(found: RunComparison, longest: int = 0) -> Document:
+    """The document; `longest` is the maximum number of characters of a value that differs, 0 for all."""
     letters = run_letters(found)
-    parts = ["# Comparison", ""]
-    parts += [f"- **{letter}**: `{side}`" for letter, side in zip(letters, side_titles(found), strict=True)]
-    parts += [""] if not found.doubts else ["", *(f"> {doubt}" for doubt in found.doubts), ""]
-    parts += ["## What differs", ""]
-    parts += (
-        _piped(difference_table(found), 0) if found.differences else ["Plan, server and host are the same."]
-    )
-    if has_relative_table(found):
-        parts += ["", f"## Relative to {letters[0]}", "", *_piped(relative_table(found), 1), "", KEY]
-    for place, letter in enumerate(letters[1:]):
-        parts += ["", f"## {letter} against {letters[0]}", "", *_piped(verdict_table(found, place), 1)]
-    for title, texts in _stalls_and_slowest(found):
-        parts += ["", f"## {title.capitalize()}", ""]
-        parts += [f"- **{letter}**: {text}" for letter, text in zip(letters, texts, strict=True)]
-    return "\n".join(parts) + "\n"
+    lead: list[Block] = [Table(rows=tuple(zip(letters, side_titles(found), strict=True)), words=2)]
+    if found.doubts:
+        lead.append(Text(tuple(f"note: {doubt}" for doubt in found.doubts), Shape.LIST))
+    return Document(title="Comparison", lead=tuple(lead), sections=tuple(_sections(found, letters, longest)))
 
 
-def _stalls_and_slowest(found: RunComparison) -> list[tuple[str, tuple[str, ...]]]:
-    """Stalls and slowest transactions, a text for each side; without stalls if no side had one."""
-    rows = []
-    if any(text != "none" for text in found.stalls):
-        rows.append(("stalls", found.stalls))
-    if any(text not in ("", units.DASH) for text in found.slowest):
-        rows.append(("slowest transaction", found.slowest))
-    return rows
+def _sections(found: RunComparison, letters: list[str], longest: int) -> Iterator[Section]:
+    if found.differences:
+        rows = tuple((f"{one.group}: {one.path}", *_shortened(one, longest)) for one in found.differences)
+        yield section("What differs", Table(header=("", *letters), rows=rows, words=1 + len(letters)))
+    else:
+        yield section("What differs", Text(("Plan, server and host are the same.",)))
+    shown = [row for row in found.rows if has_figure(row)]
+    first, *others = letters
+    if len(found.runs) > PAIR:
+        # For two runs, the table with the verdicts says the same.
+        heading = ("", first, *(f"{letter}/{first}" for letter in others))
+        ratios = tuple(
+            (row_title(row), figure_text(row.first), *map(ratio_text, row.others)) for row in shown
+        )
+        yield section(f"Relative to {first}", Table(header=heading, rows=ratios, notes=(KEY,)))
+    for place, letter in enumerate(others):
+        judged = tuple(_judged(row, row.others[place]) for row in shown)
+        heading = ("", first, letter, "difference", "95 % interval", "verdict")
+        yield section(f"{letter} against {first}", Table(header=heading, rows=judged))
+    for title, texts in (("Stalls", found.stalls), ("Slowest transaction", found.slowest)):
+        if any(text not in ("", "none", units.DASH) for text in texts):
+            yield section(
+                title,
+                Table(rows=tuple(zip(letters, texts, strict=True)), words=2),
+            )
 
 
 def side_titles(found: RunComparison) -> list[str]:
@@ -78,33 +86,6 @@ def side_titles(found: RunComparison) -> list[str]:
 def run_letters(found: RunComparison) -> list[str]:
     """The letters of the runs in the tables."""
     return [chr(ord("A") + place) if place < 26 else f"#{place + 1}" for place in range(len(found.runs))]
-
-
-def difference_table(found: RunComparison, longest: int = 0) -> TextRows:
-    """A row for each value that differs; `longest` is the maximum number of characters shown, 0 for all."""
-    if not found.differences:
-        return []
-    rows = [(f"{one.group}: {one.path}", *_shortened(one, longest)) for one in found.differences]
-    return [("", *run_letters(found)), *rows]
-
-
-def has_relative_table(found: RunComparison) -> bool:
-    """True for three sides or more: for two, the table with the verdicts says the same."""
-    return len(found.runs) > PAIR
-
-
-def relative_table(found: RunComparison) -> TextRows:
-    """A row for each figure: the first run's, 1.00, and the ratios of the others to it."""
-    letters = run_letters(found)
-    heading = ("", letters[0], *(f"{letter}/{letters[0]}" for letter in letters))
-    return [heading, *(_relative(row) for row in found.rows if has_figure(row))]
-
-
-def verdict_table(found: RunComparison, place: int) -> TextRows:
-    """A row for each figure of one run against the first: both values, difference, interval, verdict."""
-    letters = run_letters(found)
-    heading = ("", letters[0], letters[place + 1], "difference", "95 % interval", "verdict")
-    return [heading, *(_judged(row, row.others[place]) for row in found.rows if has_figure(row))]
 
 
 def has_figure(row: ComparisonRow) -> bool:
@@ -147,11 +128,6 @@ def _digits(other: Contrast) -> int:
     return units.digits_for(*known) if known else 1
 
 
-def _relative(row: ComparisonRow) -> tuple[str, ...]:
-    first = f"{FIRST:.2f}" if row.first is not None else units.DASH
-    return (row_title(row), figure_text(row.first), first, *(ratio_text(other) for other in row.others))
-
-
 def _judged(row: ComparisonRow, other: Contrast) -> tuple[str, ...]:
     return (
         row_title(row),
@@ -165,27 +141,3 @@ def _judged(row: ComparisonRow, other: Contrast) -> tuple[str, ...]:
 
 def _shortened(one: SetupDifference, longest: int) -> list[str]:
     return [f"{each[: longest - 1]}…" if longest and len(each) > longest else each for each in one.values]
-
-
-def _aligned(table: TextRows, words: int) -> list[str]:
-    """Aligned columns; the first `words` of them to the left, numbers to the right."""
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    return [
-        "  "
-        + "  ".join(
-            cell.ljust(width) if place < words else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in table
-    ]
-
-
-def _piped(table: Sequence[tuple[str, ...]], words: int) -> list[str]:
-    """A Markdown table; with `words`, all columns after the first `words` are numbers."""
-    heading, *rows = table
-    rule = ["---" if not words or place < words else "---:" for place in range(len(heading))]
-    return [_pipes(heading), _pipes(rule), *(_pipes(row) for row in rows)]
-
-
-def _pipes(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.strip().replace("|", "\\|") for cell in cells) + " |"

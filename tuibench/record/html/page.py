@@ -1,106 +1,36 @@
-"""HTML page of a report: sections in order, charts on one time axis, embedded style and script."""
+"""HTML page of a document: embedded style, an index of its sections, a script for the tooltips of charts."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
 
 import msgspec
 
 from tuibench import sanitize
-from tuibench.model.event import CHANGE_KINDS
-from tuibench.record.files.run import Run
-from tuibench.record.html import changes, results, setup
-from tuibench.record.html.chart import ChartMark, ChartSpan
-from tuibench.record.html.charts import DrawnChart, draw_charts
-from tuibench.record.html.latency_chart import latency_chart
-from tuibench.record.html.markup import Child, Markup, join_markup, tag
-from tuibench.record.html.saturation import saturation_section
-from tuibench.record.html.series import TimeAxis
-from tuibench.record.html.tornado import tornado_section
-from tuibench.units import count
-
-MOST_MARKS = 60
-"""Changes that are marked in the charts: the many of a screening would hide the figures."""
-
-HINT = "All charts share one time axis; point at one to see the values of all at that time. {marks}"
+from tuibench.document import Document
+from tuibench.record.html.chart import ChartSpan
+from tuibench.record.html.charts import DrawnChart
+from tuibench.record.html.markup import Child, Markup, block_markup, blocks_markup, join_markup, tag
 
 
-def html_report(run: Run) -> str:
-    """The self-contained report, ending in a newline."""
-    axis = TimeAxis(run.samples) if run.samples else None
-    span = _span(run, axis) if axis is not None else None
-    pictures = dict(draw_charts(axis, span)) if axis is not None and span is not None else {}
-    sections = [(title, body) for title, body in _sections(run, pictures) if body]
+def document_page(document: Document, script: Markup | None = None, *, title: str = "") -> str:
+    """The self-contained page, ending in a newline; `title` is that of the browser's window."""
+    sections = [(each.title, body) for each in document.sections if (body := blocks_markup(each.blocks))]
     content = tag(
         "main",
-        results.report_header(run),
-        results.verdict_section(run),
-        results.warnings_section(run),
+        tag("h1", document.title),
+        [block_markup(each) for each in document.lead],
         tag("nav", [tag("a", title, href=f"#{_anchor(title)}") for title, _ in sections]),
         [tag("section", tag("h2", title), body, id=_anchor(title)) for title, body in sections],
-        tag("p", results.report_footer(run), class_="note"),
+        tag("p", document.foot, class_="note") if document.foot else None,
     )
-    title = f"{run.plan.plan.profile}, {run.id}"
-    return html_page(title, content, _script(axis, span, pictures))
+    return html_page(title or document.title, content, script)
 
 
 def html_page(title: str, *body: Child) -> str:
     """A page with the given body and the common style; ends in a newline."""
     page = tag("html", _head(title), tag("body", *body), lang="en")
     return f"<!doctype html>\n{page}\n"
-
-
-def _sections(run: Run, pictures: dict[str, DrawnChart]) -> Iterator[tuple[str, Markup | None]]:
-    """The sections, from the main results to the commands that repeat the run."""
-    yield "Screening of settings", tornado_section(run)
-    yield "Over time", _charts(pictures, _hint(run))
-    yield "Changes", changes.changes_section(run)
-    yield "A against B", changes.ab_test_section(run)
-    yield "Saturation", saturation_section(run)
-    yield "Result", results.results_section(run)
-    yield "Latency distribution", latency_chart(run.latencies())
-    yield "Slowest transactions", results.slowest_section(run)
-    yield "Analysis", results.analysis_section(run)
-    yield "Environment", setup.environment_section(run)
-    yield "Method", setup.method_section(run)
-    yield "Commands", setup.commands_section(run)
-
-
-def _charts(pictures: dict[str, DrawnChart], hint: str) -> Markup | None:
-    """Large charts below each other, small ones in pairs under the names of their groups."""
-    if not pictures:
-        return None
-    groups: dict[str, list[Markup]] = {}
-    for each in pictures.values():
-        groups.setdefault(each.group, []).append(each.figure)
-    large = groups.pop("", [])
-    small = [
-        join_markup(tag("h3", name, class_="group"), tag("div", pair, class_="pair"))
-        for name, pair in groups.items()
-    ]
-    return join_markup(tag("p", hint, class_="note screen"), large, small)
-
-
-def _hint(run: Run) -> str:
-    changes_made = len(_marks(run))
-    if changes_made > MOST_MARKS:
-        return HINT.format(
-            marks=f"{count(changes_made)} changes are too many to be marked; they are listed below."
-        )
-    return HINT.format(marks="Numbers mark changes.")
-
-
-def _marks(run: Run) -> list[ChartMark]:
-    return [
-        ChartMark(event.elapsed_seconds, event.marker, event.text)
-        for event in run.events
-        if event.kind in CHANGE_KINDS and event.marker is not None
-    ]
-
-
-def _span(run: Run, axis: TimeAxis) -> ChartSpan:
-    marks = _marks(run)
-    return ChartSpan(axis.start, axis.end, marks if len(marks) <= MOST_MARKS else [], axis.times)
 
 
 def _head(title: str) -> Markup:
@@ -114,12 +44,10 @@ def _head(title: str) -> Markup:
     )
 
 
-def _script(axis: TimeAxis | None, span: ChartSpan | None, pictures: dict[str, DrawnChart]) -> Markup | None:
+def tooltip_script(times: Sequence[float], span: ChartSpan, pictures: dict[str, DrawnChart]) -> Markup:
     """The data and the script of the tooltips."""
-    if axis is None or span is None:
-        return None
     values = {
-        "times": [round(at, 3) for at in axis.times],
+        "times": [round(at, 3) for at in times],
         "start": span.start,
         "end": span.end,
         "charts": {name: each.values for name, each in pictures.items()},

@@ -4,12 +4,13 @@ probe.
 
 from collections.abc import Iterator, Mapping
 
+from tuibench.document import Block, Section, write_text
 from tuibench.model.histogram import Latency
 from tuibench.model.measurements.headline import HeadlineTotals
 from tuibench.model.results.summary import ConnectionTotals, KindTotals, Summary
-from tuibench.record.report.effect_text import trial_text
-from tuibench.record.report.probe_text import probe_text
-from tuibench.record.report.tune_text import tune_text
+from tuibench.record.report.effect_text import trial_section
+from tuibench.record.report.probe_text import probe_blocks
+from tuibench.record.report.tune_text import tune_blocks
 
 TITLE = "Transactions (ms):"
 COLUMNS = ("completed", "rollbacks", "retries", "p50", "p90", "p95", "p99", "max")
@@ -72,13 +73,13 @@ def _spread(latency: Latency | None) -> str:
 
 def addenda(summary: Summary) -> str:
     """All additions; empty for a run without any."""
-    trial = "".join(map(trial_text, summary.ab_tests))
-    tune = "\n" + tune_text(summary.tune) if summary.tune else ""
     connections = "".join(line + "\n" for line in connections_lines(summary.connection_load))
-    return (
-        headline_text(summary)
-        + connections
-        + trial
-        + tune
-        + (probe_text(summary.probe) if summary.probe else "")
-    )
+    return headline_text(summary) + connections + write_text(experiment_blocks(summary))
+
+
+def experiment_blocks(summary: Summary) -> list[Block | Section]:
+    """The results of A/B tests, of a screening and of a probe."""
+    blocks: list[Block | Section] = [trial_section(result) for result in summary.ab_tests]
+    blocks += tune_blocks(summary.tune) if summary.tune else ()
+    blocks += probe_blocks(summary.probe) if summary.probe else ()
+    return blocks

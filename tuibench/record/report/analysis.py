@@ -4,10 +4,10 @@ import collections
 import math
 from collections.abc import Callable, Iterable, Iterator
 from statistics import fmean, pstdev
-from typing import NamedTuple
 
 from tuibench.diagnosis.evidence import collect_evidence
 from tuibench.diagnosis.rules import diagnose
+from tuibench.document import Section, Text, section
 from tuibench.metrics.series.slow_messages import slow_text
 from tuibench.model.measurements.finding import Evidence, Finding
 from tuibench.model.tick import STATEMENT, Tick
@@ -22,17 +22,11 @@ UNEQUAL = 0.10
 FEWEST_TICKS = 5
 
 
-class Chapter(NamedTuple):
-    """One heading with its sentences."""
-
-    heading: str
-    sentences: tuple[str, ...]
-
-
-def analysis(run: Run) -> tuple[Chapter, ...]:
-    """All chapters; empty for a run that measured nothing."""
+def analysis(run: Run) -> tuple[Section, ...]:
+    """A section for each subject; a sentence alone for a run that measured nothing."""
     if not run.summary.transactions.total:
-        return (Chapter("Result", ("No transaction was committed, so there is nothing to analyse.",)),)
+        nothing = Text(("No transaction was committed, so there is nothing to analyse.",))
+        return (section("Result", nothing),)
     bottleneck = diagnose(run_evidence(run))
     contents: dict[str, Iterator[str]] = {
         "Queries": _queries(run),
@@ -42,8 +36,8 @@ def analysis(run: Run) -> tuple[Chapter, ...]:
         "Bottleneck": _bottleneck(bottleneck),
         "Advice": _advice(run, bottleneck),
     }
-    chapters = (Chapter(heading, tuple(sentences)) for heading, sentences in contents.items())
-    return tuple(chapter for chapter in chapters if chapter.sentences)
+    paragraphs = {title: " ".join(sentences) for title, sentences in contents.items()}
+    return tuple(section(title, Text((words,))) for title, words in paragraphs.items() if words)
 
 
 def run_evidence(run: Run) -> Evidence:

@@ -1,15 +1,17 @@
-"""Text of effects, trials and costs, the same on screen, on stderr and in the record."""
+"""Effects, trials and costs in words and tables, the same on screen, on stderr, and in reports."""
 
 from collections.abc import Callable, Iterable
 
 import msgspec
 
 from tuibench import units
+from tuibench.document import Section, Styled, Table, Text, section
 from tuibench.metrics.inference.messages import (
     ALTERNATION,
     FIGURE_NAMES,
     attribution_text,
     comparison_text,
+    difference_text,
     verdict_text,
 )
 from tuibench.metrics.series.cost_messages import change_cost_lines
@@ -23,8 +25,6 @@ from tuibench.model.experiments.effect import (
 )
 
 STILL_MOVING = "still moving"
-
-
 MINUTES_TO_HOURS = 120
 
 
@@ -51,22 +51,22 @@ def effect_line(effect: Effect) -> str:
     return f"effect of {numbers} ({effect.change}): {effect_text(effect)} ({windows})"
 
 
-def cost_line(cost: CommitCost) -> str:
-    """The cost of a commit under one value."""
-    figures = ", ".join(cost_parts(cost)) or "not counted here"
-    return f"cost of a commit with {cost.setting}={cost.value}: {figures}"
-
-
-def cost_parts(cost: CommitCost) -> list[str]:
-    """Each known figure, with its unit."""
-    known = (
-        (cost.log_fsyncs, "log fsyncs", units.small_number),
-        (cost.log_bytes, "redo", units.binary_size),
-        (cost.binlog_syncs, "binlog syncs", units.small_number),
-        (cost.binlog_bytes, "binlog", units.binary_size),
-        (cost.row_lock_waits, "lock waits", units.small_number),
-    )
-    return [f"{write(value)} {name}" for value, name, write in known if value is not None]
+def cost_table(costs: Iterable[CommitCost]) -> Table | None:
+    """The cost of a commit under each value, without the columns that are unknown throughout."""
+    known = [cost for cost in costs if cost.transactions]
+    shown = [each for each in _COST_FIGURES if any(each[1](cost) is not None for cost in known)]
+    if not known or not shown:
+        return None
+    rows = [
+        (
+            f"{cost.setting}={cost.value}",
+            units.count(cost.transactions),
+            *(write(value(cost)) for _, value, write in shown),
+        )
+        for cost in known
+    ]
+    header = ("cost of a commit with", "transactions", *(name for name, _, _ in shown))
+    return Table(header=header, rows=tuple(rows))
 
 
 _COST_FIGURES: tuple[tuple[str, Callable[[CommitCost], float | None], Callable[[float | None], str]], ...] = (
@@ -78,18 +78,33 @@ _COST_FIGURES: tuple[tuple[str, Callable[[CommitCost], float | None], Callable[[
 )
 
 
-def cost_table(costs: Iterable[CommitCost]) -> list[str]:
-    """The cost of a commit under each value, as a table without the columns that are unknown throughout."""
-    known = [cost for cost in costs if cost.transactions]
-    shown = [each for each in _COST_FIGURES if any(each[1](cost) is not None for cost in known)]
-    if not known or not shown:
-        return []
-    rows = [("cost of a commit with", *(name for name, _, _ in shown))]
-    for cost in known:
-        figures = (write(value(cost)) for _, value, write in shown)
-        rows.append((f"  {cost.setting}={cost.value}", *figures))
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return [_aligned(row, widths) for row in rows]
+def effect_card(effect: Effect, change: str) -> Section:
+    """A change with its effect, under the number of the change."""
+    windows = f"{effect.window_seconds:.0f} s before and after, {effect.settling_seconds:.0f} s to settle"
+    moving = "" if effect.settled else f"; {STILL_MOVING}"
+    others = ", ".join(map(str, effect.markers[:-1]))
+    when = f"at {units.hms(effect.at_seconds)}{', together with ' * bool(others)}{others}; {windows}{moving}"
+    unattributed = [text for one in effect.comparisons if (text := attribution_text(one))]
+    doubt = f"{unattributed[0]}; {ALTERNATION}" if unattributed else ""
+    rows = tuple((_LONG_NAMES[one.figure], *_levels(one), _difference(one)) for one in effect.comparisons)
+    table = Table(header=("", "before", "after", "difference"), rows=rows)
+    return section(
+        change, table, Text(tuple(filter(None, (when, doubt))), role="note"), badge=str(effect.markers[-1])
+    )
+
+
+def _difference(one: Comparison) -> Styled:
+    """The difference, and its interval in smaller print; the verdict if there is no difference."""
+    text = difference_text(one)
+    if not one.differs:
+        return Styled(verdict_text(one.verdict, one.tolerance_percent), "soft", text)
+    is_better = (one.delta < 0) is (one.figure in LESS_IS_BETTER)
+    change, _, interval = text.partition(" (")
+    arrow = "▲" if one.delta > 0 else "▼"
+    return Styled(f"{arrow} {change}", "better" if is_better else "worse", interval.removesuffix(")"))
+
+
+LESS_IS_BETTER = frozenset({EffectFigure.P95, EffectFigure.FSYNCS, EffectFigure.FSYNC_RATE})
 
 
 # Trials
@@ -122,18 +137,19 @@ def with_sentence(result: AbTestResult) -> AbTestResult:
     return msgspec.structs.replace(result, sentence=trial_sentence(result))
 
 
-def trial_text(result: AbTestResult) -> str:
-    """The table and the sentence, ending in a newline."""
-    lines = [f"A/B: {result.subject}, A = {result.a}, B = {result.b}"]
-    if result.comparisons:
-        rows = [_HEADING, *(_row(one) for one in result.comparisons)]
-        widths = [max(len(row[column]) for row in rows) for column in range(len(_HEADING))]
-        lines += ["    " + _aligned(row, widths) for row in rows]
+def trial_section(result: AbTestResult) -> Section:
+    """The figures under both values with their differences, and the sentence."""
+    lines = [result.sentence]
     if result.left_out:
         why = f" ({'; '.join(result.disturbances)})" if result.disturbances else ""
-        lines.append(f"    disturbed cycles, left out: {result.left_out}{why}")
-    lines += change_cost_lines(result.cost_a, result.cost_b)
-    return "\n".join([*lines, result.sentence, ""]) + "\n"
+        lines.insert(0, f"disturbed cycles, left out: {result.left_out}{why}")
+    lines[-1:-1] = change_cost_lines(result.cost_a, result.cost_b)
+    rows = tuple(map(_row, result.comparisons))
+    return section(
+        f"A/B: {result.subject}, A = {result.a}, B = {result.b}",
+        Table(header=_HEADING, rows=rows) if rows else None,
+        Text(tuple(line.strip() for line in lines)),
+    )
 
 
 def _more(result: AbTestResult) -> str:
@@ -175,9 +191,12 @@ def _row(one: Comparison) -> tuple[str, ...]:
         change = f"{units.signed(one.percent, digits)} %"
         edges = units.range_text(one.percent_low, one.percent_high, digits) + " %"
     verdict = verdict_text(one.verdict, one.tolerance_percent)
-    digits = 2 if one.figure is not EffectFigure.FSYNCS else 3
-    levels = (f"{one.before:.{digits}f}", f"{one.after:.{digits}f}")
-    return (_LONG_NAMES[one.figure], *levels, edges, change, verdict)
+    return (_LONG_NAMES[one.figure], *_levels(one), edges, change, verdict)
+
+
+def _levels(one: Comparison) -> tuple[str, str]:
+    digits = 3 if one.figure is EffectFigure.FSYNCS else 2
+    return units.decimal(one.before, digits), units.decimal(one.after, digits)
 
 
 _LONG_NAMES = {
@@ -187,9 +206,3 @@ _LONG_NAMES = {
     EffectFigure.FSYNCS: "log fsyncs/trx",
     EffectFigure.FSYNC_RATE: "log fsyncs/s",
 }
-
-
-def _aligned(row: tuple[str, ...], widths: list[int]) -> str:
-    cells = [f"{row[0]:<{widths[0]}}"]
-    cells += [f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)]
-    return "  ".join(cells)

@@ -1,14 +1,13 @@
-"""Result of a probe as text and as a table, the same in terminal, record and screen."""
+"""Result of a probe: sentences, the table of its steps, and the commands of the formal run."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tuibench.diagnosis.rules import HOST_CPU_OTHERS
+from tuibench.document import Block, Shape, Table, Text, write_text
 from tuibench.model.experiments.probe import ProbeEnd, ProbeOrder, ProbeResult, ProbeStep, StepPurpose, UslFit
 from tuibench.model.schedule import Quantity
 from tuibench.units import DASH, count, decimal, milliseconds, signed
 
-HEADER = ("TPS", "± 95 %", "QPS", "p95", "errors", "")
-WIDTHS = (10, 11, 10, 9, 11, 9)
 LOW = "low"
 """The confidence below which no saturation point is claimed."""
 SMALL_PERCENT = 10.0
@@ -35,20 +34,33 @@ def probe_level_text(order: ProbeOrder, level: float | None) -> str:
 
 
 def probe_text(result: ProbeResult) -> str:
-    """The whole result: the table, the explanation, the commands."""
-    commands = [f"  {line}" for line in result.commands.values()]
-    formal = ["For the formal run:", *commands] if commands else []
-    return "\n".join([*probe_table(result), "", *result.lines, *formal]) + "\n"
+    """The whole result, ending in a newline."""
+    return write_text(probe_blocks(result))
 
 
-def probe_table(result: ProbeResult) -> list[str]:
-    """A line for each step: on the way up and in between by level, then those on the way back down."""
+def probe_blocks(result: ProbeResult) -> tuple[Block, ...]:
+    """The table, the explanation, the commands."""
+    return (probe_table(result), Text(result.lines), *probe_commands(result))
+
+
+def probe_commands(result: ProbeResult) -> tuple[Text, ...]:
+    """The commands of the formal run, if there are any."""
+    commands = tuple(result.commands.values())
+    return (Text(commands, Shape.CODE, title="For the formal run:"),) if commands else ()
+
+
+def probe_table(result: ProbeResult) -> Table:
+    """A row for each step: on the way up and in between by level, then those on the way back down."""
     name = "rate/s" if result.order.by is Quantity.RATE else "threads"
-    lines = [_row((name, *HEADER))]
-    on_the_way = [step for step in result.steps if step.purpose is not StepPurpose.BACK]
-    lines += [_row(_cells(result, step)) for step in sorted(on_the_way, key=lambda step: step.level)]
-    back = [step for step in result.steps if step.purpose is StepPurpose.BACK]
-    return lines + [_row(_cells(result, step)) for step in back]
+    rows = tuple(_cells(result, step) for step in steps_in_order(result.steps))
+    return Table(header=(name, "TPS", "± 95 %", "QPS", "p95", "errors", ""), rows=rows, words=0, remarks=1)
+
+
+def steps_in_order(steps: Sequence[ProbeStep]) -> list[ProbeStep]:
+    """Steps on the way up and in between by level, then those on the way back down, as measured."""
+    on_the_way = [step for step in steps if step.purpose is not StepPurpose.BACK]
+    back = [step for step in steps if step.purpose is StepPurpose.BACK]
+    return [*sorted(on_the_way, key=lambda step: step.level), *back]
 
 
 def step_line(order: ProbeOrder, step: ProbeStep) -> str:
@@ -180,33 +192,21 @@ def _confidence(result: ProbeResult) -> Iterator[str]:
 
 
 def _cells(result: ProbeResult, step: ProbeStep) -> tuple[str, ...]:
-    known = DASH if step.half_width is None else f"{100 * step.half_width:.1f} %"
-    is_scale = step.purpose is StepPurpose.SCALE
+    remarks = (
+        ("saturated", result.knee == step),
+        ("most", result.peak == step),
+        ("on the way back", step.purpose is StepPurpose.BACK),
+        ("not stable", not step.is_stable),
+        (f"missed {'; '.join(step.missed)}", bool(step.missed)),
+    )
     return (
-        "no rate" if is_scale else _number(step.level),
+        "no rate" if step.purpose is StepPurpose.SCALE else _number(step.level),
         decimal(step.tps, 1),
-        known if step.is_stable else f"{known} !",
+        DASH if step.half_width is None else f"{100 * step.half_width:.1f} %",
         count(step.qps),
         milliseconds(step.p95_ms),
         f"{step.errors_percent:.2g} %" if step.errors_percent else "0",
-        _note(result, step),
-    )
-
-
-def _note(result: ProbeResult, step: ProbeStep) -> str:
-    candidates = {
-        "back": step.purpose is StepPurpose.BACK,
-        "saturated": result.knee == step,
-        "most": result.peak == step,
-    }
-    notes = [note for note, holds in candidates.items() if holds]
-    return ", ".join([*notes, *(f"missed {each}" for each in step.missed)])
-
-
-def _row(cells: tuple[str, ...]) -> str:
-    *figures, note = cells
-    return "".join(f"{cell:>{width}}" for cell, width in zip(figures, WIDTHS, strict=True)) + (
-        f"  {note}" if note else ""
+        ", ".join(words for words, holds in remarks if holds),
     )
 
 

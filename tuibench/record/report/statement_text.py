@@ -1,30 +1,29 @@
 """Text table of the statements of a session."""
 
-from collections.abc import Iterator
-
-from tuibench import sanitize
+from tuibench.document import Table, write_text
 from tuibench.model.measurements.activity import StatementFigures, StatementReport, StatementRow
 from tuibench.units import DASH, count, milliseconds
 
 COLUMNS = ("calls", "total", "avg", "p95", "rows/call", "lock/call", "CPU/call")
 BEFORE = ("avg before", "p95 before")
-WIDTH = 12
 
 
 def statements_text(report: StatementReport) -> str:
     """A line for each statement, those with the most time first; then the gaps."""
-    lines = [*_lines(report), *(f"{DASH} {gap}" for gap in report.gaps)]
-    return "\n".join(sanitize.text(line) for line in lines)
-
-
-def _lines(report: StatementReport) -> Iterator[str]:
     since = f"since {report.change}" if report.change else "since statements were first requested"
-    yield f"{report.seconds:.1f} s {since}"
-    names = (*COLUMNS, *(BEFORE if report.before_seconds else ()))
-    yield "".join(f"{name:>{WIDTH}}" for name in names) + "  source    statement"
-    for row in report.rows:
-        cells = (*_cells(row.now), *(_before(row) if report.before_seconds else ()))
-        yield "".join(f"{cell:>{WIDTH}}" for cell in cells) + f"  {row.source:<8}  {row.text}"
+    has_before = bool(report.before_seconds)
+    rows = tuple(
+        (*_cells(row.now), *(_before(row) if has_before else ()), row.source, row.text) for row in report.rows
+    )
+    table = Table(
+        title=f"{report.seconds:.1f} s {since}",
+        header=(*COLUMNS, *(BEFORE if has_before else ()), "source", "statement"),
+        rows=rows,
+        words=0,
+        remarks=2,
+        notes=tuple(f"{DASH} {gap}" for gap in report.gaps),
+    )
+    return write_text((table,)).rstrip("\n")
 
 
 def _cells(figures: StatementFigures) -> tuple[str, ...]:

@@ -1,21 +1,12 @@
-"""Text of a screening of settings: a tornado chart, the effect of each candidate, and the lines to make it
-permanent.
-"""
+"""Result of a screening of settings: the tornado table, what is best together, and how to keep it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from tuibench import units
-from tuibench.metrics.inference.ab_tests.tornado import (
-    BAR_CELLS,
-    HEADINGS,
-    bar,
-    change_text,
-    in_order,
-    late_text,
-    scale,
-)
+from tuibench.document import Block, Section, Shape, Table, Text, section, write_text
+from tuibench.metrics.inference.ab_tests.tornado import change_text, tune_table
 from tuibench.metrics.inference.messages import FIGURE_NAMES, comparison_text, difference_text
-from tuibench.model.experiments.effect import Comparison, EffectFigure
+from tuibench.model.experiments.effect import Comparison
 from tuibench.model.experiments.tune import CandidateResult, TuneResult
 
 METHOD = (
@@ -29,81 +20,41 @@ RESTORED_NOT_IN_EFFECT = f"{RESTORED}; the statements above are not in effect"
 
 def tune_text(result: TuneResult) -> str:
     """The whole text, ending in a newline."""
-    return "\n".join([*head_lines(result), *_tornado(result), *answer_lines(result)]) + "\n"
+    return write_text(tuple(tune_blocks(result)))
 
 
-def answer_lines(result: TuneResult) -> list[str]:
-    """The best together, how to keep them, and what was not tested. It begins with an empty line."""
-    return [*_together(result), *_keep(result), *_left_out(result)]
-
-
-def head_lines(result: TuneResult) -> Iterator[str]:
-    """What was measured, and how."""
+def tune_blocks(result: TuneResult) -> Iterator[Block | Section]:
+    """What was measured and how, the effects, the best together, how to keep them, what was not tested."""
     plan = result.plan
     tried = units.pluralize(len(result.results), "value")
-    yield (
+    head = (
         f"Tune: {tried} in {units.duration(result.seconds)}, {units.pluralize(result.blocks, 'block')} of "
         f"windows of {plan.window_seconds:g} s, {result.disturbed} disturbed"
     )
-    yield METHOD.format(figure=FIGURE_NAMES[plan.primary], rate=100 * plan.false_rate)
-    if not result.is_complete:
-        yield "It ended early: --resume continues it."
-
-
-def _tornado(result: TuneResult) -> Iterator[str]:
-    shown = [one for one in result.results if one.comparison(result.plan.primary)]
-    most = scale(result)
-    width = max((len(change_text(one.candidate)) for one in result.results), default=0)
-    if shown:
-        yield ""
-        axis = (
-            f"{'−' + format(most, 'g') + ' %':<{BAR_CELLS // 2}}0{format(most, 'g') + ' %':>{BAR_CELLS // 2}}"
+    method = METHOD.format(figure=FIGURE_NAMES[plan.primary], rate=100 * plan.false_rate)
+    early = () if result.is_complete else ("It ended early: --resume continues it.",)
+    yield Text((head, method, *early), role="note")
+    yield tune_table(result)
+    if result.together is not None:
+        yield _together(result)
+    yield from _keep(result)
+    if result.left_out:
+        yield section(
+            "Not tested", Table(rows=tuple((one.setting, one.why) for one in result.left_out), words=2)
         )
-        yield f"{f'Effect on {FIGURE_NAMES[result.plan.primary]}':{width + 2}}  {axis}"
-    for verdict, heading in HEADINGS.items():
-        found = in_order(result, verdict)
-        if not found:
-            continue
-        yield ""
-        yield heading.format(tolerance=result.plan.tolerance_percent)
-        for one in found:
-            yield _line(one, result, width, most)
 
 
-def _line(one: CandidateResult, result: TuneResult, width: int, most: float) -> str:
-    found = one.comparison(result.plan.primary)
-    name = f"  {change_text(one.candidate):{width}}"
-    if why := one.failure or late_text(one):
-        return f"{name}  {why}"
-    if found is None:
-        return f"{name}  {' ' * BAR_CELLS}  {units.pluralize(one.pairs, 'pair')}"
-    others = [
-        f"{FIGURE_NAMES[other.figure]} {difference_text(other, is_trial=True)}"
-        for other in one.comparisons
-        if other.figure is not found.figure and other.figure is not EffectFigure.FSYNCS
-    ]
-    words = [difference_text(found, is_trial=True), *others]
-    words += [f"misses {one.misses}"] * bool(one.misses) + ["▲ can lose data"] * one.candidate.at_risk
-    return f"{name}  {bar(found, most)}  {', '.join(words)}"
-
-
-def _together(result: TuneResult) -> Iterator[str]:
+def _together(result: TuneResult) -> Section:
     both = result.together
-    if both is None:
-        return
-    yield ""
+    assert both is not None  # noqa: S101
     names = ", ".join(change_text(result.result_of(number).candidate) for number in both.candidates)
-    yield f"The best together: {names}"
-    for one in both.comparisons:
-        yield f"  {FIGURE_NAMES[one.figure]} {comparison_text(one, is_trial=True)}"
+    lines = [f"{FIGURE_NAMES[one.figure]} {comparison_text(one, is_trial=True)}" for one in both.comparisons]
     found = both.comparison(result.plan.primary)
     if found is not None and found.percent is not None:
-        yield (
-            f"  expected from the single effects: {units.signed(both.product_percent)} %: "
-            + ("they add up" if _adds_up(found, both.product_percent) else "they depend on each other")
-        )
-    if both.misses:
-        yield f"  misses {both.misses}"
+        add_up = "they add up" if _adds_up(found, both.product_percent) else "they depend on each other"
+        lines.append(f"expected from the single effects: {units.signed(both.product_percent)} %: {add_up}")
+    lines += [f"misses {both.misses}"] * bool(both.misses)
+    return section(f"The best together: {names}", Text(tuple(lines)))
 
 
 def _adds_up(found: Comparison, product: float) -> bool:
@@ -111,28 +62,18 @@ def _adds_up(found: Comparison, product: float) -> bool:
     return low is not None and high is not None and low <= product <= high
 
 
-def _keep(result: TuneResult) -> Iterator[str]:
+def _keep(result: TuneResult) -> Iterator[Text]:
     """The lines of my.cnf, the statements and the risks of the winner."""
-    yield ""
     winners = [result.result_of(number) for number in result.winner]
     if not winners:
-        yield f"No tested value is known to be better. {result.not_restored or RESTORED}."
+        yield Text((f"No tested value is known to be better. {result.not_restored or RESTORED}.",))
         return
-    yield "To keep these settings, in my.cnf below [mysqld]:"
-    yield from (f"  {one.option_line}" for one in winners if one.option_line)
-    yield "or until the next restart:"
-    yield from (f"  {one.sql};" for one in winners)
-    yield "Risk:"
-    yield from (f"  {one.candidate.setting}: {one.candidate.risk}" for one in winners)
-    yield f"{result.not_restored or RESTORED_NOT_IN_EFFECT}."
-
-
-def _left_out(result: TuneResult) -> Iterable[str]:
-    if not result.left_out:
-        return ()
-    width = max(len(one.setting) for one in result.left_out)
-    rows = [f"  {one.setting:{width}}  {one.why}" for one in result.left_out]
-    return ("", "Not tested:", *rows)
+    options = tuple(one.option_line for one in winners if one.option_line)
+    yield Text(options, Shape.CODE, title="To keep these settings, in my.cnf below [mysqld]:")
+    yield Text(tuple(f"{one.sql};" for one in winners), Shape.CODE, title="Or until the next restart:")
+    risks = tuple(f"{one.candidate.setting}: {one.candidate.risk}" for one in winners)
+    yield Text(risks, Shape.LIST, title="Risk:")
+    yield Text((f"{result.not_restored or RESTORED_NOT_IN_EFFECT}.",))
 
 
 def candidate_line(one: CandidateResult, result: TuneResult) -> str:

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from tuibench import units
+from tuibench.document import write_text
 from tuibench.model.counters import Counter
 from tuibench.model.results.summary import Summary, WatchedTotals
 from tuibench.model.results.watch import WatchedRate, WatchReport
 from tuibench.model.tick import RESPONSE, Tick
-from tuibench.record.report.effect_text import trial_text
-from tuibench.record.report.tune_text import tune_text
+from tuibench.record.report.addenda import experiment_blocks
 from tuibench.record.sysbench_report import latency_ms, per_second
 
 
@@ -63,9 +63,8 @@ def watched_totals(summary: Summary) -> WatchedTotals:
 
 def watch_text(summary: Summary) -> str:
     """The text, ending in a newline."""
-    trial = "".join(map(trial_text, summary.ab_tests))
-    tune = "\n" + tune_text(summary.tune) if summary.tune else ""
-    return "\n".join([*_lines(watch_report(summary)), ""]) + trial + tune
+    experiments = write_text(experiment_blocks(summary))
+    return "\n".join([*_lines(watch_report(summary)), *[""] * bool(experiments), experiments])
 
 
 def _lines(report: WatchReport) -> Iterator[str]:

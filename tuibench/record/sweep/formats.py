@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from tuibench import suggestions
+from tuibench.document import Document, Table, write_csv, write_markdown, write_text
 from tuibench.errors import UsageError
 from tuibench.metrics.inference.means import FIGURES, sweep_points
 from tuibench.model.results.sweep import SUMMARY, CellResult, Sweep, SweepPoint, SweepRecord
 from tuibench.model.results.versions import ServerStart, VersionComparison
 from tuibench.record.files.recorder import pretty_json
-from tuibench.record.report.text_table import TextTable, table_markdown, table_text, to_csv
 from tuibench.record.sweep import relative, tables
 from tuibench.record.sweep.html_page import sweep_html
 from tuibench.record.sweep.tables import data_files_bytes, has_binlog, ping_ms
@@ -51,7 +51,7 @@ def sweep_points_csv(sweep: Sweep) -> str:
     header = ("case", "settings", "threads", "runs", "headline_name", "client_limited")
     columns = (part for name in FIGURES for part in (name, f"{name}_ci95"))
     rows = [_point_row(point) for point in sweep_points(sweep.record.plan, sweep.results)]
-    return to_csv((*header, *columns), tuple(rows))
+    return write_csv((*header, *columns), tuple(rows))
 
 
 def _point_row(point: SweepPoint) -> tuple[object, ...]:
@@ -83,7 +83,7 @@ def sweep_runs_csv(sweep: Sweep) -> str:
     )
     machine = ("cores", "memory_bytes", "ping_ms", "binlog", "data", "files_bytes")
     rows = tuple(_run_row(sweep, result) for result in sweep.done)
-    return to_csv((*header, *machine, *FIGURES), rows)
+    return write_csv((*header, *machine, *FIGURES), rows)
 
 
 def _run_row(sweep: Sweep, result: CellResult) -> tuple[object, ...]:
@@ -109,7 +109,7 @@ def _run_row(sweep: Sweep, result: CellResult) -> tuple[object, ...]:
 
 RUNS, RELATIVE = "runs", "relative"
 
-TABLES: dict[str, Callable[[Sweep], Sequence[TextTable]]] = {
+TABLES: dict[str, Callable[[Sweep], Sequence[Table]]] = {
     SUMMARY: tables.summary_tables,
     RUNS: lambda sweep: (tables.runs_table(sweep),),
     RELATIVE: lambda sweep: (relative.variants_table(sweep),),
@@ -153,8 +153,8 @@ def compare_sweeps(sweeps: Sequence[Sweep], form: str = "text") -> str:
 
 
 VERSIONS_FORMATS: dict[str, Callable[[Sweep], str]] = {
-    "text": lambda sweep: table_text(versions_table(sweep)),
-    "markdown": lambda sweep: table_markdown(versions_table(sweep)),
+    "text": lambda sweep: tables_text((versions_table(sweep),), "text"),
+    "markdown": lambda sweep: tables_text((versions_table(sweep),), "markdown"),
     "csv": versions_csv,
     "json": sweep_json,
     "html": versions_html,
@@ -167,9 +167,12 @@ def versions_text(sweep: Sweep, form: str = "text") -> str:
     return VERSIONS_FORMATS[form](sweep)
 
 
-def tables_text(grids: Sequence[TextTable], form: str) -> str:
+def tables_text(tables: Sequence[Table], form: str) -> str:
     """The tables, one below the other."""
-    if form == "csv":
-        return "\n".join(to_csv(grid.header, grid.rows) for grid in grids)
-    write = table_markdown if form == "markdown" else table_text
-    return "\n".join(write(grid) for grid in grids)
+    match form:
+        case "csv":
+            return "\n".join(write_csv(table.header, table.rows) for table in tables)
+        case "markdown":
+            return write_markdown(Document(lead=tuple(tables)))
+        case _:
+            return write_text(tables)

@@ -1,14 +1,15 @@
 """HTML page of a sweep: its tables, and charts of the figures against threads."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from tuibench import units
+from tuibench.document import Chart, Document, Section, Text, properties, section
 from tuibench.metrics.inference.means import sweep_points
-from tuibench.model.results.sweep import Sweep, SweepCase, SweepPoint
-from tuibench.record.html.markup import Markup, figure_table, join_markup, property_table, tag
-from tuibench.record.html.page import html_page
+from tuibench.model.results.sweep import Sweep, SweepPoint
+from tuibench.record.html.markup import Markup, join_markup, tag
+from tuibench.record.html.page import document_page
 from tuibench.record.html.threads_chart import LARGE, SMALL, ThreadsLine, threads_chart
-from tuibench.record.report.text_table import TextTable
 from tuibench.record.sweep import tables
 from tuibench.record.sweep.tables import variant_label
 
@@ -28,19 +29,16 @@ PAIRED: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
 def sweep_html(sweep: Sweep) -> str:
     """The self-contained page, ending in a newline."""
     server = sweep.record.surroundings.server
-    content = tag(
-        "main",
-        tag("h1", f"Sweep on {server.flavour} {server.version}"),
-        tag("p", _subtitle(sweep), class_="soft"),
-        [
-            tag("section", tag("h2", case.name), body)
-            for case in sweep.record.plan.cases
-            if (body := case_section(sweep, case)) is not None
-        ],
-        tag("section", tag("h2", "All runs"), grid_markup(tables.runs_table(sweep))) if sweep.done else None,
-        tag("section", tag("h2", "Server and method"), property_table(_facts(sweep))),
+    document = Document(
+        title=f"Sweep on {server.flavour} {server.version}",
+        lead=(Text((_subtitle(sweep),), role="soft"),),
+        sections=(
+            *case_sections(sweep),
+            *runs_sections(sweep),
+            section("Server and method", properties(_facts(sweep))),
+        ),
     )
-    return html_page(f"Sweep {sweep.record.name}", content)
+    return document_page(document, title=f"Sweep {sweep.record.name}")
 
 
 def _subtitle(sweep: Sweep) -> str:
@@ -50,27 +48,28 @@ def _subtitle(sweep: Sweep) -> str:
     return f"{started} · {len(sweep.done)} runs{failures} · {sweep.record.name}"
 
 
-def case_section(sweep: Sweep, case: SweepCase) -> Markup | None:
-    """The tables and charts of a case; None without results."""
+def runs_sections(sweep: Sweep) -> list[Section]:
+    """The table of runs, if any have ended."""
+    return [section("All runs", tables.runs_table(sweep))] if sweep.done else []
+
+
+def case_sections(sweep: Sweep) -> Iterator[Section]:
+    """The tables and charts of each case with results."""
     known = sweep_points(sweep.record.plan, sweep.results)
-    own = [point for point in known if point.case.name == case.name]
-    if not own:
-        return None
-    first, *others = tables.case_tables(sweep, case)
-    return join_markup(
-        grid_markup(first),
-        _chart(sweep, own, "headline", own[0].headline),
-        tag(
-            "div",
-            [_chart(sweep, own, *small, width=SMALL) for small in PAIRED if _is_known(own, small[0])],
-            class_="pair",
-        ),
-        [grid_markup(grid) for grid in others],
-    )
+    for case in sweep.record.plan.cases:
+        if own := [point for point in known if point.case.name == case.name]:
+            first, *others = tables.case_tables(sweep, case)
+            yield section(case.name, first, Chart(partial(_charts, sweep, own)), *others)
 
 
-def _is_known(own: Sequence[SweepPoint], figure: str) -> bool:
-    return any(figure in point.figures for point in own)
+def _charts(sweep: Sweep, own: Sequence[SweepPoint]) -> Markup:
+    """The headline over the whole width, the other figures in pairs."""
+    small = [
+        _chart(sweep, own, *each, width=SMALL)
+        for each in PAIRED
+        if any(each[0] in point.figures for point in own)
+    ]
+    return join_markup(_chart(sweep, own, "headline", own[0].headline), tag("div", small, class_="pair"))
 
 
 def _chart(
@@ -93,15 +92,6 @@ def _chart(
         for variant in sweep.record.plan.variants
     ]
     return threads_chart(title, sorted(sweep.record.plan.threads), lines, write, width=width)
-
-
-def grid_markup(grid: TextTable) -> Markup:
-    """A table with its title and notes."""
-    return join_markup(
-        tag("h3", grid.title) if grid.title else None,
-        figure_table(grid.header, grid.rows, words=grid.words),
-        [tag("p", note, class_="note") for note in grid.notes],
-    )
 
 
 def _facts(sweep: Sweep) -> list[tuple[str, str]]:

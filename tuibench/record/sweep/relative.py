@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tuibench import units
+from tuibench.document import Table
 from tuibench.metrics.inference.means import sweep_points
 from tuibench.model.results.comparison import struct_differences
 from tuibench.model.results.sweep import Mean, Sweep
-from tuibench.record.report.text_table import TextTable
 from tuibench.record.sweep.tables import variant_label
 
 OVERLAPPING = "~"
@@ -29,7 +29,7 @@ class RowKey(NamedTuple):
     threads: int
 
 
-def servers_table(sweeps: Sequence[Sweep]) -> TextTable:
+def servers_table(sweeps: Sequence[Sweep]) -> Table:
     """Sweeps of the same plan compared: one column per server."""
     columns = [
         {
@@ -41,7 +41,7 @@ def servers_table(sweeps: Sequence[Sweep]) -> TextTable:
     return _grid(_names(sweeps), columns, notes=tuple(_unlike(sweeps)))
 
 
-def variants_table(sweep: Sweep) -> TextTable:
+def variants_table(sweep: Sweep) -> Table:
     """The variants of one sweep relative to its first."""
     plan, known = sweep.record.plan, sweep_points(sweep.record.plan, sweep.results)
     columns = [
@@ -55,16 +55,14 @@ def variants_table(sweep: Sweep) -> TextTable:
     return _grid([variant_label(one) for one in plan.variants], columns)
 
 
-def _grid(
-    names: Sequence[str], columns: Sequence[dict[RowKey, Mean]], notes: tuple[str, ...] = ()
-) -> TextTable:
+def _grid(names: Sequence[str], columns: Sequence[dict[RowKey, Mean]], notes: tuple[str, ...] = ()) -> Table:
     keys = list(dict.fromkeys(key for column in columns for key in column))
     with_variant = len({key.variant for key in keys}) > 1
     rows = tuple((*_words(key, with_variant), *(_cell(columns, key, place) for place in range(len(columns))))
                  for key in keys)  # fmt: skip
     is_doubtful = any(cell.endswith(OVERLAPPING) for row in rows for cell in row)
     heading = ("case", "settings", "threads") if with_variant else ("case", "threads")
-    return TextTable(
+    return Table(
         title=f"relative to {names[0]}",
         header=(*heading, *names),
         rows=rows,

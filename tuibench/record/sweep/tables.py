@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from tuibench import units
+from tuibench.document import Table
 from tuibench.metrics.inference.means import sweep_points
 from tuibench.metrics.series.cost_messages import resource_text
 from tuibench.model.measurements.operation_cost import Resource
 from tuibench.model.results.sweep import TPS, CellResult, Mean, Sweep, SweepCase, SweepPoint, SweepVariant
-from tuibench.record.report.text_table import TextTable
 
 AS_IT_STANDS = "unchanged"
 """The name of the variant without any settings, if it needs one."""
@@ -48,12 +48,12 @@ def rate_text(value: float) -> str:
     return f"{value:,.0f}" if value >= DECIMALS_BELOW else f"{value:.3g}"
 
 
-def summary_tables(sweep: Sweep) -> tuple[TextTable, ...]:
+def summary_tables(sweep: Sweep) -> tuple[Table, ...]:
     """The tables of all cases."""
     return tuple(grid for case in sweep.record.plan.cases for grid in case_tables(sweep, case))
 
 
-def case_tables(sweep: Sweep, case: SweepCase) -> Iterator[TextTable]:
+def case_tables(sweep: Sweep, case: SweepCase) -> Iterator[Table]:
     """The headline table of a case, then one table for each variant; empty without results."""
     plan = sweep.record.plan
     known = [point for point in sweep_points(plan, sweep.results) if point.case.name == case.name]
@@ -72,7 +72,7 @@ Found = dict[tuple[str, int], SweepPoint]
 
 def _headline(
     sweep: Sweep, case: SweepCase, variants: Sequence[SweepVariant], threads: Sequence[int], found: Found
-) -> TextTable:
+) -> Table:
     plan, name = sweep.record.plan, next(iter(found.values())).headline
     rows = [
         (variant_label(one), *(_headline_cell(found.get((one.name, n))) for n in threads)) for one in variants
@@ -87,7 +87,7 @@ def _headline(
     runs = f"{plan.repeats} runs" if plan.repeats > 1 else "one run"
     mean = ", mean ± 95 % interval" if plan.repeats > 1 else ""
     size = "; ".join([case.size, *shared_settings(plan.variants)])
-    return TextTable(
+    return Table(
         title=f"{case.name} ({size}): {name} by threads{mean}; {runs} of {plan.base.seconds:g} s",
         header=("threads", *map(str, threads)),
         rows=tuple(rows),
@@ -134,14 +134,14 @@ def _ratio(found: Found, one: SweepVariant, first: SweepVariant, threads: int) -
 
 def _side_table(
     case: SweepCase, variant: SweepVariant, threads: Sequence[int], found: Found, *, headline: str
-) -> TextTable:
+) -> Table:
     rows = (
         (words, *(_cell(found.get((variant.name, n)), figure, write) for n in threads))
         for figure, words, write in SIDE_FIGURES
         if words != headline
     )
     known = tuple(row for row in rows if set(row[1:]) != {units.DASH})
-    return TextTable(
+    return Table(
         title=f"{case.name}, {variant_label(variant)}", header=("threads", *map(str, threads)), rows=known
     )
 
@@ -166,7 +166,7 @@ NOTES = (
 WITHOUT_BINLOG = {"off", "0", "false", "no"}
 
 
-def runs_table(sweep: Sweep) -> TextTable:
+def runs_table(sweep: Sweep) -> Table:
     """The runs that count, in the order of their ends. A value common to all of them has no column."""
     plan = sweep.record.plan
     shown = {
@@ -180,7 +180,7 @@ def runs_table(sweep: Sweep) -> TextTable:
         cell = result.cell
         words = {"Profile": cell.case.name, "Settings": variant_label(cell.variant), "Run": str(cell.repeat)}
         rows.append((*(words[name] for name in before), *_row(sweep, result)))
-    return TextTable(
+    return Table(
         title="", header=(*before, *_columns(sweep)), rows=tuple(rows), words=len(before), notes=NOTES
     )
 

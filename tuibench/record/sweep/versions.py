@@ -11,12 +11,12 @@ from statistics import fmean
 from msgspec.structs import replace
 
 from tuibench import units
+from tuibench.document import Table, write_csv
 from tuibench.metrics.inference import across_starts
 from tuibench.metrics.inference.verdict import Interval
 from tuibench.model.experiments.effect import Verdict
 from tuibench.model.results.sweep import Sweep
 from tuibench.model.results.versions import ServerBuild, VersionComparison, VersionsSetup
-from tuibench.record.report.text_table import TextTable, to_csv
 from tuibench.record.sweep.tables import rate_text
 
 TOLERANCE = 0.05
@@ -128,7 +128,7 @@ def _ratios(interval: Interval) -> Iterator[float]:
 # Tables
 
 
-def versions_table(sweep: Sweep) -> TextTable:
+def versions_table(sweep: Sweep) -> Table:
     """A row per test, a column per build; the first has its figure beside its 1."""
     builds = _setup(sweep).builds
     comparisons = version_comparisons(sweep)
@@ -136,7 +136,7 @@ def versions_table(sweep: Sweep) -> TextTable:
     tests = list(dict.fromkeys((one.case, one.threads) for one in comparisons))
     rows = tuple(_row(test, builds, found) for test in tests)
     starts = max((len(one.levels) for one in comparisons), default=0)
-    return TextTable(
+    return Table(
         title=f"relative to {builds[0].name} (1, with its figure); {_interval_words(starts)}",
         header=("test", "threads", *(build.name for build in builds)),
         rows=rows,
@@ -227,7 +227,7 @@ def versions_csv(sweep: Sweep) -> str:
         )
         for one in version_comparisons(sweep)
     )
-    return to_csv(header, rows)
+    return write_csv(header, rows)
 
 
 def differing_variables(builds: Iterable[ServerBuild]) -> list[tuple[str, ...]]:

@@ -2,15 +2,16 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 from tuibench import units
+from tuibench.document import Chart, Document, Section, Table, Text, properties, section
 from tuibench.model.results.sweep import Sweep
 from tuibench.model.results.versions import VersionComparison, VersionsSetup
-from tuibench.record.html.markup import Markup, figure_table, join_markup, property_table, tag
-from tuibench.record.html.page import html_page
+from tuibench.record.html.markup import Markup, join_markup, tag
+from tuibench.record.html.page import document_page
 from tuibench.record.html.threads_chart import colour
-from tuibench.record.sweep import tables
-from tuibench.record.sweep.html_page import case_section, grid_markup
+from tuibench.record.sweep.html_page import case_sections, runs_sections
 from tuibench.record.sweep.versions import (
     GEOMETRIC_MEAN,
     differing_variables,
@@ -34,18 +35,18 @@ def versions_html(sweep: Sweep) -> str:
     setup = sweep.record.versions
     assert setup is not None  # noqa: S101
     names = [build.name for build in setup.builds]
-    tests = [(case.name, case_section(sweep, case)) for case in sweep.record.plan.cases]
-    content = tag(
-        "main",
-        tag("h1", " against ".join(names)),
-        tag("p", _subtitle(sweep), class_="soft"),
-        tag("section", tag("h2", "Result"), grid_markup(versions_table(sweep)), ratio_chart(sweep, setup)),
-        [tag("section", tag("h2", name), body) for name, body in tests if body is not None],
-        tag("section", tag("h2", "All runs"), grid_markup(tables.runs_table(sweep))) if sweep.done else None,
-        tag("section", tag("h2", "Servers and method"), property_table(_facts(sweep, setup))),
-        _settings_section(setup, names),
+    document = Document(
+        title=" against ".join(names),
+        lead=(Text((_subtitle(sweep),), role="soft"),),
+        sections=(
+            section("Result", versions_table(sweep), Chart(partial(ratio_chart, sweep, setup))),
+            *case_sections(sweep),
+            *runs_sections(sweep),
+            section("Servers and method", properties(_facts(sweep, setup))),
+            *_settings_sections(setup, names),
+        ),
     )
-    return html_page(f"Versions: {', '.join(names)}", content)
+    return document_page(document, title=f"Versions: {', '.join(names)}")
 
 
 def _subtitle(sweep: Sweep) -> str:
@@ -74,20 +75,11 @@ def _facts(sweep: Sweep, setup: VersionsSetup) -> list[tuple[str, str]]:
     ]
 
 
-def _settings_section(setup: VersionsSetup, names: Sequence[str]) -> Markup | None:
+def _settings_sections(setup: VersionsSetup, names: Sequence[str]) -> list[Section]:
     rows = differing_variables(setup.builds)
-    if not rows:
-        return None
-    return tag(
-        "section",
-        tag("h2", "Settings that differ"),
-        tag(
-            "p",
-            "Only settings that all of them have and that affect speed or durability.",
-            class_="note",
-        ),
-        figure_table(("setting", *names), rows, words=1 + len(names)),
-    )
+    note = "Only settings that all of them have and that affect speed or durability."
+    table = Table(header=("setting", *names), rows=tuple(rows), words=1 + len(names), notes=(note,))
+    return [section("Settings that differ", table)] if rows else []
 
 
 # The chart

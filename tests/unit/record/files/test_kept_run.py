@@ -4,8 +4,8 @@ from tests.paths import DATA
 from tuibench.model.event import EventKind
 from tuibench.record.files.loading import load_run
 from tuibench.record.files.run import Run
-from tuibench.record.report.markdown import run_markdown
 from tuibench.record.report.sysbench_replay import csv_text, sysbench_text
+from tuibench.record.run_report import run_markdown
 from tuibench.record.sysbench_report import summary_text
 from tuibench.session.replay import ReplayClient
 

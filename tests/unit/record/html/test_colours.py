@@ -11,7 +11,8 @@ import pytest
 
 from tests.paths import DATA
 from tuibench.record.files.loading import load_run
-from tuibench.record.html.page import html_report, read_resource
+from tuibench.record.html.page import read_resource
+from tuibench.record.run_report import html_report
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome") or ""
 PRESENTATION = {"fill", "stroke", "style", "color"}

@@ -13,6 +13,7 @@ from tests.examples import PLAN, summary
 from tests.unit.record.steady import steady
 from tests.unit.record.written import written
 from tests.unit.session.tune.examples import evaluated
+from tuibench.document import Shape, Text
 from tuibench.model.event import Event, EventKind
 from tuibench.model.experiments.effect import Comparison, Effect, EffectFigure, Verdict
 from tuibench.model.histogram import Histogram
@@ -20,8 +21,8 @@ from tuibench.model.target import Target
 from tuibench.record.files.hdr_log import encode_histogram
 from tuibench.record.files.loading import load_run
 from tuibench.record.files.run import Run
-from tuibench.record.html.markup import VOID, code_block
-from tuibench.record.html.page import MOST_MARKS, html_report
+from tuibench.record.html.markup import VOID, block_markup
+from tuibench.record.run_report import MOST_MARKS, html_report
 
 REFERENCE = re.compile(r"(?:src|href|xlink:href|action|data|poster)\s*=\s*[\"']?\s*(?!#)", re.IGNORECASE)
 FETCHED = re.compile(
@@ -185,7 +186,7 @@ def test_a_screening_comes_before_the_charts(run: Run) -> None:
     screening = evaluated({1: 1.3, 2: 1.0}).result(60.0)
     page = html_report(replace(run, summary=replace(run.summary, tune=screening, effects=())))
     text = read(page).text
-    assert "To keep these settings, in my.cnf below [mysqld]:\n  setting_1 = 1000\n" in text
+    assert "To keep these settings, in my.cnf below [mysqld]:\nsetting_1 = 1000\n" in text
     assert "\\n" not in text
     assert text.index("Effect on TPS") < text.index("Over time\n", text.index("Effect on TPS"))
     assert "The effects of the changes are those of the screening." in text
@@ -243,4 +244,4 @@ def test_dark_and_light_and_paper_have_the_same_colours() -> None:
 
 
 def test_commands_are_on_lines_of_their_own() -> None:
-    assert code_block(["a <b>", "c\nd"]) == "<pre>a &lt;b&gt;\nc\\nd</pre>"
+    assert block_markup(Text(("a <b>", "c\nd"), Shape.CODE)) == "<pre>a &lt;b&gt;\nc\\nd</pre>"

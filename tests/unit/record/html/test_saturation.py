@@ -11,8 +11,7 @@ from tuibench.model.experiments.probe import ProbeEnd, ProbeOrder, ProbeResult, 
 from tuibench.model.schedule import Quantity
 from tuibench.record.files.loading import load_run
 from tuibench.record.files.run import Run
-from tuibench.record.html.page import html_report
-from tuibench.record.html.saturation import saturation_section
+from tuibench.record.run_report import html_report
 
 
 def step(level: float, tps: float, purpose: StepPurpose = StepPurpose.UP, **changes: object) -> ProbeStep:
@@ -68,18 +67,22 @@ def test_the_section_tells_what_was_found(run: Run) -> None:
     )
 
 
+def saturation(run: Run) -> str:
+    """The section of the page."""
+    _, _, rest = html_report(run).partition('id="saturation">')
+    return rest.partition("</section>")[0]
+
+
 def test_steps_stand_in_the_order_of_their_levels(run: Run) -> None:
-    section = str(saturation_section(run))
-    places = [
-        section.index(f"<td>{words}</td>") for words in ("1 thread", "2 threads", "4 threads", "8 threads")
-    ]
+    section = saturation(run)
+    places = [section.index(f'<tr><td class="number">{level}</td>') for level in ("1", "2", "4", "8")]
     assert places == sorted(places)
-    assert section.index("saturated here") > places[2]
+    assert places[2] < section.index("<td>saturated</td>") < places[3]
     assert section.index("on the way back, not stable") > places[3]
 
 
 def test_charts_show_the_way_up_only(run: Run) -> None:
-    section = str(saturation_section(run))
+    section = saturation(run)
     assert section.count("<circle") == 8
     assert "measured, 8 threads: 410 ± 8.2" in section
     assert "150" not in section[: section.index("<table")]
@@ -89,13 +92,11 @@ def test_a_probe_of_rates_says_so(run: Run) -> None:
     paced = replace(
         FOUND, order=ProbeOrder(by=Quantity.RATE), steps=(step(0, 500.0, StepPurpose.SCALE), *STEPS[:2])
     )
-    section = str(saturation_section(replace(run, summary=replace(run.summary, probe=paced))))
+    section = saturation(replace(run, summary=replace(run.summary, probe=paced)))
     assert "TPS against rate" in section
-    assert "<td>without a rate</td>" in section
+    assert '<td class="number">no rate</td>' in section
 
 
 def test_without_a_probe_there_is_no_section(run: Run) -> None:
-    assert saturation_section(replace(run, summary=replace(run.summary, probe=None))) is None
-    assert (
-        saturation_section(replace(run, summary=replace(run.summary, probe=replace(FOUND, steps=())))) is None
-    )
+    for probe in (None, replace(FOUND, steps=())):
+        assert saturation(replace(run, summary=replace(run.summary, probe=probe))) == ""

@@ -12,8 +12,7 @@ from tuibench.model.event import Event, EventKind
 from tuibench.model.histogram import Histogram
 from tuibench.record.files.loading import load_run
 from tuibench.record.files.run import Run
-from tuibench.record.html.page import html_report
-from tuibench.record.html.thread_levels import thread_levels
+from tuibench.record.run_report import html_report, thread_levels
 
 
 def with_threads(run: Run, *threads: int) -> Run:

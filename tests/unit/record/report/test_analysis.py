@@ -9,6 +9,7 @@ from tests.examples import load_part
 from tests.ticks import changed
 from tests.unit.record.steady import steady
 from tuibench.diagnosis.rules import diagnose
+from tuibench.document import write_text
 from tuibench.model.measurements.environment import RoundTrip
 from tuibench.model.results.summary import ErrorTotals, Fairness, Summary, TransactionTotals
 from tuibench.record.files.loading import load_run
@@ -23,7 +24,7 @@ def run(tmp_path: Path) -> Run:
 
 def said(run: Run, **figures: object) -> dict[str, str]:
     told = analysis(replace(run, summary=replace(run.summary, **figures)))
-    return {chapter.heading: " ".join(chapter.sentences) for chapter in told}
+    return {each.title: write_text(each.blocks) for each in told}
 
 
 def test_evidence_comes_from_the_samples(run: Run) -> None:
@@ -115,7 +116,7 @@ def test_a_short_run_is_called_one(run: Run) -> None:
 
 def test_of_a_run_without_transactions_nothing_is_made_up(run: Run) -> None:
     none: dict[str, object] = {"transactions": TransactionTotals(total=0, per_second=0.0)}
-    assert said(run, **none) == {"Result": "No transaction was committed, so there is nothing to analyse."}
+    assert said(run, **none) == {"Result": "No transaction was committed, so there is nothing to analyse.\n"}
 
 
 def test_every_figure_of_the_summary_stays_as_it_is(run: Run) -> None:

@@ -7,14 +7,14 @@ import pytest
 
 from tests.tui.support.script import COSTS, EFFECT
 from tuibench import units
+from tuibench.document import write_text
 from tuibench.model.experiments.effect import AbTestPair, AbTestResult, Comparison, EffectFigure, Verdict
 from tuibench.model.measurements.operation_cost import OperationCost, Resource
 from tuibench.record.report.effect_text import (
     changes_text,
-    cost_line,
     cost_table,
     effect_line,
-    trial_text,
+    trial_section,
     with_sentence,
 )
 
@@ -77,47 +77,33 @@ def test_the_line_of_an_effect_has_its_change() -> None:
     )
 
 
-def test_the_line_of_a_cost_tells_what_is_known() -> None:
-    assert [cost_line(cost) for cost in COSTS[1:3]] == [
-        "cost of a commit with innodb_flush_log_at_trx_commit=0: 0.003 log fsyncs, 5.96 KiB redo",
-        "cost of a commit with sync_binlog=1: 0.97 binlog syncs, 2.83 KiB binlog",
-    ]
-
-
 def test_costs_are_one_table_without_what_is_not_known() -> None:
-    lines = cost_table(COSTS)
-    assert lines[0].split() == [
-        "cost",
-        "of",
-        "a",
-        "commit",
-        "with",
-        "log",
-        "fsyncs",
-        "redo",
-        "binlog",
-        "syncs",
-        "binlog",
-    ]
-    assert len(lines) == 1 + sum(cost.transactions > 0 for cost in COSTS)
-    assert "innodb_flush_log_at_trx_commit=0" in lines[2]
-    assert lines[2].split()[1:4] == ["0.003", "5.96", "KiB"]
-    assert "–" in lines[2]
+    table = cost_table(COSTS)
+    assert table is not None
+    assert table.header[1:] == ("transactions", "log fsyncs", "redo", "binlog syncs", "binlog")
+    assert len(table.rows) == sum(cost.transactions > 0 for cost in COSTS)
+    assert table.rows[1][0] == "innodb_flush_log_at_trx_commit=0"
+    assert table.rows[1][2:] == ("0.003", "5.96 KiB", "–", "–")
+    assert table.rows[2][4:] == ("0.97", "2.83 KiB")
 
 
 def test_without_costs_there_is_no_table() -> None:
-    assert cost_table(()) == []
+    assert cost_table(()) is None
+
+
+def trial_text(found: AbTestResult) -> str:
+    return write_text((trial_section(found),))
 
 
 def test_a_trial_is_a_table_and_a_sentence() -> None:
     assert trial_text(result(comparison(), NONE, ONLY_ABSOLUTE)) == (
         "A/B: sync_binlog, A = 1, B = 0\n"
-        "                          A        B  95 % interval  estimate            verdict\n"
-        "    TPS             1000.00  1430.00       38..49 %     +43 %             higher\n"
-        "    p95 (ms)           9.10     9.00    −4.4..2.2 %    −1.2 %  equal within ±5 %\n"
-        "    log fsyncs/trx    0.000    1.020   0.980..1.050    +1.020             higher\n"
-        "sync_binlog 0 against 1: TPS higher: 38..49 % (about +43 %), p95 equal within ±5 %: −4.4..2.2 % "
-        "(about −1.2 %), fsyncs/trx higher: 0.980..1.050 (about +1.020) (4 of 4 cycles)\n\n"
+        "                         A         B  95 % interval  estimate            verdict\n"
+        "  TPS             1,000.00  1,430.00       38..49 %     +43 %             higher\n"
+        "  p95 (ms)            9.10      9.00    −4.4..2.2 %    −1.2 %  equal within ±5 %\n"
+        "  log fsyncs/trx     0.000     1.020   0.980..1.050    +1.020             higher\n"
+        "  sync_binlog 0 against 1: TPS higher: 38..49 % (about +43 %), p95 equal within ±5 %: −4.4..2.2 % "
+        "(about −1.2 %), fsyncs/trx higher: 0.980..1.050 (about +1.020) (4 of 4 cycles)\n"
     )
 
 
@@ -127,7 +113,7 @@ def test_a_trial_says_what_an_operation_cost_under_either_value() -> None:
         for cpu, fsyncs in ((2900.0, 1.0), (2100.0, 0.1))
     )
     text = trial_text(msgspec.structs.replace(result(comparison()), cost_a=cost_a, cost_b=cost_b))
-    assert "    cost per operation: server CPU 2,900.00 µs → 2,100.00 µs, log fsyncs 1.00 → 0.10\n" in text
+    assert "  cost per operation: server CPU 2,900.00 µs → 2,100.00 µs, log fsyncs 1.00 → 0.10\n" in text
 
 
 def test_left_out_cycles_are_said() -> None:

@@ -1,12 +1,13 @@
-"""The tornado chart and the answer of a screening as text and as a picture."""
+"""The tornado table and the answer of a screening as text and as HTML."""
 
 import msgspec
 
 from tests.unit.session.tune.examples import candidate, evaluated
-from tuibench.metrics.inference.ab_tests.tornado import BAR_CELLS, bar, scale
+from tuibench.document import BAR_CELLS, Bar, bar_text
+from tuibench.metrics.inference.ab_tests.tornado import scale
 from tuibench.model.experiments.tune import LeftOut, TuneResult, TuneVerdict
-from tuibench.record.html.tornado import tornado_chart
-from tuibench.record.report.tune_text import tune_text
+from tuibench.record.html.markup import blocks_markup
+from tuibench.record.report.tune_text import tune_blocks, tune_text
 
 
 def result() -> TuneResult:
@@ -27,7 +28,7 @@ def test_the_largest_effects_come_first_with_interval_and_bar() -> None:
     better = lines.index("Better")
     assert "innodb_flush_log_at_trx_commit 1 → 2" in lines[better + 1]
     assert "+40 % (" in lines[better + 1]
-    assert "p95 −2" in lines[better + 1]
+    assert "−29 % (−29..−28 %)" in lines[better + 1]
     assert "▲ can lose data" in lines[better + 1]
     assert "innodb_flush_neighbors 1 → 0" in lines[lines.index("Worse") + 1]
     assert "innodb_io_capacity 200 → 1000" in lines[lines.index("No effect within ±2 %") + 1]
@@ -59,13 +60,11 @@ def test_it_says_what_was_not_restored() -> None:
 
 
 def test_a_bar_has_zero_in_its_middle_and_ends_at_its_edges() -> None:
-    one = result().results[0].comparisons[0]
-    drawn = bar(one, 50.0)
+    drawn = bar_text(Bar(38.0, 40.0, 42.0, 50.0))
     assert len(drawn) == BAR_CELLS
     assert drawn[BAR_CELLS // 2] == "│"
     assert drawn.index("●") == round(BAR_CELLS // 2 * (1 + 40 / 50))
-    far = msgspec.structs.replace(one, percent=900.0, percent_low=800.0, percent_high=1000.0)
-    assert bar(far, 50.0).endswith("●")
+    assert bar_text(Bar(800.0, 900.0, 1000.0, 50.0)).endswith("●")
 
 
 def test_an_interval_beyond_the_chart_ends_in_arrows_and_every_estimate_is_within_it() -> None:
@@ -78,14 +77,14 @@ def test_an_interval_beyond_the_chart_ends_in_arrows_and_every_estimate_is_withi
     open_one = msgspec.structs.replace(one, verdict=TuneVerdict.CANNOT_TELL, comparisons=tuple(wide))
     most = scale(msgspec.structs.replace(known, results=(open_one, *known.results[1:])))
     assert 70 <= most < 95
-    drawn = bar(wide[0], most)
+    drawn = bar_text(Bar(-95.0, 70.0, 120.0, most))
     assert (drawn[0], drawn[-1]) == ("◂", "▸")
 
 
-def test_the_picture_has_a_bar_for_each_candidate() -> None:
-    drawing = str(tornado_chart(result()))
+def test_the_page_has_a_bar_for_each_candidate() -> None:
+    drawing = str(blocks_markup(tune_blocks(result())))
     assert drawing.count("<circle") == drawing.count("<rect") == 3
-    assert "innodb_flush_log_at_trx_commit 1 → 2: better, +40 %" in drawing
+    assert 'class="bar better"' in drawing
     most = scale(result())
-    assert f"{most:+g} %" in drawing
+    assert f"{most:g} %</text>" in drawing
     assert drawing.index("innodb_flush_log") < drawing.index("innodb_io_capacity")

@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tuibench import paths
+from tuibench.document import Shape, Text
 from tuibench.errors import RunError
 from tuibench.record.files.loading import load_run
 from tuibench.record.files.reader import is_being_written
 from tuibench.record.files.recorder import SUMMARY
 from tuibench.record.files.run import Run
-from tuibench.record.html.markup import Markup, code_block, join_markup, tag
-from tuibench.record.html.page import html_page, html_report
+from tuibench.record.html.markup import Markup, block_markup, join_markup, tag
+from tuibench.record.html.page import html_page
+from tuibench.record.run_report import html_report
 from tuibench.session.service.unix_sockets import connect_unix
 from tuibench.tuning.undo import durable_file
 from tuibench.tuning.undo.journal import journal_path
@@ -136,5 +138,5 @@ def _record_section(directory: Path) -> Markup:
         tag("p", words),
         tag("p", tag("a", "Open the report of these samples", href="/report")),
         tag("p", "On the host of the session:"),
-        code_block([f"tuibench replay {name}", f"tuibench report {name}"]),
+        block_markup(Text((f"tuibench replay {name}", f"tuibench report {name}"), Shape.CODE)),
     )

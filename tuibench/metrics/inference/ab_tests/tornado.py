@@ -1,11 +1,12 @@
-"""Tornado chart of a screening, for any output: order of the candidates, scale, bars of characters."""
+"""Tornado table of a screening, for any output: order of the candidates, scale, bars, differences."""
+
+from collections.abc import Sequence
 
 from tuibench import units
-from tuibench.model.experiments.effect import Comparison
+from tuibench.document import Bar, Cell, Styled, Table
+from tuibench.metrics.inference.messages import FIGURE_NAMES, difference_text
+from tuibench.model.experiments.effect import Comparison, EffectFigure
 from tuibench.model.experiments.tune import Candidate, CandidateResult, TuneResult, TuneVerdict
-
-BAR_CELLS = 41
-"""Odd, so that zero has its own cell."""
 
 MOST_PERCENT = 400.0
 """The longest bar; the figures beside the bars are exact."""
@@ -16,6 +17,13 @@ HEADINGS = {
     TuneVerdict.NO_EFFECT: "No effect within ±{tolerance:g} %",
     TuneVerdict.CANNOT_TELL: "Cannot tell yet",
     TuneVerdict.REFUSED: "Refused by the server",
+}
+ROLES = {
+    TuneVerdict.BETTER: "better",
+    TuneVerdict.WORSE: "worse",
+    TuneVerdict.NO_EFFECT: "soft",
+    TuneVerdict.CANNOT_TELL: "doubt",
+    TuneVerdict.REFUSED: "soft",
 }
 
 
@@ -58,23 +66,35 @@ def scale(result: TuneResult) -> float:
     return min(MOST_PERCENT, units.axis_maximum(max([*edges, 5.0])))
 
 
-def bar(found: Comparison, most: float, cells_wide: int = BAR_CELLS) -> str:
-    """The interval as a line with its estimate, zero in the middle: `·········│──●───·····`. Arrows are ends
-    beyond the chart.
-    """
-    low, middle, high = (
-        _cell(percent, most, cells_wide) for percent in (found.percent_low, found.percent, found.percent_high)
-    )
-    cells = ["─" if low <= place <= high else " " for place in range(cells_wide)]
-    cells[cells_wide // 2] = "│"
-    if (found.percent_low or 0.0) < -most:
-        cells[0] = "◂"
-    if (found.percent_high or 0.0) > most:
-        cells[-1] = "▸"
-    cells[middle] = "●"
-    return "".join(cells)
+def tune_table(result: TuneResult) -> Table:
+    """The candidates under their verdicts, the largest effects first, with bars and differences."""
+    primary, most = result.plan.primary, scale(result)
+    figures = dict.fromkeys((primary, *(each.figure for one in result.results for each in one.comparisons)))
+    shown = [each for each in figures if each is primary or each is not EffectFigure.FSYNCS]
+    names = [FIGURE_NAMES[figure] for figure in shown]
+    rows: list[tuple[Cell, ...]] = []
+    for verdict in HEADINGS:
+        if found := in_order(result, verdict):
+            rows += [heading_row(result, verdict), *(_row(one, shown, most) for one in found)]
+    header = (f"Effect on {names[0]}", "", *names, "pairs", "")
+    return Table(header=header, rows=tuple(rows), words=2, remarks=1)
 
 
-def _cell(percent: float | None, most: float, cells_wide: int) -> int:
-    share = 0.0 if percent is None else max(-1.0, min(1.0, percent / most))
-    return round((cells_wide - 1) / 2 * (1 + share))
+def heading_row(result: TuneResult, verdict: TuneVerdict) -> tuple[Cell, ...]:
+    """The heading of the candidates with this verdict."""
+    return (Styled(HEADINGS[verdict].format(tolerance=result.plan.tolerance_percent), ROLES[verdict]),)
+
+
+def effect_bar(one: CandidateResult, found: Comparison, most: float) -> Bar:
+    """The difference of a candidate on the axis of the chart."""
+    return Bar(found.percent_low, found.percent, found.percent_high, most, ROLES[one.verdict])
+
+
+def _row(one: CandidateResult, figures: Sequence[EffectFigure], most: float) -> tuple[Cell, ...]:
+    name, found, why = change_text(one.candidate), one.comparison(figures[0]), one.failure or late_text(one)
+    if found is None or why:
+        return (name, "", *("" for _ in figures), str(one.pairs), why)
+    others = map(one.comparison, figures)
+    differences = [units.DASH if other is None else difference_text(other, is_trial=True) for other in others]
+    remarks = [f"misses {one.misses}"] * bool(one.misses) + ["▲ can lose data"] * one.candidate.at_risk
+    return (name, effect_bar(one, found, most), *differences, str(one.pairs), ", ".join(remarks))

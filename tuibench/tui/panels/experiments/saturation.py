@@ -6,6 +6,7 @@ from itertools import zip_longest
 from tuibench.model.experiments.probe import ProbeEnd, ProbeResult, ProbeState, ProbeStep, StepPurpose
 from tuibench.model.schedule import Quantity
 from tuibench.tui.panels.plots.level_chart import GAP, is_inconclusive
+from tuibench.tui.text.panel import text_lines
 from tuibench.tui.text.spans import TextLine, TextSpan, fit_line, join_parts, line_width, pad_line, wrap_text
 from tuibench.tui.view import View
 from tuibench.units import count, decimal, milliseconds
@@ -99,7 +100,7 @@ def _found_lines(result: ProbeResult, width: int, height: int) -> list[TextLine]
     """Findings and commands."""
     formal = _formal_lines(result, width, max(height - 1, 2))
     room = height - len(formal)
-    details = _detail_lines(result.lines[1:], width)
+    details = text_lines(result.lines[1:], width)
     if len(details) > room > 0:
         details = [*details[: room - 1], (TextSpan("… the rest is in the summary", "muted"),)]
     return [pad_line(line, width) for line in (*details[: max(room, 0)], *formal)][:height]
@@ -121,15 +122,6 @@ def _end_text(state: ProbeState, result: ProbeResult) -> str:
     if is_inconclusive(state) and result.end is ProbeEnd.KNEE:
         return "inconclusive"
     return PROBE_END_TEXTS[result.end]
-
-
-def _detail_lines(sentences: Sequence[str], width: int) -> list[TextLine]:
-    lines: list[TextLine] = []
-    for sentence in sentences:
-        indent = "  " if sentence.startswith("  ") else ""
-        role = "muted" if indent else ""
-        lines += [(TextSpan(indent + part, role),) for part in wrap_text(sentence, width - len(indent))]
-    return lines
 
 
 def _formal_lines(result: ProbeResult, width: int, height: int) -> list[TextLine]:

@@ -1,20 +1,23 @@
 """Screening of settings: state, tornado chart, and winner."""
 
 from tuibench import units
-from tuibench.metrics.inference.ab_tests.tornado import HEADINGS, bar, change_text, in_order, late_text, scale
+from tuibench.document import Cell, Styled, Table
+from tuibench.metrics.inference.ab_tests.tornado import (
+    HEADINGS,
+    change_text,
+    effect_bar,
+    heading_row,
+    in_order,
+    late_text,
+    scale,
+)
 from tuibench.metrics.inference.messages import FIGURE_NAMES, comparison_text, difference_text
 from tuibench.model.experiments.tune import CandidateResult, TuneProgress, TuneResult, TuneVerdict
+from tuibench.tui.text.panel import table_lines
 from tuibench.tui.text.spans import TextLine, TextSpan, pad_line, shorten
 from tuibench.tui.view import View
 
-ROLES = {
-    TuneVerdict.BETTER: "ok",
-    TuneVerdict.WORSE: "risk",
-    TuneVerdict.NO_EFFECT: "muted",
-    TuneVerdict.CANNOT_TELL: "warn",
-    TuneVerdict.REFUSED: "muted",
-}
-MIN_BAR, MAX_BAR = 15, 101
+MIN_BAR = 15
 EFFECT_WIDTH = 22
 MARGINS = 5
 """Cells left of the name, and around the bar."""
@@ -62,33 +65,23 @@ def _chart(result: TuneResult, width: int) -> list[TextLine]:
     """The candidates ordered by verdict, each with its bar or its number of windows."""
     longest = max((len(change_text(one.candidate)) for one in result.results), default=0)
     name = max(MIN_NAME, min(longest, MAX_NAME, width - MIN_BAR - EFFECT_WIDTH - MARGINS))
-    cells = (max(MIN_BAR, min(MAX_BAR, width - name - EFFECT_WIDTH - MARGINS)) - 1) // 2 * 2 + 1
     most = scale(result)
-    lines: list[TextLine] = []
-    for verdict, heading in HEADINGS.items():
-        found = in_order(result, verdict)
-        if not found:
-            continue
-        title = heading.format(tolerance=result.plan.tolerance_percent)
-        axis = f"{f'−{most:g} %':<{cells // 2}}0{f'{most:g} %':>{cells // 2}}" if not lines else ""
-        lines.append((TextSpan(f" {title:<{name + 2}} ", ROLES[verdict]), TextSpan(axis, "muted")))
-        lines += [_row(one, result, name, cells, most) for one in found]
-    return lines
+    rows: list[tuple[Cell, ...]] = []
+    for verdict in HEADINGS:
+        if found := in_order(result, verdict):
+            rows += [heading_row(result, verdict), *(_row(one, result, name, most) for one in found)]
+    return table_lines(Table(rows=tuple(rows), words=4), name, EFFECT_WIDTH + MARGINS, width)
 
 
-def _row(one: CandidateResult, result: TuneResult, name: int, cells: int, most: float) -> TextLine:
-    found = one.comparison(result.plan.primary)
-    title = TextSpan(f"   {_change(one, name):<{name}} ", "")
+def _row(one: CandidateResult, result: TuneResult, name: int, most: float) -> tuple[Cell, ...]:
+    found, title = one.comparison(result.plan.primary), _change(one, name)
     if why := one.failure or late_text(one):
-        return (title, TextSpan(why, "muted"))
+        return (title, Styled(why, "soft"))
     if found is None:
-        return (title, TextSpan(" " * (cells + 1)), TextSpan(units.pluralize(one.pairs, "pair"), "muted"))
-    return (
-        title,
-        TextSpan(bar(found, most, cells), ROLES[one.verdict]),
-        TextSpan(f" {difference_text(found, is_trial=True).replace('(about ', '(')}", "strong"),
-        TextSpan(" ▲" if one.candidate.at_risk else "", "risk"),
-    )
+        return (title, "", Styled(units.pluralize(one.pairs, "pair"), "soft"))
+    words = difference_text(found, is_trial=True).replace("(about ", "(")
+    risk = Styled(" ▲" if one.candidate.at_risk else "", "risk")
+    return (title, effect_bar(one, found, most), Styled(f" {words}", "strong"), risk)
 
 
 def _change(one: CandidateResult, width: int) -> str:
