@@ -100,7 +100,7 @@ async def _change(client: SessionClient, threads: int) -> Change:
         async for news in client.messages():
             if isinstance(news, Sample):
                 ticks += 1
-                if news.load is not None and known("connections", news.load) == threads:
+                if news.load is not None and known("open_connections", news.load) == threads:
                     return Change(answered_ms, (time.perf_counter() - begun) * 1000, ticks)
     raise SystemExit("the session hung up")
 

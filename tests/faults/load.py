@@ -89,11 +89,11 @@ class FaultLoad:
 
     async def loses_connections(self) -> None:
         await self.watcher.until(
-            lambda: any(known("connections", load) < self.threads for load in self._loads())
+            lambda: any(known("open_connections", load) < self.threads for load in self._loads())
         )
 
     async def loses_all_connections(self) -> None:
-        await self.watcher.until(lambda: any(not known("connections", load) for load in self._loads()))
+        await self.watcher.until(lambda: any(not known("open_connections", load) for load in self._loads()))
 
     async def slows_down(self) -> None:
         """Waits for three ticks at less than half of the rate before."""
@@ -134,10 +134,12 @@ class FaultLoad:
         return [sample.load for sample in self.watcher.samples[self._from :] if sample.load is not None]
 
     def _at_work(self, loads: list[Tick]) -> list[Tick]:
-        return [load for load in loads if known("connections", load) == self.threads and known("tps", load)]
+        return [
+            load for load in loads if known("open_connections", load) == self.threads and known("tps", load)
+        ]
 
     def _is_recovered(self, load: Tick) -> bool:
-        return known("connections", load) == self.threads and known("tps", load) >= self.rate_before / 2
+        return known("open_connections", load) == self.threads and known("tps", load) >= self.rate_before / 2
 
 
 @contextlib.asynccontextmanager

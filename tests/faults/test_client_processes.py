@@ -95,7 +95,7 @@ async def test_a_worker_out_of_descriptors(
         await kill_load(any_tables)
         await load.loses_connections()
         await load.watcher.ticks(4)
-        assert 0 < known("connections", load.watcher.loads[-1]) < load.threads
+        assert 0 < known("open_connections", load.watcher.loads[-1]) < load.threads
         worker.rlimit(psutil.RLIMIT_NOFILE, (hard, hard))
         report("worker out of descriptors", await load.recovery_seconds())
         summary = await load.stop()

@@ -40,7 +40,7 @@ def collect_evidence(
     running = _mean(samples, "threads_running", less=OWN_THREAD)
     return Evidence(
         threads=_mean(samples, "threads") or 0.0,
-        connections=int(max((read("connections", load) or 0 for load in loads), default=0)),
+        connections=int(max((read("open_connections", load) or 0 for load in loads), default=0)),
         rate=rate,
         is_rate_met=bool(rate) and is_rate_met(attempted, rate, backlog),
         backlog=backlog,

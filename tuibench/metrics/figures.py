@@ -372,7 +372,7 @@ OTHER_FIGURES = (
         "mean time of a watched server's statements",
     ),
     Figure("threads", "threads", NUMBER, None, Level(("threads",)), "connections that are requested"),
-    Figure("connections", "connections", NUMBER, None, Level(("connections",)), "open for the load"),
+    Figure("open_connections", "open connections", NUMBER, None, Level(("connections",)), "of the load"),
     Figure("target_rate", "target rate", PER_SECOND, None, Level(("rate",), is_optional=True), "open loop"),
     Figure("idle", "idle connections", NUMBER, None, Level(("idle",)), "open in addition to the load's"),
     Figure("logins", "logins", PER_SECOND, None, Ratio(("logins",)), "additional and planned ones"),

@@ -62,7 +62,7 @@ async def test_the_load_is_added_to_the_servers_traffic_and_taken_away(
         assert both.throughput is both.traffic
         await until(lambda sample: bool(sample.traffic and known("tps", sample.traffic)))
         await run.submit(SetThreads(0))
-        await until(lambda sample: bool(sample.load and known("connections", sample.load) == 0))
+        await until(lambda sample: bool(sample.load and known("open_connections", sample.load) == 0))
         with pytest.raises(UsageError, match="between 0 and"):
             await run.submit(SetThreads(-1))
         run.request_stop()

@@ -48,4 +48,4 @@ def test_a_killed_worker_is_replaced(tables: PrivateServer, tuibench_home: Path)
     assert any(f"worker process {killed} ended unexpectedly" in warning for warning in summary.warnings)
     last = load_run(record).samples[-1]
     assert last.load is not None
-    assert known("connections", last.load) == 4
+    assert known("open_connections", last.load) == 4

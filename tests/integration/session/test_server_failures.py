@@ -115,7 +115,7 @@ def is_old_enough(watcher: Watcher) -> bool:
 async def works_again(watcher: Watcher, restarts: int) -> None:
     """Waits until the session has noticed the restart and all connections are back at work."""
     await watcher.until(lambda: len(watcher.told(EventKind.RESTART)) == restarts)
-    await watcher.until(lambda: known("connections", watcher.loads[-1]) == 4)
+    await watcher.until(lambda: known("open_connections", watcher.loads[-1]) == 4)
     await watcher.works()
 
 
@@ -221,11 +221,11 @@ async def crowd(target: Target) -> None:
         ((connected,),) = await ask(target, counted)
         assert connected >= 2000
         assert (await watcher.submit(SetThreads(10))).ok
-        await watcher.until(lambda: known("connections", watcher.loads[-1]) == 10)
+        await watcher.until(lambda: known("open_connections", watcher.loads[-1]) == 10)
         await watcher.works()
         await watcher.submit(Stop())
         summary = (await watcher.end()).summary
-    assert {2000, 10} <= {known("connections", load) for load in watcher.loads}
+    assert {2000, 10} <= {known("open_connections", load) for load in watcher.loads}
     assert summary.errors.total == 0
     assert summary.reconnects == 0
     assert summary.reconciliation.commits_client == 0

@@ -116,7 +116,7 @@ async def test_threads_follow_while_the_others_go_on(tables: PrivateServer, watc
         return (
             last.load is not None
             and last.server is not None
-            and known("connections", last.load) == threads
+            and known("open_connections", last.load) == threads
             and threads <= (known("threads_connected", last.server) or 0) < threads + 10
         )
 
@@ -150,7 +150,7 @@ async def test_what_the_server_lets_in_goes_on(tables: PrivateServer, watcher: W
         assert "too many connections (error 1040" in watcher.told(EventKind.THREADS)[1].text
         await watcher.ticks(2)
         assert 10 <= watcher.status.threads <= 20
-        assert known("connections", watcher.loads[-1]) == watcher.status.threads
+        assert known("open_connections", watcher.loads[-1]) == watcher.status.threads
         await watcher.works()
     finally:
         await admin.query(f"SET GLOBAL max_connections = {most}")
@@ -165,7 +165,7 @@ async def test_nothing_runs_while_paused(any_watcher: Watcher) -> None:
     held = len(watcher.loads)
     await watcher.ticks(2)
     assert [known("tps", load) for load in watcher.loads[held:]] == [0, 0]
-    assert known("connections", watcher.loads[-1]) == 2
+    assert known("open_connections", watcher.loads[-1]) == 2
     assert (await watcher.submit(Pause())).text == "already paused"
     assert (await watcher.submit(Resume())).text == "resumed"
     await watcher.works()

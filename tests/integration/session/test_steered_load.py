@@ -171,13 +171,13 @@ async def test_a_run_follows_its_plan_and_ends_with_it(tables: PrivateServer) ->
 async def test_a_plan_is_taken_over_by_hand_and_goes_on(tables: PrivateServer) -> None:
     async with watched(session_spec(tables.target, "oltp_point_select")) as watcher:
         await watcher.submit(SetPlan(parse_schedule("3:1s,6:1h")))
-        await watcher.until(lambda: bool(watcher.loads) and known("connections", watcher.loads[-1]) == 6)
+        await watcher.until(lambda: bool(watcher.loads) and known("open_connections", watcher.loads[-1]) == 6)
         answer = await watcher.submit(SetThreads(4))
         assert answer.text == "threads: 4; the plan is held"
         assert watcher.status.plan is not None
         assert (watcher.status.plan.phase, watcher.status.plan.stage) == (PlanPhase.HELD, 2)
         assert (await watcher.submit(ResumePlan())).ok
-        await watcher.until(lambda: known("connections", watcher.loads[-1]) == 6)
+        await watcher.until(lambda: known("open_connections", watcher.loads[-1]) == 6)
         await watcher.submit(Stop())
         await watcher.end()
     drawn = [event.text for event in watcher.events if event.kind is EventKind.THREADS]

@@ -114,7 +114,7 @@ PLOTS = (
         "",
         (
             _load_line("target", "threads", dashed=True),
-            _load_line("open", "connections"),
+            _load_line("open", "open_connections"),
             PlotLine("running", "threads_running"),
         ),
     ),

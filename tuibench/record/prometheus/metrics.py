@@ -185,7 +185,7 @@ SAMPLE_GAUGES: tuple[Gauge[Sample], ...] = (
 )
 
 LOAD_GAUGES: tuple[Gauge[Tick], ...] = (
-    Gauge("connections", "Connections of the load that are open.", _figure("connections")),
+    Gauge("connections", "Connections of the load that are open.", _figure("open_connections")),
     Gauge("backlog_transactions", "Transactions that are due but not started.", _figure("backlog")),
     Gauge("idle_connections", "Additional idle connections.", _figure("idle")),
     Gauge(

@@ -66,7 +66,7 @@ class StepRun:
         """Process one sample."""
         if tick.slot.start_seconds < self.at_seconds - 1e-3:
             return
-        connections = read("connections", tick.sample.load)
+        connections = read("open_connections", tick.sample.load)
         self._connections = None if connections is None else int(connections)
         self._threads = tick.threads
         self._ticks = [] if self.is_connecting else [*self._ticks, tick]
@@ -169,7 +169,9 @@ def level_ceiling(order: ProbeOrder, sample: Sample) -> float:
     allowed = sample.tick.levels.get("max_connections")
     if not allowed:
         return most
-    others = max(0, (read("threads_connected", sample.server) or 0) - (read("connections", sample.load) or 0))
+    others = max(
+        0, (read("threads_connected", sample.server) or 0) - (read("open_connections", sample.load) or 0)
+    )
     return max(1.0, min(most, allowed - others - max(RESERVE, allowed // RESERVE_SHARE)))
 
 

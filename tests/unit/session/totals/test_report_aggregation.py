@@ -69,7 +69,7 @@ def test_a_sample_takes_the_busiest_and_the_latest_worker() -> None:
         5,
         0,
     )
-    assert figures(part, "worker_cpu", "scheduling_delay", "connections") == (
+    assert figures(part, "worker_cpu", "scheduling_delay", "open_connections") == (
         0.9,
         7.0,
         5,

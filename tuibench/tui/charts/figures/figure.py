@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 from tuibench.metrics.figures import FIGURES, SERVER_TIME, FigureUnit, Level, Ratio
 from tuibench.metrics.figures import Figure as TableFigure
+from tuibench.model.histogram import Latency
 from tuibench.model.measurements.sample import Sample
-from tuibench.model.tick import Tick
+from tuibench.model.tick import RESPONSE, Tick
 from tuibench.units import DASH, binary_size, count, decimal, milliseconds, percent, si, small_number
 
 NumberFormat = Callable[[float | None], str]
@@ -44,6 +45,10 @@ WRITERS: dict[FigureUnit, NumberFormat] = {
     FigureUnit.BYTES_PER_SECOND: bytes_per_second,
     FigureUnit.NUMBER: small_number,
 }
+
+
+LATENCIES = frozenset(FIGURES) & frozenset(Latency.__struct_fields__)
+"""Figures of the response times, which a sample has computed already."""
 
 
 class FigureRow(NamedTuple):
@@ -99,5 +104,8 @@ class FigureRow(NamedTuple):
 
     def value(self, sample: Sample) -> float | None:
         """The figure of a sample; None over a gap, or if unknown."""
+        if self.figure in LATENCIES:
+            latency = sample.latencies.get(RESPONSE)
+            return None if latency is None else float(getattr(latency, self.figure))
         tick = self.of(sample)
         return None if tick is None else FIGURES[self.figure].source.value(tick)

@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from tuibench.metrics.figures import FigureUnit
+from tuibench.metrics.figures import MAIN_FIGURES, OTHER_FIGURES, FigureUnit
 from tuibench.model.measurements.sample import Sample
 from tuibench.tui.charts.figures.figure import FigureRow, NumberFormat, per_second_text, rate_text
 from tuibench.tui.charts.figures.host import CLIENT, CLIENT_TABLE, HOST_TABLES
@@ -56,8 +56,17 @@ def figure_key(section: str, name: str) -> str:
     return f"{section}/{name}"
 
 
-TABLES = (*LEFT_TABLES, *RIGHT_TABLES, *HOST_TABLES.items(), (CLIENT, CLIENT_TABLE))
-SOURCES: tuple[tuple[str, FigureRow], ...] = tuple((section, row) for section, rows in TABLES for row in rows)
+LISTS = (*LEFT_TABLES, *RIGHT_TABLES, *HOST_TABLES.items(), (CLIENT, CLIENT_TABLE))
+_LISTED = {row.figure for _, rows in LISTS[:-1] for row in rows}
+OTHERS = tuple(
+    FigureRow(figure.name, figure.name, figure.heading)
+    for figure in (*MAIN_FIGURES, *OTHER_FIGURES)
+    if figure.name not in _LISTED
+)
+"""Figures in no list; the command palette puts them on a chart."""
+SOURCES: tuple[tuple[str, FigureRow], ...] = tuple(
+    (section, row) for section, rows in (*LISTS, ("FIGURES", OTHERS)) for row in rows
+)
 
 
 def _chart_figure(section: str, row: FigureRow) -> Figure:
