@@ -7,7 +7,7 @@ import msgspec
 from tests.ticks import joined, load_tick
 from tuibench.model.event import Event, EventKind
 from tuibench.model.histogram import Latency
-from tuibench.model.measurements.sample import LoadSample, Sample
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import PROTOCOL_VERSION, Hello, RunState, Status
 from tuibench.model.plan import RunPlan
 from tuibench.model.results.summary import (
@@ -109,9 +109,9 @@ def load_part(**changes: Any) -> Tick:
     return load_tick(**(_LOAD | changes))
 
 
-def load_sample(**changes: Any) -> LoadSample:
+def load_sample(**changes: Any) -> Tick:
     """The load's figures as they are read from its tick."""
-    return LoadSample(load_part(**changes))
+    return load_part(**changes)
 
 
 def summary(**changes: Any) -> Summary:

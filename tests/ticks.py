@@ -11,20 +11,19 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from tuibench.metrics.figures import read
 from tuibench.model.counters import Counter
 from tuibench.model.histogram import Histogram, Latency, bucket_index
-from tuibench.model.measurements.sample import ConnectionSample, Sample
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.tick import (
     CLIENT,
     ERROR,
     HOST,
-    LOGIN,
     OWN,
     RESPONSE,
     SERVICE,
     STATEMENT,
     TRANSACTION,
-    WAIT,
     Tick,
     prefixed,
 )
@@ -79,10 +78,9 @@ def load_tick(
     errors_per_second: float | None = None,
     worker_cpu: float = 0.0,
     lag_p99_ms: float = 0.0,
-    connection_load: ConnectionSample | None = None,
     **figures: Any,
 ) -> Tick:
-    """A load's part, from the figures of a `LoadSample`; missing rates are zero."""
+    """A load's part, from its figures; missing rates are zero."""
     levels = {name: float(figures.pop(name, 0)) for name in LEVELS}
     sums = {
         name: seconds * figures.pop(rate, 0.0)
@@ -99,18 +97,6 @@ def load_tick(
         **{STATEMENT + name: each for name, each in (statements or {}).items()},
         **{TRANSACTION + name: each for name, each in (by_transaction or {}).items()},
     }
-    if connection_load is not None:
-        levels |= {
-            "idle": connection_load.idle,
-            "idle_wanted": connection_load.idle_wanted,
-            "users": connection_load.users,
-            "waiting": connection_load.waiting,
-        }
-        sums |= {
-            "logins": seconds * connection_load.logins_per_second,
-            "missed_logins": seconds * connection_load.missed_logins_per_second,
-        }
-        hists |= {LOGIN: connection_load.login, WAIT: connection_load.wait}
     sums |= figures.pop("sums", {})
     assert not figures, f"no figures of a load: {figures}"
     return Tick(
@@ -133,7 +119,7 @@ def traffic_tick(
     latency_note: str = "",
     **rates: Any,
 ) -> Tick:
-    """The part of a server's own traffic, from the figures of a `TrafficSample`."""
+    """The part of a server's own traffic, from its figures."""
     made = load_tick(seconds=seconds, latency=latency, **rates)
     timed = {} if latency_avg_ms is None else {"timed": 100, "statement_ms": 100 * latency_avg_ms}
     return Tick(
@@ -168,7 +154,7 @@ def server_tick(
     growth: Mapping[str, float] | None = None,
     unavailable: Mapping[str, str] | None = None,
 ) -> Tick:
-    """A server's part, from figures of a `ServerSample`. Without a rate or growth there is no interval."""
+    """A server's part, from its figures. Without a rate or growth there is no interval."""
     levels: dict[str, float | None] = {
         Counter.UPTIME: uptime_seconds,
         Counter.THREADS_RUNNING: threads_running,
@@ -241,7 +227,7 @@ def host_tick(
     note: str = "",
     origin: str = "",
 ) -> Tick:
-    """A host's part, from the figures of a `HostSample`, without the prefix of its source."""
+    """A host's part, from its figures, without the prefix of its source."""
     whole = seconds * cores
     sums = {
         "seconds": seconds,
@@ -367,3 +353,15 @@ def changed(sample: Sample, *, elapsed_seconds: float | None = None, **changes: 
     end = sample.tick.end if elapsed_seconds is None else elapsed_seconds
     is_traffic = parts.get("traffic") is not None
     return replace(sample, tick=joined(end, **parts), shows_traffic=is_traffic, **changes)
+
+
+def figures(tick: Tick | None, *names: str) -> tuple[float | None, ...]:
+    """Figures of a tick, by their names."""
+    return tuple(read(name, tick) for name in names)
+
+
+def known(name: str, tick: Tick | None) -> float:
+    """A figure that was measured."""
+    value = read(name, tick)
+    assert value is not None, name
+    return value

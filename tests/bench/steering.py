@@ -15,6 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+from tests.ticks import known
 from tuibench.demo import binaries
 from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
@@ -99,7 +100,7 @@ async def _change(client: SessionClient, threads: int) -> Change:
         async for news in client.messages():
             if isinstance(news, Sample):
                 ticks += 1
-                if news.load is not None and news.load.connections == threads:
+                if news.load is not None and known("open_connections", news.load) == threads:
                     return Change(answered_ms, (time.perf_counter() - begun) * 1000, ticks)
     raise SystemExit("the session hung up")
 

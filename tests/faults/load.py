@@ -14,11 +14,13 @@ import pytest
 
 from tests.integration.support.commands import ours
 from tests.integration.support.session_process import Watcher, session_spec, watched
+from tests.ticks import known
 from tuibench.model.command import Stop
-from tuibench.model.measurements.sample import LoadSample, Sample
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.plan import EngineChoice, OnError, OptionValue
 from tuibench.model.results.summary import Summary
 from tuibench.model.target import Target
+from tuibench.model.tick import Tick
 from tuibench.session.spec import SessionSpec
 
 THREADS = 16
@@ -64,7 +66,7 @@ class FaultLoad:
     async def settles(self) -> None:
         """Waits for two ticks at full strength and takes their rate for the one before the fault."""
         await self.watcher.until(lambda: len(self._at_work(self._loads())) >= 3)
-        rates = [load.transactions_per_second for load in self._at_work(self._loads())]
+        rates = [known("tps", load) for load in self._at_work(self._loads())]
         self.rate_before = sum(rates[1:]) / len(rates[1:])
 
     def begins(self) -> None:
@@ -73,36 +75,39 @@ class FaultLoad:
 
     async def stalls(self, ticks: int = 1) -> None:
         """Waits for so many ticks without a transaction."""
-        await self.watcher.until(
-            lambda: sum(not load.transactions_per_second for load in self._loads()) >= ticks
-        )
+        await self.watcher.until(lambda: sum(not known("tps", load) for load in self._loads()) >= ticks)
 
     async def fails_with(self, *codes: int) -> None:
         """Waits until transactions have failed with one of these errors."""
         await self.watcher.until(
-            lambda: any(str(code) in load.errors_by_code for load in self._loads() for code in codes)
+            lambda: any(str(code) in load.counts("error.") for load in self._loads() for code in codes)
         )
 
     async def fails(self) -> None:
         """Waits until a transaction has failed with any error."""
-        await self.watcher.until(lambda: any(load.errors_by_code for load in self._loads()))
+        await self.watcher.until(lambda: any(load.counts("error.") for load in self._loads()))
 
     async def loses_connections(self) -> None:
-        await self.watcher.until(lambda: any(load.connections < self.threads for load in self._loads()))
+        await self.watcher.until(
+            lambda: any(known("open_connections", load) < self.threads for load in self._loads())
+        )
 
     async def loses_all_connections(self) -> None:
-        await self.watcher.until(lambda: any(not load.connections for load in self._loads()))
+        await self.watcher.until(lambda: any(not known("open_connections", load) for load in self._loads()))
 
     async def slows_down(self) -> None:
         """Waits for three ticks at less than half of the rate before."""
         await self.watcher.until(
-            lambda: sum(load.transactions_per_second < self.rate_before / 2 for load in self._loads()) >= 3
+            lambda: sum(known("tps", load) < self.rate_before / 2 for load in self._loads()) >= 3
         )
 
     async def reconnects(self, number: int = 1) -> None:
         """Waits until so many connections were replaced since the fault began."""
         await self.watcher.until(
-            lambda: sum(load.reconnects_per_second * load.seconds for load in self._loads()) >= number - 0.5
+            lambda: (
+                sum(known("reconnects_per_second", load) * load.seconds for load in self._loads())
+                >= number - 0.5
+            )
         )
 
     async def recovery_seconds(self) -> float:
@@ -125,14 +130,16 @@ class FaultLoad:
         assert (await self.watcher.submit(Stop())).ok
         return (await self.watcher.end()).summary
 
-    def _loads(self) -> list[LoadSample]:
+    def _loads(self) -> list[Tick]:
         return [sample.load for sample in self.watcher.samples[self._from :] if sample.load is not None]
 
-    def _at_work(self, loads: list[LoadSample]) -> list[LoadSample]:
-        return [load for load in loads if load.connections == self.threads and load.transactions_per_second]
+    def _at_work(self, loads: list[Tick]) -> list[Tick]:
+        return [
+            load for load in loads if known("open_connections", load) == self.threads and known("tps", load)
+        ]
 
-    def _is_recovered(self, load: LoadSample) -> bool:
-        return load.connections == self.threads and load.transactions_per_second >= self.rate_before / 2
+    def _is_recovered(self, load: Tick) -> bool:
+        return known("open_connections", load) == self.threads and known("tps", load) >= self.rate_before / 2
 
 
 @contextlib.asynccontextmanager

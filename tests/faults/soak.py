@@ -30,6 +30,7 @@ from tests.faults.load import THREADS, fault_spec
 from tests.integration.support import sbtest
 from tests.integration.support.commands import ours
 from tests.integration.support.session_process import Watcher, join, watched
+from tests.ticks import known
 from tuibench import paths
 from tuibench.demo import binaries
 from tuibench.demo.server import PrivateServer
@@ -97,7 +98,7 @@ async def soak(server: PrivateServer, seconds: float) -> bool:
                 await come_and_go(socket, watcher)
             await asyncio.sleep(EVERY_SECONDS)
         late = [each.late_ms for each in watcher.samples]
-        lag = [each.lag_p99_ms for each in watcher.loads]
+        lag = [known("scheduling_delay", each) for each in watcher.loads]
         await second.close()
         await watcher.submit(Stop())
         await watcher.end()

@@ -74,7 +74,7 @@ async def loses_a_host(load: FaultLoad) -> None:
     """Waits until a host is lost. What is heard from now on is the load without it."""
     lost = HostState.LOST
     await load.watcher.until(
-        lambda: any(host.state is lost for sample in load.watcher.loads for host in sample.hosts)
+        lambda: any(host.state is lost for sample in load.watcher.samples for host in sample.hosts)
     )
     load.begins()
 

@@ -1,23 +1,21 @@
 """Evidence of a diagnosis, collected from samples: means of gauges, growth of counters."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from statistics import median
 
-from tuibench.diagnosis.indicators import (
-    COMMIT,
-    is_rate_met,
-    lock_waiters,
-    mean_of_known,
-    table_misses_percent,
-)
+from tuibench.diagnosis.indicators import COMMIT, is_rate_met, mean_of_known
 from tuibench.diagnosis.measurement_warnings import is_client_limited
+from tuibench.metrics.figures import read
 from tuibench.metrics.series.rates import ratio
 from tuibench.model.counters import Counter
 from tuibench.model.histogram import US_PER_MS
 from tuibench.model.measurements.finding import Evidence
-from tuibench.model.measurements.sample import HostSample, LoadSample, Sample, ServerSample
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.tick import HOST, RESPONSE, SERVICE, STATEMENT, Tick, total_tick
+
+OWN_THREAD = 1.0
+"""The server's thread that reads its figures is one of those that run."""
 
 
 def collect_evidence(
@@ -31,51 +29,55 @@ def collect_evidence(
     servers = [sample.server for sample in samples if sample.server is not None]
     hosts = [sample.host for sample in samples if sample.host is not None]
     whole = total_tick(sample.tick for sample in samples)
-    load, server, host = LoadSample(whole), ServerSample(whole), HostSample(whole, HOST)
-    sums, has_host = whole.sums, bool(hosts)
-    found = [sample.tick for sample in samples if HOST + "server_cpu" in sample.tick.sums]
+    host = whole if hosts else None
+    found = [tick for tick in hosts if HOST + "server_cpu" in tick.sums]
     # Where the server's process was not found, its CPU time is not that of other programs.
-    process = host if len(found) in (0, len(hosts)) else HostSample(total_tick(found), HOST)
-    attempted = load.transactions_per_second + load.errors_per_second
-    rate = _mean(samples, lambda sample: sample.load.rate if sample.load else None) or 0.0
-    backlog = loads[-1].backlog if loads else 0
+    process = host if len(found) in (0, len(hosts)) else total_tick(found)
+    attempted = (read("tps", whole) or 0.0) + (read("errors_per_second", whole) or 0.0)
+    rate = _mean(samples, "target_rate") or 0.0
+    backlog = int(read("backlog", loads[-1]) or 0) if loads else 0
     newest = servers[-1] if servers else None
     in_flight = ratio(_latency_us(whole), 1e6 * whole.seconds)
-    running = _mean(samples, lambda sample: _threads_at_work(sample.server) if sample.server else None)
+    running = _mean(samples, "threads_running", less=OWN_THREAD)
     return Evidence(
-        threads=_mean(samples, lambda sample: sample.load.threads if sample.load else None) or 0.0,
-        connections=max((load.connections for load in loads), default=0),
+        threads=_mean(samples, "threads") or 0.0,
+        connections=int(max((read("open_connections", load) or 0 for load in loads), default=0)),
         rate=rate,
         is_rate_met=bool(rate) and is_rate_met(attempted, rate, backlog),
         backlog=backlog,
         client_limited_share=mean_of_known(loads, is_client_limited) or 0.0,
-        worker_cpu=max((load.worker_cpu for load in loads), default=0.0),
-        lag_ms=max((load.lag_p99_ms for load in loads), default=0.0),
-        usual_lag_ms=median(load.lag_p99_ms for load in loads) if loads else 0.0,
+        worker_cpu=read("worker_cpu", whole) or 0.0,
+        lag_ms=read("scheduling_delay", whole) or 0.0,
+        usual_lag_ms=median(read("scheduling_delay", load) or 0.0 for load in loads) if loads else 0.0,
         network_share=_network_share(whole, round_trip_ms),
-        cpu_total=host.cpu_total if has_host else None,
-        cpu_server=process.cpu_server,
-        cpu_tuibench=host.cpu_tuibench if has_host else None,
-        cpu_others=others_percent(process, is_local=is_local) if has_host else None,
+        cpu_total=read("cpu_total", host),
+        cpu_server=read("cpu_server", process),
+        cpu_tuibench=read("cpu_tuibench", host),
+        cpu_others=others_percent(process, is_local=is_local) if process else None,
         threads_running=running,
         in_flight=in_flight,
-        outside_ms=_outside_ms(load, in_flight, running, round_trip_ms or 0.0),
-        lock_waiters=lock_waiters(sums, server.seconds),
+        outside_ms=_outside_ms(whole, in_flight, running, round_trip_ms or 0.0),
+        lock_waiters=read("lock_waiters", whole),
         commit_share=_commit_share(whole),
-        log_fsyncs_per_transaction=server.log_fsyncs_per_transaction,
-        log_waits_per_second=server.per_second(Counter.LOG_WAITS),
-        table_misses_percent=table_misses_percent(sums),
-        open_tables=newest.open_tables if newest else None,
-        table_open_cache=newest.table_open_cache if newest else None,
-        buffer_pool_hit=server.buffer_pool_hit,
-        disk_reads_per_transaction=ratio(sums.get(Counter.POOL_READS), sums.get("server.completed")),
-        foreign_percent=_foreign_percent(load, server),
+        log_fsyncs_per_transaction=read("fsyncs", whole),
+        log_waits_per_second=read("innodb_log_waits", whole),
+        table_misses_percent=read("table_misses", whole),
+        open_tables=_level(newest, Counter.OPEN_TABLES),
+        table_open_cache=_level(newest, "table_open_cache"),
+        buffer_pool_hit=read("pool_hit", whole),
+        disk_reads_per_transaction=read("disk_reads", whole),
+        foreign_percent=_foreign_percent(whole),
     )
 
 
-def others_percent(host: HostSample, *, is_local: bool) -> float | None:
+def _level(tick: Tick | None, name: str) -> int | None:
+    return None if tick is None or name not in tick.levels else int(tick.levels[name])
+
+
+def others_percent(host: Tick, *, is_local: bool) -> float | None:
     """The CPU share of other programs; None if the process of a server on this host was not found."""
-    return host.cpu_rest if host.cpu_server is not None or not (is_local or host.origin) else None
+    is_known = HOST + "server_cpu" in host.sums or not (is_local or HOST + "local" in host.missing)
+    return read("cpu_rest", host) if is_known else None
 
 
 def _latency_us(whole: Tick) -> float:
@@ -98,28 +100,28 @@ def _network_share(whole: Tick, round_trip_ms: float | None) -> float | None:
     return None if share is None else min(1.0, share)
 
 
-def _mean(samples: Sequence[Sample], figure: Callable[[Sample], float | None]) -> float | None:
-    """The mean of what is known, by the lengths of the ticks."""
-    known = [(value, sample.tick.seconds) for sample in samples if (value := figure(sample)) is not None]
+def _mean(samples: Sequence[Sample], figure: str, less: float = 0.0) -> float | None:
+    """The mean of a figure `less` a number, by the lengths of the ticks; never below 0."""
+    known = [
+        (max(0.0, value - less), sample.tick.seconds)
+        for sample in samples
+        if (value := read(figure, sample.tick)) is not None
+    ]
     return ratio(math.fsum(value * seconds for value, seconds in known), math.fsum(each for _, each in known))
 
 
-def _threads_at_work(server: ServerSample) -> float | None:
-    """The threads that run, without the one that reads this figure."""
-    return None if server.threads_running is None else max(0.0, server.threads_running - 1.0)
-
-
 def _outside_ms(
-    load: LoadSample, in_flight: float | None, running: float | None, round_trip_ms: float
+    whole: Tick, in_flight: float | None, running: float | None, round_trip_ms: float
 ) -> float | None:
     """The mean time of a query outside the server, by Little's law, without known network delays."""
-    qps = load.queries_per_second
+    qps = read("qps", whole)
     if in_flight is None or running is None or not qps:
         return None
-    return max(0.0, 1000 * (in_flight - running) / qps - round_trip_ms - load.client_delay_ms)
+    delay_ms = round_trip_ms + whole.levels.get("client_delay_ms", 0.0)
+    return max(0.0, 1000 * (in_flight - running) / qps - delay_ms)
 
 
-def _foreign_percent(load: LoadSample, server: ServerSample) -> float | None:
+def _foreign_percent(whole: Tick) -> float | None:
     """The approximate share of other clients' statements: client and server are read at different moments."""
-    theirs = server.questions_per_second
-    return max(0.0, 100 * (1 - load.queries_per_second / theirs)) if theirs else None
+    theirs = read("questions", whole)
+    return max(0.0, 100 * (1 - (read("qps", whole) or 0.0) / theirs)) if theirs else None

@@ -1,11 +1,10 @@
 """Indicators of client, server and host over several samples, and the limits of the diagnosis."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from tuibench.metrics.series.rates import ratio
-from tuibench.model.counters import Counter
+from tuibench.metrics.figures import read
 from tuibench.model.measurements.sample import Sample
 
 COMMIT = "commit"
@@ -31,7 +30,6 @@ LATE_SHARE, MIN_LATE_MS = 0.5, 500.0
 STARVED_LAG_MS = 250.0
 """Scheduling delay (p99) of a worker's event loop from which the worker lacks CPU time."""
 
-MS_PER_SECOND = 1000.0
 Part = TypeVar("Part")
 
 
@@ -39,19 +37,6 @@ def mean_of_known(parts: Iterable[Part], figure: Callable[[Part], float | None])
     """The mean of the known values of a figure; None without any."""
     known = [value for value in map(figure, parts) if value is not None]
     return math.fsum(known) / len(known) if known else None
-
-
-def lock_waiters(growths: Mapping[str, float], seconds: float) -> float | None:
-    """The mean number of threads that waited for a row lock."""
-    waited_ms = growths.get(Counter.ROW_LOCK_TIME)
-    return None if waited_ms is None else ratio(waited_ms / MS_PER_SECOND, seconds)
-
-
-def table_misses_percent(growths: Mapping[str, float]) -> float | None:
-    """The share of table cache lookups that missed."""
-    misses, hits = growths.get(Counter.TABLE_CACHE_MISSES), growths.get(Counter.TABLE_CACHE_HITS)
-    found = None if misses is None or hits is None else ratio(misses, misses + hits)
-    return None if found is None else 100 * found
 
 
 def is_rate_met(tps: float, rate: float, backlog: int, half_width: float = 0.0) -> bool:
@@ -86,4 +71,4 @@ def is_delayed_by_host(worker_cpu: float, cpu_total: float | None, cpu_others: f
 def is_host_starved(sample: Sample, interval_seconds: float) -> bool:
     """True if this process or a worker waited for a processor during the tick."""
     is_late = sample.late_ms > max(MIN_LATE_MS, 1000 * LATE_SHARE * interval_seconds)
-    return is_late or (sample.load is not None and sample.load.lag_p99_ms > STARVED_LAG_MS)
+    return is_late or (read("scheduling_delay", sample.load) or 0.0) > STARVED_LAG_MS

@@ -6,12 +6,14 @@ natively, it is the delay of paced starts and the time that threads wait for a p
 """
 
 from collections import deque
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from tuibench.diagnosis.indicators import CPU_LIMIT, is_dominant_share, is_host_saturated
-from tuibench.model.measurements.sample import HostSample, LoadSample
+from tuibench.metrics.figures import read
+from tuibench.model.cluster.host import LoadHost
 from tuibench.model.notation import format_delay
+from tuibench.model.tick import Tick
 from tuibench.units import decimal, percent
 
 LAG_LIMIT = 0.10
@@ -34,43 +36,44 @@ def simulated_network_warning(delay_ms: float) -> tuple[str, ...]:
     )
 
 
-def is_client_limited(load: LoadSample) -> bool:
+def is_client_limited(load: Tick) -> bool:
     """True if the client was the bottleneck in this interval, or distorted the latencies."""
-    p95_ms = load.latency.p95 if load.latency else None
-    late = p95_ms is not None and load.lag_p99_ms > LAG_LIMIT * p95_ms
-    return load.worker_cpu > CPU_LIMIT or late
+    p95_ms, lag_ms = read("p95", load), read("scheduling_delay", load) or 0.0
+    return _is_full(load) or (p95_ms is not None and lag_ms > LAG_LIMIT * p95_ms)
+
+
+def _is_full(load: Tick) -> bool:
+    """True if a worker uses all of its core."""
+    return (read("worker_cpu", load) or 0.0) > CPU_LIMIT
 
 
 class ClientLimitTick(NamedTuple):
-    """A tick in which the client was the limit, and whether its host had CPU time left."""
+    """A tick in which the client was the limit, and whether its host had CPU time left. `hosts` drive the
+    load, empty for this host alone.
+    """
 
-    load: LoadSample
+    load: Tick
     is_host_saturated: bool = False
+    hosts: tuple[LoadHost, ...] = ()
 
     @property
     def severity(self) -> tuple[bool, float]:
         """A saturated worker is more severe than a late one."""
-        is_full = self.load.worker_cpu > CPU_LIMIT
-        return is_full, self.load.worker_cpu if is_full else self.load.lag_p99_ms
-
-    @property
-    def _place(self) -> str:
-        """The worker's host, for a load from several hosts."""
-        if not self.load.hosts:
-            return ""
-        is_full = self.load.worker_cpu > CPU_LIMIT
-        worst = max(self.load.hosts, key=lambda host: host.worker_cpu if is_full else host.lag_p99_ms)
-        return f" of host {worst.name}"
+        is_full = _is_full(self.load)
+        return is_full, read("worker_cpu" if is_full else "scheduling_delay", self.load) or 0.0
 
     @property
     def text(self) -> str:
         """The limit, its extent, and how to fix it."""
-        cpu, late = percent(100 * self.load.worker_cpu), _milliseconds(self.load.lag_p99_ms)
-        worker, further = f"a worker{self._place}", "more hosts" if self.load.hosts else "another host"
-        if self.load.worker_cpu > CPU_LIMIT:
+        is_full, worker, further = _is_full(self.load), "a worker", "another host"
+        if self.hosts:
+            worst = max(self.hosts, key=lambda host: host.worker_cpu if is_full else host.lag_p99_ms)
+            worker, further = f"a worker of host {worst.name}", "more hosts"
+        late = _milliseconds(read("scheduling_delay", self.load) or 0.0)
+        if is_full:
             return (
-                f"client-limited: {worker} used {cpu} of a core, scheduling delay p99 {late}; "
-                f"the server may do more: use --workers or {further}"
+                f"client-limited: {worker} used {percent(100 * (read('worker_cpu', self.load) or 0.0))} of a "
+                f"core, scheduling delay p99 {late}; the server may do more: use --workers or {further}"
             )
         cause = "this host has no CPU left, " if self.is_host_saturated else ""
         remedy = "load from another host" if self.is_host_saturated else f"use --workers or {further}"
@@ -97,9 +100,9 @@ class HostCpu(NamedTuple):
     throttled: float
 
 
-def cpu_of_hosts(load: LoadSample, host: HostSample | None) -> list[HostCpu]:
-    """The hosts of the workers; `host` is this host."""
-    if load.hosts:
+def cpu_of_hosts(hosts: Sequence[LoadHost], host: Tick | None) -> list[HostCpu]:
+    """The hosts of the workers; `host` is this host, for a load without others."""
+    if hosts:
         return [
             HostCpu(
                 each.name,
@@ -108,13 +111,18 @@ def cpu_of_hosts(load: LoadSample, host: HostSample | None) -> list[HostCpu]:
                 each.cpu_steal or 0.0,
                 each.cpu_throttled or 0.0,
             )
-            for each in load.hosts
+            for each in hosts
             if each.cpu_total is not None
         ]
-    if host is None:
-        return []
-    others = max(0.0, host.cpu_rest - host.cpu_steal)
-    return [HostCpu("", host.cpu_total, others, host.cpu_steal, host.cpu_throttled)]
+    return [] if host is None else [cpu_of_host("", host)]
+
+
+def cpu_of_host(name: str, host: Tick) -> HostCpu:
+    """The CPU usage of one host. What the hypervisor took is not that of other programs."""
+    total, rest, steal, throttled = (
+        read(figure, host) or 0.0 for figure in ("cpu_total", "cpu_rest", "steal", "throttled")
+    )
+    return HostCpu(name, total, max(0.0, rest - steal), steal, throttled)
 
 
 def busy_host(host: HostCpu) -> HostTick | None:
@@ -203,16 +211,16 @@ class ClientLimit:
         self._busy: TickAlarm[HostTick] = TickAlarm()
         self._disturbed: TickAlarm[HostTick] = TickAlarm()
 
-    def add(self, load: LoadSample, host: HostSample | None = None) -> None:
-        """Add a tick; `host` is this host, if it was sampled."""
-        hosts = cpu_of_hosts(load, host)
-        busy, disturbed = worst_of(map(busy_host, hosts)), worst_of(map(disturbed_host, hosts))
+    def add(self, load: Tick, host: Tick | None = None, hosts: tuple[LoadHost, ...] = ()) -> None:
+        """Add a tick; `host` is this host, if it was sampled, and `hosts` those that drive the load."""
+        usage = cpu_of_hosts(hosts, host)
+        busy, disturbed = worst_of(map(busy_host, usage)), worst_of(map(disturbed_host, usage))
         self._busy.add(busy)
         self._disturbed.add(disturbed)
-        is_explained = (busy or disturbed) is not None and load.worker_cpu <= CPU_LIMIT
-        is_saturated = not load.hosts and is_host_saturated(host.cpu_total if host else None)
+        is_explained = (busy or disturbed) is not None and not _is_full(load)
+        is_saturated = not hosts and is_host_saturated(read("cpu_total", host))
         limited = is_client_limited(load) and not is_explained
-        self._client.add(ClientLimitTick(load, is_saturated) if limited else None)
+        self._client.add(ClientLimitTick(load, is_saturated, hosts) if limited else None)
 
     @property
     def now(self) -> bool:

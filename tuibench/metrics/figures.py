@@ -8,17 +8,26 @@ weighted by what the ticks of the window counted; its parts are what an interval
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import NamedTuple
+
+import msgspec
 
 from tuibench import units
 from tuibench.errors import UsageError
 from tuibench.model.counters import (
     BINLOG_BYTES,
     BINLOG_SYNCS,
+    BINLOG_TRANSACTIONS,
+    DEADLOCKS,
+    HISTORY_LIST_LENGTH,
     LOG_FSYNCS,
     REDO_BYTES,
+    ROWS_DELETED,
+    ROWS_INSERTED,
+    ROWS_READ,
+    ROWS_UPDATED,
     Counter,
     Recording,
 )
@@ -26,7 +35,7 @@ from tuibench.model.counters import (
     Unit as CounterUnit,
 )
 from tuibench.model.histogram import US_PER_MS
-from tuibench.model.tick import ERROR, HOST, RESPONSE, SERVICE, Tick
+from tuibench.model.tick import ERROR, HOST, LOGIN, RESPONSE, SERVICE, WAIT, Tick
 from tuibench.suggestions import did_you_mean
 
 
@@ -49,7 +58,23 @@ class Better(StrEnum):
     LOWER = "lower"
 
 
-class Ratio(NamedTuple):
+Parts = tuple[float, float]
+"""What a figure is a ratio of: numerator, with its factor, and denominator."""
+
+
+class Source(msgspec.Struct, frozen=True):
+    """How a figure is read from a tick."""
+
+    def value(self, tick: Tick) -> float | None:
+        """The figure; None if it was not measured."""
+        raise NotImplementedError
+
+    def parts(self, tick: Tick) -> Parts | None:
+        """What a ratio or a mean is made of; None for others, and if not measured."""
+        return None
+
+
+class Ratio(Source, frozen=True):
     """`factor` times a sum over another one. `above` are alternatives in order of preference, `below` are
     added up; "seconds" is the tick's own time, and a name that ends with a dot stands for all sums of that
     prefix.
@@ -59,46 +84,129 @@ class Ratio(NamedTuple):
     below: tuple[str, ...] = ("seconds",)
     factor: float = 1.0
 
+    def value(self, tick: Tick) -> float | None:
+        parts = self.parts(tick)
+        return parts[0] / parts[1] if parts is not None and parts[1] else None
 
-class Remainder(NamedTuple):
-    """100 % less a ratio in percent: hits from misses."""
+    def parts(self, tick: Tick) -> Parts | None:
+        upper = next((value for name in self.above if (value := amount(name, tick)) is not None), None)
+        if upper is None:
+            return None
+        lower = 0.0
+        for name in self.below:
+            known = amount(name, tick)
+            if known is None:
+                return None
+            lower += known
+        return self.factor * upper, lower
 
-    ratio: Ratio
+
+class Percent(Ratio, frozen=True):
+    """A ratio in percent, at most 100: its parts may be read at slightly different moments."""
+
+    factor: float = 100.0
+
+    def value(self, tick: Tick) -> float | None:
+        share = super().value(tick)
+        return None if share is None else min(100.0, share)
 
 
-class Count(NamedTuple):
+class Remainder(Source, frozen=True):
+    """What percentages leave of 100, or of the percentage `whole`, of which unknown ones take nothing. Never
+    below 0.
+    """
+
+    less: tuple[Source, ...]
+    whole: Source | None = None
+
+    def value(self, tick: Tick) -> float | None:
+        parts = [each.value(tick) for each in self.less]
+        whole = self.whole.value(tick) if self.whole else None if None in parts else 100.0
+        return None if whole is None else max(0.0, whole - sum(part for part in parts if part is not None))
+
+    def parts(self, tick: Tick) -> Parts | None:
+        parts = self.less[0].parts(tick) if self.whole is None else None
+        return None if parts is None else (100 * parts[1] - parts[0], parts[1])
+
+
+class Count(Source, frozen=True):
     """A sum as it is."""
 
     of: str
 
+    def value(self, tick: Tick) -> float | None:
+        return amount(self.of, tick)
 
-class Quantile(NamedTuple):
+
+class Quantile(Source, frozen=True):
     """The `share`-th quantile (0 to 1) of latencies, in ms; 0 is the minimum and 1 the maximum."""
 
     of: str
     share: float
 
+    def value(self, tick: Tick) -> float | None:
+        histogram = tick.hist(self.of)
+        if not histogram.count:
+            return None
+        if self.share in (0, 1):
+            return (histogram.max_us if self.share else histogram.min_us) / US_PER_MS
+        return histogram.percentiles((100 * self.share,))[0] / US_PER_MS
 
-class Mean(NamedTuple):
+
+class Mean(Source, frozen=True):
     """The mean of latencies, in ms."""
 
     of: str
 
+    def value(self, tick: Tick) -> float | None:
+        histogram = tick.hist(self.of)
+        return histogram.sum_us / histogram.count / US_PER_MS if histogram.count else None
 
-class Level(NamedTuple):
-    """A value at the end of the tick."""
+    def parts(self, tick: Tick) -> Parts:
+        histogram = tick.hist(self.of)
+        return histogram.sum_us / US_PER_MS, float(histogram.count)
+
+
+class Level(Source, frozen=True):
+    """A value at the end of the tick: the first known one of `of`, without the value `less` if that is given,
+    in percent of the value `whole` if that is given. With `is_optional`, zero is none.
+    """
+
+    of: tuple[str, ...]
+    less: str = ""
+    whole: str = ""
+    is_optional: bool = False
+
+    def value(self, tick: Tick) -> float | None:
+        levels = tick.levels
+        value = next((levels[name] for name in self.of if name in levels), None)
+        if self.is_optional:
+            return value or None
+        if value is not None and self.less:
+            value = value - levels[self.less] if self.less in levels else None
+        if value is not None and self.whole:
+            value = 100 * value / levels[self.whole] if levels.get(self.whole) else None
+        return value
+
+
+class FirstKnown(Source, frozen=True):
+    """The first of several sources that is known."""
+
+    sources: tuple[Source, ...]
+
+    def value(self, tick: Tick) -> float | None:
+        return next((value for each in self.sources if (value := each.value(tick)) is not None), None)
+
+
+class Peak(Source, frozen=True):
+    """`factor` times the largest value in the tick."""
 
     of: str
     factor: float = 1.0
 
-
-class Peak(NamedTuple):
-    """The largest value in the tick."""
-
-    of: str
-
-
-Source = Ratio | Remainder | Count | Quantile | Mean | Level | Peak
+    def value(self, tick: Tick) -> float | None:
+        peak = tick.peaks.get(self.of)
+        return None if peak is None else self.factor * peak
 
 
 class Figure(NamedTuple):
@@ -114,7 +222,7 @@ class Figure(NamedTuple):
 
     def value(self, tick: Tick) -> float | None:
         """The figure of a tick; None if it was not measured."""
-        return _value(self.source, tick)
+        return self.source.value(tick)
 
     @property
     def heading(self) -> str:
@@ -137,20 +245,9 @@ class Figure(NamedTuple):
             case FigureUnit.PER_SECOND | FigureUnit.NUMBER:
                 return units.decimal(value, 1) if value is None or value >= 10 else units.small_number(value)
 
-    def parts(self, tick: Tick) -> tuple[float, float] | None:
+    def parts(self, tick: Tick) -> Parts | None:
         """What a ratio or a mean is made of, its factor included; None for others, and if not measured."""
-        match self.source:
-            case Ratio(above, below, factor):
-                upper, lower = _first(above, tick), _total(below, tick)
-                return None if upper is None or lower is None else (factor * upper, lower)
-            case Remainder(Ratio(above, below, factor)):
-                upper, lower = _first(above, tick), _total(below, tick)
-                return None if upper is None or lower is None else (100 * lower - factor * upper, lower)
-            case Mean(name):
-                histogram = tick.hist(name)
-                return histogram.sum_us / US_PER_MS, float(histogram.count)
-            case _:
-                return None
+        return self.source.parts(tick)
 
 
 LOAD_COUNTS = frozenset(
@@ -169,43 +266,9 @@ def amount(name: str, tick: Tick) -> float | None:
             return sum(found.values())
     elif name in tick.sums:
         return tick.sums[name]
+    if name == HOST + "throttled" and HOST + "seconds" in tick.sums:
+        return 0.0
     return 0.0 if name in LOAD_COUNTS and "completed" in tick.sums else None
-
-
-def _first(names: Sequence[str], tick: Tick) -> float | None:
-    return next((value for name in names if (value := amount(name, tick)) is not None), None)
-
-
-def _total(names: Sequence[str], tick: Tick) -> float | None:
-    known = [value for name in names if (value := amount(name, tick)) is not None]
-    return sum(known) if len(known) == len(names) else None
-
-
-def _value(source: Source, tick: Tick) -> float | None:
-    match source:
-        case Ratio(above, below, factor):
-            upper, lower = _first(above, tick), _total(below, tick)
-            return None if upper is None or not lower else factor * upper / lower
-        case Remainder(ratio):
-            missed = _value(ratio, tick)
-            return None if missed is None else max(0.0, 100 - missed)
-        case Count(name):
-            return amount(name, tick)
-        case Quantile(name, share):
-            histogram = tick.hist(name)
-            if not histogram.count:
-                return None
-            if share in (0, 1):
-                return (histogram.max_us if share else histogram.min_us) / US_PER_MS
-            return histogram.percentiles((100 * share,))[0] / US_PER_MS
-        case Mean(name):
-            histogram = tick.hist(name)
-            return histogram.sum_us / histogram.count / US_PER_MS if histogram.count else None
-        case Level(name, factor):
-            level = tick.levels.get(name)
-            return None if level is None else factor * level
-        case Peak(name):
-            return tick.peaks.get(name)
 
 
 PER_SECOND, MS, PERCENT = (
@@ -223,6 +286,17 @@ HIGHER, LOWER = Better.HIGHER, Better.LOWER
 SERVER_TIME, SERVER_TRX = ("server.seconds",), ("server.completed",)
 HOST_TIME, HOST_CPU, HOST_TRX = (HOST + "seconds",), (HOST + "core_seconds",), (HOST + "completed",)
 TRX = ("completed",)
+POOL_MISSES = Percent((Counter.POOL_READS,), (Counter.POOL_READ_REQUESTS,))
+CHECKPOINT_AGE = FirstKnown(
+    (
+        Level((Counter.CHECKPOINT_AGE,)),
+        Level((Counter.REDO_LOG_CURRENT_LSN,), less=Counter.REDO_LOG_CHECKPOINT_LSN),
+    )
+)
+"""MariaDB reports it; in MySQL it is what was written since the last checkpoint."""
+CPU_TOTAL = Percent((HOST + "busy",), (HOST + "total",))
+CPU_SERVER = Percent((HOST + "server_cpu",), HOST_CPU)
+CPU_TUIBENCH = Percent((HOST + "tuibench_cpu",), HOST_CPU)
 
 
 def _host(name: str, title: str, source: str, unit: FigureUnit, meaning: str) -> Figure:
@@ -236,7 +310,7 @@ MAIN_FIGURES = (
     Figure("p95", "p95", MS, LOWER, Quantile(RESPONSE, 0.95), "1 of 20 transactions is slower"),
     Figure("p99", "p99", MS, LOWER, Quantile(RESPONSE, 0.99), "1 of 100 transactions is slower"),
     Figure(
-        "errors_percent", "errors", PERCENT, LOWER, Ratio((ERROR,), ("completed", ERROR), 100.0),
+        "errors_percent", "errors", PERCENT, LOWER, Percent((ERROR,), ("completed", ERROR)),
         "failed statements, of all attempts",
     ),
     Figure(
@@ -256,6 +330,11 @@ OTHER_FIGURES = (
     Figure("avg", "average", MS, LOWER, Mean(RESPONSE), "mean response time of a transaction"),
     Figure("max", "max", MS, LOWER, Quantile(RESPONSE, 1), "the slowest transaction"),
     Figure(
+        "service_p50", "p50 from the actual start", MS, LOWER,
+        FirstKnown((Quantile(SERVICE, 0.5), Quantile(RESPONSE, 0.5))),
+        "half of the transactions are slower; in a closed loop the p50",
+    ),
+    Figure(
         "service_p95", "p95 from the actual start", MS, LOWER, Quantile(SERVICE, 0.95),
         "the p95 of an open loop without the wait for a free connection",
     ),
@@ -268,7 +347,7 @@ OTHER_FIGURES = (
         "failed_percent",
     ),
     Figure(
-        "failed_percent", "failed transactions", PERCENT, LOWER, Ratio(("failed",), ("scheduled",), 100.0),
+        "failed_percent", "failed transactions", PERCENT, LOWER, Percent(("failed",), ("scheduled",)),
         "transactions that were given up, of all that were due",
     ),
     Figure(
@@ -277,15 +356,48 @@ OTHER_FIGURES = (
     ),
     Figure(
         "abandoned_percent", "abandoned transactions", PERCENT, LOWER,
-        Ratio(("abandoned",), ("scheduled",), 100.0), "abandoned transactions, of all that were due",
+        Percent(("abandoned",), ("scheduled",)), "abandoned transactions, of all that were due",
     ),
     Figure("retries", "retries", NUMBER, LOWER, Count("retries"), "transactions that were tried again"),
     Figure("reconnects", "reconnects", NUMBER, LOWER, Count("reconnects"), "connections that were reopened"),
+    Figure(
+        "errors_per_second", "errors", PER_SECOND, LOWER, Ratio((ERROR,)), "failed statements per second",
+        "errors_percent",
+    ),
+    Figure("reconnects_per_second", "reconnects", PER_SECOND, LOWER, Ratio(("reconnects",)), "per second"),
+    Figure("rollbacks", "rollbacks", PER_SECOND, LOWER, Ratio(("rollbacks",)), "of a server's clients"),
+    Figure("headline", "headline", NUMBER, HIGHER, Ratio(("headline",)), "the profile's own figure, as tpmC"),
+    Figure(
+        "statement_avg", "average of a statement", MS, LOWER, Ratio(("statement_ms",), ("timed",)),
+        "mean time of a watched server's statements",
+    ),
+    Figure("threads", "threads", NUMBER, None, Level(("threads",)), "connections that are requested"),
+    Figure("open_connections", "open connections", NUMBER, None, Level(("connections",)), "of the load"),
+    Figure("target_rate", "target rate", PER_SECOND, None, Level(("rate",), is_optional=True), "open loop"),
+    Figure("idle", "idle connections", NUMBER, None, Level(("idle",)), "open in addition to the load's"),
+    Figure("logins", "logins", PER_SECOND, None, Ratio(("logins",)), "additional and planned ones"),
+    Figure("missed_logins", "missed logins", PER_SECOND, LOWER, Ratio(("missed_logins",)), "not started"),
+    Figure("login_p95", "p95 of a login", MS, LOWER, Quantile(LOGIN, 0.95), "1 of 20 logins takes longer"),
+    Figure("users", "users", NUMBER, None, Level(("users",)), "who share the load's connections"),
+    Figure("users_waiting", "users waiting", NUMBER, LOWER, Level(("waiting",)), "for a connection"),
+    Figure("wait_p95", "p95 of the wait", MS, LOWER, Quantile(WAIT, 0.95), "1 of 20 users waits longer"),
     Figure("lag", "replica lag", SECONDS, LOWER, Peak("lag_seconds"), "the longest lag of a replica"),
     Figure(
         "worker_cpu", "busiest worker", NUMBER, LOWER, Peak("worker_cpu"), "share of a core, 0 to 1",
     ),
-    Figure("backlog", "backlog", NUMBER, LOWER, Level("backlog"), "transactions due and not started"),
+    Figure(
+        "worker_cpu_percent",
+        "busiest worker",
+        PERCENT,
+        LOWER,
+        Peak("worker_cpu", 100.0),
+        "of a core",
+    ),
+    Figure(
+        "scheduling_delay", "scheduling delay", MS, LOWER, Peak("lag_p99_ms"),
+        "p99 of the worker that was scheduled latest",
+    ),
+    Figure("backlog", "backlog", NUMBER, LOWER, Level(("backlog",)), "transactions due and not started"),
     Figure(
         "client_cpu", "client CPU per transaction", MS, LOWER, Ratio((HOST + "tuibench_cpu",), HOST_TRX, 1e3),
         "processor time of tuibench for a transaction, if it runs on the server's host",
@@ -308,28 +420,93 @@ OTHER_FIGURES = (
     ),
     Figure(
         "pool_hit", "buffer pool hit", PERCENT, HIGHER,
-        Remainder(Ratio((Counter.POOL_READS,), (Counter.POOL_READ_REQUESTS,), 100.0)),
+        Remainder((POOL_MISSES,)),
         "page requests that needed no read from disk",
     ),
     Figure(
-        "threads_running", "threads running", NUMBER, None, Level(Counter.THREADS_RUNNING),
+        "threads_running", "threads running", NUMBER, None, Level((Counter.THREADS_RUNNING,)),
         "threads that execute a statement",
     ),
-    Figure("open_tables", "open tables", NUMBER, None, Level(Counter.OPEN_TABLES), "in the table cache"),
     Figure(
-        "cpu_server", "server's CPU", PERCENT, None, Ratio((HOST + "server_cpu",), HOST_CPU, 100.0),
+        "threads_connected", "threads connected", NUMBER, None, Level((Counter.THREADS_CONNECTED,)),
+        "connections to the server",
+    ),
+    Figure(
+        "redo_written", "redo log written", BYTES_PER_SECOND, LOWER, Ratio(REDO_BYTES, SERVER_TIME),
+        "bytes per second",
+    ),
+    Figure(
+        "binlog_written", "binary log written", BYTES_PER_SECOND, LOWER, Ratio(BINLOG_BYTES, SERVER_TIME),
+        "bytes per second",
+    ),
+    Figure(
+        "binlog_syncs_per_second", "binary log syncs", PER_SECOND, LOWER, Ratio(BINLOG_SYNCS, SERVER_TIME),
+        "fsyncs of the binary log (MariaDB: group commits)",
+    ),
+    Figure(
+        "binlog_transactions", "binary log transactions", PER_SECOND, HIGHER,
+        Ratio(BINLOG_TRANSACTIONS, SERVER_TIME), "transactions in the binary log",
+    ),
+    Figure("row_reads", "rows read", PER_SECOND, None, Ratio(ROWS_READ, SERVER_TIME), "per second"),
+    Figure("row_inserts", "rows inserted", PER_SECOND, None, Ratio(ROWS_INSERTED, SERVER_TIME), "per second"),
+    Figure("row_updates", "rows updated", PER_SECOND, None, Ratio(ROWS_UPDATED, SERVER_TIME), "per second"),
+    Figure("row_deletes", "rows deleted", PER_SECOND, None, Ratio(ROWS_DELETED, SERVER_TIME), "per second"),
+    Figure("deadlocks", "deadlocks", PER_SECOND, LOWER, Ratio(DEADLOCKS, SERVER_TIME), "of all clients"),
+    Figure(
+        "lock_waiters", "threads waiting for row locks", NUMBER, LOWER,
+        Ratio((Counter.ROW_LOCK_TIME,), SERVER_TIME, 1e-3), "mean number",
+    ),
+    Figure("slow", "slow queries", NUMBER, LOWER, Count(Counter.SLOW_QUERIES), "longer than long_query_time"),
+    Figure(
+        "table_misses", "table cache misses", PERCENT, LOWER,
+        Percent((Counter.TABLE_CACHE_MISSES,), (Counter.TABLE_CACHE_MISSES, Counter.TABLE_CACHE_HITS)),
+        "of all lookups in the table cache",
+    ),
+    Figure(
+        "disk_reads", "pages read from disk per transaction", NUMBER, LOWER,
+        Ratio((Counter.POOL_READS,), SERVER_TRX), "pages that were not in the buffer pool",
+    ),
+    Figure(
+        "pool_used", "buffer pool used", PERCENT, None,
+        Remainder((Level((Counter.POOL_PAGES_FREE,), whole=Counter.POOL_PAGES_TOTAL),)),
+        "pages that are not free",
+    ),
+    Figure(
+        "checkpoint_age", "checkpoint age", BYTES, LOWER, CHECKPOINT_AGE,
+        "redo since the last checkpoint",
+    ),
+    Figure(
+        "history_list", "history list length", NUMBER, LOWER, Level(HISTORY_LIST_LENGTH),
+        "transactions that are not purged yet",
+    ),
+    Figure(
+        "table_open_cache", "table cache", NUMBER, None, Level(("table_open_cache",), is_optional=True),
+        "most tables in the table cache",
+    ),
+    Figure("open_tables", "open tables", NUMBER, None, Level((Counter.OPEN_TABLES,)), "in the table cache"),
+    Figure(
+        "cpu_server", "server's CPU", PERCENT, None, CPU_SERVER,
         "of all processors of the server's host",
     ),
     Figure(
-        "cpu_tuibench", "tuibench's CPU", PERCENT, None, Ratio((HOST + "tuibench_cpu",), HOST_CPU, 100.0),
+        "cpu_tuibench", "tuibench's CPU", PERCENT, None, CPU_TUIBENCH,
         "of all processors of this host",
     ),
     Figure(
-        "cpu_total", "host's CPU", PERCENT, None, Ratio((HOST + "busy",), (HOST + "total",), 100.0),
+        "cpu_total", "host's CPU", PERCENT, None, CPU_TOTAL,
         "of all processors of the server's host",
     ),
     Figure(
-        "steal", "stolen CPU", PERCENT, LOWER, Ratio((HOST + "steal",), (HOST + "total",), 100.0),
+        "cpu_rest", "other CPU", PERCENT, LOWER, Remainder((CPU_SERVER, CPU_TUIBENCH), CPU_TOTAL),
+        "that of neither the server nor tuibench",
+    ),
+    Figure("cpu_idle", "idle CPU", PERCENT, None, Remainder((CPU_TOTAL,)), "of the server's host"),
+    Figure(
+        "throttled", "throttled time", PERCENT, LOWER, Percent((HOST + "throttled",), HOST_TIME),
+        "in which the CPU limit of the control group stopped its threads",
+    ),
+    Figure(
+        "steal", "stolen CPU", PERCENT, LOWER, Percent((HOST + "steal",), (HOST + "total",)),
         "what the hypervisor gave to other guests",
     ),
     _host("disk_read", "disk read", "read_bytes", BYTES_PER_SECOND, "from the disks of the host"),
@@ -337,33 +514,59 @@ OTHER_FIGURES = (
         "disk_write", "disk written", "written_bytes", BYTES_PER_SECOND,
         "to the disks of the host",
     ),
+    _host("net_received", "network in", "received_bytes", BYTES_PER_SECOND, "received by the host"),
+    _host("net_sent", "network out", "sent_bytes", BYTES_PER_SECOND, "sent by the host"),
+    Figure(
+        "disk_read_ms", "time of a disk read", MS, LOWER, Ratio((HOST + "read_ms",), (HOST + "reads",)),
+        "mean time of a read, including the queue",
+    ),
     Figure(
         "disk_write_ms", "time of a disk write", MS, LOWER, Ratio((HOST + "write_ms",), (HOST + "writes",)),
         "mean time of a write, including the queue",
     ),
     Figure(
-        "memory_server", "server's memory", BYTES, None, Level(HOST + "memory_server"),
+        "memory_server", "server's memory", BYTES, None, Level((HOST + "memory_server",)),
         "resident set of the server's process",
     ),
     Figure(
-        "memory_used", "memory used", BYTES, None, Level(HOST + "memory_used"), "of the server's host",
+        "memory_used", "memory used", BYTES, None, Level((HOST + "memory_used",)), "of the server's host",
     ),
+    Figure(
+        "memory_used_percent", "memory used", PERCENT, None,
+        Level((HOST + "memory_used",), whole=HOST + "memory_total"), "of the server's host",
+    ),
+    Figure("swap_used", "swap used", BYTES, None, Level((HOST + "swap_used",)), "of the server's host"),
 )  # fmt: skip
 
 
 def _of_counters() -> Iterator[Figure]:
-    """Every cumulative counter of the server, by its name in lower case."""
+    """Every counter and gauge of the server, by its name in lower case."""
     for counter in Counter:
-        facts = counter.facts
+        facts, is_bytes = counter.facts, counter.facts.unit is CounterUnit.BYTES
         if facts.recording is Recording.CUMULATIVE:
-            unit = BYTES_PER_SECOND if facts.unit is CounterUnit.BYTES else PER_SECOND
-            source = Ratio((counter,), SERVER_TIME)
+            unit, source = BYTES_PER_SECOND if is_bytes else PER_SECOND, Ratio((counter,), SERVER_TIME)
             yield Figure(counter.lower(), str(counter), unit, None, source, facts.meaning)
+        elif facts.recording is Recording.GAUGE:
+            unit = BYTES if is_bytes else NUMBER
+            yield Figure(counter.lower(), str(counter), unit, None, Level((counter,)), facts.meaning)
 
 
 FIGURES: dict[str, Figure] = {
     figure.name: figure for figure in (*_of_counters(), *MAIN_FIGURES, *OTHER_FIGURES)
 }
+
+
+def read(name: str, tick: Tick | None) -> float | None:
+    """A figure of the table by its name; None without a tick, and if it was not measured."""
+    return None if tick is None else FIGURES[name].source.value(tick)
+
+
+def core_shares(host: Tick) -> tuple[float, ...]:
+    """The percentage of each core of a host; empty if they were not measured."""
+    seconds, used = host.sums.get(HOST + "seconds"), host.counts(HOST + "core.").values()
+    return tuple(round(min(100.0, 100 * each / seconds), 1) for each in used) if seconds else ()
+
+
 _PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d+)?|100)(?:_ms)?")
 
 

@@ -23,6 +23,7 @@ trx.NAME, stmt.NAME, login, wait. `missing` says why something was not measured;
 """
 
 from collections.abc import Iterable, Mapping
+from typing import TypeVar
 
 import msgspec
 
@@ -35,6 +36,7 @@ ERROR = "error."
 """Prefix of the counts of failed statements, by the server's error code."""
 SERVER, HOST, CLIENT, OWN = "server.", "host.", "client.", "own."
 """Prefixes of the sources."""
+Value = TypeVar("Value")
 
 
 class Tick(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -68,6 +70,34 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def named(self, prefix: str) -> dict[str, Histogram]:
         """The histograms of a prefix, by the rest of their names."""
         return {name[len(prefix) :]: self.hists[name] for name in self.hists if name.startswith(prefix)}
+
+    @property
+    def own(self) -> "Tick":
+        """The load's own tick, in a tick of all of a server's traffic."""
+        sums = self.counts(OWN)
+        return Tick(
+            end=self.end,
+            seconds=sums.pop("seconds", 0.0),
+            sums=sums,
+            levels=self.levels,
+            peaks=self.peaks,
+            hists=self.named(OWN),
+        )
+
+    def moved(self, source: str, to: str) -> "Tick":
+        """What one source measured, under the prefix of another one."""
+
+        def renamed(values: Mapping[str, Value]) -> dict[str, Value]:
+            found = (name for name in values if name.startswith(source))
+            return {to + name[len(source) :]: values[name] for name in found}
+
+        return Tick(
+            end=self.end,
+            seconds=self.seconds,
+            sums=renamed(self.sums),
+            levels=renamed(self.levels),
+            missing=renamed(self.missing),
+        )
 
     def counts(self, prefix: str) -> dict[str, float]:
         """The sums of a prefix, by the rest of their names."""

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 
 import msgspec
 
+from tuibench.metrics.figures import read
 from tuibench.model.counters import Counter
 from tuibench.model.histogram import US_PER_MS, Histogram, Latency, bucket_upper_bound
-from tuibench.model.measurements.sample import ConnectionSample, LoadSample
 from tuibench.model.plan import RunPlan
 from tuibench.model.results.summary import Fairness, QueryTotals, Summary, TransactionTotals
 from tuibench.model.tick import RESPONSE, Tick, total_tick
@@ -88,27 +88,30 @@ def queue_line(tick: Tick) -> str:
 def further_lines(tick: Tick) -> list[str]:
     """The lines after an interval line: sysbench's line of the queue, and one about connections."""
     lines = [queue_line(tick)] if tick.levels.get("rate") else []
-    if (connections := LoadSample(tick).connection_load) is not None:
-        lines.append(f"[ {tick.end:.0f}s ] {connections_text(connections)}")
+    if "idle_wanted" in tick.levels:
+        lines.append(f"[ {tick.end:.0f}s ] {connections_text(tick)}")
     return lines
 
 
-def connections_text(now: ConnectionSample) -> str:
+def connections_text(tick: Tick) -> str:
     """Users, idle connections and logins of an interval, if the load has them."""
-    parts = []
-    if now.users:
-        parts.append(f"users: {now.users}, waiting: {now.waiting}, wait (ms,95%): {_p95(now.wait)}")
-    if now.idle_wanted:
-        parts.append(f"idle: {now.idle}/{now.idle_wanted}")
-    if now.logins_per_second or now.missed_logins_per_second or not parts:
-        parts.append(f"logins/s: {now.logins_per_second:.2f}, login (ms,95%): {_p95(now.login)}")
-    if now.missed_logins_per_second:
-        parts.append(f"missed/s: {now.missed_logins_per_second:.2f}")
+    parts, levels = [], tick.levels
+    logins, missed = read("logins", tick) or 0.0, read("missed_logins", tick) or 0.0
+    if levels.get("users"):
+        users, waiting = levels["users"], levels.get("waiting", 0)
+        parts.append(f"users: {users:.0f}, waiting: {waiting:.0f}, wait (ms,95%): {_p95('wait_p95', tick)}")
+    if levels["idle_wanted"]:
+        parts.append(f"idle: {levels.get('idle', 0):.0f}/{levels['idle_wanted']:.0f}")
+    if logins or missed or not parts:
+        parts.append(f"logins/s: {logins:.2f}, login (ms,95%): {_p95('login_p95', tick)}")
+    if missed:
+        parts.append(f"missed/s: {missed:.2f}")
     return ", ".join(parts)
 
 
-def _p95(latency: Latency | None) -> str:
-    return f"{latency.p95:.2f}" if latency else "-"
+def _p95(figure: str, tick: Tick) -> str:
+    value = read(figure, tick)
+    return "-" if value is None else f"{value:.2f}"
 
 
 def checkpoint_text(report: FullReport) -> str:

@@ -5,7 +5,8 @@ Figures measured during a disturbance are not attributed to a change.
 
 from tuibench.diagnosis.indicators import is_host_starved
 from tuibench.model.event import EventKind
-from tuibench.model.measurements.sample import LoadSample, Sample
+from tuibench.model.measurements.sample import Sample
+from tuibench.model.tick import ERROR, Tick
 from tuibench.mysql.errors import UNREACHABLE_CODES
 
 NO_ANSWER = "the server did not answer"
@@ -30,13 +31,13 @@ def disturbance(sample: Sample, interval_seconds: float) -> str:
         return HOST_STARVED if is_host_starved(sample, interval_seconds) else ""
     if sample.load is None:
         return WORKER_SILENT
-    if sample.server is None and not sample.load.transactions_per_second:
+    if sample.server is None and not sample.load.sums.get("completed"):
         return NO_ANSWER
     if _lost_connections(sample.load):
         return CONNECTIONS_LOST
     return HOST_STARVED if is_host_starved(sample, interval_seconds) else ""
 
 
-def _lost_connections(load: LoadSample) -> bool:
-    lost = any(int(code) in UNREACHABLE_CODES for code in load.errors_by_code)
-    return lost or bool(load.reconnects_per_second)
+def _lost_connections(load: Tick) -> bool:
+    lost = any(int(code) in UNREACHABLE_CODES for code in load.counts(ERROR))
+    return lost or bool(load.sums.get("reconnects"))

@@ -223,7 +223,7 @@ class MeasuringLoop:
         """Raises or lowers the warning that the client, not the server, is the bottleneck."""
         before = self.limit.raised
         if sample.load is not None:
-            self.limit.add(sample.load, sample.client_host or sample.host)
+            self.limit.add(sample.load, sample.client_host or sample.host, sample.hosts)
         if self.limit.raised != before:
             for warning in self.limit.active_warnings:
                 if warning.partition(":")[0] not in before:

@@ -43,6 +43,7 @@ from tuibench.tui.screens import tabs
 from tuibench.tui.screens.base import MainScreen, ScreenFrame
 from tuibench.tui.screens.confirm import StopChoice, StopDialog
 from tuibench.tui.screens.dialog_table import DIALOGS, Dialog
+from tuibench.tui.screens.figure_lists import FigurePalette
 from tuibench.tui.screens.help import HelpScreen
 from tuibench.tui.terminal import prefetch, small_terminal
 from tuibench.tui.terminal.keyboard import TypedInput
@@ -68,7 +69,10 @@ class TuibenchApp(StyledApp[SessionEnded]):
     BINDINGS: ClassVar[list[BindingType]] = [*action_bindings(), *tabs.tab_bindings()]
     ENABLE_COMMAND_PALETTE = False
     """Textual's own palette key is disabled: the key is an entry of the action table, inactive in dialogs."""
-    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {ActionPalette}
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {
+        ActionPalette,
+        FigurePalette,
+    }
 
     def __init__(
         self,

@@ -25,7 +25,7 @@ from tuibench.model.experiments.probe import ProbeState
 from tuibench.model.experiments.tune import TuneProgress
 from tuibench.model.measurements.activity import Activity, StatementReport
 from tuibench.model.measurements.headline import Headline
-from tuibench.model.measurements.sample import HostSample, LoadSample, Sample, ServerSample, TrafficSample
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import (
     Hello,
     ReplayState,
@@ -39,6 +39,7 @@ from tuibench.model.plan import RunPlan
 from tuibench.model.schedule import PlanPhase, PlanProgress
 from tuibench.model.server import ServerInfo
 from tuibench.model.settings import SettingRole, SettingState, settings_with
+from tuibench.model.tick import Tick
 from tuibench.tui.charts.chart_point import chart_point
 from tuibench.tui.charts.chart_state import ChartState
 from tuibench.tui.charts.history import ChartHistory, ChartPoint
@@ -141,11 +142,11 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
         return self.history.points
 
     @property
-    def load(self) -> LoadSample | None:
+    def load(self) -> Tick | None:
         return self.sample.load if self.sample else None
 
     @property
-    def throughput(self) -> LoadSample | TrafficSample | None:
+    def throughput(self) -> Tick | None:
         """Figures of the charts: those of the load, or of the server's own traffic."""
         return self.sample.throughput if self.sample else None
 
@@ -160,16 +161,16 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
         return self.plan.shows_traffic
 
     @property
-    def server(self) -> ServerSample | None:
+    def server(self) -> Tick | None:
         return self.sample.server if self.sample else None
 
     @property
-    def host(self) -> HostSample | None:
+    def host(self) -> Tick | None:
         """The server's host; the client's if the server's is not read."""
         return self.sample.shown_host if self.sample else None
 
     @property
-    def client_host(self) -> HostSample | None:
+    def client_host(self) -> Tick | None:
         """The client's host, if it is not the shown one."""
         return self.sample.client_host if self.sample and self.is_host_remote else None
 
@@ -177,7 +178,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     def is_host_remote(self) -> bool:
         """True if the server's host is read remotely."""
         sample = self.sample
-        return sample is not None and bool(sample.host_note or (sample.host and sample.host.origin))
+        return sample is not None and (bool(sample.host_note) or sample.is_host_remote)
 
     @property
     def elapsed_seconds(self) -> float:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.integration.support.sbtest import connected
+from tests.ticks import figures, known
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import UsageError
 from tuibench.model.command import SetThreads
@@ -45,23 +46,23 @@ async def test_the_load_is_added_to_the_servers_traffic_and_taken_away(
         running = asyncio.create_task(run.run())
         idle = await until(lambda sample: sample.traffic is not None and sample.load is not None)
         assert idle.load is not None
-        assert (idle.load.threads, idle.load.transactions_per_second) == (0, 0)
+        assert figures(idle.load, "threads", "tps") == (0, 0)
 
         before = asyncio.create_task(
-            until(lambda sample: bool(sample.traffic and sample.traffic.reads_per_second))
+            until(lambda sample: bool(sample.traffic and known("reads", sample.traffic)))
         )
         await client.query("SELECT COUNT(*) FROM sbtest1")
         foreign = await before
         assert foreign.throughput is foreign.traffic
         assert foreign.load is not None
-        assert foreign.load.queries_per_second == 0
+        assert known("qps", foreign.load) == 0
 
         await run.submit(SetThreads(2))
-        both = await until(lambda sample: bool(sample.load and sample.load.transactions_per_second))
+        both = await until(lambda sample: bool(sample.load and known("tps", sample.load)))
         assert both.throughput is both.traffic
-        await until(lambda sample: bool(sample.traffic and sample.traffic.transactions_per_second))
+        await until(lambda sample: bool(sample.traffic and known("tps", sample.traffic)))
         await run.submit(SetThreads(0))
-        await until(lambda sample: bool(sample.load and sample.load.connections == 0))
+        await until(lambda sample: bool(sample.load and known("open_connections", sample.load) == 0))
         with pytest.raises(UsageError, match="between 0 and"):
             await run.submit(SetThreads(-1))
         run.request_stop()

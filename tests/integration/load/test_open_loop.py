@@ -13,6 +13,7 @@ from tests.integration.support.commands import Finished, tuibench
 from tests.integration.support.session_process import Watcher, session_spec, watched
 from tuibench import paths
 from tuibench.demo.server import PrivateServer
+from tuibench.metrics.figures import read
 from tuibench.model.command import SetRate, Stop
 from tuibench.model.event import EventKind
 from tuibench.model.plan import Arrival
@@ -86,16 +87,16 @@ async def test_the_rate_can_be_changed_while_it_runs(tables: PrivateServer) -> N
         await watcher.ticks(3)
         answer = await watcher.submit(SetRate(200))
         assert (answer.ok, answer.text) == (True, "rate: 200/s")
-        await watcher.until(lambda: sum(load.rate == 200 for load in watcher.loads) >= 6)
-        fast = [load for load in watcher.loads if load.rate == 200][1:]
-        assert sum(load.transactions_per_second * load.seconds for load in fast) > 0
+        await watcher.until(lambda: sum(read("target_rate", load) == 200 for load in watcher.loads) >= 6)
+        fast = [load for load in watcher.loads if read("target_rate", load) == 200][1:]
+        assert sum(load.sums["completed"] for load in fast) > 0
         assert watcher.status.rate == 200
         assert [event.text for event in watcher.told(EventKind.RATE)] == ["rate 20/s → 200/s"]
         assert not (await watcher.submit(SetRate(-1))).ok
         assert (await watcher.submit(SetRate(0))).text == "rate: open"
-        await watcher.until(lambda: watcher.loads[-1].rate == 0)
+        await watcher.until(lambda: not read("target_rate", watcher.loads[-1]))
         await watcher.ticks(3)
-        assert watcher.loads[-1].service is None
+        assert not watcher.loads[-1].hist("service").count
         summary = await stopped(watcher)
     assert summary.reconciliation.foreign == 0
 

@@ -7,13 +7,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tests.ticks import changed
+from tests.ticks import changed, known
 from tests.tui.support import script
 from tests.unit.observe.fakes import FakeClock
 from tuibench.clock import SystemClock
 from tuibench.demo.server import PrivateServer
-from tuibench.model.measurements.sample import HostSample, ServerSample
+from tuibench.metrics.figures import read
 from tuibench.model.server import Flavour, ServerInfo
+from tuibench.model.tick import HOST, Tick
 from tuibench.mysql.connection import Connection, connect
 from tuibench.mysql.info import server_info
 from tuibench.observe.host.sampler import HostSampler
@@ -59,9 +60,9 @@ def has_flush_global(info: ServerInfo) -> bool:
     return info.flavour is Flavour.MARIADB and info.version_tuple >= (11, 5)
 
 
-def sample(observation: ServerObservation) -> ServerSample:
+def sample(observation: ServerObservation) -> Tick:
     assert observation.tick is not None, observation.last_error
-    return ServerSample(observation.tick)
+    return observation.tick
 
 
 async def test_who_it_is(server: PrivateServer) -> None:
@@ -80,7 +81,7 @@ async def test_its_statements_add_up_with_ours(server: PrivateServer) -> None:
         await insert(connection, "adding_up")
         await sampler.variables()
         last = await sampler.sample()
-    asked = (sample(last).questions_total or 0) - (sample(first).questions_total or 0)
+    asked = sample(last).levels["Questions"] - sample(first).levels["Questions"]
     assert asked - (last.own_statements - first.own_statements) == ROWS + 2
 
 
@@ -97,7 +98,7 @@ async def test_log_fsyncs_follow_the_durability(
         observation = await sampler.sample(transactions_total=ROWS)
         await connection.query("DROP TABLE fsyncs")
         await connection.query("SET GLOBAL innodb_flush_log_at_trx_commit = 1")
-    per_transaction = sample(observation).log_fsyncs_per_transaction
+    per_transaction = read("fsyncs", sample(observation))
     assert per_transaction is not None
     assert low <= per_transaction <= high
 
@@ -107,11 +108,11 @@ async def test_every_figure_is_there_under_load(server: PrivateServer) -> None:
         await sampler.sample(transactions_total=0)
         await insert(connection, "figures")
         seen = sample(await sampler.sample(transactions_total=ROWS))
-    names = [name for name, each in vars(ServerSample).items() if isinstance(each, property)]
+    names = [name for name, each in vars(Tick).items() if isinstance(each, property)]
     assert [name for name in names if getattr(seen, name) is None] == []
-    assert seen.questions_per_second is not None
-    assert seen.questions_per_second > 0
-    assert seen.counters["Com_insert"] >= ROWS
+    assert known("questions", seen) is not None
+    assert known("questions", seen) > 0
+    assert seen.levels["Com_insert"] >= ROWS
 
 
 async def test_flush_status_makes_a_gap(server: PrivateServer) -> None:
@@ -121,9 +122,9 @@ async def test_flush_status_makes_a_gap(server: PrivateServer) -> None:
         await connection.query(f"FLUSH {'GLOBAL ' if has_flush_global(info) else ''}STATUS")
         flushed = await sampler.sample()
         after = await sampler.sample()
-    assert (flushed.counters_reset, sample(flushed).questions_per_second) == (True, None)
+    assert (flushed.counters_reset, read("questions", sample(flushed))) == (True, None)
     assert after.counters_reset is False
-    assert sample(after).questions_per_second is not None
+    assert read("questions", sample(after)) is not None
 
 
 async def test_a_change_by_another_session_is_seen(server: PrivateServer) -> None:
@@ -151,7 +152,7 @@ async def test_a_user_without_privileges_can_observe(server: PrivateServer) -> N
         observation, info = await sampler.sample(), await sampler.info()
         await sampler.close()
         await connection.query("DROP USER watcher")
-    assert sample(observation).max_connections > 0
+    assert sample(observation).levels["max_connections"] > 0
     assert info is not None
     assert info.identity
 
@@ -173,11 +174,13 @@ async def test_the_servers_cpu_time_is_measured_separately(server: PrivateServer
     clock.advance(1)
     tick = host.sample()
     assert tick is not None
-    seen = HostSample(tick)
-    assert seen.cpu_server is not None
-    assert seen.cpu_server > 0.5, "other programs may take most of the machine, never all of it"
-    assert seen.cpu_server + seen.cpu_tuibench + seen.cpu_rest == pytest.approx(seen.cpu_total)
-    assert seen.note == ""
+    seen = tick.moved("", HOST)
+    assert known("cpu_server", seen) is not None
+    assert known("cpu_server", seen) > 0.5, "other programs may take most of the machine, never all of it"
+    assert known("cpu_server", seen) + known("cpu_tuibench", seen) + known("cpu_rest", seen) == pytest.approx(
+        known("cpu_total", seen)
+    )
+    assert seen.missing.get(HOST + "server_cpu", "") == ""
 
 
 async def test_a_killed_server_is_a_gap_and_its_successor_is_known(restartable: PrivateServer) -> None:
@@ -193,7 +196,7 @@ async def test_a_killed_server_is_a_gap_and_its_successor_is_known(restartable: 
         assert find_server_process(info) == ServerProcess(pid=server.pid)
     assert [gap.tick for gap in gaps] == [None] * 3
     assert all(gap.last_error for gap in gaps)
-    assert (back.restarted, sample(back).questions_per_second) == (True, None)
+    assert (back.restarted, read("questions", sample(back))) == (True, None)
 
 
 async def test_both_flavours_have_the_figures_of_the_server_screen(server: PrivateServer) -> None:

@@ -15,6 +15,7 @@ import pytest
 from tests.integration.support import sbtest
 from tests.integration.support.commands import ask, assert_nothing_left, finished, started, tuibench
 from tests.integration.support.session_process import FULL_SPEED_MS, Watcher, session_spec, watched
+from tests.ticks import known
 from tuibench import paths
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables.prepare import prepare_tables
@@ -48,7 +49,7 @@ async def locks_held(target: Target, table: str, row: int) -> AsyncIterator[None
 
 def failed(watcher: Watcher, code: str) -> bool:
     """True once a transaction has failed with this error."""
-    return any(code in load.errors_by_code for load in watcher.loads)
+    return any(code in load.counts("error.") for load in watcher.loads)
 
 
 async def make_tables(target: Target, rows: int = 500) -> None:
@@ -108,13 +109,13 @@ async def test_the_load_resumes_after_each_restart(restartable: PrivateServer, t
 def is_old_enough(watcher: Watcher) -> bool:
     """Whether the server has lived so long that its next life can be told from this one."""
     server = watcher.samples[-1].server
-    return server is not None and (server.uptime_seconds or 0) > RESTART_SLACK_SECONDS
+    return server is not None and (server.levels.get("Uptime") or 0) > RESTART_SLACK_SECONDS
 
 
 async def works_again(watcher: Watcher, restarts: int) -> None:
     """Waits until the session has noticed the restart and all connections are back at work."""
     await watcher.until(lambda: len(watcher.told(EventKind.RESTART)) == restarts)
-    await watcher.until(lambda: watcher.loads[-1].connections == 4)
+    await watcher.until(lambda: known("open_connections", watcher.loads[-1]) == 4)
     await watcher.works()
 
 
@@ -220,11 +221,11 @@ async def crowd(target: Target) -> None:
         ((connected,),) = await ask(target, counted)
         assert connected >= 2000
         assert (await watcher.submit(SetThreads(10))).ok
-        await watcher.until(lambda: watcher.loads[-1].connections == 10)
+        await watcher.until(lambda: known("open_connections", watcher.loads[-1]) == 10)
         await watcher.works()
         await watcher.submit(Stop())
         summary = (await watcher.end()).summary
-    assert {2000, 10} <= {load.connections for load in watcher.loads}
+    assert {2000, 10} <= {known("open_connections", load) for load in watcher.loads}
     assert summary.errors.total == 0
     assert summary.reconnects == 0
     assert summary.reconciliation.commits_client == 0

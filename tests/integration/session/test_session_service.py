@@ -19,6 +19,7 @@ from tests.integration.support.session_process import (
     session_spec,
     watched,
 )
+from tests.ticks import known
 from tuibench import paths
 from tuibench.demo.server import PrivateServer
 from tuibench.model.command import (
@@ -34,16 +35,16 @@ from tuibench.model.command import (
     Stop,
 )
 from tuibench.model.event import EventKind
-from tuibench.model.measurements.sample import LoadSample
 from tuibench.model.message import RunState
 from tuibench.model.results.summary import Summary
+from tuibench.model.tick import Tick
 from tuibench.mysql.connection import connect
 from tuibench.tuning.undo.journal import journal_path
 
 
-def transactions(loads: Sequence[LoadSample]) -> int:
+def transactions(loads: Sequence[Tick]) -> int:
     """The transactions that a viewer has seen."""
-    return round(sum(load.transactions_per_second * load.seconds for load in loads))
+    return round(sum(known("tps", load) * load.seconds for load in loads))
 
 
 @pytest.fixture
@@ -115,8 +116,8 @@ async def test_threads_follow_while_the_others_go_on(tables: PrivateServer, watc
         return (
             last.load is not None
             and last.server is not None
-            and last.load.connections == threads
-            and threads <= (last.server.threads_connected or 0) < threads + 10
+            and known("open_connections", last.load) == threads
+            and threads <= (known("threads_connected", last.server) or 0) < threads + 10
         )
 
     done = [0]
@@ -149,7 +150,7 @@ async def test_what_the_server_lets_in_goes_on(tables: PrivateServer, watcher: W
         assert "too many connections (error 1040" in watcher.told(EventKind.THREADS)[1].text
         await watcher.ticks(2)
         assert 10 <= watcher.status.threads <= 20
-        assert watcher.loads[-1].connections == watcher.status.threads
+        assert known("open_connections", watcher.loads[-1]) == watcher.status.threads
         await watcher.works()
     finally:
         await admin.query(f"SET GLOBAL max_connections = {most}")
@@ -159,12 +160,12 @@ async def test_what_the_server_lets_in_goes_on(tables: PrivateServer, watcher: W
 async def test_nothing_runs_while_paused(any_watcher: Watcher) -> None:
     watcher = any_watcher
     assert (await watcher.submit(Pause())).text == "paused"
-    await watcher.until(lambda: watcher.loads[-1].transactions_per_second == 0)
+    await watcher.until(lambda: known("tps", watcher.loads[-1]) == 0)
     assert watcher.status.state is RunState.PAUSED
     held = len(watcher.loads)
     await watcher.ticks(2)
-    assert [load.transactions_per_second for load in watcher.loads[held:]] == [0, 0]
-    assert watcher.loads[-1].connections == 2
+    assert [known("tps", load) for load in watcher.loads[held:]] == [0, 0]
+    assert known("open_connections", watcher.loads[-1]) == 2
     assert (await watcher.submit(Pause())).text == "already paused"
     assert (await watcher.submit(Resume())).text == "resumed"
     await watcher.works()

@@ -30,6 +30,7 @@ from tests.integration.support.session_process import (
 from tuibench import paths
 from tuibench.demo.server import PrivateServer
 from tuibench.model.command import ApplyPreset, Stop
+from tuibench.model.counters import CUMULATIVE_NAMES
 from tuibench.model.event import EventKind
 from tuibench.model.histogram import with_fewer_digits
 from tuibench.model.measurements.sample import Sample
@@ -65,7 +66,7 @@ def told(sample: Sample) -> tuple[object, ...]:
             name: with_fewer_digits(each, STATEMENT_BITS)
             for name, each in sample.tick.named(STATEMENT).items()
         },
-        server and server.counters,
+        server and {name: value for name, value in server.levels.items() if name in CUMULATIVE_NAMES},
     )
 
 

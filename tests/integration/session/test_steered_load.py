@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from tests.integration.support import sbtest
 from tests.integration.support.commands import tuibench
 from tests.integration.support.session_process import FULL_SPEED_MS, Watcher, session_spec, watched
+from tests.ticks import known
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables.prepare import prepare_tables
 from tuibench.model.command import (
@@ -66,8 +67,9 @@ def tables(mariadb: PrivateServer) -> PrivateServer:
 
 def far_away(watcher: Watcher) -> list[Latency]:
     """The latency of the writing transactions in each tick that began with the delay."""
-    delayed = [load.by_transaction for load in watcher.loads if load.client_delay_ms]
-    return [kinds["writing"] for kinds in delayed if "writing" in kinds]
+    delayed = [load.named("trx.") for load in watcher.loads if load.levels["client_delay_ms"]]
+    found = [kinds["writing"].latency() for kinds in delayed if "writing" in kinds]
+    return [latency for latency in found if latency is not None]
 
 
 @pytest.mark.one_flavour
@@ -81,7 +83,7 @@ async def test_the_mix_and_the_network_are_changed_while_the_load_runs(
         answer = await watcher.submit(SetWeights({"reading": 0}))
         assert (answer.ok, answer.text) == (True, "weights: 0/10")
         assert not (await watcher.submit(SetWeights({"eating": 1}))).ok
-        await watcher.until(lambda: any(set(load.by_transaction) == {"writing"} for load in watcher.loads))
+        await watcher.until(lambda: any(set(load.named("trx.")) == {"writing"} for load in watcher.loads))
         answer = await watcher.submit(SetDelay(DELAY_MS))
         assert answer.text == "simulated network delay: 20ms on each round trip"
         await watcher.until(lambda: len(far_away(watcher)) >= 2)
@@ -169,13 +171,13 @@ async def test_a_run_follows_its_plan_and_ends_with_it(tables: PrivateServer) ->
 async def test_a_plan_is_taken_over_by_hand_and_goes_on(tables: PrivateServer) -> None:
     async with watched(session_spec(tables.target, "oltp_point_select")) as watcher:
         await watcher.submit(SetPlan(parse_schedule("3:1s,6:1h")))
-        await watcher.until(lambda: bool(watcher.loads) and watcher.loads[-1].connections == 6)
+        await watcher.until(lambda: bool(watcher.loads) and known("open_connections", watcher.loads[-1]) == 6)
         answer = await watcher.submit(SetThreads(4))
         assert answer.text == "threads: 4; the plan is held"
         assert watcher.status.plan is not None
         assert (watcher.status.plan.phase, watcher.status.plan.stage) == (PlanPhase.HELD, 2)
         assert (await watcher.submit(ResumePlan())).ok
-        await watcher.until(lambda: watcher.loads[-1].connections == 6)
+        await watcher.until(lambda: known("open_connections", watcher.loads[-1]) == 6)
         await watcher.submit(Stop())
         await watcher.end()
     drawn = [event.text for event in watcher.events if event.kind is EventKind.THREADS]

@@ -13,6 +13,7 @@ import pytest
 
 from tests.integration.support.commands import DEADLINE_SECONDS, ours
 from tests.integration.support.processes import until
+from tests.ticks import known
 from tuibench import paths
 from tuibench.errors import RunError
 from tuibench.model.command import Command
@@ -20,10 +21,11 @@ from tuibench.model.event import Event, EventKind
 from tuibench.model.experiments.probe import ProbeState
 from tuibench.model.experiments.tune import TuneProgress
 from tuibench.model.measurements.activity import Activity
-from tuibench.model.measurements.sample import LoadSample, Sample
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import CommandReply, SampleGap, SessionEnded, SessionUpdate, Status
 from tuibench.model.plan import OptionValue, RunPlan
 from tuibench.model.target import Target
+from tuibench.model.tick import Tick
 from tuibench.session.launch import launch
 from tuibench.session.service.client import SessionClient
 from tuibench.session.spec import ServiceSpec, SessionSpec
@@ -57,7 +59,7 @@ class Watcher:
         self._listening = asyncio.create_task(self._listen())
 
     @property
-    def loads(self) -> list[LoadSample]:
+    def loads(self) -> list[Tick]:
         return [sample.load for sample in self.samples if sample.load is not None]
 
     def told(self, kind: EventKind) -> list[Event]:
@@ -82,7 +84,7 @@ class Watcher:
     async def works(self) -> None:
         """Listens until transactions are done: on a busy machine a tick may see none."""
         heard = len(self.loads)
-        await self.until(lambda: any(load.transactions_per_second for load in self.loads[heard:]))
+        await self.until(lambda: any(known("tps", load) for load in self.loads[heard:]))
 
     async def end(self) -> SessionEnded:
         """Listens to the last word."""

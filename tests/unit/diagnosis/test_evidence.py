@@ -60,7 +60,7 @@ def step_of(samples: list[Sample]) -> ProbeStep:
     """A probe's step of these ticks, after one that it discards."""
     run = StepRun(Quantity.THREADS, 8.0, StepPurpose.UP, 0.0, 60.0)
     for number, each in enumerate([samples[0], *samples], 1):
-        threads = each.load.connections if each.load else None
+        threads = int(each.load.levels["connections"]) if each.load else None
         run.add_tick(ProbeTick(Slot(float(number), 1.0, 100), each, threads=threads))
     return run.finished(60.0, (), is_local=True)
 

@@ -5,7 +5,6 @@ from typing import Any
 from tests.examples import load_part
 from tuibench.diagnosis.measurement_warnings import TICKS_NEEDED, ClientLimit
 from tuibench.model.cluster.host import LoadHost
-from tuibench.model.measurements.sample import LoadSample
 
 CALM = LoadHost(name="east", worker_cpu=0.2, lag_p99_ms=0.1, cpu_total=30.0, cpu_others=1.0)
 
@@ -13,7 +12,7 @@ CALM = LoadHost(name="east", worker_cpu=0.2, lag_p99_ms=0.1, cpu_total=30.0, cpu
 def warnings(*hosts: LoadHost, **load: Any) -> tuple[str, ...]:
     limit = ClientLimit()
     for _ in range(TICKS_NEEDED):
-        limit.add(LoadSample(load_part(**load), hosts=hosts))
+        limit.add(load_part(**load), hosts=hosts)
     return limit.active_warnings
 
 

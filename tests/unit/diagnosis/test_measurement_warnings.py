@@ -8,20 +8,21 @@ import pytest
 from tests.examples import LATENCY, load_sample
 from tests.ticks import host_tick
 from tuibench.diagnosis.measurement_warnings import ClientLimit, is_client_limited
-from tuibench.model.measurements.sample import HostSample, LoadSample
+from tuibench.model.tick import HOST, Tick
 
 
-def load(cpu: float = 0.2, lag_ms: float = 0.1, p95_ms: float | None = 20.0) -> LoadSample:
+def load(cpu: float = 0.2, lag_ms: float = 0.1, p95_ms: float | None = 20.0) -> Tick:
     latency: Any = None if p95_ms is None else msgspec.structs.replace(LATENCY, p50=p95_ms / 2, p95=p95_ms)
     return load_sample(worker_cpu=cpu, lag_p99_ms=lag_ms, latency=latency)
 
 
-def host(cpu_total: float, *, others: float = 5.0, **figures: Any) -> HostSample:
+def host(cpu_total: float, *, others: float = 5.0, **figures: Any) -> Tick:
     """A host, of which the server uses what neither tuibench nor others use."""
     server = cpu_total - others - 5.0
-    return HostSample(
-        host_tick(seconds=3.0, cores=4, cpu_total=cpu_total, cpu_server=server, cpu_tuibench=5.0, **figures)
+    made = host_tick(
+        seconds=3.0, cores=4, cpu_total=cpu_total, cpu_server=server, cpu_tuibench=5.0, **figures
     )
+    return made.moved("", HOST)
 
 
 GOOD, BAD = load(), load(cpu=0.99)
@@ -38,11 +39,11 @@ GOOD, BAD = load(), load(cpu=0.99)
         (load(cpu=0.9, p95_ms=None), True),
     ],
 )
-def test_the_limits_are_those_of_the_design(part: LoadSample, limited: bool) -> None:
+def test_the_limits_are_those_of_the_design(part: Tick, limited: bool) -> None:
     assert is_client_limited(part) is limited
 
 
-def after(*parts: LoadSample) -> ClientLimit:
+def after(*parts: Tick) -> ClientLimit:
     limit = ClientLimit()
     for part in parts:
         limit.add(part)
@@ -62,7 +63,7 @@ def after(*parts: LoadSample) -> ClientLimit:
     ],
 )
 def test_the_alarm_is_raised_by_most_of_five_ticks_and_lowered_by_ten_good_ones(
-    parts: list[LoadSample], now: bool
+    parts: list[Tick], now: bool
 ) -> None:
     assert after(*parts).now is now
 
@@ -88,7 +89,7 @@ def test_a_run_is_in_doubt_when_more_than_a_quarter_of_it_was(good: int, bad: in
     ],
 )
 def test_the_words_begin_with_what_the_limit_was_in_the_worst_tick(
-    worst: LoadSample, cpu_total: float | None, expected: str
+    worst: Tick, cpu_total: float | None, expected: str
 ) -> None:
     limit = ClientLimit()
     for part in (load(lag_ms=3), worst, load(lag_ms=2.5), GOOD):
@@ -101,7 +102,7 @@ def test_without_a_doubt_there_are_no_words() -> None:
     assert after(GOOD, GOOD).text() == ""
 
 
-def on_host(part: LoadSample, cpu_total: float, **figures: float) -> ClientLimit:
+def on_host(part: Tick, cpu_total: float, **figures: float) -> ClientLimit:
     """Three ticks of a load on a host with these percentages."""
     limit = ClientLimit()
     for _ in range(3):

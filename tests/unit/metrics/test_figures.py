@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from tests.paths import ROOT
 from tests.unit.record.hours import GROWING, Busy
+from tests.unit.record.prometheus.test_page import MOMENT
 from tuibench.errors import UsageError
 from tuibench.metrics.figures import (
     FIGURES,
@@ -15,19 +16,23 @@ from tuibench.metrics.figures import (
     Count,
     Figure,
     FigureUnit,
+    FirstKnown,
     Level,
-    Mean,
     Peak,
     Quantile,
-    Ratio,
-    Remainder,
     all_values,
     figure_named,
 )
+from tuibench.metrics.inference.contrast import compare_figure
+from tuibench.metrics.inference.means import FIGURES as SWEEP_FIGURES
 from tuibench.metrics.thresholds.absolute import parse_threshold
-from tuibench.model.counters import CUMULATIVE_NAMES
+from tuibench.model.counters import CUMULATIVE_NAMES, GAUGE_NAMES
 from tuibench.model.histogram import Histogram
-from tuibench.model.tick import Tick
+from tuibench.model.measurements.sample import Sample
+from tuibench.model.tick import Tick, total_tick
+from tuibench.record.prometheus.page import metric_families
+from tuibench.tui.charts.figures.table import FIGURES as CHARTED
+from tuibench.tui.charts.figures.table import SOURCES, figure_value, read_figures
 
 EVERY = [pytest.param(figure, id=name) for name, figure in FIGURES.items()]
 
@@ -37,20 +42,40 @@ def rich_tick() -> Tick:
     tick = Busy("tpcc", 200).tick(1).tick
     seen = random.Random(3)
     counters = {name: float(seen.randrange(1, 10**6)) for name in sorted(CUMULATIVE_NAMES)}
-    more = {
-        "failed": 3.0,
-        "abandoned": 2.0,
-        "retries": 9.0,
-        "reconnects": 1.0,
-        "error.1213": 9.0,
-        "host.steal": 0.5,
-    }
+    gauges = {name: float(seen.randrange(1, 10**6)) for name in sorted(GAUGE_NAMES)}
+    counts = ("failed", "abandoned", "retries", "reconnects", "error.1213", "headline", "rollbacks", "timed",
+              "statement_ms", "logins", "missed_logins")  # fmt: skip
+    host = ("reads", "read_ms", "writes", "write_ms", "read_bytes", "written_bytes", "received_bytes",
+            "sent_bytes")  # fmt: skip
+    whole = {"host.seconds": 3.0, "host.core_seconds": 12.0, "host.total": 12.0, "host.busy": 9.0,
+             "host.server_cpu": 5.0, "host.tuibench_cpu": 1.0, "host.steal": 0.5,
+             "host.throttled": 0.3}  # fmt: skip
+    levels = {"backlog": 4, "threads": 8, "connections": 7, "rate": 200, "idle": 3, "users": 20, "waiting": 6}
+    latencies = Histogram.of([900, 5_000, 70_000])
     return replace(
         tick,
-        sums={**tick.sums, **counters, **more, "Innodb_buffer_pool_read_requests": 2e6},
-        levels={**tick.levels, "backlog": 4},
-        peaks={**tick.peaks, "lag_seconds": 2.5},
-        hists={**tick.hists, "service": Histogram.of([900, 5_000, 70_000])},
+        sums={
+            **tick.sums,
+            **counters,
+            **dict.fromkeys(counts, 9.0),
+            **{f"host.{name}": 50.0 for name in host},
+            **whole,
+            "Innodb_buffer_pool_read_requests": 2e6,
+        },
+        levels={
+            **tick.levels,
+            **gauges,
+            **levels,
+            "host.memory_server": 2.0**30,
+            "host.memory_used": 2.0**31,
+            "host.memory_total": 2.0**33,
+            "host.swap_used": 2.0**20,
+            "Innodb_buffer_pool_pages_total": 8_192.0,
+            "Innodb_buffer_pool_pages_free": 2_048.0,
+            "Threads_connected": 12.0,
+        },
+        peaks={**tick.peaks, "lag_seconds": 2.5, "worker_cpu": 0.4, "lag_p99_ms": 0.2},
+        hists={**tick.hists, "service": latencies, "login": latencies, "wait": latencies},
     )
 
 
@@ -58,7 +83,7 @@ TICK = rich_tick()
 
 
 def test_names_are_unique() -> None:
-    counters = [name.lower() for name in CUMULATIVE_NAMES]
+    counters = [name.lower() for name in CUMULATIVE_NAMES | GAUGE_NAMES]
     names = [figure.name for figure in (*MAIN_FIGURES, *OTHER_FIGURES)] + counters
     assert sorted(names) == sorted(FIGURES)
     assert all(name == figure.name == name.lower() for name, figure in FIGURES.items())
@@ -98,16 +123,10 @@ def test_all_values_are_those_that_were_measured() -> None:
 @pytest.mark.parametrize("figure", EVERY)
 def test_parts_make_the_value(figure: Figure) -> None:
     parts = figure.parts(TICK)
-    if isinstance(figure.source, Ratio | Remainder | Mean):
-        assert parts is not None
-        above, below = parts
-        value = figure.value(TICK)
-        assert value is not None
-        if not isinstance(figure.source, Remainder) or above > 0:
-            assert above / below == pytest.approx(value)
-    else:
-        assert isinstance(figure.source, Count | Quantile | Level | Peak)
-        assert parts is None
+    is_sum = not isinstance(figure.source, Count | Quantile | Level | Peak | FirstKnown)
+    assert (parts is not None) == (is_sum and figure.name not in ("cpu_rest", "pool_used"))
+    if parts is not None:
+        assert parts[0] / parts[1] == pytest.approx(figure.value(TICK))
 
 
 def test_what_a_load_leaves_out_is_zero_and_what_nobody_measured_is_not() -> None:
@@ -156,3 +175,33 @@ def test_the_page_has_every_figure_with_its_meaning() -> None:
     for figure in (*MAIN_FIGURES, *OTHER_FIGURES):
         row = f"| `{figure.name}` | {figure.title} | {figure.unit or '–'} | {figure.meaning} |"
         assert row in page, row
+
+
+COMPARED = [pytest.param(figure, id=figure.name) for figure in (*MAIN_FIGURES, *OTHER_FIGURES)]
+
+
+@pytest.mark.parametrize("figure", COMPARED)
+def test_a_figure_is_in_run_compare_sweep_history_report_prometheus_and_on_the_screen(
+    figure: Figure,
+) -> None:
+    ticks = [replace(TICK, end=float(number)) for number in range(1, 4)]
+    whole = figure.value(total_tick(ticks))
+    summary_figures = all_values(total_tick(ticks))
+    assert parse_threshold(f"{figure.name}>0").value(total_tick(ticks)) == whole
+    assert summary_figures[figure.name] == whole
+    assert compare_figure(figure, ticks, ticks).value == pytest.approx(whole, rel=1e-3)
+    assert {figure.name, f"{figure.name}_ms", f"{figure.name}_bytes"} & set(SWEEP_FIGURES)
+    assert figure_named(figure.name) is figure
+    sample = Sample(number=1, at=1.7e9, late_ms=0.0, tick=TICK)
+    (exported,) = [
+        each.value
+        for family in metric_families(replace(MOMENT, sample=sample))
+        for each in family.samples
+        if each.labels.get("figure") == figure.name
+    ]
+    assert exported == figure.value(TICK)
+    keys = [each.key for each, (_, row) in zip(CHARTED, SOURCES, strict=True) if row.figure == figure.name]
+    assert keys
+    of_server = [key for key in keys if not key.startswith("CLIENT/")]
+    shown = figure_value(of_server[0], read_figures(sample), {})
+    assert shown == pytest.approx(figure.value(TICK), rel=1e-6)

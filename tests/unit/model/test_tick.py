@@ -9,7 +9,19 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from tests.unit.record.hours import Busy
-from tuibench.metrics.figures import FIGURES, Count, Level, Mean, Peak, Quantile, Ratio, Remainder, Source
+from tuibench.metrics.figures import (
+    FIGURES,
+    Count,
+    FirstKnown,
+    Level,
+    Mean,
+    Peak,
+    Percent,
+    Quantile,
+    Ratio,
+    Remainder,
+    Source,
+)
 from tuibench.model.histogram import US_PER_MS, Histogram, merge_histograms
 from tuibench.model.tick import Tick, total_tick
 
@@ -138,33 +150,41 @@ def plain(source: Source, ticks: Sequence[Tick]) -> float | None:
             upper = next((value for name in above if (value := amount(name)) is not None), None)
             parts = [amount(name) for name in below]
             lower = sum(value or 0.0 for value in parts)
-            return None if upper is None or None in parts or not lower else factor * upper / lower
-        case Remainder(ratio):
-            missed = plain(ratio, ticks)
-            return None if missed is None else max(0.0, 100 - missed)
+            if upper is None or None in parts or not lower:
+                return None
+            share = factor * upper / lower
+            return min(100.0, share) if isinstance(source, Percent) else share
+        case Remainder(less, whole):
+            taken = [plain(each, ticks) for each in less]
+            of = plain(whole, ticks) if whole else None if None in taken else 100.0
+            return None if of is None else max(0.0, of - sum(each or 0.0 for each in taken))
+        case FirstKnown(sources):
+            return next((value for each in sources if (value := plain(each, ticks)) is not None), None)
         case Count(name):
             return amount(name)
         case Quantile(name, share):
-            whole = merge_histograms(tick.hist(name) for tick in ticks)
-            if not whole.count:
+            every = merge_histograms(tick.hist(name) for tick in ticks)
+            if not every.count:
                 return None
             if share in (0, 1):
                 ends = [(tick.hist(name).min_us, tick.hist(name).max_us) for tick in ticks]
                 return (
                     max(most for _, most in ends) if share else min(least for least, _ in ends)
                 ) / US_PER_MS
-            return whole.percentiles((100 * share,))[0] / US_PER_MS
+            return every.percentiles((100 * share,))[0] / US_PER_MS
         case Mean(name):
             us, count = (
                 sum(tick.hist(name).sum_us for tick in ticks),
                 sum(tick.hist(name).count for tick in ticks),
             )
             return us / count / US_PER_MS if count else None
-        case Level(name, factor):
-            found = [tick.levels[name] for tick in ticks if name in tick.levels]
-            return factor * found[-1] if found else None
-        case Peak(name):
-            return max((tick.peaks[name] for tick in ticks if name in tick.peaks), default=None)
+        case Level():
+            levels = {name: value for tick in ticks for name, value in tick.levels.items()}
+            return source.value(Tick(levels=levels))
+        case Peak(name, factor):
+            most = max((tick.peaks[name] for tick in ticks if name in tick.peaks), default=None)
+            return None if most is None else factor * most
+    raise AssertionError(source)
 
 
 @given(st.data())

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Sequence
 
 from tuibench.errors import ConnectionLostError, SQLError, TuibenchError
-from tuibench.model.measurements.sample import ServerSample
 from tuibench.model.target import Target
+from tuibench.model.tick import Tick
 from tuibench.mysql.connection import Connection, Row
 from tuibench.observe.server.status_reading import ServerObservation
 
@@ -147,7 +147,7 @@ class FakeConnection(Connection):
         self.end = "aborted"
 
 
-def server_of(seen: ServerObservation) -> ServerSample:
+def server_of(seen: ServerObservation) -> Tick:
     """The figures of an observation that has some."""
     assert seen.tick is not None, seen.last_error
-    return ServerSample(seen.tick)
+    return seen.tick

@@ -12,6 +12,7 @@ from tests.unit.session.simulated_session import PlayedFleet, Prepare, simulate_
 from tests.unit.session.worker_reports import report
 from tuibench.errors import UsageError
 from tuibench.load.worker_report import Counters, WorkerReport
+from tuibench.metrics.figures import read
 from tuibench.model.command import Command, Pause, ResetStats
 from tuibench.model.event import EventKind
 from tuibench.model.measurements.sample import Sample
@@ -58,7 +59,7 @@ def test_a_tick_without_any_answer_is_a_gap_and_the_next_one_makes_up_for_it(tmp
     def listen(session: LoadRun) -> None:
         def hear(message: object) -> None:
             if isinstance(message, Sample):
-                tps.append(message.load.transactions_per_second if message.load else None)
+                tps.append(read("tps", message.load) if message.load else None)
 
         session.watcher.bus.listeners.append(hear)
         session.watcher.bus.interval_listeners.append(

@@ -13,6 +13,7 @@ from tests.unit.record.report.test_tune_text import result as tune_result
 from tests.unit.session.test_watcher import CHANGE, Server, at_sample, server  # noqa: F401
 from tests.unit.tuning.fakes import TARGET
 from tuibench.errors import UsageError
+from tuibench.metrics.figures import read
 from tuibench.model.command import SetThreads
 from tuibench.model.experiments.effect import AbTestPlan, EffectFigure
 from tuibench.model.measurements.sample import Sample
@@ -72,14 +73,14 @@ async def test_the_traffic_of_a_server_is_sampled_and_summed_up(
         summary = await run.run()
     assert [sample.load for sample in samples] == [None] * 5
     traffic = [sample.traffic for sample in samples[1:]]
-    assert [each.queries_per_second for each in traffic if each] == pytest.approx([QUERIES] * 4)
-    assert [each.transactions_per_second for each in traffic if each] == pytest.approx([COMMITS] * 4)
-    assert [each.latency_note for each in traffic if each] == ["performance_schema is OFF"] * 4
+    assert [read("qps", each) for each in traffic if each] == pytest.approx([QUERIES] * 4)
+    assert [read("tps", each) for each in traffic if each] == pytest.approx([COMMITS] * 4)
+    assert [each.missing["latency"] for each in traffic if each] == ["performance_schema is OFF"] * 4
     report = watch_report(summary)
     assert (report.queries.total, report.transactions.total, report.latency_ms) == (5 * 200, 5 * 10, None)
     assert (report.reads.total, report.writes.total, report.others.total) == (5 * 140, 5 * 40, 5 * 20)
     assert report.threads_running_avg == pytest.approx(3)
-    fsyncs = [each.server.log_fsyncs_per_transaction for each in samples[1:] if each.server]
+    fsyncs = [read("fsyncs", each.server) for each in samples[1:] if each.server]
     assert fsyncs == [pytest.approx(1.2)] * 4
 
 
@@ -179,7 +180,7 @@ async def test_a_server_that_counts_no_statements_has_no_traffic_and_says_so(
         summary = await run.run()
     assert summary.outcome == "done"
     assert [sample.traffic for sample in samples] == [None] * 3
-    connected = [sample.server.threads_connected for sample in samples if sample.server]
+    connected = [read("threads_connected", sample.server) for sample in samples if sample.server]
     assert connected == [9] * 3
     report = watch_report(summary)
     assert (report.queries.total, report.queries.per_second, report.threads_running_avg) == (None, None, None)

@@ -19,6 +19,7 @@ from tuibench import paths
 from tuibench.demo.layout import DirectoryLayout
 from tuibench.demo.server_end import ServerEnd, reserve_end, write_end
 from tuibench.errors import ExitCode, ServerUnavailableError, UsageError
+from tuibench.metrics.figures import read
 from tuibench.model.command import ChangeSetting, Mark, SetThreads
 from tuibench.model.event import Event, EventKind
 from tuibench.model.measurements.sample import Sample
@@ -87,7 +88,7 @@ async def test_a_watcher_samples_and_records_without_a_load(server: Server, tmp_
         at_sample(watcher, 3, watcher.lifecycle.request_stop)
         await watcher.run()
     assert [(each.number, each.load) for each in samples] == [(1, None), (2, None), (3, None)]
-    assert all(each.server is not None and each.server.threads_connected == 9 for each in samples)
+    assert all(each.server is not None and read("threads_connected", each.server) == 9 for each in samples)
     record = tmp_path / "record"
     assert len(gzip.decompress((record / SAMPLES).read_bytes()).splitlines()) == 3
     assert (record / PLAN).exists()

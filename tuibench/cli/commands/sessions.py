@@ -18,6 +18,7 @@ from tuibench.cli.output.formats import (
 )
 from tuibench.cli.output.log import info
 from tuibench.cli.runner.event_loop import run_async
+from tuibench.metrics.figures import read
 from tuibench.model.message import Hello
 from tuibench.session.service import registry
 from tuibench.session.service.registry import SessionEntry
@@ -81,7 +82,7 @@ def _with_hello(line: SessionLine, hello: Hello) -> SessionLine:
         threads=hello.status.threads,
         rate=hello.status.rate,
         elapsed_seconds=hello.elapsed_seconds,
-        transactions_per_second=figures.transactions_per_second if figures else None,
+        transactions_per_second=read("tps", figures),
         viewers=hello.viewers,
         run_directory=hello.run_directory,
         metrics=hello.metrics or None,

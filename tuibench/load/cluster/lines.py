@@ -5,6 +5,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from tuibench.clock import NS_PER_MS
+from tuibench.diagnosis.measurement_warnings import cpu_of_host
 from tuibench.load.cluster.host import HostLink
 from tuibench.load.cluster.merging import busy_share
 from tuibench.load.worker_report import WorkerReport
@@ -12,7 +13,7 @@ from tuibench.load.workers.link import WorkerGoneError
 from tuibench.load.workers.replacement import Loss, loss_of
 from tuibench.model.cluster.host import HostState, LoadHost
 from tuibench.model.histogram import US_PER_MS
-from tuibench.model.measurements.sample import HostSample
+from tuibench.model.tick import HOST
 from tuibench.units import pluralize
 
 MS_PER_SECOND = 1000.0
@@ -86,7 +87,7 @@ def host_line(host: HostLink) -> LoadHost:
     if host.is_unresponsive or host.latest is None:
         return line
     report, tick = host.latest.report, host.latest.sample
-    sample = HostSample(tick) if tick else None
+    usage = cpu_of_host(host.label, tick.moved("", HOST)) if tick else None
     p95_us = host.latest.latencies.p95_us
     return replace(
         line,
@@ -96,8 +97,8 @@ def host_line(host: HostLink) -> LoadHost:
         workers=host.latest.workers,
         worker_cpu=busy_share(report),
         lag_p99_ms=report.lag_p99_ms,
-        cpu_total=sample.cpu_total if sample else None,
-        cpu_others=max(0.0, sample.cpu_rest - sample.cpu_steal) if sample else None,
-        cpu_steal=sample.cpu_steal if sample else None,
-        cpu_throttled=sample.cpu_throttled if sample else None,
+        cpu_total=usage.total if usage else None,
+        cpu_others=usage.others if usage else None,
+        cpu_steal=usage.steal if usage else None,
+        cpu_throttled=usage.throttled if usage else None,
     )

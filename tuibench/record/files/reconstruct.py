@@ -6,12 +6,13 @@ and transactions in flight.
 
 from collections.abc import Mapping, Sequence
 
+from tuibench.metrics.figures import read
 from tuibench.model.counters import CUMULATIVE_NAMES
 from tuibench.model.event import EventKind
 from tuibench.model.experiments.effect import latest_effects
 from tuibench.model.histogram import US_PER_MS, Histogram
 from tuibench.model.measurements.headline import Headline, HeadlineTotals
-from tuibench.model.measurements.sample import LoadSample, Sample
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.results.summary import (
     ClientTotals,
     ErrorTotals,
@@ -92,7 +93,7 @@ def _figures(run: Run, samples: Sequence[Sample], since: float) -> dict[str, obj
     seconds = whole.end - since
     return {
         "seconds": seconds,
-        **({"threads": loads[-1].threads, "rate": loads[-1].rate} if loads else {}),
+        **({"threads": int(loads[-1].levels["threads"]), "rate": loads[-1].levels["rate"]} if loads else {}),
         **_totals(whole, seconds),
         "percentiles": {
             f"{wanted:g}": us / US_PER_MS
@@ -112,7 +113,7 @@ def _figures(run: Run, samples: Sequence[Sample], since: float) -> dict[str, obj
             deltas=_growth(run, whole),
         ),
         "client": _client(run, loads, seconds),
-        "client_delay_ms": max((load.client_delay_ms for load in loads), default=0.0),
+        "client_delay_ms": max((load.levels.get("client_delay_ms", 0.0) for load in loads), default=0.0),
         "effects": latest_effects(event.effect for event in run.events if event.effect),
         "costs": run.costs[-1] if run.costs else (),
         "headline": _headline(run.plan.headline, kinds, response, seconds),
@@ -167,9 +168,9 @@ def _growth(run: Run, whole: Tick) -> dict[str, int]:
     return {name: int(value) for name, value in whole.sums.items() if name in CUMULATIVE_NAMES}
 
 
-def _client(run: Run, loads: Sequence[LoadSample], seconds: float) -> ClientTotals:
+def _client(run: Run, loads: Sequence[Tick], seconds: float) -> ClientTotals:
     workers = run.states[-1].status.workers if run.states else 0
-    busy = sum(load.worker_cpu * load.seconds for load in loads)
+    busy = sum((read("worker_cpu", load) or 0.0) * load.seconds for load in loads)
     return ClientTotals(
         workers=workers,
         cpu_share=busy / seconds,

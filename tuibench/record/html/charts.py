@@ -9,22 +9,26 @@ from functools import partial
 from typing import NamedTuple
 
 from tuibench import units
-from tuibench.model.counters import Counter
-from tuibench.model.measurements.sample import HostSample, LoadSample, ServerSample, TrafficSample
+from tuibench.metrics.figures import read
+from tuibench.model.measurements.sample import Sample
+from tuibench.model.tick import Tick
 from tuibench.record.html.chart import ChartSpan, ChartStyle, time_chart
 from tuibench.record.html.markup import Markup, tag
-from tuibench.record.html.series import SampleValue, Series, TimeAxis, stack_series
+from tuibench.record.html.series import Series, TimeAxis, stack_series
 
 Write = Callable[[float | None], str]
 
 
 class PlotLine(NamedTuple):
-    """One line: a figure of each sample, or the growth of a counter; `dashed` for a requested value."""
+    """One line: a figure by its name; `dashed` for a requested value."""
 
     name: str
-    figure: SampleValue = lambda sample: None
+    figure: str
     dashed: bool = False
-    growth_of: Counter | None = None
+    of: Callable[[Sample], Tick | None] = lambda sample: sample.tick
+
+    def value(self, sample: Sample) -> float | None:
+        return read(self.figure, self.of(sample))
 
 
 class Plot(NamedTuple):
@@ -45,26 +49,7 @@ class Plot(NamedTuple):
     rare: bool = False
 
 
-def load_value(read: Callable[[LoadSample], float | None]) -> SampleValue:
-    return lambda sample: None if sample.load is None else read(sample.load)
-
-
-def throughput_value(read: Callable[[LoadSample | TrafficSample], float | None]) -> SampleValue:
-    """A figure that both a load and a server's own traffic have."""
-    return lambda sample: None if sample.throughput is None else read(sample.throughput)
-
-
-def server_value(read: Callable[[ServerSample], float | None]) -> SampleValue:
-    return lambda sample: None if sample.server is None else read(sample.server)
-
-
-def host_value(read: Callable[[HostSample], float | None]) -> SampleValue:
-    return lambda sample: None if sample.host is None else read(sample.host)
-
-
-def latency_value(name: str) -> SampleValue:
-    """A percentile of the response times, by its field."""
-    return throughput_value(lambda part: None if part.latency is None else float(getattr(part.latency, name)))
+_load_line = partial(PlotLine, of=lambda sample: sample.load)
 
 
 def _bytes(value: float | None) -> str:
@@ -96,8 +81,8 @@ PLOTS = (
         "Transactions",
         "per second",
         (
-            PlotLine("TPS", throughput_value(lambda part: part.transactions_per_second)),
-            PlotLine("target", load_value(lambda part: part.rate or None), dashed=True),
+            PlotLine("TPS", "tps"),
+            _load_line("target", "target_rate", dashed=True),
         ),
     ),
     Plot(
@@ -105,9 +90,9 @@ PLOTS = (
         "Response time",
         "logarithmic",
         (
-            PlotLine("p50", latency_value("p50")),
-            PlotLine("p95", latency_value("p95")),
-            PlotLine("p99", latency_value("p99")),
+            PlotLine("p50", "p50"),
+            PlotLine("p95", "p95"),
+            PlotLine("p99", "p99"),
         ),
         units.milliseconds,
         logarithmic=True,
@@ -117,9 +102,9 @@ PLOTS = (
         "Queries",
         "per second, stacked",
         (
-            PlotLine("reads", throughput_value(lambda part: part.reads_per_second)),
-            PlotLine("writes", throughput_value(lambda part: part.writes_per_second)),
-            PlotLine("others", throughput_value(lambda part: part.others_per_second)),
+            PlotLine("reads", "reads"),
+            PlotLine("writes", "writes"),
+            PlotLine("others", "others"),
         ),
         stacked=True,
     ),
@@ -128,16 +113,16 @@ PLOTS = (
         "Threads and connections",
         "",
         (
-            PlotLine("target", load_value(lambda part: part.threads), dashed=True),
-            PlotLine("open", load_value(lambda part: part.connections)),
-            PlotLine("running", server_value(lambda part: part.threads_running)),
+            _load_line("target", "threads", dashed=True),
+            _load_line("open", "open_connections"),
+            PlotLine("running", "threads_running"),
         ),
     ),
     _load_plot(
         "backlog",
         "Backlog",
         "transactions due",
-        (PlotLine("due", load_value(lambda part: part.backlog)),),
+        (_load_line("due", "backlog"),),
         rare=True,
     ),
     _load_plot(
@@ -145,8 +130,8 @@ PLOTS = (
         "Errors and reconnects",
         "per second",
         (
-            PlotLine("errors", load_value(lambda part: part.errors_per_second)),
-            PlotLine("reconnects", load_value(lambda part: part.reconnects_per_second)),
+            _load_line("errors", "errors_per_second"),
+            _load_line("reconnects", "reconnects_per_second"),
         ),
         rare=True,
     ),
@@ -155,15 +140,15 @@ PLOTS = (
         "Commits and log fsyncs",
         "per second",
         (
-            PlotLine("commits", server_value(lambda part: part.commits_per_second)),
-            PlotLine("log fsyncs", server_value(lambda part: part.log_fsyncs_per_second)),
+            PlotLine("commits", "com_commit"),
+            PlotLine("log fsyncs", "fsyncs_per_second"),
         ),
     ),
     _server_plot(
         "fsyncs",
         "Log fsyncs for each transaction",
         "",
-        (PlotLine("fsyncs/trx", server_value(lambda part: part.log_fsyncs_per_transaction)),),
+        (PlotLine("fsyncs/trx", "fsyncs"),),
         units.small_number,
     ),
     _server_plot(
@@ -171,8 +156,8 @@ PLOTS = (
         "Written by InnoDB",
         "per second",
         (
-            PlotLine("all", growth_of=Counter.DATA_WRITTEN),
-            PlotLine("redo log", growth_of=Counter.OS_LOG_WRITTEN),
+            PlotLine("all", "innodb_data_written"),
+            PlotLine("redo log", "innodb_os_log_written"),
         ),
         _bytes,
     ),
@@ -180,14 +165,14 @@ PLOTS = (
         "locks",
         "Row lock waits",
         "per second",
-        (PlotLine("waits", server_value(lambda part: part.row_lock_waits_per_second)),),
+        (PlotLine("waits", "innodb_row_lock_waits"),),
         rare=True,
     ),
     _server_plot(
         "pages",
         "Pages read from disk",
         "per second",
-        (PlotLine("reads", growth_of=Counter.POOL_READS),),
+        (PlotLine("reads", "innodb_buffer_pool_reads"),),
         rare=True,
     ),
     _server_plot(
@@ -195,15 +180,15 @@ PLOTS = (
         "Open tables",
         "",
         (
-            PlotLine("open", server_value(lambda part: part.open_tables)),
-            PlotLine("cache", server_value(lambda part: part.table_open_cache), dashed=True),
+            PlotLine("open", "open_tables"),
+            PlotLine("cache", "table_open_cache", dashed=True),
         ),
     ),
     _server_plot(
         "slow",
         "Slow queries",
         "",
-        (PlotLine("slow", server_value(lambda part: part.slow_queries)),),
+        (PlotLine("slow", "slow"),),
         rare=True,
     ),
     _host_plot(
@@ -211,9 +196,9 @@ PLOTS = (
         "Processors",
         "of all, stacked",
         (
-            PlotLine("server", host_value(lambda part: part.cpu_server)),
-            PlotLine("tuibench", host_value(lambda part: part.cpu_tuibench)),
-            PlotLine("rest", host_value(lambda part: part.cpu_rest)),
+            PlotLine("server", "cpu_server"),
+            PlotLine("tuibench", "cpu_tuibench"),
+            PlotLine("rest", "cpu_rest"),
         ),
         _percent,
         stacked=True,
@@ -224,8 +209,8 @@ PLOTS = (
         "Memory",
         "",
         (
-            PlotLine("used", host_value(lambda part: float(part.memory_used_bytes))),
-            PlotLine("server", host_value(lambda part: part.memory_server_bytes)),
+            PlotLine("used", "memory_used"),
+            PlotLine("server", "memory_server"),
         ),
         _memory,
     ),
@@ -234,8 +219,8 @@ PLOTS = (
         "Disks",
         "per second",
         (
-            PlotLine("written", host_value(lambda part: part.disk_write_bytes_per_second)),
-            PlotLine("read", host_value(lambda part: part.disk_read_bytes_per_second)),
+            PlotLine("written", "disk_write"),
+            PlotLine("read", "disk_read"),
         ),
         _bytes,
     ),
@@ -244,8 +229,8 @@ PLOTS = (
         "Network",
         "per second",
         (
-            PlotLine("received", host_value(lambda part: part.net_received_bytes_per_second)),
-            PlotLine("sent", host_value(lambda part: part.net_sent_bytes_per_second)),
+            PlotLine("received", "net_received"),
+            PlotLine("sent", "net_sent"),
         ),
         _bytes,
         rare=True,
@@ -254,14 +239,14 @@ PLOTS = (
         "client",
         "The busiest worker",
         "of a core",
-        (PlotLine("worker", load_value(lambda part: 100 * part.worker_cpu)),),
+        (_load_line("worker", "worker_cpu_percent"),),
         _percent,
     ),
     _client_plot(
         "lag",
         "Scheduling delay",
         "99th percentile",
-        (PlotLine("late", load_value(lambda part: part.lag_p99_ms)),),
+        (_load_line("late", "scheduling_delay"),),
         units.milliseconds,
     ),
 )
@@ -281,17 +266,11 @@ class DrawnChart(NamedTuple):
 def draw_charts(axis: TimeAxis, span: ChartSpan) -> Iterator[tuple[str, DrawnChart]]:
     """Every chart with visible values, by its id."""
     for plot in PLOTS:
-        lines = [_series(axis, line) for line in plot.lines]
+        lines = [axis.series(line.name, line.value, dashed=line.dashed) for line in plot.lines]
         series = [one for one in lines if not one.is_empty]
         if not series or (plot.rare and all(one.is_zero for one in series)):
             continue
         yield plot.id, _one(plot, series, span)
-
-
-def _series(axis: TimeAxis, line: PlotLine) -> Series:
-    if line.growth_of:
-        return axis.growth(line.name, line.growth_of)
-    return axis.series(line.name, line.figure, dashed=line.dashed)
 
 
 def _one(plot: Plot, series: Sequence[Series], span: ChartSpan) -> DrawnChart:

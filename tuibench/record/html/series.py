@@ -67,10 +67,6 @@ class TimeAxis:
             dashed,
         )
 
-    def growth(self, name: str, counter: str) -> Series:
-        """The growth of a counter of the server, per second."""
-        return self.series(name, lambda sample: sample.server.per_second(counter) if sample.server else None)
-
 
 def stack_series(parts: Sequence[Series]) -> list[Series]:
     """Stack each series on the sum of those before it."""

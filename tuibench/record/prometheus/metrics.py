@@ -11,13 +11,15 @@ from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
+from tuibench.metrics.figures import read
 from tuibench.model.counters import Counter
-from tuibench.model.histogram import Histogram, Latency
+from tuibench.model.histogram import Histogram
 from tuibench.model.measurements.operation_cost import Resource, ResourceUse
-from tuibench.model.measurements.sample import HostSample, LoadSample, Sample, ServerSample
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import Status
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import ServerInfo
+from tuibench.model.tick import HOST, Tick
 
 
 class RunTotals(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,12 +143,18 @@ class Gauge(NamedTuple, Generic[Part]):
     read: Callable[[Part], float | None]
 
 
-def _percent(value: float | None) -> float | None:
-    return None if value is None else value / 100
+def _figure(name: str, factor: float = 1.0) -> Callable[[Tick], float | None]:
+    """Reader of a figure of the table, in the metric's unit."""
+
+    def read_it(tick: Tick) -> float | None:
+        value = read(name, tick)
+        return None if value is None else factor * value
+
+    return read_it
 
 
-def _p95_seconds(latency: Latency | None) -> float | None:
-    return None if latency is None else latency.p95 / 1e3
+def _level(name: str) -> Callable[[Tick], float | None]:
+    return lambda tick: tick.levels.get(name)
 
 
 STATUS_GAUGES: tuple[Gauge[Status], ...] = (
@@ -176,88 +184,76 @@ SAMPLE_GAUGES: tuple[Gauge[Sample], ...] = (
     Gauge("sample_lateness_seconds", "Delay of the newest sample.", lambda sample: sample.late_ms / 1e3),
 )
 
-LOAD_GAUGES: tuple[Gauge[LoadSample], ...] = (
-    Gauge("connections", "Connections of the load that are open.", lambda load: load.connections),
-    Gauge("backlog_transactions", "Transactions that are due but not started.", lambda load: load.backlog),
-    Gauge(
-        "idle_connections",
-        "Additional idle connections.",
-        lambda load: load.connection_load.idle if load.connection_load else None,
-    ),
+LOAD_GAUGES: tuple[Gauge[Tick], ...] = (
+    Gauge("connections", "Connections of the load that are open.", _figure("open_connections")),
+    Gauge("backlog_transactions", "Transactions that are due but not started.", _figure("backlog")),
+    Gauge("idle_connections", "Additional idle connections.", _figure("idle")),
     Gauge(
         "logins_per_second",
         "Additional and planned logins, over the last interval.",
-        lambda load: load.connection_load.logins_per_second if load.connection_load else None,
+        lambda load: _figure("logins")(load) if "idle_wanted" in load.levels else None,
     ),
     Gauge(
         "login_p95_seconds",
         "95th percentile of the time of additional and planned logins, over the last interval.",
-        lambda load: _p95_seconds(load.connection_load.login) if load.connection_load else None,
+        _figure("login_p95", 1e-3),
     ),
-    Gauge(
-        "users",
-        "Users who share the connections of the load.",
-        lambda load: load.connection_load.users if load.connection_load else None,
-    ),
+    Gauge("users", "Users who share the connections of the load.", _figure("users")),
     Gauge(
         "connection_wait_p95_seconds",
         "95th percentile of the time that users waited for a connection, over the last interval.",
-        lambda load: _p95_seconds(load.connection_load.wait) if load.connection_load else None,
+        _figure("wait_p95", 1e-3),
     ),
-    Gauge("worker_cpu_ratio", "The busiest worker's share of one core.", lambda load: load.worker_cpu),
+    Gauge("worker_cpu_ratio", "The busiest worker's share of one core.", _figure("worker_cpu")),
     Gauge(
         "worker_loop_lag_seconds",
         "99th percentile of the busiest worker's scheduling delay.",
-        lambda load: load.lag_p99_ms / 1e3,
+        _figure("scheduling_delay", 1e-3),
     ),
 )
 
-SERVER_GAUGES: tuple[Gauge[ServerSample], ...] = (
-    Gauge("server_uptime_seconds", "Uptime of the server.", lambda part: part.uptime_seconds),
-    Gauge("server_threads_running", "Running threads of the server.", lambda part: part.threads_running),
-    Gauge("server_threads_connected", "Connections to the server.", lambda part: part.threads_connected),
-    Gauge("server_max_connections", "Its max_connections.", lambda part: part.max_connections),
-    Gauge("server_open_tables", "Tables in the table cache.", lambda part: part.open_tables),
-    Gauge("server_table_open_cache", "Its table_open_cache.", lambda part: part.table_open_cache),
+SERVER_GAUGES: tuple[Gauge[Tick], ...] = (
+    Gauge("server_uptime_seconds", "Uptime of the server.", _level(Counter.UPTIME)),
+    Gauge("server_threads_running", "Running threads of the server.", _figure("threads_running")),
+    Gauge("server_threads_connected", "Connections to the server.", _figure("threads_connected")),
+    Gauge("server_max_connections", "Its max_connections.", _level("max_connections")),
+    Gauge("server_open_tables", "Tables in the table cache.", _figure("open_tables")),
+    Gauge("server_table_open_cache", "Its table_open_cache.", _level("table_open_cache")),
     Gauge(
         "server_buffer_pool_hit_ratio",
         "Share of page requests served from the buffer pool, over the last interval.",
-        lambda part: _percent(part.buffer_pool_hit),
+        _figure("pool_hit", 1e-2),
     ),
 )
 
 CLIENT = "client_"
 """Prefix of the client's host metrics, if the server is on another host."""
 
-HOST_GAUGES: tuple[Gauge[HostSample], ...] = (
-    Gauge("host_cpus", "CPUs of the host.", lambda host: host.cores),
-    Gauge("host_memory_used_bytes", "Used memory of the host.", lambda host: host.memory_used_bytes),
-    Gauge("host_memory_total_bytes", "Total memory of the host.", lambda host: host.memory_total_bytes),
+HOST_GAUGES: tuple[Gauge[Tick], ...] = (
+    Gauge("host_cpus", "CPUs of the host.", _level(HOST + "cores")),
+    Gauge("host_memory_used_bytes", "Used memory of the host.", _figure("memory_used")),
+    Gauge("host_memory_total_bytes", "Total memory of the host.", _level(HOST + "memory_total")),
     Gauge(
-        "host_disk_read_bytes_per_second",
-        "Read from disks, over the last interval.",
-        lambda host: host.disk_read_bytes_per_second,
+        "host_disk_read_bytes_per_second", "Read from disks, over the last interval.", _figure("disk_read")
     ),
     Gauge(
         "host_disk_written_bytes_per_second",
         "Written to disks, over the last interval.",
-        lambda host: host.disk_write_bytes_per_second,
+        _figure("disk_write"),
     ),
     Gauge(
         "host_network_received_bytes_per_second",
         "Received from the network, over the last interval.",
-        lambda host: host.net_received_bytes_per_second,
+        _figure("net_received"),
     ),
     Gauge(
         "host_network_sent_bytes_per_second",
         "Sent to the network, over the last interval.",
-        lambda host: host.net_sent_bytes_per_second,
+        _figure("net_sent"),
     ),
 )
 
-CPU_OWNERS: tuple[Gauge[HostSample], ...] = (
-    Gauge("server", "", lambda host: _percent(host.cpu_server)),
-    Gauge("tuibench", "", lambda host: _percent(host.cpu_tuibench)),
-    Gauge("rest", "", lambda host: _percent(host.cpu_rest)),
+CPU_OWNERS: tuple[Gauge[Tick], ...] = tuple(
+    Gauge(owner, "", _figure(f"cpu_{owner}", 1e-2)) for owner in ("server", "tuibench", "rest")
 )
 """The owners of the host's processor time; their shares add up to the time used."""

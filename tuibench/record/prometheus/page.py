@@ -30,9 +30,9 @@ from tuibench.metrics.figures import FIGURES, all_values
 from tuibench.model.event import EventKind
 from tuibench.model.histogram import Histogram, bucket_upper_bound
 from tuibench.model.measurements.operation_cost import ResourceUse
-from tuibench.model.measurements.sample import HostSample
 from tuibench.model.measurements.sample import Sample as TuibenchSample
 from tuibench.model.message import RunState
+from tuibench.model.tick import Tick
 from tuibench.mysql.errors import error_name
 from tuibench.record.prometheus import metrics
 from tuibench.record.prometheus.metrics import MetricsSnapshot, RunTotals, TrafficTotals
@@ -116,7 +116,7 @@ def metric_families(snapshot: MetricsSnapshot) -> Iterator[Metric]:
     yield from _read(metrics.LOAD_GAUGES, sample.load)
     yield from _read(metrics.SERVER_GAUGES, sample.server)
     if sample.server is not None:
-        yield from _server(sample.server.counters)
+        yield from _server(sample.server)
     yield _figures(sample)
     yield from _host(sample.host, PREFIX)
     yield from _host(sample.client_host, PREFIX + metrics.CLIENT)
@@ -132,7 +132,7 @@ def _figures(sample: TuibenchSample) -> Metric:
     return family
 
 
-def _host(host: HostSample | None, prefix: str) -> Iterator[Metric]:
+def _host(host: Tick | None, prefix: str) -> Iterator[Metric]:
     """A host's figures; unknown ones are absent."""
     if host is None:
         return
@@ -244,10 +244,10 @@ def _events(seen: dict[str, int]) -> Metric:
     return family
 
 
-def _server(found: dict[str, int]) -> Iterator[Metric]:
+def _server(tick: Tick) -> Iterator[Metric]:
     for counter, help_text in metrics.exported_counters():
-        if counter in found:
-            value = found[counter] * counter.facts.unit.in_metric
+        if counter in tick.levels:
+            value = tick.levels[counter] * counter.facts.unit.in_metric
             yield CounterMetricFamily(PREFIX + counter.facts.metric, help_text, value=value)
 
 

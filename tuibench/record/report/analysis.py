@@ -8,6 +8,7 @@ from statistics import fmean, pstdev
 from tuibench.diagnosis.evidence import collect_evidence
 from tuibench.diagnosis.rules import diagnose
 from tuibench.document import Section, Text, section
+from tuibench.metrics.figures import read
 from tuibench.metrics.series.slow_messages import slow_text
 from tuibench.model.measurements.finding import Evidence, Finding
 from tuibench.model.tick import STATEMENT, Tick
@@ -111,7 +112,7 @@ def _transactions(run: Run) -> Iterator[str]:
 
 
 def _steadiness(run: Run) -> Iterator[str]:
-    rates = [sample.load.transactions_per_second for sample in run.measured if sample.load is not None]
+    rates = [read("tps", sample.load) or 0.0 for sample in run.measured if sample.load is not None]
     if len(rates) < FEWEST_TICKS or not fmean(rates):
         return
     spread = pstdev(rates) / fmean(rates)
@@ -153,14 +154,10 @@ def _latency(run: Run) -> Iterator[str]:
             f"That is response time, from the scheduled start; from the actual start, 95 % took up to "
             f"{milliseconds(service.p95)}: the difference is the wait for a free connection."
         )
-    worst = max(
-        (sample for sample in run.measured if sample.load and sample.load.latency),
-        key=lambda sample: sample.load.latency.p95 if sample.load and sample.load.latency else 0.0,
-        default=None,
-    )
-    if worst is not None and worst.load and worst.load.latency:
-        p95 = milliseconds(worst.load.latency.p95)
-        yield f"It was slowest at {hms(worst.elapsed_seconds)}, with a p95 of {p95}."
+    p95s = [(p95, sample.elapsed_seconds) for sample in run.measured if (p95 := read("p95", sample.load))]
+    if p95s:
+        p95, at_seconds = max(p95s, key=lambda each: each[0])
+        yield f"It was slowest at {hms(at_seconds)}, with a p95 of {milliseconds(p95)}."
     if shares := list(statement_shares(sample.tick for sample in run.measured).items())[:3]:
         statements = [f"{name} ({percent(100 * share)})" for name, share in shares]
         yield f"Most of the time was spent in {join_words(statements)}."

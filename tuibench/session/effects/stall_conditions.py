@@ -3,9 +3,11 @@
 from collections.abc import Iterable
 from typing import TypeVar
 
+from tuibench.metrics.figures import read
 from tuibench.model.counters import REDO_CAPACITY, Counter, first_known
-from tuibench.model.measurements.sample import Sample, ServerSample
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.measurements.steadiness import StallConditions
+from tuibench.model.tick import Tick
 
 Number = TypeVar("Number", int, float)
 
@@ -13,17 +15,17 @@ Number = TypeVar("Number", int, float)
 def conditions_of(sample: Sample) -> StallConditions:
     """The conditions of one sample."""
     server, host = sample.server, sample.host
-    disk_write_ms = host.disk_write_ms if host is not None else None
+    disk_write_ms = read("disk_write_ms", host)
     if server is None:
         return StallConditions(is_answered=False, disk_write_ms=disk_write_ms)
     return StallConditions(
         checkpoint_age_percent=_checkpoint_age_percent(server),
-        dirty_bytes=server.gauges.get(Counter.POOL_BYTES_DIRTY),
+        dirty_bytes=_whole(server.levels.get(Counter.POOL_BYTES_DIRTY)),
         disk_write_ms=disk_write_ms,
-        log_fsyncs_per_second=server.log_fsyncs_per_second,
-        row_lock_waits=server.gauges.get(Counter.ROW_LOCK_CURRENT_WAITS),
-        log_waits=server.growth.get(Counter.LOG_WAITS),
-        free_page_waits=server.growth.get(Counter.POOL_WAIT_FREE),
+        log_fsyncs_per_second=read("fsyncs_per_second", server),
+        row_lock_waits=_whole(server.levels.get(Counter.ROW_LOCK_CURRENT_WAITS)),
+        log_waits=_whole(server.sums.get(Counter.LOG_WAITS)),
+        free_page_waits=_whole(server.sums.get(Counter.POOL_WAIT_FREE)),
     )
 
 
@@ -46,10 +48,12 @@ def worst_of(several: Iterable[StallConditions]) -> StallConditions | None:
     )
 
 
-def _checkpoint_age_percent(server: ServerSample) -> float | None:
-    """MariaDB reports the age; in MySQL it is what was written since the last checkpoint."""
-    room = first_known(REDO_CAPACITY, server.gauges)
-    age = server.checkpoint_age
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)
+
+
+def _checkpoint_age_percent(server: Tick) -> float | None:
+    room, age = first_known(REDO_CAPACITY, server.levels), read("checkpoint_age", server)
     return 100 * age / room if age is not None and room else None
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate, takewhile
 from typing import NamedTuple
 
+from tuibench.metrics.figures import read
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.event import EventKind
 from tuibench.model.measurements.sample import Sample
@@ -64,7 +65,7 @@ class StallLog:
         self.stalls: list[Stall] = []
         self._ticks: deque[StallTick] = deque(maxlen=MOST_TICKS)
         self._begin_seconds = self._judged_seconds = self._end_seconds = 0.0
-        self._asked: tuple[int, float] | None = None
+        self._asked: tuple[float, float] | None = None
         self._level = 0
         self._watched_gap: Span | None = None
         self._watched_gaps: deque[Span] = deque(maxlen=64)
@@ -87,12 +88,12 @@ class StallLog:
         if gaps is None:
             gaps = self._gaps_of_watched(slot, sample)
         load = sample.load
-        has_load = load is None or load.threads > 0 or slot.transactions > 0
+        threads, rate = read("threads", load), read("target_rate", load)
+        has_load = load is None or bool(threads) or slot.transactions > 0
         is_whole = not self._is_paused and not self._is_partial and slot.end_seconds > self._end_seconds
         if is_whole and has_load:
-            latency = load and (load.service or load.latency)
-            p50_ms, conditions = latency.p50 if latency else None, conditions_of(sample)
-            asked = (load.threads, load.rate) if load else None
+            p50_ms, conditions = read("service_p50", load), conditions_of(sample)
+            asked = None if load is None else (threads or 0, rate or 0)
             is_mixed, self._asked = bool(self._ticks) and asked != self._asked, asked
             self._level += is_mixed
             start = max(slot.start_seconds, self._end_seconds)
@@ -112,7 +113,7 @@ class StallLog:
 
     def _gaps_of_watched(self, slot: Slot, sample: Sample) -> Sequence[Span]:
         """Gaps of a server's own traffic. Our own thread is one of those that are running."""
-        is_wanted = sample.server is None or (sample.server.threads_running or 0) > 1
+        is_wanted = sample.server is None or (read("threads_running", sample.server) or 0) > 1
         if slot.transactions == 0 and is_wanted and not self._is_paused and not self._is_partial:
             start = self._watched_gap[0] if self._watched_gap else slot.start_seconds
             self._watched_gap = (start, slot.end_seconds)

@@ -11,11 +11,13 @@ import msgspec
 
 from tuibench.errors import UsageError
 from tuibench.load.completion_gaps import CompletionGaps
+from tuibench.metrics.figures import read
 from tuibench.metrics.inference.effects.effect_detector import FEWEST_SLOTS, EffectDetector
 from tuibench.metrics.series.commit_cost import CostLedger
 from tuibench.metrics.series.operation_cost import operation_cost, resource_use, total_use
 from tuibench.metrics.series.slots import Slot
 from tuibench.model.command import AbTestCommand, StartAbTest, StartTune, TuneCommand
+from tuibench.model.counters import LOG_FSYNCS, first_known
 from tuibench.model.event import CHANGE_KINDS, COST_CHANGE_KINDS, Event, EventKind
 from tuibench.model.experiments.effect import (
     AbTestResult,
@@ -28,11 +30,11 @@ from tuibench.model.experiments.effect import (
 )
 from tuibench.model.experiments.tune import TuneProgress, TuneResult
 from tuibench.model.measurements.operation_cost import OperationCost, ResourceUse
-from tuibench.model.measurements.sample import HostSample, Sample, SlowTransaction, slowest_of
+from tuibench.model.measurements.sample import Sample, SlowTransaction, slowest_of
 from tuibench.model.measurements.steadiness import Stall, Steadiness
 from tuibench.model.message import SessionMessage
 from tuibench.model.plan import RunPlan
-from tuibench.model.tick import RESPONSE
+from tuibench.model.tick import HOST, RESPONSE, Tick
 from tuibench.record.report.effect_text import effect_text
 from tuibench.record.report.steadiness_text import stall_event_text
 from tuibench.session.control.experiment import ExperimentSession
@@ -258,7 +260,7 @@ class EffectTracker:
         load = sample.load
         self._steadiness.tick(slot)
         if load is not None:
-            self._rate = load.rate
+            self._rate = read("target_rate", load) or 0.0
             self.slowest = slowest_of((*self.slowest, *sample.slowest), MOST_SLOW_OF_RUN)
         known = slot
         if completion_gaps is not None:
@@ -329,32 +331,32 @@ def _slot(sample: Sample, end_seconds: float) -> Slot:
     """The sample in figures that add up. The server's reading is a little younger than the load's: its fsyncs
     are taken for each transaction. Traffic and fsyncs of a watched server are of one reading.
     """
-    tick, server = sample.tick, sample.server
+    tick = sample.tick
     transactions = tick.sums["completed"]
     if sample.traffic is not None:
-        log_fsyncs = server.log_fsyncs if server else None
+        log_fsyncs = first_known(LOG_FSYNCS, tick.sums)
         queries: float | None = tick.sums["queries"]
     else:
-        each = server.log_fsyncs_per_transaction if server else None
+        each = read("fsyncs", tick)
         log_fsyncs, queries = (None if each is None else each * transactions), None
-    latency = sample.throughput.latency if sample.throughput else None
     return Slot(
         end_seconds=end_seconds,
         seconds=tick.seconds,
         transactions=transactions,
         latency=tick.hist(RESPONSE),
-        p95_ms=latency.p95 if latency else None,
+        p95_ms=read("p95", sample.throughput),
         log_fsyncs=log_fsyncs,
         queries=queries,
         foreign_cpu=None if sample.traffic is not None else _foreign_cpu(sample.host),
     )
 
 
-def _foreign_cpu(host: HostSample | None) -> float | None:
+def _foreign_cpu(host: Tick | None) -> float | None:
     """What other programs, other guests and our CPU limit took; without the server's own CPU, only the latter
     two are known.
     """
     if host is None:
         return None
-    others = host.cpu_steal if host.cpu_server is None else max(host.cpu_rest, host.cpu_steal)
-    return others + host.cpu_throttled
+    steal, throttled = read("steal", host) or 0.0, read("throttled", host) or 0.0
+    rest = 0.0 if HOST + "server_cpu" not in host.sums else read("cpu_rest", host) or 0.0
+    return max(rest, steal) + throttled

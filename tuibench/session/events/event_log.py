@@ -11,10 +11,10 @@ import msgspec
 from msgspec.structs import replace
 
 from tuibench.clock import NS_PER_SECOND, Clock
-from tuibench.model.counters import LOG_FSYNCS, Counter
+from tuibench.model.counters import LOG_FSYNCS, SAMPLED_NAMES, Counter
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.experiments.effect import Effect
-from tuibench.model.measurements.sample import COUNTER_NAMES, Sample
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.tick import STATEMENT
 
 
@@ -121,4 +121,4 @@ def slim(sample: Sample) -> Sample:
 
 
 def _is_kept(name: str, of_server: frozenset[Counter]) -> bool:
-    return name in of_server or (name not in COUNTER_NAMES and not name.startswith("host.core."))
+    return name in of_server or (name not in SAMPLED_NAMES and not name.startswith("host.core."))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from tuibench.diagnosis.evidence import collect_evidence
-from tuibench.metrics.figures import FIGURES
+from tuibench.metrics.figures import read
 from tuibench.metrics.inference.ab_tests.ab_windows import settling_slots
 from tuibench.metrics.inference.means import estimate_mean
 from tuibench.metrics.series.settling import is_at_rest
@@ -66,7 +66,8 @@ class StepRun:
         """Process one sample."""
         if tick.slot.start_seconds < self.at_seconds - 1e-3:
             return
-        self._connections = tick.sample.load.connections if tick.sample.load else None
+        connections = read("open_connections", tick.sample.load)
+        self._connections = None if connections is None else int(connections)
         self._threads = tick.threads
         self._ticks = [] if self.is_connecting else [*self._ticks, tick]
         after = self._ticks[DISCARDED:]
@@ -115,9 +116,9 @@ class StepRun:
             tps=known.mean,
             half_width=known.half_width if math.isfinite(known.half_width) else None,
             is_stable=self.is_stable,
-            qps=FIGURES["qps"].value(measured) or 0.0,
+            qps=read("qps", measured) or 0.0,
             p95_ms=self.p95_ms,
-            errors_percent=FIGURES["errors_percent"].value(measured) or 0.0,
+            errors_percent=read("errors_percent", measured) or 0.0,
             missed=_missed(measured, objectives),
             evidence=self._evidence(is_local=is_local),
         )
@@ -165,11 +166,12 @@ def level_ceiling(order: ProbeOrder, sample: Sample) -> float:
     if order.by is Quantity.RATE:
         return order.most or float(MAX_RATE)
     most = order.most or float(MOST_THREADS)
-    if sample.server is None or not sample.server.max_connections:
+    allowed = sample.tick.levels.get("max_connections")
+    if not allowed:
         return most
-    ours = sample.load.connections if sample.load is not None else 0
-    others = max(0, (sample.server.threads_connected or 0) - ours)
-    allowed = sample.server.max_connections
+    others = max(
+        0, (read("threads_connected", sample.server) or 0) - (read("open_connections", sample.load) or 0)
+    )
     return max(1.0, min(most, allowed - others - max(RESERVE, allowed // RESERVE_SHARE)))
 
 
@@ -180,6 +182,6 @@ def probe_tick(sample: Sample, now: float, threads: int | None = None) -> ProbeT
         end_seconds=now,
         seconds=tick.seconds or 1e-9,
         transactions=tick.sums.get("completed", 0),
-        p95_ms=FIGURES["p95"].value(tick),
+        p95_ms=read("p95", tick),
     )
     return ProbeTick(slot, sample, threads)

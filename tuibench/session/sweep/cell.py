@@ -7,10 +7,11 @@ The figures of a cell are computed from its summary and its samples, without I/O
 
 from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.errors import TuibenchError
+from tuibench.metrics.figures import read
 from tuibench.metrics.inference.means import MORE
 from tuibench.model.command import ApplyPreset, ChangeSetting
 from tuibench.model.counters import Counter
@@ -19,16 +20,13 @@ from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import SessionMessage
 from tuibench.model.results.summary import Summary
 from tuibench.model.results.sweep import TPS, Cell, CellFigures, CellResult, SweepVariant
+from tuibench.model.tick import HOST, Tick
 from tuibench.session.load_run import LoadRun
 from tuibench.session.spec import SessionSpec
-
-Part = TypeVar("Part")
 
 
 def cell_figures(summary: Summary, samples: Sequence[Sample]) -> CellFigures:
     """The figures of a run; `samples` are those of its measured time."""
-    servers = [sample.server for sample in samples if sample.server is not None]
-    hosts = [sample.host for sample in samples if sample.host is not None]
     tps = summary.transactions.per_second
     latency, counted = summary.latency_ms, summary.reconciliation
     questions = None if counted.questions_server is None else counted.questions_server - counted.own
@@ -41,30 +39,30 @@ def cell_figures(summary: Summary, samples: Sequence[Sample]) -> CellFigures:
         errors=summary.errors.total,
         retries=summary.retries,
         slow_queries=summary.server.deltas.get(Counter.SLOW_QUERIES),
-        open_tables=_most(servers, lambda server: server.open_tables),
+        open_tables=_most(samples, "open_tables"),
         questions_per_second=None if questions is None else questions / (summary.seconds or 1e-9),
-        cpu_server=_mean(hosts, lambda host: host.cpu_server),
-        cpu_tuibench=_mean(hosts, lambda host: host.cpu_tuibench),
-        cpu_total=_mean(hosts, lambda host: host.cpu_total),
-        memory_server_bytes=_most(hosts, lambda host: host.memory_server_bytes),
-        memory_used_bytes=_most(hosts, lambda host: host.memory_used_bytes),
+        cpu_server=_mean(samples, "cpu_server"),
+        cpu_tuibench=_mean(samples, "cpu_tuibench"),
+        cpu_total=_mean(samples, "cpu_total"),
+        memory_server_bytes=_most(samples, "memory_server"),
+        memory_used_bytes=_most(samples, "memory_used"),
         per_transaction=summary.operation_cost.per_transaction,
         per_query=summary.operation_cost.per_query,
         more={name: summary.figures[name] for name in MORE if name in summary.figures},
     )
 
 
-def _known(parts: Iterable[Part], figure: Callable[[Part], float | None]) -> list[float]:
-    return [value for part in parts if (value := figure(part)) is not None]
+def _known(samples: Iterable[Sample], figure: str) -> list[float]:
+    return [value for sample in samples if (value := read(figure, sample.tick)) is not None]
 
 
-def _mean(parts: Iterable[Part], figure: Callable[[Part], float | None]) -> float | None:
-    values = _known(parts, figure)
+def _mean(samples: Iterable[Sample], figure: str) -> float | None:
+    values = _known(samples, figure)
     return fmean(values) if values else None
 
 
-def _most(parts: Iterable[Part], figure: Callable[[Part], float | None]) -> float | None:
-    return max(_known(parts, figure), default=None)
+def _most(samples: Iterable[Sample], figure: str) -> float | None:
+    return max(_known(samples, figure), default=None)
 
 
 OnMessage = Callable[[SessionMessage], None]
@@ -132,9 +130,13 @@ class CellRun:
             run=self._run_name,
             limited=summary.client.limited,
             warnings=summary.warnings,
-            cores=hosts[-1].cores if hosts else None,
-            memory_total_bytes=hosts[-1].memory_total_bytes if hosts else None,
+            cores=_level(hosts, "cores"),
+            memory_total_bytes=_level(hosts, "memory_total"),
         )
+
+
+def _level(hosts: Sequence[Tick], name: str) -> int | None:
+    return int(hosts[-1].levels.get(HOST + name, 0)) if hosts else None
 
 
 def variant_commands(variant: SweepVariant) -> tuple[ApplyPreset | ChangeSetting, ...]:

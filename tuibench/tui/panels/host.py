@@ -3,9 +3,11 @@
 The host screen shows each core, its usage, memory and swap, disks and network.
 """
 
-from tuibench.model.measurements.sample import HostSample
-from tuibench.tui.charts.figures.figure import HostRow
-from tuibench.tui.charts.figures.host import CLIENT, CLIENT_TABLE, HOST_TABLES
+from tuibench.metrics.figures import core_shares, read
+from tuibench.model.tick import HOST, Tick
+from tuibench.tui.charts.chart_point import cpu_shares
+from tuibench.tui.charts.figures.figure import FigureRow
+from tuibench.tui.charts.figures.host import CLIENT, CLIENT_TABLE, HOST_TABLES, memory_total
 from tuibench.tui.charts.figures.table import figure_key
 from tuibench.tui.panels.trend import TrendRow, TrendSection
 from tuibench.tui.text import drawing
@@ -36,23 +38,23 @@ def host_panel(view: View, width: int, height: int) -> list[TextLine]:
     host = view.host
     if host is None:
         return [pad_line(line, width) for line in (_host_title(view), *_no_sample(view, width))][:height]
-    cores = f"{host.cores} core{'s' if host.cores != 1 else ''}"
+    cores, total = f"{_cores(host)} core{'s' if _cores(host) != 1 else ''}", _total(host)
     memory = _memory_text(host)
     lines: list[TextLine] = [
         justify(_host_title(view), (TextSpan(cores, "muted"),), width),
         _bar_row(
             "CPU",
             cpu_bar(host, width - _NAME - 6),
-            percent(host.cpu_total),
+            percent(total),
             width,
-            cpu_role(host.cpu_total),
+            cpu_role(total),
         ),
         *cpu_legend(host, width),
         _bar_row("Memory", _memory_bar(host, width - _NAME - max(len(memory), _MEMORY) - 1), memory, width),
-        _rate_row("Disk read", host.disk_read_bytes_per_second, width),
-        _rate_row("Disk write", host.disk_write_bytes_per_second, width),
-        _rate_row("Network in", host.net_received_bytes_per_second, width),
-        _rate_row("Network out", host.net_sent_bytes_per_second, width),
+        _rate_row("Disk read", read("disk_read", host), width),
+        _rate_row("Disk write", read("disk_write", host), width),
+        _rate_row("Network in", read("net_received", host), width),
+        _rate_row("Network out", read("net_sent", host), width),
         *_client_row(view, width),
     ]
     return lines[:height]
@@ -63,8 +65,16 @@ def _client_row(view: View, width: int) -> list[TextLine]:
     client = view.client_host
     if client is None:
         return []
-    value = f"CPU {percent(client.cpu_total)}, tuibench {percent(client.cpu_tuibench)}"
-    return [justify((TextSpan("Client", "muted"),), (TextSpan(value, cpu_role(client.cpu_total)),), width)]
+    value = f"CPU {percent(_total(client))}, tuibench {percent(read('cpu_tuibench', client))}"
+    return [justify((TextSpan("Client", "muted"),), (TextSpan(value, cpu_role(_total(client))),), width)]
+
+
+def _cores(host: Tick) -> int:
+    return int(host.levels.get(HOST + "cores", 0))
+
+
+def _total(host: Tick) -> float:
+    return read("cpu_total", host) or 0.0
 
 
 def host_strip(view: View, width: int, height: int) -> list[TextLine]:
@@ -72,15 +82,15 @@ def host_strip(view: View, width: int, height: int) -> list[TextLine]:
     host = view.host
     if host is None:
         return [pad_line((TextSpan("Host  ", "muted"), *_no_sample(view, width)[0]), width)]
-    memory = percent(100 * host.memory_used_bytes / max(host.memory_total_bytes, 1))
-    disk = f"{_short_rate(host.disk_read_bytes_per_second)}/{_short_rate(host.disk_write_bytes_per_second)}"
+    memory = percent(read("memory_used_percent", host))
+    disk = "/".join(_short_rate(read(name, host)) for name in ("disk_read", "disk_write"))
     left: TextLine = (
         TextSpan("CPU ", "muted"),
         *cpu_bar(host, max(8, width - 70)),
         TextSpan(" "),
-        TextSpan(f"{percent(host.cpu_total):>5}", cpu_role(host.cpu_total)),
+        TextSpan(f"{percent(_total(host)):>5}", cpu_role(_total(host))),
         TextSpan(" "),
-        *_cpu_parts(host, " "),
+        *_cpu_text(host, " "),
     )
     right: TextLine = (
         TextSpan("Mem ", "muted"),
@@ -117,29 +127,25 @@ def _bar_row(name: str, bar: TextLine, value: str, width: int, role: str = "stro
     return justify((TextSpan(f"{name:<{_NAME}}", "muted"), *bar), (TextSpan(value, role),), width)
 
 
-def cpu_bar(host: HostSample, width: int) -> TextLine:
+def cpu_bar(host: Tick, width: int) -> TextLine:
     """All cores as one bar, split by process group."""
-    parts = (host.cpu_server or 0.0, host.cpu_tuibench, host.cpu_rest)
     glyphs = [glyph for _, glyph, _ in CPU_BAR_PARTS]
-    runs = share_runs(list(zip(parts, glyphs, strict=True)), width, _IDLE)
+    runs = share_runs(list(zip(cpu_shares(host), glyphs, strict=True)), width, _IDLE)
     roles = [role for _, _, role in CPU_BAR_PARTS]
     return tuple(TextSpan(run, role) for run, role in zip(runs, (*roles, "faint"), strict=True) if run)
 
 
-def cpu_legend(host: HostSample, width: int) -> list[TextLine]:
+def cpu_legend(host: Tick, width: int) -> list[TextLine]:
     """Legend of the bar. The reason why the server process was not found has a line of its own."""
-    line = _cpu_parts(host, " ", glyphs=True)
-    if not host.note:
-        return [pad_line(line, width)]
-    return [
-        pad_line(line, width),
-        *(pad_line((TextSpan(text, "muted"),), width) for text in wrap_text(host.note, width)),
-    ]
+    line = _cpu_text(host, " ", glyphs=True)
+    note = host.missing.get(HOST + "server_cpu")
+    reasons = wrap_text(note, width) if note else []
+    return [pad_line(line, width), *(pad_line((TextSpan(text, "muted"),), width) for text in reasons)]
 
 
-def _cpu_parts(host: HostSample, gap: str, *, glyphs: bool = False) -> TextLine:
+def _cpu_text(host: Tick, gap: str, *, glyphs: bool = False) -> TextLine:
     """CPU usage by process group, in the order of the bar."""
-    values = (host.cpu_server, host.cpu_tuibench, host.cpu_rest)
+    values = cpu_parts(host)
     line: TextLine = ()
     for (name, glyph, role), value in zip(CPU_BAR_PARTS, values, strict=True):
         lead = (TextSpan(f"{glyph} ", role),) if glyphs else ()
@@ -153,20 +159,25 @@ def _cpu_parts(host: HostSample, gap: str, *, glyphs: bool = False) -> TextLine:
     return line[:-1]
 
 
+def cpu_parts(host: Tick) -> tuple[float | None, ...]:
+    """The CPU time of server, tuibench and other programs in percent; None if unknown."""
+    return tuple(read(f"cpu_{name}", host) for name, _, _ in CPU_BAR_PARTS)
+
+
 def _share_text(value: float | None) -> str:
     return DASH if value is None else f"{value:.0f}"
 
 
-def _memory_bar(host: HostSample, width: int) -> TextLine:
-    used = 100 * host.memory_used_bytes / max(host.memory_total_bytes, 1)
+def _memory_bar(host: Tick, width: int) -> TextLine:
+    used = read("memory_used_percent", host) or 0.0
     filled, rest = share_runs([(used, "█")], width, _IDLE)
     return (TextSpan(filled, "rest"), TextSpan(rest, "faint"))
 
 
-def _memory_text(host: HostSample) -> str:
+def _memory_text(host: Tick) -> str:
     """Memory in the unit of the total: 9.1 of 24 GiB."""
-    total = binary_size(host.memory_total_bytes)
-    used = binary_size(host.memory_used_bytes)
+    total = binary_size(memory_total(host))
+    used = binary_size(read("memory_used", host) or 0.0)
     same_unit = used.split(" ")[-1] == total.split(" ")[-1]
     return f"{used.split(' ')[0] if same_unit else used} of {total}"
 
@@ -197,11 +208,11 @@ def core_bars(view: View, width: int, height: int) -> list[TextLine]:
     if host is None:
         missing = f" {_whose(view)}  {DASH} {_why_missing(view)}"
         return [pad_line((TextSpan("HOST", "title"), TextSpan(missing, "muted")), width)][:height]
-    title: TextLine = (TextSpan(f"CPU of {host.cores} cores", "title"), TextSpan(_cores_of(view), "muted"))
+    title: TextLine = (TextSpan(f"CPU of {_cores(host)} cores", "title"), TextSpan(_cores_of(view), "muted"))
     busy: TextLine = (
         *cpu_bar(host, width - 8),
         TextSpan(" "),
-        TextSpan(f"{percent(host.cpu_total):>6}", cpu_role(host.cpu_total)),
+        TextSpan(f"{percent(_total(host)):>6}", cpu_role(_total(host))),
     )
     return [
         pad_line(line, width) for line in (title, busy, *cpu_legend(host, width), *_core_rows(host, width))
@@ -210,17 +221,19 @@ def core_bars(view: View, width: int, height: int) -> list[TextLine]:
 
 def _cores_of(view: View) -> str:
     """Whose cores they are, with CPU limit, steal and throttling, if any."""
-    host, parts = view.host, []
+    host, parts = view.host or Tick(), []
     if view.is_host_remote:
-        parts.append(f"of the server, {host.origin}" if host and host.origin else "of the server")
+        origin = host.missing.get(HOST + "local")
+        parts.append(f"of the server, {origin}" if origin else "of the server")
     elif not view.server_info.is_local:
         parts.append("of the client; --host-metrics shows those of the server")
-    if host and host.cpu_limit is not None:
-        parts.append(f"limited to {host.cpu_limit:g}")
-    if host and host.cpu_steal >= NOTEWORTHY_PERCENT:
-        parts.append(f"steal {percent(host.cpu_steal)}")
-    if host and host.cpu_throttled >= NOTEWORTHY_PERCENT:
-        parts.append(f"throttled {percent(host.cpu_throttled)} of the time")
+    if HOST + "cpu_limit" in host.levels:
+        parts.append(f"limited to {host.levels[HOST + 'cpu_limit']:g}")
+    steal, throttled = read("steal", host) or 0.0, read("throttled", host) or 0.0
+    if steal >= NOTEWORTHY_PERCENT:
+        parts.append(f"steal {percent(steal)}")
+    if throttled >= NOTEWORTHY_PERCENT:
+        parts.append(f"throttled {percent(throttled)} of the time")
     return f"  {', '.join(parts)}" if parts else ""
 
 
@@ -230,13 +243,13 @@ def core_bars_height(view: View, width: int) -> int:
     if host is None:
         return 1
     columns = max(width // _CORE_WIDTH, 1)
-    return 2 + len(cpu_legend(host, width)) + min(-(-len(host.cpu_by_core) // columns), 8)
+    return 2 + len(cpu_legend(host, width)) + min(-(-len(core_shares(host)) // columns), 8)
 
 
-def _core_rows(host: HostSample, width: int) -> list[TextLine]:
+def _core_rows(host: Tick, width: int) -> list[TextLine]:
     """A bar for each core, several per line, numbered row by row."""
     columns = max(width // _CORE_WIDTH, 1)
-    cells = [_core_bar(number, busy, width // columns) for number, busy in enumerate(host.cpu_by_core)]
+    cells = [_core_bar(number, busy, width // columns) for number, busy in enumerate(core_shares(host))]
     rows = [cells[start : start + columns] for start in range(0, len(cells), columns)]
     return [tuple(span for cell in row for span in cell) for row in rows]
 
@@ -265,11 +278,11 @@ def client_section(view: View) -> list[TrendSection]:
     return [TrendSection(CLIENT, [_host_row(view, row, CLIENT) for row in CLIENT_TABLE])]
 
 
-def _host_row(view: View, row: HostRow, section: str) -> TrendRow:
+def _host_row(view: View, row: FigureRow, section: str) -> TrendRow:
     values = [row.value(sample) for sample in view.recent]
-    newest = row.host(view.recent[-1]) if view.recent else None
+    newest = row.of(view.recent[-1]) if view.recent else None
     key = figure_key(section, row.name)
     if newest is None or values[-1] is None:
-        why = row.missing if newest else "no answer"
+        why = row.why if newest else "no answer"
         return TrendRow(row.name, DASH, why, values, rare=row.rare, key=key)
     return TrendRow(row.name, row.write(values[-1]), row.beside(newest), values, rare=row.rare, key=key)

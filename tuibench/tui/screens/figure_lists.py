@@ -10,15 +10,17 @@ The charts have the run's time axis with the markers, the cursor and the zoom of
 screens share the figures selected by the operator; without a selection, each shows its own if there is room.
 """
 
+from functools import partial
 from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.command import Hit, Hits, Provider
 from textual.containers import Horizontal
 from textual.geometry import Size
 
 from tuibench.tui.charts.figures.server import LEFT_TABLES, RIGHT_TABLES
-from tuibench.tui.charts.figures.table import figure_key, figure_number
+from tuibench.tui.charts.figures.table import FIGURES, figure_key, figure_number
 from tuibench.tui.commands.chart_view import toggle_figure, toggle_on_live
 from tuibench.tui.panels.host import client_section, core_bars, core_bars_height, host_sections
 from tuibench.tui.panels.load.load_hosts import load_hosts, load_hosts_height
@@ -261,3 +263,15 @@ class HostScreen(FigureScreen):
 
     def _cpu_chart(self, view: View, width: int, height: int) -> list[TextLine]:
         return cpu_chart(view, width, height, ascii_only=self.frame.ascii_only, numbered=True)
+
+
+class FigurePalette(Provider):
+    """Entries of the command palette that put a figure on the first screen, found by its title or name."""
+
+    async def search(self, query: str) -> Hits:
+        matcher, screen = self.matcher(query), self.screen
+        for figure in FIGURES:
+            title = f"Chart on Live: {figure.title} ({figure.section})"
+            if isinstance(screen, MainScreen) and (score := matcher.match(title)) > 0:
+                request = screen.ViewChangeRequested(toggle_on_live(figure.key))
+                yield Hit(score, matcher.highlight(title), partial(screen.post_message, request), text=title)

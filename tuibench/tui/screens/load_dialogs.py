@@ -3,6 +3,7 @@
 from functools import partial
 
 from tuibench.errors import UsageError
+from tuibench.metrics.figures import read
 from tuibench.metrics.thresholds.absolute import parse_probe_text
 from tuibench.model.experiments.probe import ProbeOrder
 from tuibench.model.experiments.tune import TunePlan, parse_tune_text
@@ -36,10 +37,12 @@ def _threads_error(pause: str, number: float) -> str:
 def _threads_facts(view: View) -> str:
     """Facts that matter for the choice of a number."""
     now = f"{view.status.threads:,} now."
-    if view.server is None or view.server.threads_connected is None:
+    connected = read("threads_connected", view.server)
+    if view.server is None or connected is None:
         return now
-    limit = f" and allows {view.server.max_connections:,}" if view.server.max_connections else ""
-    return f"{now} The server has {view.server.threads_connected:,} connections{limit}."
+    allowed = view.server.levels["max_connections"]
+    limit = f" and allows {allowed:,.0f}" if allowed else ""
+    return f"{now} The server has {connected:,.0f} connections{limit}."
 
 
 def rate_dialog(view: View) -> NumberDialog:

@@ -98,8 +98,8 @@ async def test_a_killed_agent_ends_its_load_and_the_run_if_that_is_asked_for(
         await watcher.works()
         assert (await watcher.submit(ApplyPreset("unsafe"))).ok
         assert (await watcher.submit(SetThreads(6))).ok
-        await watcher.until(lambda: sum(host.connections for host in watcher.loads[-1].hosts) == 6)
-        assert all(host.state is HostState.RUNNING for host in watcher.loads[-1].hosts)
+        await watcher.until(lambda: sum(host.connections for host in watcher.samples[-1].hosts) == 6)
+        assert all(host.state is HostState.RUNNING for host in watcher.samples[-1].hosts)
         for process in agents(tuibench_home)[:1]:
             process.kill()
         ended = await watcher.end()

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.ticks import figures, known
 from tests.unit.observe.fakes import FakeClock
-from tuibench.model.measurements.sample import HostSample
+from tuibench.metrics.figures import core_shares, read
+from tuibench.model.tick import HOST, Tick
 from tuibench.observe.host import sampler as host_module
 from tuibench.observe.host.figures import HostTotals, MemoryUse, host_tick
 from tuibench.observe.host.sampler import HostSampler
@@ -53,10 +55,10 @@ def sampler(machine: FakeMachine, server: int | None = SERVER, note: str = "") -
     return HostSampler(ServerProcess(pid=server, note=note), lambda: {OURS, VIEWER}, machine.clock)
 
 
-def read(sampling: HostSampler) -> HostSample:
+def sampled(sampling: HostSampler) -> Tick:
     tick = sampling.sample()
     assert tick is not None
-    return HostSample(tick)
+    return tick.moved("", HOST)
 
 
 def test_processor_time_is_split(machine: FakeMachine) -> None:
@@ -65,73 +67,80 @@ def test_processor_time_is_split(machine: FakeMachine) -> None:
     machine.seconds = {SERVER: 53.0, OURS: 11.0}
     machine.disk = DiskTotals(100, 4000, 0, 4, 0, 10)
     machine.cores = (CpuTime(1.0, 2.0), CpuTime(0.5, 2.0))
-    part = read(sampling)
-    assert (part.cores, part.cpu_total) == (4, 75.0)
-    assert (part.cpu_server, part.cpu_tuibench, part.cpu_rest) == (37.5, 12.5, 25.0)
-    assert (part.disk_read_bytes_per_second, part.disk_write_bytes_per_second) == (50.0, 2000.0)
-    assert (part.disk_read_ms, part.disk_write_ms) == (None, 2.5)
-    assert part.cpu_by_core == (50.0, 25.0)
-    assert part.note == ""
+    part = sampled(sampling)
+    assert (part.levels.get(HOST + "cores"), read("cpu_total", part)) == (4, 75.0)
+    assert figures(part, "cpu_server", "cpu_tuibench", "cpu_rest") == (
+        37.5,
+        12.5,
+        25.0,
+    )
+    assert figures(part, "disk_read", "disk_write") == (50.0, 2000.0)
+    assert figures(part, "disk_read_ms", "disk_write_ms") == (None, 2.5)
+    assert core_shares(part) == (50.0, 25.0)
+    assert part.missing.get(HOST + "server_cpu", "") == ""
 
 
 def test_a_process_that_came_is_counted_from_the_next_tick(machine: FakeMachine) -> None:
     sampling = sampler(machine)
     machine.pass_time(1.0, busy=1.0)
     machine.seconds[VIEWER] = 99.0
-    first = read(sampling)
+    first = sampled(sampling)
     machine.pass_time(1.0, busy=1.0)
     machine.seconds[VIEWER] = 99.4
-    second = read(sampling)
-    assert first.cpu_tuibench == 0.0
-    assert second.cpu_tuibench == pytest.approx(10.0)
+    second = sampled(sampling)
+    assert read("cpu_tuibench", first) == 0.0
+    assert read("cpu_tuibench", second) == pytest.approx(10.0)
 
 
 def test_a_server_that_was_not_found_has_no_share_and_a_reason(machine: FakeMachine) -> None:
     sampling = sampler(machine, server=None, note="the server runs on another host")
     machine.pass_time(1.0, busy=2.0)
-    part = read(sampling)
-    assert (part.cpu_server, part.cpu_rest) == (None, 50.0)
-    assert part.note == "the server runs on another host"
+    part = sampled(sampling)
+    assert figures(part, "cpu_server", "cpu_rest") == (None, 50.0)
+    assert part.missing.get(HOST + "server_cpu", "") == "the server runs on another host"
 
 
 def test_a_server_that_ended_has_no_share_until_the_next_is_followed(machine: FakeMachine) -> None:
     sampling = sampler(machine)
     del machine.seconds[SERVER]
     machine.pass_time(1.0, busy=2.0)
-    ended = read(sampling)
+    ended = sampled(sampling)
     machine.seconds[101] = 5.0
     sampling.follow(ServerProcess(pid=101))
     machine.pass_time(1.0, busy=2.0)
     sampling.sample()
     machine.seconds[101] = 6.0
     machine.pass_time(1.0, busy=2.0)
-    followed = read(sampling)
-    assert (ended.cpu_server, ended.note) == (None, "the server's process 100 has ended or cannot be read")
-    assert (followed.cpu_server, followed.note) == (25.0, "")
+    followed = sampled(sampling)
+    assert (read("cpu_server", ended), ended.missing[HOST + "server_cpu"]) == (
+        None,
+        "the server's process 100 has ended or cannot be read",
+    )
+    assert (read("cpu_server", followed), followed.missing) == (25.0, {})
 
 
 def test_two_calls_at_once_are_one_sample(machine: FakeMachine) -> None:
     sampling = sampler(machine)
     assert sampling.sample() is None
     machine.pass_time(1.0, busy=4.0)
-    part = read(sampling)
-    assert part.cpu_total == 100.0
+    part = sampled(sampling)
+    assert read("cpu_total", part) == 100.0
 
 
 def test_cores_that_come_or_go_have_no_share_in_that_tick(machine: FakeMachine) -> None:
     sampling = sampler(machine)
     machine.pass_time(1.0, busy=1.0)
     machine.cores = (CpuTime(1.0, 1.0),) * 3
-    part = read(sampling)
-    assert part.cpu_by_core == ()
+    part = sampled(sampling)
+    assert core_shares(part) == ()
 
 
 def test_disks_that_cannot_be_read_have_no_rate(machine: FakeMachine) -> None:
     machine.disk = None
     sampling = sampler(machine)
     machine.pass_time(1.0, busy=0.0)
-    part = read(sampling)
-    assert (part.disk_read_bytes_per_second, part.disk_write_bytes_per_second) == (None, None)
+    part = sampled(sampling)
+    assert figures(part, "disk_read", "disk_write") == (None, None)
 
 
 def totals(at: float, machine: CpuTime = CpuTime(0, 0), **fields: Any) -> HostTotals:  # noqa: B008 (frozen)
@@ -144,7 +153,7 @@ def test_a_share_is_a_percentage_or_unknown(
 ) -> None:
     after = CpuTime(busy + more_busy, busy + more_busy + idle + more_idle)
     found = host_tick(totals(1, CpuTime(busy, busy + idle)), totals(2, after), cores=2, server_pid=None)
-    assert found is None or 0.0 <= HostSample(found).cpu_total <= 100.0
+    assert found is None or 0.0 <= known("cpu_total", found.moved("", HOST)) <= 100.0
 
 
 def test_what_went_back_is_unknown() -> None:
@@ -156,8 +165,8 @@ def test_what_went_back_is_unknown() -> None:
         server_pid=SERVER,
     )
     assert found is not None
-    seen = HostSample(found)
-    assert (seen.cpu_server, seen.net_received_bytes_per_second) == (None, None)
+    seen = found.moved("", HOST)
+    assert figures(seen, "cpu_server", "net_received") == (None, None)
 
 
 def test_processor_time_of_a_process_that_lives() -> None:
@@ -177,11 +186,11 @@ def test_this_host() -> None:
     sampling = HostSampler(ServerProcess(pid=os.getpid()), lambda: (), clock)
     burn_until_processor_time_passes()
     clock.advance(1)
-    part = read(sampling)
-    assert part.cores == psutil.cpu_count()
-    assert part.cpu_server is not None
-    assert 0 < part.cpu_total <= 100
-    assert 0 < part.memory_used_bytes < part.memory_total_bytes
+    part = sampled(sampling)
+    assert part.levels.get(HOST + "cores") == psutil.cpu_count()
+    assert read("cpu_server", part) is not None
+    assert 0 < known("cpu_total", part) <= 100
+    assert 0 < known("memory_used", part) < part.levels[HOST + "memory_total"]
 
 
 def burn_until_processor_time_passes() -> None:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tuibench.model.measurements.sample import HostSample
+from tuibench.metrics.figures import read
+from tuibench.model.tick import HOST
 from tuibench.observe.host.figures import HostTotals, MemoryUse, host_tick
 from tuibench.observe.host.limits import throttled_seconds
 from tuibench.observe.host.totals import CpuTime
@@ -35,4 +36,4 @@ def test_steal_is_a_share_of_all_time() -> None:
     after = HostTotals(at_ns=50_000_000_000, machine=CpuTime(60.0, 200.0, 13.0), memory=memory)
     tick = host_tick(before, after, cores=2, server_pid=None)
     assert tick is not None
-    assert HostSample(tick).cpu_steal == pytest.approx(12.0)
+    assert read("steal", tick.moved("", HOST)) == pytest.approx(12.0)

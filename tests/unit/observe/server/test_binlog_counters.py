@@ -24,8 +24,8 @@ async def test_syncs_and_bytes_are_among_the_counters(server: FakeServer) -> Non
     sample = server_of(await sampler_of(server).sample())
     assert sample is not None
     assert (
-        sample.counters[Counter.PERFORMANCE_BINLOG_SYNCS],
-        sample.counters[Counter.PERFORMANCE_BINLOG_BYTES],
+        sample.levels[Counter.PERFORMANCE_BINLOG_SYNCS],
+        sample.levels[Counter.PERFORMANCE_BINLOG_BYTES],
     ) == (204, 58_808)
 
 
@@ -44,7 +44,7 @@ async def test_without_performance_schema_or_binary_log_nothing_is_queried(
     server.variables |= {name: value} if value else {}
     sample = server_of(await sampler_of(server).sample())
     assert sample is not None
-    assert Counter.PERFORMANCE_BINLOG_SYNCS not in sample.counters
+    assert Counter.PERFORMANCE_BINLOG_SYNCS not in sample.levels
     assert BINLOG_SQL not in server.received
 
 
@@ -54,7 +54,7 @@ async def test_a_refusal_is_taken_once_and_costs_nothing_else(server: FakeServer
     for _ in range(3):
         sample = server_of(await sampler.sample())
         assert sample is not None
-        assert Counter.PERFORMANCE_BINLOG_SYNCS not in sample.counters
+        assert Counter.PERFORMANCE_BINLOG_SYNCS not in sample.levels
     assert server.received.count(BINLOG_SQL) == 1
 
 
@@ -65,4 +65,4 @@ async def test_a_connection_that_breaks_meanwhile_is_a_gap_and_comes_back(server
     assert (await sampler.sample()).tick is None
     sample = server_of(await sampler.sample())
     assert sample is not None
-    assert Counter.PERFORMANCE_BINLOG_SYNCS in sample.counters
+    assert Counter.PERFORMANCE_BINLOG_SYNCS in sample.levels

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.observe.fakes import STATUS
+from tuibench.metrics.figures import read
 from tuibench.model.counters import CUMULATIVE_NAMES
-from tuibench.model.measurements.sample import ServerSample
 from tuibench.observe.server.statement_times import StatementTimes
 from tuibench.observe.server.status_reading import StatusReading, kept_status, observation_between
 
@@ -41,7 +41,7 @@ def test_nothing_happened() -> None:
     seen = observation_between(BASE, later(1))
     assert (seen.restarted, seen.counters_reset) == (False, False)
     assert seen.tick is not None
-    assert ServerSample(seen.tick).questions_per_second == 0.0
+    assert read("questions", seen.tick) == 0.0
 
 
 def test_a_new_connection_alone_is_no_restart() -> None:
@@ -85,7 +85,7 @@ def test_a_server_that_counts_no_statements_is_restarted_if_another_counter_fell
     seen = observation_between(before, without(later(5, connection=2, Com_commit=1), *unknown))
     assert seen.restarted
     assert seen.tick is not None
-    assert (ServerSample(seen.tick).questions_total, ServerSample(seen.tick).questions_per_second) == (
+    assert (seen.tick.levels.get("Questions"), read("questions", seen.tick)) == (
         None,
         None,
     )
@@ -98,7 +98,7 @@ def test_without_a_count_of_statements_there_is_no_traffic() -> None:
     seen = observation_between(without(timed, "Questions"), without(after, "Questions"))
     assert seen.traffic is None
     assert seen.tick is not None
-    assert ServerSample(seen.tick).commits_per_second == 10
+    assert read("com_commit", seen.tick) == 10
 
 
 def test_a_clock_set_back_is_no_restart() -> None:
@@ -114,14 +114,14 @@ def test_flush_status_makes_a_gap_even_where_no_counter_went_back() -> None:
     seen = observation_between(BASE, later(1, Uptime_since_flush_status=0, Questions=9000))
     assert (seen.counters_reset, seen.restarted) == (True, False)
     assert seen.tick is not None
-    assert ServerSample(seen.tick).questions_per_second is None
+    assert read("questions", seen.tick) is None
 
 
 def test_a_counter_that_went_back_makes_a_gap() -> None:
     seen = observation_between(BASE, later(1, Slow_queries=0))
     assert seen.counters_reset
     assert seen.tick is not None
-    assert ServerSample(seen.tick).slow_queries is None
+    assert read("slow", seen.tick) is None
 
 
 @given(st.integers(0, 10**6), st.floats(0.5, 600))
@@ -129,16 +129,14 @@ def test_a_steady_server_never_seems_restarted(questions: int, seconds: float) -
     seen = observation_between(BASE, later(seconds, connection=2, Questions=STATUS["Questions"] + questions))
     assert not seen.restarted
     assert seen.tick is not None
-    assert ServerSample(seen.tick).questions_per_second == pytest.approx(
-        questions / round(seconds, 9), rel=1e-6
-    )
+    assert read("questions", seen.tick) == pytest.approx(questions / round(seconds, 9), rel=1e-6)
 
 
 def test_gauges_are_not_recorded_as_counters() -> None:
     seen = observation_between(None, BASE)
     assert seen.tick is not None
-    assert set(ServerSample(seen.tick).counters) == set(STATUS) & CUMULATIVE_NAMES
-    assert not {"Uptime", "Threads_running", "Open_tables"} & set(ServerSample(seen.tick).counters)
+    assert set(seen.tick.levels) == set(STATUS) & CUMULATIVE_NAMES
+    assert not {"Uptime", "Threads_running", "Open_tables"} & set(seen.tick.levels)
 
 
 def test_log_fsyncs_come_from_the_log_where_the_server_counts_it_separately() -> None:
@@ -147,13 +145,13 @@ def test_log_fsyncs_come_from_the_log_where_the_server_counts_it_separately() ->
     for grown, expected in (({"Innodb_os_log_fsyncs": 7, "Innodb_data_fsyncs": 9}, 7.0), ({}, 0.0)):
         seen = observation_between(before, msgspec.structs.replace(later(1), status=STATUS | both | grown))
         assert seen.tick is not None
-        assert ServerSample(seen.tick).log_fsyncs_per_second == expected
+        assert read("fsyncs_per_second", seen.tick) == expected
     only_data = {name: value for name, value in STATUS.items() if name != "Innodb_os_log_fsyncs"}
     before = msgspec.structs.replace(BASE, status=only_data | {"Innodb_data_fsyncs": 0})
     after = msgspec.structs.replace(later(1), status=only_data | {"Innodb_data_fsyncs": 9})
     seen = observation_between(before, after)
     assert seen.tick is not None
-    assert ServerSample(seen.tick).log_fsyncs_per_second == 9.0
+    assert read("fsyncs_per_second", seen.tick) == 9.0
 
 
 def test_rows_that_are_not_ours_or_no_numbers_are_dropped() -> None:

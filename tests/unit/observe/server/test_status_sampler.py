@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import pytest
 
+from tests.ticks import figures
 from tests.unit.observe.fakes import TARGET, FakeClock, FakeServer, server_of
 from tuibench.errors import ServerUnavailableError, SQLError
-from tuibench.model.measurements.sample import ServerSample
+from tuibench.metrics.figures import read
 from tuibench.observe.server.status_sampler import GIVE_UP_SECONDS, NO_STATUS, StatusSampler
 
 
@@ -33,9 +34,13 @@ def pass_time(bench: Bench, seconds: int, **counters: int) -> None:
 async def test_the_first_sample_has_totals_and_no_rates(bench: Bench) -> None:
     sample = server_of(await bench.sampler.sample(transactions_total=0))
     assert sample is not None
-    assert (sample.questions_total, sample.slow_queries_total, sample.threads_running) == (5000, 2, 3)
-    assert (sample.max_connections, sample.table_open_cache) == (151, 2000)
-    assert (sample.questions_per_second, sample.slow_queries, sample.log_fsyncs_per_transaction) == (
+    assert (
+        sample.levels.get("Questions"),
+        sample.levels.get("Slow_queries"),
+        read("threads_running", sample),
+    ) == (5000, 2, 3)
+    assert (sample.levels.get("max_connections"), sample.levels.get("table_open_cache")) == (151, 2000)
+    assert figures(sample, "questions", "slow", "fsyncs") == (
         None,
         None,
         None,
@@ -57,13 +62,13 @@ async def test_rates_are_over_the_measured_interval(bench: Bench) -> None:
     )
     sample = server_of(await bench.sampler.sample(transactions_total=200))
     assert sample is not None
-    assert sample.questions_per_second == 1500.0
-    assert sample.slow_queries == 1
-    assert sample.commits_per_second == 50.0
-    assert sample.log_fsyncs_per_second == 75.0
-    assert sample.log_fsyncs_per_transaction == 1.5
-    assert sample.buffer_pool_hit == 99.5
-    assert sample.row_lock_waits_per_second == 4.0
+    assert read("questions", sample) == 1500.0
+    assert read("slow", sample) == 1
+    assert read("com_commit", sample) == 50.0
+    assert read("fsyncs_per_second", sample) == 75.0
+    assert read("fsyncs", sample) == 1.5
+    assert read("pool_hit", sample) == 99.5
+    assert read("innodb_row_lock_waits", sample) == 4.0
 
 
 async def test_without_transactions_there_is_no_figure_per_transaction(bench: Bench) -> None:
@@ -71,7 +76,7 @@ async def test_without_transactions_there_is_no_figure_per_transaction(bench: Be
     pass_time(bench, 1, Innodb_os_log_fsyncs=5)
     sample = server_of(await bench.sampler.sample(transactions_total=7))
     assert sample is not None
-    assert (sample.log_fsyncs_per_second, sample.log_fsyncs_per_transaction) == (5.0, None)
+    assert figures(sample, "fsyncs_per_second", "fsyncs") == (5.0, None)
 
 
 async def test_a_broken_connection_is_one_gap_and_the_next_call_is_back(bench: Bench) -> None:
@@ -83,7 +88,7 @@ async def test_a_broken_connection_is_one_gap_and_the_next_call_is_back(bench: B
     pass_time(bench, 1, Questions=10)
     back = await bench.sampler.sample()
     assert back.tick is not None
-    assert ServerSample(back.tick).questions_per_second == 10.0
+    assert read("questions", back.tick) == 10.0
     assert (back.restarted, back.last_error) == (False, "")
     assert len(bench.server.connections) == 2
     assert bench.server.connections[0].end == "aborted"
@@ -98,11 +103,11 @@ async def test_a_restart_is_reported_once_and_rates_start_over(bench: Bench) -> 
     first = await bench.sampler.sample()
     assert first.restarted
     assert first.tick is not None
-    assert ServerSample(first.tick).questions_per_second is None
+    assert read("questions", first.tick) is None
     pass_time(bench, 1, Questions=40)
     second = await bench.sampler.sample()
     assert second.tick is not None
-    assert (ServerSample(second.tick).questions_per_second, second.restarted) == (40.0, False)
+    assert (read("questions", second.tick), second.restarted) == (40.0, False)
 
 
 async def test_a_server_that_is_away_is_a_gap_with_its_reason(bench: Bench) -> None:
@@ -167,7 +172,7 @@ async def test_variables_that_changed_count_in_the_next_sample(bench: Bench) -> 
     await bench.sampler.variables()
     sample = server_of(await bench.sampler.sample())
     assert sample is not None
-    assert sample.max_connections == 500
+    assert sample.levels.get("max_connections") == 500
 
 
 async def test_a_new_connection_reads_the_variables_again(bench: Bench) -> None:
@@ -177,7 +182,7 @@ async def test_a_new_connection_reads_the_variables_again(bench: Bench) -> None:
     await bench.sampler.sample()
     sample = server_of(await bench.sampler.sample())
     assert sample is not None
-    assert sample.table_open_cache == 77
+    assert sample.levels.get("table_open_cache") == 77
 
 
 async def test_own_statements_count_over_all_connections(bench: Bench) -> None:
@@ -208,7 +213,7 @@ async def test_a_figure_the_server_lacks_is_unknown(bench: Bench) -> None:
     pass_time(bench, 1)
     sample = server_of(await bench.sampler.sample())
     assert sample is not None
-    assert sample.row_lock_waits_per_second is None
+    assert read("innodb_row_lock_waits", sample) is None
 
 
 async def test_a_status_of_another_make_has_the_figures_that_it_knows(bench: Bench) -> None:
@@ -220,9 +225,13 @@ async def test_a_status_of_another_make_has_the_figures_that_it_knows(bench: Ben
     seen = await bench.sampler.sample()
     sample = server_of(seen)
     assert sample is not None
-    assert (sample.uptime_seconds, sample.threads_running, sample.open_tables) == (None, None, None)
-    assert (sample.slow_queries_total, sample.slow_queries) == (None, None)
-    assert (sample.threads_connected, sample.questions_per_second) == (9, 15.0)
+    assert (sample.levels.get("Uptime"), read("threads_running", sample), read("open_tables", sample)) == (
+        None,
+        None,
+        None,
+    )
+    assert (sample.levels.get("Slow_queries"), read("slow", sample)) == (None, None)
+    assert figures(sample, "threads_connected", "questions") == (9, 15.0)
     assert (seen.restarted, seen.counters_reset) == (False, False)
 
 
@@ -230,7 +239,7 @@ async def test_limits_that_are_not_numbers_are_unknown(bench: Bench) -> None:
     bench.server.variables |= {"max_connections": "", "table_open_cache": "AUTO"}
     sample = server_of(await bench.sampler.sample())
     assert sample is not None
-    assert (sample.max_connections, sample.table_open_cache) == (0, 0)
+    assert (sample.levels.get("max_connections"), sample.levels.get("table_open_cache")) == (0, 0)
 
 
 async def test_a_status_without_any_of_the_counters_is_a_gap_with_its_reason(bench: Bench) -> None:

@@ -2,9 +2,9 @@
 
 import pytest
 
+from tuibench.metrics.figures import read
 from tuibench.metrics.series.rates import CounterInterval
 from tuibench.model.histogram import Histogram
-from tuibench.model.measurements.sample import TrafficSample
 from tuibench.observe.server.statement_times import TimedInterval
 from tuibench.observe.server.traffic import OwnStatements, traffic_in
 
@@ -27,11 +27,11 @@ def test_traffic_is_that_of_others() -> None:
     sums = found.sums
     assert [sums[name] for name in ("queries", "reads", "writes", "others")] == [100, 65, 26, 9]
     assert (sums["commits"], sums["rollbacks"]) == (8, 2)
-    sample = TrafficSample(found)
-    assert sample.queries_per_second == pytest.approx(50)
-    assert sample.transactions_per_second == pytest.approx(4)
-    assert (sample.latency, sample.latency_avg_ms) == (None, None)
-    assert sample.latency_note == "performance_schema is OFF"
+    sample = found
+    assert read("qps", sample) == pytest.approx(50)
+    assert read("tps", sample) == pytest.approx(4)
+    assert (read("p95", sample), read("statement_avg", sample)) == (None, None)
+    assert sample.missing["latency"] == "performance_schema is OFF"
 
 
 def test_a_statement_that_is_counted_late_makes_nothing_negative() -> None:
@@ -43,7 +43,6 @@ def test_a_statement_that_is_counted_late_makes_nothing_negative() -> None:
 def test_latencies_are_those_of_the_server() -> None:
     times = TimedInterval(Histogram.of([100, 200, 3000]), 1.1, "by performance_schema")
     found = traffic_in(CounterInterval(seconds=1.0, deltas=DELTAS), OwnStatements(), times)
-    sample = TrafficSample(found)
-    assert sample.latency is not None
-    assert (sample.latency.count, sample.latency_note) == (3, times.note)
-    assert sample.latency_avg_ms == pytest.approx(1.1)
+    sample = found
+    assert (sample.hist("response").count, sample.missing["latency"]) == (3, times.note)
+    assert read("statement_avg", sample) == pytest.approx(1.1)

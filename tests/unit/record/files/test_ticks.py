@@ -78,7 +78,7 @@ def test_the_traffic_of_a_server_survives_a_round_trip(note: str, latency: Laten
     made = sample(load=None, traffic=traffic)
     assert through_json(made) == made
     assert made.traffic is not None
-    assert made.traffic.latency_note == note
+    assert made.traffic.missing["latency"] == note
 
 
 def test_a_sample_survives_a_round_trip() -> None:

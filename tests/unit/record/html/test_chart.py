@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from tests.examples import sample
 from tests.unit.record.written import server_part
+from tuibench.metrics.figures import read
 from tuibench.record.html.chart import (
     BOTTOM,
     LEFT,
@@ -123,8 +124,14 @@ def test_the_growth_of_a_counter_is_a_rate_and_a_gap_where_it_is_not_known() -> 
         ),
     ]
     axis = TimeAxis([sample(number, server=part) for number, part in enumerate(parts, 1)])
-    assert axis.growth("q", "Questions").means == [None, None, 200.0, 200.0, 10.0]
-    assert axis.growth("q", "Nothing").is_empty
+    assert axis.series("q", lambda sample: read("questions", sample.tick)).means == [
+        None,
+        None,
+        200.0,
+        200.0,
+        10.0,
+    ]
+    assert axis.series("q", lambda sample: read("com_commit", sample.tick)).is_empty
 
 
 def test_a_point_of_which_nothing_is_known_is_a_gap() -> None:

@@ -21,6 +21,7 @@ from tests.unit.record.prometheus.snapshots import (
     SETTING,
 )
 from tuibench.metrics.figures import all_values
+from tuibench.model.tick import HOST
 from tuibench.record.prometheus.metrics import MetricsSnapshot
 from tuibench.record.prometheus.page import render_page
 
@@ -153,7 +154,7 @@ def test_the_client_has_figures_of_its_own_where_the_server_is_elsewhere() -> No
     assert host is not None
     client = host_tick(cores=3, cpu_tuibench=33.0)
     both = values(families(replace(MOMENT, sample=changed(SAMPLE, client_host=client))))
-    assert both["host_cpus", ()] == host.cores
+    assert both["host_cpus", ()] == host.levels.get(HOST + "cores")
     assert both["client_host_cpus", ()] == 3
     assert both["client_host_cpu_ratio", (("owner", "tuibench"),)] == pytest.approx(0.33)
     assert not [name for name, _ in values(families()) if name.startswith("client_host")]

@@ -13,10 +13,10 @@ from tuibench.errors import ExitCode, RunError
 from tuibench.load.worker_report import Counters, FairnessStats, WorkerReport
 from tuibench.load.workers.fleet import Fleet
 from tuibench.load.workers.replacement import Loss
+from tuibench.metrics.figures import read
 from tuibench.model.cluster.host import LoadHost
 from tuibench.model.histogram import Histogram
 from tuibench.model.measurements.headline import Headline
-from tuibench.model.measurements.sample import LoadSample
 from tuibench.model.plan import RunPlan
 from tuibench.model.tick import Tick, total_tick
 from tuibench.session.load.load_controller import POLL_SECONDS, LoadController
@@ -286,11 +286,11 @@ async def test_a_reset_load_counts_time_and_transactions_from_the_reset() -> Non
 async def test_a_tick_tells_the_headline(kinds: dict[str, Histogram], headline: float) -> None:
     of = Headline(title="tpm", transaction="single")
     load, _, _ = loading([report(0, seconds=2.0, by_transaction=kinds)], headline=of)
-    assert LoadSample((await load.tick()).tick).headline == headline
+    assert read("headline", (await load.tick()).tick) == headline
 
 
 async def test_a_single_kind_of_transaction_is_the_headline_itself() -> None:
     load, _, _ = loading([report(0, 10, 20, 30)], headline=Headline(title="tpm", transaction="single"))
-    assert LoadSample((await load.tick()).tick).headline == 180.0
+    assert read("headline", (await load.tick()).tick) == 180.0
     without, _, _ = loading([report(0, 10)])
-    assert LoadSample((await without.tick()).tick).headline is None
+    assert read("headline", (await without.tick()).tick) is None

@@ -6,8 +6,8 @@ import pytest
 
 from tests.unit.observe.fakes import TARGET, FakeClock, FakeServer
 from tuibench.errors import SQLError
+from tuibench.metrics.figures import read
 from tuibench.model.event import EventKind
-from tuibench.model.measurements.sample import ServerSample
 from tuibench.mysql.connection import Row
 from tuibench.observe.server.status_sampler import StatusSampler
 from tuibench.session.sampling.hosts import Hosts
@@ -72,7 +72,7 @@ async def test_a_quiet_tick_has_figures_and_no_events(watched: Watched) -> None:
     look = await watched.sampler.observe(1, 0, {})
     assert (look.events, look.settings_changed) == ((), False)
     assert look.server is not None
-    assert ServerSample(look.server).questions_per_second == pytest.approx(200, rel=0.01)
+    assert read("questions", look.server) == pytest.approx(200, rel=0.01)
 
 
 async def test_the_first_and_the_last_reading_enclose_the_run(watched: Watched) -> None:

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.ticks import figures
 from tests.unit.session.worker_reports import report
 from tuibench.load.worker_report import Counters, FairnessStats, WorkerReport
+from tuibench.metrics.figures import read
 from tuibench.model.histogram import Histogram
-from tuibench.model.measurements.sample import LoadSample
 from tuibench.model.tick import Tick, total_tick
 from tuibench.session.totals.report_aggregation import LoadTotals
 
@@ -27,10 +28,10 @@ def begun(*workers: int) -> LoadTotals:
 
 def taken(
     accounting: LoadTotals, reports: Sequence[WorkerReport], threads: int, rate: float
-) -> tuple[LoadSample, Tick]:
+) -> tuple[Tick, Tick]:
     """A tick's own figures, and the tick with what is in arrears."""
     tick = accounting.tick(reports, threads, rate)
-    return LoadSample(tick), total_tick((Tick(end=-1.0), tick))
+    return tick, total_tick((Tick(end=-1.0), tick))
 
 
 def test_what_was_done_before_the_load_began_is_not_part_of_it() -> None:
@@ -39,7 +40,7 @@ def test_what_was_done_before_the_load_began_is_not_part_of_it() -> None:
     part, _ = taken(
         accounting, [report(0, counters=Counters(others=60, questions=60, errors={2003: 3}))], 4, 0
     )
-    assert (part.others_per_second, part.errors_by_code) == (10.0, {})
+    assert (read("others", part), part.counts("error.")) == (10.0, {})
     assert accounting.totals == Counters(others=10, questions=10)
 
 
@@ -50,10 +51,10 @@ def test_rates_are_over_the_measured_interval() -> None:
         8,
         0,
     )
-    assert (part.threads, part.seconds) == (8, 1.5)
-    assert (part.transactions_per_second, part.queries_per_second) == (20.0, 400.0)
-    assert (part.reads_per_second, part.writes_per_second, part.others_per_second) == (280.0, 80.0, 40.0)
-    assert part.reconnects_per_second == 2.0
+    assert (read("threads", part), part.seconds) == (8, 1.5)
+    assert figures(part, "tps", "qps") == (20.0, 400.0)
+    assert figures(part, "reads", "writes", "others") == (280.0, 80.0, 40.0)
+    assert read("reconnects_per_second", part) == 2.0
     assert (interval.sums["completed"], interval.sums["reads"], interval.seconds) == (30, 420, 1.5)
 
 
@@ -68,13 +69,17 @@ def test_a_sample_takes_the_busiest_and_the_latest_worker() -> None:
         5,
         0,
     )
-    assert (part.worker_cpu, part.lag_p99_ms, part.connections) == (0.9, 7.0, 5)
+    assert figures(part, "worker_cpu", "scheduling_delay", "open_connections") == (
+        0.9,
+        7.0,
+        5,
+    )
     assert accounting.cpu_seconds == pytest.approx(1.0)
 
 
 def test_a_tick_without_a_transaction_has_no_latency() -> None:
     part, _ = taken(begun(0), [report(0)], 4, 0)
-    assert (part.latency, part.statements, part.transactions_per_second) == (None, {}, 0.0)
+    assert (part.hists, read("tps", part)) == ({}, 0.0)
 
 
 def test_statements_of_several_workers_are_one() -> None:
@@ -88,7 +93,7 @@ def test_statements_of_several_workers_are_one() -> None:
         2,
         0,
     )
-    assert {name: latency.count for name, latency in part.statements.items()} == {
+    assert {name: latency.count for name, latency in part.named("stmt.").items()} == {
         "commit": 1,
         "point_select": 2,
     }
@@ -123,13 +128,16 @@ def test_an_open_loop_shows_its_rate_its_backlog_and_its_service_time() -> None:
             8,
             250.0,
         )
-        assert (part.rate, part.backlog, interval.levels["in_flight"]) == (250.0, 8, 5)
-        assert part.latency is not None
-        assert part.service is not None
-        assert (part.latency.max, part.service.max, part.service.count) == (9.0, 2.0, 2)
+        assert (read("target_rate", part), read("backlog", part), interval.levels["in_flight"]) == (
+            250.0,
+            8,
+            5,
+        )
+        service = part.hist("service")
+        assert (read("max", part), service.max_us / 1000, service.count) == (9.0, 2.0, 2)
     assert accounting.service == Histogram.of([2_000, 1_000] * 2)
     closed, _ = taken(accounting, [report(0, 9_000), report(1)], 8, 0)
-    assert (closed.rate, closed.backlog, closed.service) == (0.0, 0, None)
+    assert figures(closed, "target_rate", "backlog", "service_p95") == (None, 0, None)
 
 
 @given(st.lists(st.lists(st.lists(st.integers(1, 10**6), max_size=5), min_size=2, max_size=2), max_size=6))
@@ -159,17 +167,17 @@ def test_a_checkpoint_starts_over_and_changes_neither_ticks_nor_totals() -> None
     part, interval = taken(accounting, [report(0, 3_000, counters=counters(14))], 2, 0)
     since = accounting.since_checkpoint
     assert (since.counters.completed, since.transactions.count, since.transactions.max_us) == (4, 1, 3_000)
-    assert (interval.sums["completed"], interval.seconds, part.transactions_per_second) == (14, 2.0, 7.0)
+    assert (interval.sums["completed"], interval.seconds, read("tps", part)) == (14, 2.0, 7.0)
     assert accounting.totals.completed == accounting.transactions_total == 14
 
 
 def test_what_a_silent_worker_did_is_counted_when_it_answers_and_spread_over_its_silence() -> None:
     accounting = begun(0, 1)
     first, _ = taken(accounting, [report(0, counters=counters(10))], 2, 0)
-    assert first.transactions_per_second == 10
+    assert read("tps", first) == 10
     late = report(1, counters=counters(40), seconds=2.0)
     second, interval = taken(accounting, [report(0, counters=counters(20)), late], 2, 0)
-    assert (second.seconds, second.transactions_per_second) == (1.0, 30.0)
+    assert (second.seconds, read("tps", second)) == (1.0, 30.0)
     assert (interval.sums["completed"], accounting.totals.completed) == (50, 60)
 
 

@@ -6,12 +6,14 @@ import msgspec
 from msgspec.structs import asdict
 
 from tuibench import sanitize
+from tuibench.metrics.figures import read
 from tuibench.model.experiments.effect import AbTestResult, EffectProgress
-from tuibench.model.measurements.sample import LoadSample, Sample, TrafficSample
+from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import Hello, RunState, Status
 from tuibench.model.notation import format_delay, format_weights
 from tuibench.model.schedule import PlanPhase, PlanProgress, format_schedule
 from tuibench.model.settings import SettingState
+from tuibench.model.tick import Tick
 from tuibench.units import hms, milliseconds
 
 
@@ -113,14 +115,10 @@ def _asked_text(now: Status) -> str:
     return f"threads: {now.threads:,}" + (f", rate: {now.rate:,g}/s" if now.rate else "")
 
 
-def _figures_text(load: LoadSample | TrafficSample) -> str:
-    p95 = milliseconds(load.latency.p95) if load.latency else "–"
-    if isinstance(load, TrafficSample):
-        return (
-            f"commits/s: {load.transactions_per_second:,.1f}, QPS: {load.queries_per_second:,.1f}, p95: {p95}"
-        )
-    backlog = f", backlog: {load.backlog:,}" if load.rate else ""
-    return (
-        f"TPS: {load.transactions_per_second:,.1f}, QPS: {load.queries_per_second:,.1f}, p95: {p95}, "
-        f"errors/s: {load.errors_per_second:,.1f}{backlog}"
-    )
+def _figures_text(load: Tick) -> str:
+    p95 = milliseconds(read("p95", load))
+    tps, qps, errors = (read(name, load) or 0.0 for name in ("tps", "qps", "errors_per_second"))
+    if "rollbacks" in load.sums:
+        return f"commits/s: {tps:,.1f}, QPS: {qps:,.1f}, p95: {p95}"
+    backlog = f", backlog: {read('backlog', load) or 0:,.0f}" if read("target_rate", load) else ""
+    return f"TPS: {tps:,.1f}, QPS: {qps:,.1f}, p95: {p95}, errors/s: {errors:,.1f}{backlog}"

@@ -1,16 +1,15 @@
-"""Definition of a figure: one number per sample, for a row of a list and for a chart.
-
-A counter is measured between two samples: its value is its rate.
-"""
+"""A row of a figure list: the name of a figure of `metrics.figures`, and how it is drawn."""
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from tuibench.model.counters import Counter, first_known
-from tuibench.model.measurements.sample import HostSample, Sample, ServerSample
-from tuibench.units import DASH, binary_size, count, decimal, si
+from tuibench.metrics.figures import FIGURES, SERVER_TIME, FigureUnit, Level, Ratio
+from tuibench.metrics.figures import Figure as TableFigure
+from tuibench.model.histogram import Latency
+from tuibench.model.measurements.sample import Sample
+from tuibench.model.tick import RESPONSE, Tick
+from tuibench.units import DASH, binary_size, count, decimal, milliseconds, percent, si, small_number
 
-GaugeReader = Callable[[ServerSample], float | None]
 NumberFormat = Callable[[float | None], str]
 
 
@@ -33,93 +32,80 @@ def bytes_per_second(value: float | None) -> str:
     return DASH if value is None else f"{binary_size(value)}/s"
 
 
-class FigureSource(Protocol):
-    """Row of a figure table: `name` below its heading, `title` on its own chart."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def title(self) -> str: ...
-
-    @property
-    def write(self) -> NumberFormat: ...
-
-    def value(self, sample: Sample) -> float | None:
-        """Value of the figure in a sample; None over a gap, or if unknown."""
-        ...
+def seconds_text(value: float | None) -> str:
+    return DASH if value is None else f"{small_number(value)} s"
 
 
-class CounterRow(NamedTuple):
-    """Rate of a counter: the first of these names that the server has.
+WRITERS: dict[FigureUnit, NumberFormat] = {
+    FigureUnit.PER_SECOND: rate_text,
+    FigureUnit.MILLISECONDS: milliseconds,
+    FigureUnit.SECONDS: seconds_text,
+    FigureUnit.PERCENT: percent,
+    FigureUnit.BYTES: binary_size,
+    FigureUnit.BYTES_PER_SECOND: bytes_per_second,
+    FigureUnit.NUMBER: small_number,
+}
 
-    `called` is the figure's name if it comes from a counter other than the first that counts something else.
+
+LATENCIES = frozenset(FIGURES) & frozenset(Latency.__struct_fields__)
+"""Figures of the response times, which a sample has computed already."""
+
+
+class FigureRow(NamedTuple):
+    """One row: `figure` is the name of the figure, `name` that below the heading, `title` that of its own
+    chart.
+
+    `format` replaces that of the unit. `beside` writes a limit; a counter has its total there. `why` says why
+    there is no value. A counter that `alarms` should stay at 0; a `rare` row is left out if space is short.
+    `called` is the row's name if the figure comes from a counter other than the first that counts something
+    else. `of` is the tick that the figure is read from.
     """
 
+    figure: str
     name: str
-    counters: tuple[Counter, ...]
-    write: NumberFormat = rate_text
-    write_total: NumberFormat = count_text
-    why: str = "not counted here"
+    title: str = ""
+    format: NumberFormat | None = None
+    beside: Callable[[Tick], str] = lambda _: ""
+    why: str = "not reported here"
     alarms: bool = False
     rare: bool = False
     called: str = ""
-    title: str = ""
+    of: Callable[[Sample], Tick | None] = lambda sample: sample.tick
 
-    def value(self, sample: Sample) -> float | None:
-        if sample.server is None or (name := self.counter(sample.server)) is None:
-            return None
-        return sample.server.per_second(name)
+    @property
+    def facts(self) -> TableFigure:
+        return FIGURES[self.figure]
 
-    def counter(self, part: ServerSample | None) -> Counter | None:
+    @property
+    def write(self) -> NumberFormat:
+        is_count = self.facts.unit is FigureUnit.NUMBER and isinstance(self.facts.source, Level)
+        return self.format or (count_text if is_count else WRITERS[self.facts.unit])
+
+    @property
+    def is_counter(self) -> bool:
+        """True for the growth of a counter of the server, which has a total."""
+        source = self.facts.source
+        return isinstance(source, Ratio) and source.below == SERVER_TIME
+
+    @property
+    def counters(self) -> tuple[str, ...]:
+        """The server's names for the figure, in order of preference."""
+        source = self.facts.source
+        return source.above if isinstance(source, Ratio) else source.of if isinstance(source, Level) else ()
+
+    def counter(self, tick: Tick) -> str | None:
         """The first of the counters that this server has."""
-        if part is not None:
-            for name in self.counters:
-                if name in part.counters:
-                    return name
-        return None
+        return next((name for name in self.counters if name in tick.levels), None)
 
-
-class GaugeRow(NamedTuple):
-    """A gauge: the current value and its limit."""
-
-    name: str
-    read: GaugeReader
-    write: NumberFormat = count_text
-    beside: Callable[[ServerSample], str] = lambda _: ""
-    needs: tuple[Counter, ...] = ()
-    why: str = "not reported here"
-    title: str = ""
-    rare: bool = False
+    def total(self, value: float) -> str:
+        """The total of a counter."""
+        is_bytes = self.facts.unit is FigureUnit.BYTES_PER_SECOND
+        return binary_size(value) if is_bytes else count_text(value)
 
     def value(self, sample: Sample) -> float | None:
-        return self.read(sample.server) if sample.server is not None else None
-
-
-class HostRow(NamedTuple):
-    """A figure of a host: how it is read from a sample, its format, and its note.
-
-    `is_client` is True for the client's host if the server is on another one.
-    """
-
-    name: str
-    read: Callable[[HostSample], float | None]
-    write: NumberFormat
-    beside: Callable[[HostSample], str] = lambda _: ""
-    missing: str = "not readable here"
-    rare: bool = False
-    title: str = ""
-    is_client: bool = False
-
-    def host(self, sample: Sample) -> HostSample | None:
-        """The host that the figure belongs to."""
-        return sample.client_host if self.is_client else sample.shown_host
-
-    def value(self, sample: Sample) -> float | None:
-        host = self.host(sample)
-        return self.read(host) if host is not None else None
-
-
-def gauge_reader(*names: Counter) -> GaugeReader:
-    """Reader of the first of these gauges that the server reports."""
-    return lambda part: first_known(names, part.gauges)
+        """The figure of a sample; None over a gap, or if unknown."""
+        if self.figure in LATENCIES:
+            latency = sample.latencies.get(RESPONSE)
+            return None if latency is None else float(getattr(latency, self.figure))
+        tick = self.of(sample)
+        return None if tick is None else FIGURES[self.figure].source.value(tick)

@@ -1,87 +1,67 @@
 """Figures of the host screen: the server's host, and the client's if it is another one."""
 
-from collections.abc import Callable
+from functools import partial
 
-from tuibench.model.measurements.sample import HostSample
-from tuibench.tui.charts.figures.figure import HostRow, bytes_per_second
-from tuibench.units import binary_size, milliseconds, percent
+from tuibench.model.tick import HOST, Tick
+from tuibench.tui.charts.figures.figure import FigureRow
+from tuibench.units import binary_size
 
 SEE_ABOVE = "see above"
 CLIENT = "CLIENT"
 """Heading of the client's host."""
 
 
-def _of_memory(host: HostSample) -> str:
-    if host.memory_limit_bytes is not None:
-        return f"max {binary_size(host.memory_limit_bytes)}"
-    return f"of {binary_size(host.memory_total_bytes)}"
+def _of_memory(host: Tick) -> str:
+    limit = host.levels.get(HOST + "memory_limit")
+    return f"max {binary_size(limit)}" if limit is not None else f"of {binary_size(memory_total(host))}"
 
 
-def _of_swap(host: HostSample) -> str:
-    return f"of {binary_size(host.swap_total_bytes)}" if host.swap_total_bytes else "no swap"
+def memory_total(host: Tick) -> float:
+    return host.levels.get(HOST + "memory_total", 0.0)
 
 
-def _of_limit(host: HostSample) -> str:
-    return "no limit" if host.cpu_limit is None else f"max {host.cpu_limit:g} cores"
+def _of_swap(host: Tick) -> str:
+    total = host.levels.get(HOST + "swap_total")
+    return f"of {binary_size(total)}" if total else "no swap"
 
 
-def _rate(name: str, read: Callable[[HostSample], float | None], title: str) -> HostRow:
-    return HostRow(name, read, bytes_per_second, title=title)
+def _of_limit(host: Tick) -> str:
+    limit = host.levels.get(HOST + "cpu_limit")
+    return "no limit" if limit is None else f"max {limit:g} cores"
 
 
-HOST_TABLES: dict[str, tuple[HostRow, ...]] = {
+_host = partial(FigureRow, of=lambda sample: sample.shown_host, why="not readable here")
+_client = partial(FigureRow, of=lambda sample: sample.client_host, why="not readable here")
+
+HOST_TABLES: dict[str, tuple[FigureRow, ...]] = {
     "PROCESSOR": (
-        HostRow("Server", lambda host: host.cpu_server, percent, missing=SEE_ABOVE, title="CPU, server"),
-        HostRow("tuibench", lambda host: host.cpu_tuibench, percent, title="CPU, tuibench"),
-        HostRow("Rest", lambda host: host.cpu_rest, percent, title="CPU, rest"),
-        HostRow("Idle", lambda host: 100 - host.cpu_total, percent, title="CPU, idle"),
-        HostRow("Steal", lambda host: host.cpu_steal, percent, rare=True),
-        HostRow("Throttled", lambda host: host.cpu_throttled, percent, _of_limit, rare=True),
+        _host("cpu_server", "Server", "CPU, server", why=SEE_ABOVE),
+        _host("cpu_tuibench", "tuibench", "CPU, tuibench"),
+        _host("cpu_rest", "Rest", "CPU, rest"),
+        _host("cpu_idle", "Idle", "CPU, idle"),
+        _host("steal", "Steal", rare=True),
+        _host("throttled", "Throttled", beside=_of_limit, rare=True),
     ),
     "MEMORY": (
-        HostRow("Used", lambda host: host.memory_used_bytes, binary_size, _of_memory, title="Memory used"),
-        HostRow(
-            "by the server",
-            lambda host: host.memory_server_bytes,
-            binary_size,
-            missing=SEE_ABOVE,
-            title="Server's memory",
-        ),
-        HostRow("Swap", lambda host: host.swap_used_bytes, binary_size, _of_swap, title="Swap used"),
+        _host("memory_used", "Used", "Memory used", beside=_of_memory),
+        _host("memory_server", "by the server", "Server's memory", why=SEE_ABOVE),
+        _host("swap_used", "Swap", "Swap used", beside=_of_swap),
     ),
     "DISKS": (
-        _rate("Read", lambda host: host.disk_read_bytes_per_second, "Disk read"),
-        _rate("Write", lambda host: host.disk_write_bytes_per_second, "Disk write"),
-        HostRow(
-            "a read takes",
-            lambda host: host.disk_read_ms,
-            milliseconds,
-            missing="no reads",
-            title="A read takes",
-        ),
-        HostRow(
-            "a write takes",
-            lambda host: host.disk_write_ms,
-            milliseconds,
-            missing="no writes",
-            title="A write takes",
-        ),
+        _host("disk_read", "Read", "Disk read"),
+        _host("disk_write", "Write", "Disk write"),
+        _host("disk_read_ms", "a read takes", "A read takes", why="no reads"),
+        _host("disk_write_ms", "a write takes", "A write takes", why="no writes"),
     ),
-    "NETWORK": (
-        _rate("In", lambda host: host.net_received_bytes_per_second, "Network in"),
-        _rate("Out", lambda host: host.net_sent_bytes_per_second, "Network out"),
-    ),
+    "NETWORK": (_host("net_received", "In", "Network in"), _host("net_sent", "Out", "Network out")),
 }
 
-_CLIENT_ROWS = (
-    HostRow("CPU", lambda host: host.cpu_total, percent),
-    HostRow("tuibench", lambda host: host.cpu_tuibench, percent, title="CPU, tuibench"),
-    HostRow(
-        "Memory", lambda host: host.memory_used_bytes, binary_size, _of_memory, rare=True, title="Memory used"
-    ),
-    _rate("Network in", lambda host: host.net_received_bytes_per_second, "Network in")._replace(rare=True),
-    _rate("out", lambda host: host.net_sent_bytes_per_second, "Network out")._replace(rare=True),
-    HostRow("Steal", lambda host: host.cpu_steal, percent, rare=True),
-    HostRow("Throttled", lambda host: host.cpu_throttled, percent, _of_limit, rare=True),
+CLIENT_TABLE = (
+    _client("cpu_total", "CPU"),
+    _client("cpu_tuibench", "tuibench", "CPU, tuibench"),
+    _client("memory_used", "Memory", "Memory used", beside=_of_memory, rare=True),
+    _client("net_received", "Network in", "Network in", rare=True),
+    _client("net_sent", "out", "Network out", rare=True),
+    _client("steal", "Steal", rare=True),
+    _client("throttled", "Throttled", beside=_of_limit, rare=True),
 )
-CLIENT_TABLE: tuple[HostRow, ...] = tuple(row._replace(is_client=True) for row in _CLIENT_ROWS)

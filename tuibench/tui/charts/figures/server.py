@@ -1,114 +1,97 @@
 """Figures of the server screen: counters and gauges by flavour."""
 
 from collections.abc import Sequence
+from functools import partial
 
-from tuibench.model import counters
-from tuibench.model.counters import Counter, first_known
-from tuibench.model.measurements.sample import ServerSample
-from tuibench.tui.charts.figures.figure import CounterRow, GaugeRow, bytes_per_second, gauge_reader
+from tuibench.model.counters import REDO_CAPACITY, Counter, first_known
+from tuibench.model.tick import Tick
+from tuibench.tui.charts.figures.figure import FigureRow
 from tuibench.units import binary_size, percent
 
 
-def _pool_used(part: ServerSample) -> float | None:
-    total, free = part.gauges.get(Counter.POOL_PAGES_TOTAL), part.gauges.get(Counter.POOL_PAGES_FREE)
-    return 100 * (1 - free / total) if total and free is not None else None
-
-
-def _pool_size(part: ServerSample) -> str:
-    pages, size = part.gauges.get(Counter.POOL_PAGES_TOTAL), part.gauges.get(Counter.PAGE_SIZE)
+def _pool_size(tick: Tick) -> str:
+    pages, size = tick.levels.get(Counter.POOL_PAGES_TOTAL), tick.levels.get(Counter.PAGE_SIZE)
     return f"of {binary_size(pages * size)}" if pages and size else ""
 
 
-def _redo_room(part: ServerSample) -> str:
-    room = first_known(counters.REDO_CAPACITY, part.gauges)
+def _redo_room(tick: Tick) -> str:
+    room = first_known(REDO_CAPACITY, tick.levels)
     return f"of {binary_size(room)}" if room else ""
 
 
-def _of_connections(part: ServerSample) -> str:
-    return f"of {part.max_connections:,}" if part.max_connections else ""
+def _of_connections(tick: Tick) -> str:
+    most = tick.levels.get("max_connections")
+    return f"of {most:,.0f}" if most else ""
 
 
-def _of_tables(part: ServerSample) -> str:
-    return f"of {part.table_open_cache:,}" if part.table_open_cache else ""
+def _of_tables(tick: Tick) -> str:
+    most = tick.levels.get("table_open_cache")
+    return f"of {most:,.0f}" if most else ""
 
 
-ServerRow = CounterRow | GaugeRow
+_gauge = FigureRow
+_counter = partial(FigureRow, why="not counted here")
 
-COMMANDS: tuple[ServerRow, ...] = (
-    CounterRow("Questions", (Counter.QUESTIONS,)),
-    CounterRow("SELECT", (Counter.COM_SELECT,)),
-    CounterRow("INSERT", (Counter.COM_INSERT,)),
-    CounterRow("UPDATE", (Counter.COM_UPDATE,)),
-    CounterRow("DELETE", (Counter.COM_DELETE,)),
-    CounterRow("COMMIT", (Counter.COM_COMMIT,)),
-    CounterRow("ROLLBACK", (Counter.COM_ROLLBACK,), rare=True),
-    CounterRow("Slow queries", (Counter.SLOW_QUERIES,), alarms=True),
+COMMANDS = (
+    _counter("questions", "Questions"),
+    _counter("com_select", "SELECT"),
+    _counter("com_insert", "INSERT"),
+    _counter("com_update", "UPDATE"),
+    _counter("com_delete", "DELETE"),
+    _counter("com_commit", "COMMIT"),
+    _counter("com_rollback", "ROLLBACK", rare=True),
+    _counter("slow_queries", "Slow queries", alarms=True),
 )
-CONNECTIONS: tuple[ServerRow, ...] = (
-    GaugeRow("Threads running", lambda part: part.threads_running),
-    GaugeRow("connected", lambda part: part.threads_connected, beside=_of_connections, title="Connections"),
-    CounterRow("created", (Counter.THREADS_CREATED,), rare=True, title="Threads created"),
-    CounterRow("Aborted clients", (Counter.ABORTED_CLIENTS,), alarms=True),
-    CounterRow("aborted logins", (Counter.ABORTED_CONNECTS,), alarms=True, title="Aborted logins"),
+CONNECTIONS = (
+    _gauge("threads_running", "Threads running"),
+    _gauge("threads_connected", "connected", "Connections", beside=_of_connections),
+    _counter("threads_created", "created", "Threads created", rare=True),
+    _counter("aborted_clients", "Aborted clients", alarms=True),
+    _counter("aborted_connects", "aborted logins", "Aborted logins", alarms=True),
 )
-TABLES: tuple[ServerRow, ...] = (
-    GaugeRow("Open tables", lambda part: part.open_tables, beside=_of_tables),
-    CounterRow("cache hits", (Counter.TABLE_CACHE_HITS,), rare=True, title="Table cache hits"),
-    CounterRow("cache misses", (Counter.TABLE_CACHE_MISSES,), title="Cache misses"),
-    CounterRow("cache overflows", (Counter.TABLE_CACHE_OVERFLOWS,), alarms=True, title="Cache overflows"),
+TABLES = (
+    _gauge("open_tables", "Open tables", beside=_of_tables),
+    _counter("table_open_cache_hits", "cache hits", "Table cache hits", rare=True),
+    _counter("table_open_cache_misses", "cache misses", "Cache misses"),
+    _counter("table_open_cache_overflows", "cache overflows", "Cache overflows", alarms=True),
 )
-BINARY_LOG: tuple[ServerRow, ...] = (
-    CounterRow("Written", counters.BINLOG_BYTES, bytes_per_second, binary_size, title="Binlog written"),
-    CounterRow("syncs", counters.BINLOG_SYNCS, called="group commits", title="Binlog syncs"),
-    CounterRow("transactions", counters.BINLOG_TRANSACTIONS, rare=True, title="Binlog trx"),
-    CounterRow(
-        "spilled to disk", (Counter.BINLOG_CACHE_DISK_USE,), alarms=True, rare=True, title="Binlog spills"
-    ),
+BINARY_LOG = (
+    _counter("binlog_written", "Written", "Binlog written"),
+    _counter("binlog_syncs_per_second", "syncs", "Binlog syncs", called="group commits"),
+    _counter("binlog_transactions", "transactions", "Binlog trx", rare=True),
+    _counter("binlog_cache_disk_use", "spilled to disk", "Binlog spills", alarms=True, rare=True),
 )
-ROWS: tuple[ServerRow, ...] = (
-    CounterRow("Rows read", counters.ROWS_READ),
-    CounterRow("inserted", counters.ROWS_INSERTED, title="Rows inserted"),
-    CounterRow("updated", counters.ROWS_UPDATED, title="Rows updated"),
-    CounterRow("deleted", counters.ROWS_DELETED, title="Rows deleted"),
-    CounterRow("Row lock waits", (Counter.ROW_LOCK_WAITS,)),
-    GaugeRow("waiting now", gauge_reader(Counter.ROW_LOCK_CURRENT_WAITS), title="Rows waited for"),
-    CounterRow("Deadlocks", counters.DEADLOCKS),
-    CounterRow("Tmp tables", (Counter.TMP_TABLES,)),
-    CounterRow("on disk", (Counter.TMP_DISK_TABLES,), title="Tmp on disk"),
+ROWS = (
+    _counter("row_reads", "Rows read"),
+    _counter("row_inserts", "inserted", "Rows inserted"),
+    _counter("row_updates", "updated", "Rows updated"),
+    _counter("row_deletes", "deleted", "Rows deleted"),
+    _counter("innodb_row_lock_waits", "Row lock waits"),
+    _gauge("innodb_row_lock_current_waits", "waiting now", "Rows waited for"),
+    _counter("deadlocks", "Deadlocks"),
+    _counter("created_tmp_tables", "Tmp tables"),
+    _counter("created_tmp_disk_tables", "on disk", "Tmp on disk"),
 )
-INNODB: tuple[ServerRow, ...] = (
-    GaugeRow("Buffer pool", _pool_used, percent, _pool_size, title="Pool used"),
-    GaugeRow("dirty", gauge_reader(Counter.POOL_BYTES_DIRTY), binary_size, title="Pool dirty"),
-    GaugeRow(
-        "hits",
-        lambda part: part.buffer_pool_hit,
-        lambda value: percent(value, 2),
-        why="no reads",
-        title="Pool hits",
-    ),
-    CounterRow("pages read", (Counter.POOL_READS,), title="Pages read"),
-    CounterRow("pages flushed", (Counter.POOL_PAGES_FLUSHED,), rare=True, title="Pages flushed"),
-    CounterRow(
-        "Redo written",
-        counters.REDO_BYTES,
-        bytes_per_second,
-        binary_size,
-    ),
-    GaugeRow(
-        "checkpoint age", lambda part: part.checkpoint_age, binary_size, _redo_room, title="Checkpoint age"
-    ),
-    CounterRow("log waits", (Counter.LOG_WAITS,), alarms=True, rare=True, title="Log waits"),
-    CounterRow("Log fsyncs", (Counter.OS_LOG_FSYNCS,), why="part of data fsyncs", title="Log fsyncs"),
-    CounterRow("Data fsyncs", (Counter.DATA_FSYNCS,), title="Data fsyncs"),
-    GaugeRow("History list", gauge_reader(*counters.HISTORY_LIST_LENGTH), needs=counters.HISTORY_LIST_LENGTH),
+INNODB = (
+    _gauge("pool_used", "Buffer pool", "Pool used", beside=_pool_size),
+    _gauge("innodb_buffer_pool_bytes_dirty", "dirty", "Pool dirty"),
+    _gauge("pool_hit", "hits", "Pool hits", partial(percent, digits=2), why="no reads"),
+    _counter("innodb_buffer_pool_reads", "pages read", "Pages read"),
+    _counter("innodb_buffer_pool_pages_flushed", "pages flushed", "Pages flushed", rare=True),
+    _counter("redo_written", "Redo written"),
+    _gauge("checkpoint_age", "checkpoint age", "Checkpoint age", beside=_redo_room),
+    _counter("innodb_log_waits", "log waits", "Log waits", alarms=True, rare=True),
+    _counter("innodb_os_log_fsyncs", "Log fsyncs", "Log fsyncs", why="part of data fsyncs"),
+    _counter("innodb_data_fsyncs", "Data fsyncs", "Data fsyncs"),
+    _gauge("history_list", "History list"),
 )
-GROUP: tuple[ServerRow, ...] = (
-    GaugeRow("Certification", gauge_reader(Counter.GROUP_QUEUE), why="no member", title="Group queue"),
-    GaugeRow("Applier", gauge_reader(Counter.GROUP_APPLIER_QUEUE), why="no member", title="Applier queue"),
+GROUP = (
+    _gauge("performance_schema.group_queue", "Certification", "Group queue", why="no member"),
+    _gauge("performance_schema.group_applier_queue", "Applier", "Applier queue", why="no member"),
 )
 """Queues of a group replication member; listed on a member only."""
 GROUP_HEADING = "GROUP REPLICATION QUEUES"
-ServerTable = Sequence[tuple[str, Sequence[ServerRow]]]
+ServerTable = Sequence[tuple[str, Sequence[FigureRow]]]
 LEFT_TABLES: ServerTable = (
     ("COMMANDS", COMMANDS),
     ("CONNECTIONS", CONNECTIONS),

@@ -8,20 +8,15 @@ their lag is stored by name.
 import math
 import zlib
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from tuibench.metrics.figures import MAIN_FIGURES, OTHER_FIGURES, FigureUnit
 from tuibench.model.measurements.sample import Sample
-from tuibench.tui.charts.figures.figure import (
-    FigureSource,
-    NumberFormat,
-    bytes_per_second,
-    per_second_text,
-    rate_text,
-)
+from tuibench.tui.charts.figures.figure import FigureRow, NumberFormat, per_second_text, rate_text
 from tuibench.tui.charts.figures.host import CLIENT, CLIENT_TABLE, HOST_TABLES
 from tuibench.tui.charts.figures.server import LEFT_TABLES, RIGHT_TABLES
-from tuibench.units import DASH, binary_size, decimal, si
+from tuibench.units import DASH, decimal, si
 
 UNKNOWN = -math.inf
 AXIS_CELLS = 6
@@ -36,16 +31,17 @@ class Figure(NamedTuple):
     title: str
     section: str
     write: NumberFormat
+    unit: FigureUnit
 
     @property
     def is_rate(self) -> bool:
         """True for a rate per second."""
-        return self.write in (per_second_text, bytes_per_second)
+        return self.unit in (FigureUnit.PER_SECOND, FigureUnit.BYTES_PER_SECOND)
 
     @property
     def is_bytes(self) -> bool:
         """True for a size, or a rate of bytes."""
-        return self.write in (binary_size, bytes_per_second)
+        return self.unit in (FigureUnit.BYTES, FigureUnit.BYTES_PER_SECOND)
 
     def axis(self, value: float | None) -> str:
         """The value in the six cells of an axis label: 14.3 MiB/s becomes 14.3 M."""
@@ -60,27 +56,33 @@ def figure_key(section: str, name: str) -> str:
     return f"{section}/{name}"
 
 
-def _sources() -> Iterator[tuple[str, FigureSource]]:
-    for title, rows in (*LEFT_TABLES, *RIGHT_TABLES, *HOST_TABLES.items(), (CLIENT, CLIENT_TABLE)):
-        yield from ((title, row) for row in rows)
-
-
-def _small_heading(section: str) -> str:
-    return "InnoDB" if section == "INNODB" else section.lower()
-
-
-def _with_unit(write: NumberFormat) -> NumberFormat:
-    """The format with "/s" added: a chart names the unit of a rate, a list does not."""
-    return per_second_text if write is rate_text else write
-
-
-SOURCES = tuple(_sources())
-FIGURES = tuple(
-    Figure(
-        figure_key(section, row.name), row.title or row.name, _small_heading(section), _with_unit(row.write)
-    )
-    for section, row in SOURCES
+LISTS = (*LEFT_TABLES, *RIGHT_TABLES, *HOST_TABLES.items(), (CLIENT, CLIENT_TABLE))
+_LISTED = {row.figure for _, rows in LISTS[:-1] for row in rows}
+OTHERS = tuple(
+    FigureRow(figure.name, figure.name, figure.heading)
+    for figure in (*MAIN_FIGURES, *OTHER_FIGURES)
+    if figure.name not in _LISTED
 )
+"""Figures in no list; the command palette puts them on a chart."""
+SOURCES: tuple[tuple[str, FigureRow], ...] = tuple(
+    (section, row) for section, rows in (*LISTS, ("FIGURES", OTHERS)) for row in rows
+)
+
+
+def _chart_figure(section: str, row: FigureRow) -> Figure:
+    """A chart names the unit of a rate, a list does not."""
+    write, unit = row.write, row.facts.unit
+    heading = "InnoDB" if section == "INNODB" else section.lower()
+    return Figure(
+        figure_key(section, row.name),
+        row.title or row.name,
+        heading,
+        per_second_text if write is rate_text else write,
+        unit,
+    )
+
+
+FIGURES = tuple(_chart_figure(section, row) for section, row in SOURCES)
 PLACES = {figure.key: place for place, figure in enumerate(FIGURES)}
 
 
@@ -97,7 +99,7 @@ def lag_text(value: float | None) -> str:
 def figure_of(key: str) -> Figure | None:
     """The figure of a key; None for an unknown key."""
     if key.startswith(REPLICA):
-        return Figure(key, key.removeprefix(REPLICA), "replica lag", lag_text)
+        return Figure(key, key.removeprefix(REPLICA), "replica lag", lag_text, FigureUnit.SECONDS)
     return FIGURES[PLACES[key]] if key in PLACES else None
 
 

@@ -7,6 +7,8 @@ space is short, the names are shortened; finally only the marked tab has a name.
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from tuibench.metrics.figures import read
+from tuibench.model.counters import Counter
 from tuibench.model.message import ReplayState, RunState
 from tuibench.model.notation import format_delay, format_weights
 from tuibench.model.schedule import PlanPhase
@@ -56,7 +58,7 @@ def _uptime(view: View) -> TextSpan:
     """Uptime of the server, or a note that it did not answer."""
     if view.sample is not None and view.server is None:
         return TextSpan("no answer", "warn")
-    uptime = view.server.uptime_seconds if view.server else view.server_info.uptime_seconds
+    uptime = view.server.levels.get(Counter.UPTIME) if view.server else view.server_info.uptime_seconds
     return TextSpan(f"up {DASH if uptime is None else duration(uptime)}", "muted")
 
 
@@ -90,12 +92,16 @@ def _watch_line(view: View, width: int) -> TextLine:
     """Run line of a session without load: title, and number of running threads."""
     server, traffic = view.server, view.sample.traffic if view.sample else None
     running = (
-        (TextSpan(f"{count(server.threads_running)} ", "strong"), TextSpan("threads running", "muted"))
+        (
+            TextSpan(f"{count(read('threads_running', server))} ", "strong"),
+            TextSpan("threads running", "muted"),
+        )
         if server
         else ()
     )
-    note = f"times: {traffic.latency_note}" if traffic and traffic.latency_note else ""
-    if server is not None and server.questions_total is None:
+    why = traffic.missing.get("latency") if traffic else None
+    note = f"times: {why}" if why else ""
+    if server is not None and Counter.QUESTIONS not in server.levels:
         note = "no traffic: the server does not count its statements"
     times: TextLine = (TextSpan(note, "muted"),) if note else ()
     title: TextLine = (TextSpan("watch", "strong"), TextSpan(" no load of ours", "muted"))

@@ -3,12 +3,12 @@
 Rows keep their order from sample to sample. COMMIT is the first statement, so that it is always visible.
 """
 
-from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from tuibench.diagnosis.indicators import COMMIT
 from tuibench.model.histogram import Latency
-from tuibench.model.measurements.sample import LoadSample, Sample, TrafficSample
+from tuibench.model.measurements.sample import Sample
+from tuibench.model.tick import RESPONSE, STATEMENT, TRANSACTION
 from tuibench.tui.panels.load.measures import big_latency, big_rate
 from tuibench.tui.text.spans import TextLine, TextSpan, pad_line, shorten
 from tuibench.tui.view import View
@@ -28,15 +28,13 @@ _COLUMNS = (
 BEGIN = "begin"
 """The statement of the last row: it does no work."""
 
-Kinds = Callable[[LoadSample | TrafficSample], Mapping[str, Latency]]
-
 
 class LatencyGroup(NamedTuple):
-    """Operations whose times add up to a total, of which each has a share."""
+    """Operations whose times add up to a total, of which each has a share: the histograms of a prefix."""
 
+    prefix: str
     title: str
     role: str
-    kinds: Kinds
 
 
 class LatencyRow(NamedTuple):
@@ -51,17 +49,10 @@ class LatencyRow(NamedTuple):
     worst_p99: float
 
 
-def _all_of_them(load: LoadSample | TrafficSample) -> Mapping[str, Latency]:
-    name = "all transactions" if isinstance(load, LoadSample) else "all statements"
-    return {name: load.latency} if load.latency else {}
-
-
 LATENCY_GROUPS = (
-    LatencyGroup("", "strong", _all_of_them),
-    LatencyGroup(
-        "transaction ", "", lambda load: load.by_transaction if isinstance(load, LoadSample) else {}
-    ),
-    LatencyGroup("", "muted", lambda load: load.statements if isinstance(load, LoadSample) else {}),
+    LatencyGroup(RESPONSE, "", "strong"),
+    LatencyGroup(TRANSACTION, "transaction ", ""),
+    LatencyGroup(STATEMENT, "", "muted"),
 )
 
 
@@ -69,8 +60,8 @@ def _why_nothing(view: View) -> str:
     """Why the table is empty; some servers record no statement times."""
     if view.sample is None:
         return "waiting for the first sample"
-    if view.sample.traffic is not None and view.sample.traffic.latency_note:
-        return f"no percentiles: {view.sample.traffic.latency_note}"
+    if view.sample.traffic is not None and (note := view.sample.traffic.missing.get("latency")):
+        return f"no percentiles: {note}"
     return "no transaction finished in the last minute"
 
 
@@ -99,27 +90,30 @@ def latency_table_height(view: View) -> int:
 
 def _latency_rows(view: View, group: LatencyGroup) -> list[LatencyRow]:
     """Every operation of the last minute: COMMIT, the others by name, BEGIN."""
-    newest = group.kinds(view.throughput) if view.throughput else {}
-    whole = sum(map(_total_ms, newest.values()))
-    worst = _worst_p99(view.recent, group.kinds)
+    newest = _of_group(view.sample, group)
+    whole = sum(each.count * each.avg for each in newest.values())
+    worst: dict[str, float] = {}
+    for sample in view.recent:
+        for name, latency in _of_group(sample, group).items():
+            worst[name] = max(worst.get(name, 0.0), latency.p99)
     rows = []
     for name in sorted(worst, key=lambda name: (name != COMMIT, name == BEGIN, name)):
         now = newest.get(name)
-        share = 100 * _total_ms(now) / whole if now and whole else None
+        share = 100 * now.count * now.avg / whole if now and whole else None
         rows.append(LatencyRow(f"{group.title}{name}", group.role, now, share, worst[name]))
     return rows
 
 
-def _total_ms(latency: Latency) -> float:
-    return latency.count * latency.avg
-
-
-def _worst_p99(samples: tuple[Sample, ...], kinds: Kinds) -> dict[str, float]:
-    worst: dict[str, float] = {}
-    for sample in samples:
-        for name, latency in (kinds(sample.throughput) if sample.throughput else {}).items():
-            worst[name] = max(worst.get(name, 0.0), latency.p99)
-    return worst
+def _of_group(sample: Sample | None, group: LatencyGroup) -> dict[str, Latency]:
+    """The latencies of a sample, by the names of the operations."""
+    if sample is None:
+        return {}
+    every = "all statements" if sample.traffic is not None else "all transactions"
+    return {
+        name.removeprefix(group.prefix) or every: latency
+        for name, latency in sample.latencies.items()
+        if name.startswith(group.prefix)
+    }
 
 
 def _table_heading(width: int) -> TextLine:

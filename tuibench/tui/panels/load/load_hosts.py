@@ -90,8 +90,7 @@ def load_hosts_height(view: View, height: int) -> int:
 
 def hosts_of(view: View) -> tuple[LoadHost, ...]:
     """Load hosts of the newest sample with a load."""
-    loads = [sample.load for sample in view.recent if sample.load is not None]
-    return loads[-1].hosts if loads else ()
+    return next((sample.hosts for sample in reversed(view.recent) if sample.load is not None), ())
 
 
 def _is_well(host: LoadHost) -> bool:

@@ -7,16 +7,15 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tuibench import units
+from tuibench.metrics.figures import read
 from tuibench.model.histogram import Latency
 from tuibench.model.measurements.headline import Headline
-from tuibench.model.measurements.sample import ConnectionSample, LoadSample, TrafficSample
 from tuibench.model.sql_errors import error_rate_label
+from tuibench.model.tick import ERROR, LOGIN, RESPONSE, SERVICE, WAIT, Tick
 from tuibench.tui.charts.history import ChartPoint
 from tuibench.tui.text.big_font import DIGIT_ROWS, big_digits
 from tuibench.tui.text.spans import TextLine, TextSpan, justify, line_width, pad_line
 from tuibench.tui.view import View
-
-Throughput = LoadSample | TrafficSample
 
 
 class MeasureDetail(NamedTuple):
@@ -39,7 +38,7 @@ class Measure(NamedTuple):
     value: Callable[[ChartPoint], float | None]
     big: Callable[[float | None], tuple[str, str]]
     axis: Callable[[float | None], str]
-    details: Callable[[Throughput], tuple[MeasureDetail, ...]]
+    details: Callable[[Tick], tuple[MeasureDetail, ...]]
     may_rise: bool = False
     is_bytes: bool = False
 
@@ -72,76 +71,65 @@ def _number_text(number: tuple[str, str]) -> str:
     return " ".join(number).rstrip()
 
 
-def _tps_details(load: Throughput) -> tuple[MeasureDetail, ...]:
-    if isinstance(load, TrafficSample):
-        rollbacks = load.rollbacks_per_second
-        return (MeasureDetail("rollbacks/s", _none_or_rate(rollbacks)),)
-    errors, reconnects = load.errors_per_second, load.reconnects_per_second
-    clients = f"{load.connections:,} of {load.threads:,}"
-    extra = load.connection_load
-    waiting = (MeasureDetail("backlog", _number_text(big_rate(load.backlog)), alarm=load.backlog > 0),)
+def _tps_details(load: Tick) -> tuple[MeasureDetail, ...]:
+    levels = load.levels
+    if _is_traffic(load):
+        return (MeasureDetail("rollbacks/s", _none_or_rate(read("rollbacks", load))),)
+    errors, reconnects = read("errors_per_second", load) or 0.0, read("reconnects_per_second", load) or 0.0
+    opened, asked, backlog = (levels.get(name, 0) for name in ("connections", "threads", "backlog"))
+    waiting = (MeasureDetail("backlog", _number_text(big_rate(backlog)), alarm=backlog > 0),)
+    codes = {code: int(times) for code, times in load.counts(ERROR).items()}
+    users = (MeasureDetail("waiting", f"{levels.get('waiting', 0):,.0f} of {levels.get('users', 0):,.0f}"),)
     return (
-        *(waiting if load.rate else ()),
-        *(_users_details(extra) if extra else ()),
-        MeasureDetail(error_rate_label(load.errors_by_code), _none_or_rate(errors), alarm=errors > 0),
-        MeasureDetail("clients", clients, alarm=load.connections < load.threads),
-        *(_extra_details(extra) if extra else ()),
+        *(waiting if levels.get("rate") else ()),
+        *(users if levels.get("users") else ()),
+        MeasureDetail(error_rate_label(codes), _none_or_rate(errors), alarm=errors > 0),
+        MeasureDetail("clients", f"{opened:,.0f} of {asked:,.0f}", alarm=opened < asked),
+        *_extra_details(load),
         MeasureDetail("reconnects/s", _none_or_rate(reconnects), alarm=reconnects > 0),
     )
 
 
-def _users_details(extra: ConnectionSample) -> tuple[MeasureDetail, ...]:
-    """Number of users that wait for a connection."""
-    if not extra.users:
-        return ()
-    return (MeasureDetail("waiting", f"{extra.waiting:,} of {extra.users:,}"),)
+def _is_traffic(tick: Tick) -> bool:
+    """True for a server's own traffic, which counts rollbacks."""
+    return "rollbacks" in tick.sums
 
 
-def _extra_details(extra: ConnectionSample) -> tuple[MeasureDetail, ...]:
+def _extra_details(load: Tick) -> tuple[MeasureDetail, ...]:
     """Idle connections and logins, if the load has them."""
-    idle = MeasureDetail("idle", f"{extra.idle:,}", alarm=extra.idle < extra.idle_wanted)
-    missed = extra.missed_logins_per_second > 0
-    logins = MeasureDetail("logins/s", _none_or_rate(extra.logins_per_second), alarm=missed)
+    idle, wanted = load.levels.get("idle", 0), load.levels.get("idle_wanted", 0)
+    missed = (read("missed_logins", load) or 0.0) > 0
+    logins = MeasureDetail("logins/s", _none_or_rate(read("logins", load)), alarm=missed)
     return (
-        *((idle,) if extra.idle_wanted else ()),
-        *((logins,) if extra.login or missed else ()),
+        *((MeasureDetail("idle", f"{idle:,.0f}", alarm=idle < wanted),) if wanted else ()),
+        *((logins,) if load.hist(LOGIN).count or missed else ()),
     )
 
 
-def _none_or_rate(value: float) -> str:
+def _none_or_rate(value: float | None) -> str:
     return units.decimal(value, 1) if value else "0"
 
 
-def _qps_details(load: Throughput) -> tuple[MeasureDetail, ...]:
-    return (
-        MeasureDetail("read", _number_text(big_rate(load.reads_per_second))),
-        MeasureDetail("write", _number_text(big_rate(load.writes_per_second))),
-        MeasureDetail("other", _number_text(big_rate(load.others_per_second))),
-    )
-
-
-def _latency_details(load: Throughput) -> tuple[MeasureDetail, ...]:
-    latency, service = load.latency, load.service if isinstance(load, LoadSample) else None
-    if isinstance(load, TrafficSample) and latency is None:
-        average = MeasureDetail("average", _number_text(big_latency(load.latency_avg_ms)))
-        return (average,) if load.latency_avg_ms is not None else (MeasureDetail("2 says why", ""),)
-    extra = load.connection_load if isinstance(load, LoadSample) else None
-    return (
-        *(_p95_details(extra) if extra else ()),
-        MeasureDetail("p50", _number_text(big_latency(latency.p50 if latency else None)))
-        if service is None
-        else MeasureDetail("service", _number_text(big_latency(service.p95))),
-        MeasureDetail("p99", _number_text(big_latency(latency.p99 if latency else None))),
-        MeasureDetail("max", _number_text(big_latency(latency.max if latency else None))),
-    )
-
-
-def _p95_details(extra: ConnectionSample) -> tuple[MeasureDetail, ...]:
-    """Time that users wait for a connection, and time of logins."""
+def _qps_details(load: Tick) -> tuple[MeasureDetail, ...]:
     return tuple(
-        MeasureDetail(name, _number_text(big_latency(latency.p95)))
-        for name, latency in (("wait", extra.wait), ("login", extra.login))
-        if latency
+        MeasureDetail(name, _number_text(big_rate(read(f"{name}s", load) or 0.0)))
+        for name in ("read", "write", "other")
+    )
+
+
+def _latency_details(load: Tick) -> tuple[MeasureDetail, ...]:
+    def detail(name: str, figure: str) -> MeasureDetail:
+        return MeasureDetail(name, _number_text(big_latency(read(figure, load))))
+
+    if _is_traffic(load) and not load.hist(RESPONSE).count:
+        is_timed = read("statement_avg", load) is not None
+        return (detail("average", "statement_avg") if is_timed else MeasureDetail("2 says why", ""),)
+    waits = (("wait", "wait_p95", WAIT), ("login", "login_p95", LOGIN))
+    return (
+        *(detail(name, figure) for name, figure, histogram in waits if load.hist(histogram).count),
+        detail("service", "service_p95") if load.hist(SERVICE).count else detail("p50", "p50"),
+        detail("p99", "p99"),
+        detail("max", "max"),
     )
 
 
@@ -201,14 +189,14 @@ def measures_of(headline: Headline | None, *, is_watch: bool = False) -> tuple[M
         unit=f"({headline.note})" if headline.note else "",
         value=lambda point: point.headline,
         details=lambda load: (
-            MeasureDetail("TPS", _number_text(big_rate(load.transactions_per_second))),
+            MeasureDetail("TPS", _number_text(big_rate(read("tps", load) or 0.0))),
             *_tps_details(load),
         ),
     )
     return (first, QPS, P95)
 
 
-def _no_details(_: Throughput) -> tuple[MeasureDetail, ...]:
+def _no_details(_: Tick) -> tuple[MeasureDetail, ...]:
     return ()
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from tuibench.metrics.series.slow_messages import slow_parts
 from tuibench.model.measurements.sample import SlowTransaction, slowest_of
+from tuibench.model.tick import STATEMENT
 from tuibench.tui.text.spans import TextLine, TextSpan, pad_line, shorten, wrap_text
 from tuibench.tui.view import View
 from tuibench.units import hms, milliseconds
@@ -64,13 +65,15 @@ def _slowest_of_recent(view: View, number: int) -> Sequence[SlowTransaction]:
 
 def side_statements(view: View, width: int, height: int) -> list[TextLine]:
     """Statements by share of the time, and the slowest transaction; beside the charts, if there is room."""
-    if view.load is None or not view.load.statements:
+    named = view.load.named(STATEMENT) if view.load else {}
+    statements = {name: latency for name, each in named.items() if (latency := each.latency())}
+    if not statements:
         return []
-    times = {name: each.count * each.avg for name, each in view.load.statements.items()}
+    times = {name: each.count * each.avg for name, each in statements.items()}
     whole = sum(times.values()) or 1.0
     lines: list[TextLine] = [_row("STATEMENTS", "p95", "of time", width, "title", "muted")]
     for name in sorted(times, key=lambda name: -times[name]):
-        p95 = milliseconds(view.load.statements[name].p95)
+        p95 = milliseconds(statements[name].p95)
         lines.append(_row(name, p95, f"{100 * times[name] / whole:.0f} %", width, "muted", "strong"))
     found = slowest_recent(view)
     if found is not None:

@@ -3,9 +3,10 @@
 A cell has two halves, so that a chart of few rows still shows the shares.
 """
 
+from tuibench.metrics.figures import read
 from tuibench.tui.chart_columns import change_markers, chart_points
 from tuibench.tui.charts.history import CpuShares
-from tuibench.tui.panels.host import CPU_BAR_PARTS, cpu_role
+from tuibench.tui.panels.host import CPU_BAR_PARTS, cpu_parts, cpu_role
 from tuibench.tui.panels.plots.time_chart import AXIS_WIDTH, axis_label, cursor_column, overlay
 from tuibench.tui.text import drawing
 from tuibench.tui.text.spans import TextLine, TextSpan, justify, merge_cells, pad_line
@@ -49,11 +50,10 @@ def cpu_figure(view: View, width: int, height: int) -> list[TextLine]:
     host = view.host
     if host is None:
         return [pad_line((TextSpan("CPU ", "strong"), TextSpan(DASH, "muted")), width)]
-    total = TextSpan(percent(host.cpu_total), cpu_role(host.cpu_total))
+    busy = read("cpu_total", host) or 0.0
+    total = TextSpan(percent(busy), cpu_role(busy))
     lines = [justify((TextSpan("CPU", "strong"),), (total,), width - 2)]
-    for (name, glyph, role), value in zip(
-        CPU_BAR_PARTS, (host.cpu_server, host.cpu_tuibench, host.cpu_rest), strict=True
-    ):
+    for (name, glyph, role), value in zip(CPU_BAR_PARTS, cpu_parts(host), strict=True):
         written = TextSpan(DASH if value is None else f"{value:.0f}", "")
         lines.append(justify((TextSpan(f"{glyph} ", role), TextSpan(name, "muted")), (written,), width - 4))
     return [pad_line(line, width) for line in lines[:height]]

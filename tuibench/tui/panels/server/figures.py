@@ -3,22 +3,14 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tuibench.model.measurements.sample import ServerSample
+from tuibench.metrics.figures import read
+from tuibench.model.counters import Counter
+from tuibench.model.tick import Tick
 from tuibench.tui.text.spans import TextLine, TextSpan, justify, pad_line
 from tuibench.tui.view import View
 from tuibench.units import DASH, binary_size, count, decimal, percent, si
 
 TOTAL_WIDTH = 12
-
-
-class ServerTile(NamedTuple):
-    """One figure: name, current value, note beside it, and short form for narrow screens."""
-
-    name: str
-    now: Callable[[ServerSample], str]
-    beside: Callable[[ServerSample], str]
-    short_name: str
-    short: Callable[[ServerSample], str]
 
 
 def _rate_text(value: float | None) -> str:
@@ -28,112 +20,86 @@ def _rate_text(value: float | None) -> str:
     return count(value) if value >= 100 or value == 0 else decimal(value, 1)
 
 
-def _total_text(value: int | None) -> str:
-    """A growing total, in the width of its column."""
-    return count(value) if value is None or value < 1_000_000_000 else si(value)
-
-
-def _limit_text(value: int) -> str:
-    """The limit beside a count; empty if the server does not report it."""
-    return f"of {count(value)}" if value else ""
-
-
-def _short_limit(value: int) -> str:
-    return si(value).replace(" ", "") if value else DASH
-
-
-def _reason_no_rate(value: float | None, part: ServerSample, otherwise: str) -> str:
-    """Reason beside a dash, as far as the sample has it."""
-    if value is not None:
-        return ""
-    is_first = part.questions_per_second is None and part.questions_total is not None
-    return "next sample" if is_first else otherwise
-
-
-def _hit_text(part: ServerSample) -> str:
+def _hit_text(hit: float | None) -> str:
     """Hit ratio in percent, with decimals below 100."""
-    hit = part.buffer_pool_hit
     return percent(hit, 0 if hit is not None and hit >= 99.995 else 2)
 
 
+class ServerTile(NamedTuple):
+    """One figure: its name in `metrics.figures`, title, format, and the short title for narrow screens.
+
+    Beside it stands its total, its limit, or the figure `beside_figure` per second; without a value, the
+    reason `why`. On a narrow screen, `short_parts` stand after it, divided by slashes.
+    """
+
+    figure: str
+    name: str
+    write: Callable[[float | None], str]
+    short_name: str
+    total: str = ""
+    limit: str = ""
+    beside_figure: str = ""
+    why: str = ""
+    short_parts: tuple[str, ...] = ()
+
+    def value(self, tick: Tick) -> float | None:
+        return read(self.figure, tick)
+
+    def beside(self, tick: Tick) -> str:
+        if self.total:
+            total = tick.levels.get(self.total)
+            return count(total) if total is None or total < 1_000_000_000 else si(total)
+        if self.limit:
+            limit = tick.levels.get(self.limit)
+            return f"of {count(limit)}" if limit else ""
+        if self.value(tick) is None:
+            is_first = read("questions", tick) is None and Counter.QUESTIONS in tick.levels
+            return "next sample" if is_first and self.why else self.why
+        return f"{_rate_text(read(self.beside_figure, tick))}/s" if self.beside_figure else ""
+
+    def short(self, tick: Tick) -> str:
+        value = self.value(tick)
+        if self.figure == "slow":
+            return f"{count(value)} of {count(tick.levels.get(self.total))}"
+        if self.figure == "questions" and (value or 0) >= 99_999:
+            return si(value)
+        limits = ("max_connections", "table_open_cache")
+        parts = (
+            _short_limit(name, tick.levels.get(name)) if name in limits else count(tick.levels.get(name))
+            for name in self.short_parts
+        )
+        return "/".join((self.write(value), *parts))
+
+
+def _short_limit(name: str, value: float | None) -> str:
+    if name == "table_open_cache":
+        return count(value or None)
+    return si(value).replace(" ", "") if value else DASH
+
+
 TILES = (
+    ServerTile("questions", "Questions/s", _rate_text, "Questions/s", total=Counter.QUESTIONS),
+    ServerTile("com_commit", "Commits/s", _rate_text, "Commits/s", why="not counted"),
+    ServerTile("slow", "Slow queries", count, "Slow", total=Counter.SLOW_QUERIES),
     ServerTile(
-        "Questions/s",
-        lambda part: _rate_text(part.questions_per_second),
-        lambda part: _total_text(part.questions_total),
-        "Questions/s",
-        lambda part: (
-            si(part.questions_per_second)
-            if (part.questions_per_second or 0) >= 99_999
-            else _rate_text(part.questions_per_second)
-        ),
+        "open_tables", "Open tables", count, "Tables",
+        limit="table_open_cache", short_parts=("table_open_cache",),
     ),
     ServerTile(
-        "Commits/s",
-        lambda part: _rate_text(part.commits_per_second),
-        lambda part: _reason_no_rate(part.commits_per_second, part, "not counted"),
-        "Commits/s",
-        lambda part: _rate_text(part.commits_per_second),
+        "threads_running", "Threads running", count, "Threads",
+        short_parts=(Counter.THREADS_CONNECTED, "max_connections"),
     ),
     ServerTile(
-        "Slow queries",
-        lambda part: count(part.slow_queries),
-        lambda part: count(part.slow_queries_total),
-        "Slow",
-        lambda part: f"{count(part.slow_queries)} of {count(part.slow_queries_total)}",
+        "threads_connected", "Threads connected", count, "Connected",
+        limit="max_connections", short_parts=("max_connections",),
     ),
     ServerTile(
-        "Open tables",
-        lambda part: count(part.open_tables),
-        lambda part: _limit_text(part.table_open_cache),
-        "Tables",
-        lambda part: f"{count(part.open_tables)}/{count(part.table_open_cache or None)}",
+        "fsyncs", "Log fsyncs/trx", decimal, "Fsyncs/trx",
+        beside_figure="fsyncs_per_second", why="no commits",
     ),
-    ServerTile(
-        "Threads running",
-        lambda part: count(part.threads_running),
-        lambda part: "",
-        "Threads",
-        lambda part: "/".join(
-            (
-                count(part.threads_running),
-                count(part.threads_connected),
-                _short_limit(part.max_connections),
-            )
-        ),
-    ),
-    ServerTile(
-        "Threads connected",
-        lambda part: count(part.threads_connected),
-        lambda part: _limit_text(part.max_connections),
-        "Connected",
-        lambda part: f"{count(part.threads_connected)}/{_short_limit(part.max_connections)}",
-    ),
-    ServerTile(
-        "Log fsyncs/trx",
-        lambda part: decimal(part.log_fsyncs_per_transaction),
-        lambda part: (
-            _reason_no_rate(part.log_fsyncs_per_transaction, part, "no commits")
-            or f"{_rate_text(part.log_fsyncs_per_second)}/s"
-        ),
-        "Fsyncs/trx",
-        lambda part: decimal(part.log_fsyncs_per_transaction),
-    ),
-    ServerTile(
-        "Buffer pool hit",
-        _hit_text,
-        lambda part: _reason_no_rate(part.buffer_pool_hit, part, "no reads"),
-        "Pool hit",
-        _hit_text,
-    ),
-    ServerTile(
-        "Row lock waits/s",
-        lambda part: _rate_text(part.row_lock_waits_per_second),
-        lambda part: _reason_no_rate(part.row_lock_waits_per_second, part, "not counted"),
-        "Lock waits/s",
-        lambda part: _rate_text(part.row_lock_waits_per_second),
-    ),
-)
+    ServerTile("pool_hit", "Buffer pool hit", _hit_text, "Pool hit", why="no reads"),
+    ServerTile("innodb_row_lock_waits", "Row lock waits/s", _rate_text, "Lock waits/s", why="not counted"),
+)  # fmt: skip
 STRIP = (0, 2, 3, 4, 6, 7, 8, 1)
 """Indices of the tiles on the narrow screen: two rows of four."""
 _STRIP_GAP = 2
@@ -174,13 +140,13 @@ def server_strip(view: View, width: int, height: int) -> list[TextLine]:
     return [_strip_row(row, part, width) for row in rows][:height]
 
 
-def _tile_row(tile: ServerTile, part: ServerSample, width: int) -> TextLine:
+def _tile_row(tile: ServerTile, part: Tick, width: int) -> TextLine:
     beside = tile.beside(part)
-    now = (TextSpan(tile.now(part), "strong"), TextSpan(f"{beside:>{TOTAL_WIDTH}}", "muted"))
+    now = (TextSpan(tile.write(tile.value(part)), "strong"), TextSpan(f"{beside:>{TOTAL_WIDTH}}", "muted"))
     return justify((TextSpan(tile.name, "muted"),), now, width)
 
 
-def _strip_row(tiles: list[ServerTile], part: ServerSample, width: int) -> TextLine:
+def _strip_row(tiles: list[ServerTile], part: Tick, width: int) -> TextLine:
     cell = (width + _STRIP_GAP) // len(tiles) - _STRIP_GAP
     line: TextLine = ()
     for tile in tiles:

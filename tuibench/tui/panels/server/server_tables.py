@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from tuibench.model.counters import Counter
-from tuibench.model.measurements.sample import Sample, ServerSample
-from tuibench.tui.charts.figures.figure import CounterRow, GaugeRow
-from tuibench.tui.charts.figures.server import GROUP_HEADING, ServerRow, ServerTable
+from tuibench.model.measurements.sample import Sample
+from tuibench.model.tick import Tick
+from tuibench.tui.charts.figures.figure import FigureRow
+from tuibench.tui.charts.figures.server import GROUP_HEADING, ServerTable
 from tuibench.tui.charts.figures.table import REPLICA, figure_key, lag_text
 from tuibench.tui.panels.trend import TrendRow, TrendSection
 from tuibench.tui.view import View
@@ -24,9 +25,7 @@ def server_sections(view: View, chosen: ServerTable) -> list[TrendSection]:
 
 
 def _is_group_member(view: View) -> bool:
-    return any(
-        Counter.GROUP_QUEUE in sample.server.gauges for sample in view.recent if sample.server is not None
-    )
+    return any(Counter.GROUP_QUEUE in sample.tick.levels for sample in view.recent)
 
 
 def replica_sections(view: View) -> list[TrendSection]:
@@ -48,36 +47,26 @@ def _replica_row(name: str, samples: Sequence[Sample]) -> TrendRow:
     return TrendRow(name, now, behind, values, key=REPLICA + name)
 
 
-def table_row(item: ServerRow, samples: Sequence[Sample], key: str = "") -> TrendRow:
+def table_row(item: FigureRow, samples: Sequence[Sample], key: str = "") -> TrendRow:
     """Row of one figure over the last minute; `key` is that of its chart."""
-    row = _counter_trend(item, samples) if isinstance(item, CounterRow) else _gauge_trend(item, samples)
-    return row._replace(key=key)
-
-
-def _counter_trend(item: CounterRow, samples: Sequence[Sample]) -> TrendRow:
-    part = samples[-1].server if samples else None
-    name = item.counter(part)
-    if part is None or name is None:
-        return TrendRow(item.name, DASH, _reason_missing(part, item.counters, item.why))
-    called = item.called if item.called and name != item.counters[0] else item.name
+    tick = samples[-1].server if samples else None
     values = [item.value(sample) for sample in samples]
-    total = item.write_total(part.counters[name])
+    counter = item.counter(tick) if tick is not None and item.is_counter else None
+    if tick is None or (counter is None and values[-1] is None):
+        shown = () if item.is_counter else values
+        return TrendRow(item.name, DASH, _reason_missing(tick, item), shown, key=key)
+    if counter is None:
+        return TrendRow(item.name, item.write(values[-1]), item.beside(tick), values, key=key)
+    name = item.called if item.called and counter != item.counters[0] else item.name
     if values[-1] is None:
-        return TrendRow(called, DASH, "next sample", values)
+        return TrendRow(name, DASH, "next sample", values, key=key)
     alarm = item.alarms and values[-1] > 0
-    return TrendRow(called, item.write(values[-1]), total, values, alarm, item.rare)
+    total = item.total(tick.levels[counter])
+    return TrendRow(name, item.write(values[-1]), total, values, alarm, item.rare, key)
 
 
-def _gauge_trend(item: GaugeRow, samples: Sequence[Sample]) -> TrendRow:
-    values = [item.value(sample) for sample in samples]
-    part = samples[-1].server if samples else None
-    if part is None or values[-1] is None:
-        return TrendRow(item.name, DASH, _reason_missing(part, item.needs, item.why), values)
-    return TrendRow(item.name, item.write(values[-1]), item.beside(part), values)
-
-
-def _reason_missing(part: ServerSample | None, names: Sequence[str], otherwise: str) -> str:
+def _reason_missing(tick: Tick | None, item: FigureRow) -> str:
     """Reason in place of the value: no answer, no privilege, not in this flavour."""
-    if part is None:
+    if tick is None:
         return "no answer"
-    return next((part.unavailable[name] for name in names if name in part.unavailable), otherwise)
+    return next((tick.missing[name] for name in item.counters if name in tick.missing), item.why)

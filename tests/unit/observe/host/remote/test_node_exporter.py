@@ -6,8 +6,10 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
+from tests.ticks import figures
 from tests.unit.observe.host.remote.captured import exporter_page
-from tuibench.model.measurements.sample import HostSample
+from tuibench.metrics.figures import core_shares, read
+from tuibench.model.tick import HOST
 from tuibench.observe.host.figures import host_tick
 from tuibench.observe.host.remote.node_exporter import NOTE, NodeExporterSource, parse_page
 from tuibench.observe.host.remote.source import HostSourceError, parse_host_metrics
@@ -51,14 +53,23 @@ def test_two_pages_are_a_sample() -> None:
     assert after is not None
     tick = host_tick(before, after, cores=2, server_pid=None, note=NOTE, origin="http://db1:9100")
     assert tick is not None
-    host = HostSample(tick)
-    assert (host.seconds, host.cpu_total, host.cpu_server, host.cpu_steal) == (4.0, 50.0, None, 12.5)
-    assert host.cpu_by_core == (100.0, 0.0)
-    assert (host.disk_read_bytes_per_second, host.disk_write_bytes_per_second) == (1000.0, 4096.0)
-    assert (host.disk_read_ms, host.disk_write_ms) == (None, 2.0)
-    assert (host.net_received_bytes_per_second, host.net_sent_bytes_per_second) == (50.0, 70.0)
-    assert (host.memory_used_bytes, host.swap_used_bytes) == (1e9, 5e8)
-    assert (host.cpu_limit, host.memory_limit_bytes, host.note) == (None, None, NOTE)
+    host = tick.moved("", HOST)
+    assert (
+        host.sums[HOST + "seconds"],
+        read("cpu_total", host),
+        read("cpu_server", host),
+        read("steal", host),
+    ) == (4.0, 50.0, None, 12.5)
+    assert core_shares(host) == (100.0, 0.0)
+    assert figures(host, "disk_read", "disk_write") == (1000.0, 4096.0)
+    assert figures(host, "disk_read_ms", "disk_write_ms") == (None, 2.0)
+    assert figures(host, "net_received", "net_sent") == (50.0, 70.0)
+    assert figures(host, "memory_used", "swap_used") == (1e9, 5e8)
+    assert (
+        host.levels.get(HOST + "cpu_limit"),
+        host.levels.get(HOST + "memory_limit"),
+        host.missing.get(HOST + "server_cpu", ""),
+    ) == (None, None, NOTE)
 
 
 @pytest.mark.parametrize("missing", ["node_cpu", "node_time", "node_memory_MemTotal"])

@@ -2,9 +2,11 @@
 
 import pytest
 
+from tests.ticks import figures
 from tests.unit.observe.host.remote.captured import FACTS, reading
-from tuibench.model.measurements.sample import HostSample
+from tuibench.metrics.figures import core_shares, read
 from tuibench.model.server import Flavour, ServerInfo
+from tuibench.model.tick import HOST
 from tuibench.observe.host.figures import host_tick
 from tuibench.observe.host.remote.proc_text import (
     COMMAND,
@@ -61,18 +63,28 @@ def test_two_answers_are_a_sample() -> None:
     assert after is not None
     tick = host_tick(before, after, cores=2, server_pid=9932, origin="ssh:db1")
     assert tick is not None
-    host = HostSample(tick)
-    assert (host.seconds, host.cores, host.origin) == (2.0, 2, "ssh:db1")
-    assert (host.cpu_total, host.cpu_server, host.cpu_tuibench) == (25.0, 25.0, 0)
-    assert host.cpu_by_core == (50.0, 0.0)
-    assert (host.disk_read_bytes_per_second, host.disk_write_bytes_per_second) == (51_200, 102_400)
-    assert host.disk_write_ms == 1.0
-    assert (host.net_received_bytes_per_second, host.net_sent_bytes_per_second) == (1000, 100)
-    assert (host.server_voluntary_switches, host.server_involuntary_switches) == (200, 200)
-    assert (host.server_read_bytes, host.server_written_bytes) == (200, 400)
-    assert host.memory_server_bytes == 131_254 * 4096
-    assert (host.cpu_limit, host.memory_limit_bytes) == (1.5, 2 << 30)
-    assert host.cpu_throttled == pytest.approx(10.0)
+    host = tick.moved("", HOST)
+    assert (
+        host.sums[HOST + "seconds"],
+        host.levels.get(HOST + "cores"),
+        host.missing.get(HOST + "local", ""),
+    ) == (2.0, 2, "ssh:db1")
+    assert figures(host, "cpu_total", "cpu_server", "cpu_tuibench") == (25.0, 25.0, 0)
+    assert core_shares(host) == (50.0, 0.0)
+    assert figures(host, "disk_read", "disk_write") == (51_200, 102_400)
+    assert read("disk_write_ms", host) == 1.0
+    assert figures(host, "net_received", "net_sent") == (1000, 100)
+    assert (host.sums.get(HOST + "voluntary_switches"), host.sums.get(HOST + "involuntary_switches")) == (
+        200,
+        200,
+    )
+    assert (host.sums.get(HOST + "server_read_bytes"), host.sums.get(HOST + "server_written_bytes")) == (
+        200,
+        400,
+    )
+    assert read("memory_server", host) == 131_254 * 4096
+    assert (host.levels.get(HOST + "cpu_limit"), host.levels.get(HOST + "memory_limit")) == (1.5, 2 << 30)
+    assert read("throttled", host) == pytest.approx(10.0)
 
 
 def test_a_server_that_ended_has_no_figures() -> None:

@@ -4,8 +4,9 @@ import asyncio
 
 from tests.unit.observe.fakes import FakeClock
 from tests.unit.observe.host.remote.captured import exporter_page
-from tuibench.model.measurements.sample import HostSample
+from tuibench.metrics.figures import read
 from tuibench.model.server import ServerInfo
+from tuibench.model.tick import HOST
 from tuibench.observe.host.remote.node_exporter import parse_page
 from tuibench.observe.host.remote.remote_host import FIRST_NOTE, RemoteHost
 from tuibench.observe.host.remote.source import HostReading, HostSourceError, NamedSample
@@ -56,8 +57,12 @@ async def test_the_first_reading_is_what_the_second_is_compared_with() -> None:
     assert await tried.tick() == NamedSample(None, FIRST_NOTE)
     found = await tried.tick(2.0)
     assert found.sample is not None
-    host = HostSample(found.sample)
-    assert (host.seconds, host.cpu_total, host.origin) == (2.0, 50.0, "ssh:db1")
+    host = found.sample.moved("", HOST)
+    assert (host.sums[HOST + "seconds"], read("cpu_total", host), host.missing.get(HOST + "local", "")) == (
+        2.0,
+        50.0,
+        "ssh:db1",
+    )
 
 
 async def test_a_lost_host_is_a_gap_with_its_reason_and_left_alone_longer_each_time() -> None:
@@ -96,7 +101,7 @@ async def test_an_answer_that_is_late_is_a_gap_and_collected_later() -> None:
     tried.source.gate.set()
     found = await tried.tick()
     assert found.sample is not None
-    assert HostSample(found.sample).seconds == 3.0
+    assert found.sample.moved("", HOST).sums[HOST + "seconds"] == 3.0
 
 
 async def test_closing_ends_a_reading_under_way() -> None:

@@ -10,6 +10,7 @@ from tests.ticks import changed, server_tick
 from tests.tui.support import script
 from tuibench.model.measurements.sample import Sample
 from tuibench.tui.charts.figures import server as server_figures
+from tuibench.tui.charts.figures.figure import FigureRow
 from tuibench.tui.charts.figures.server import (
     BINARY_LOG,
     COMMANDS,
@@ -19,7 +20,6 @@ from tuibench.tui.charts.figures.server import (
     LEFT_TABLES,
     RIGHT_TABLES,
     ROWS,
-    ServerRow,
 )
 from tuibench.tui.panels.server.server_tables import server_sections, table_row
 from tuibench.tui.panels.trend import TrendRow, TrendSection, stack_sections
@@ -33,7 +33,7 @@ def text(lines: list[TextLine]) -> str:
     return "\n".join(plain_text(line).rstrip() for line in lines)
 
 
-def item(name: str) -> ServerRow:
+def item(name: str) -> FigureRow:
     every = (*COMMANDS, *CONNECTIONS, *server_figures.TABLES, *ROWS, *INNODB, *BINARY_LOG)
     return next(each for each in every if each.name == name)
 
@@ -151,7 +151,7 @@ def test_aborted_connections_stand_out_once_there_are_new_ones() -> None:
 @pytest.mark.parametrize(("width", "height"), [(37, 20), (57, 29), (97, 50)])
 @pytest.mark.parametrize("side", [LEFT_TABLES, RIGHT_TABLES], ids=["left", "right"])
 def test_every_figure_has_its_row_at_every_size(
-    side: tuple[tuple[str, tuple[ServerRow, ...]], ...], width: int, height: int
+    side: tuple[tuple[str, tuple[FigureRow, ...]], ...], width: int, height: int
 ) -> None:
     lines = stack_sections(server_sections(initial_view(script.hello(60)), side), width, height)
     assert len(lines) <= height
