@@ -34,7 +34,6 @@ from tuibench.record.report.watch_report import watch_text
 from tuibench.record.sysbench_report import report_text
 from tuibench.session.control.lag_guard import LagGuard
 from tuibench.session.control.load_commands import LoadChanges, LoadCommands
-from tuibench.session.effects.operator_ab_test import AB_TEST_RUNS
 from tuibench.session.load.hosts import host_totals, make_fleet
 from tuibench.session.load.load_controller import LoadController
 from tuibench.session.measuring import MeasuringLoop
@@ -46,13 +45,12 @@ from tuibench.session.spec import SessionSpec
 from tuibench.session.totals.report_aggregation import LoadTotals
 from tuibench.session.totals.run_summary import RunEnding, build_summary
 from tuibench.session.totals.watch_totals import build_watch_summary
-from tuibench.session.tune.operator_tune import TUNE_RUNS
 from tuibench.session.watcher import Watcher
 from tuibench.workload import library
 from tuibench.workload.datasets import build_data_set
 
-AB_TEST_REFUSES = (StartProbe, SetPlan, ResumePlan)
-"""Commands that would move the load during an A/B test."""
+MOVES_LOAD = (StartProbe, SetPlan, ResumePlan)
+"""Commands that would move the load during an experiment."""
 
 
 class LoadRun(SessionRun):
@@ -86,7 +84,7 @@ class LoadRun(SessionRun):
             await stack.enter_async_context(self.watcher)
             stack.push_async_callback(self._end_workers)
             self._assemble()
-            await self.effect_tracker.dry_run()
+            await self._plan_experiment()
             await self.watcher.start_recording(self.program)
             self.load.checkpoint_listeners.append(self.watcher.bus.recording.report)
             self._stack = stack.pop_all()
@@ -102,11 +100,13 @@ class LoadRun(SessionRun):
             if isinstance(command, AbTestCommand | TuneCommand):
                 if isinstance(command, StartAbTest | StartTune):
                     self._require_steady_load()
-                return await self.effect_tracker.execute(command)
-            if isinstance(command, AB_TEST_REFUSES) and self.effect_tracker.operator_tune.is_under_way:
-                raise UsageError(TUNE_RUNS, "end the screening first")
-            if isinstance(command, AB_TEST_REFUSES) and self.effect_tracker.operator_test.is_under_way:
-                raise UsageError(AB_TEST_RUNS, "end the A/B test first")
+                return await self._experiment(command)
+            present = self.laboratory.present
+            if isinstance(command, MOVES_LOAD) and present is not None and present.is_by_hand:
+                raise UsageError(
+                    f"{present.name} is running; its load must not be changed",
+                    f"end the {present.called} first",
+                )
             if not isinstance(command, LoadCommand):
                 return await self.watcher.submit(command)
             try:
@@ -148,7 +148,7 @@ class LoadRun(SessionRun):
             costs=self.effect_tracker.costs,
             headline=self.load.headline,
             probe=self.probe_runner.state,
-            tune=self.effect_tracker.tune_progress,
+            tune=self.tune_progress,
             engine=self.engine.name,
             engine_reason=self.engine.reason,
         )
@@ -230,7 +230,7 @@ class LoadRun(SessionRun):
             weights=weights if len(weights) > 1 else {},
             client_delay_ms=self.load.client_delay_ms,
             workers=self.load.fleet.worker_count,
-            ab=self.effect_tracker.ab_so_far,
+            ab=self.ab_so_far,
             effect=self.effect_tracker.effect_progress,
             plan=self.plan_runner.state,
             warnings=(*self._warnings, *self.measuring.limit.active_warnings),

@@ -43,7 +43,7 @@ class WatchRun(SessionRun):
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self.watcher)
             self._assemble()
-            await self.effect_tracker.dry_run()
+            await self._plan_experiment()
             await self.watcher.start_recording()
             self._stack = stack.pop_all()
         return self
@@ -54,7 +54,7 @@ class WatchRun(SessionRun):
     async def submit(self, command: Command) -> str:
         with self.effect_tracker.command_running():
             if isinstance(command, AbTestCommand | TuneCommand):
-                return await self.effect_tracker.execute(command)
+                return await self._experiment(command)
             return await self.watcher.submit(command)
 
     @property
@@ -70,7 +70,7 @@ class WatchRun(SessionRun):
 
     def hello(self, samples: int, *, with_events: bool) -> Hello:
         hello = self.watcher.hello(samples, with_events=with_events)
-        return replace(hello, costs=self.effect_tracker.costs, tune=self.effect_tracker.tune_progress)
+        return replace(hello, costs=self.effect_tracker.costs, tune=self.tune_progress)
 
     def _assemble(self) -> None:
         watcher = self.watcher
@@ -80,8 +80,7 @@ class WatchRun(SessionRun):
         watcher.extend_status = self._extend_status
 
     def _extend_status(self, status: Status) -> Status:
-        tracker = self.effect_tracker
-        return replace(status, ab=tracker.ab_so_far, effect=tracker.effect_progress)
+        return replace(status, ab=self.ab_so_far, effect=self.effect_tracker.effect_progress)
 
     def _on_tick(self, sample: Sample, observed: TickObservation) -> None:
         """Passes a tick on to the totals, the interval lines and the effects."""

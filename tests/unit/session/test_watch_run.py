@@ -22,7 +22,6 @@ from tuibench.record.files.loading import load_run
 from tuibench.record.files.recorder import SUMMARY
 from tuibench.record.report.sysbench_replay import csv_text, sysbench_text
 from tuibench.record.report.watch_report import watch_report
-from tuibench.session.effects.tracker import EffectTracker
 from tuibench.session.spec import SessionSpec
 from tuibench.session.watch_run import WatchRun
 
@@ -127,7 +126,7 @@ async def test_the_result_of_a_screening_says_what_was_not_restored(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(EffectTracker, "tune", tune_result())
+    monkeypatch.setattr(WatchRun, "tune", tune_result())
     async with run_on(server, spec(tmp_path, 4)) as run:
 
         async def change() -> None:

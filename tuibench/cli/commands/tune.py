@@ -139,7 +139,7 @@ def announce(run: LoadRun) -> None:
     """Report the number of candidates, and the duration."""
     from tuibench import units
 
-    result = run.effect_tracker.tune
+    result = run.tune
     if result is None:
         return
     settings = len({one.candidate.setting for one in result.results})

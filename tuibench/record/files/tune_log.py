@@ -21,19 +21,23 @@ TUNE_LOG = "tune.jsonl"
 
 
 class TuneLog:
-    """Appends blocks; `begin` writes the head and the blocks of the resumed run."""
+    """The log of the last screening of a run."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / TUNE_LOG
+        self._head: TuneLogHead | None = None
+        self._written = 0
 
-    def begin(self, head: TuneLogHead, blocks: Sequence[TuneBlock]) -> None:
-        lines = [msgspec.json.encode(head), *(msgspec.json.encode(block) for block in blocks)]
-        with files.private(self._path, "wb") as stream:
-            stream.write(b"".join(line + b"\n" for line in lines))
-
-    def add(self, block: TuneBlock) -> None:
-        with self._path.open("ab") as stream:
-            stream.write(msgspec.json.encode(block) + b"\n")
+    def write(self, head: TuneLogHead, blocks: Sequence[TuneBlock]) -> None:
+        """Appends the blocks that are new; those of another screening replace the log."""
+        lines = [msgspec.json.encode(block) + b"\n" for block in blocks[self._written :]]
+        if head is not self._head:
+            lines = [msgspec.json.encode(each) + b"\n" for each in (head, *blocks)]
+            files.private(self._path, "wb").close()
+        if lines:
+            with self._path.open("ab") as stream:
+                stream.write(b"".join(lines))
+        self._head, self._written = head, len(blocks)
 
 
 def read_tune_log(directory: Path) -> tuple[TuneLogHead, tuple[TuneBlock, ...]]:

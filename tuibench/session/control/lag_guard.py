@@ -11,7 +11,7 @@ from tuibench.errors import TuibenchError
 from tuibench.model.command import Pause, Resume
 from tuibench.model.event import EventKind
 from tuibench.model.measurements.sample import ReplicaSample
-from tuibench.session.control.experiment import Submit
+from tuibench.session.control.laboratory import Submit
 from tuibench.session.lifecycle.tasks import StartTask
 from tuibench.units import decimal
 

@@ -1,4 +1,5 @@
-"""Effects of the changes of a run, from samples and events; commit costs; the A/B test.
+"""Effects of the changes of a run, from samples and events; commit costs. During an experiment it evaluates
+changes instead.
 
 The arithmetic is in `metrics`; this module decides which events are changes, when each of them began, and
 reports the result.
@@ -9,18 +10,15 @@ from contextlib import contextmanager
 
 import msgspec
 
-from tuibench.errors import UsageError
 from tuibench.load.completion_gaps import CompletionGaps
 from tuibench.metrics.figures import read
 from tuibench.metrics.inference.effects.effect_detector import FEWEST_SLOTS, EffectDetector
 from tuibench.metrics.series.commit_cost import CostLedger
 from tuibench.metrics.series.operation_cost import operation_cost, resource_use, total_use
 from tuibench.metrics.series.slots import Slot
-from tuibench.model.command import AbTestCommand, StartAbTest, StartTune, TuneCommand
 from tuibench.model.counters import LOG_FSYNCS, first_known
 from tuibench.model.event import CHANGE_KINDS, COST_CHANGE_KINDS, Event, EventKind
 from tuibench.model.experiments.effect import (
-    AbTestResult,
     CommitCost,
     CommitCosts,
     Effect,
@@ -28,24 +26,17 @@ from tuibench.model.experiments.effect import (
     latest_effects,
     primary_figure,
 )
-from tuibench.model.experiments.tune import TuneProgress, TuneResult
 from tuibench.model.measurements.operation_cost import OperationCost, ResourceUse
 from tuibench.model.measurements.sample import Sample, SlowTransaction, slowest_of
 from tuibench.model.measurements.steadiness import Stall, Steadiness
-from tuibench.model.message import SessionMessage
-from tuibench.model.plan import RunPlan
 from tuibench.model.tick import HOST, RESPONSE, Tick
 from tuibench.record.report.effect_text import effect_text
 from tuibench.record.report.steadiness_text import stall_event_text
-from tuibench.session.control.experiment import ExperimentSession
+from tuibench.session.control.laboratory import Experiment, ExperimentSession, Laboratory
 from tuibench.session.disturbances import OF_EVENTS, WORKER_SILENT, disturbance
-from tuibench.session.effects.ab_test import AbTest
-from tuibench.session.effects.operator_ab_test import OperatorAbTest
 from tuibench.session.effects.stall_log import StallLog
 from tuibench.session.effects.steadiness_log import SteadinessLog
 from tuibench.session.sampling.sampler import VARIABLES_EVERY_TICKS
-from tuibench.session.tune.operator_tune import MakeTune, OperatorTune
-from tuibench.session.tune.runner import TuneRun
 
 BOUNDARIES = frozenset(
     {
@@ -70,32 +61,23 @@ MEASURED_AGAIN = "measured again, as the load moved later"
 
 
 class EffectTracker:
-    """Effects, costs and A/B test of one run. `total_use` are the resources used since the start, `slowest`
+    """Effects and costs of one run. `total_use` are the resources used since the start, `slowest`
     the slowest transactions since the last reset.
     """
 
     def __init__(
         self,
-        plan: RunPlan,
+        interval_seconds: float,
         session: ExperimentSession,
-        publish: Callable[[SessionMessage], None],
-        *,
-        tune: TuneRun | None = None,
-        make_tune: MakeTune,
+        on_news: Callable[[Experiment], None] = lambda _: None,
     ) -> None:
         self.effects: list[Effect] = []
+        self.laboratory = Laboratory(session, self._on_experiment, on_news)
         self._session = session
-        self._tune = tune
-        self._trial: AbTest | TuneRun | None = tune
-        if plan.trial:
-            self._trial = AbTest(plan.trial, session)
-        self.operator_test = OperatorAbTest(plan, session, self._on_operator_test)
-        self.operator_tune = OperatorTune(plan, make_tune, session, self._on_operator_test)
-        self._publish = publish
-        self._watch = EffectDetector(plan.interval_seconds)
+        self._watch = EffectDetector(interval_seconds)
         self._ledger = CostLedger()
-        self._notice_seconds = VARIABLES_EVERY_TICKS * plan.interval_seconds
-        self._interval_seconds = plan.interval_seconds
+        self._notice_seconds = VARIABLES_EVERY_TICKS * interval_seconds
+        self._interval_seconds = interval_seconds
         self._published: EffectProgress | None = None
         self._why = ""
         self._rate = 0.0
@@ -107,18 +89,6 @@ class EffectTracker:
         self._before: Sample | None = None
         self._uses: list[ResourceUse] = []
         self.total_use = ResourceUse()
-
-    async def execute(self, command: AbTestCommand | TuneCommand) -> str:
-        """Start or end an operator's A/B test or screening. Raises UsageError while the other one is
-        running.
-        """
-        if isinstance(command, StartAbTest) and self.operator_tune.is_under_way:
-            raise UsageError("a screening of settings is running", "end it first")
-        if isinstance(command, StartTune) and self.operator_test.is_under_way:
-            raise UsageError("an A/B test is running", "end it first")
-        if isinstance(command, AbTestCommand):
-            return await self.operator_test.execute(command)
-        return await self.operator_tune.execute(command)
 
     @property
     def operation_cost(self) -> OperationCost:
@@ -140,40 +110,9 @@ class EffectTracker:
         return self._ledger.costs
 
     @property
-    def ab(self) -> AbTestResult | None:
-        """The result of the A/B test so far, or of the last one."""
-        return self._trial.result if isinstance(self._trial, AbTest) else self.operator_test.result
-
-    @property
-    def earlier_ab_tests(self) -> tuple[AbTestResult, ...]:
-        """The tests that an operator ran before the last one."""
-        return self.operator_test.earlier
-
-    @property
-    def tune(self) -> TuneResult | None:
-        """The result of the screening so far, if there is one."""
-        return self._tune.result if self._tune else self.operator_tune.result
-
-    @property
-    def tune_progress(self) -> TuneProgress | None:
-        """The same for viewers."""
-        return self._tune.progress if self._tune else self.operator_tune.progress
-
-    @property
     def effect_progress(self) -> EffectProgress | None:
         """The change whose effect is being measured at present."""
         return self._watch.progress
-
-    @property
-    def ab_so_far(self) -> AbTestResult | None:
-        """The same without its pairs, for viewers."""
-        result = self.ab
-        return None if result is None else msgspec.structs.replace(result, pairs=())
-
-    async def dry_run(self) -> None:
-        """Before the load starts: refuse an A/B test or a screening that is not possible."""
-        if self._trial is not None:
-            await self._trial.dry_run()
 
     @contextmanager
     def command_running(self) -> Iterator[None]:
@@ -193,8 +132,8 @@ class EffectTracker:
             self._uses, self._before, self.slowest = [], None, ()
         if event.kind in COST_CHANGE_KINDS:
             self._ledger.changed()
-        if self._measuring is not None:
-            self._measuring.on_event(event)
+        if self.laboratory.present is not None:
+            self.laboratory.on_event(event)
         elif event.kind in BOUNDARIES:
             self._interrupt(OF_EVENTS.get(event.kind, ""))
         elif event.kind in COMPARED and event.marker is not None and event.elapsed_seconds > 0:
@@ -214,20 +153,11 @@ class EffectTracker:
     def gap(self, why: str = WORKER_SILENT) -> None:
         """A sample without figures, with the reason: its work is contained in a later one."""
         self._before = None
-        if self._measuring is None:
+        if self.laboratory.present is None:
             self._interrupt(why)
 
-    @property
-    def _measuring(self) -> AbTest | TuneRun | OperatorAbTest | OperatorTune | None:
-        """The test that evaluates changes at present, instead of a window before and after each change."""
-        if self._trial is None and self.operator_test.is_under_way:
-            return self.operator_test
-        if self._trial is None and self.operator_tune.is_under_way:
-            return self.operator_tune
-        return self._trial
-
-    def _on_operator_test(self) -> None:
-        """An A/B test starts or ends: nothing is compared across it."""
+    def _on_experiment(self) -> None:
+        """An operator's experiment starts or ends: nothing is compared across it."""
         self._interrupt(OPERATOR_TEST)
 
     def _interrupt(self, why: str, since_seconds: float | None = None) -> None:
@@ -268,8 +198,8 @@ class EffectTracker:
             known = slot._replace(end_seconds=min(slot.end_seconds, until_seconds))
         self._emit_stalls(self._stalls.tick(known, sample, self._standstills(completion_gaps)))
         why = disturbance(sample, self._interval_seconds)
-        if self._measuring is not None:
-            self._measuring.tick(slot, disturbance=why)
+        if self.laboratory.present is not None:
+            self.laboratory.tick(slot, why)
         elif why:
             self._interrupt(why, slot.start_seconds - self._interval_seconds / 2)
         else:
@@ -279,7 +209,7 @@ class EffectTracker:
                 self._why = ""
         if sample.server is not None and sample.throughput is not None:
             self._ledger.add(sample.tick, self._session.settings.states)
-            self._publish(CommitCosts(self.costs))
+            self._session.publish(CommitCosts(self.costs))
 
     def _emit_stalls(self, stalls: Iterable[Stall]) -> None:
         for stall in stalls:
@@ -301,11 +231,9 @@ class EffectTracker:
 
     def end(self) -> None:
         """The load has ended: report the effect of the last change, if it is known."""
-        self.operator_test.end()
-        self.operator_tune.end()
-        if self._trial is not None:
-            self._trial.end()
-        else:
+        present = self.laboratory.present
+        self.laboratory.close()
+        if present is None or present.is_by_hand:
             self._emit_effect(self._watch.boundary())
 
     def _began(self, event: Event) -> float:

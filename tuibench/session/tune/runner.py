@@ -1,12 +1,11 @@
-"""Runner of a screening (`tune`): sets the value that is due, measures a window, decides the next one.
+"""A screening of settings, of a run (`tune`) or by an operator (key `U`, `ctl tune`): its windows and blocks.
 
     first:  │ candidate 4 │ original values │ candidate 9 │ candidate 2 │   in random order
     then:   │ candidates 2, 5 and 7 │ candidates 1, 4 and 9 │               random halves of the undecided
     then:   │ the best of all │ original values │                           until they have a verdict
     then:   undecided candidates                                            until the budget is used
 
-A window begins when its values are set, and its slots count once the load is at rest (`ab_windows`). Changes
-are commands like any other: journalled, emitted as events, restored at the end or by the guardian. Another
+A window begins when its values are set, and its slots count once the load is at rest (`ab_windows`). Another
 change, a pause or an outage disturbs the window in which it happens, and its pairs do not count.
 """
 
@@ -14,10 +13,12 @@ import asyncio
 import math
 import random
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from tuibench.errors import ConnectionLostError, ServerUnreachableError, TuibenchError, UsageError
+from msgspec.structs import replace
+
+from tuibench.errors import TuibenchError, UsageError
 from tuibench.metrics.inference.ab_tests.ab_windows import (
     FEWEST_SLOTS,
     ROUNDING_SECONDS,
@@ -26,11 +27,11 @@ from tuibench.metrics.inference.ab_tests.ab_windows import (
 )
 from tuibench.metrics.inference.effects.effect import window_figures
 from tuibench.metrics.series.slots import Slot
-from tuibench.model.command import ChangeSetting, RestoreSettings
-from tuibench.model.event import CHANGE_KINDS, Event, EventKind
-from tuibench.model.experiments.effect import EffectFigure
+from tuibench.model.command import ChangeSetting
+from tuibench.model.experiments.effect import EffectFigure, primary_figure
 from tuibench.model.experiments.tune import (
     Candidate,
+    LeftOut,
     TuneBlock,
     TuneLogHead,
     TunePlan,
@@ -41,12 +42,13 @@ from tuibench.model.experiments.tune import (
 )
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import ServerInfo
+from tuibench.model.settings import SettingState
 from tuibench.observe.host.facts import free_memory_bytes
-from tuibench.record.files.tune_log import TuneLog, read_tune_log
+from tuibench.record.files.tune_log import read_tune_log
 from tuibench.record.report.tune_text import candidate_line
-from tuibench.session.control.experiment import ExperimentSession
-from tuibench.session.disturbances import NO_ANSWER, OF_EVENTS
-from tuibench.session.tune.candidates import SCREENING_SHARE, Room, find_candidates
+from tuibench.session.control.laboratory import Experiment, ExperimentSession, Wanted
+from tuibench.session.control.settings import Settings
+from tuibench.session.tune.candidates import SCREENING_SHARE, Room, find_candidates, wanted_settings
 from tuibench.session.tune.evaluation import Evaluation, is_decided
 from tuibench.tuning.catalogue.setting_lookup import SETTINGS
 
@@ -54,6 +56,8 @@ TOGETHER_CANDIDATES = 2
 """With fewer there is nothing to combine."""
 
 OTHER_VARIABLES = tuple(sorted({name for setting in SETTINGS for name in setting.acts_with} | {"datadir"}))
+SLOTS_PER_WINDOW = 10
+MIN_BUDGET_SECONDS, MAX_BUDGET_SECONDS = 20.0, 7 * 86_400.0
 COURSE_PARTS = 6
 TOO_SHORT = "too little was measured"
 
@@ -88,150 +92,120 @@ class _Window:
         )
 
 
-class TuneRun:
-    """Slots and events in, commands out. Each command is a separate task: a tick does not wait for it."""
+class TuneRun(Experiment):
+    """One screening: the values of each window, the blocks, and the verdicts.
+
+    `is_private` is True on a private server. A resumed one goes on after the `blocks` of the earlier run.
+    """
+
+    called, name = "screening", "a screening of settings"
 
     def __init__(
         self,
         order: TunePlan,
-        plan: RunPlan,
-        server: ServerInfo,
-        directory: Path,
-        session: ExperimentSession,
-        publish: Callable[[TuneProgress], None] = lambda _: None,
-        on_end: Callable[[], None] | None = None,
+        head: TuneLogHead,
         *,
-        is_private: bool = False,
+        left_out: Sequence[LeftOut] = (),
+        blocks: Sequence[TuneBlock] = (),
+        is_by_hand: bool = False,
     ) -> None:
-        self._is_private = is_private
+        super().__init__(is_by_hand=is_by_hand)
+        self.head = head
         self._order = order
-        self._publish = publish
-        self._on_end = on_end
-        self._begun_at = 0.0
-        self._plan = plan
-        self._server = server
-        self._session = session
-        self._file = TuneLog(directory)
+        self._evaluation = Evaluation(order, head.candidates)
+        self._evaluation.left_out = tuple(left_out)
+        self._evaluation.add(blocks)
+        self._earlier_seconds = blocks[-1].end_seconds if blocks else 0.0
         self._rng = random.Random(order.seed)
-        self._evaluation = Evaluation(order, ())
-        self._earlier_seconds = 0.0
+        self._begun_at = self._now = 0.0
         self._queue: list[_Window] = []
         self._done: list[_Window] = []
         self._window: _Window | None = None
-        self._current: dict[str, str] = {}
-        self._setting = False
-        self._changing = asyncio.Lock()
         self._reported: dict[int, TuneVerdict] = {}
-        self._ended_at: float | None = None
         self._is_together = False
         self._is_together_refused = False
-
-    async def dry_run(self) -> None:
-        """Finds the candidates before the load starts. Raises UsageError if there are none."""
-        self._session.settings.guard.require_confirmation()
-        if self._order.resume:
-            head, blocks = await asyncio.to_thread(read_tune_log, Path(self._order.resume))
-            self._check_resumable(head)
-            self._begin(head.candidates)
-            self._evaluation.add(blocks)
-            self._earlier_seconds = blocks[-1].end_seconds if blocks else 0.0
-        else:
-            variables = await self._session.settings.variables(OTHER_VARIABLES)
-            found, left_out = find_candidates(
-                self._session.settings.states, self._server, variables, self._room(variables), self._order
-            )
-            if not found:
-                reasons = "; ".join(f"{one.setting}: {one.why}" for one in left_out[:3])
-                raise UsageError(f"there is nothing to test: {reasons}", "see tuibench settings list")
-            self._begin(found)
-            self._evaluation.left_out = left_out
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
         return self._evaluation.candidates
 
     @property
-    def result(self) -> TuneResult:
-        """What is known so far."""
-        until = self._session.log.elapsed_seconds() if self._ended_at is None else self._ended_at
-        return self._evaluation.result(self._earlier_seconds + max(0.0, until - self._begun_at))
+    def blocks(self) -> tuple[TuneBlock, ...]:
+        """The completed blocks, with those of the earlier run."""
+        return self._evaluation.blocks
 
     @property
-    def progress(self) -> TuneProgress:
-        """The same for viewers."""
-        is_over = self._ended_at is not None
-        return TuneProgress(result=self.result, by_hand=self._on_end is not None, is_over=is_over)
+    def result(self) -> TuneResult:
+        """What is known so far."""
+        return self._evaluation.result(self._elapsed)
+
+    @property
+    def message(self) -> TuneProgress:
+        return TuneProgress(result=self.result, by_hand=self.is_by_hand, is_over=self.is_over)
 
     @property
     def _elapsed(self) -> float:
         """Seconds of the screening, over all of its runs."""
-        return self._earlier_seconds + self._session.log.elapsed_seconds() - self._begun_at
+        return self._earlier_seconds + self._now - self._begun_at
 
-    @property
-    def _server_name(self) -> str:
-        """What a resumed screening must run on: this server, or a private one of this version."""
-        server = self._server
-        if not self._is_private:
-            return server.identity
-        return f"a private server ({server.flavour} {server.version_text})"
-
-    def start(self) -> None:
-        """Begins with the load's start, or during a run."""
-        self._begun_at = self._session.log.elapsed_seconds()
-        head = TuneLogHead(
-            profile=self._plan.profile,
-            server=self._server_name,
-            threads=self._plan.threads,
-            candidates=self.candidates,
-        )
-        self._file.begin(head, self._evaluation.blocks)
-        self._publish(self.progress)
+    def begin(self, now: float) -> None:
+        self._begun_at = self._now = now
         self._next_block()
 
-    def on_event(self, event: Event) -> None:
-        """The load has started; or something else is changed during a window."""
-        if event.kind is EventKind.START:
-            self.start()
-        elif event.kind in CHANGE_KINDS and self._window is not None and not self._is_ours(event):
-            self._window.disturb(OF_EVENTS.get(event.kind, event.text))
-
-    def _is_ours(self, event: Event) -> bool:
-        return self._setting and event.kind is EventKind.SETTING
-
-    def tick(self, slot: Slot, *, disturbance: str = "") -> None:
-        """One more slot. A `disturbance` is a reason why what was measured does not count."""
-        window = self._window
-        if window is None or self._ended_at is not None:
-            return
+    def tick(self, slot: Slot, disturbance: str = "") -> bool:
+        self._now, window = slot.end_seconds, self._window
+        if window is None:
+            return False
         if disturbance:
             window.disturb(disturbance)
         window.every.append(slot)
         if slot.start_seconds >= window.changed_at - ROUNDING_SECONDS:
             window.slots.append(slot)
-        if slot.end_seconds >= window.changed_at + self._order.window_seconds - ROUNDING_SECONDS:
-            self._done.append(window)
-            self._advance()
-
-    def end(self) -> None:
-        """No more changes; the restore of the settings waits for one that is under way."""
-        if self._ended_at is None:
-            self._ended_at = self._session.log.elapsed_seconds()
-            self._publish(self.progress)
-
-    async def restore_values(self) -> None:
-        """Restores what the screening has set and not restored yet, when its last change is over."""
-        await self._set(_Window(()), {})
-
-    # Blocks
-
-    def _begin(self, candidates: tuple[Candidate, ...]) -> None:
-        self._evaluation = Evaluation(self._order, candidates)
-
-    def _advance(self) -> None:
-        """The next window of the block, or the next block."""
+        if slot.end_seconds < window.changed_at + self._order.window_seconds - ROUNDING_SECONDS:
+            return False
+        self._done.append(window)
         if self._queue:
             self._enter(self._queue.pop(0))
+            return False
+        self._finish_block()
+        return True
+
+    def applied(self, now: float) -> None:
+        if self._window is not None:
+            self._window.changed_at = now
+
+    def disturb(self, why: str, *, is_late: bool = False) -> None:
+        if self._window is not None:
+            self._window.disturb(why)
+
+    def refused(self, subject: str, error: TuibenchError, now: float) -> None:
+        """The server refused a candidate's value, alone or beside others, or the winner's."""
+        window = self._window
+        if window is None or not window.candidates:
+            self.fail(error, now)
             return
+        window.disturb(error.message)
+        if self._is_together:
+            self._evaluation.together = ()
+            self._is_together_refused = True
+        elif len(window.candidates) == 1:
+            self._evaluation.failures[window.candidates[0]] = error.message
+        else:
+            self._evaluation.alone |= {
+                one.number
+                for one in self.candidates
+                if one.setting == subject and one.number in window.candidates
+            }
+
+    def end(self, now: float) -> None:
+        if not self.is_over:
+            super().end(now)
+            self._now = max(now, self._now)
+
+    def end_text(self, why: str) -> str:
+        return "the screening has ended; the settings are restored"
+
+    def _finish_block(self) -> None:
         block = TuneBlock(
             end_seconds=self._elapsed,
             windows=tuple(window.record(self._order.primary) for window in self._done),
@@ -239,20 +213,13 @@ class TuneRun:
         )
         self._done = []
         self._evaluation.add([block])
-        self._file.add(block)
-        self._report()
-        self._publish(self.progress)
-        self._session.lifecycle.publish_status()
-        self._next_block()
-
-    def _report(self) -> None:
-        """Emits each verdict once, and progress after each block."""
         result = self.result
         for one in result.results:
             is_known = one.verdict is not TuneVerdict.CANNOT_TELL
             if is_known and self._reported.get(one.candidate.number) is not one.verdict:
-                self._session.log.emit(EventKind.EFFECT, candidate_line(one, result))
+                self.told.append(candidate_line(one, result))
             self._reported[one.candidate.number] = one.verdict
+        self._next_block()
 
     def _next_block(self) -> None:
         windows = self._due()
@@ -284,99 +251,98 @@ class TuneRun:
         return [(), evaluation.together] if self._is_together else due
 
     def _finish(self) -> None:
-        """All is known, or the budget is used: ends the run, or keeps the winner until it is ended."""
+        """All is known, or the budget is used: ends, or keeps the winner until it is ended."""
         self._window = None
         self._evaluation.is_complete = True
-        result = self.result
-        if self._order.apply and result.winner:
-            self._session.start_task(self._set(_Window(()), self._values(result.winner)), "tune")
-            return
-        self.end()
-        if self._on_end is not None:
-            self._on_end()
+        winner = self.result.winner
+        if self._order.apply and winner:
+            self.wanted = self._values(winner)
         else:
-            self._session.lifecycle.request_stop("done")
-
-    # Values
+            self.end(self._now)
 
     def _enter(self, window: _Window) -> None:
         self._window = window
-        self._session.start_task(self._set(window, self._values(window.candidates)), "tune")
+        self.wanted = self._values(window.candidates)
 
-    def _values(self, numbers: tuple[int, ...]) -> dict[str, str]:
+    def _values(self, numbers: tuple[int, ...]) -> Wanted:
         by_number = {one.number: one for one in self.candidates}
-        return {by_number[number].setting: by_number[number].value for number in numbers}
+        wanted = [by_number[number] for number in numbers]
+        return {one.setting: ChangeSetting(one.setting, one.value) for one in wanted}
 
-    async def _set(self, window: _Window, wanted: Mapping[str, str]) -> None:
-        """Puts back what is not wanted any more, then sets what is."""
-        async with self._changing:
-            await self._change(window, wanted)
 
-    async def _change(self, window: _Window, wanted: Mapping[str, str]) -> None:
-        self._setting = True
-        name, is_restore = "", True
-        try:
-            for name in [name for name in self._current if name not in wanted]:
-                await self._session.submit(RestoreSettings((name,)))
-                del self._current[name]
-            is_restore = False
-            for name, value in wanted.items():
-                if self._current.get(name) != value and self._ended_at is None:
-                    self._current[name] = value
-                    await self._session.submit(ChangeSetting(name, value))
-        except (ServerUnreachableError, ConnectionLostError):
-            window.disturb(NO_ANSWER)
-        except TuibenchError as error:
-            if self._ended_at is None:
-                self._refused(window, "" if is_restore else name, error)
-        finally:
-            self._setting = False
-        window.changed_at = self._session.log.elapsed_seconds()
+async def prepare_screening(
+    order: TunePlan,
+    plan: RunPlan,
+    server: ServerInfo,
+    settings: Settings,
+    *,
+    is_private: bool = False,
+    is_by_hand: bool = False,
+) -> TuneRun:
+    """Finds the candidates, or reads those of the run to resume. `is_private` is True on a private server.
 
-    def _refused(self, window: _Window, name: str, error: TuibenchError) -> None:
-        """The server refused a candidate's value, alone or beside others. Without a name a restore failed:
-        that ends the run.
-        """
-        window.disturb(error.message)
-        if not name or not window.candidates:
-            self._session.lifecycle.fail(error)
-        elif self._is_together:
-            self._evaluation.together = ()
-            self._is_together_refused = True
-        elif len(window.candidates) == 1:
-            self._evaluation.failures[window.candidates[0]] = error.message
-        else:
-            self._evaluation.alone |= {
-                one.number
-                for one in self.candidates
-                if one.setting == name and one.number in window.candidates
-            }
+    Raises UsageError if there is nothing to test, ProductionError without consent to changes.
+    """
+    settings.guard.require_confirmation()
+    named = f"a private server ({server.flavour} {server.version_text})" if is_private else server.identity
+    here = TuneLogHead(profile=plan.profile, server=named, threads=plan.threads, candidates=())
+    if order.resume:
+        head, blocks = await asyncio.to_thread(read_tune_log, Path(order.resume))
+        _check_resumable(order.resume, head, here, settings.states)
+        here = replace(here, candidates=head.candidates)
+        return TuneRun(order, here, blocks=blocks, is_by_hand=is_by_hand)
+    variables = await settings.variables(OTHER_VARIABLES)
+    room = _room(server, variables, plan.most_threads)
+    found, left_out = find_candidates(settings.states, server, variables, room, order)
+    if not found:
+        reasons = "; ".join(f"{one.setting}: {one.why}" for one in left_out[:3])
+        raise UsageError(f"there is nothing to test: {reasons}", "see tuibench settings list")
+    return TuneRun(order, replace(here, candidates=found), left_out=left_out, is_by_hand=is_by_hand)
 
-    # The beginning
 
-    def _room(self, variables: Mapping[str, str]) -> Room:
-        if not self._server.is_local:
-            return Room(None, None, self._plan.most_threads)
-        try:
-            disk: int | None = shutil.disk_usage(variables.get("datadir", "")).free
-        except OSError:
-            disk = None
-        return Room(free_memory_bytes(), disk, self._plan.most_threads)
+def _room(server: ServerInfo, variables: Mapping[str, str], threads: int) -> Room:
+    if not server.is_local:
+        return Room(None, None, threads)
+    try:
+        disk: int | None = shutil.disk_usage(variables.get("datadir", "")).free
+    except OSError:
+        disk = None
+    return Room(free_memory_bytes(), disk, threads)
 
-    def _check_resumable(self, head: TuneLogHead) -> None:
-        """Raises UsageError if the earlier blocks say nothing about this run."""
-        here = (self._plan.profile, self._server_name, self._plan.threads)
-        if (head.profile, head.server, head.threads) != here:
+
+def _check_resumable(name: str, head: TuneLogHead, here: TuneLogHead, states: Iterable[SettingState]) -> None:
+    """Raises UsageError if the earlier blocks say nothing about this run."""
+    if replace(head, candidates=()) != here:
+        raise UsageError(
+            f"{name} was {head.profile} with {head.threads} threads on {head.server}, "
+            f"this is {here.profile} with {here.threads} threads on {here.server}",
+            "resume it with the same profile, threads and server",
+        )
+    now = {state.name: state.value for state in states}
+    for one in head.candidates:
+        if now.get(one.setting) != one.original:
             raise UsageError(
-                f"{self._order.resume} was {head.profile} with {head.threads} threads on {head.server}, "
-                f"this is {here[0]} with {here[2]} threads on {here[1]}",
-                "resume it with the same profile, threads and server",
+                f"{one.setting} was {one.original} when the screening began, and is "
+                f"{now.get(one.setting)} now",
+                "restore it, or start again without --resume",
             )
-        now = {state.name: state.value for state in self._session.settings.states}
-        for one in head.candidates:
-            if now.get(one.setting) != one.original:
-                raise UsageError(
-                    f"{one.setting} was {one.original} when the screening began, and is "
-                    f"{now.get(one.setting)} now",
-                    "restore it, or start again without --resume",
-                )
+
+
+def ordered_screening(plan: TunePlan, run: RunPlan, session: ExperimentSession) -> TunePlan:
+    """The plan of a screening that an operator starts. Raises UsageError if it is not possible."""
+    if not MIN_BUDGET_SECONDS <= plan.budget_seconds <= MAX_BUDGET_SECONDS:
+        raise UsageError("a screening takes 20 s to 7 days", "for example ctl tune 10m")
+    changed = [state.name for state in session.settings.states if state.changed_by == "us"]
+    if changed:
+        raise UsageError(
+            f"this session has changed {', '.join(changed)}", "restore that first: tuibench ctl restore"
+        )
+    wanted_settings(plan.only)
+    return replace(
+        plan,
+        window_seconds=max(plan.window_seconds, SLOTS_PER_WINDOW * run.interval_seconds),
+        seed=run.seed,
+        primary=primary_figure(
+            is_watch=run.shows_traffic, rate=session.load.rate if session.load is not None else 0.0
+        ),
+    )

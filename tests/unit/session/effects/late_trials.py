@@ -5,14 +5,12 @@ The bench `tests.bench.late_validity` prints many of them; the unit tests hold a
 
 import math
 import random
-from collections.abc import Coroutine
 from statistics import fmean
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple
 
 from tests.unit.metrics.inference.noises import Noise
 from tuibench.metrics.series.slots import Slot
-from tuibench.model.command import ChangeSetting, Command
-from tuibench.model.event import Event, EventKind
+from tuibench.model.command import ChangeSetting
 from tuibench.model.experiments.effect import (
     DEFAULT_MAX_SECONDS,
     AbTestPlan,
@@ -20,7 +18,7 @@ from tuibench.model.experiments.effect import (
     EffectFigure,
     Verdict,
 )
-from tuibench.session.control.experiment import ExperimentSession
+from tuibench.session.control.laboratory import Change
 from tuibench.session.effects.ab_test import AbTest
 
 A, B = "1", "10"
@@ -64,44 +62,6 @@ class LateServer:
         return fmean(self.at(now - (part + 0.5) * seconds / parts) for part in range(parts))
 
 
-class Session:
-    """Takes the commands of a test at once, and makes its slots."""
-
-    def __init__(self, trial: AbTestPlan) -> None:
-        self.trial, self.now, self.is_over = trial, 0.0, False
-        self.server: LateServer | None = None
-        played: Any = self
-        self.test = AbTest(
-            trial,
-            ExperimentSession(None, cast(Any, None), played, played, self.submit, cast(Any, self.start_task)),
-        )
-
-    def start_task(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        try:
-            work.send(None)
-        except StopIteration:
-            return
-        raise AssertionError(name)
-
-    async def submit(self, command: Command) -> str:
-        assert isinstance(command, ChangeSetting)
-        assert self.server is not None
-        self.server.set(self.now, command.value)
-        return ""
-
-    def elapsed_seconds(self) -> float:
-        return self.now
-
-    def emit(self, kind: EventKind, text: str) -> None:
-        return
-
-    def publish_status(self) -> None:
-        return
-
-    def request_stop(self, outcome: str = "stopped") -> None:
-        self.is_over = True
-
-
 def plan(window: float, *, until: bool, seed: int, cycles: int = 5) -> AbTestPlan:
     if not until:
         return AbTestPlan(
@@ -134,24 +94,31 @@ def late_trial(
 
     `fsyncs` are those of a transaction under A and B; they change at once.
     """
-    session = Session(trial)
+    test = AbTest(trial)
+    test.begin(0.0)
     ticks = round(trial.seconds / interval)
     level = noise(rng, ticks, size / math.sqrt(interval))
-    session.test.on_event(Event(at=0, elapsed_seconds=0.0, kind=EventKind.START, text="", marker=1))
-    session.server = LateServer(effect, response, session.test._current)
+    server = LateServer(effect, response, value_of(test.first[-1]))
+    now = 0.0
     for place in range(ticks):
-        session.now = (place + 1) * interval
-        rate = 1000.0 * math.exp(level[place] + session.server.level(session.now, interval))
-        count = (
-            None
-            if fsyncs is None
-            else rng.gauss(1, size) * rate * interval * fsyncs[session.server.value == B]
-        )
-        session.test.tick(Slot(session.now, interval, rate * interval, p95_ms=1e4 / rate, log_fsyncs=count))
-        if session.is_over:
+        now = (place + 1) * interval
+        rate = 1000.0 * math.exp(level[place] + server.level(now, interval))
+        count = None if fsyncs is None else rng.gauss(1, size) * rate * interval * fsyncs[server.value == B]
+        test.tick(Slot(now, interval, rate * interval, p95_ms=1e4 / rate, log_fsyncs=count))
+        if test.wanted is not None:
+            (change,) = test.wanted.values()
+            server.set(now, value_of(change))
+            test.wanted = None
+            test.applied(now)
+        if test.is_over:
             break
-    session.test.end()
-    return judged(session.test.result, effect, session.now)
+    test.end(now)
+    return judged(test.result, effect, now)
+
+
+def value_of(change: Change) -> str:
+    assert isinstance(change, ChangeSetting)
+    return change.value
 
 
 def judged(result: AbTestResult, effect: float, seconds: float) -> Judged:

@@ -1,138 +1,84 @@
-"""A trial as a session sees it: the right command at the right time, and what spoils a cycle."""
-
-import asyncio
-from typing import Any, cast
+"""An A/B test: the right value at the right time, what spoils a cycle, and when it ends."""
 
 import msgspec
 import pytest
 
+from tests.examples import PLAN
 from tests.unit.session.fakes import FakeLoad
-from tuibench.errors import ConnectionLostError, RunError, ServerUnreachableError, TuibenchError, UsageError
+from tuibench.errors import RunError, TuibenchError, UsageError
 from tuibench.metrics.inference.ab_tests.sequential import random_orders
 from tuibench.metrics.series.slots import Slot
-from tuibench.model.command import ApplyPreset, ChangeSetting, Command, SetThreads
-from tuibench.model.event import Event, EventKind
+from tuibench.model.command import ApplyPreset, ChangeSetting, Command, SetThreads, StartAbTest
 from tuibench.model.experiments.effect import AbTestPlan, EffectFigure, Verdict
-from tuibench.model.results.summary import RunOutcome
-from tuibench.session.control.experiment import ExperimentSession
-from tuibench.session.control.settings import Settings
-from tuibench.session.effects.ab_test import AbTest, command_for
-from tuibench.session.load.load_controller import LoadController
+from tuibench.model.settings import SettingState
+from tuibench.session.control.laboratory import Wanted
+from tuibench.session.disturbances import NO_ANSWER
+from tuibench.session.effects.ab_test import AbTest, command_for, ordered_test, present_values
 
 WINDOW = 6
 ALTERNATING = 51
 """A seed whose first six cycles are A B, B A, A B, …"""
 B_FIRST = next(seed for seed in range(9) if not random_orders(1, seed)[0])
+SYNC, FLUSH = "sync_binlog", "innodb_flush_log_at_trx_commit"
 
 
-class PlayedSettings:
-    """Replies to a value with `answers`; counts how often everything was restored."""
+class Driven:
+    """A test on a server that obeys at once, unless it is away; 1 s ticks, or others."""
 
-    def __init__(self) -> None:
-        self.guard = self
-        self.answers: dict[str, str] = {}
-        self.asked: list[tuple[str, ...]] = []
-        self.refusal: TuibenchError | None = None
-        self.restored = 0
-
-    def require_confirmation(self) -> None:
-        return
-
-    async def change(self, name: str, value: str) -> str:
-        self.asked.append((name, value))
-        if self.refusal:
-            raise self.refusal
-        return self.answers[value]
-
-    async def apply(self, preset: str) -> str:
-        self.asked.append((preset,))
-        return f"{preset}: old → new"
-
-    async def restore(self) -> list[str]:
-        self.restored += 1
-        return []
-
-
-class Session:
-    """Takes the trial's commands, each of them at once, and makes slots for it."""
-
-    def __init__(self, trial: AbTestPlan) -> None:
-        self.settings = PlayedSettings()
-        self.load = FakeLoad([], 8)
+    def __init__(self, trial: AbTestPlan, *, is_by_hand: bool = False, start: float = 0.0) -> None:
+        self.test = AbTest(trial, is_by_hand=is_by_hand)
         self.submitted: list[tuple[float, Command]] = []
-        self.told: list[str] = []
-        self.failure: Exception | None = None
-        self.refusal: TuibenchError | None = None
-        self.stopped: RunOutcome | None = None
-        self.now = 0.0
-        self.value = trial.a
+        self.is_away = False
+        self.now = start
+        first = self.test.first[-1]
+        self.value = first.value if isinstance(first, ChangeSetting) else trial.a
         self.rates = {trial.a: 100.0, trial.b: 150.0}
-        played: Any = self
-        self.run = AbTest(
-            trial,
-            ExperimentSession(
-                cast(LoadController, self.load),
-                cast(Settings, self.settings),
-                lifecycle=played,
-                log=played,
-                submit=self.submit,
-                start_task=lambda work, name: asyncio.create_task(work, name=name),
-            ),
-        )
+        self.test.begin(start)
 
-    def elapsed_seconds(self) -> float:
-        return self.now
+    def drive(self, ticks: int, *, disturbance: str = "", seconds: float = 1.0) -> None:
+        for _ in range(ticks):
+            if self.test.is_over:
+                return
+            self.now += seconds
+            slot = Slot(self.now, seconds, self.rates[self.value] * seconds, p95_ms=10.0)
+            self.test.tick(slot, disturbance)
+            self.obey()
 
-    async def submit(self, command: Command) -> str:
-        self.submitted.append((self.now, command))
-        if self.refusal:
-            raise self.refusal
-        if isinstance(command, ChangeSetting):
-            self.value = command.value
-        self.event(EventKind.SETTING)
-        return ""
+    def take(self) -> Wanted | None:
+        """What is wanted, which is being set from now on."""
+        wanted, self.test.wanted = self.test.wanted, None
+        return wanted
 
-    def emit(self, kind: EventKind, text: str) -> None:
-        self.told.append(text)
-
-    def request_stop(self, outcome: RunOutcome = "stopped") -> None:
-        self.stopped = outcome
-
-    def publish_status(self) -> None:
-        return
-
-    def fail(self, error: Exception) -> None:
-        self.failure = error
-
-    def event(self, kind: EventKind) -> None:
-        self.run.on_event(Event(at=0, elapsed_seconds=self.now, kind=kind, text="", marker=1))
-
-    async def drive(self, seconds: int, *, disturbance: str = "") -> None:
-        if not self.now:
-            self.event(EventKind.START)
-        for _ in range(seconds):
-            self.now += 1.0
-            self.run.tick(Slot(self.now, 1.0, self.rates[self.value], p95_ms=10.0), disturbance=disturbance)
-            await asyncio.sleep(0)
+    def obey(self) -> None:
+        if (wanted := self.take()) is None:
+            return
+        (change,) = wanted.values()
+        self.submitted.append((self.now, change))
+        if self.is_away:
+            self.test.disturb(NO_ANSWER)
+        elif isinstance(change, ChangeSetting):
+            self.value = change.value
+        self.test.applied(self.now)
 
 
 def trial(cycles: int = 4, subject: str = "sync_binlog", a: str = "1", b: str = "0") -> AbTestPlan:
     return AbTestPlan(subject=subject, a=a, b=b, cycles=cycles, window_seconds=WINDOW, seed=ALTERNATING)
 
 
-async def test_values_are_set_when_they_are_due_and_only_then() -> None:
-    session = Session(trial())
-    await session.drive(4 * 2 * WINDOW)
-    assert session.submitted == [
-        (at, ChangeSetting("sync_binlog", value)) for at, value in ((6, "0"), (18, "1"), (30, "0"), (42, "1"))
+@pytest.mark.parametrize("seconds", [0.5, 1.0, 3.0])
+def test_values_are_set_when_they_are_due_and_only_then(seconds: float) -> None:
+    driven = Driven(trial())
+    driven.drive(round(4 * 2 * WINDOW / seconds), seconds=seconds)
+    assert driven.submitted == [
+        (at, ChangeSetting(SYNC, value)) for at, value in ((6, "0"), (18, "1"), (30, "0"), (42, "1"))
     ]
 
 
-async def test_the_result_is_that_of_the_pairs() -> None:
-    session = Session(trial())
-    await session.drive(4 * 2 * WINDOW)
-    session.run.end()
-    result = session.run.result
+def test_the_result_is_that_of_the_pairs() -> None:
+    driven = Driven(trial())
+    driven.drive(4 * 2 * WINDOW)
+    driven.test.end(driven.now)
+    result = driven.test.result
     assert [pair.order for pair in result.pairs] == ["AB", "BA", "AB", "BA"]
     (tps, p95) = result.comparisons
     assert tps.figure is EffectFigure.TPS
@@ -140,111 +86,125 @@ async def test_the_result_is_that_of_the_pairs() -> None:
     assert tps.differs
     assert not p95.differs
     assert result.sentence.startswith("sync_binlog 0 against 1: TPS higher: 50..50 % (about +50 %)")
+    assert (result.by_hand, result.ended_seconds) == (False, 48)
 
 
-async def test_each_completed_cycle_is_reported() -> None:
-    session = Session(trial())
-    await session.drive(2 * 2 * WINDOW)
-    assert session.told == [
+def test_each_completed_cycle_is_reported() -> None:
+    driven = Driven(trial())
+    driven.drive(2 * 2 * WINDOW)
+    assert driven.test.told == [
         "A/B: sync_binlog 0 against 1: 1 of 4 cycles are too few for an interval; TPS +50 % so far",
         "A/B: sync_binlog 0 against 1: 2 of 4 cycles are too few for an interval; TPS +50 % so far",
     ]
 
 
-async def test_ended_early_there_is_what_there_is() -> None:
-    session = Session(trial(cycles=6))
-    await session.drive(4 * 2 * WINDOW + 3)
-    session.run.end()
-    assert len(session.run.result.pairs) == 4
-    assert session.run.result.comparisons
+def test_ended_early_there_is_what_there_is() -> None:
+    driven = Driven(trial(cycles=6))
+    driven.drive(4 * 2 * WINDOW + 3)
+    driven.test.end(driven.now)
+    assert len(driven.test.result.pairs) == 4
+    assert driven.test.result.comparisons
 
 
-@pytest.mark.parametrize("kind", [EventKind.THREADS, EventKind.PAUSE, EventKind.SETTING, EventKind.MARK])
-async def test_another_change_costs_its_cycle(kind: EventKind) -> None:
-    session = Session(trial())
-    await session.drive(2 * WINDOW + 3)
-    session.event(kind)
-    await session.drive(6 * WINDOW)
-    result = session.run.result
+def test_another_change_costs_its_cycle() -> None:
+    driven = Driven(trial())
+    driven.drive(2 * WINDOW + 3)
+    driven.test.disturb("threads 8 → 16")
+    driven.drive(6 * WINDOW)
+    result = driven.test.result
     assert [pair.cycle for pair in result.pairs] == [1, 3, 4]
-    assert result.left_out == 1
+    assert (result.left_out, result.disturbances) == (1, ("threads 8 → 16",))
 
 
-async def test_a_foreign_change_may_have_been_made_a_window_earlier() -> None:
-    session = Session(trial())
-    await session.drive(2 * WINDOW + 1)
-    session.event(EventKind.FOREIGN)
-    await session.drive(6 * WINDOW)
-    assert [pair.cycle for pair in session.run.result.pairs] == [3, 4]
+def test_a_change_that_is_noticed_late_may_have_been_made_a_window_earlier() -> None:
+    driven = Driven(trial())
+    driven.drive(2 * WINDOW + 1)
+    driven.test.disturb("somebody", is_late=True)
+    driven.drive(6 * WINDOW)
+    assert [pair.cycle for pair in driven.test.result.pairs] == [3, 4]
 
 
-async def test_after_another_change_the_value_is_set_again_even_if_it_should_hold() -> None:
-    session = Session(trial())
-    await session.drive(WINDOW + 2)
-    session.event(EventKind.SETTING)
-    await session.drive(WINDOW)
-    assert session.submitted[-1] == (12, ChangeSetting("sync_binlog", "0"))
+def test_after_another_change_the_value_is_set_again_even_if_it_should_hold() -> None:
+    driven = Driven(trial())
+    driven.drive(WINDOW + 2)
+    driven.test.disturb("a setting")
+    driven.drive(WINDOW)
+    assert driven.submitted[-1] == (12, ChangeSetting(SYNC, "0"))
 
 
-async def test_a_refusal_under_way_ends_the_run() -> None:
-    session = Session(trial())
-    session.refusal = RunError("no")
-    await session.drive(WINDOW + 1)
-    assert session.failure is session.refusal
+def test_a_change_that_takes_longer_than_its_window_is_followed_by_that_of_the_next() -> None:
+    driven = Driven(trial())
+    driven.drive(3 * WINDOW)
+    driven.test.disturb("it is being set")
+    driven.drive(WINDOW - 1)
+    driven.now += 1
+    driven.test.tick(Slot(driven.now, 1.0, 150.0))
+    driven.take()
+    for _ in range(WINDOW):
+        driven.now += 1
+        driven.test.tick(Slot(driven.now, 1.0, 150.0))
+    assert driven.test.wanted == {SYNC: ChangeSetting(SYNC, "0")}
+    driven.test.applied(driven.now)
+    assert driven.test.wanted, "what was set before says nothing of this window"
+    driven.obey()
+    driven.drive(3 * WINDOW)
+    assert [pair.cycle for pair in driven.test.result.pairs] == [1, 4]
 
 
-@pytest.mark.parametrize("error", [ServerUnreachableError("gone"), ConnectionLostError(2013, "gone")])
-async def test_a_server_that_is_away_costs_its_cycles_and_is_asked_again(error: TuibenchError) -> None:
-    session = Session(trial(cycles=6))
-    await session.drive(3 * WINDOW - 2)
-    session.refusal = error
-    await session.drive(WINDOW, disturbance="the server did not answer")
-    session.refusal = None
-    session.event(EventKind.RESTART)
-    await session.drive(8 * WINDOW + 2)
-    assert session.failure is None
-    result = session.run.result
-    assert [pair.cycle for pair in result.pairs] == [1, 3, 4, 5, 6]
-    assert [seconds for seconds, _ in session.submitted] == [6, 18, 24, 30, 42, 54, 66]
+def test_a_refusal_ends_it_with_the_error() -> None:
+    driven = Driven(trial())
+    driven.test.refused(SYNC, error := RunError("no"), 7.0)
+    assert (driven.test.error, driven.test.ended_at) == (error, 7.0)
 
 
-async def test_a_slot_of_an_outage_spoils_the_windows_that_it_reaches_into() -> None:
-    session = Session(trial())
-    await session.drive(2 * WINDOW)
-    session.now += 0.5
-    session.run.tick(Slot(session.now, 1.0, 0.0), disturbance="the server did not answer")
-    await session.drive(6 * WINDOW)
-    assert [pair.cycle for pair in session.run.result.pairs] == [3, 4]
-    session = Session(trial())
-    await session.drive(1, disturbance="the server did not answer")
-    await session.drive(8 * WINDOW)
-    assert [pair.cycle for pair in session.run.result.pairs] == [2, 3, 4]
+def test_a_server_that_is_away_costs_its_cycles_and_is_asked_again() -> None:
+    driven = Driven(trial(cycles=6))
+    driven.drive(3 * WINDOW - 2)
+    driven.is_away = True
+    driven.drive(WINDOW, disturbance=NO_ANSWER)
+    driven.is_away = False
+    driven.drive(8 * WINDOW + 2)
+    assert [pair.cycle for pair in driven.test.result.pairs] == [1, 3, 4, 5, 6]
+    assert [seconds for seconds, _ in driven.submitted] == [6, 18, 24, 30, 42, 54, 66]
 
 
-async def test_a_refusal_after_the_end_is_none() -> None:
-    session = Session(trial())
-    await session.drive(WINDOW - 1)
-    session.refusal = UsageError("the run is ending")
-    session.now += 1
-    session.run.tick(Slot(session.now, 1.0, 100.0))
-    session.run.end()
-    await asyncio.sleep(0)
-    assert session.submitted
-    assert session.failure is None
+def test_a_slot_of_an_outage_spoils_the_windows_that_it_reaches_into() -> None:
+    driven = Driven(trial())
+    driven.drive(2 * WINDOW)
+    driven.drive(1, seconds=0.5)
+    driven.now += 0.5
+    driven.test.tick(Slot(driven.now, 1.5, 0.0), "the server did not answer")
+    driven.drive(6 * WINDOW)
+    assert [pair.cycle for pair in driven.test.result.pairs] == [3, 4]
+    driven = Driven(trial())
+    driven.drive(1, disturbance="the server did not answer")
+    driven.drive(8 * WINDOW)
+    assert [pair.cycle for pair in driven.test.result.pairs] == [2, 3, 4]
 
 
-async def test_a_sequential_test_stops_at_its_verdict() -> None:
-    session = Session(msgspec.structs.replace(trial(cycles=40), is_sequential=True))
-    await session.drive(40 * 2 * WINDOW)
-    result = session.run.result
-    assert session.stopped == "done"
-    assert result.verdict is Verdict.HIGHER
+@pytest.mark.parametrize(("is_by_hand", "start"), [(False, 0.0), (True, 100.5)])
+def test_a_sequential_test_stops_at_its_verdict(is_by_hand: bool, start: float) -> None:
+    plan = msgspec.structs.replace(trial(cycles=40), is_sequential=True)
+    driven = Driven(plan, is_by_hand=is_by_hand, start=start)
+    driven.drive(40 * 2 * WINDOW)
+    result = driven.test.result
+    assert driven.test.is_over
+    assert driven.test.error is None
+    assert (result.verdict, result.by_hand) == (Verdict.HIGHER, is_by_hand)
     assert len(result.pairs) < 10
     assert result.more_seconds == 0
 
 
-async def test_an_undecided_test_says_how_much_longer_it_needs() -> None:
-    session = Session(msgspec.structs.replace(trial(cycles=40), is_sequential=True, tolerance_percent=2.0))
+def test_without_a_verdict_one_by_hand_ends_with_its_last_cycle() -> None:
+    plan = msgspec.structs.replace(trial(cycles=4), is_sequential=True, tolerance_percent=0.001)
+    driven = Driven(plan, is_by_hand=True, start=100.5)
+    driven.rates = {"1": 100.0, "0": 100.0}
+    driven.drive(99)
+    assert driven.test.ended_at == pytest.approx(100.5 + 4 * 2 * WINDOW)
+
+
+def test_an_undecided_test_says_how_much_longer_it_needs() -> None:
+    driven = Driven(msgspec.structs.replace(trial(cycles=40), is_sequential=True, tolerance_percent=2.0))
     for a, b in (
         (100.0, 103.0),
         (101.0, 100.5),
@@ -253,53 +213,64 @@ async def test_an_undecided_test_says_how_much_longer_it_needs() -> None:
         (101.0, 101.5),
         (99.5, 102.0),
     ):
-        session.rates = {"1": a, "0": b}
-        await session.drive(2 * WINDOW)
-    result = session.run.result
-    assert session.stopped is None
+        driven.rates = {"1": a, "0": b}
+        driven.drive(2 * WINDOW)
+    result = driven.test.result
+    assert not driven.test.is_over
     assert result.verdict is Verdict.CANNOT_TELL
     assert result.more_seconds
     assert "undecided: needs about " in result.sentence
     assert "6 of at most 40 cycles" in result.sentence
 
 
-# Before the load
+# What is tried before, and what is put back
 
 
 @pytest.mark.parametrize(("seed", "first", "second"), [(ALTERNATING, "1", "0"), (B_FIRST, "0", "1")])
-async def test_both_values_are_tried_and_that_of_the_first_window_is_left(
-    seed: int, first: str, second: str
-) -> None:
-    session = Session(msgspec.structs.replace(trial(), seed=seed))
-    session.settings.answers = {"0": "sync_binlog 1 → 0", "1": "sync_binlog 0 → 1"}
-    await session.run.dry_run()
-    assert session.settings.asked == [("sync_binlog", second), ("sync_binlog", first)]
-    assert not session.settings.restored
-    await session.drive(WINDOW)
-    assert session.submitted == [(WINDOW, ChangeSetting("sync_binlog", second))]
+def test_both_values_are_tried_that_of_the_first_window_last(seed: int, first: str, second: str) -> None:
+    test = AbTest(msgspec.structs.replace(trial(), seed=seed))
+    assert test.first == [ChangeSetting(SYNC, second), ChangeSetting(SYNC, first)]
+    driven = Driven(msgspec.structs.replace(trial(), seed=seed))
+    driven.drive(WINDOW)
+    assert driven.submitted == [(WINDOW, ChangeSetting(SYNC, second))]
 
 
-async def test_a_refusal_is_raised_and_everything_put_back() -> None:
-    session = Session(trial())
-    session.settings.refusal = UsageError("it is read only")
-    with pytest.raises(UsageError, match="read only"):
-        await session.run.dry_run()
-    assert session.settings.restored == 1
-
-
-async def test_two_words_for_one_value_are_no_trial() -> None:
-    session = Session(trial(a="ON", b="1"))
-    session.settings.answers = {"ON": "slow_query_log OFF → ON", "1": "slow_query_log ON → ON"}
+def test_two_words_for_one_value_are_no_trial() -> None:
+    test = AbTest(trial(a="ON", b="1"))
     with pytest.raises(UsageError, match="the same value with ON and 1"):
-        await session.run.dry_run()
-    assert session.settings.restored == 1
+        test.check_first(["slow_query_log OFF → ON", "slow_query_log ON → ON"])
+    test.check_first(["slow_query_log OFF → ON", "slow_query_log ON → OFF"])
 
 
-async def test_threads_are_tried_without_the_server() -> None:
-    session = Session(trial(subject="threads", a="4", b="16"))
-    await session.run.dry_run()
-    assert session.load.threads == 4
-    assert session.settings.asked == []
+def test_everything_that_a_test_changes_is_put_back() -> None:
+    values = {SYNC: "7", FLUSH: "1", "max_connections": "9"}
+    states = [
+        SettingState(name=name, value=value, original="", meaning="", at_risk=False)
+        for name, value in values.items()
+    ]
+    both = {ChangeSetting(SYNC, "7"), ChangeSetting(FLUSH, "1")}
+    assert both <= set(
+        present_values(trial(subject="preset", a="relaxed", b="unsafe"), None, states)["preset"]
+    )
+    assert present_values(trial(), None, states) == {SYNC: (ChangeSetting(SYNC, "7"),)}
+    load = FakeLoad([], 8)
+    found = present_values(trial(subject="threads"), load, states)  # type: ignore[arg-type]
+    assert found == {"threads": (SetThreads(8),)}
+
+
+@pytest.mark.parametrize(
+    ("order", "words"),
+    [
+        (StartAbTest(subject="sync_bin", a="1", b="0"), "sync_bin"),
+        (StartAbTest(subject="threads", a="x", b="0"), "whole numbers"),
+        (StartAbTest(subject="threads", a="1", b="2"), "it has no load"),
+        (StartAbTest(subject="preset", a="durable", b="fast"), "fast"),
+        (StartAbTest(subject=SYNC, a="1", b="0", max_seconds=5), "takes between 32 and"),
+    ],
+)
+def test_what_cannot_be_tested_is_refused(order: StartAbTest, words: str) -> None:
+    with pytest.raises(TuibenchError, match=words):
+        ordered_test(order, PLAN, None, 1)
 
 
 @pytest.mark.parametrize(

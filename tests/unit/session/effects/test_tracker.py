@@ -10,24 +10,20 @@ from msgspec.structs import replace
 from tests.examples import LATENCY, PLAN, load_part, sample
 from tests.fakes import FakeClock
 from tests.ticks import host_tick, server_tick
-from tests.unit.session.effects.test_ab_test import Session
 from tests.unit.session.effects.test_ab_test import trial as a_trial
 from tuibench.metrics.inference.messages import FIGURE_NAMES
+from tuibench.model.command import Command
 from tuibench.model.event import Event, EventKind
 from tuibench.model.experiments.effect import CommitCosts, EffectFigure, EffectProgress, latest_effects
 from tuibench.model.message import SessionMessage
-from tuibench.model.plan import RunPlan
 from tuibench.model.settings import COMMIT_ROLES, SettingState
 from tuibench.model.tick import Tick
-from tuibench.session.control.experiment import ExperimentSession
+from tuibench.session.control.laboratory import ExperimentSession
+from tuibench.session.effects.ab_test import AbTest
 from tuibench.session.effects.tracker import MEASURED_AGAIN, EffectTracker
 from tuibench.session.events.event_log import EventLog
 
 FLUSH = "innodb_flush_log_at_trx_commit"
-
-
-def no_tune(*_: object) -> Any:
-    raise AssertionError("no screening is started here")
 
 
 STEADY = replace(LATENCY, count=20, min=9.0, avg=9.0, p50=9.0, p95=9.0, p99=9.0, p999=9.0, max=9.0)
@@ -36,31 +32,31 @@ STEADY = replace(LATENCY, count=20, min=9.0, avg=9.0, p50=9.0, p95=9.0, p99=9.0,
 class Run:
     """A session whose clock moves when it ticks."""
 
-    def __init__(self, plan: RunPlan = PLAN) -> None:
+    def __init__(self) -> None:
         self.clock = FakeClock()
         self.on_event: list[SessionMessage] = []
         self.flush = "1"
         self.fsyncs = 0
         self.log = EventLog(self.clock, self._on_event)
-        session: Any = Session(a_trial())
-        settings: Any = self
-        lifecycle: Any = self
+        played: Any = self
         self.published: list[EffectProgress | None] = []
         self.effect_tracker = EffectTracker(
-            plan,
+            PLAN.interval_seconds,
             ExperimentSession(
-                session.load,
-                settings,
-                lifecycle,
-                self.log,
-                session.submit,
-                lambda work, name: asyncio.create_task(work, name=name),
+                load=None,
+                settings=played,
+                lifecycle=played,
+                log=self.log,
+                submit=self.submit,
+                start_task=lambda work, name: asyncio.create_task(work, name=name),
+                publish=self.on_event.append,
             ),
-            self.on_event.append,
-            make_tune=no_tune,
         )
         self.log.start(0)
         self.log.emit(EventKind.START, "go")
+
+    async def submit(self, command: Command) -> str:
+        return ""
 
     def publish_status(self) -> None:
         self.published.append(self.effect_tracker.effect_progress)
@@ -267,16 +263,19 @@ def test_each_sample_has_the_costs_of_every_value() -> None:
     assert run.effect_tracker.costs == told[-1].costs
 
 
-async def test_a_trial_has_a_result_and_no_effects() -> None:
-    run = Run(msgspec.structs.replace(PLAN, trial=a_trial()))
+async def test_during_an_experiment_no_effect_is_measured() -> None:
+    run = Run()
+    laboratory = run.effect_tracker.laboratory
+    plan = msgspec.structs.replace(a_trial(), subject="threads", a="4", b="8")
+    await laboratory.start(AbTest(plan, is_by_hand=True), "")
     run.ticks(5, 100)
     run.change()
     run.ticks(40, 150)
     run.effect_tracker.end()
     assert run.effect_tracker.effects == []
-    assert run.effect_tracker.ab is not None
-    assert run.effect_tracker.ab.subject == "sync_binlog"
-    assert Run().effect_tracker.ab is None
+    test = laboratory.last(AbTest)
+    assert test is not None
+    assert test.result.pairs
 
 
 # What was measured while something else happened is nobody's effect
