@@ -3,6 +3,8 @@
 import shlex
 from collections.abc import Sequence
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
@@ -81,7 +83,7 @@ def test_others_on_the_host_are_named_instead_of_the_client() -> None:
 
 def test_a_queue_in_front_of_the_server_is_seen_where_it_is_longest() -> None:
     """At the knee the wait for a processor is as long as the queue; it does not grow with the level."""
-    busy = {"cpu_total": 100.0, "cpu_server": 3.0, "cpu_tuibench": 6.0, "cpu_others": 91.0}
+    busy: dict[str, Any] = {"cpu_total": 100.0, "cpu_server": 3.0, "cpu_tuibench": 6.0, "cpu_others": 91.0}
     near = Evidence(
         client_limited_share=0.9,
         usual_lag_ms=9.0,
