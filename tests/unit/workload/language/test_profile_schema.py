@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.tables import for_each
 from tuibench.errors import UsageError
 from tuibench.workload import library
 from tuibench.workload.language.profile_schema import key_names
@@ -115,7 +116,7 @@ def test_the_good_profile_is_good() -> None:
     assert library.parse_profile(GOOD, "mine.toml").name == "mine"
 
 
-@pytest.mark.parametrize(("right", "wrong", "message", "hint"), BAD)
+@for_each(("right", "wrong", "message", "hint"), BAD)
 def test_errors_name_file_key_and_nearest_name(right: str, wrong: str, message: str, hint: str) -> None:
     assert right in GOOD
     with pytest.raises(UsageError) as error:
