@@ -7,7 +7,6 @@ from tuibench.diagnosis.indicators import (
     COMMIT,
     is_rate_met,
     lock_waiters,
-    mean_of_known,
     table_misses_percent,
 )
 from tuibench.diagnosis.measurement_warnings import is_client_limited
@@ -41,13 +40,14 @@ def collect_evidence(
     newest = servers[-1] if servers else None
     in_flight = ratio(_latency_us(whole), 1e6 * whole.seconds)
     running = _mean(samples, lambda sample: _threads_at_work(sample.server) if sample.server else None)
+    limited = _mean(samples, lambda sample: is_client_limited(sample.load) if sample.load else None)
     return Evidence(
         threads=_mean(samples, lambda sample: sample.load.threads if sample.load else None) or 0.0,
         connections=max((load.connections for load in loads), default=0),
         rate=rate,
         is_rate_met=bool(rate) and is_rate_met(attempted, rate, backlog),
         backlog=backlog,
-        client_limited_share=mean_of_known(loads, is_client_limited) or 0.0,
+        client_limited_share=limited or 0.0,
         worker_cpu=max((load.worker_cpu for load in loads), default=0.0),
         lag_ms=max((load.lag_p99_ms for load in loads), default=0.0),
         network_share=_network_share(whole, round_trip_ms),

@@ -1,8 +1,6 @@
 """Indicators of client, server and host over several samples, and the limits of the diagnosis."""
 
-import math
-from collections.abc import Callable, Iterable, Mapping
-from typing import TypeVar
+from collections.abc import Mapping
 
 from tuibench.metrics.series.rates import ratio
 from tuibench.model.counters import Counter
@@ -32,13 +30,6 @@ STARVED_LAG_MS = 250.0
 """Scheduling delay (p99) of a worker's event loop from which the worker lacks CPU time."""
 
 MS_PER_SECOND = 1000.0
-Part = TypeVar("Part")
-
-
-def mean_of_known(parts: Iterable[Part], figure: Callable[[Part], float | None]) -> float | None:
-    """The mean of the known values of a figure; None without any."""
-    known = [value for value in map(figure, parts) if value is not None]
-    return math.fsum(known) / len(known) if known else None
 
 
 def lock_waiters(growths: Mapping[str, float], seconds: float) -> float | None:

@@ -5,14 +5,8 @@ import pytest
 from tuibench.diagnosis.indicators import (
     is_delayed_by_host,
     lock_waiters,
-    mean_of_known,
     table_misses_percent,
 )
-
-
-def test_the_mean_is_of_what_is_known() -> None:
-    assert mean_of_known([1.0, None, 3.0], lambda each: each) == 2.0
-    assert mean_of_known([None], lambda each: each) is None
 
 
 def test_threads_that_wait_follow_from_the_time_they_waited() -> None:

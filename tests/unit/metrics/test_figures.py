@@ -31,7 +31,6 @@ from tuibench.model.histogram import Histogram
 from tuibench.model.tick import Tick
 
 
-
 def rich_tick() -> Tick:
     """A tick in which everything was measured."""
     tick = Busy("tpcc", 200).tick(1).tick

@@ -156,6 +156,7 @@ async def test_it_finds_what_matters_and_ends_with_everything_restored(tmp_path:
     assert session.failure is None
 
 
+@pytest.mark.whole
 async def test_the_rest_of_the_budget_is_for_undecided_candidates_after_the_best_were_tested_together(
     tmp_path: Path,
 ) -> None:
@@ -207,6 +208,7 @@ async def test_undecided_candidates_share_windows_and_all_is_restored(tmp_path: 
     assert session.current == {}
 
 
+@pytest.mark.whole
 async def test_a_value_that_is_refused_beside_others_is_measured_alone(tmp_path: Path) -> None:
     session = Session(tmp_path, only=(*THREE, *MORE), tolerance_percent=0.01)
     session.states = states(SERVER, {**VALUES, **THREE, **MORE, "innodb_io_capacity_max": "2000"})

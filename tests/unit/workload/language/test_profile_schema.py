@@ -4,7 +4,7 @@ import string
 import tomllib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tables import for_each
@@ -207,7 +207,6 @@ def toml(value: object) -> str:
     key=KEYS,
     value=VALUES,
 )
-@settings(max_examples=40)
 def test_a_profile_of_wrong_shape_loads_or_is_a_usage_error(path: str, key: str, value: object) -> None:
     """Valid TOML with known keys in odd places, of odd types: put in at the end, or in place of a line."""
     lines = GOOD.splitlines()
