@@ -46,7 +46,7 @@ test:
 
 # Everything: also the tests marked whole, TPC-C at full size, and the oldest dependencies.
 test-all: test faults test-lowest tpcc
-	@$(STEP) "tests that make test leaves out" $(ONE_TEST) $(BIN)/pytest -q -m whole tests/integration tests/tui $(ARGS)
+	@$(STEP) "tests that make test leaves out" $(ONE_TEST) $(BIN)/pytest -q -m whole tests/unit tests/tui tests/integration $(ARGS)
 
 test-lowest: setup-test
 	@$(STEP) "tests with the oldest dependencies" \
@@ -79,7 +79,7 @@ native:
 
 check: setup-test
 	@$(MAKE) --no-print-directory lint
-	@$(STEP) "unit tests" $(ONE_TEST) $(BIN)/pytest -q $(PARALLEL) tests/unit $(ARGS)
+	@$(STEP) "unit tests" $(ONE_TEST) $(BIN)/pytest -q $(PARALLEL) -m "not whole" tests/unit $(ARGS)
 
 bench: setup-test
 	$(BIN)/python -m tests.bench $(ARGS)

@@ -27,7 +27,7 @@ ENDING = (signal.SIGINT, signal.SIGHUP)
 # A busy machine is no reason to fail. `make test` takes the same few examples each time; with
 # --hypothesis-profile=explore, as in `make test-all`, there are more, and others each time.
 settings.register_profile("explore", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("same", settings.get_profile("explore"), derandomize=True, max_examples=25)
+settings.register_profile("same", settings.get_profile("explore"), derandomize=True, max_examples=15)
 settings.load_profile("same")
 
 

@@ -6,10 +6,10 @@ import tomllib
 from pathlib import Path
 
 import click
-import pytest
 
 from tests import profile_reference
 from tests.paths import ROOT
+from tests.tables import for_each
 from tuibench.cli.main import COMMANDS, LazyGroup
 from tuibench.cli.parsing import arguments
 
@@ -39,7 +39,7 @@ def command_lines(program: str) -> list[str]:
     return sorted(set(found))
 
 
-@pytest.mark.parametrize("line", command_lines("tuibench"))
+@for_each("line", command_lines("tuibench"))
 def test_a_command_of_a_page_is_one_of_the_program(line: str) -> None:
     words = arguments.normalize(shlex.split(line, comments=True)[1:], COMMANDS)
     command = LazyGroup(name="tuibench").get_command(click.Context(click.Command("tuibench")), words[0])
@@ -48,13 +48,13 @@ def test_a_command_of_a_page_is_one_of_the_program(line: str) -> None:
         assert context.params
 
 
-@pytest.mark.parametrize("line", command_lines("make"))
+@for_each("line", command_lines("make"))
 def test_a_target_of_a_page_is_in_the_makefile(line: str) -> None:
     targets = [word for word in shlex.split(line, comments=True)[1:] if word.isidentifier() or "-" in word]
     assert set(targets[:1]) <= TARGETS
 
 
-@pytest.mark.parametrize(("page", "text"), blocks("toml"))
+@for_each(("page", "text"), blocks("toml"))
 def test_a_file_on_a_page_can_be_read(page: str, text: str) -> None:
     assert tomllib.loads(text), page
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.paths import ROOT
+from tests.tables import for_each
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 WORKFLOWS = ROOT / ".github" / "workflows"
@@ -39,7 +40,7 @@ def test_every_python_promised_is_tested(workflow: str, jobs: int) -> None:
     assert all(versions(matrix) >= PROMISED for matrix in found)
 
 
-@pytest.mark.parametrize("workflow", sorted(WORKFLOWS.glob("*.yml")), ids=lambda path: str(path.name))
+@for_each("workflow", sorted(WORKFLOWS.glob("*.yml")))
 def test_actions_are_pinned_by_hash_and_nothing_is_permitted_by_default(workflow: Path) -> None:
     text = workflow.read_text(encoding="utf-8")
     uses = re.findall(r"^ +-? *uses: (.*)$", text, re.MULTILINE)
@@ -65,12 +66,12 @@ def test_the_map_leads_somewhere() -> None:
     assert len(PLACES) > 40
 
 
-@pytest.mark.parametrize("place", sorted(set(PLACES)))
+@for_each("place", sorted(set(PLACES)))
 def test_what_the_map_names_is_there(place: str) -> None:
     assert (ROOT / place).exists() or (ROOT / "tuibench" / place).exists()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@for_each("page", PAGES)
 def test_a_page_links_to_what_is_there(page: Path) -> None:
     """Pictures are not asked for: a packed source has none."""
     text = page.read_text(encoding="utf-8")

@@ -6,13 +6,14 @@ import re
 import pytest
 
 from tests.schemas import FOLDER, SCHEMAS, text
+from tests.tables import for_each
 from tests.validation import check_valid_value
 from tuibench.cli.main import COMMANDS, command_module
 
 PAGE = FOLDER.parent / "json.md"
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
+@for_each("name", SCHEMAS)
 def test_a_schema_is_of_today(name: str) -> None:
     assert (FOLDER / f"{name}.json").read_bytes() == text(name), "update it: python -m tests.schemas"
 
@@ -45,7 +46,7 @@ def test_there_are_no_others_and_the_page_lists_them() -> None:
     assert all(f"[{name}](schemas/{name}.json)" in page for name in SCHEMAS)
 
 
-@pytest.mark.parametrize("name", SCHEMAS)
+@for_each("name", SCHEMAS)
 def test_every_reference_leads_somewhere(name: str) -> None:
     schema = json.loads(text(name))
     wanted = {part.split('"')[0] for part in text(name).decode().split('"#/$defs/')[1:]}

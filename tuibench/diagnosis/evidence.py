@@ -1,10 +1,10 @@
 """Evidence of a diagnosis, collected from samples: means of gauges, growth of counters."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import median
 
-from tuibench.diagnosis.indicators import COMMIT, is_rate_met, mean_of_known
+from tuibench.diagnosis.indicators import COMMIT, is_rate_met
 from tuibench.diagnosis.measurement_warnings import is_client_limited
 from tuibench.metrics.figures import read
 from tuibench.metrics.series.rates import ratio
@@ -45,7 +45,7 @@ def collect_evidence(
         rate=rate,
         is_rate_met=bool(rate) and is_rate_met(attempted, rate, backlog),
         backlog=backlog,
-        client_limited_share=mean_of_known(loads, is_client_limited) or 0.0,
+        client_limited_share=_weighted_mean((is_client_limited(load), load.seconds) for load in loads) or 0.0,
         worker_cpu=read("worker_cpu", whole) or 0.0,
         lag_ms=read("scheduling_delay", whole) or 0.0,
         usual_lag_ms=median(read("scheduling_delay", load) or 0.0 for load in loads) if loads else 0.0,
@@ -102,11 +102,13 @@ def _network_share(whole: Tick, round_trip_ms: float | None) -> float | None:
 
 def _mean(samples: Sequence[Sample], figure: str, less: float = 0.0) -> float | None:
     """The mean of a figure `less` a number, by the lengths of the ticks; never below 0."""
-    known = [
-        (max(0.0, value - less), sample.tick.seconds)
-        for sample in samples
-        if (value := read(figure, sample.tick)) is not None
-    ]
+    values = ((read(figure, sample.tick), sample.tick.seconds) for sample in samples)
+    return _weighted_mean((None if value is None else max(0.0, value - less), each) for value, each in values)
+
+
+def _weighted_mean(values: Iterable[tuple[float | None, float]]) -> float | None:
+    """The mean of the known values, by the lengths of their ticks in seconds."""
+    known = [(value, seconds) for value, seconds in values if value is not None]
     return ratio(math.fsum(value * seconds for value, seconds in known), math.fsum(each for _, each in known))
 
 

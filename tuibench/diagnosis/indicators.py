@@ -1,9 +1,5 @@
 """Indicators of client, server and host over several samples, and the limits of the diagnosis."""
 
-import math
-from collections.abc import Callable, Iterable
-from typing import TypeVar
-
 from tuibench.metrics.figures import read
 from tuibench.model.measurements.sample import Sample
 
@@ -29,14 +25,6 @@ LATE_SHARE, MIN_LATE_MS = 0.5, 500.0
 
 STARVED_LAG_MS = 250.0
 """Scheduling delay (p99) of a worker's event loop from which the worker lacks CPU time."""
-
-Part = TypeVar("Part")
-
-
-def mean_of_known(parts: Iterable[Part], figure: Callable[[Part], float | None]) -> float | None:
-    """The mean of the known values of a figure; None without any."""
-    known = [value for value in map(figure, parts) if value is not None]
-    return math.fsum(known) / len(known) if known else None
 
 
 def is_rate_met(tps: float, rate: float, backlog: int, half_width: float = 0.0) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
+from tests.tables import for_each
 from tests.unit.cli.program import Program
 from tuibench import __version__
 from tuibench.cli import main as program
@@ -28,7 +29,7 @@ def test_help_lists_the_commands(tuibench: Program, arguments: tuple[str, ...]) 
         assert words.split(",")[0].split(":")[0] in out
 
 
-@pytest.mark.parametrize("command", program.COMMANDS)
+@for_each("command", program.COMMANDS)
 def test_each_command_has_help_and_h_is_not_it(tuibench: Program, command: str) -> None:
     code, out, _ = tuibench(command, "--help")
     assert code == ExitCode.DONE
@@ -50,7 +51,7 @@ def test_the_version(tuibench: Program) -> None:
     assert tuibench("--version") == (ExitCode.DONE, f"tuibench {__version__}\n", "")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "words"),
     [
         ("rnu", "there is no command 'rnu' (did you mean 'run'?)"),

@@ -3,8 +3,7 @@
 import shlex
 from pathlib import Path
 
-import pytest
-
+from tests.tables import for_each
 from tests.unit.cli.program import Program
 from tests.unit.cli.published_command_lines import (
     MYSQLSLAP,
@@ -30,7 +29,7 @@ def words_of(line: str, tmp_path: Path) -> list[str]:
     return words[1:] if words[0] == "sysbench" else ["slap", *words[1:]]
 
 
-@pytest.mark.parametrize("line", [*SYSBENCH_10, *OLD, *MYSQLSLAP])
+@for_each("line", [*SYSBENCH_10, *OLD, *MYSQLSLAP])
 def test_a_published_line_reaches_the_server(tuibench: Program, tmp_path: Path, line: str) -> None:
     """A server that is not there is the first thing that can be wrong with it."""
     code, _, err = tuibench(*words_of(line, tmp_path), *NOBODY)
@@ -38,7 +37,7 @@ def test_a_published_line_reaches_the_server(tuibench: Program, tmp_path: Path, 
     assert (code, err.splitlines()[-1:]) == (accepted, err.splitlines()[-1:])
 
 
-@pytest.mark.parametrize(("line", "reason"), REFUSED.items())
+@for_each(("line", "reason"), REFUSED.items())
 def test_a_line_that_cannot_be_had_is_refused_with_the_reason(
     tuibench: Program, tmp_path: Path, line: str, reason: str
 ) -> None:
@@ -47,7 +46,7 @@ def test_a_line_that_cannot_be_had_is_refused_with_the_reason(
     assert reason in err
 
 
-@pytest.mark.parametrize("line", OLD)
+@for_each("line", OLD)
 def test_an_old_line_is_shown_in_its_modern_form(tuibench: Program, tmp_path: Path, line: str) -> None:
     """What is shown is accepted, and shown no further."""
     err = tuibench(*words_of(line, tmp_path), *NOBODY).err

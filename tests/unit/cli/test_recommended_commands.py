@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 from tests.paths import ROOT
+from tests.tables import for_each
 from tests.unit.cli.parsing.test_help import given, options_of
 from tuibench.cli.options.profile_options import split_profile_and_options
 from tuibench.cli.options.server_options import ServerOptions
@@ -82,12 +81,9 @@ def test_no_line_is_written_without_its_server() -> None:
         "cli/commands/profiles/from_traffic.py",  # the profile that was written
         "demo/server.py",  # with an option file that has the rest
     }
-    assert [each for each in incomplete() if each[0] not in allowed] == []
-
-
-def test_the_search_finds_a_line() -> None:
-    """Otherwise the test above could not fail."""
-    assert any(name == "demo/server.py" for name, _ in incomplete())
+    found = incomplete()
+    assert [each for each in found if each[0] not in allowed] == []
+    assert any(name == "demo/server.py" for name, _ in found)
 
 
 @cache
@@ -95,7 +91,7 @@ def taken(command: str) -> set[str]:
     return options_of(command)
 
 
-@pytest.mark.parametrize("profile", sorted(library.available_profiles()))
+@for_each("profile", sorted(library.available_profiles()))
 def test_tables_are_made_and_dropped_by_a_line_with_profile_and_server(profile: str) -> None:
     """`server_words` themselves are read back in the tests of the commands that repeat a run."""
     program = library.load_program(profile, {})

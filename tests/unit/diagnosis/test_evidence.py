@@ -165,3 +165,19 @@ def test_one_tick_has_its_growth() -> None:
 
 def test_without_samples_there_is_no_evidence() -> None:
     assert diagnose(collect_evidence([])).id == "unknown"
+
+
+def test_a_share_of_the_time_is_not_a_share_of_the_ticks() -> None:
+    """The client was the bottleneck for one tick of 3 s among ticks of 0.5 and 1 s."""
+    samples = [
+        sample(1, {}, {}, {}, 0.5),
+        sample(2, {"worker_cpu": 0.99}, {}, {}, 3.0),
+        sample(3, {}, {}, {}, 1.0),
+        sample(4, {}, {}, {}, 0.5),
+    ]
+    assert collect_evidence(samples).client_limited_share == pytest.approx(0.6)
+
+
+def test_threads_are_weighted_by_the_length_of_a_tick() -> None:
+    samples = [sample(1, {"threads": 4}, {}, {}, 0.5), sample(2, {"threads": 11}, {}, {}, 3.0)]
+    assert collect_evidence(samples).threads == pytest.approx(10.0)

@@ -4,13 +4,7 @@ import pytest
 
 from tuibench.diagnosis.indicators import (
     is_delayed_by_host,
-    mean_of_known,
 )
-
-
-def test_the_mean_is_of_what_is_known() -> None:
-    assert mean_of_known([1.0, None, 3.0], lambda each: each) == 2.0
-    assert mean_of_known([None], lambda each: each) is None
 
 
 @pytest.mark.parametrize(

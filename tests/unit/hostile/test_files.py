@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.hostile.mutations import broken, odd_line_of, with_odd_values
@@ -88,7 +88,6 @@ def test_option_files(folder: Path, data: bytes) -> None:
 def test_profiles(folder: Path, name: str) -> None:
     file = folder / f"{name}.toml"
 
-    @settings(max_examples=60)
     @given(broken((PROFILES / file.name).read_bytes()))
     def check(data: bytes) -> None:
         file.write_bytes(data)
@@ -117,7 +116,6 @@ def test_run_folders(folder: Path, name: str) -> None:
     place = folder / f"run-{name}"
     shutil.copytree(DATA / "recorded-run", place)
 
-    @settings(max_examples=40)
     @given(broken(good) | _odd(name, good), st.sampled_from(FORMS))
     def check(data: bytes, form: Form) -> None:
         (place / name).write_bytes(data)

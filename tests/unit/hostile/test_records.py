@@ -81,7 +81,7 @@ def all_forms(run: Run) -> None:
     assert ReplayClient(run).hello.samples is not None
 
 
-NOT_A_TIME = [1e15, -1e15, 1e308, -1e308]
+NOT_A_TIME = [1e15, -1e308]
 LINES: dict[str, tuple[str, int, dict[str, Any], str]] = {
     **{f"elapsed {at:g}": (SAMPLES, 40, {"tick": {"end": at}}, f"is {at:g}") for at in NOT_A_TIME},
     "a time back": (SAMPLES, 31, {"tick": {"end": 3.25}}, "elapsed_seconds goes back from 30 to 3.25"),

@@ -7,7 +7,7 @@ import resource
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.examples import sample
@@ -45,7 +45,6 @@ def descriptors() -> Iterator[None]:
 async def test_no_line_harms_the_session(serve: Serve) -> None:  # noqa: F811
     async with serve() as served:
 
-        @settings(max_examples=60)
         @given(st.data())
         def check(data: st.DataObject) -> None:
             examples.append(data.draw(lines))

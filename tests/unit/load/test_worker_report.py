@@ -4,7 +4,7 @@ from statistics import fmean, pstdev
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tuibench.load.worker_report import INTEGER_COUNTERS, Counters, FairnessStats
@@ -20,25 +20,21 @@ counters = st.builds(
     retried=by_kind,
     rolled_back=by_kind,
 )
-few = settings(max_examples=40)
 values = st.lists(st.floats(0, 1e6), max_size=50)
 
 
-@few
 @given(counters, counters, counters)
 def test_adding_is_associative_and_commutative(a: Counters, b: Counters, c: Counters) -> None:
     assert (a + b) + c == a + (b + c)
     assert a + b == b + a
 
 
-@few
 @given(counters, counters)
 def test_a_difference_is_what_came_on_top(before: Counters, more: Counters) -> None:
     assert (before + more) - before == more
     assert (before - before) == Counters()
 
 
-@few
 @given(counters)
 def test_adding_leaves_both_sides_alone(a: Counters) -> None:
     copy = msgspec.structs.replace(

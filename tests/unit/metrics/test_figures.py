@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.paths import ROOT
+from tests.tables import for_each
 from tests.unit.record.hours import GROWING, Busy
 from tests.unit.record.prometheus.test_page import MOMENT
 from tuibench.errors import UsageError
@@ -33,8 +34,6 @@ from tuibench.model.tick import Tick, total_tick
 from tuibench.record.prometheus.page import metric_families
 from tuibench.tui.charts.figures.table import FIGURES as CHARTED
 from tuibench.tui.charts.figures.table import SOURCES, figure_value, read_figures
-
-EVERY = [pytest.param(figure, id=name) for name, figure in FIGURES.items()]
 
 
 def rich_tick() -> Tick:
@@ -89,7 +88,7 @@ def test_names_are_unique() -> None:
     assert all(name == figure.name == name.lower() for name, figure in FIGURES.items())
 
 
-@pytest.mark.parametrize("figure", EVERY)
+@for_each("figure", FIGURES.values())
 def test_each_says_what_it_is(figure: Figure) -> None:
     assert figure.title
     assert figure.meaning
@@ -99,7 +98,7 @@ def test_each_says_what_it_is(figure: Figure) -> None:
     assert figure.heading.startswith(figure.title)
 
 
-@pytest.mark.parametrize("figure", EVERY)
+@for_each("figure", FIGURES.values())
 def test_each_is_read_from_a_tick_and_none_from_nothing(figure: Figure) -> None:
     value = figure.value(TICK)
     assert value is not None
@@ -120,7 +119,7 @@ def test_all_values_are_those_that_were_measured() -> None:
     assert {name.lower() for name in GROWING} < all_values(Busy("tpcc", 20).tick(1).tick).keys()
 
 
-@pytest.mark.parametrize("figure", EVERY)
+@for_each("figure", FIGURES.values())
 def test_parts_make_the_value(figure: Figure) -> None:
     parts = figure.parts(TICK)
     is_sum = not isinstance(figure.source, Count | Quantile | Level | Peak | FirstKnown)
@@ -139,7 +138,7 @@ def test_what_a_load_leaves_out_is_zero_and_what_nobody_measured_is_not() -> Non
     assert FIGURES["p95"].value(calm) is None
 
 
-@pytest.mark.parametrize("figure", EVERY)
+@for_each("figure", FIGURES.values())
 def test_a_threshold_can_be_set_on_each(figure: Figure) -> None:
     threshold = parse_threshold(f"{figure.name} > 12.5")
     assert (threshold.figure, threshold.limit, threshold.unit) == (figure.name, 12.5, figure.unit)

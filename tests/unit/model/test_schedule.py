@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.tables import for_each
 from tuibench.errors import UsageError
 from tuibench.model.schedule import (
     MAX_RATE,
@@ -73,7 +74,7 @@ def test_what_is_written_is_read_back(schedule: Schedule) -> None:
     assert parse_schedule(format_schedule(schedule)) == schedule
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "words"),
     [
         ("", "character 1, '': a stage is LEVEL:TIME or FIRST..LAST/TIME"),

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import asyncmy
-import pytest
 
 import tuibench.mysql
 from tests.paths import ROOT
 from tests.private_names import is_private, private_names
+from tests.tables import for_each
 from tuibench.mysql import driver_internals
 from tuibench.mysql.driver import RELEASE
 from tuibench.mysql.driver_internals import DriverConnection
@@ -36,12 +36,12 @@ def test_the_driver_is_the_release_that_was_read() -> None:
     assert f'"asyncmy=={RELEASE}"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("path", OTHER_FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
+@for_each("path", OTHER_FILES)
 def test_no_other_file_uses_private_names(path: Path) -> None:
     assert not list(private_names(ast.parse(path.read_text(encoding="utf-8"))))
 
 
-@pytest.mark.parametrize("name", USED)
+@for_each("name", USED)
 def test_the_driver_has_the_name(name: str) -> None:
     assert re.search(rf"\bself\.{name}\b|\bdef {name}\b", DRIVER_SOURCE)
 

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.paths import DATA
+from tests.tables import for_each
 from tuibench.observe.activity.locks import last_deadlock
 
 UPDATE = "UPDATE locks SET v=? WHERE id=?"
@@ -25,8 +26,8 @@ def test_who_wanted_what_and_who_lost(flavour: str, at: str, parties: list[tuple
     assert all(party.tables == ("sbtest.locks",) for party in deadlock.parties)
 
 
-@pytest.mark.parametrize("flavour", ["mariadb", "mysql"])
-@pytest.mark.parametrize("length", range(0, 4000, 97))
+@for_each("flavour", ["mariadb", "mysql"])
+@for_each("length", range(0, 4000, 97))
 def test_a_status_that_is_cut_off_breaks_nothing(flavour: str, length: int) -> None:
     """The server cuts its status at 64 KiB to 1 MiB, wherever that falls."""
     deadlock = last_deadlock((DATA / f"innodb-deadlock-{flavour}.txt").read_text()[:length])

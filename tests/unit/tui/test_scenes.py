@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.tables import for_each
 from tests.tui.support import script
 from tuibench.cli.options.screen_options import SceneOptions
 from tuibench.errors import UsageError
@@ -50,7 +51,7 @@ def test_every_built_in_scene_can_be_played(name: str) -> None:
     assert mixed <= {transaction.name for transaction in program.transactions}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         (HEAD, "missing required field `steps`"),

@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from tests.tables import for_each
 from tests.unit.workload.player import Player, Sent, nothing
 from tuibench.errors import UsageError
 from tuibench.workload import library
@@ -161,7 +162,7 @@ def test_a_variant_is_another_with_other_defaults(variant: str, base: str, range
     assert library.load_program(variant, {"range-size": 7}).options["range_size"] == 7
 
 
-@pytest.mark.parametrize("name", [name for name in SYSBENCHS if name != "bulk_insert"])
+@for_each("name", [name for name in SYSBENCHS if name != "bulk_insert"])
 def test_every_test_has_sysbenchs_common_options(name: str) -> None:
     options = library.load_program(f"{name}.lua").options
     assert {**SBTEST_OPTIONS, "range_size": options["range_size"]} == {
@@ -197,7 +198,7 @@ def test_too_many_placeholders_are_reported_before_the_server_refuses() -> None:
         library.load_program("select_random_points", {"random_points": 10_001})
 
 
-@pytest.mark.parametrize("name", SYSBENCHS)
+@for_each("name", SYSBENCHS)
 def test_a_seed_gives_the_same_statements_whatever_the_number_of_workers(name: str) -> None:
     """Connections are dealt out to workers; each makes its generators from program, seed and number alone."""
     of = library.load_program(name, {"threads": 8})

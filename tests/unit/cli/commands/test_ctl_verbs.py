@@ -4,6 +4,7 @@ import typing
 
 import pytest
 
+from tests.tables import for_each
 from tuibench.cli.commands.ctl import verbs
 from tuibench.errors import UsageError
 from tuibench.model import command as model
@@ -82,7 +83,7 @@ UNSPOKEN = {WatchActivity, model.WatchStatements}
 """Only a screen that shows the activity asks for it."""
 
 
-@pytest.mark.parametrize(("line", "command"), LINES.items())
+@for_each(("line", "command"), LINES.items())
 def test_each_line_is_its_command(line: str, command: Command) -> None:
     session, name, rest = verbs.split_words(line.split())
     assert session == ""

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.paths import DOCS
+from tests.tables import for_each
 from tuibench.cli import main as program
 from tuibench.errors import ExitCode
 from tuibench.workload import library
@@ -96,7 +97,7 @@ def test_a_profile_is_shown_to_programs(run: Any) -> None:
     assert shown["data_set"] == "sbtest"
 
 
-@pytest.mark.parametrize("name", library.available_profiles())
+@for_each("name", library.available_profiles())
 def test_every_profile_can_be_shown_and_checked(run: Any, name: str) -> None:
     assert run("show", name)[0] == ExitCode.DONE
     assert json.loads(run("show", name, "--format=json")[1])["name"] == name

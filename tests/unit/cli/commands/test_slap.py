@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.paths import DATA
+from tests.tables import for_each
 from tests.unit.cli.program import Program
 from tuibench.cli.parsing.arguments import normalize
 from tuibench.errors import ExitCode
@@ -59,7 +60,7 @@ def test_statements_from_files(slap: Program, tmp_path: Path) -> None:
     assert slap("slap", "--only-print", f"--query={file}").out == "SELECT 1;\nSELECT 2;\n"
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("words", "told"),
     [
         ((), "the clients have no queries to run"),

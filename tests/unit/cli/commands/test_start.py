@@ -5,6 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.tables import for_each
 from tuibench.cli.commands.start import choices, form_values
 from tuibench.cli.commands.start import controller as backstage
 from tuibench.cli.commands.start.choices import RecentStart
@@ -101,7 +102,7 @@ def test_the_form_takes_every_option_of_a_load(files: Path) -> None:
     assert (plan.reconnect, plan.options, plan.threads, plan.seconds) == (10, {"tables": "4"}, 3, 60)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("changes", "fault"),
     [
         ({}, {}),

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests import examples, sweeps
+from tests.tables import for_each
 from tests.unit.cli.program import Program
 from tuibench import paths
 from tuibench.cli.commands.sweep.options import SweepOptions
@@ -33,7 +34,7 @@ def recorded(tuibench_home: Path) -> Path:
     return directory
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("arguments", "said"),
     [
         ((), "no profile is named"),

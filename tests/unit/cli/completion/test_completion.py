@@ -8,6 +8,7 @@ from typing import get_args
 
 import pytest
 
+from tests.tables import for_each
 from tests.unit.cli.program import Program
 from tuibench.cli.commands.ctl import verbs
 from tuibench.cli.completion import candidates, shell_setup
@@ -45,7 +46,7 @@ def offered(tuibench: Program, monkeypatch: pytest.MonkeyPatch, line: str, shell
     return ended.out.splitlines()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("line", "expected"),
     [
         ("tuibench sw", ["sweep"]),

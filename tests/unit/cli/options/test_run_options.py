@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.examples import PLAN
+from tests.tables import for_each
 from tests.unit.cli.plans import planned
 from tuibench import paths
 from tuibench.cli.options.profile_options import parse_profile_options, split_profile_and_options
@@ -56,7 +57,7 @@ NUMBERS = {
 }
 
 
-@pytest.mark.parametrize("key", NUMBERS)
+@for_each("key", NUMBERS)
 def test_a_number_out_of_range_is_refused_with_its_limits(key: str) -> None:
     bound = NUMBERS[key]
     beyond: list[float] = [bound.option.low - 1, bound.option.high * 2]

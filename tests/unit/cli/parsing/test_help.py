@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.paths import ROOT
+from tests.tables import for_each
 from tests.unit.cli.program import Program
 from tuibench.cli.main import COMMANDS, LazyGroup, app
 from tuibench.cli.parsing import sysbench_syntax
@@ -68,7 +69,7 @@ def command_of(line: str) -> Iterator[list[str]]:
         yield shlex.split(bare.removesuffix(")"), comments=True)[1:]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@for_each("page", PAGES)
 def test_every_command_line_of_a_page_can_be_typed(page: Path, options: dict[str, set[str]]) -> None:
     for line in lines_of(page):
         words = normalize(line, COMMANDS)
@@ -78,7 +79,7 @@ def test_every_command_line_of_a_page_can_be_typed(page: Path, options: dict[str
         assert given(words[1:]) - options[words[0]] == set(), words
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@for_each("page", PAGES)
 def test_every_option_of_a_page_exists(page: Path, options: dict[str, set[str]]) -> None:
     every = set().union(
         *options.values(),
@@ -102,7 +103,7 @@ def test_the_pages_have_command_lines() -> None:
     assert sum(len(list(lines_of(page))) for page in PAGES) > 60
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@for_each("page", PAGES)
 def test_every_file_that_a_page_leads_to_is_there(page: Path) -> None:
     linked = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
     assert [place for place in linked if not (page.parent / place).exists()] == []
@@ -111,7 +112,7 @@ def test_every_file_that_a_page_leads_to_is_there(page: Path) -> None:
 # Help
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@for_each("command", COMMANDS)
 def test_the_examples_can_be_typed(command: str, options: dict[str, set[str]]) -> None:
     for line in example_lines(command):
         assert given(shlex.split(line)[2:]) - options[command] == set(), line
@@ -121,7 +122,7 @@ def test_who_takes_arguments_has_examples() -> None:
     assert set(COMMANDS) - set(EXAMPLES) == {"start"}
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@for_each("command", COMMANDS)
 def test_help_is_in_our_own_words(tuibench: Program, command: str) -> None:
     """The parser's names of types say nothing, and neither do defaults that are empty."""
     out = tuibench(command, "--help").out

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.tables import for_each
 from tests.unit.cli.program import Program
 from tuibench.cli.main import COMMANDS
 from tuibench.cli.parsing.sysbench_syntax import (
@@ -61,7 +62,7 @@ def test_an_alias_of_an_option_is_shown_by_its_name() -> None:
     assert {alias: RENAMED_OPTIONS.get(alias) for alias in aliases} == aliases
 
 
-@pytest.mark.parametrize(
+@for_each(
     "option",
     [
         "--db-driver=pgsql",

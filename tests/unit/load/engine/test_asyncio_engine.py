@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fakes import NO_RESPONSE, FakeClock, FakeServer, Result
@@ -87,7 +87,6 @@ programs = st.sampled_from([(EXPLICIT,), (SINGLE,), (EXPLICIT, SINGLE)])
 
 
 @given(programs, some_results, some_logins, some_rollbacks, actions, st.integers(0, 2), rules, rates)
-@settings(deadline=None, max_examples=300)
 def test_every_transaction_and_every_question_is_accounted_for(
     transactions: tuple[Transaction, ...],
     results: list[Result],
@@ -123,7 +122,6 @@ def test_every_transaction_and_every_question_is_accounted_for(
 
 
 @given(some_results)
-@settings(deadline=None, max_examples=30)
 def test_a_single_statement_program_never_rolls_back(results: list[Result]) -> None:
     async def scenario() -> None:
         server = FakeServer(results)
@@ -135,7 +133,6 @@ def test_a_single_statement_program_never_rolls_back(results: list[Result]) -> N
 
 
 @given(some_results)
-@settings(deadline=None, max_examples=50)
 def test_nothing_is_committed_by_halves(results: list[Result]) -> None:
     """A rejected statement is followed by ROLLBACK, a new one begins first, or after COMMIT or ROLLBACK."""
 

@@ -1,7 +1,7 @@
 """The gaps that the asyncio engine notes, in virtual time."""
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.unit.load.engine.virtual_runs import Run, ran
@@ -17,7 +17,6 @@ def standstills(run: Run) -> list[tuple[float, float]]:
     return [(a / 1e9, b / 1e9) for a, b in run.engine.report().gaps.standstills(0, is_over=True)]
 
 
-@settings(max_examples=25, deadline=None)
 @given(start=st.floats(0.5, 5), seconds=st.floats(0.6, 3), rate=st.sampled_from([0.0, 100.0]))
 @example(start=2.0, seconds=1.0, rate=0.0)
 def test_a_stall_is_noted_with_its_true_length(start: float, seconds: float, rate: float) -> None:

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from tests.integration.support import certificates
 from tests.integration.support.certificates import Files
 from tests.login_server import LoginServer, server_key_file
+from tests.tables import for_each
 from tests.unit.load.programs import COMMIT, begin
 from tuibench.errors import ExitCode, TuibenchError
 from tuibench.load.engine.asyncio.engine import AsyncioEngine
@@ -112,8 +113,8 @@ async def ended(engine: Any) -> TuibenchError | None:
 
 @pytest.mark.usefixtures("place")
 @pytest.mark.parametrize("kind", ENGINES)
-@pytest.mark.parametrize("mode", get_args(SslMode))
-@pytest.mark.parametrize("account", ACCOUNTS, ids=lambda each: f"{each.plugin}-{each.is_cached}")
+@for_each("mode", get_args(SslMode))
+@for_each("account", ACCOUNTS)
 async def test_only_a_user_gives_the_password_away(
     account: Account, mode: SslMode, kind: Any, files: Files, true_key: Path
 ) -> None:

@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Awaitable, Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.load.engine.virtual_runs import Run, ran
@@ -38,7 +38,6 @@ def with_delay(scenario: Patience, milliseconds: float = 20) -> None:
 
 
 @given(st.floats(0.001, 10_000))
-@settings(max_examples=30)
 def test_waiting_takes_the_delay_and_nothing_else(milliseconds: float) -> None:
     async def scenario(clock: VirtualClock, delay: NetworkDelay) -> None:
         await delay.wait()
@@ -129,7 +128,6 @@ def test_an_error_is_an_answer_too_but_a_lost_connection_is_not(
 
 @pytest.mark.parametrize("transaction", [EXPLICIT, ASKING], ids=["explicit", "asking"])
 @given(delay_us=st.integers(1, 200_000))
-@settings(max_examples=20, deadline=None)
 def test_the_latency_of_a_transaction_is_its_round_trips_times_server_and_network(
     transaction: Transaction, delay_us: int
 ) -> None:

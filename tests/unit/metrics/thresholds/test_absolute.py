@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import for_each
 from tuibench.errors import UsageError
 from tuibench.metrics.thresholds.absolute import THRESHOLD_EXAMPLES, crossed_thresholds, parse_threshold
 from tuibench.model.histogram import Histogram
@@ -30,7 +31,7 @@ FIGURES = Tick(
 NOTHING = Tick(end=1.0, seconds=1.0, sums={"completed": 0, "queries": 0})
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "figure", "operator", "limit", "unit"),
     [
         ("p95>50ms", "p95", ">", 50, "ms"),
@@ -58,7 +59,7 @@ def test_what_is_understood(text: str, figure: str, operator: str, limit: float,
     assert threshold.text == text.strip()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "reason"),
     [
         ("", "it takes a figure"),
@@ -109,7 +110,7 @@ def test_the_examples_are_understood() -> None:
         assert parse_threshold(example.strip('"')).holds(FIGURES) is not None
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "holds", "told"),
     [
         ("p50>1ms", False, "1 ms"),

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.tables import for_each
 from tests.unit.mysql.protocol.server_packets import MORE_RESULTS, err, ok, packet, result, text_row
 from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.mysql.protocol.fast_path import MAX_FRAMES, MAX_ROWS, try_parse
@@ -53,7 +54,7 @@ MANY_BYTES, ODD_BYTES = 10_000, 7
 """A very long answer is cut at some places only: each byte of a packet in one or another of its equals."""
 
 
-@pytest.mark.parametrize(("answer", "affected"), ANSWERS.values(), ids=ANSWERS)
+@for_each(("answer", "affected"), ANSWERS.values())
 def test_an_answer_ends_with_its_last_byte_wherever_it_is_cut(answer: bytes, affected: int) -> None:
     assert read(answer) == [affected]
     assert read(*in_bytes(answer)) == [None] * (len(answer) - 1) + [affected]

@@ -12,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families as read_text
 
 from tests import examples
 from tests.paths import ROOT
+from tests.tables import for_each
 from tests.ticks import changed, host_tick, server_tick
 from tests.unit.record.prometheus.snapshots import (
     BEFORE_THE_FIRST_SAMPLE,
@@ -46,7 +47,7 @@ def value(name: str, moment: MetricsSnapshot = MOMENT, labels: Mapping[str, str]
     return values(families(moment)).get((name, tuple(sorted(labels.items()))))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "labels", "wanted"),
     [
         ("transactions_total", {}, 300),

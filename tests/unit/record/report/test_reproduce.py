@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import fields, replace
 
@@ -202,7 +202,6 @@ def _tried(draw: st.DrawFn, plan: RunPlan) -> RunPlan:
     return replace(plan, trial=trial, threads=threads, seconds=trial.seconds)
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(plan=plans())
 def test_a_plan_becomes_a_command_line_and_the_same_plan_again(plan: RunPlan) -> None:
     program, command, *words = shlex.split(command_line(plan, Target(user="ann")))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests import examples
@@ -104,7 +104,6 @@ def planted(draw: st.DrawFn) -> list[Span]:
     return found
 
 
-@settings(max_examples=60, deadline=None)
 @given(planted(), st.sampled_from([150.0, 400.0]), st.sampled_from([0.5, 1.0, 3.0]))
 @example([(9.9, 11.4), (20.5, 21.5), (30.01, 31.01)], 250.0, 1.0)
 def test_planted_stalls_are_found_with_their_true_length(

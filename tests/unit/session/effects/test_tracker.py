@@ -415,3 +415,25 @@ def test_what_was_measured_before_the_disturbance_is_an_effect_without_its_begin
     (effect,) = run.effects
     assert effect.text.startswith("TPS higher: +50 % (50..50 %)")
     assert run.not_measured == []
+
+
+def test_a_watched_servers_fsyncs_per_second_do_not_depend_on_the_length_of_the_ticks() -> None:
+    run = Run()
+
+    def watched(fsyncs_per_second: float) -> None:
+        for seconds in (0.5, 1.0, 3.0) * 6:
+            run.clock.advance(seconds)
+            traffic = traffic_tick(
+                seconds=seconds, transactions_per_second=40, queries_per_second=400, latency=STEADY
+            )
+            server = server_tick(seconds=seconds, log_fsyncs_per_second=fsyncs_per_second)
+            run.effect_tracker.tick(sample(1, load=None, traffic=traffic, server=server))
+
+    watched(80)
+    run.change()
+    watched(20)
+    (effect,) = [event.effect for event in run.effects if event.effect]
+    found = effect.comparison(EffectFigure.FSYNC_RATE)
+    assert found is not None
+    assert (found.before, found.after) == pytest.approx((80, 20))
+    assert (found.low, found.high) == pytest.approx((-60, -60), abs=1)

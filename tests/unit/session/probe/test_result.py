@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Sequence
-
 from typing import Any
 
 import pytest

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from tests import sweeps
+from tests.tables import for_each
 from tuibench.model.results.sweep import Cell, CellOrder, SweepCase, SweepPlan, SweepVariant
 from tuibench.session.sweep.matrix import all_cells, build_of, cell_plan, cells_by_start, cells_in_order
 from tuibench.session.sweep.planning import with_servers
@@ -60,9 +61,9 @@ def test_a_single_private_server_gives_its_name_to_a_variant_without_one() -> No
     assert [each.name for each in with_servers([SweepVariant(name="durable")], ["a"])] == ["durable"]
 
 
-@pytest.mark.parametrize("repeats", [1, 2, 3])
-@pytest.mark.parametrize("variants", [1, 2, 3])
-@pytest.mark.parametrize("threads", [(4,), (4, 8), (4, 8, 16)])
+@for_each("repeats", [1, 2, 3])
+@for_each("variants", [1, 2, 3])
+@for_each("threads", [(4,), (4, 8), (4, 8, 16)])
 def test_what_is_compared_runs_at_a_time(repeats: int, variants: int, threads: tuple[int, ...]) -> None:
     """Each group of a case and a number of threads is whole, and no variant always leads."""
     named = tuple(SweepVariant(name=str(number)) for number in range(variants))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.ticks import figures
@@ -141,7 +141,6 @@ def test_an_open_loop_shows_its_rate_its_backlog_and_its_service_time() -> None:
 
 
 @given(st.lists(st.lists(st.lists(st.integers(1, 10**6), max_size=5), min_size=2, max_size=2), max_size=6))
-@settings(max_examples=50)
 def test_ticks_add_up_to_the_totals(rounds: list[list[list[int]]]) -> None:
     """Each round has the latencies of each of two workers; one transaction each."""
     accounting = begun(0, 1)

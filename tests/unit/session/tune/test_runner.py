@@ -142,6 +142,7 @@ async def test_it_finds_what_matters_and_ends_with_everything_restored(tmp_path:
     assert session.run.error is None
 
 
+@pytest.mark.whole
 async def test_the_rest_of_the_budget_is_for_undecided_candidates_after_the_best_were_tested_together(
     tmp_path: Path,
 ) -> None:
@@ -187,6 +188,7 @@ async def test_undecided_candidates_share_windows_in_halves(tmp_path: Path) -> N
     assert all(len(block.windows) == 2 for block in shared)
 
 
+@pytest.mark.whole
 async def test_a_value_that_is_refused_beside_others_is_measured_alone(tmp_path: Path) -> None:
     run = await prepared(only=(*THREE, *MORE), tolerance_percent=0.01, values=MORE)
     session = Driven(run, tmp_path)

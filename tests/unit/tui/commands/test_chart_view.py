@@ -1,7 +1,6 @@
 """Cursor, zoom and comparison: what the keys of the charts make of a view."""
 
 import msgspec
-import pytest
 
 from tests.ticks import changed
 from tests.tui.support import script
@@ -110,12 +109,12 @@ def test_zooming_stops_at_both_ends() -> None:
     assert looked(view_of(), *[zoom_by(1)] * 9).chart_state.zoomed.label == "all"
 
 
-@pytest.mark.parametrize("zoom", range(1, len(ZOOMS)))
-def test_a_zoom_shows_at_least_its_time(zoom: int) -> None:
-    view = looked(long_run(4000), *[zoom_by(1)] * zoom)
-    shown = [point for point in chart_points(view, COLUMNS) if point is not None]
-    seconds = sum(point.seconds for point in shown)
-    assert seconds >= min(ZOOMS[zoom].seconds - view_grid(view, COLUMNS).column_seconds, 4000)
+def test_a_zoom_shows_at_least_its_time() -> None:
+    view = long_run(4000)
+    for zoom in ZOOMS[1:]:
+        view = looked(view, zoom_by(1))
+        seconds = sum(point.seconds for point in chart_points(view, COLUMNS) if point is not None)
+        assert seconds >= min(zoom.seconds - view_grid(view, COLUMNS).column_seconds, 4000), zoom
 
 
 def test_columns_keep_their_ticks_while_the_chart_moves() -> None:

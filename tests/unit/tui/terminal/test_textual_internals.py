@@ -12,6 +12,7 @@ import pytest
 
 import tuibench.tui
 from tests.private_names import is_private, private_names
+from tests.tables import for_each
 from tuibench.tui.terminal import textual_internals
 from tuibench.tui.terminal.textual_internals import PRIVATE_PARTS, PrivatePart
 
@@ -29,7 +30,7 @@ def test_a_changed_part_has_another_digest() -> None:
     assert changed.present_digest != changed.digest
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+@for_each("path", MODULES)
 def test_no_other_module_touches_one(path: Path) -> None:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     assert not [*private_names(tree), *private_modules(tree)]

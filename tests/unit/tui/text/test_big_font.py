@@ -1,7 +1,6 @@
 """Letters of any size: as wide and as high as they say, and told from each other."""
 
-import pytest
-
+from tests.tables import for_each
 from tuibench.tui.text.big_font import LETTER_HEIGHT, big_letters, largest_scale, width_in_dots
 
 
@@ -21,8 +20,8 @@ def test_without_blocks_it_is_plain_text_or_made_of_one_sign() -> None:
     assert {sign for row in big_letters("26.9", 3, ascii_only=True) for sign in row} == {"#", " "}
 
 
-@pytest.mark.parametrize("scale", [1, 2, 3, 5])
-@pytest.mark.parametrize("text", ["2,450", "26.9", "AT RISK", "DURABLE", "+55%", "–", "="])
+@for_each("scale", [1, 2, 3, 5])
+@for_each("text", ["2,450", "26.9", "AT RISK", "DURABLE", "+55%", "–", "="])
 def test_it_is_as_large_as_it_says(text: str, scale: int) -> None:
     rows = big_letters(text, scale)
     assert {len(row) for row in rows} == {width_in_dots(text) * scale}
@@ -34,8 +33,8 @@ def test_characters_differ_from_each_other_except_5_and_s() -> None:
     assert len({tuple(big_letters(character, 1)) for character in characters}) == len(characters)
 
 
-@pytest.mark.parametrize("width", [10, 39, 58, 99, 300])
-@pytest.mark.parametrize("height", [3, 5, 8, 20])
+@for_each("width", [10, 39, 58, 99, 300])
+@for_each("height", [3, 5, 8, 20])
 def test_the_largest_scale_fits_and_the_next_does_not(width: int, height: int) -> None:
     scale = largest_scale("2,450", width, height)
     if scale > 1:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import for_each
 from tests.unit.tuning.fakes import INFO
 from tuibench.errors import UsageError
 from tuibench.model.server import Flavour, ServerInfo
@@ -81,7 +82,7 @@ def test_what_is_not_a_whole_number_is_refused(text: str) -> None:
         setting_lookup.canonical_value(FLUSH_LOG, MARIADB, text)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("name", "text", "said"),
     [
         ("innodb_buffer_pool_size", "256M", "268435456"),
@@ -191,7 +192,7 @@ def test_a_setting_that_the_server_lacks_says_nothing_of_a_value() -> None:
     assert state.unavailable == "MariaDB 4 does not show it"
 
 
-@pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
+@for_each("setting", SETTINGS)
 def test_an_entry_is_whole(setting: setting_lookup.Setting) -> None:
     """Each has a risk in a sentence, counters, and offers values that it takes and can put in words."""
     assert setting.risk.endswith(".")

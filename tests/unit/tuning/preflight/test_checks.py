@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 import msgspec
-import pytest
 
 from tests import examples as model_examples
+from tests.tables import for_each
 from tests.unit.tuning.preflight.examples import GIB, client, facts, grants
 from tuibench.model.measurements.finding import Severity
 from tuibench.model.server import Flavour
@@ -304,7 +304,7 @@ CASES = (
 )
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.id}-{case.severity}-{case.found[:20]}")
+@for_each("case", CASES)
 def test_what_a_check_makes_of_the_facts(case: Case) -> None:
     (finding,) = [finding for finding in run_all_checks(case.facts) if finding.id == case.id]
     assert finding.severity is case.severity, finding

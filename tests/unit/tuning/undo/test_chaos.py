@@ -362,7 +362,7 @@ class Alone(Chaos):
         self.attempt(which, *change)
 
 
-EXAMPLES = int(os.environ.get("TUIBENCH_CHAOS_EXAMPLES", "120"))
+EXAMPLES = int(os.environ.get("TUIBENCH_CHAOS_EXAMPLES", 2 * settings().max_examples))
 STEPS = settings(
     max_examples=EXAMPLES,
     stateful_step_count=14,

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import for_each
 from tuibench.errors import UsageError
 from tuibench.workload.generate.evaluate import (
     EVALUATION_ERRORS,
@@ -34,7 +35,7 @@ def value(text: str) -> Any:
     return compile_expression(parse_expression(text), places)(list(ROW.values()))
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "expected"),
     [
         ("a + b * 3", 13),
@@ -69,7 +70,7 @@ def test_values(text: str, expected: object) -> None:
     assert type(value(text)) is type(expected)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "message"),
     [
         ("", "unexpected end"),
@@ -166,7 +167,7 @@ def test_a_name_is_no_expression(text: str, expected: bool) -> None:
 SCOPE: dict[str, ExpressionType] = {"n": "number", "t": "text", "f": "flag", "l": "list", "x": "any"}
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "kind"),
     [
         ("n + 1", "number"), ("t + 'a'", "text"), ("x + 1", "any"), ("x * 2", "number"), ("n > 1", "flag"),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.tables import for_each
 from tuibench.errors import UsageError
 from tuibench.workload import library
 from tuibench.workload.compile.profile_compiler import compile_profile
@@ -93,7 +94,7 @@ def test_the_good_profile_is_good() -> None:
     assert compile_profile(library.parse_profile(GOOD, "full.toml"), {}).interactive
 
 
-@pytest.mark.parametrize(("right", "wrong", "message", "hint"), BAD)
+@for_each(("right", "wrong", "message", "hint"), BAD)
 def test_errors_name_file_and_key(right: str, wrong: str, message: str, hint: str) -> None:
     assert right in GOOD
     with pytest.raises(UsageError) as error:

@@ -4,9 +4,10 @@ import string
 import tomllib
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import for_each
 from tuibench.errors import UsageError
 from tuibench.workload import library
 from tuibench.workload.language.profile_schema import key_names
@@ -115,7 +116,7 @@ def test_the_good_profile_is_good() -> None:
     assert library.parse_profile(GOOD, "mine.toml").name == "mine"
 
 
-@pytest.mark.parametrize(("right", "wrong", "message", "hint"), BAD)
+@for_each(("right", "wrong", "message", "hint"), BAD)
 def test_errors_name_file_key_and_nearest_name(right: str, wrong: str, message: str, hint: str) -> None:
     assert right in GOOD
     with pytest.raises(UsageError) as error:
@@ -206,7 +207,6 @@ def toml(value: object) -> str:
     key=KEYS,
     value=VALUES,
 )
-@settings(max_examples=40)
 def test_a_profile_of_wrong_shape_loads_or_is_a_usage_error(path: str, key: str, value: object) -> None:
     """Valid TOML with known keys in odd places, of odd types: put in at the end, or in place of a line."""
     lines = GOOD.splitlines()

@@ -1,9 +1,9 @@
 """Which `?` of a statement waits for a value."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import for_each
 from tuibench.workload.program.sql_text import split_at_placeholders, strip_literals
 
 SQL = [
@@ -29,7 +29,7 @@ SQL = [
 ]
 
 
-@pytest.mark.parametrize(("sql", "parts"), SQL)
+@for_each(("sql", "parts"), SQL)
 def test_a_question_mark_in_quotes_and_comments_is_a_letter(sql: str, parts: tuple[str, ...]) -> None:
     assert split_at_placeholders(sql) == parts
     assert strip_literals(sql).count("?") == len(parts) - 1

@@ -1,12 +1,11 @@
 """SQL as text: what class a statement is, where it ends, and where a server stopped understanding it."""
 
-import pytest
-
+from tests.tables import for_each
 from tuibench.workload.program import sql_text
 from tuibench.workload.program.program import StatementClass
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("text", "wanted"),
     [
         ("SELECT 1", "read"),

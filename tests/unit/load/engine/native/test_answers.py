@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import for_each
 from tuibench.errors import SQLError
 from tuibench.load.engine.native import program as native_program
 from tuibench.mysql.protocol.response_parser import ResponseParser
@@ -71,8 +72,8 @@ def native_verdict(data: bytes, *, without_eof: bool, cut: int) -> object:
     return None
 
 
-@pytest.mark.parametrize("answer", ANSWERS)
-@pytest.mark.parametrize("cut", [1, 2, 3, 7, 1000])
+@for_each("answer", ANSWERS)
+@for_each("cut", [1, 2, 3, 7, 1000])
 def test_answers_mean_the_same(answer: bytes, cut: int) -> None:
     told = native_verdict(answer, without_eof=True, cut=cut)
     assert told is not None

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.tables import for_each
 from tuibench.errors import TuibenchError
 from tuibench.load.engine.native import program as native_program
 from tuibench.mysql.protocol.packets import ExecuteCommand
@@ -81,7 +82,7 @@ class Pair:
         return bytes(packet)
 
 
-@pytest.mark.parametrize("expression", EXPRESSIONS)
+@for_each("expression", EXPRESSIONS)
 def test_both_engines_compute_the_same(expression: str) -> None:
     pair = Pair(expression)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from asyncmy import converters
 
+from tests.tables import for_each
 from tests.unit.workload.datasets.test_tpcc import shop
 from tuibench.load.engine.native import program as native_program
 from tuibench.mysql.connection import ENCODING
@@ -102,8 +103,8 @@ def answered(ours: Reference, theirs: Any, which: int, answer: Any) -> Iterator[
         rows = [list(row) for row in answer(flat.name, values)] if flat.captures else None
 
 
-@pytest.mark.parametrize("prepared", [True, False])
-@pytest.mark.parametrize("name", PROFILES)
+@for_each("prepared", [True, False])
+@for_each("name", PROFILES)
 def test_the_same_seed_gives_the_same_packets(name: str, prepared: bool) -> None:
     made = program(name)
     for connection in (0, 1, 7):

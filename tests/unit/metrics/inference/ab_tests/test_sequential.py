@@ -23,29 +23,30 @@ from tuibench.metrics.inference.ab_tests.sequential import (
 )
 from tuibench.model.experiments.effect import Verdict
 
-REPEATS = 120
-BY_CHANCE = 0.05 + 2 * math.sqrt(0.05 * 0.95 / REPEATS)
 
-
+@pytest.mark.parametrize("repeats", [20, pytest.param(120, marks=pytest.mark.whole)])
 @pytest.mark.parametrize("name", NOISES)
-def test_a_watched_trial_of_one_value_seldom_says_anything(name: str) -> None:
+def test_a_watched_trial_of_one_value_seldom_says_anything(name: str, repeats: int) -> None:
     rng = random.Random(1)
-    assert share(simulated.any_figure_is_false(NOISES[name], rng) for _ in range(REPEATS)) <= BY_CHANCE
+    by_chance = 0.05 + 2 * math.sqrt(0.05 * 0.95 / repeats)
+    assert share(simulated.any_figure_is_false(NOISES[name], rng) for _ in range(repeats)) <= by_chance
 
 
+@pytest.mark.parametrize("repeats", [10, pytest.param(60, marks=pytest.mark.whole)])
 @pytest.mark.parametrize("name", ["white", "AR 0.6", "AR 0.9", "random walk", "drift"])
-def test_a_gain_of_a_fifth_is_found_within_a_minute(name: str) -> None:
+def test_a_gain_of_a_fifth_is_found_within_a_minute(name: str, repeats: int) -> None:
     rng = random.Random(2)
-    trials = [simulated.watched_trial(NOISES[name], rng, effect=math.log(1.2)) for _ in range(60)]
+    trials = [simulated.watched_trial(NOISES[name], rng, effect=math.log(1.2)) for _ in range(repeats)]
     assert share(one.verdict is Verdict.HIGHER and one.seconds <= 60 for one in trials) >= 0.9
 
 
-def test_equal_is_said_where_it_is_so_and_not_where_it_is_not() -> None:
+@pytest.mark.parametrize("repeats", [10, pytest.param(60, marks=pytest.mark.whole)])
+def test_equal_is_said_where_it_is_so_and_not_where_it_is_not(repeats: int) -> None:
     rng = random.Random(3)
-    same = [simulated.watched_trial(white, rng, size=0.02, tolerance=0.02) for _ in range(60)]
+    same = [simulated.watched_trial(white, rng, size=0.02, tolerance=0.02) for _ in range(repeats)]
     other = [
         simulated.watched_trial(white, rng, size=0.02, tolerance=0.02, effect=math.log(1.025))
-        for _ in range(60)
+        for _ in range(repeats)
     ]
     assert share(one.verdict is Verdict.EQUAL for one in same) >= 0.9
     assert share(one.verdict in (Verdict.EQUAL, Verdict.LOWER) for one in other) <= 0.05

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.tables import for_each
 from tests.tui.support.sessions import ACTIVITY, session
 from tuibench.model.measurements.activity import Activity
 from tuibench.tui.panels.selection import Selection, first_visible
@@ -129,8 +130,8 @@ def test_before_the_first_answer() -> None:
     assert panels.last_deadlock(None, 78, 3) == []
 
 
-@pytest.mark.parametrize("height", range(1, 16))
-@pytest.mark.parametrize("draw", [panels.lock_waits, panels.open_transactions, panels.last_deadlock])
+@for_each("height", range(1, 16))
+@for_each("draw", [panels.lock_waits, panels.open_transactions, panels.last_deadlock])
 def test_no_panel_is_higher_than_it_may(
     draw: Callable[[Activity | None, int, int], list[TextLine]], height: int
 ) -> None:
