@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tests.paths import ROOT
 from tests.tables import for_each
 from tests.unit.record.hours import GROWING, Busy
-from tests.unit.record.prometheus.test_page import MOMENT
+from tests.unit.record.prometheus.snapshots import MOMENT
 from tuibench.errors import UsageError
 from tuibench.metrics.figures import (
     FIGURES,

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from tests.examples import LATENCY, PLAN, load_part, sample
 from tests.fakes import FakeClock
-from tests.ticks import host_tick, server_tick
+from tests.ticks import host_tick, server_tick, traffic_tick
 from tests.unit.session.effects.test_ab_test import trial as a_trial
 from tuibench.metrics.inference.messages import FIGURE_NAMES
 from tuibench.model.command import Command
