@@ -128,12 +128,14 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
     @property
     def ab_so_far(self) -> AbTestResult | None:
         """The same without its pairs, for viewers."""
-        return None if self.ab is None else replace(self.ab, pairs=())
+        result = self.ab
+        return None if result is None else replace(result, pairs=())
 
     @property
     def tune(self) -> TuneResult | None:
         """The result of the screening so far, or of the last one."""
-        return self.tune_progress.result if self.tune_progress is not None else None
+        screening = self.laboratory.last(TuneRun)
+        return screening.result if screening is not None else None
 
     @property
     def tune_progress(self) -> TuneProgress | None:

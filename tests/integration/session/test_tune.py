@@ -12,7 +12,7 @@ from tuibench.demo.server import PrivateServer
 from tuibench.model.target import Target
 from tuibench.mysql.connection import connect
 
-DEADLINE_SECONDS = 150.0
+DEADLINE_SECONDS = 450.0
 FLUSH = "innodb_flush_log_at_trx_commit"
 LOAD = (
     "oltp_write_only", "--tables=2", "--table-size=500", "--threads=2", "--warmup-time=1", "--window=1",

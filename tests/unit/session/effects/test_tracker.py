@@ -275,7 +275,7 @@ async def test_during_an_experiment_no_effect_is_measured() -> None:
     assert run.effect_tracker.effects == []
     test = laboratory.last(AbTest)
     assert test is not None
-    assert test.result.pairs
+    assert test.result.left_out == 3
 
 
 # What was measured while something else happened is nobody's effect
