@@ -40,7 +40,7 @@ def collect_evidence(
     in_flight = ratio(_latency_us(whole), 1e6 * whole.seconds)
     running = _mean(samples, "threads_running", less=OWN_THREAD)
     return Evidence(
-        threads=_mean(samples, "threads") or 0.0,
+        threads=_mean(samples, "requested_threads") or 0.0,
         connections=int(max((read("open_connections", load) or 0 for load in loads), default=0)),
         rate=rate,
         is_rate_met=bool(rate) and is_rate_met(attempted, rate, backlog),

@@ -371,7 +371,7 @@ OTHER_FIGURES = (
         "statement_avg", "average of a statement", MS, LOWER, Ratio(("statement_ms",), ("timed",)),
         "mean time of a watched server's statements",
     ),
-    Figure("threads", "threads", NUMBER, None, Level(("threads",)), "connections that are requested"),
+    Figure("requested_threads", "threads", NUMBER, None, Level(("threads",)), "of the load, as requested"),
     Figure("open_connections", "open connections", NUMBER, None, Level(("connections",)), "of the load"),
     Figure("target_rate", "target rate", PER_SECOND, None, Level(("rate",), is_optional=True), "open loop"),
     Figure("idle", "idle connections", NUMBER, None, Level(("idle",)), "open in addition to the load's"),

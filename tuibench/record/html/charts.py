@@ -113,7 +113,7 @@ PLOTS = (
         "Threads and connections",
         "",
         (
-            _load_line("target", "threads", dashed=True),
+            _load_line("target", "requested_threads", dashed=True),
             _load_line("open", "open_connections"),
             PlotLine("running", "threads_running"),
         ),

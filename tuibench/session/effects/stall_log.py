@@ -88,7 +88,7 @@ class StallLog:
         if gaps is None:
             gaps = self._gaps_of_watched(slot, sample)
         load = sample.load
-        threads, rate = read("threads", load), read("target_rate", load)
+        threads, rate = read("requested_threads", load), read("target_rate", load)
         has_load = load is None or bool(threads) or slot.transactions > 0
         is_whole = not self._is_paused and not self._is_partial and slot.end_seconds > self._end_seconds
         if is_whole and has_load:

@@ -51,7 +51,7 @@ def test_rates_are_over_the_measured_interval() -> None:
         8,
         0,
     )
-    assert (read("threads", part), part.seconds) == (8, 1.5)
+    assert (read("requested_threads", part), part.seconds) == (8, 1.5)
     assert figures(part, "tps", "qps") == (20.0, 400.0)
     assert figures(part, "reads", "writes", "others") == (280.0, 80.0, 40.0)
     assert read("reconnects_per_second", part) == 2.0

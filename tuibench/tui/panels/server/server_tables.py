@@ -52,7 +52,8 @@ def table_row(item: FigureRow, samples: Sequence[Sample], key: str = "") -> Tren
     tick = samples[-1].server if samples else None
     values = [item.value(sample) for sample in samples]
     counter = item.counter(tick) if tick is not None and item.is_counter else None
-    if tick is None or (counter is None and values[-1] is None):
+    is_missing = counter is None if item.is_counter else values[-1] is None
+    if tick is None or is_missing:
         shown = () if item.is_counter else values
         return TrendRow(item.name, DASH, _reason_missing(tick, item), shown, key=key)
     if counter is None:
