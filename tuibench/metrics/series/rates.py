@@ -23,14 +23,6 @@ class CounterInterval(msgspec.Struct, frozen=True, kw_only=True):
     def reset(self) -> bool:
         return bool(self.went_back)
 
-    def delta(self, name: str) -> int | None:
-        """The growth of a counter."""
-        return self.deltas.get(name)
-
-    def per_second(self, name: str) -> float | None:
-        """The growth of a counter per second."""
-        return ratio(self.deltas.get(name), self.seconds)
-
 
 def counter_interval(before: Mapping[str, int], after: Mapping[str, int], seconds: float) -> CounterInterval:
     """Compare two readings of cumulative counters."""
@@ -54,12 +46,3 @@ def ratio(part: float | None, whole: float | None) -> float | None:
     if part is None or whole is None or whole <= 0:
         return None
     return part / whole
-
-
-def hit_percent(misses: int | None, requests: int | None) -> float | None:
-    """The share of requests that did not miss, 0 to 100. None in an interval without requests.
-
-    The server counts the two separately, so a reading may include a miss before its request: never below 0.
-    """
-    missed = ratio(misses, requests)
-    return None if missed is None else max(0.0, 100.0 * (1.0 - missed))

@@ -8,7 +8,7 @@ import msgspec
 
 from tuibench.model.cluster.host import LoadHost
 from tuibench.model.histogram import Latency
-from tuibench.model.tick import CLIENT, HOST, Tick
+from tuibench.model.tick import CLIENT, HOST, RESPONSE, Tick
 
 
 class TimedStatement(msgspec.Struct, frozen=True, array_like=True):
@@ -121,6 +121,11 @@ class Sample(msgspec.Struct, frozen=True, tag="sample", kw_only=True, omit_defau
     @cached_property
     def client_host(self) -> Tick | None:
         return self.tick.moved(CLIENT, HOST) if CLIENT + "seconds" in self.tick.sums else None
+
+    @cached_property
+    def latency(self) -> Latency | None:
+        """The figures of the response times."""
+        return self.tick.hist(RESPONSE).latency()
 
     @cached_property
     def latencies(self) -> dict[str, Latency]:

@@ -26,7 +26,7 @@ def chart_point(sample: Sample, interval_seconds: float) -> ChartPoint:
     load = sample.throughput
     if load is None:
         return point
-    latency = sample.latencies.get(RESPONSE) if load is sample.tick else load.hist(RESPONSE).latency()
+    latency = sample.latency if load is sample.tick else load.hist(RESPONSE).latency()
     return point._replace(
         tps=read("tps", load) or 0.0,
         qps=read("qps", load) or 0.0,

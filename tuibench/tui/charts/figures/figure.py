@@ -7,7 +7,7 @@ from tuibench.metrics.figures import FIGURES, SERVER_TIME, FigureUnit, Level, Ra
 from tuibench.metrics.figures import Figure as TableFigure
 from tuibench.model.histogram import Latency
 from tuibench.model.measurements.sample import Sample
-from tuibench.model.tick import RESPONSE, Tick
+from tuibench.model.tick import Tick
 from tuibench.units import DASH, binary_size, count, decimal, milliseconds, percent, si, small_number
 
 NumberFormat = Callable[[float | None], str]
@@ -105,7 +105,6 @@ class FigureRow(NamedTuple):
     def value(self, sample: Sample) -> float | None:
         """The figure of a sample; None over a gap, or if unknown."""
         if self.figure in LATENCIES:
-            latency = sample.latencies.get(RESPONSE)
-            return None if latency is None else float(getattr(latency, self.figure))
+            return None if sample.latency is None else float(getattr(sample.latency, self.figure))
         tick = self.of(sample)
         return None if tick is None else FIGURES[self.figure].source.value(tick)
