@@ -1,8 +1,9 @@
 """A/B tests of settings that act late, simulated whole: `python -m tests.bench.late_validity`.
 
-No effect, +20 % and −20 %, at once, after 3, 6 or 20 s, or with a time constant of 5 or 20 s. *False* is a
-verdict with the wrong sign, or where there is no effect. An interval that misses the truth is counted against
-all tests; a test without an interval says which windows it needs. `--tune` simulates screenings instead.
+No effect, +20 % and −20 %, at once, after 3, 6 or 20 s, or with a time constant of 5 or 20 s. Before the test
+the server has had A for long, whichever value is set for the first window. *False* is a verdict with the
+wrong sign, or where there is no effect. An interval that misses the truth is counted against all tests; a
+test without an interval says which windows it needs. `--tune` simulates screenings instead.
 """
 
 import argparse

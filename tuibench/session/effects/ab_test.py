@@ -176,9 +176,10 @@ class AbTest(Experiment):
         compare, tolerance = compare_pairs if is_at_the_end else compare_so_far, trial.tolerance_percent / 100
         late = self._windows.lateness(until)
         comparisons = compare(pairs, tolerance=tolerance, primary=trial.primary)
-        verdicts = {one.figure: one.verdict for one in comparisons}
-        verdict = verdicts.get(trial.primary, Verdict.CANNOT_TELL)
-        is_late = late is not None and late.may_reverse(verdict)
+        primary = next((one for one in comparisons if one.figure is trial.primary), None)
+        verdict = Verdict.CANNOT_TELL if primary is None else primary.verdict
+        acts_after = None if late is None else late.contradiction(primary)
+        is_late = acts_after is not None
         needed = pairs_needed(pairs, tolerance=tolerance, primary=trial.primary)
         return with_sentence(
             AbTestResult(
@@ -200,8 +201,10 @@ class AbTest(Experiment):
                 is_sequential=trial.is_sequential,
                 tolerance_percent=trial.tolerance_percent,
                 more_seconds=None if needed is None or is_late else 2 * trial.window_seconds * needed,
-                acts_after_seconds=late.seconds if late is not None and (is_late or late.unsettled) else None,
-                needs_window_seconds=window_for(late.seconds) if late is not None and is_late else None,
+                acts_after_seconds=late.seconds
+                if late is not None and late.unsettled and not is_late
+                else acts_after,
+                needs_window_seconds=None if acts_after is None else window_for(acts_after),
                 ended_seconds=self.ended_at,
                 by_hand=self.is_by_hand,
             )

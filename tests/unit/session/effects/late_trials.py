@@ -39,11 +39,11 @@ class Judged(NamedTuple):
 
 
 class LateServer:
-    """A server on which the effect of B comes after a delay, or with a time constant."""
+    """A server on which the effect of B comes after a delay, or with a time constant. Before, it has A."""
 
-    def __init__(self, effect: float, response: tuple[float, float], first: str = A) -> None:
-        self.effect, (self.delay, self.constant), self.value = effect, response, first
-        self._changes = [(-math.inf, effect * (first == B), effect * (first == B))]
+    def __init__(self, effect: float, response: tuple[float, float]) -> None:
+        self.effect, (self.delay, self.constant), self.value = effect, response, A
+        self._changes = [(-math.inf, 0.0, 0.0)]
 
     def set(self, now: float, value: str) -> None:
         """A change; what is reached by then is where an approach begins."""
@@ -98,7 +98,8 @@ def late_trial(
     test.begin(0.0)
     ticks = round(trial.seconds / interval)
     level = noise(rng, ticks, size / math.sqrt(interval))
-    server = LateServer(effect, response, value_of(test.first[-1]))
+    server = LateServer(effect, response)
+    server.set(0.0, value_of(test.first[-1]))
     now = 0.0
     for place in range(ticks):
         now = (place + 1) * interval

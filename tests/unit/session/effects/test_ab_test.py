@@ -17,7 +17,7 @@ from tuibench.session.effects.ab_test import AbTest, command_for, ordered_test, 
 
 WINDOW = 6
 ALTERNATING = 51
-"""A seed whose first six cycles are A B, B A, A B, …"""
+"""A seed whose first four cycles are A B, B A, A B, B A."""
 B_FIRST = next(seed for seed in range(9) if not random_orders(1, seed)[0])
 SYNC, FLUSH = "sync_binlog", "innodb_flush_log_at_trx_commit"
 
@@ -204,7 +204,9 @@ def test_without_a_verdict_one_by_hand_ends_with_its_last_cycle() -> None:
 
 
 def test_an_undecided_test_says_how_much_longer_it_needs() -> None:
-    driven = Driven(msgspec.structs.replace(trial(cycles=40), is_sequential=True, tolerance_percent=2.0))
+    """In an order in which the levels of the cycles do not look like a late effect."""
+    plan = msgspec.structs.replace(trial(cycles=40), seed=7, is_sequential=True, tolerance_percent=2.0)
+    driven = Driven(plan)
     for a, b in (
         (100.0, 103.0),
         (101.0, 100.5),

@@ -180,6 +180,7 @@ class TrialWindows:
             course.values,
             bin_seconds=course.bin_seconds,
             window=max(1, round(window_seconds / course.bin_seconds)),
+            before=(0.0, 1.0),
             limit=max(window_seconds / 2, window_seconds - FEWEST_SLOTS * course.slot_seconds),
         )
 

@@ -13,8 +13,10 @@ y(t) = μ + β·t + δ·(x ∗ h)(t) + noise        h(u) = 1 for u > D, or 1 −
 x is 0 under A and 1 under B. The noise is autoregressive, with the φ that suits each response best, so that
 a response does not win by explaining a wandering level. Twice the logarithm of the ratio of the likelihoods
 compares the likeliest response with the likeliest one that is over within the part of a window that may be
-discarded. This is the distributed-lag view of carry-over in a switchback (Bojinov, Simchi-Levi and Zhao,
-"Design and analysis of switchback experiments", Management Science 69, 2023).
+discarded. An interval has to contain the effects of all late responses that are nearly as likely as that one.
+Until the first value acts, the one from before the test does, which may have been either. This is the
+distributed-lag view of carry-over in a switchback (Bojinov, Simchi-Levi and Zhao, "Design and analysis of
+switchback experiments", Management Science 69, 2023).
 """
 
 import math
@@ -23,7 +25,8 @@ from functools import cache
 from operator import mul
 from typing import NamedTuple
 
-from tuibench.model.experiments.effect import Verdict
+from tuibench.metrics.inference.verdict import Interval
+from tuibench.model.experiments.effect import Comparison, Verdict
 
 BINS_PER_WINDOW = 10
 MOST_BINS = 600
@@ -47,6 +50,12 @@ LATE_WITHIN = 9.0
 LIKELIER, EFFECT = 2.0, 10.0
 """Evidence that withholds a verdict: a late response is likelier, and there is an effect at all."""
 
+NEARLY = 4.0
+"""A late response is a rival with at most so much less evidence than one within the limit."""
+
+APPROACH = 6.0
+"""Evidence for the effect of a rival that withholds an interval; a delay takes as much as `EFFECT`."""
+
 CERTAIN = 12.0
 """Evidence for a late response on which longer windows are begun, and against one, for a figure whose verdict
 stands although another figure may act late.
@@ -69,21 +78,29 @@ class Response(NamedTuple):
         """When the response is over, in bins after the change."""
         return self.delay + REMAINDERS * self.constant
 
-    def of(self, values: Sequence[float]) -> list[float]:
-        """The values as this response passes them on; the first value has been there for long."""
+    def of(self, values: Sequence[float], before: float) -> list[float]:
+        """The values as this response passes them on, after a value that was there for long."""
         if self.delay:
-            return [values[0]] * min(self.delay, len(values)) + list(
-                values[: max(0, len(values) - self.delay)]
-            )
+            return [before] * min(self.delay, len(values)) + list(values[: max(0, len(values) - self.delay)])
         if not self.constant:
             return list(values)
-        share, level, found = -math.expm1(-1 / self.constant), values[0], []
+        share, level, found = -math.expm1(-1 / self.constant), before, []
         # The mean of a bin with this value throughout: it approaches the value exponentially.
         mean = 1 - self.constant * share
         for value in values:
             found.append(level + mean * (value - level))
             level += share * (value - level)
         return found
+
+
+class Rival(NamedTuple):
+    """A late response that explains the course nearly as well as one within the limit: when it is over, the
+    effect that it gives (a difference of logarithms), and if there is enough evidence for any effect.
+    """
+
+    seconds: float
+    effect: float
+    has_effect: bool
 
 
 class Lateness(NamedTuple):
@@ -99,6 +116,7 @@ class Lateness(NamedTuple):
     evidence: float
     effect: float
     unsettled: float
+    rivals: tuple[Rival, ...] = ()
 
     @property
     def is_likely(self) -> bool:
@@ -113,6 +131,24 @@ class Lateness(NamedTuple):
     def may_reverse(self, verdict: Verdict) -> bool:
         """True if a verdict of a difference could have the wrong sign: a late response is likelier at all."""
         return self.is_likely or (self.evidence > 0 and verdict in (Verdict.HIGHER, Verdict.LOWER))
+
+    def contradiction(self, comparison: Comparison | None) -> float | None:
+        """When the likeliest response is over that contradicts a comparison of the figure; None if none does.
+
+        One contradicts its verdict, or gives an effect outside of its interval. Without a difference, that
+        takes evidence for the effect, because a response that hardly shows in the course can give any.
+        """
+        if self.may_reverse(Verdict.CANNOT_TELL if comparison is None else comparison.verdict):
+            return self.seconds
+        if comparison is None or comparison.percent_low is None or comparison.percent_high is None:
+            return None
+        low, high = comparison.percent_low, comparison.percent_high
+        is_different = comparison.verdict in (Verdict.HIGHER, Verdict.LOWER)
+        for rival in self.rivals:
+            percent = Interval.around(rival.effect, 0.0).percent.estimate
+            if (is_different or rival.has_effect) and not low <= percent <= high:
+                return rival.seconds
+        return None
 
     def is_certain(self, candidates: int = 1) -> bool:
         """True with enough evidence for longer windows; with many candidates to look at, it takes more."""
@@ -136,9 +172,12 @@ def find_lateness(
     bin_seconds: float,
     window: int,
     limit: float,
+    before: Sequence[float] = (0.0,),
     others: Sequence[Sequence[float]] = (),
 ) -> Lateness | None:
     """The likeliest response of a course; None if there is too little of it.
+
+    `before` are the values that may have been there for long before the first one.
 
     `levels` are logarithms, or shares of a level if some are zero; None where nothing usable was measured.
     `values` are 0 under A, 1 under B. A
@@ -154,28 +193,46 @@ def find_lateness(
     for response in responses(window):
         if response.over * 2 > len(levels) + REMAINDERS * window and not response.constant:
             continue
-        fit = course.fit(response.of(values)[first:])
-        if fit is not None:
-            found.append((fit, response))
+        for earlier in before if response.over else before[:1]:
+            fit = course.fit(response.of(values, earlier)[first:])
+            if fit is not None:
+                found.append((fit.likelihood, response, fit.effect))
     within = [one for one in found if one[1].over * bin_seconds <= limit + ROUNDING]
     if not within:
         return None
-    likelihood, best = max(found)
+    likelihood, best, _ = max(found)
     beyond = max((one[0] for one in found if one not in within), default=-math.inf)
-    at_most, settled = max(within)
+    at_most, settled, _ = max(within)
+    without_effect = course.without_effect
     at_once = next((one[0] for one in within if not one[1].over), -math.inf)
     unsettled = (settled.over + 1) * bin_seconds if at_most - at_once > LATE_WITHIN else 0.0
     return Lateness(
         best.over * bin_seconds,
         beyond - at_most,
-        likelihood - course.without_effect,
+        likelihood - without_effect,
         min(unsettled, limit),
+        tuple(
+            Rival(
+                response.over * bin_seconds,
+                effect,
+                has_effect=likely - without_effect > (APPROACH if response.constant else EFFECT),
+            )
+            for likely, response, effect in sorted(found, reverse=True)
+            if response.over * bin_seconds > limit + ROUNDING and likely > at_most - NEARLY
+        ),
     )
 
 
 def window_for(seconds: float) -> float:
     """The length of windows for a response that is over after so long: half of each is left to measure."""
     return next((float(each) for each in WINDOWS if each >= 2 * seconds), 60.0 * math.ceil(seconds / 30))
+
+
+class _Fit(NamedTuple):
+    """Twice the logarithm of the likelihood of a response, and its effect."""
+
+    likelihood: float
+    effect: float
 
 
 class _Course:
@@ -197,13 +254,16 @@ class _Course:
         """Twice the logarithm of the likelihood of no effect."""
         return max(self._likelihood(phi, 0.0) for phi in PHIS)
 
-    def fit(self, passed_on: Sequence[float]) -> float | None:
-        """Twice the logarithm of the likelihood of a response; None without any contrast."""
+    def fit(self, passed_on: Sequence[float]) -> _Fit | None:
+        """The likeliest effect with a response; None without any contrast."""
         course = self._residuals([passed_on[place] for place in self._places])
         square, cross = self._sums(course, course), self._sums(course, self._levels)
         if square[0] < 1e-6 * len(course):
             return None
-        return max(self._likelihood(phi, _whitened(phi, cross) ** 2 / _whitened(phi, square)) for phi in PHIS)
+        effects = ((phi, _whitened(phi, cross) / _whitened(phi, square)) for phi in PHIS)
+        return max(
+            _Fit(self._likelihood(phi, effect * _whitened(phi, cross)), effect) for phi, effect in effects
+        )
 
     def _likelihood(self, phi: float, explained: float) -> float:
         count = len(self._after)

@@ -1,9 +1,10 @@
 """Sequential A/B tests: confidence sequences, which are valid at all times simultaneously.
 
 A trial runs windows in pairs, one with A and one with B. A fair coin, independent of everything measured,
-decides the order (`random_orders`). The unit of analysis is the pair's difference of logarithms,
-B − A. Because of the coin, the noise of that difference is symmetric around zero whatever the load does
-meanwhile: a drift, a random walk, a step or a flushing cycle makes the interval wider, and gives no verdict.
+decides the order (`random_orders`; the fifth pair has one only if the first four repeat no pattern). The
+unit of analysis is the pair's difference of logarithms, B − A. Because of the coin, the noise of that
+difference is symmetric around zero whatever the load does meanwhile: a drift, a random walk, a step or a
+flushing cycle makes the interval wider, and gives no verdict.
 
 Construction of the interval:
 
@@ -28,6 +29,8 @@ Construction of the interval:
 import math
 import random
 from collections.abc import Sequence
+from itertools import pairwise, starmap
+from operator import eq
 from typing import NamedTuple, TypeVar
 
 from tuibench.metrics.inference.scale import Scale
@@ -46,6 +49,9 @@ PHI = 0.5
 FEWEST_PAIRS = 3
 MOST_PAIRS = 1_000_000
 """The limit of estimates: more pairs count as never."""
+
+NOT_REPEATING = 5
+"""So many pairs do not begin a test with one order, or with alternating ones."""
 
 
 Figure = TypeVar("Figure", bound=str)
@@ -73,9 +79,16 @@ class Progress(NamedTuple):
 
 
 def random_orders(count: int, seed: int) -> list[bool]:
-    """True for each pair in which A comes first, by a fair coin."""
+    """True for each pair in which A comes first, by a fair coin.
+
+    The first five never all have the same order, and never all alternate: under a late effect, windows that
+    repeat themselves look the same as under the opposite effect at once.
+    """
     rng = random.Random(seed)
-    return [rng.random() < 0.5 for _ in range(count)]
+    orders = [rng.random() < 0.5 for _ in range(count)]
+    if count >= NOT_REPEATING and len(set(starmap(eq, pairwise(orders[:NOT_REPEATING])))) == 1:
+        orders[NOT_REPEATING - 1] = not orders[NOT_REPEATING - 1]
+    return orders
 
 
 def levels(figures: Sequence[Figure], primary: Figure, alpha: float = ALPHA) -> dict[Figure, float]:

@@ -2,6 +2,8 @@
 
 import math
 import random
+from collections import Counter
+from operator import eq
 
 import pytest
 from hypothesis import given
@@ -101,6 +103,13 @@ def test_a_fair_coin_decides_the_order_and_a_seed_the_coin() -> None:
     orders = random_orders(2000, 1)
     assert orders == random_orders(2000, 1)
     assert 0.45 < share(orders) < 0.55
+
+
+def test_no_test_begins_with_an_order_that_hides_a_late_effect() -> None:
+    begun = Counter(tuple(random_orders(5, seed)) for seed in range(3000))
+    assert len(begun) == 2**5 - 4
+    assert not any(len(set(map(eq, orders, orders[1:]))) == 1 for orders in begun)
+    assert all(0.45 < share([orders[place] for orders in begun.elements()]) < 0.55 for place in range(5))
 
 
 def test_what_was_zero_under_b_is_decided() -> None:
