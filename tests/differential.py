@@ -3,7 +3,7 @@
 Each round has a program and a server that depend on its number only. The server answers with rows of every
 type, text and binary, with errors, and with damaged bytes. Both engines must send the same statements, count
 the same and end with the same error, and the process must stay small. `--first N --rounds 1` repeats round N.
-`tests/unit/load/engine/native/test_limits.py` runs some rounds.
+`tests/unit/load/test_native_engine.py` runs some rounds.
 """
 
 import argparse
@@ -27,19 +27,18 @@ from tests.scripted_server import (
     ScriptedServer,
     greeting,
 )
-from tests.unit.mysql.protocol.server_packets import MORE_RESULTS, definition, err, number, ok, packet, result
+from tests.unit.mysql.server_packets import MORE_RESULTS, definition, err, number, ok, packet, result
 from tuibench.clock import SystemClock
 from tuibench.errors import TuibenchError
-from tuibench.load.engine.asyncio.engine import AsyncioEngine
-from tuibench.load.engine.base import BaseEngine
-from tuibench.load.engine.native import program as native_program
-from tuibench.load.engine.native.engine import NativeEngine
+from tuibench.load import native_engine as native_program
+from tuibench.load.asyncio_engine import AsyncioEngine
+from tuibench.load.engine import BaseEngine
 from tuibench.load.messages import ExecutionOptions, StartLoad
+from tuibench.load.native_engine import NativeEngine
 from tuibench.model.plan import Arrival, Backlog, OnError
 from tuibench.workload import library
-from tuibench.workload.generate.generator import Generator
-from tuibench.workload.program.program import Program
-from tuibench.workload.program.sql_text import split_at_placeholders
+from tuibench.workload.generator import TransactionGenerator
+from tuibench.workload.program import Program, split_at_placeholders
 
 MOST_MIB = 200
 ROUND_SECONDS, LOOK_SECONDS = 20.0, 0.001
@@ -171,7 +170,7 @@ def random_program(random: Random) -> Program:
     while True:
         try:
             made = library.load_program("fuzz.toml", text=profile(random))
-            Generator(made, 0, 0)
+            TransactionGenerator(made, 0, 0)
             return made
         except TuibenchError:
             continue

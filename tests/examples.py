@@ -6,11 +6,11 @@ import msgspec
 
 from tests.ticks import joined, load_tick
 from tuibench.model.event import Event, EventKind
-from tuibench.model.histogram import Latency
-from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import PROTOCOL_VERSION, Hello, RunState, Status
 from tuibench.model.plan import RunPlan
-from tuibench.model.results.summary import (
+from tuibench.model.sample import Sample
+from tuibench.model.server import Flavour, ServerInfo, Target
+from tuibench.model.summary import (
     ClientTotals,
     ErrorTotals,
     Fairness,
@@ -20,9 +20,7 @@ from tuibench.model.results.summary import (
     Summary,
     TransactionTotals,
 )
-from tuibench.model.server import Flavour, ServerInfo
-from tuibench.model.target import Target
-from tuibench.model.tick import Tick
+from tuibench.model.tick import Latency, Tick
 
 PLAN = RunPlan(profile="oltp_read_write", threads=8)
 SERVER = ServerInfo(

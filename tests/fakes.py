@@ -5,18 +5,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tests.unit.mysql.protocol.server_packets import result
+from tests.unit.mysql.server_packets import result
 from tuibench.errors import ConnectionLostError, SQLError, TuibenchError
-from tuibench.model.target import Target
-from tuibench.mysql.connection import ENCODING, Connection, PreparedStatement, Row
-from tuibench.mysql.protocol.packets import PreparedHandle, text_packet
-from tuibench.mysql.protocol.rows import ResultReader, RowReaderFactory
-from tuibench.mysql.protocol.statement_protocol import (
-    AsyncCall,
-    CaptureResponse,
-    StatementProtocol,
-    TransactionLoop,
-)
+from tuibench.model.server import Target
+from tuibench.mysql.connection import ENCODING, Connection, PreparedStatement
+from tuibench.mysql.packets import PreparedHandle, text_packet
+from tuibench.mysql.rows import ResultReader, Row, RowReaderFactory
+from tuibench.mysql.statements import AsyncCall, CaptureResponse, StatementProtocol, TransactionLoop
 
 NO_RESPONSE = "silence"
 """A result that never comes: the statement hangs until it is cancelled."""

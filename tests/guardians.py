@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from tuibench.model.target import Target
-from tuibench.tuning.undo.guardian import Guardian
-from tuibench.tuning.undo.guardian_process import GuardianRequest
+from tuibench.model.server import Target
+from tuibench.tuning.guardian import Guardian
+from tuibench.tuning.guardian_process import GuardianRequest
 
 
 async def started(target: Target, journal_path: Path, *, pass_fds: Sequence[int] = ()) -> Guardian:

@@ -16,8 +16,8 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from tests.integration.support.certificates import Files
 from tests.scripted_server import AUTOCOMMIT, CAPABILITIES, DEADLINE_SECONDS
-from tests.unit.mysql.protocol.server_packets import ok, packet
-from tuibench.model.target import Target
+from tests.unit.mysql.server_packets import ok, packet
+from tuibench.model.server import Target
 
 PASSWORD = "a secret of 24 letters"
 SALT = b"saltsalt" + b"moresaltmore"

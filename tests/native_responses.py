@@ -12,7 +12,7 @@ from tests.paths import ROOT
 from tuibench.demo import binaries
 from tuibench.demo.server import PrivateServer
 from tuibench.mysql.connection import Connection, connect
-from tuibench.mysql.protocol.statement_protocol import CaptureResponse
+from tuibench.mysql.statements import CaptureResponse
 
 FILE = ROOT / "native" / "tests" / "responses.txt"
 

@@ -12,8 +12,8 @@ import msgspec
 
 from tests.paths import DOCS
 from tuibench.model.plan import OptionValue
-from tuibench.workload.language import profile_schema as language
-from tuibench.workload.language.options import ProfileOption
+from tuibench.workload import language
+from tuibench.workload.language import ProfileOption
 
 PAGE = DOCS / "profile-reference.md"
 

@@ -12,25 +12,19 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tests.paths import DOCS
-from tuibench.cli.commands import runs, sessions, settings
-from tuibench.cli.commands.ctl import command, status
-from tuibench.cli.commands.profiles import command as profiles
-from tuibench.load.tables.consistency import ConditionResult
-from tuibench.model.cluster.check import HostCheck
+from tuibench.cli.commands import profiles, records, server, sessions
+from tuibench.load.conditions import ConditionResult
+from tuibench.model.cluster import HostCheck
+from tuibench.model.environment import Environment, StatementReport
 from tuibench.model.event import Event
-from tuibench.model.experiments.probe import ProbeResult
-from tuibench.model.experiments.tune import TuneResult
-from tuibench.model.measurements.activity import StatementReport
-from tuibench.model.measurements.environment import Environment
-from tuibench.model.measurements.finding import Finding
-from tuibench.model.results.comparison import History, RunComparison
-from tuibench.model.results.summary import SlapBenchmark, Summary
-from tuibench.model.results.sweep import SweepLine, SweepRecord
-from tuibench.model.results.watch import WatchReport
-from tuibench.record.files.schema import PlanRecord, ReportLine, StatusLine
-from tuibench.record.files.store import RecordedEntry
-from tuibench.record.files.ticks import SampleLine
-from tuibench.record.sweep.formats import SweepExport
+from tuibench.model.findings import Finding
+from tuibench.model.probe import ProbeResult
+from tuibench.model.summary import History, RunComparison, SlapBenchmark, Summary, WatchReport
+from tuibench.model.sweep import SweepLine, SweepRecord
+from tuibench.model.tune import TuneResult
+from tuibench.record.recorder import PlanRecord, ReportLine, SampleLine, StatusLine
+from tuibench.record.store import RecordedEntry
+from tuibench.sweep.formats import SweepExport
 
 FOLDER = DOCS / "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -59,7 +53,7 @@ SCHEMAS = {
     ),
     "sweeps": Schema("tuibench sweep --compare --format json", list[SweepExport]),
     "runs": Schema("tuibench runs list --format json", list[RecordedEntry]),
-    "run": Schema("tuibench runs show RUN --format json", runs.RunDetails),
+    "run": Schema("tuibench runs show RUN --format json", records.RunDetails),
     "compare": Schema("tuibench compare --format json", RunComparison),
     "history": Schema("tuibench history --format json", History),
     "probe": Schema("tuibench probe --format json", ProbeResult),
@@ -67,10 +61,10 @@ SCHEMAS = {
     "slap": Schema("tuibench slap --format json", list[SlapBenchmark]),
     "check": Schema("tuibench check --format json", list[ConditionResult]),
     "sessions": Schema("tuibench sessions --format json", list[sessions.SessionLine]),
-    "settings": Schema("tuibench settings list --format json", settings.SettingsListing),
+    "settings": Schema("tuibench settings list --format json", server.SettingsListing),
     "statements": Schema("tuibench ctl statements --format json", StatementReport),
-    "status": Schema("tuibench ctl status --format json", status.SessionStatus),
-    "answer": Schema("tuibench ctl COMMAND --format json", command.CommandAnswer),
+    "status": Schema("tuibench ctl status --format json", sessions.SessionStatus),
+    "answer": Schema("tuibench ctl COMMAND --format json", sessions.CommandAnswer),
     "profiles": Schema("tuibench profiles list --format json", list[profiles.ProfileLine]),
     "profile": Schema("tuibench profiles show --format json", profiles.ProfileDetails),
     "profile-check": Schema("tuibench profiles check --format json", profiles.ProfileCheck),

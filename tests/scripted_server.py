@@ -10,8 +10,8 @@ import struct
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 
-from tests.unit.mysql.protocol.server_packets import ok, packet, result
-from tuibench.model.target import Target
+from tests.unit.mysql.server_packets import ok, packet, result
+from tuibench.model.server import Target
 
 QUERY, PREPARE, QUIT = 0x03, 0x16, 0x01
 DEPRECATE_EOF, PLUGIN_AUTH, SECURE, PROTOCOL_41, WITH_DATABASE = 1 << 24, 1 << 19, 1 << 15, 1 << 9, 8

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 
 from tests import examples
-from tuibench.model.measurements.environment import Environment, HostFacts, RoundTrip
-from tuibench.model.results.sweep import (
+from tuibench.model.environment import Environment, HostFacts, RoundTrip
+from tuibench.model.sweep import (
     Cell,
     CellFigures,
     CellOrder,
@@ -19,7 +19,7 @@ from tuibench.model.results.sweep import (
     SweepRecord,
     SweepVariant,
 )
-from tuibench.session.sweep.matrix import all_cells
+from tuibench.sweep.matrix import all_cells
 
 CASE = SweepCase(
     name="oltp_write_only",

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 
 from tuibench.metrics.figures import read
 from tuibench.model.counters import Counter
-from tuibench.model.histogram import Histogram, Latency, bucket_index
-from tuibench.model.measurements.sample import Sample
+from tuibench.model.sample import Sample
 from tuibench.model.tick import (
     CLIENT,
     ERROR,
@@ -24,7 +23,10 @@ from tuibench.model.tick import (
     SERVICE,
     STATEMENT,
     TRANSACTION,
+    Histogram,
+    Latency,
     Tick,
+    bucket_index,
     prefixed,
 )
 

@@ -3,10 +3,17 @@
 import msgspec
 
 from tests import sweeps
-from tuibench.model.results.sweep import Sweep, SweepCase, SweepPlan, SweepVariant
-from tuibench.model.results.versions import ServerBuild, ServerStart, VersionsSetup
 from tuibench.model.server import Flavour
-from tuibench.session.sweep.matrix import cells_by_start
+from tuibench.model.sweep import (
+    ServerBuild,
+    ServerStart,
+    Sweep,
+    SweepCase,
+    SweepPlan,
+    SweepVariant,
+    VersionsSetup,
+)
+from tuibench.sweep.matrix import cells_by_start
 
 OLD = ServerBuild(
     name="old",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from tuibench.clock import NS_PER_SECOND
-from tuibench.load.pacing.timer import LoopTimer, Timer
+from tuibench.load.pacing import LoopTimer, Timer
 
 ROUNDING_NS = 1e-3
 """Times of the loop are floating-point seconds; this is more than they lose, and less than a nanosecond."""

@@ -1,7 +1,7 @@
 """Documents: sections of text, tables and charts, and their writers for a terminal, Markdown and CSV.
 
 A report is built once as blocks and sections; its reader chooses the writer. HTML is written by
-`record/html/markup.py`, panels of the screen by `tui/text/panel.py`. Blocks contain foreign text (names, SQL,
+`report/html_chart.py`, panels of the screen by `tui/text.py`. Blocks contain foreign text (names, SQL,
 messages of the server) as it is: each writer escapes it.
 """
 

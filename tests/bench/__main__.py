@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.bench.rounds import Bench, Case, Round, Row, chance_of
 from tuibench.demo import binaries
 from tuibench.demo.server import PrivateServer
-from tuibench.load.tables.prepare import prepare_tables
+from tuibench.load.tables import prepare_tables
 from tuibench.workload import library
 
 PROFILES = ("oltp_read_write", "oltp_point_select")

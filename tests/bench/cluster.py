@@ -16,12 +16,10 @@ from collections.abc import Iterable
 import msgspec
 
 from tuibench.clock import NS_PER_SECOND
-from tuibench.load.cluster.merging import ReportMerger
-from tuibench.load.cluster.messages import FromAgent, HostReport
-from tuibench.load.cluster.packing import pack_report, with_sum
-from tuibench.load.worker_report import Counters, FairnessStats, WorkerReport
-from tuibench.model.histogram import Histogram, bucket_upper_bound
-from tuibench.session.totals.report_aggregation import LoadTotals
+from tuibench.cluster.messages import FromAgent, HostReport, ReportMerger, pack_report, with_sum
+from tuibench.load.messages import Counters, FairnessStats, WorkerReport
+from tuibench.model.tick import Histogram, bucket_upper_bound
+from tuibench.session.totals import LoadTotals
 
 STATEMENTS = 9
 """Those of oltp_read_write; with response and service times there are eleven histograms."""

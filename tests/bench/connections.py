@@ -20,7 +20,7 @@ import psutil
 
 from tuibench.demo import binaries
 from tuibench.demo.server import PrivateServer
-from tuibench.load.tables.prepare import prepare_tables
+from tuibench.load.tables import prepare_tables
 from tuibench.workload import library
 
 FIRST_LINE, KIB = re.compile(rb"^\[ \d+s \] thds:"), 1024

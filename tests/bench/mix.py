@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 
-from tuibench.model.target import Target
+from tuibench.model.server import Target
 from tuibench.mysql.connection import connect
 
 COUNTED = ("begin", "commit", "delete", "insert", "select", "update", "rollback")

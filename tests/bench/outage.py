@@ -17,8 +17,8 @@ from time import perf_counter
 from tuibench.demo import binaries
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import TuibenchError
-from tuibench.load.tables.prepare import prepare_tables
-from tuibench.model.target import Target
+from tuibench.load.tables import prepare_tables
+from tuibench.model.server import Target
 from tuibench.mysql.connection import Connection, connect
 from tuibench.workload import library
 

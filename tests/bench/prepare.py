@@ -21,8 +21,8 @@ import psutil
 
 from tuibench.demo import binaries
 from tuibench.demo.server import PrivateServer
-from tuibench.load.tables.cleanup import drop_tables
-from tuibench.model.target import Target
+from tuibench.load.tables import drop_tables
+from tuibench.model.server import Target
 from tuibench.workload import library
 
 HEAD = """\

@@ -16,10 +16,10 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tuibench.cli.commands.prepare import make_tables
+from tuibench.cli.commands.tables import make_tables
 from tuibench.demo.binaries import inspect_binary
 from tuibench.demo.server import PrivateServer
-from tuibench.load.tables.loader import LoadOptions
+from tuibench.load.tables import LoadOptions
 from tuibench.workload import library
 
 TABLES = {"tables": 2, "table_size": 10_000}

@@ -15,8 +15,8 @@ from time import perf_counter
 from msgspec.structs import replace
 
 from tests.unit.record.hours import written_hour
-from tuibench.record.files.loading import load_run
-from tuibench.record.files.recorder import SUMMARY, pretty_json
+from tuibench.record.reader import load_run
+from tuibench.record.recorder import SUMMARY, pretty_json
 
 LOADS = (("oltp_read_write", 500), ("tpcc", 200), ("tpcc", 500))
 FORMS = ("--sysbench", "--csv", "--html")

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import psutil
 
 from tests.bench.mix import Mix, compared, counters, mix
-from tuibench.model.target import Target
+from tuibench.model.server import Target
 
 SAMPLE_SECONDS = 0.1
 
@@ -192,7 +192,7 @@ class Bench:
         return [*self._data, f"--threads={case.threads}", f"--time={self._seconds:g}", *rate]
 
 
-WORKER = "tuibench.load.workers.worker"
+WORKER = "tuibench.load.worker"
 
 
 class Run(NamedTuple):

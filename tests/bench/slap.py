@@ -14,7 +14,7 @@ from statistics import median
 
 from tuibench.demo import binaries
 from tuibench.demo.server import PrivateServer
-from tuibench.model.target import Target
+from tuibench.model.server import Target
 
 AVERAGE = re.compile(r"Average number of seconds to run all queries: ([\d.]+) seconds")
 LOADS = ("mixed", "read", "write", "key", "update")

@@ -19,13 +19,13 @@ from tests.ticks import known
 from tuibench.demo import binaries
 from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
-from tuibench.load.tables.prepare import prepare_tables
+from tuibench.load.tables import prepare_tables
 from tuibench.model.command import SetThreads, Stop
-from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import RunState, SessionEnded, Status
 from tuibench.model.plan import OptionValue, RunPlan
+from tuibench.model.sample import Sample
+from tuibench.service.client import SessionClient
 from tuibench.session.launch import launch
-from tuibench.session.service.client import SessionClient
 from tuibench.session.spec import ServiceSpec, SessionSpec
 from tuibench.workload import library
 

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from statistics import fmean, median
 from typing import NamedTuple
 
-from tests.unit.metrics.inference import noises, planted, simulated
-from tests.unit.metrics.inference.noises import autoregressive
-from tests.unit.metrics.inference.simulated import share
-from tuibench.metrics.inference.ab_tests import sequential
-from tuibench.model.experiments.effect import Verdict
+from tests.unit.metrics import noises, planted, simulated
+from tests.unit.metrics.noises import autoregressive
+from tests.unit.metrics.simulated import share
+from tuibench.ab import analysis
+from tuibench.model.effect import Verdict
 
 ALLOWED = 0.05
 SEED = 2021
@@ -219,7 +219,7 @@ def main() -> None:
     parser.add_argument("--held-out", action="store_true", help="noises by which nothing was tuned")
     options = parser.parse_args()
     _HELD_OUT[0] = options.held_out
-    print(f"error rate of a trial: {sequential.ALPHA:.0%} over all figures and at all times\n")
+    print(f"error rate of a trial: {analysis.ALPHA:.0%} over all figures and at all times\n")
     exceeded = 0
     for section in SECTIONS:
         if options.only and options.only not in section.__name__:

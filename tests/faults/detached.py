@@ -12,9 +12,9 @@ from tests.faults.load import DELAY_MS, INTERVAL_SECONDS, THREADS, FaultLoad
 from tests.integration.support.commands import reach
 from tests.integration.support.session_process import Watcher
 from tuibench import paths
-from tuibench.model.target import Target
-from tuibench.session.service import registry
-from tuibench.session.service.client import SessionClient
+from tuibench.model.server import Target
+from tuibench.service import registry
+from tuibench.service.client import SessionClient
 
 OPTIONS = (
     "oltp_read_write",

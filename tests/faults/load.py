@@ -16,10 +16,10 @@ from tests.integration.support.commands import ours
 from tests.integration.support.session_process import Watcher, session_spec, watched
 from tests.ticks import known
 from tuibench.model.command import Stop
-from tuibench.model.measurements.sample import Sample
 from tuibench.model.plan import EngineChoice, OnError, OptionValue
-from tuibench.model.results.summary import Summary
-from tuibench.model.target import Target
+from tuibench.model.sample import Sample
+from tuibench.model.server import Target
+from tuibench.model.summary import Summary
 from tuibench.model.tick import Tick
 from tuibench.session.spec import SessionSpec
 
@@ -28,8 +28,8 @@ DELAY_MS = 10.0
 """A simulated network: the rate before the fault is bounded by it, not by the processors of the machine."""
 INTERVAL_SECONDS = 0.25
 RECOVERY_DEADLINE_SECONDS = 60.0
-WORKER = "tuibench.load.workers.worker"
-GUARDIAN = "tuibench.tuning.undo.guardian"
+WORKER = "tuibench.load.worker"
+GUARDIAN = "tuibench.tuning.guardian"
 ENGINES = ("auto", pytest.param("asyncio", marks=pytest.mark.whole))
 
 

@@ -11,7 +11,7 @@ import socket
 import struct
 from collections.abc import AsyncIterator, Callable
 
-from tuibench.model.target import Target
+from tuibench.model.server import Target
 
 CHUNK = 65536
 RETRANSMISSION_SECONDS = 0.2

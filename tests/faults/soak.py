@@ -34,9 +34,9 @@ from tests.ticks import known
 from tuibench import paths
 from tuibench.demo import binaries
 from tuibench.demo.server import PrivateServer
-from tuibench.load.tables.prepare import prepare_tables
+from tuibench.load.tables import prepare_tables
 from tuibench.model.command import ApplyPreset, Command, SetThreads, Stop
-from tuibench.session.events.event_log import MOST_SAMPLES
+from tuibench.session.event_log import MOST_SAMPLES
 
 MINUTES = 20.0
 EVERY_SECONDS = 1.0

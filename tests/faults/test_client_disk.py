@@ -21,7 +21,7 @@ from tuibench import paths
 from tuibench.demo.server import PrivateServer
 from tuibench.model.command import ApplyPreset
 from tuibench.model.event import EventKind
-from tuibench.record.files.loading import load_run
+from tuibench.record.reader import load_run
 
 pytestmark = pytest.mark.skipif(not can_mount(), reason="no file systems can be mounted here")
 

@@ -13,7 +13,7 @@ from tests.faults.detached import detached
 from tests.integration.support.commands import assert_nothing_left
 from tests.ticks import known
 from tuibench.demo.server import PrivateServer
-from tuibench.record.files.loading import load_run
+from tuibench.record.reader import load_run
 
 BACK_SECONDS = 3600
 SWITCH = "FAULTY_CLOCK"

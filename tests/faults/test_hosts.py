@@ -25,8 +25,7 @@ from tests.integration.support.commands import ask, assert_nothing_left, eventua
 from tests.integration.support.processes import until
 from tests.integration.support.session_process import DURABILITY, DURABLE, UNSAFE
 from tuibench.demo.server import PrivateServer
-from tuibench.model.cluster.host import HostState
-from tuibench.model.cluster.plan import ClusterPlan
+from tuibench.model.cluster import ClusterPlan, HostState
 from tuibench.model.command import ApplyPreset
 from tuibench.session.spec import SessionSpec
 

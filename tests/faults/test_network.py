@@ -13,7 +13,7 @@ from tests.faults.network import Network, can_make_networks, network
 from tests.faults.proxy import Proxy
 from tests.integration.support.commands import assert_nothing_left
 from tuibench.demo.server import PrivateServer
-from tuibench.model.target import Target
+from tuibench.model.server import Target
 
 needs_namespaces = pytest.mark.skipif(not can_make_networks(), reason="no network namespaces here")
 

@@ -10,7 +10,7 @@ from tests.integration.support import sbtest
 from tests.integration.support.commands import ask
 from tests.integration.support.session_process import DURABILITY, DURABLE
 from tests.integration.support.shared import Starter
-from tuibench.load.tables.prepare import prepare_tables
+from tuibench.load.tables import prepare_tables
 from tuibench.model.command import ApplyPreset
 from tuibench.model.event import EventKind
 from tuibench.model.server import Flavour

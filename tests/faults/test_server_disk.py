@@ -8,7 +8,7 @@ from tests.integration.support import sbtest
 from tests.integration.support.shared import FRUGAL, Templates
 from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
-from tuibench.load.tables.prepare import prepare_tables
+from tuibench.load.tables import prepare_tables
 from tuibench.model.server import Flavour
 
 pytestmark = pytest.mark.skipif(not can_mount(), reason="no file systems can be mounted here")

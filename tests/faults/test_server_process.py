@@ -13,7 +13,7 @@ from tests.integration.support.commands import ask, assert_nothing_left
 from tests.integration.support.processes import gone, until
 from tests.integration.support.session_process import DURABILITY, DURABLE
 from tuibench.demo.server import PrivateServer
-from tuibench.load.tables.prepare import prepare_tables
+from tuibench.load.tables import prepare_tables
 from tuibench.model.command import ApplyPreset
 
 STOPPED_SECONDS = [2.0, pytest.param(10.0, marks=pytest.mark.whole)]

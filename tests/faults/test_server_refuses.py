@@ -27,9 +27,8 @@ from tests.integration.support import sbtest
 from tests.integration.support.commands import ask
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import SQLError
-from tuibench.load.tables.prepare import prepare_tables
-from tuibench.model.server import Flavour
-from tuibench.model.target import Target
+from tuibench.load.tables import prepare_tables
+from tuibench.model.server import Flavour, Target
 from tuibench.mysql.connection import Connection, connect
 
 READ_ONLY = 1290

@@ -43,8 +43,7 @@ from tuibench.demo import binaries
 from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import ServerUnavailableError
-from tuibench.model.server import Flavour
-from tuibench.model.target import Target
+from tuibench.model.server import Flavour, Target
 
 HERE = Path(__file__).parent
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from tests.tui.support import script
-from tuibench.cli.commands.replay import parse_size
+from tuibench.cli.commands.records import parse_size
 from tuibench.errors import UsageError
-from tuibench.tui.cast import LAST_PICTURE_SECONDS, CastWriter, write_cast
-from tuibench.tui.terminal import picture
-from tuibench.tui.terminal.picture import save_picture
-from tuibench.tui.terminal.styled_app import DEFAULT_DISPLAY
+from tuibench.tui import picture
+from tuibench.tui.picture import save_picture
+from tuibench.tui.styled_app import DEFAULT_DISPLAY
+from tuibench.tui.viewer import LAST_PICTURE_SECONDS, CastWriter, write_cast
 
 SIZE = (100, 30)
 

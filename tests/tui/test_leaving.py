@@ -9,12 +9,12 @@ import pytest
 from tests.tui.support import script
 from tests.tui.support.driving import viewer
 from tests.tui.support.fake import FakeClient
-from tuibench.cli.options.screen_options import ScreenOptions
+from tuibench.cli.options import ScreenOptions
 from tuibench.errors import RunError, UsageError
 from tuibench.model.command import Stop
 from tuibench.model.message import CommandReply
 from tuibench.tui.app import TuibenchApp
-from tuibench.tui.panels.bars.footer import QUIT_AGAIN_HINT
+from tuibench.tui.panels.bars import QUIT_AGAIN_HINT
 
 
 async def test_q_waits_for_the_summary() -> None:

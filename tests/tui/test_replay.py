@@ -11,11 +11,11 @@ from textual.pilot import Pilot
 from tests.tui.support.driving import LARGE, SMALL
 from tests.unit.record.written import written
 from tuibench.model.message import REPLAY_REFUSAL
-from tuibench.record.files.loading import load_run
+from tuibench.record.reader import load_run
 from tuibench.session.replay import ReplayClient
 from tuibench.tui.app import TuibenchApp
 from tuibench.tui.screens.base import MainScreen
-from tuibench.tui.widgets.panel import Panel
+from tuibench.tui.widgets import Panel
 
 
 class StillClock:

@@ -14,11 +14,9 @@ from tests.tui.support import start
 from tests.tui.support.driving import LARGE, SMALL
 from tests.tui.support.start import FakeController
 from tuibench.errors import ServerUnavailableError
-from tuibench.tui.start.controller import ServerCheck
-from tuibench.tui.start.form import OptionSuggester
-from tuibench.tui.start.screen import StartApp, StartScreen
-from tuibench.tui.start.wizard_step import EnterAction, enter_action
-from tuibench.tui.terminal.styled_app import DEFAULT_DISPLAY, DisplayOptions
+from tuibench.start.form import EnterAction, OptionSuggester, ServerCheck, enter_action
+from tuibench.start.screen import StartApp, StartScreen
+from tuibench.tui.styled_app import DEFAULT_DISPLAY, DisplayOptions
 
 PATIENCE_SECONDS = 30.0
 

@@ -14,7 +14,7 @@ from tuibench.document import (
     write_markdown,
     write_text,
 )
-from tuibench.record.html.markup import block_markup
+from tuibench.report.html_chart import block_markup
 
 TABLE = Table(
     title="TPS",

@@ -1,10 +1,12 @@
-"""Numbers as people read them."""
+"""Numbers and names as they are shown: units and suggestions."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuibench import units
+from tuibench import suggestions, units
+
+# Numbers as people read them.
 
 
 @pytest.mark.parametrize(
@@ -103,3 +105,37 @@ def test_the_parts_of_an_axis_end_on_round_numbers(value: float) -> None:
     top = units.axis_maximum(value)
     digits = f"{top / units.axis_parts(top):.3e}".partition("e")[0]
     assert digits in ("1.000", "2.000", "5.000", "2.500")
+
+
+# Which name is meant.
+
+
+NAMES = ["20260101-120000-oltp_read_write", "20260101-120500-oltp_insert", "20260102-090000-tpcc"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "meant"),
+    [
+        (NAMES[0], [NAMES[0]]),
+        ("20260102", [NAMES[2]]),
+        ("20260101", NAMES[:2]),
+        ("insert", [NAMES[1]]),
+        ("oltp", NAMES[:2]),
+        ("", NAMES),
+        ("slap", []),
+    ],
+)
+def test_a_name_a_beginning_or_a_part_is_enough(wanted: str, meant: list[str]) -> None:
+    assert suggestions.matching_names(wanted, NAMES) == meant
+
+
+def test_a_name_is_itself_though_others_begin_so() -> None:
+    assert suggestions.matching_names("a", ["a", "ab"]) == ["a"]
+
+
+def test_many_names_are_not_all_listed() -> None:
+    assert suggestions.abbreviated_list(["a", "b"]) == "a, b"
+    assert (
+        suggestions.abbreviated_list([f"run{number}" for number in range(1_203)])
+        == "run0, run1, run2 and 1,200 more"
+    )

@@ -13,10 +13,9 @@ from typing import Any
 import click
 
 from tuibench import __version__
-from tuibench.cli.output import stdio
-from tuibench.cli.output.log import failure, info
-from tuibench.cli.output.stdio import exit_on_broken_pipe
-from tuibench.cli.parsing import arguments
+from tuibench.cli import arguments, stdio
+from tuibench.cli.output import failure, info
+from tuibench.cli.stdio import exit_on_broken_pipe
 from tuibench.errors import ExitCode, TuibenchError
 
 SECTIONS = {
@@ -59,20 +58,51 @@ SECTIONS = {
         "history": "Show the recorded runs of one plan over time, and where their level changed.",
     },
 }
-"""Commands by subject. Each is the function of the same name in the module of the same name."""
+"""Commands by subject."""
 
 HIDDEN = {"agent": "Run load on this host for a session on another host, which starts it."}
 """Commands for programs, hidden from the list of commands."""
 
 COMMANDS = {name: words for section in SECTIONS.values() for name, words in section.items()} | HIDDEN
+MODULES = {
+    "start": "start.command",
+    "demo": "cli.commands.demo",
+    "live": "cli.commands.run",
+    "run": "cli.commands.run",
+    "probe": "probe.command",
+    "tune": "tune.command",
+    "sweep": "sweep.command",
+    "versions": "sweep.versions_command",
+    "slap": "slap.command",
+    "cluster": "cluster.command",
+    "prepare": "cli.commands.tables",
+    "prewarm": "cli.commands.tables",
+    "check": "cli.commands.check",
+    "cleanup": "cli.commands.tables",
+    "profiles": "cli.commands.profiles",
+    "watch": "cli.commands.server",
+    "doctor": "cli.commands.doctor",
+    "settings": "cli.commands.server",
+    "restore": "cli.commands.server",
+    "sessions": "cli.commands.sessions",
+    "attach": "cli.commands.attach",
+    "ctl": "cli.commands.sessions",
+    "web": "cli.commands.web",
+    "runs": "cli.commands.records",
+    "report": "cli.commands.records",
+    "replay": "cli.commands.records",
+    "compare": "compare.command",
+    "history": "compare.command",
+    "agent": "cluster.command",
+}
+"""The module of each command in the package: that of its feature's folder, where it has one."""
 WIDTH = 100
 """Maximum width of the help in columns."""
 
 
 def command_module(name: str) -> ModuleType:
-    """The module of a command: commands/NAME.py, or commands/NAME/command.py where it takes several files."""
-    module = import_module(f"tuibench.cli.commands.{name}")
-    return import_module(f"{module.__name__}.command") if hasattr(module, "__path__") else module
+    """The module of a command; a command and its function have the same name."""
+    return import_module(f"tuibench.{MODULES[name]}")
 
 
 class LazyGroup(click.Group):
@@ -86,7 +116,7 @@ class LazyGroup(click.Group):
             return None
         module = command_module(cmd_name)
         command = getattr(module, cmd_name)
-        from tuibench.cli.parsing.click_command import build_command
+        from tuibench.cli.click_command import build_command
 
         return build_command(
             command,
@@ -117,17 +147,17 @@ class LazyGroup(click.Group):
 
 def _install_completion(ctx: click.Context, option: click.Parameter, shell: str | None) -> None:
     if shell is not None:
-        from tuibench.cli.completion import shell_setup
+        from tuibench.cli import completion
 
-        info(shell_setup.install_completion(shell))
+        info(completion.install_completion(shell))
         ctx.exit()
 
 
 def _show_completion(ctx: click.Context, option: click.Parameter, shell: str | None) -> None:
     if shell is not None:
-        from tuibench.cli.completion import shell_setup
+        from tuibench.cli import completion
 
-        click.echo(shell_setup.completion_script(shell), nl=False)
+        click.echo(completion.completion_script(shell), nl=False)
         ctx.exit()
 
 
@@ -172,10 +202,10 @@ def main() -> None:
         failure(str(error))
         sys.exit(error.exit_code)
     except click.ClickException as error:
-        from tuibench.cli.parsing import parser_errors
+        from tuibench.cli import click_command
 
         meant = next((word for word in sys.argv[1:2] if word in COMMANDS), "")
-        failure(parser_errors.explain_parser_error(error, meant))
+        failure(click_command.explain_parser_error(error, meant))
         sys.exit(ExitCode.USAGE_ERROR)
     except click.Abort:
         sys.exit(ExitCode.INTERRUPTED)
@@ -188,9 +218,9 @@ def main() -> None:
 
 def _print_completions() -> ExitCode:
     """Print the completions that a shell requests."""
-    from tuibench.cli.completion import completer
+    from tuibench.cli import completion
 
-    click.echo(completer.shell_reply(COMMANDS, lambda name: app.get_command(None, name)), nl=False)
+    click.echo(completion.shell_reply(COMMANDS, lambda name: app.get_command(None, name)), nl=False)
     return ExitCode.DONE
 
 
@@ -202,6 +232,6 @@ def _default_arguments() -> list[str]:
 
 def _internal_error(error: Exception) -> str:
     """Text about an internal error of tuibench: one line for the user, with details in a file."""
-    from tuibench.session.lifecycle.crash_log import internal_error_text
+    from tuibench.session.lifecycle import internal_error_text
 
     return internal_error_text(error)

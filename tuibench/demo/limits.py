@@ -1,4 +1,16 @@
-"""Limits of a private server, processors and memory: by a control group if possible, else by affinity.
+"""Limits of a private server: control groups, systemd scopes.
+
+Control groups (cgroup v2) of private servers: where one may be created, its limits, its removal.
+
+A group needs a parent that delegates the controllers to its children. Two are possible:
+
+- the supervisor's own scope. Where systemd runs, it starts the supervisor in a new scope that is delegated to
+  it (`systemd_scope`). A group with processes cannot delegate controllers, so the supervisor moves into a
+  group of its own first, beside the server's. systemd removes all of it when the last process has ended.
+- else our own group or the nearest of its ancestors that delegates the controllers and is writable: in a
+  delegated slice or container, or as root without systemd.
+
+Limits of a private server, processors and memory: by a control group if possible, else by affinity.
 
 A control group (cgroup v2; `cgroup` says where) limits the time on all processors (`cpu.max`), so a fraction
 is possible, and all memory, the page cache included (`memory.max`, no swap).
@@ -9,17 +21,158 @@ the method used, and why it is not a control group.
 
 The buffer pool is sized as by MySQL's innodb_dedicated_server: 128 MiB below 1 GiB of memory, a half up to 4
 GiB, three quarters above.
+
+A scope of systemd for the supervisor of a limited server.
+
+systemd owns the control groups of its units. A group beside them may lose its controllers, and with them
+its limits, whenever systemd reloads. In a scope with `Delegate=`, the groups are the supervisor's own. An
+ordinary user gets it from their user manager, root from the system manager; no privilege is needed.
+
+`systemd-run --scope` asks systemd for the scope and then becomes the program: same process, same descriptors.
 """
 
+import contextlib
 import os
+import secrets
+import shutil
+import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tuibench import units
-from tuibench.demo import cgroup
 from tuibench.errors import UsageError
 from tuibench.model.server import ServerLimits
+
+ROOT = Path("/sys/fs/cgroup")
+OWN_GROUP = Path("/proc/self/cgroup")
+SCOPE_PREFIX, SCOPE_SUFFIX = "tuibench-", ".scope"
+SUPERVISOR = "supervisor"
+"""The supervisor's group in its own scope."""
+
+
+def has_controllers(root: Path = ROOT) -> bool:
+    """True if this host's cgroup v2 hierarchy has controllers; those of version 1 take them away."""
+    try:
+        return bool((root / "cgroup.controllers").read_text().split())
+    except OSError:
+        return False
+
+
+def make_group(
+    files: Mapping[str, str], name: str, root: Path = ROOT, own: Path = OWN_GROUP
+) -> tuple[Path | None, str]:
+    """A new group with these files set (cpu.max, …), or the reason why there is none."""
+    if not has_controllers(root):
+        return None, _why_no_controllers(own)
+    parents = _parents(root, own)
+    needed = {file.partition(".")[0] for file in files}
+    reasons: list[str] = []
+    if parents and _is_own_scope(parents[0]):
+        reasons += _delegate_own_scope(parents[0], needed)
+    denied: list[str] = []
+    for parent in parents:
+        missing = needed - _delegated(parent)
+        if missing:
+            names = f"{' and '.join(sorted(missing))} controller{'s' * (len(missing) > 1)}"
+            reasons.append(f"{parent} does not delegate the {names}")
+            continue
+        why_not = _try_parent(parent / name, files)
+        if not why_not:
+            return parent / name, ""
+        denied.append(why_not)
+    return None, next(iter([*denied, *reasons]), "this process has no cgroup v2")
+
+
+def oom_kills(group: Path) -> int:
+    """How many processes of the group the kernel has killed for lack of memory."""
+    try:
+        events = (group / "memory.events").read_text()
+    except OSError:
+        return 0
+    counts = dict(line.split() for line in events.splitlines())
+    return int(counts.get("oom_kill", "0"))
+
+
+def remove_group(group: Path, root: Path = ROOT) -> None:
+    """Remove an empty group, if it is still there."""
+    if group.is_relative_to(root) and group != root:
+        with contextlib.suppress(OSError):
+            group.rmdir()
+
+
+def _why_no_controllers(own: Path) -> str:
+    try:
+        has_v1 = any(not line.startswith("0::") for line in own.read_text().splitlines())
+    except OSError:
+        has_v1 = False
+    return "this host uses cgroup v1" if has_v1 else "no cgroup v2 is mounted"
+
+
+def _parents(root: Path, own: Path) -> list[Path]:
+    """Our own group in the unified hierarchy and its ancestors, the nearest first."""
+    try:
+        lines = own.read_text().splitlines()
+    except OSError:
+        return []
+    ours = next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), None)
+    if ours is None:
+        return []
+    group = root / ours
+    return [group, *(parent for parent in group.parents if parent.is_relative_to(root))]
+
+
+def _is_own_scope(group: Path) -> bool:
+    return group.name.startswith(SCOPE_PREFIX) and group.name.endswith(SCOPE_SUFFIX)
+
+
+def _delegate_own_scope(scope: Path, controllers: set[str]) -> list[str]:
+    """Let the supervisor's scope delegate the controllers. Returns the reason if that is impossible."""
+    try:
+        (scope / SUPERVISOR).mkdir(exist_ok=True)
+        (scope / SUPERVISOR / "cgroup.procs").write_text("0")
+        (scope / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in sorted(controllers)))
+    except OSError as error:
+        return [f"{scope}: {error.strerror}"]
+    return []
+
+
+def _delegated(parent: Path) -> set[str]:
+    try:
+        return set((parent / "cgroup.subtree_control").read_text().split())
+    except OSError:
+        return set()
+
+
+def _try_parent(group: Path, files: Mapping[str, str]) -> str:
+    """Create the group and set its limits. Returns the reason if that is impossible."""
+    try:
+        group.mkdir()
+        for file, value in files.items():
+            (group / file).write_text(value)
+        with contextlib.suppress(OSError):
+            (group / "memory.swap.max").write_text("0")
+        if _may_enter(group):
+            return ""
+        why_not = f"processes may not be moved to {group.parent}"
+    except OSError as error:
+        why_not = f"{group.parent}: {error.strerror}"
+    with contextlib.suppress(OSError):
+        group.rmdir()
+    return why_not
+
+
+def _may_enter(group: Path) -> bool:
+    """True if a child of this process may be moved into the group."""
+    child = os.fork()
+    if child == 0:
+        try:
+            (group / "cgroup.procs").write_text("0")
+        except OSError:
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
 
 GIB = 2**30
 LEAST_MEMORY_BYTES = 2**29
@@ -40,7 +193,7 @@ class Confinement:
         group: Path | None = None,
         cpus: Sequence[int] = (),
         words: str = "",
-        root: Path = cgroup.ROOT,
+        root: Path = ROOT,
     ) -> None:
         self.group = group
         self.root = root
@@ -57,12 +210,12 @@ class Confinement:
     def remove(self) -> None:
         """Remove the group, once the server has ended."""
         if self.group is not None:
-            cgroup.remove_group(self.group, self.root)
+            remove_group(self.group, self.root)
 
     @property
     def oom_kills(self) -> int:
         """How many processes of the group the kernel has killed for lack of memory."""
-        return 0 if self.group is None else cgroup.oom_kills(self.group)
+        return 0 if self.group is None else oom_kills(self.group)
 
 
 def check_limits(limits: ServerLimits) -> None:
@@ -93,8 +246,8 @@ def confine(
     limits: ServerLimits,
     name: str,
     no_scope: str = "",
-    root: Path = cgroup.ROOT,
-    own: Path = cgroup.OWN_GROUP,
+    root: Path = ROOT,
+    own: Path = OWN_GROUP,
 ) -> Confinement:
     """Prepare the limits of a server; `name` is its group's. Raises UsageError if they cannot be applied.
 
@@ -102,7 +255,7 @@ def confine(
     """
     if limits == ServerLimits():
         return Confinement()
-    group, why_not = cgroup.make_group(_limit_files(limits), name, root, own)
+    group, why_not = make_group(_limit_files(limits), name, root, own)
     if group is not None:
         return Confinement(group, words=f"{wanted_words(limits)} by cgroup v2 ({group})", root=root)
     why_not = "; ".join(filter(None, (why_not, no_scope)))
@@ -147,3 +300,45 @@ def _limit_files(limits: ServerLimits) -> dict[str, str]:
     if limits.memory_bytes is not None:
         files["memory.max"] = str(limits.memory_bytes)
     return files
+
+
+BOOTED = Path("/run/systemd/system")
+"""Exists if systemd is the init process (sd_booted)."""
+
+TRIAL_SECONDS = 30.0
+
+
+def scope_command(root: Path = ROOT, booted: Path = BOOTED) -> tuple[list[str], str]:
+    """What to put before a command so that it runs in a scope of its own, or the reason why it cannot.
+
+    Both are empty on a host without systemd or without cgroup v2, where no scope is to be expected.
+    """
+    program = shutil.which("systemd-run")
+    if program is None or not booted.exists() or not has_controllers(root):
+        return [], ""
+    command = _scope_words(program)
+    try:
+        trial = subprocess.run(
+            [*command, "true"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=TRIAL_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return [], f"systemd-run does not respond within {TRIAL_SECONDS:.0f} s"
+    except OSError as error:
+        return [], f"systemd-run: {error.strerror}"
+    if trial.returncode:
+        lines = trial.stderr.strip().splitlines()
+        return [], f"systemd-run: {lines[-1] if lines else f'exit code {trial.returncode}'}"
+    return _scope_words(program), ""
+
+
+def _scope_words(program: str) -> list[str]:
+    """A command for one scope; the name of each is different."""
+    name = f"{SCOPE_PREFIX}{secrets.token_hex(6)}{SCOPE_SUFFIX}"
+    manager = [] if os.geteuid() == 0 else ["--user"]
+    options = ["--scope", "--quiet", "--collect", "--no-ask-password", "--property=Delegate=cpu memory"]
+    return [program, *manager, *options, f"--unit={name}", "--description=Private server of tuibench", "--"]

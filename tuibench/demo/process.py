@@ -1,21 +1,44 @@
-"""Server processes: start, wait for readiness, termination, and the end of the error log.
+"""The process of a private server: files, option file, end.
+
+Server processes: start, wait for readiness, termination, and the end of the error log.
 
 On Linux, a process started here is killed when its parent ends.
+
+Options of a private server from the option file of another one, except those of its location.
+
+They are read from the groups that the server itself reads, and become options of its command line, which come
+after tuibench's own and so take precedence.
+
+Directory layout of a private server: file names and location.
+
+The end of a private server, as the sessions that use it notice it.
+
+The supervisor is the server's parent. When the server ends, it writes the reason into the server's directory.
+A session of another process than the owner's polls for it: it has neither the server's exit code nor the
+supervisor's pipes. A server also counts as ended without its supervisor, or without its directory.
 """
 
 import contextlib
 import ctypes
+import fcntl
 import os
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
+
+import msgspec
 
 from tuibench.clock import NS_PER_SECOND, Clock
+from tuibench.demo.binaries import Binary
 from tuibench.errors import ServerUnavailableError
+from tuibench.files import DECODE_ERRORS
+from tuibench.model.server import Flavour
+from tuibench.mysql.option_files import OptionEntry, read_entries
 
 POLL_SECONDS = 0.02
 GREETING_SECONDS = 5.0
@@ -141,3 +164,185 @@ def _die_with_parent() -> Callable[[], None] | None:
             os._exit(1)
 
     return arm
+
+
+PLACES = frozenset(
+    {
+        "basedir", "bind-address", "datadir", "pid-file", "port", "skip-networking", "socket", "user",
+        "tmpdir", "innodb-tmpdir", "innodb-temp-data-file-path", "secure-file-priv", "report-host",
+        "report-port",
+        "innodb-data-home-dir", "innodb-log-group-home-dir", "innodb-undo-directory", "innodb-directories",
+        "aria-log-dir-path", "init-file", "log-error", "general-log-file", "slow-query-log-file",
+        "log-bin-index", "relay-log", "relay-log-index", "relay-log-info-file", "log-basename",
+        "mysqlx-port", "mysqlx-socket", "admin-address", "admin-port", "skip-grant-tables", "chroot",
+        "wsrep-on", "wsrep-provider", "wsrep-cluster-address", "daemonize",
+    }
+)  # fmt: skip
+"""Options that are omitted: the server has its own directory, socket and account, and no cluster."""
+
+FILE_NAMES = frozenset({"log-bin"})
+"""Options whose file is placed in the data directory, regardless of the folder given."""
+
+
+class ServerFileOptions(NamedTuple):
+    """Options for the command line, and the names of the omitted ones."""
+
+    options: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+
+def read_server_options(file: str, binary: Binary) -> ServerFileOptions:
+    """The options for this server. Raises UsageError for a file that cannot be read."""
+    groups = server_groups(binary)
+    entries = [entry for entry in read_entries(file) if entry.group in groups]
+    kept = [entry for entry in entries if entry.key not in PLACES]
+    left_out = dict.fromkeys(entry.key for entry in entries if entry.key in PLACES)
+    return ServerFileOptions(tuple(_option(entry) for entry in kept), tuple(left_out))
+
+
+def server_groups(binary: Binary) -> frozenset[str]:
+    """The groups that this server reads: [mysqld], [mysqld-8.4], [mariadb-10.11], …"""
+    series = ".".join(map(str, binary.version_tuple[:2]))
+    names: Sequence[str] = ("mysqld",)
+    alone = ["server"]
+    if binary.flavour is Flavour.MARIADB:
+        names, alone = ("mysqld", "mariadb", "mariadbd"), ["server", "client-server"]
+    return frozenset([*alone, *names, *(f"{name}-{series}" for name in names)])
+
+
+def _option(entry: OptionEntry) -> str:
+    name = f"--{'loose-' * entry.is_loose}{entry.key}"
+    if entry.text is None:
+        return name
+    text = entry.text.rpartition("/")[2] if entry.key in FILE_NAMES else entry.text
+    return f"{name}={text}"
+
+
+PREFIX = "tuibench-demo-"
+
+MAX_SOCKET_PATH = 103
+"""Maximum bytes of a socket's path: 107 on Linux, 103 on macOS."""
+
+_RANDOM_PART = "x" * 8
+
+
+class DirectoryLayout:
+    """The file names in a private server's directory."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.data = root / "data"
+        self.tmp = root / "tmp"
+        self.socket = root / "mysql.sock"
+        self.error_log = root / "error.log"
+        self.supervisor_log = root / "supervisor.log"
+        self.server_pid = root / "server.pid"
+        self.server_group = root / "server.cgroup"
+        self.server_end = root / "server.end"
+        self.supervisor_lock = root / "supervisor.lock"
+        self.init_file = root / "accounts.sql"
+        self.client_options = root / "client.cnf"
+
+    @classmethod
+    def create(cls, base: Path) -> "DirectoryLayout":
+        """A new, empty directory below `base`, readable by its owner only."""
+        layout = cls(Path(tempfile.mkdtemp(prefix=PREFIX, dir=base)))
+        layout.tmp.mkdir(mode=0o700)
+        return layout
+
+
+def default_base() -> Path:
+    """The folder for private servers: TMPDIR if set, otherwise a temporary folder on a disk.
+
+    /tmp is often in memory, where fsync is free and durability settings have no effect.
+    Raises ServerUnavailableError if no folder is suitable.
+    """
+    named = os.environ.get("TMPDIR")
+    choices = [named] if named else []
+    for choice in (*choices, "/var/tmp", "/tmp"):  # noqa: S108
+        base = Path(choice)
+        if base.is_dir() and os.access(base, os.W_OK | os.X_OK) and _socket_fits(base):
+            return base
+    raise ServerUnavailableError(
+        "no folder for a private server: /var/tmp and /tmp are not writable",
+        "set TMPDIR to a writable folder",
+    )
+
+
+def _socket_fits(base: Path) -> bool:
+    socket = DirectoryLayout(base / (PREFIX + _RANDOM_PART)).socket
+    return len(os.fsencode(socket)) <= MAX_SOCKET_PATH
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file that is readable by its owner only from its creation on."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with open(descriptor, "w") as file:
+        file.write(text)
+
+
+def is_private_server(datadir: str) -> bool:
+    """True if a data directory on this host belongs to a private server of any user."""
+    layout = DirectoryLayout(Path(datadir).parent)
+    return layout.root.name.startswith(PREFIX) and layout.supervisor_lock.exists()
+
+
+def is_private_socket(socket: str) -> bool:
+    """True if a socket on this host belongs to a private server of any user."""
+    return bool(socket) and is_private_server(str(DirectoryLayout(Path(socket).parent).data))
+
+
+WHAT = "the private server has ended"
+RESERVED_BYTES = 4096
+
+
+class ServerEnd(msgspec.Struct, frozen=True):
+    """Why a server ended: was killed by SIGKILL, and how to avoid it."""
+
+    words: str
+    hint: str = ""
+
+
+def reserve_end(layout: DirectoryLayout) -> None:
+    """Before a server starts: reserve the space of the reason, since a full disk may be what ends it."""
+    layout.server_end.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        _reserved(layout).write_bytes(b" " * RESERVED_BYTES)
+
+
+def write_end(layout: DirectoryLayout, end: ServerEnd) -> None:
+    """Write the reason into the reserved space, and name it so, at once as a whole."""
+    with contextlib.suppress(OSError):
+        with _reserved(layout).open("r+b") as file:
+            file.write(msgspec.json.encode(end)[:RESERVED_BYTES])
+        _reserved(layout).replace(layout.server_end)
+
+
+def _reserved(layout: DirectoryLayout) -> Path:
+    return layout.server_end.with_suffix(".new")
+
+
+def find_end(layout: DirectoryLayout) -> ServerUnavailableError | None:
+    """The error that says why the server has ended; None while it runs."""
+    try:
+        end = msgspec.json.decode(layout.server_end.read_bytes(), type=ServerEnd)
+    except FileNotFoundError:
+        return _without_reason(layout)
+    except (OSError, *DECODE_ERRORS):
+        return ServerUnavailableError(WHAT)
+    return ServerUnavailableError(f"{WHAT}: {end.words}", end.hint)
+
+
+def _without_reason(layout: DirectoryLayout) -> ServerUnavailableError | None:
+    try:
+        descriptor = os.open(layout.supervisor_lock, os.O_RDONLY | os.O_NOFOLLOW)
+    except FileNotFoundError:
+        return ServerUnavailableError(f"{WHAT}: it was stopped, and {layout.root} is removed")
+    except OSError:
+        return None
+    with open(descriptor, "rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return None
+    return ServerUnavailableError(f"{WHAT}: its supervisor has ended")

@@ -16,12 +16,9 @@ from typing import Self
 
 import msgspec
 
-from tuibench.demo import binaries, leftovers
+from tuibench.demo import binaries, instance
 from tuibench.demo.binaries import Binary
-from tuibench.demo.client import SupervisorClient
-from tuibench.demo.layout import DirectoryLayout, default_base
-from tuibench.demo.limits import buffer_pool_bytes as memory_buffer_pool
-from tuibench.demo.messages import (
+from tuibench.demo.client import (
     MIB,
     CheckServer,
     CreateServer,
@@ -30,12 +27,14 @@ from tuibench.demo.messages import (
     ServerSpec,
     ShutDownServer,
     StartServer,
+    SupervisorClient,
     SupervisorRequest,
 )
-from tuibench.demo.systemd_scope import scope_command
+from tuibench.demo.limits import buffer_pool_bytes as memory_buffer_pool
+from tuibench.demo.limits import scope_command
+from tuibench.demo.process import DirectoryLayout, default_base
 from tuibench.errors import RunError, ServerUnavailableError
-from tuibench.model.server import ServerLimits
-from tuibench.model.target import Target
+from tuibench.model.server import ServerLimits, Target
 from tuibench.mysql.connection import connect
 
 USER = "tuibench"
@@ -200,7 +199,7 @@ class PrivateServer:
         self._channel.end(remove=not self.keep)
         if self.keep or not self.directory.exists():
             return
-        if not leftovers.remove_leftover(self._layout):
+        if not instance.remove_leftover(self._layout):
             raise RunError(f"cannot remove {self.directory}", "remove it manually")
 
     async def __aenter__(self) -> Self:

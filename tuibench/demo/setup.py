@@ -16,8 +16,8 @@ import sys
 from pathlib import Path
 
 from tuibench.demo import process
-from tuibench.demo.layout import DirectoryLayout, write_private
-from tuibench.demo.messages import ServerSpec
+from tuibench.demo.client import ServerSpec
+from tuibench.demo.process import DirectoryLayout, write_private
 from tuibench.errors import ServerUnavailableError
 from tuibench.model.server import Flavour
 

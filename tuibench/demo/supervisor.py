@@ -13,9 +13,8 @@ import sys
 from pathlib import Path
 
 from tuibench.clock import SystemClock
-from tuibench.demo import leftovers
-from tuibench.demo.instance import ServerInstance
-from tuibench.demo.messages import (
+from tuibench.demo import instance as leftovers
+from tuibench.demo.client import (
     CheckServer,
     CreateServer,
     EndSupervisor,
@@ -30,6 +29,7 @@ from tuibench.demo.messages import (
     decode_request,
     encode_message,
 )
+from tuibench.demo.instance import ServerInstance
 from tuibench.errors import TuibenchError
 
 CONTROL = 0

@@ -1,20 +1,375 @@
-"""Messages between a session and its workers: length-prefixed MessagePack over a socketpair.
+"""Messages between session and workers: assignments, reports, gaps of completions, lease.
+
+Gaps between completions of transactions, from which stalls are found.
+
+Each engine notes the times in which it completed nothing (`GapRecorder`; `native/src/measure/gaps.rs` for
+the native engine), independent of samples. A load stalls when none of its workers completes anything, so the
+gaps of workers and hosts are intersected. A gap has two parts: until `wanted_ns` the worker had nothing to
+complete, from then on a transaction was in flight or due. A worker without work says nothing against a stall
+of the others, and no work at all is no stall.
+
+A report repeats the last gaps, and the gap that is still open, so that a lost report costs nothing.
+
+Worker reports: cumulative counters, and latency histograms of the interval.
+
+Counters are cumulative, so that a lost report loses no counts; readers subtract. Merging is associative.
+
+Lease of a load: the load continues only while messages from the session arrive.
+
+    session ──Beat──> agent ──RenewLease──> worker      every half second
+                      3 s without one: the load ends, transactions in flight have 2 s more
+
+The processes that run the load hold the lease themselves: the load of an agent that is stopped, or cut off
+from its session, ends as that of one that was killed does.
+
+Messages between a session and its workers: length-prefixed MessagePack over a socketpair.
 
 `load.cluster.messages` adds those between a session and the agent of another host.
 """
 
 import asyncio
 import socket
+from collections import deque
+from functools import reduce
 from typing import Generic, TypeVar
 
 import msgspec
 
-from tuibench.load.worker_report import Finished, Reassign, WorkerReport
+from tuibench.clock import NS_PER_MS, NS_PER_SECOND
 from tuibench.model.plan import Arrival, Backlog, OnError, RunPlan
-from tuibench.model.target import Target
+from tuibench.model.sample import SlowTransaction
+from tuibench.model.server import Target
+from tuibench.model.tick import Histogram
 from tuibench.mysql.connection import CHARSET
-from tuibench.mysql.login.first_login import FirstLogin
-from tuibench.workload.program.program import Program
+from tuibench.mysql.login import FirstLogin
+from tuibench.workload.program import Program
+
+SHORTEST_NS = 500 * NS_PER_MS
+"""A shorter gap is not noted: it cannot contain a common gap of this length."""
+
+MOST_GAPS = 64
+FOREVER_NS = 1 << 62
+
+
+class Gap(msgspec.Struct, frozen=True, array_like=True):
+    """Nothing was completed between two times of the monotonic clock; there was work from `wanted_ns` on."""
+
+    start_ns: int
+    end_ns: int
+    wanted_ns: int
+
+    def shifted(self, by_ns: int) -> "Gap":
+        return Gap(self.start_ns + by_ns, self.end_ns + by_ns, self.wanted_ns + by_ns)
+
+
+class CompletionGaps(msgspec.Struct, frozen=True, array_like=True):
+    """The gaps of a worker, or the common gaps of several, in order; complete until `until_ns`.
+
+    The default is a worker that never has work: the neutral element of `&`.
+    """
+
+    until_ns: int = FOREVER_NS
+    gaps: tuple[Gap, ...] = (Gap(0, FOREVER_NS, FOREVER_NS),)
+
+    def __and__(self, other: "CompletionGaps") -> "CompletionGaps":
+        """The times in which neither completed anything. Associative and commutative."""
+        common, ours, theirs = [], deque(self.gaps), deque(other.gaps)
+        while ours and theirs:
+            one, another = ours[0], theirs[0]
+            start, end = max(one.start_ns, another.start_ns), min(one.end_ns, another.end_ns)
+            if end - start >= SHORTEST_NS:
+                wanted = min(one.wanted_ns, another.wanted_ns)
+                common.append(Gap(start, end, min(max(start, wanted), end)))
+            (ours if one.end_ns <= another.end_ns else theirs).popleft()
+        return CompletionGaps(min(self.until_ns, other.until_ns), tuple(common))
+
+    def followed_by(self, later: "CompletionGaps") -> "CompletionGaps":
+        """A later report of the same worker: its gaps replace those that it repeats or that have grown."""
+        first_ns = later.gaps[0].start_ns if later.gaps else FOREVER_NS
+        kept = [gap for gap in self.gaps if gap.end_ns <= first_ns]
+        return CompletionGaps(later.until_ns, (*kept, *later.gaps)[-MOST_GAPS:])
+
+    def shifted(self, by_ns: int) -> "CompletionGaps":
+        """The same on another clock."""
+        return CompletionGaps(self.until_ns + by_ns, tuple(gap.shifted(by_ns) for gap in self.gaps))
+
+    def closed(self) -> "CompletionGaps":
+        """Those of a worker that has ended: it never completes anything again."""
+        start_ns = next((gap.start_ns for gap in self.gaps if gap.end_ns >= self.until_ns), self.until_ns)
+        past = tuple(gap for gap in self.gaps if gap.end_ns < self.until_ns)
+        return CompletionGaps(gaps=(*past, Gap(start_ns, FOREVER_NS, FOREVER_NS)))
+
+    def standstills(self, since_ns: int, *, is_over: bool = False) -> list[tuple[int, int]]:
+        """Start and end of the gaps in which there was work, from a time on. One that may still be open is
+        left out, unless the load `is_over`.
+        """
+        ended = [gap for gap in self.gaps if is_over or gap.end_ns < self.until_ns]
+        found = [(max(gap.wanted_ns, since_ns), gap.end_ns) for gap in ended]
+        return [(start, end) for start, end in found if end - start >= SHORTEST_NS]
+
+
+class GapsOfWorkers:
+    """The latest gaps of each worker, by its number, and their common gaps."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, CompletionGaps] = {}
+
+    def add(self, worker: int, reported: CompletionGaps) -> None:
+        """Takes the gaps of a report."""
+        known = self._known.get(worker, CompletionGaps(gaps=()))
+        self._known[worker] = known.followed_by(reported)
+
+    @property
+    def common(self) -> CompletionGaps:
+        """The times in which no worker completed anything."""
+        return reduce(CompletionGaps.__and__, self._known.values(), CompletionGaps())
+
+
+class GapRecorder:
+    """The gaps of the asyncio engine. A failed transaction does not end a gap: its work is still wanted."""
+
+    def __init__(self) -> None:
+        self._last_ns = self._woken_ns = 0
+        self._is_held = False
+        self._gaps: deque[Gap] = deque(maxlen=MOST_GAPS)
+
+    def woken(self, now_ns: int) -> None:
+        """The only transaction in flight started, or came due, at this time. The first since the last
+        completion counts.
+        """
+        if self._woken_ns <= self._last_ns:
+            self._woken_ns = now_ns
+
+    def completed(self, now_ns: int) -> None:
+        if now_ns - self._last_ns >= SHORTEST_NS and not self._is_held:
+            self._gaps.append(self._gap(now_ns))
+        self._last_ns = now_ns
+
+    def failed(self) -> None:
+        self._woken_ns = max(self._woken_ns, self._last_ns + 1)
+
+    def all_left(self) -> None:
+        """No connection is left: nothing is wanted."""
+        self._woken_ns = 0
+
+    def hold(self, now_ns: int, outstanding: int) -> None:
+        """A pause begins, with `outstanding` transactions in flight or due: nothing is wanted any more."""
+        self._gaps.extend(self._open(now_ns, outstanding))
+        self._is_held = True
+
+    def release(self, now_ns: int) -> None:
+        self._last_ns, self._is_held = now_ns, False
+
+    def report(self, now_ns: int, outstanding: int) -> CompletionGaps:
+        """The last gaps, with the one that is still open."""
+        return CompletionGaps(now_ns, (*self._gaps, *self._open(now_ns, outstanding))[-MOST_GAPS:])
+
+    def _open(self, now_ns: int, outstanding: int) -> list[Gap]:
+        if self._is_held or now_ns - self._last_ns < SHORTEST_NS:
+            return []
+        has_work = outstanding > 0 or self._woken_ns > self._last_ns
+        return [self._gap(now_ns) if has_work else Gap(self._last_ns, now_ns, now_ns)]
+
+    def _gap(self, now_ns: int) -> Gap:
+        return Gap(self._last_ns, now_ns, max(self._last_ns, self._woken_ns))
+
+
+Name = TypeVar("Name", int, str)
+
+
+class Counters(msgspec.Struct):
+    """Counters since the start of the worker.
+
+    Invariant: scheduled = completed + failed + abandoned + in_flight + backlog; a closed loop schedules a
+    transaction when it starts. Retries are separate. `questions` counts like the server's Questions:
+    including failed statements, rollbacks and disconnects. `retried` and `rolled_back` (rollbacks by intent,
+    which also count as completed) are counts per kind of transaction. `logins` are successful ones of
+    --connect-rate and --reconnect, `missed_logins` those that were due but not started, because too many were
+    in progress.
+    """
+
+    scheduled: int = 0
+    backlog: int = 0
+    completed: int = 0
+    failed: int = 0
+    abandoned: int = 0
+    in_flight: int = 0
+    reads: int = 0
+    writes: int = 0
+    others: int = 0
+    commits: int = 0
+    questions: int = 0
+    retries: int = 0
+    reconnects: int = 0
+    logins: int = 0
+    missed_logins: int = 0
+    errors: dict[int, int] = {}
+    refused: dict[int, int] = {}
+    retried: dict[str, int] = {}
+    rolled_back: dict[str, int] = {}
+
+    @property
+    def queries(self) -> int:
+        """Statements that returned without an error."""
+        return self.reads + self.writes + self.others
+
+    @property
+    def failures(self) -> int:
+        """Failed statements, of all codes."""
+        return sum(self.errors.values())
+
+    def count_error(self, code: int) -> None:
+        self.errors[code] = self.errors.get(code, 0) + 1
+
+    def count_refusal(self, code: int) -> None:
+        self.refused[code] = self.refused.get(code, 0) + 1
+
+    def count_retry(self, transaction: str) -> None:
+        self.retries += 1
+        self.retried[transaction] = self.retried.get(transaction, 0) + 1
+
+    def count_rollback(self, transaction: str) -> None:
+        self.rolled_back[transaction] = self.rolled_back.get(transaction, 0) + 1
+
+    def __add__(self, other: "Counters") -> "Counters":
+        return self._with(other, 1)
+
+    def __sub__(self, other: "Counters") -> "Counters":
+        return self._with(other, -1)
+
+    def _with(self, other: "Counters", sign: int) -> "Counters":
+        plain = {name: getattr(self, name) + sign * getattr(other, name) for name in INTEGER_COUNTERS}
+        return Counters(
+            **plain,
+            errors=_combine_counts(self.errors, other.errors, sign),
+            refused=_combine_counts(self.refused, other.refused, sign),
+            retried=_combine_counts(self.retried, other.retried, sign),
+            rolled_back=_combine_counts(self.rolled_back, other.rolled_back, sign),
+        )
+
+
+INTEGER_COUNTERS = tuple(field.name for field in msgspec.structs.fields(Counters) if field.type is int)
+
+
+def _combine_counts(ours: dict[Name, int], theirs: dict[Name, int], sign: int) -> dict[Name, int]:
+    codes = {code: ours.get(code, 0) + sign * theirs.get(code, 0) for code in ours.keys() | theirs.keys()}
+    return {code: times for code, times in sorted(codes.items()) if times}
+
+
+class FairnessStats(msgspec.Struct, frozen=True):
+    """Count, sum and sum of squares, for mean and standard deviation of merged values."""
+
+    n: int = 0
+    total: float = 0.0
+    squares: float = 0.0
+
+    @classmethod
+    def of(cls, values: list[float]) -> "FairnessStats":
+        return cls(len(values), sum(values), sum(value * value for value in values))
+
+    def __add__(self, other: "FairnessStats") -> "FairnessStats":
+        return FairnessStats(self.n + other.n, self.total + other.total, self.squares + other.squares)
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.n if self.n else 0.0
+
+    @property
+    def deviation(self) -> float:
+        """Population standard deviation."""
+        if not self.n:
+            return 0.0
+        return float(max(0.0, self.squares / self.n - self.mean**2) ** 0.5)
+
+
+class Finished(msgspec.Struct, frozen=True, tag="finished"):
+    """A worker has finished all transactions of its quota.
+
+    `grants` is the number of quotas it had received: if another one is in transit, the message is outdated.
+    """
+
+    grants: int
+
+
+class Reassign(msgspec.Struct, frozen=True, tag="hand over"):
+    """Work that a worker without connections passes to another worker, through the session.
+
+    `due_ns` are the intended starts of its backlog; `quota` is the number of transactions that it might still
+    have scheduled.
+    """
+
+    due_ns: tuple[int, ...] = ()
+    quota: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.due_ns or self.quota)
+
+
+class WorkerReport(msgspec.Struct, frozen=True, tag="report", kw_only=True):
+    """One worker's report for a tick.
+
+    `transactions` are response times from the intended start, `by_transaction` the same for each kind if
+    there are several; `service` times, from the actual start, exist in an open loop only. `slowest` are
+    the slowest transactions of the interval. `last_refusal` is
+    the latest error of a login that is retried. `events_since` and `seconds_since` are each connection's
+    figures since the last checkpoint. `seconds` is the length of the histograms' interval, `cpu_seconds` the
+    process's CPU time in it, `core_seconds` that of its busiest thread (None: it has only one), `lag_p99_ms`
+    the scheduling delay of its event loop or threads. `idle_connections` are open beside the load,
+    `idle_refusal` is why there are not more of them; `logins` are the times of extra and planned logins,
+    `waits` those of users for a connection, `gaps` the times without a completion. `failure` is the error
+    that ended the worker, or empty; `failure_exit` its exit code.
+    """
+
+    worker: int
+    seconds: float
+    cpu_seconds: float
+    lag_p99_ms: float
+    connections: int
+    counters: Counters
+    transactions: Histogram
+    service: Histogram
+    statements: dict[str, Histogram]
+    events_per_connection: FairnessStats
+    seconds_per_connection: FairnessStats
+    by_transaction: dict[str, Histogram] = {}
+    events_since: FairnessStats = FairnessStats()
+    seconds_since: FairnessStats = FairnessStats()
+    core_seconds: float | None = None
+    last_refusal: str = ""
+    idle_connections: int = 0
+    idle_refusal: str = ""
+    logins: Histogram = msgspec.field(default_factory=Histogram)
+    waits: Histogram = msgspec.field(default_factory=Histogram)
+    slowest: tuple[SlowTransaction, ...] = ()
+    gaps: CompletionGaps = CompletionGaps()
+    failure: str = ""
+    failure_hint: str = ""
+    failure_exit: int = 0
+
+
+class Lease:
+    """Expires unless renewed. Time is an argument; with `seconds` 0 it never expires."""
+
+    def __init__(self, seconds: float, now_ns: int) -> None:
+        self._ns = round(seconds * NS_PER_SECOND)
+        self._until_ns = now_ns + self._ns
+        self._has_ended = False
+
+    def end(self) -> None:
+        """Ends the lease now."""
+        self._has_ended = True
+
+    def renew(self, now_ns: int) -> None:
+        """Renews the lease, unless it has expired: a load that was ordered to end does not continue."""
+        if not self.is_over(now_ns):
+            self._until_ns = now_ns + self._ns
+
+    def is_over(self, now_ns: int) -> bool:
+        return self._has_ended or (bool(self._ns) and now_ns >= self._until_ns)
+
+    def seconds_left(self, now_ns: int) -> float | None:
+        """Seconds until it expires; None if it does not."""
+        return max(0, self._until_ns - now_ns) / NS_PER_SECOND if self._ns else None
 
 
 class ExecutionOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -34,8 +34,7 @@ from tuibench.model.counters import (
 from tuibench.model.counters import (
     Unit as CounterUnit,
 )
-from tuibench.model.histogram import US_PER_MS
-from tuibench.model.tick import ERROR, HOST, LOGIN, RESPONSE, SERVICE, WAIT, Tick
+from tuibench.model.tick import ERROR, HOST, LOGIN, RESPONSE, SERVICE, US_PER_MS, WAIT, Tick
 from tuibench.suggestions import did_you_mean
 
 

@@ -2,10 +2,10 @@
 
 import msgspec
 
-from tuibench.model.experiments.effect import DEFAULT_MAX_SECONDS, DEFAULT_TOLERANCE_PERCENT
-from tuibench.model.experiments.probe import ProbeOrder
-from tuibench.model.experiments.tune import OPERATORS_BUDGET, TunePlan
+from tuibench.model.effect import DEFAULT_MAX_SECONDS, DEFAULT_TOLERANCE_PERCENT
+from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import Schedule
+from tuibench.model.tune import OPERATORS_BUDGET, TunePlan
 
 
 class SetThreads(msgspec.Struct, frozen=True, tag="threads"):

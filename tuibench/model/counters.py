@@ -5,7 +5,7 @@ a key into a sample's counters and gauges. Names with a dot are values that MySQ
 `performance_schema.` for the binary log's files, `innodb_metrics.` for information_schema.innodb_metrics.
 
 To add a counter, add a member here: it is sampled, recorded and, with a `metric`, exported. To show it, add a
-row to `tui/panels/server/server_tables.py`.
+row to `tui/panels/server.py`.
 
 A quantity that the servers count under different names is a tuple of counters in order of preference
 (`LOG_FSYNCS`); `first_known` selects the first one that a server has.

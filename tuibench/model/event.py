@@ -4,7 +4,7 @@ from enum import StrEnum
 
 import msgspec
 
-from tuibench.model.experiments.effect import Effect
+from tuibench.model.effect import Effect
 
 
 class EventKind(StrEnum):

@@ -11,19 +11,18 @@ from enum import StrEnum
 import msgspec
 
 from tuibench.model.command import Command
+from tuibench.model.effect import AbTestResult, CommitCost, CommitCosts, EffectProgress
+from tuibench.model.environment import Activity, StatementReport
 from tuibench.model.event import Event
-from tuibench.model.experiments.effect import AbTestResult, CommitCost, CommitCosts, EffectProgress
-from tuibench.model.experiments.probe import ProbeState
-from tuibench.model.experiments.tune import TuneProgress
-from tuibench.model.measurements.activity import Activity, StatementReport
-from tuibench.model.measurements.headline import Headline
-from tuibench.model.measurements.sample import Sample
+from tuibench.model.findings import Headline
 from tuibench.model.plan import RunPlan
-from tuibench.model.results.summary import Summary
+from tuibench.model.probe import ProbeState
+from tuibench.model.sample import Sample
 from tuibench.model.schedule import PlanProgress
-from tuibench.model.server import ServerInfo
+from tuibench.model.server import ServerInfo, Target
 from tuibench.model.settings import PresetState, SettingState
-from tuibench.model.target import Target
+from tuibench.model.summary import Summary
+from tuibench.model.tune import TuneProgress
 
 PROTOCOL_VERSION = 3
 

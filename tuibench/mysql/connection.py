@@ -1,37 +1,50 @@
-"""One connection to a server: text statements, prepared statements, tuibench's own errors."""
+"""Connections to the server: statements, bulk statements, keep-alive, handover.
 
+TCP keepalive: detects a peer that is gone without closing the connection.
+
+A host that loses its power, or a network that is cut, closes no connection: the client waits for an answer
+that never comes. The kernel probes an idle connection and gives up; TCP_USER_TIMEOUT does the same for bytes
+that were sent and not acknowledged. A server that is only slow acknowledges, so it is not affected.
+
+One connection to a server: text statements, prepared statements, tuibench's own errors.
+
+Bulk inserts by the fastest method of each server: MariaDB's bulk statements, and LOAD DATA LOCAL.
+
+Both send blocks of bytes that the caller has encoded in the server's format. LOAD DATA LOCAL sends only these
+blocks, never a file, whatever name the server requests.
+
+Hands the socket of a connection to the native engine and back.
+
+In between the driver reads nothing. The engine returns a socket only when no response is outstanding, so that
+the driver's next statement gets its own response.
+"""
+
+import socket
+import struct
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from tuibench.deadline import wait_with_timeout
-from tuibench.errors import ConnectionLostError, NoAnswerError, ProtocolError, SQLError
-from tuibench.model.target import Target
-from tuibench.mysql import errors
-from tuibench.mysql.driver import CLIENT, charset_by_name
-from tuibench.mysql.driver_internals import DriverConnection
+from tuibench.clock import wait_with_timeout
+from tuibench.errors import ConnectionLostError, NoAnswerError, ProtocolError, RunError, SQLError
+from tuibench.model.server import Target
+from tuibench.mysql import errors, login
+from tuibench.mysql.driver import CLIENT, COMMAND, FIELD_TYPE, OKPacketWrapper, charset_by_name
+from tuibench.mysql.driver_internals import DriverConnection, statement_id
 from tuibench.mysql.errors import AccessDeniedError
-from tuibench.mysql.keepalive import set_keepalive
-from tuibench.mysql.login import tls
-from tuibench.mysql.login.first_login import CACHING_PLUGIN, FirstLogin, first_logins
-from tuibench.mysql.login.handshake import Handshake
-from tuibench.mysql.login.passwords import password_cache
-from tuibench.mysql.protocol.packets import (
+from tuibench.mysql.login import CACHING_PLUGIN, FirstLogin, Handshake, first_logins, password_cache
+from tuibench.mysql.packets import (
     LIST_IS_NO_VALUE,
     ExecuteCommand,
     PreparedHandle,
+    affected_rows,
+    column_names,
     prepare_statements,
+    status_of,
     text_packet,
 )
-from tuibench.mysql.protocol.response_parser import affected_rows, column_names, status_of
-from tuibench.mysql.protocol.rows import (
-    ResultReader,
-    Row,
-    RowReaderFactory,
-    binary_row_reader,
-    text_row_reader,
-)
-from tuibench.mysql.protocol.statement_protocol import (
+from tuibench.mysql.rows import ResultReader, Row, RowReaderFactory, binary_row_reader, text_row_reader
+from tuibench.mysql.statements import (
     CR_SERVER_GONE_ERROR,
     CR_SERVER_LOST,
     SERVER_GONE_MESSAGE,
@@ -39,9 +52,40 @@ from tuibench.mysql.protocol.statement_protocol import (
     StatementProtocol,
     TransactionLoop,
 )
-from tuibench.workload.program.sql_text import split_at_placeholders
+from tuibench.workload.program import split_at_placeholders
 
 __all__ = ["Connection", "PreparedStatement", "Row", "TextStatement", "connect", "constant_packet"]
+
+
+IDLE_SHARE, PROBE_SHARE, GIVE_UP_SHARE = 1 / 3, 1 / 6, 0.9
+"""Parts of the timeout: silence before the first probe, time between two, and when the next one ends it."""
+
+PROBES = 4
+
+TCP_KEEPALIVE_OF_MACOS = 0x10
+"""What macOS calls TCP_KEEPIDLE; Python 3.11 does not name it."""
+
+
+def set_keepalive(transport: Any, seconds: float) -> None:
+    """Has the kernel drop a TCP connection whose peer has been unreachable for so long."""
+    sock = transport.get_extra_info("socket")
+    if sock is None or sock.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in tcp_options(seconds).items():
+        sock.setsockopt(socket.IPPROTO_TCP, option, value)
+
+
+def tcp_options(seconds: float) -> dict[int, int]:
+    """The TCP options of this system, by their number."""
+    values = {
+        getattr(socket, "TCP_KEEPIDLE", TCP_KEEPALIVE_OF_MACOS): max(1, round(seconds * IDLE_SHARE)),
+        getattr(socket, "TCP_KEEPINTVL", None): max(1, round(seconds * PROBE_SHARE)),
+        getattr(socket, "TCP_KEEPCNT", None): PROBES,
+        getattr(socket, "TCP_USER_TIMEOUT", None): max(1, round(seconds * 1000 * GIVE_UP_SHARE)),
+    }
+    return {option: value for option, value in values.items() if option is not None}
+
 
 PacketBuilder = Callable[[tuple[Any, ...]], bytes]
 """A statement with its values, as it is sent."""
@@ -322,7 +366,7 @@ async def _safe_login(target: Target, password: str, manner: _LoginOptions) -> C
     with, if the server wants the whole password.
     """
     first = first_logins().of(target)
-    is_tls = tls.is_wanted(target, first)
+    is_tls = login.is_wanted(target, first)
     try:
         connection = await _login(target, password, manner, is_tls=is_tls)
     except errors.TLSError:
@@ -363,7 +407,7 @@ async def _login(target: Target, password: str, manner: _LoginOptions, *, is_tls
         password=password.encode(),
         connect_timeout=manner.timeout_seconds,
         autocommit=None,
-        ssl=tls.tls_context(target) if is_tls else None,
+        ssl=login.tls_context(target) if is_tls else None,
         **manner.options,
     )
     try:
@@ -392,3 +436,140 @@ async def _log_in(raw: Any, target: Target, manner: _LoginOptions) -> Connection
     if not raw.get_autocommit():
         await connection.execute("SET autocommit=1")
     return connection
+
+
+COM_STMT_BULK_EXECUTE = 0xFA
+SEND_TYPES_FLAG = 128
+"""Flag of a bulk statement: the types of its parameters come before the rows."""
+
+LOCAL_INFILE_REFUSED_CODES = frozenset({1148, 1235, 2068, 3948, 3950, 4166})
+"""Errors of servers that do not accept LOAD DATA LOCAL (not allowed, disabled, rejected)."""
+
+BULK_REFUSED_CODES = frozenset({1461, 4033})
+"""MariaDB's errors if it accepts no more prepared statements, or if its binary log is not in row format."""
+
+
+class LoadDataResult:
+    """The server's response to LOAD DATA: accepted rows, and warnings about values or rows."""
+
+    def __init__(self, rows: int, warnings: int) -> None:
+        self.rows = rows
+        self.warnings = warnings
+
+
+def supports_bulk(connection: Connection) -> bool:
+    """True if the server knows bulk statements: MariaDB since 10.2."""
+    return bool(connection.raw.supports_bulk)
+
+
+class BulkStatement:
+    """A prepared INSERT of one row, executed for many. Parameters are 32 bit integers or short texts."""
+
+    def __init__(self, connection: Connection, prepared: Any, identity: int, parameters: str) -> None:
+        self._connection = connection
+        self._prepared = prepared
+        types = b"".join(
+            struct.pack("<BB", FIELD_TYPE.LONG if kind == "i" else FIELD_TYPE.STRING, 0)
+            for kind in parameters
+        )
+        self._head = struct.pack("<IH", identity, SEND_TYPES_FLAG) + types
+
+    @classmethod
+    async def prepare(cls, connection: Connection, sql: str, parameters: str) -> "BulkStatement":
+        """`parameters` has an `i` or an `s` for each `?`."""
+        raw = connection.raw
+        try:
+            prepared = await raw.prepare(sql)
+        except (*errors.DRIVER_ERRORS, *errors.MALFORMED) as error:
+            raise errors.statement_error(error) from error
+        return cls(connection, prepared, statement_id(prepared), parameters)
+
+    async def execute(self, rows: bytes) -> int:
+        """Runs it for all rows: for each parameter a zero byte, then the integer, or length and text."""
+        raw = self._connection.raw
+        self._connection.statements += 1
+        try:
+            await raw.send_command(COM_STMT_BULK_EXECUTE, self._head + rows)
+            await raw.read_result()
+        except (*errors.DRIVER_ERRORS, *errors.MALFORMED) as error:
+            raise errors.statement_error(error) from error
+        return int(raw.affected_rows())
+
+    async def close(self) -> None:
+        try:
+            await self._prepared.close()
+        except (*errors.DRIVER_ERRORS, *errors.MALFORMED) as error:
+            raise errors.statement_error(error) from error
+
+
+async def load_data(connection: Connection, sql: str, blocks: Iterable[bytes]) -> LoadDataResult:
+    """Run a LOAD DATA LOCAL with these bytes as the file. The connection must have been opened with
+    `sends_rows`.
+
+    Raises SQLError; with one of INFILE_REFUSED_CODES no block was read.
+    """
+    raw = connection.raw
+    connection.statements += 1
+    try:
+        await raw.send_command(COMMAND.COM_QUERY, sql)
+        packet = await raw.read_packet()
+        if packet.is_load_local_packet():
+            for block in blocks:
+                raw.write_packet(block)
+                await raw.receiver.drain()
+            raw.write_packet(b"")
+            packet = await raw.read_packet()
+        answer = OKPacketWrapper(packet)
+    except (*errors.DRIVER_ERRORS, *errors.MALFORMED) as error:
+        raise errors.statement_error(error) from error
+    raw.release_result()
+    raw.server_status = answer.server_status
+    return LoadDataResult(int(answer.affected_rows), int(answer.warning_count))
+
+
+NO_BACKSLASH_ESCAPES = 0x0200
+"""The server status bit of that SQL mode, in which quotes are doubled."""
+
+
+class DetachedSocket(NamedTuple):
+    """A socket's descriptor, and what was negotiated at the login."""
+
+    descriptor: int
+    without_eof: bool
+    no_backslash_escapes: bool
+
+
+NO_BUFFER = bytearray()
+
+
+def detach_socket(connection: Connection) -> DetachedSocket | None:
+    """Returns the socket, which the driver does not read until `reattach_socket`; None if it is closed.
+
+    The driver's buffer is freed: it takes most of the memory of an idle connection. Raises RunError for a
+    connection with TLS.
+    """
+    raw = connection.raw
+    transport = raw.transport
+    if transport is None or transport.is_closing():
+        return None
+    if connection.is_encrypted:
+        raise RunError(
+            f"a login at {connection.target.where} required TLS, which the native engine does not support",
+            "use --engine=asyncio",
+        )
+    transport.pause_reading()
+    descriptor = int(transport.get_extra_info("socket").fileno())
+    receiver = raw.receiver
+    if receiver.length == receiver.pos:
+        receiver.buffer, receiver.length, receiver.pos = NO_BUFFER, 0, 0
+    no_backslash_escapes = bool(raw.server_status & NO_BACKSLASH_ESCAPES)
+    return DetachedSocket(descriptor, raw.deprecates_eof, no_backslash_escapes)
+
+
+def reattach_socket(connection: Connection) -> None:
+    """The driver reads again."""
+    transport, receiver = connection.raw.transport, connection.raw.receiver
+    if transport is not None and not transport.is_closing():
+        if receiver.buffer is NO_BUFFER:
+            receiver.buffer = bytearray(RECEIVE_BUFFER_BYTES)
+        transport.resume_reading()

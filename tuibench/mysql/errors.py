@@ -19,7 +19,7 @@ from tuibench.errors import (
     SQLError,
     TuibenchError,
 )
-from tuibench.model.target import Target
+from tuibench.model.server import Target
 from tuibench.mysql.driver import CR, ER
 from tuibench.mysql.driver import errors as driver
 

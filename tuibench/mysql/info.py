@@ -1,23 +1,61 @@
-"""Identification of a server: flavour, version, identity, paths of its files and sockets.
+"""What a server is and how it is set: version, session defaults, questions, lock holders.
+
+Identification of a server: flavour, version, identity, paths of its files and sockets.
 
 A server that hides a variable leaves that field empty; nothing here fails for want of a privilege.
 
 A server that says it is read only: some logins it lets write all the same, which they should know.
+
+The lock that a statement waits for, and the session that holds it.
+
+MySQL lists metadata locks in performance_schema, and so does MariaDB where performance_schema is on.
+Elsewhere the process list says what is waited for, and which other sessions use the same database.
+
+Statements of tuibench's own: each has a deadline, and long waits are reported.
+
+    asked ──2 s──> notice: what is asked, which lock it waits for, which session holds it
+          ──query timeout──> NoAnswerError, and the connection is dropped
+          ──lock timeout, on the server──> LockedError
+
+The server ends a wait for a lock by itself (`lock_wait_timeout`, see `own`), somewhat before the
+deadline, so that no statement of tuibench stays in its queue. Work that may take hours, such as creating an
+index, has no deadline, but the same limit for locks.
+
+Session variables of tuibench's own connections, independent of the server's defaults.
+
+A server may truncate every result (sql_select_limit), end long statements (max_statement_time), close idle
+connections (wait_timeout), or parse SQL differently (sql_mode=ORACLE). The load accepts all this, because it
+measures the server with its settings; statements that count rows, create tables and read settings must not
+depend on it.
 """
 
 import asyncio
+import contextlib
 import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping, Sequence
+from enum import Enum
+from functools import partial
+from typing import TypeVar
 
 from msgspec.structs import replace
 
 from tuibench import sanitize
-from tuibench.errors import ConnectionLostError, SQLError
-from tuibench.model.server import Flavour, ServerInfo
-from tuibench.model.target import Target
-from tuibench.mysql.connection import Connection
+from tuibench.clock import NOTICE_SECONDS, wait_with_timeout, with_notice
+from tuibench.errors import (
+    ConnectionLostError,
+    LockedError,
+    NoAnswerError,
+    ProtocolError,
+    ServerUnavailableError,
+    SQLError,
+    TuibenchError,
+)
+from tuibench.model.server import Flavour, ServerInfo, Target
+from tuibench.mysql import info
+from tuibench.mysql.connection import Connection, connect
 from tuibench.mysql.errors import EXPIRED_CODES, UNSUPPORTED_CODES, password_expired_error
+from tuibench.mysql.rows import Row
 
 VARIABLES = ("version", "version_comment", "hostname", "port", "datadir", "pid_file", "socket")
 
@@ -148,3 +186,256 @@ def read_only_bypass_privileges(server: ServerInfo) -> tuple[str, ...]:
         return ("SUPER", "CONNECTION_ADMIN")
     old = server.version_tuple < _READ_ONLY_ADMIN_SINCE
     return ("READ_ONLY ADMIN", "SUPER") if old else ("READ_ONLY ADMIN",)
+
+
+MOST_NAMED = 3
+"""Maximum number of sessions that a message names."""
+
+WAITING = "Waiting for "
+"""How the state of a process begins that waits for a lock."""
+
+IDLE = "Sleep"
+
+PROCESSES_SQL = "SHOW PROCESSLIST"
+
+HOLDERS_SQL = """
+SELECT h.PROCESSLIST_ID, MAX(h.PROCESSLIST_USER), MAX(h.PROCESSLIST_HOST), MAX(h.PROCESSLIST_COMMAND),
+  MAX(h.PROCESSLIST_TIME)
+FROM performance_schema.metadata_locks wanted
+JOIN performance_schema.threads w ON w.THREAD_ID = wanted.OWNER_THREAD_ID
+JOIN performance_schema.metadata_locks held
+  ON held.OBJECT_TYPE = wanted.OBJECT_TYPE AND held.OBJECT_SCHEMA <=> wanted.OBJECT_SCHEMA
+  AND held.OBJECT_NAME <=> wanted.OBJECT_NAME AND held.LOCK_STATUS = 'GRANTED'
+  AND held.OWNER_THREAD_ID <> wanted.OWNER_THREAD_ID
+JOIN performance_schema.threads h ON h.THREAD_ID = held.OWNER_THREAD_ID
+WHERE wanted.LOCK_STATUS = 'PENDING' AND w.PROCESSLIST_ID = {waiting}
+GROUP BY h.PROCESSLIST_ID
+ORDER BY MAX(held.LOCK_TYPE LIKE '%WRITE' OR held.LOCK_TYPE = 'EXCLUSIVE') DESC
+LIMIT {most}
+"""
+
+
+async def lock_wait(connection: Connection, waiting: int) -> str:
+    """The lock that the session `waiting` waits for and its holder, queried over another `connection`.
+
+    Empty if it waits for no lock, or the server does not report it. Raises ConnectionLostError.
+    """
+    processes = await _rows(connection, PROCESSES_SQL)
+    own = next((row for row in processes if int(row[0]) == waiting), None)
+    if own is None or not str(own[6] or "").startswith(WAITING):
+        return ""
+    lock = str(own[6]).removeprefix(WAITING)
+    holders = await _rows(connection, HOLDERS_SQL.format(waiting=waiting, most=MOST_NAMED))
+    if holders:
+        return f"it waits for a {lock}, which is held by {_sessions(holders)}"
+    others = candidates(processes, own, {waiting, connection.thread_id})
+    text = f"it waits for a {lock}; the server does not say which session holds it"
+    return f"{text} (others in this database: {_sessions(others)})" if others else text
+
+
+def candidates(processes: Sequence[Row], own: Row, ours: set[int]) -> list[Row]:
+    """Sessions in the same database that do not wait themselves, the longest idle first."""
+    found = [
+        (row[0], row[1], row[2], row[4], row[5])
+        for row in processes
+        if int(row[0]) not in ours and row[3] == own[3] and not str(row[6] or "").startswith(WAITING)
+    ]
+    found.sort(key=lambda row: (row[3] != IDLE, -int(row[4] or 0)))
+    return found[:MOST_NAMED]
+
+
+def _sessions(rows: Sequence[Row]) -> str:
+    return ", ".join(_session(*row) for row in rows)
+
+
+def _session(number: int, user: object, host: object, command: object, seconds: object) -> str:
+    state = "idle" if command == IDLE else f"in {command}"
+    return f"session {number} ({user}@{host}, {state} for {int(str(seconds or 0))} s)"
+
+
+async def _rows(connection: Connection, sql: str) -> Sequence[Row]:
+    """The answer; none where the server refuses it to this login or does not know the table."""
+    try:
+        return await connection.query(sql)
+    except ConnectionLostError:
+        raise
+    except SQLError:
+        return ()
+
+
+T = TypeVar("T")
+
+LOOK_SECONDS = 2.0
+"""Timeout of the second connection, which queries the holder of a lock."""
+
+LOCK_SHARE = 2 / 3
+"""The server's lock wait limit, as a share of the timeout."""
+
+LOCK_WAIT_TIMEOUT = 1205
+SQL_CHARACTERS = 60
+"""A message quotes this much of a statement."""
+
+
+def lock_seconds(target: Target) -> int:
+    """Maximum time that a statement of tuibench waits for a lock."""
+    return max(1, int(target.query_timeout * LOCK_SHARE))
+
+
+class Questions:
+    """The questions of one connection. `seconds` limits each answer; None for work of any length."""
+
+    def __init__(self, connection: Connection, seconds: float | None) -> None:
+        self._target = connection.target
+        self._thread_id = connection.thread_id
+        self._seconds = seconds
+        self._lock = ""
+
+    async def answer(self, connection: Connection, sql: str, work: Awaitable[T]) -> T:
+        """The result of the work. Raises NoAnswerError or LockedError if it waits for too long."""
+        self._lock = ""
+        watched = with_notice(work, partial(self._notice, sql))
+        try:
+            return await (watched if self._seconds is None else wait_with_timeout(watched, self._seconds))
+        except TimeoutError as error:
+            connection.abort()
+            raise await self._no_answer(sql) from error
+        except SQLError as error:
+            if error.code == LOCK_WAIT_TIMEOUT:
+                raise self._locked(sql, error) from error
+            raise
+
+    async def _notice(self, sql: str) -> str:
+        """What is waited for. Work is known to take its time, but for a lock."""
+        await self._find_lock()
+        if self._seconds is None and not self._lock:
+            return ""
+        text = f"waiting for {self._target.where}: no answer to {shortened(sql)} for {NOTICE_SECONDS:g} s"
+        return f"{text}; {self._lock}" if self._lock else text
+
+    async def _no_answer(self, sql: str) -> NoAnswerError:
+        await self._find_lock(ends_query=True)
+        text = f"{self._target.where} has not answered {shortened(sql)} for {self._seconds:g} s"
+        lock = f"; {self._lock}" if self._lock else ""
+        return NoAnswerError(2013, text + lock, "increase --query-timeout to wait longer")
+
+    def _locked(self, sql: str, error: SQLError) -> LockedError:
+        lock = self._lock or "it waits for a lock"
+        return LockedError(
+            error.code,
+            f"{self._target.where} cannot execute {shortened(sql)}: {lock} (error {error.code}: "
+            f"{error.message})",
+            "end that session, or wait until it releases the lock; increase --query-timeout to wait longer",
+        )
+
+    async def _find_lock(self, *, ends_query: bool = False) -> None:
+        """Learns which lock is waited for; keeps what was known if the server does not say."""
+        with contextlib.suppress(TuibenchError, TimeoutError):
+            await wait_with_timeout(self._asked(ends_query), LOOK_SECONDS)
+
+    async def _asked(self, ends_query: bool) -> None:
+        other = await connect(self._target, use_database=False, timeout_seconds=LOOK_SECONDS)
+        try:
+            self._lock = await lock_wait(other, self._thread_id) or self._lock
+            if ends_query:
+                await other.execute(f"KILL {self._thread_id}")
+        finally:
+            other.abort()
+
+
+def shortened(sql: str) -> str:
+    """A statement as quoted in messages."""
+    words = " ".join(sql.split())
+    return f"'{words}'" if len(words) <= SQL_CHARACTERS else f"'{words[: SQL_CHARACTERS - 1]}…'"
+
+
+SESSION_DEFAULTS = {
+    "sql_mode": "'STRICT_TRANS_TABLES,NO_ENGINE_SUBSTITUTION'",
+    "sql_select_limit": str(2**63 - 1),  # of other makes, some take the servers' default 2**64 - 1 for -1
+    "sql_big_selects": "1",
+    "sql_safe_updates": "0",
+    "wait_timeout": "28800",
+}
+"""The servers' built-in defaults, except for statements that tuibench never sends."""
+
+TIME_LIMIT_VARIABLES = {Flavour.MARIADB: "max_statement_time", Flavour.MYSQL: "max_execution_time"}
+
+INIT_CONNECT_FAILED = 1184
+
+
+class Manner(Enum):
+    """The purpose of a connection, which decides how long its statements may take.
+
+    One that asks waits for each answer up to the target's `query_timeout`; one that works waits for as long
+    as the work takes, but not for locks; one that is timed has deadlines set by its user.
+    """
+
+    ASKS = "asks"
+    WORKS = "works"
+    IS_TIMED = "is timed"
+
+
+async def connect_with_defaults(
+    target: Target,
+    *,
+    use_database: bool = True,
+    timeout_seconds: float | None = None,
+    sends_rows: bool = False,
+    manner: Manner = Manner.ASKS,
+) -> Connection:
+    """Log in like `connect`, for tuibench's own queries, with the same errors. A slow login is reported."""
+
+    async def notice() -> str:
+        return f"waiting for {target.where}: no login for {NOTICE_SECONDS:g} s"
+
+    work = connect(target, use_database=use_database, timeout_seconds=timeout_seconds, sends_rows=sends_rows)
+    connection = await (work if manner is Manner.IS_TIMED else with_notice(work, notice))
+    connection.questions = Questions(connection, target.query_timeout)
+    await apply_session_defaults(connection)
+    if manner is Manner.WORKS:
+        connection.questions = Questions(connection, None)
+    elif manner is Manner.IS_TIMED:
+        connection.questions = None
+    return connection
+
+
+async def apply_session_defaults(connection: Connection) -> None:
+    """Set the session to the servers' own defaults; a variable that may not be set is left unchanged.
+
+    Raises ServerUnavailableError if the server closes the connection at the first statement, or accepts none.
+    """
+    wanted = {
+        **SESSION_DEFAULTS,
+        "lock_wait_timeout": str(lock_seconds(connection.target)),
+        TIME_LIMIT_VARIABLES[info.detect_flavour(connection.version_text, "")]: "0",
+    }
+    if not await _set_variables(connection, wanted):
+        # One by one: the server is older than a variable, or something in between does not know it.
+        for name, value in wanted.items():
+            await _set_variables(connection, {name: value})
+
+
+async def _set_variables(connection: Connection, values: dict[str, str]) -> bool:
+    """False if the server refuses."""
+    sql = "SET " + ", ".join(f"SESSION {name}={value}" for name, value in values.items())
+    try:
+        await connection.execute(sql)
+    except (NoAnswerError, ProtocolError):
+        raise
+    except SQLError as error:
+        if isinstance(error, ConnectionLostError) or error.code == INIT_CONNECT_FAILED:
+            raise _closed_at_once_error(connection, error) from error
+        if error.code in EXPIRED_CODES:
+            connection.abort()
+            raise password_expired_error(error, connection.target) from error
+        return False
+    return True
+
+
+def _closed_at_once_error(connection: Connection, error: SQLError) -> ServerUnavailableError:
+    connection.abort()
+    target = connection.target
+    return ServerUnavailableError(
+        f"the server at {target.where} accepts user '{target.user}' and closes the connection at once: "
+        f"{error.message}",
+        "check its init_connect and its error log",
+    )

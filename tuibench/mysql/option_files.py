@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, TypedDict, cast, get_args
 
 from tuibench import files
 from tuibench.errors import UsageError
-from tuibench.model.target import LONGEST_TIMEOUT_SECONDS, SHORTEST_TIMEOUT_SECONDS, SslMode
+from tuibench.model.server import LONGEST_TIMEOUT_SECONDS, SHORTEST_TIMEOUT_SECONDS, SslMode
 
 
 class OptionValues(TypedDict, total=False):

@@ -16,10 +16,9 @@ import msgspec
 
 from tuibench.metrics.figures import read
 from tuibench.model.counters import Counter
-from tuibench.model.histogram import US_PER_MS, Histogram, Latency, bucket_upper_bound
 from tuibench.model.plan import RunPlan
-from tuibench.model.results.summary import Fairness, QueryTotals, Summary, TransactionTotals
-from tuibench.model.tick import RESPONSE, Tick, total_tick
+from tuibench.model.summary import Fairness, QueryTotals, Summary, TransactionTotals
+from tuibench.model.tick import RESPONSE, US_PER_MS, Histogram, Latency, Tick, bucket_upper_bound, total_tick
 
 
 def head_text(version: str, plan: RunPlan) -> str:

@@ -19,7 +19,7 @@ from tuibench import files, paths
 from tuibench.errors import ExitCode, RunError, TuibenchError
 from tuibench.session.spec import Launched, ServiceSpec
 
-_COMMAND = (sys.executable, "-m", "tuibench.session.service.service")
+_COMMAND = (sys.executable, "-m", "tuibench.service.service")
 
 Process = subprocess.Popen[bytes]
 

@@ -12,33 +12,29 @@ from typing import NamedTuple
 import msgspec
 
 from tuibench.clock import Clock
-from tuibench.demo import layout
+from tuibench.demo import process
 from tuibench.errors import DeniedError, RunError, ServerUnavailableError, SQLError, TuibenchError
-from tuibench.load.engine.choice import choose
-from tuibench.load.tables.inspect_tables import (
+from tuibench.load.fleet import open_files_of_worker, worker_count
+from tuibench.load.native_engine import choose
+from tuibench.load.tables import (
     MissingTablesError,
     check_statements_allowed,
     check_tables_ready,
     database_hint,
 )
-from tuibench.load.workers.worker_count import open_files_of_worker, worker_count
-from tuibench.model.measurements.environment import HostConditions
-from tuibench.model.measurements.finding import Finding, Severity, note
+from tuibench.model.environment import HostConditions
+from tuibench.model.findings import Finding, Severity, note
 from tuibench.model.plan import RunPlan
-from tuibench.model.server import ServerInfo
-from tuibench.model.target import Target
+from tuibench.model.server import ServerInfo, Target
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.errors import FORBIDDEN_BY_OPTION, AccessDeniedError, NoDatabaseError
-from tuibench.mysql.info import server_info
-from tuibench.mysql.session_defaults import connect_with_defaults
-from tuibench.observe.host.disk_speed import measure_disk
-from tuibench.observe.host.facts import CpuWatch, disk_facts, host_conditions
-from tuibench.tuning.preflight import checks
-from tuibench.tuning.preflight.disk_checks import disk_findings
-from tuibench.tuning.preflight.facts import DataFacts, Facts, ServerFacts, load_requirements
-from tuibench.tuning.preflight.reader import read_server, read_writes_again
+from tuibench.mysql.info import connect_with_defaults, server_info
+from tuibench.observe.host_facts import CpuWatch, disk_facts, host_conditions, measure_disk
+from tuibench.tuning import preflight as checks
+from tuibench.tuning.preflight import DataFacts, Facts, ServerFacts, disk_findings, load_requirements
+from tuibench.tuning.preflight_reader import read_server, read_writes_again
 from tuibench.workload.datasets import build_data_set
-from tuibench.workload.program.program import Program
+from tuibench.workload.program import Program
 
 BETWEEN_LOOKS_SECONDS = 1.0
 """Minimum time between the two readings."""
@@ -173,7 +169,7 @@ def _disk_findings(info: ServerInfo, folder: str) -> tuple[Finding, ...]:
 
 
 def _production_signs(server: ServerFacts, stems: tuple[str, ...]) -> tuple[str, ...]:
-    is_private = server.info.is_local and layout.is_private_server(server.info.datadir)
+    is_private = server.info.is_local and process.is_private_server(server.info.datadir)
     return () if is_private else checks.production_signs(server, stems)
 
 

@@ -11,9 +11,8 @@ from typing import NamedTuple
 
 from tuibench.clock import NS_PER_SECOND, Clock, SystemClock
 from tuibench.model.command import Command
+from tuibench.model.effect import CommitCosts
 from tuibench.model.event import Event
-from tuibench.model.experiments.effect import CommitCosts
-from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import (
     PROTOCOL_VERSION,
     REPLAY_REFUSAL,
@@ -24,8 +23,9 @@ from tuibench.model.message import (
     RunState,
     Status,
 )
-from tuibench.record.files.run import Run
-from tuibench.record.files.ticks import decoded
+from tuibench.model.sample import Sample
+from tuibench.record.reader import Run
+from tuibench.record.recorder import decoded
 
 POSITION_EVERY_SECONDS = 0.25
 """In real time: the interval of position messages."""

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import msgspec
 
 from tuibench.model.plan import GRACE_SECONDS, RunPlan
-from tuibench.model.target import Target
+from tuibench.model.server import Target
 
 
 class Address(NamedTuple):

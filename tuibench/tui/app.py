@@ -1,4 +1,17 @@
-"""Textual app of the viewer: connects to a session, displays its messages, and sends the operator's commands.
+"""The screen application: screens, dialogs, size of the terminal.
+
+Dialogs in a terminal that is too small.
+
+No dialog is opened. One that is open when the terminal shrinks is hidden with its content, and shown again
+when there is room. Until then it receives only the keys that leave it, so that no unreadable question is
+confirmed.
+
+Table of the dialogs that submit commands: screen, and conversion of its result.
+
+A new dialog is a new entry, under the name of its action. A dialog that submits nothing is opened by the
+app's method `_open_NAME`.
+
+Textual app of the viewer: connects to a session, displays its messages, and sends the operator's commands.
 
 The app's only state is the View; `panels` decides what is drawn, `actions` what can be done. Leaving the
 viewer never stops the session: only the operator's `q` does, by a command like any other.
@@ -7,51 +20,146 @@ viewer never stops the session: only the operator's `q` does, by a command like 
 import asyncio
 import io
 import signal
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import msgspec
 from textual.app import SystemCommand
 from textual.binding import BindingType
 from textual.command import Provider
-from textual.events import Event, Resize
-from textual.screen import Screen
+from textual.events import Event, Key, Resize
+from textual.geometry import Size
+from textual.screen import ModalScreen, Screen
 
+from tuibench.ab.dialog import AbTestDialog
 from tuibench.errors import RunError, TuibenchError
-from tuibench.model.command import Command, PollCommand, Stop
-from tuibench.model.measurements.sample import Sample
+from tuibench.model.command import (
+    Command,
+    Mark,
+    PollCommand,
+    SetDelay,
+    SetPlan,
+    SetRate,
+    SetThreads,
+    SetWeights,
+    StartProbe,
+    StartTune,
+    Stop,
+)
 from tuibench.model.message import READ_ONLY_REFUSAL, SessionEnded, Status
-from tuibench.tui.bridge import Connect, ReplayPlayer, UpdateInbox, UpdatesArrived, ViewerClient
-from tuibench.tui.commands import chart_view
-from tuibench.tui.commands.actions import (
+from tuibench.model.sample import Sample
+from tuibench.scenes.player import PinEffects, ScenePlayer, ShowScreen
+from tuibench.tui import steering, styled_app
+from tuibench.tui.actions import (
     ACTIONS,
     ACTIONS_BY_NAME,
+    ActionPalette,
     UserAction,
     action_bindings,
     action_key,
     is_possible,
     refusal,
 )
-from tuibench.tui.commands.chart_view import ViewChange
-from tuibench.tui.commands.command_sender import CommandSender
-from tuibench.tui.commands.palette import ActionPalette
-from tuibench.tui.panels.bars.header import tab_line
-from tuibench.tui.scenes.player import PinEffects, ScenePlayer, ShowScreen
+from tuibench.tui.panels.bars import tab_line
+from tuibench.tui.picture import save_in_thread, with_shapes
 from tuibench.tui.screens import tabs
-from tuibench.tui.screens.base import MainScreen, ScreenFrame
-from tuibench.tui.screens.confirm import StopChoice, StopDialog
-from tuibench.tui.screens.dialog_table import DIALOGS, Dialog
-from tuibench.tui.screens.figure_lists import FigurePalette
+from tuibench.tui.screens.base import MainScreen, ScreenFrame, size_classes
+from tuibench.tui.screens.dialogs import ChangePrompt, StopChoice, StopDialog
 from tuibench.tui.screens.help import HelpScreen
-from tuibench.tui.terminal import prefetch, small_terminal
-from tuibench.tui.terminal.keyboard import TypedInput
-from tuibench.tui.terminal.picture import save_in_thread
-from tuibench.tui.terminal.styled_app import DEFAULT_DISPLAY, DisplayOptions, StyledApp
-from tuibench.tui.terminal.svg import with_shapes
+from tuibench.tui.screens.load_dialogs import (
+    DurabilityDialog,
+    delay_dialog,
+    mark_dialog,
+    plan_dialog,
+    probe_dialog,
+    rate_dialog,
+    threads_dialog,
+    tune_dialog,
+    weights_dialog,
+)
+from tuibench.tui.screens.monitor import FigurePalette
+from tuibench.tui.steering import (
+    CommandSender,
+    Connect,
+    ReplayPlayer,
+    UpdateInbox,
+    UpdatesArrived,
+    ViewChange,
+    ViewerClient,
+)
+from tuibench.tui.styled_app import DEFAULT_DISPLAY, DisplayOptions, StyledApp, TypedInput
 from tuibench.tui.view import View, initial_view, next_view, visible_view, with_note
-from tuibench.tui.widgets.chart import TimePanel
+from tuibench.tui.widgets import TimePanel
+
+LEAVING_KEYS = frozenset(("escape", "ctrl+c", "ctrl+q"))
+NEEDS_ROOM = "the dialog needs more space: enlarge the window first"
+HIDDEN_CLASS = "-cramped"
+
+
+def is_too_small(size: Size) -> bool:
+    """True if the terminal shows only the notice at this size."""
+    return "-small" in size_classes(*size)
+
+
+def hide_or_show_dialogs(stack: Sequence[Screen[Any]], size: Size) -> None:
+    """Hide the dialogs of these screens, or show them again."""
+    for dialog in stack:
+        if isinstance(dialog, ModalScreen):
+            dialog.set_class(is_too_small(size), HIDDEN_CLASS)
+            dialog.call_after_refresh(_restore_focus, dialog)
+
+
+def is_ignored(screen: Screen[Any], typed: TypedInput) -> bool:
+    """True if the input would go to a hidden dialog."""
+    return screen.has_class(HIDDEN_CLASS) and not (isinstance(typed, Key) and typed.key in LEAVING_KEYS)
+
+
+def _restore_focus(dialog: ModalScreen[Any]) -> None:
+    """Focus a widget of a dialog that is shown again: hiding it has removed the focus."""
+    if dialog.focused is None and not dialog.has_class(HIDDEN_CLASS):
+        dialog.focus_next()
+
+
+class Dialog(NamedTuple):
+    """A screen made from the view, and the conversion of its result to a command.
+
+    The screen returns None if cancelled; `command` is not called then. `tab` is the screen of the tab line
+    that shows what the command has started.
+    """
+
+    screen: Callable[[View], ModalScreen[Any]]
+    command: Callable[[Any], Command]
+    tab: str = ""
+
+
+def _set_threads(number: float) -> Command:
+    return SetThreads(int(number))
+
+
+def _itself(command: Command) -> Command:
+    return command
+
+
+def _command_of(proposal: ChangePrompt) -> Command:
+    return proposal.command
+
+
+DIALOGS: dict[str, Dialog] = {
+    "type_threads": Dialog(threads_dialog, _set_threads),
+    "rate": Dialog(rate_dialog, SetRate),
+    "weights": Dialog(weights_dialog, SetWeights),
+    "delay": Dialog(delay_dialog, SetDelay),
+    "type_plan": Dialog(plan_dialog, SetPlan),
+    "name_mark": Dialog(mark_dialog, Mark),
+    "probe": Dialog(probe_dialog, StartProbe, tab="saturation"),
+    "ab_test": Dialog(AbTestDialog, _itself),
+    "tune": Dialog(tune_dialog, StartTune, tab="tune"),
+    "durability": Dialog(DurabilityDialog, _command_of),
+}
+"""Dialogs by the name of the action that opens them."""
+
 
 SCENE_SECONDS = 0.5
 """Interval at which a scene is checked for its next step."""
@@ -191,7 +299,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
     def action_escape(self) -> None:
         """End cursor, marks and pins of the charts, if any; otherwise return to the first screen."""
         if self.view is not None and (self.view.chart_state.is_engaged or self.view.frozen):
-            self._change_view(chart_view.clear_marks)
+            self._change_view(steering.clear_marks)
         else:
             self.action_go(tabs.HOME_TAB)
 
@@ -231,9 +339,9 @@ class TuibenchApp(StyledApp[SessionEnded]):
     async def _prepare(self) -> None:
         """Create the other screens one at a time while idle, so that their keys respond at once."""
         for place in tabs.SCREEN_TABS:
-            await asyncio.sleep(prefetch.PREFETCH_PAUSE_SECONDS)
+            await asyncio.sleep(styled_app.PREFETCH_PAUSE_SECONDS)
             if self.view is not None and place.offered(self.view):
-                await prefetch.prefetch_screen(self, self._made(place, self.view))
+                await styled_app.prefetch_screen(self, self._made(place, self.view))
 
     def _play_scene(self) -> None:
         """Perform the due steps of the scene, as if the operator did."""
@@ -244,7 +352,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
                 case ShowScreen(name=name):
                     self.action_go(name)
                 case PinEffects(markers=markers):
-                    self._change_view(chart_view.pin_effects(markers))
+                    self._change_view(steering.pin_effects(markers))
                 case _:
                     self._send(action)
         if self.view.caption != self._scene.caption:
@@ -268,35 +376,31 @@ class TuibenchApp(StyledApp[SessionEnded]):
 
     def _has_room(self) -> bool:
         """True if a dialog fits on the terminal; reports it if not."""
-        if small_terminal.is_too_small(self.size):
-            self._show_refusal(small_terminal.NEEDS_ROOM)
+        if is_too_small(self.size):
+            self._show_refusal(NEEDS_ROOM)
             return False
         return True
 
     def on_resize(self, event: Resize) -> None:
         """Resize the main screen below a dialog, and hide or show dialogs. Textual only notifies the top."""
-        small_terminal.hide_or_show_dialogs(self.screen_stack, event.size)
+        hide_or_show_dialogs(self.screen_stack, event.size)
         if self._main is not None and self._main is not self.screen:
             self._main.apply_size_classes(event.size)
 
     async def on_event(self, event: Event) -> None:
-        ignored = (
-            isinstance(event, TypedInput)
-            and self.screen_stack
-            and small_terminal.is_ignored(self.screen, event)
-        )
+        ignored = isinstance(event, TypedInput) and self.screen_stack and is_ignored(self.screen, event)
         if not ignored:
             await super().on_event(event)
 
     def on_time_panel_pointed(self, message: TimePanel.Pointed) -> None:
-        self._change_view(lambda view, columns: chart_view.point_cursor(view, columns, message.column))
+        self._change_view(lambda view, columns: steering.point_cursor(view, columns, message.column))
 
     def on_main_screen_jump_requested(self, message: MainScreen.JumpRequested) -> None:
         self.action_go(tabs.HOME_TAB)
-        self.call_after_refresh(self._change_view, chart_view.cursor_at(message.elapsed_seconds))
+        self.call_after_refresh(self._change_view, steering.cursor_at(message.elapsed_seconds))
 
     def on_main_screen_pin_requested(self, message: MainScreen.PinRequested) -> None:
-        self._change_view(chart_view.pin_effect(message.marker))
+        self._change_view(steering.pin_effect(message.marker))
         self.action_go(tabs.HOME_TAB)
 
     def on_main_screen_view_change_requested(self, message: MainScreen.ViewChangeRequested) -> None:

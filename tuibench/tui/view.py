@@ -1,8 +1,12 @@
-"""State of the screen at one moment: an immutable View, built from the session's messages.
+"""What the screens show: the state of the session and the columns of charts.
+
+State of the screen at one moment: an immutable View, built from the session's messages.
 
 Pure functions, without widgets or I/O; `next_view` is the only way from one view to the next. Memory is
 bounded: past ticks are kept as a `ChartHistory` of a few numbers per tick, and only the newest samples are
 kept in full.
+
+Mapping of a View to the columns of its charts: times, points, numbers of the changes.
 """
 
 from collections.abc import Mapping
@@ -12,8 +16,7 @@ from typing import NamedTuple, assert_never
 import msgspec
 
 from tuibench.model.command import Command, PollCommand, Stop
-from tuibench.model.event import Event, EventKind
-from tuibench.model.experiments.effect import (
+from tuibench.model.effect import (
     AbTestResult,
     CommitCost,
     CommitCosts,
@@ -21,11 +24,9 @@ from tuibench.model.experiments.effect import (
     EffectProgress,
     latest_effects,
 )
-from tuibench.model.experiments.probe import ProbeState
-from tuibench.model.experiments.tune import TuneProgress
-from tuibench.model.measurements.activity import Activity, StatementReport
-from tuibench.model.measurements.headline import Headline
-from tuibench.model.measurements.sample import Sample
+from tuibench.model.environment import Activity, StatementReport
+from tuibench.model.event import CHANGE_KINDS, Event, EventKind
+from tuibench.model.findings import Headline
 from tuibench.model.message import (
     Hello,
     ReplayState,
@@ -36,13 +37,14 @@ from tuibench.model.message import (
     Status,
 )
 from tuibench.model.plan import RunPlan
+from tuibench.model.probe import ProbeState
+from tuibench.model.sample import Sample
 from tuibench.model.schedule import PlanPhase, PlanProgress
 from tuibench.model.server import ServerInfo
 from tuibench.model.settings import SettingRole, SettingState, settings_with
 from tuibench.model.tick import Tick
-from tuibench.tui.charts.chart_point import chart_point
-from tuibench.tui.charts.chart_state import ChartState
-from tuibench.tui.charts.history import ChartHistory, ChartPoint
+from tuibench.model.tune import TuneProgress
+from tuibench.tui.charts import ChartHistory, ChartPoint, ChartState, TimeGrid, chart_point, make_grid
 
 MAX_SAMPLES = 61
 """Number of full samples, for panels that cover the last minute only."""
@@ -365,3 +367,37 @@ def _current_note(view: View, sample: Sample) -> MessageLine | None:
     if view.note and sample.elapsed_seconds - view.note.at_elapsed > NOTE_SECONDS:
         return None
     return view.note
+
+
+def view_grid(view: View, columns: int) -> TimeGrid:
+    """Time grid of charts with this number of columns."""
+    return make_grid(view.history, view.chart_state.zoomed, columns, view.plan.interval_seconds)
+
+
+def chart_points(view: View, columns: int) -> list[ChartPoint | None]:
+    """One point per column, merged if a column is longer than a tick; None for a column without ticks."""
+    chosen = view_grid(view, columns)
+    blocks = view.history.window(chosen.slots, chosen.last, chosen.blocks)
+    return [block for block in blocks for _ in range(chosen.cells)][-columns:]
+
+
+def change_markers(view: View, columns: int) -> dict[int, int]:
+    """Column → number of the visible changes.
+
+    A change belongs to the first sample that ends after it: the first one that it can have affected.
+    """
+    if not view.points:
+        return {}
+    chosen = view_grid(view, columns)
+    placed: dict[int, int] = {}
+    for event in view.events:
+        if (
+            event.marker is None
+            or event.kind not in CHANGE_KINDS
+            or event.elapsed_seconds > view.elapsed_seconds
+        ):
+            continue
+        column = chosen.column_at(event.elapsed_seconds)
+        if 0 <= column < columns:
+            placed[column] = event.marker
+    return placed

@@ -1,15 +1,33 @@
-"""Runs the viewer of a session, or of a recorded run, until the operator leaves."""
+"""The viewer's process: start, screen, recorded cast.
 
+Runs the viewer of a session, or of a recorded run, until the operator leaves.
+
+asciinema cast (version 2) of a recorded run: the screens as a terminal shows them.
+
+The app runs headless and receives the run's messages sample by sample. After each sample the changed rows of
+the screen are written, with the time of that sample divided by the speed.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
-from tuibench.model.message import SessionEnded
-from tuibench.session.service.client import SessionClient
+from textual.pilot import Pilot
+
+from tuibench.model.command import Command
+from tuibench.model.message import REPLAY_REFUSAL, CommandReply, Hello, SessionEnded
+from tuibench.model.sample import Sample
+from tuibench.scenes.player import ScenePlayer
+from tuibench.service.client import SessionClient
 from tuibench.tui.app import TuibenchApp
-from tuibench.tui.bridge import ViewerClient
-from tuibench.tui.scenes.player import ScenePlayer
-from tuibench.tui.terminal.styled_app import DisplayOptions
+from tuibench.tui.steering import UpdatesArrived, ViewerClient
+from tuibench.tui.styled_app import DisplayOptions
+from tuibench.tui.textual_internals import screen_rows
+from tuibench.tui.view import ViewMessage
 
 if TYPE_CHECKING:
     from tuibench.session.replay import ReplayClient
@@ -45,3 +63,115 @@ def run_replay(client: "ReplayClient", display: DisplayOptions) -> None:
         return client
 
     TuibenchApp(connect, display, player=client).run(mouse=display.mouse)
+
+
+VERSION = 2
+CLEAR = "\x1b[2J\x1b[?25l"
+LAST_PICTURE_SECONDS = 3.0
+
+Timed = tuple[float, ViewMessage]
+Progress = Callable[[float], None]
+"""Called with the seconds of the run that are written."""
+
+
+class QuietClient:
+    """Client of a session that sends nothing: the app gets the run's messages from `write_cast`."""
+
+    def __init__(self, hello: Hello) -> None:
+        self.hello = hello
+
+    async def connected(self) -> "QuietClient":
+        return self
+
+    async def messages(self) -> AsyncIterator[ViewMessage]:
+        """Wait for ever."""
+        never: asyncio.Future[ViewMessage] = asyncio.get_running_loop().create_future()
+        yield await never
+
+    async def submit(self, command: Command) -> CommandReply:
+        """Refuse every command."""
+        return CommandReply(id=0, ok=False, text=REPLAY_REFUSAL)
+
+    async def close(self) -> None:
+        """No-op: there is no connection."""
+
+
+class CastWriter:
+    """Writes the cast: the header, then for each frame the rows that changed."""
+
+    def __init__(self, file: IO[str], size: tuple[int, int], started: float, title: str) -> None:
+        self._file = file
+        self._rows: list[str] = []
+        width, height = size
+        header = {
+            "version": VERSION,
+            "width": width,
+            "height": height,
+            "timestamp": int(started),
+            "title": title,
+            "env": {"TERM": "xterm-256color"},
+        }
+        self._line(header)
+
+    def frame(self, seconds: float, rows: Sequence[str]) -> None:
+        """Write the changed rows with this time of the cast."""
+        changed = [
+            f"\x1b[{number};1H{row}"
+            for number, row in enumerate(rows, 1)
+            if number > len(self._rows) or self._rows[number - 1] != row
+        ]
+        if changed:
+            text = "".join(changed) if self._rows else CLEAR + "".join(changed)
+            self._line([round(seconds, 3), "o", text])
+        self._rows = list(rows)
+
+    def end(self, seconds: float) -> None:
+        """Keep the last frame until this time."""
+        self._line([round(seconds, 3), "o", ""])
+
+    def _line(self, content: object) -> None:
+        self._file.write(json.dumps(content, ensure_ascii=False) + "\n")
+
+
+async def write_cast(
+    file: IO[str],
+    hello: Hello,
+    messages: Sequence[Timed],
+    display: DisplayOptions,
+    size: tuple[int, int],
+    speed: float,
+    progress: Progress = lambda _: None,
+) -> None:
+    """Write the whole run as a cast that starts at its first message."""
+    client = QuietClient(hello)
+    app = TuibenchApp(client.connected, display)
+    first = messages[0][0] if messages else 0.0
+    started = hello.samples[0].at if hello.samples else _first_wall_clock(messages)
+    writer = CastWriter(file, size, started, f"tuibench {hello.plan.profile}")
+    async with app.run_test(size=size) as pilot:
+        for at_seconds, batch in _batches(messages):
+            await _show(pilot, batch)
+            writer.frame((at_seconds - first) / speed, screen_rows(app))
+            progress(at_seconds)
+    writer.end((messages[-1][0] - first) / speed + LAST_PICTURE_SECONDS if messages else LAST_PICTURE_SECONDS)
+
+
+def _batches(messages: Sequence[Timed]) -> list[tuple[float, list[ViewMessage]]]:
+    """Messages grouped by their time, one frame each, without the end of the session."""
+    batches: list[tuple[float, list[ViewMessage]]] = []
+    for at_seconds, group in groupby(messages, key=lambda each: each[0]):
+        batches.append((at_seconds, [m for _, m in group if not isinstance(m, SessionEnded)]))
+    return batches
+
+
+def _first_wall_clock(messages: Sequence[Timed]) -> float:
+    return next((message.at for _, message in messages if isinstance(message, Sample)), 0.0)
+
+
+async def _show(pilot: Pilot[Any], batch: Sequence[ViewMessage]) -> None:
+    """Let the app handle these messages, and wait until they are painted."""
+    handled = asyncio.Event()
+    pilot.app.post_message(UpdatesArrived(batch))
+    pilot.app.call_later(handled.set)
+    await handled.wait()
+    await pilot.pause()

@@ -6,10 +6,9 @@ from pathlib import Path
 
 from tuibench import files, paths, suggestions
 from tuibench.errors import UsageError
-from tuibench.workload.compile import profile_compiler as compiler
-from tuibench.workload.language.decode import decode_profile
-from tuibench.workload.language.profile_schema import Profile, extend_profile
-from tuibench.workload.program.program import Program
+from tuibench.workload import compiler
+from tuibench.workload.language import Profile, decode_profile, extend_profile
+from tuibench.workload.program import Program
 
 SUFFIX, LUA = ".toml", ".lua"
 MAX_EXTENSIONS = 10

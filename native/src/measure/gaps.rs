@@ -1,4 +1,4 @@
-//! Gaps between completions of transactions, over all threads: see `load/completion_gaps.py`.
+//! Gaps between completions of transactions, over all threads: see `load/messages.py`.
 //!
 //! A completion replaces the time of the last one. Only a gap of half a second or more takes a lock.
 

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! and another response after it if a flag of its status is set, as after a CALL. MariaDB omits the columns if a flag
-//! after the count marks them as unchanged. The rules are those of `mysql/protocol/response_parser.py`.
+//! after the count marks them as unchanged. The rules are those of `mysql/packets.py`.
 
 use crate::values::limits::MOST_CAPTURED_BYTES;
 

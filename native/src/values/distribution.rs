@@ -1,6 +1,6 @@
 //! Key distributions: their parameters, how Python names them, and how keys are drawn.
 //!
-//! The formulas are those of `workload/generate/distributions.py`, which names their sources.
+//! The formulas are those of `workload/distributions.py`, which names their sources.
 
 #[cfg(feature = "python")]
 use crate::python::decode::{get, unsupported, Given};
@@ -19,7 +19,7 @@ pub enum Distribution {
 
 #[cfg(feature = "python")]
 impl Distribution {
-    /// The distribution of a struct of `workload/program/values.py`.
+    /// The distribution of a struct of `workload/program.py`.
     pub fn decode(from: &Given<'_>) -> PyResult<Self> {
         let tag: String = get(from, "type")?;
         Ok(match tag.as_str() {

@@ -15,16 +15,14 @@ from tests.integration.support import sbtest
 from tests.integration.support.commands import ask, tuibench
 from tests.integration.support.session_process import session_spec
 from tests.validation import check_valid
-from tuibench.demo import layout
+from tuibench.demo import process
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import DeniedError, ExitCode, UsageError
-from tuibench.load.tables.cleanup import drop_tables
-from tuibench.load.tables.prepare import prepare_tables
+from tuibench.load.tables import drop_tables, prepare_tables
 from tuibench.model.command import ChangeSetting, TrustServer
-from tuibench.model.measurements.finding import Finding
+from tuibench.model.findings import Finding
 from tuibench.model.plan import RunPlan
-from tuibench.model.server import ServerInfo
-from tuibench.model.target import Target
+from tuibench.model.server import ServerInfo, Target
 from tuibench.mysql.connection import connect
 from tuibench.mysql.info import READ_ONLY_BYPASS_WARNING
 from tuibench.session.load_run import LoadRun
@@ -184,7 +182,7 @@ async def test_a_server_that_is_lived_on_is_left_alone_until_yes(
     async with somebody_writing(tables):
         async with LoadRun(session_spec(tables.target)) as own:
             assert own.watcher.status().production_signs == ()
-        monkeypatch.setattr(layout, "is_private_server", lambda datadir: False)
+        monkeypatch.setattr(process, "is_private_server", lambda datadir: False)
         async with LoadRun(session_spec(tables.target)) as session:
             assert session.watcher.status().production_signs
             with pytest.raises(UsageError, match="looks like a production server"):

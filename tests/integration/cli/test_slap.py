@@ -15,12 +15,14 @@ from tests.integration.support.commands import ask, eventually, finished, starte
 from tests.paths import DATA
 from tests.validation import check_valid
 from tuibench.demo.server import PrivateServer
-from tuibench.load.tables.cleanup import drop_tables
-from tuibench.load.tables.inspect_tables import check_statements_allowed, check_tables_ready
-from tuibench.load.tables.loader import LoadOptions
-from tuibench.load.tables.prepare import prepare_tables
-from tuibench.model.server import Flavour
-from tuibench.model.target import Target
+from tuibench.load.tables import (
+    LoadOptions,
+    check_statements_allowed,
+    check_tables_ready,
+    drop_tables,
+    prepare_tables,
+)
+from tuibench.model.server import Flavour, Target
 from tuibench.workload import library
 
 GENERATED = (

@@ -24,7 +24,7 @@ from tests.scripted_server import Answer, ScriptedServer, endless_rows, obliging
 from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import LockedError
-from tuibench.mysql.session_defaults import connect_with_defaults
+from tuibench.mysql.info import connect_with_defaults
 
 SIZE = ("--tables=2", "--table-size=500")
 RUN = ("run", "oltp_read_write", "--time=1", "--client-delay=2ms", *SIZE)

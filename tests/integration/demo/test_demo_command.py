@@ -11,7 +11,7 @@ import pytest
 
 from tests.integration.support.commands import assert_nothing_left, finished, started, tuibench
 from tests.integration.support.processes import first_interval_line, gone, until
-from tuibench.demo.layout import PREFIX
+from tuibench.demo.process import PREFIX
 from tuibench.model.server import Flavour
 
 SMALL = ("--tables=1", "--table-size=1000", "--client-delay=5ms")

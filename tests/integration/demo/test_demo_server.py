@@ -17,12 +17,12 @@ from tests.integration.demo.owner import Owned
 from tests.integration.support.processes import gone, stays, until
 from tests.integration.support.shared import Starter
 from tuibench.demo.binaries import Binary
-from tuibench.demo.my_cnf import read_server_options
+from tuibench.demo.process import read_server_options
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import RunError, ServerUnavailableError
-from tuibench.model.server import ServerLimits
-from tuibench.model.target import Target
-from tuibench.mysql.connection import Row, connect
+from tuibench.model.server import ServerLimits, Target
+from tuibench.mysql.connection import connect
+from tuibench.mysql.rows import Row
 
 CAT = [sys.executable, "-c", "import sys; sys.stdin.read()"]
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.integration.support.processes import gone, until
-from tuibench.demo import cgroup
+from tuibench.demo import limits
 from tuibench.demo.binaries import Binary
+from tuibench.demo.limits import scope_command
 from tuibench.demo.server import PrivateServer
-from tuibench.demo.systemd_scope import scope_command
 from tuibench.errors import ServerUnavailableError
 from tuibench.model.server import ServerLimits
 
@@ -45,7 +45,7 @@ async def test_limits_are_seen_in_the_servers_group(any_binary: Binary) -> None:
         pytest.skip(f"no control group: {reason}")
     async with await PrivateServer.start(any_binary, limits=LIMITS) as server:
         own = Path(f"/proc/{server.pid}/cgroup").read_text().splitlines()[-1]
-        group = cgroup.ROOT / own.removeprefix("0::/")
+        group = limits.ROOT / own.removeprefix("0::/")
         assert server.limited == f"1 CPU and 1 GiB of memory by cgroup v2 ({group})"
         assert (group / "cpu.max").read_text().split() == ["100000", "100000"]
         assert int((group / "memory.max").read_text()) == LIMITS.memory_bytes

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.hostile import HOSTILE
 from tests.integration.support import sbtest
 from tests.paths import DATA
-from tuibench.model.target import Target
+from tuibench.model.server import Target
 from tuibench.mysql.connection import connect
 
 RECORDED = DATA / "recorded-run"

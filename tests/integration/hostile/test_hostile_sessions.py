@@ -15,12 +15,12 @@ from tests.integration.hostile.records import login, poisoned_run, strangers
 from tests.integration.support import sbtest
 from tests.integration.support.commands import reach
 from tests.integration.support.shared import Starter
-from tuibench.cli.commands.start import choices
-from tuibench.cli.commands.start.choices import RecentStart
-from tuibench.cli.parsing.arguments import COMPLETE_VARIABLE
+from tuibench.cli.arguments import COMPLETE_VARIABLE
 from tuibench.demo.binaries import Binary
-from tuibench.load.tables.prepare import prepare_tables
-from tuibench.model.target import Target
+from tuibench.load.tables import prepare_tables
+from tuibench.model.server import Target
+from tuibench.start import setup
+from tuibench.start.setup import RecentStart
 
 HOSTILE_VERSION = f"--version=10.11.99-MariaDB-\x1b]0;{SIGN}\x07\x9b2J"
 LOAD = (
@@ -130,7 +130,7 @@ async def test_the_start_form_on_a_server(attack: Attack, tmp_path: Path, tuiben
         (tmp_path / ".my.cnf").write_text(
             "[client]\n" + "".join(f"{line}\n" for line in [*lines, "password=x"])
         )
-        choices.save_recent(RecentStart(profile="oltp_read_write", options="--tables=1", threads="1"))
+        setup.save_recent(RecentStart(profile="oltp_read_write", options="--tables=1", threads="1"))
         steps = [(b"Private demo server", DOWN), (b"check the server", ENTER), (SIGN.encode(), "\x11")]
         shown = await terminal(env={"HOME": str(tmp_path)}, steps=steps)
     assert_screen_is_harmless(shown)
@@ -139,7 +139,7 @@ async def test_the_start_form_on_a_server(attack: Attack, tmp_path: Path, tuiben
 async def test_the_start_form_on_names_of_files(tmp_path: Path, tuibench_home: Path) -> None:
     """An option file that cannot be read, and a load remembered by a hostile name."""
     (tmp_path / ".my.cnf").write_text(f"[client]\nport={HOSTILE.splitlines()[0]}\n")
-    choices.save_recent(RecentStart(profile=HOSTILE, options=HOSTILE, threads=HOSTILE))
+    setup.save_recent(RecentStart(profile=HOSTILE, options=HOSTILE, threads=HOSTILE))
     steps = [(SIGN.encode(), "\x11")]
     shown = await terminal(env={"HOME": str(tmp_path)}, steps=steps)
     assert set(re.findall(b"|".join(map(re.escape, PERILS)), shown.data)) == set(), shown.text

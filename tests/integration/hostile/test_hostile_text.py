@@ -13,7 +13,7 @@ from tests.integration.hostile.pty_bytes import Shown, on_terminal
 from tests.integration.hostile.records import login, poisoned_run, strangers
 from tests.integration.support.commands import reach
 from tuibench.demo.server import PrivateServer
-from tuibench.model.target import Target
+from tuibench.model.server import Target
 
 SMALL = ("--tables=1", "--table-size=100")
 LOAD = ("oltp_read_write", *SMALL, "--time=1", "--threads=1", "--client-delay=2ms")

@@ -13,9 +13,9 @@ from tests.ticks import figures, known
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import UsageError
 from tuibench.model.command import SetThreads
-from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import SessionMessage
 from tuibench.model.plan import RunPlan
+from tuibench.model.sample import Sample
 from tuibench.session.load_run import LoadRun
 from tuibench.session.spec import SessionSpec
 

@@ -11,8 +11,8 @@ from tests.integration.support.commands import finished, ours, started
 from tests.ticks import known
 from tuibench import paths
 from tuibench.demo.server import PrivateServer
-from tuibench.model.results.summary import Summary
-from tuibench.record.files.loading import load_run
+from tuibench.model.summary import Summary
+from tuibench.record.reader import load_run
 
 OPTIONS = (
     "--tables=2",
@@ -26,7 +26,7 @@ OPTIONS = (
 
 
 def workers(home: Path) -> list[int]:
-    return [pid for pid, module in ours(home).items() if module == "tuibench.load.workers.worker"]
+    return [pid for pid, module in ours(home).items() if module == "tuibench.load.worker"]
 
 
 @pytest.mark.one_flavour

@@ -17,7 +17,7 @@ from tuibench.metrics.figures import read
 from tuibench.model.command import SetRate, Stop
 from tuibench.model.event import EventKind
 from tuibench.model.plan import Arrival
-from tuibench.model.results.summary import Summary
+from tuibench.model.summary import Summary
 from tuibench.session.spec import SessionSpec
 
 TABLES = ("--tables=2", "--table-size=500")

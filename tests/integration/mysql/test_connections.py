@@ -18,8 +18,7 @@ from tests.integration.support.shared import Starter, Templates
 from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import ServerUnavailableError, SQLError
-from tuibench.model.server import Flavour
-from tuibench.model.target import Target
+from tuibench.model.server import Flavour, Target
 from tuibench.mysql.connection import Connection, TextStatement, connect
 from tuibench.mysql.errors import AccessDeniedError, PlainPasswordError, TLSError
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tuibench.mysql.keepalive import tcp_options
+from tuibench.mysql.connection import tcp_options
 
 CAN_UNSHARE = (
     shutil.which("unshare") is not None

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import uvloop
 
-from tuibench.model.target import Target
-from tuibench.mysql import handover
+from tuibench.model.server import Target
+from tuibench.mysql import connection as handover
 from tuibench.mysql.connection import connect
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]

@@ -8,8 +8,7 @@ import pytest
 from tests.integration.support import sbtest
 from tests.integration.support.commands import tuibench
 from tuibench.demo.server import PrivateServer
-from tuibench.model.server import Flavour
-from tuibench.model.target import Target
+from tuibench.model.server import Flavour, Target
 
 SIZE = ("--tables=3", "--table-size=100")
 ODD = {

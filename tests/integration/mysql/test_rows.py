@@ -7,7 +7,7 @@ import pytest
 
 from tests.integration.support import sbtest
 from tuibench.demo.server import PrivateServer
-from tuibench.model.target import Target
+from tuibench.model.server import Target
 from tuibench.mysql.connection import TextStatement
 
 COLUMNS = {

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator
 
-from tuibench.model.target import Target
+from tuibench.model.server import Target
 
 HEADER, QUERY, PREPARE = 4, 0x03, 0x16
 EVERYTHING_OURS = re.compile(

@@ -3,10 +3,9 @@
 from msgspec.structs import replace
 
 from tests.integration.support.sbtest import connected
-from tuibench.model.server import Flavour
-from tuibench.model.target import Target
+from tuibench.model.server import Flavour, Target
 from tuibench.mysql.info import server_info
-from tuibench.observe.replication.source import LogPosition, log_end
+from tuibench.replicas.status import LogPosition, log_end
 
 RETRY_SECONDS = 1
 

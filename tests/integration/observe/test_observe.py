@@ -17,14 +17,10 @@ from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.tick import HOST, Tick
 from tuibench.mysql.connection import Connection, connect
 from tuibench.mysql.info import server_info
-from tuibench.observe.host.sampler import HostSampler
-from tuibench.observe.host.server_process import ServerProcess, find_server_process
-from tuibench.observe.server.status_reading import ServerObservation
-from tuibench.observe.server.status_sampler import StatusSampler
-from tuibench.observe.server.variables import variable_changes
-from tuibench.tui.charts.figures.server import GROUP_HEADING, LEFT_TABLES, RIGHT_TABLES
-from tuibench.tui.panels.server.figures import TILES
-from tuibench.tui.panels.server.server_tables import table_row
+from tuibench.observe.host import HostSampler, ServerProcess, find_server_process
+from tuibench.observe.status import ServerObservation, StatusSampler, variable_changes
+from tuibench.tui.figures import GROUP_HEADING, LEFT_TABLES, RIGHT_TABLES
+from tuibench.tui.panels.server import TILES, table_row
 from tuibench.units import DASH
 
 ROWS = 25

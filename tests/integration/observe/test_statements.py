@@ -5,7 +5,7 @@ from tuibench.clock import SystemClock
 from tuibench.demo.server import PrivateServer
 from tuibench.model.server import Flavour
 from tuibench.mysql.info import server_info
-from tuibench.observe.activity.statements import OFF, StatementReading, StatementSampler
+from tuibench.observe.statements import OFF, StatementReading, StatementSampler
 
 TEXT, PREPARED = "SELECT 17 + 4", "SELECT ? + 21"
 TIMES = 7

@@ -11,8 +11,8 @@ from hdrh.log import HistogramLogReader
 from tests.integration.support.commands import Finished, tuibench
 from tuibench import paths
 from tuibench.demo.server import PrivateServer
-from tuibench.model.histogram import rank_of
-from tuibench.record.files.loading import load_run
+from tuibench.model.tick import rank_of
+from tuibench.record.reader import load_run
 
 HOW = (
     ("--histogram=on", "--percentile=99,50", "--interval=0.5", "--report-interval=1"),

@@ -16,13 +16,13 @@ from tests.integration.support.commands import (
 )
 from tests.integration.support.processes import gone, until
 from tuibench.demo.server import PrivateServer
-from tuibench.model.target import Target
+from tuibench.model.server import Target
 
 SMALL = ("--tables=2", "--table-size=500")
 LOAD = ("oltp_read_write", *SMALL, "--threads=1", "--client-delay=2ms")
 ASK = "SELECT @@GLOBAL.innodb_io_capacity"
 OTHER = 555
-GUARDIAN = "tuibench.tuning.undo.guardian"
+GUARDIAN = "tuibench.tuning.guardian"
 """Killed first: it would put the setting back."""
 
 

@@ -19,11 +19,11 @@ from tests.integration.support.commands import ask, finished, started, tuibench,
 from tests.integration.support.session_process import DURABILITY, DURABLE, UNSAFE, session_spec, watched
 from tests.validation import check_valid
 from tuibench.demo.server import PrivateServer
-from tuibench.diagnosis.rules import QUEUE_OUTSIDE
-from tuibench.load.tables.prepare import prepare_tables
+from tuibench.load.tables import prepare_tables
+from tuibench.metrics.diagnosis import QUEUE_OUTSIDE
 from tuibench.model.command import ApplyPreset, StartProbe, Stop
-from tuibench.model.experiments.probe import ProbeEnd, ProbeOrder, ProbeResult
-from tuibench.model.results.summary import Summary
+from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeResult
+from tuibench.model.summary import Summary
 
 QUICK = (
     "--tables=2",

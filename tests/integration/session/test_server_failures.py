@@ -18,14 +18,14 @@ from tests.integration.support.session_process import FULL_SPEED_MS, Watcher, se
 from tests.ticks import known
 from tuibench import paths
 from tuibench.demo.server import PrivateServer
-from tuibench.load.tables.prepare import prepare_tables
+from tuibench.load.tables import prepare_tables
 from tuibench.model.command import ApplyPreset, SetThreads, Stop
 from tuibench.model.event import EventKind
-from tuibench.model.results.summary import Summary
-from tuibench.model.target import Target
+from tuibench.model.server import Target
+from tuibench.model.summary import Summary
 from tuibench.mysql.connection import connect
-from tuibench.observe.server.status_reading import RESTART_SLACK_SECONDS
-from tuibench.tuning.undo.journal import journal_path
+from tuibench.observe.status import RESTART_SLACK_SECONDS
+from tuibench.tuning.journal import journal_path
 
 DEADLOCK, LOCK_WAIT_TIMEOUT = "1213", "1205"
 WORK, RECONNECTS = re.compile(r" tps: (?!0\.00 )"), re.compile(r" reconn/s: (?!0\.00$)")

@@ -36,10 +36,10 @@ from tuibench.model.command import (
 )
 from tuibench.model.event import EventKind
 from tuibench.model.message import RunState
-from tuibench.model.results.summary import Summary
+from tuibench.model.summary import Summary
 from tuibench.model.tick import Tick
 from tuibench.mysql.connection import connect
-from tuibench.tuning.undo.journal import journal_path
+from tuibench.tuning.journal import journal_path
 
 
 def transactions(loads: Sequence[Tick]) -> int:

@@ -32,18 +32,17 @@ from tuibench.demo.server import PrivateServer
 from tuibench.model.command import ApplyPreset, Stop
 from tuibench.model.counters import CUMULATIVE_NAMES
 from tuibench.model.event import EventKind
-from tuibench.model.histogram import with_fewer_digits
-from tuibench.model.measurements.sample import Sample
-from tuibench.model.results.summary import Summary
-from tuibench.model.target import Target
-from tuibench.model.tick import RESPONSE, STATEMENT, total_tick
-from tuibench.record.files.loading import load_run
-from tuibench.record.files.ticks import STATEMENT_BITS
+from tuibench.model.sample import Sample
+from tuibench.model.server import Target
+from tuibench.model.summary import Summary
+from tuibench.model.tick import RESPONSE, STATEMENT, total_tick, with_fewer_digits
+from tuibench.record.reader import load_run
+from tuibench.record.recorder import STATEMENT_BITS
 from tuibench.session.launch import launch
 from tuibench.session.replay import ReplayClient
 from tuibench.session.spec import ServiceSpec
 
-GUARDIAN = "tuibench.tuning.undo.guardian"
+GUARDIAN = "tuibench.tuning.guardian"
 
 
 def journals() -> list[Path]:
@@ -164,7 +163,7 @@ async def test_restore_puts_back_what_killed_session_and_guardian_left(
     async with watched(session_spec(tables.target)) as watcher:
         assert (await watcher.submit(ApplyPreset("unsafe"))).ok
         for pid, module in ours(tuibench_home).items():
-            if module == "tuibench.tuning.undo.guardian":
+            if module == "tuibench.tuning.guardian":
                 os.kill(pid, signal.SIGKILL)
         os.kill(watcher.pid, signal.SIGKILL)
     assert await ask(tables.target, DURABILITY) == [UNSAFE]
@@ -235,7 +234,7 @@ def test_a_killed_run_leaves_no_process(any_tables: PrivateServer, tuibench_home
     with started(*command, "--report-interval=0.2", target=any_tables.target) as process:
         assert process.stdout is not None
         assert first_interval_line(process.stdout).startswith("[ 0s ] "), finished(process)
-        assert "tuibench.load.workers.worker" in ours(tuibench_home).values()
+        assert "tuibench.load.worker" in ours(tuibench_home).values()
         process.kill()
         process.communicate()
     assert_nothing_left(tuibench_home)

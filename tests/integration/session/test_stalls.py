@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from tests.faults.load import FaultLoad, fault_spec, loaded
 from tuibench.demo.server import PrivateServer
-from tuibench.record.report.steadiness_text import stall_event_text
+from tuibench.effects.text import stall_event_text
 
 STALLS = 4
 SLACK_SECONDS = 0.1

@@ -12,7 +12,7 @@ from tests.integration.support.commands import tuibench
 from tests.integration.support.session_process import FULL_SPEED_MS, Watcher, session_spec, watched
 from tests.ticks import known
 from tuibench.demo.server import PrivateServer
-from tuibench.load.tables.prepare import prepare_tables
+from tuibench.load.tables import prepare_tables
 from tuibench.model.command import (
     ChangeSetting,
     ResumePlan,
@@ -28,10 +28,10 @@ from tuibench.model.command import (
     StopTune,
 )
 from tuibench.model.event import EventKind
-from tuibench.model.experiments.tune import parse_tune_words
-from tuibench.model.histogram import Latency
 from tuibench.model.plan import WATCH
 from tuibench.model.schedule import PlanPhase, parse_schedule
+from tuibench.model.tick import Latency
+from tuibench.model.tune import parse_tune_words
 from tuibench.mysql.connection import connect
 
 DELAY_MS = 20.0

@@ -19,15 +19,15 @@ from tests.integration.support.session_process import DURABILITY, DURABLE, UNSAF
 from tuibench import paths
 from tuibench.demo.server import PrivateServer
 from tuibench.model.event import EventKind
-from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import SessionMessage
 from tuibench.model.plan import RunPlan
-from tuibench.model.results.summary import Summary
-from tuibench.model.results.sweep import Cell, CellResult, Sweep, SweepPlan
-from tuibench.model.target import Target
-from tuibench.record.files.sweep_folder import load_sweep
-from tuibench.session.sweep import runner as sweeping
-from tuibench.session.sweep.planning import build_cases, build_variants
+from tuibench.model.sample import Sample
+from tuibench.model.server import Target
+from tuibench.model.summary import Summary
+from tuibench.model.sweep import Cell, CellResult, Sweep, SweepPlan
+from tuibench.sweep import runner as sweeping
+from tuibench.sweep.folder import load_sweep
+from tuibench.sweep.planning import build_cases, build_variants
 
 COMMAND = (
     "sweep", "oltp_write_only", "--tables=1", "--table-size=500", "--time=0.5", "--warmup-time=0",

@@ -9,7 +9,7 @@ import pytest
 
 from tests.integration.support.commands import Finished, ask, finished, started, wait_for_output
 from tuibench.demo.server import PrivateServer
-from tuibench.model.experiments.effect import EffectFigure
+from tuibench.model.effect import EffectFigure
 
 SETTING = "innodb_flush_log_at_trx_commit"
 OPTIONS = ("--tables=2", "--table-size=500", "--threads=2", "--interval=0.2", "--window=1")

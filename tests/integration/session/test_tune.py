@@ -9,7 +9,7 @@ import pytest
 from tests.integration.support.commands import Finished, eventually, finished, started, tuibench
 from tests.validation import check_valid
 from tuibench.demo.server import PrivateServer
-from tuibench.model.target import Target
+from tuibench.model.server import Target
 from tuibench.mysql.connection import connect
 
 DEADLINE_SECONDS = 450.0

@@ -12,9 +12,9 @@ from tests.integration.support.commands import assert_nothing_left, eventually, 
 from tests.integration.support.processes import until
 from tuibench import paths
 from tuibench.demo.binaries import Binary
-from tuibench.demo.layout import PREFIX
-from tuibench.model.results.sweep import Sweep
-from tuibench.record.files.sweep_folder import load_sweep
+from tuibench.demo.process import PREFIX
+from tuibench.model.sweep import Sweep
+from tuibench.sweep.folder import load_sweep
 
 OPTIONS = (
     "--profile=oltp_point_select,oltp_insert", "--tables=1", "--table-size=500", "--time=0.5",

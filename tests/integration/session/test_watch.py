@@ -29,10 +29,9 @@ from tuibench import paths
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import ExitCode
 from tuibench.model.command import ApplyPreset, Mark, Pause, SetThreads, StartProbe, Stop
-from tuibench.model.experiments.effect import EffectFigure
-from tuibench.model.experiments.probe import ProbeOrder
-from tuibench.model.server import Flavour
-from tuibench.model.target import Target
+from tuibench.model.effect import EffectFigure
+from tuibench.model.probe import ProbeOrder
+from tuibench.model.server import Flavour, Target
 from tuibench.mysql.connection import Connection, connect
 from tuibench.session.spec import SessionSpec
 

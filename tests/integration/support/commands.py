@@ -13,15 +13,16 @@ from typing import NamedTuple
 import psutil
 
 from tests.integration.support.processes import gone, poll_pauses, until
-from tuibench.model.target import Target
-from tuibench.mysql.connection import Row, connect
+from tuibench.model.server import Target
+from tuibench.mysql.connection import connect
+from tuibench.mysql.rows import Row
 
 DEADLINE_SECONDS = 60.0
 OUR_PROGRAMS = (
     "tuibench",
-    "tuibench.session.service.service",
-    "tuibench.load.workers.worker",
-    "tuibench.tuning.undo.guardian",
+    "tuibench.service.service",
+    "tuibench.load.worker",
+    "tuibench.tuning.guardian",
 )
 """The modules that our processes run, apart from the supervisor of a private server."""
 

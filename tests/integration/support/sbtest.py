@@ -6,12 +6,13 @@ from contextlib import asynccontextmanager
 import msgspec
 
 from tuibench.errors import SQLError
-from tuibench.load.engine.prepared_connection import ER_UNSUPPORTED_PS
-from tuibench.model.target import Target
-from tuibench.mysql.connection import Connection, PreparedStatement, Row, TextStatement, connect
-from tuibench.mysql.protocol.statement_protocol import CaptureResponse
+from tuibench.load.connections import ER_UNSUPPORTED_PS
+from tuibench.model.server import Target
+from tuibench.mysql.connection import Connection, PreparedStatement, TextStatement, connect
+from tuibench.mysql.rows import Row
+from tuibench.mysql.statements import CaptureResponse
 from tuibench.workload import library
-from tuibench.workload.program.program import FlatStatement, Program
+from tuibench.workload.program import FlatStatement, Program
 
 
 def program(name: str = "oltp_read_write", **options: object) -> Program:

@@ -17,20 +17,20 @@ from tests.ticks import known
 from tuibench import paths
 from tuibench.errors import RunError
 from tuibench.model.command import Command
+from tuibench.model.environment import Activity
 from tuibench.model.event import Event, EventKind
-from tuibench.model.experiments.probe import ProbeState
-from tuibench.model.experiments.tune import TuneProgress
-from tuibench.model.measurements.activity import Activity
-from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import CommandReply, SampleGap, SessionEnded, SessionUpdate, Status
 from tuibench.model.plan import OptionValue, RunPlan
-from tuibench.model.target import Target
+from tuibench.model.probe import ProbeState
+from tuibench.model.sample import Sample
+from tuibench.model.server import Target
 from tuibench.model.tick import Tick
+from tuibench.model.tune import TuneProgress
+from tuibench.service.client import SessionClient
 from tuibench.session.launch import launch
-from tuibench.session.service.client import SessionClient
 from tuibench.session.spec import ServiceSpec, SessionSpec
 
-SERVICE = "tuibench.session.service.service"
+SERVICE = "tuibench.service.service"
 DURABILITY = "SELECT @@innodb_flush_log_at_trx_commit, @@sync_binlog"
 DURABLE, UNSAFE = (1, 1), (0, 0)
 LEISURE_MS = 2.0

@@ -15,11 +15,11 @@ import msgspec
 from tests.integration.support import sbtest
 from tuibench.demo import setup
 from tuibench.demo.binaries import Binary
-from tuibench.demo.layout import DirectoryLayout, default_base
-from tuibench.demo.messages import MIB, ServerSpec
+from tuibench.demo.client import MIB, ServerSpec
+from tuibench.demo.process import DirectoryLayout, default_base
 from tuibench.demo.server import DATABASE, PrivateServer
 from tuibench.errors import TuibenchError
-from tuibench.load.tables.prepare import prepare_tables
+from tuibench.load.tables import prepare_tables
 from tuibench.model.server import Flavour, ServerLimits
 from tuibench.mysql.connection import Connection, connect
 

@@ -7,12 +7,11 @@ import msgspec
 
 from tuibench.clock import SystemClock
 from tuibench.demo.server import PrivateServer
-from tuibench.model.server import Flavour
-from tuibench.model.target import Target
+from tuibench.model.server import Flavour, Target
 from tuibench.mysql.connection import connect
 from tuibench.mysql.info import server_info
-from tuibench.tuning.admin_connection import admin_connector
-from tuibench.tuning.change.settings_manager import SettingsManager, session_journal
+from tuibench.tuning.changer import SettingsManager, session_journal
+from tuibench.tuning.connection import admin_connector
 
 
 async def opened(target: Target, session: str = "test", **options: object) -> SettingsManager:

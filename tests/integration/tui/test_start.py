@@ -8,12 +8,12 @@ import pytest
 from tests.integration.support import sbtest
 from tests.integration.support.commands import ask, assert_nothing_left, eventually
 from tests.integration.support.terminal import ends, terminal
-from tuibench.cli.commands.start import choices
-from tuibench.cli.commands.start.choices import RecentStart
 from tuibench.demo.server import PrivateServer
 from tuibench.model.message import RunState
-from tuibench.model.target import Target
-from tuibench.session.service import registry
+from tuibench.model.server import Target
+from tuibench.service import registry
+from tuibench.start import setup
+from tuibench.start.setup import RecentStart
 
 DOWN, ENTER = "\x1b[B", "\r"
 LAST = RecentStart(profile="oltp_read_write", options="--tables=2 --table-size=300", threads="2")
@@ -37,7 +37,7 @@ async def test_the_form_looks_makes_the_tables_starts_the_run_and_q_ends_it(
 ) -> None:
     async with sbtest.empty_database(server.target, "of_the_form") as target:
         (tmp_path / ".my.cnf").write_text(option_file(target))
-        choices.save_recent(LAST)
+        setup.save_recent(LAST)
         with terminal(env={"HOME": str(tmp_path)}) as form:
             assert form.shows("Private demo server"), form.text
             form.type(DOWN)

@@ -13,7 +13,7 @@ from tests.integration.support.session_process import DURABILITY, DURABLE, UNSAF
 from tests.integration.support.terminal import ends, terminal
 from tuibench.demo.server import PrivateServer
 from tuibench.model.message import Hello, RunState
-from tuibench.session.service import registry
+from tuibench.service import registry
 
 SIZE = ("--tables=2", "--table-size=500", "--threads=2", "--interval=0.25", "--client-delay=2ms")
 GRACE_SECONDS = 2

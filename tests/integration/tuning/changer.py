@@ -12,12 +12,12 @@ import msgspec
 
 from tests import guardians
 from tuibench.clock import SystemClock
-from tuibench.model.target import Target
+from tuibench.model.server import Target
 from tuibench.mysql.connection import connect
 from tuibench.mysql.info import server_info
-from tuibench.tuning.admin_connection import admin_connector
-from tuibench.tuning.change.settings_manager import SettingsManager, session_journal
-from tuibench.tuning.undo.journal import journal_path
+from tuibench.tuning.changer import SettingsManager, session_journal
+from tuibench.tuning.connection import admin_connector
+from tuibench.tuning.journal import journal_path
 
 
 async def main() -> None:

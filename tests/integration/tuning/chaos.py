@@ -32,13 +32,13 @@ from tests.integration.tuning.chaos_session import LOSSES, POINTS
 from tests.paths import ROOT
 from tuibench.demo import binaries
 from tuibench.demo.server import PrivateServer
-from tuibench.model.target import Target
+from tuibench.model.server import Target
 from tuibench.mysql.connection import connect
 from tuibench.mysql.info import server_info
-from tuibench.tuning.admin_connection import AdminConnection, admin_connector
 from tuibench.tuning.catalogue import access
-from tuibench.tuning.catalogue.setting_lookup import SETTINGS
-from tuibench.tuning.undo.leftovers import leftovers
+from tuibench.tuning.catalogue.lookup import SETTINGS
+from tuibench.tuning.connection import AdminConnection, admin_connector
+from tuibench.tuning.restore import leftovers
 
 OURS = {
     "innodb_flush_log_at_trx_commit": ("0", "2"),

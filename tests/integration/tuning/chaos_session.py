@@ -19,12 +19,12 @@ from tests.integration.load.conformance.driving import ENGINES, Drive, driving, 
 from tests.integration.support.steering import opened
 from tuibench.errors import ConnectionLostError, TuibenchError
 from tuibench.model.plan import OnError
-from tuibench.model.target import Target
-from tuibench.mysql.connection import Row
-from tuibench.tuning.change.settings_manager import SettingsManager
-from tuibench.tuning.statements import change_sql, is_change
-from tuibench.tuning.undo.guardian import Guardian
-from tuibench.tuning.undo.journal import journal_path
+from tuibench.model.server import Target
+from tuibench.mysql.rows import Row
+from tuibench.tuning.changer import SettingsManager
+from tuibench.tuning.connection import change_sql, is_change
+from tuibench.tuning.guardian import Guardian
+from tuibench.tuning.journal import journal_path
 
 SELECT = program("""
 [[transactions]]

@@ -5,7 +5,7 @@ import pytest
 from tests.integration.load.conformance.driving import ENGINES
 from tests.integration.tuning.chaos import Chaos
 from tuibench.demo.server import PrivateServer
-from tuibench.load.engine.native import program as native_program
+from tuibench.load import native_engine as native_program
 from tuibench.model.server import Flavour
 
 SEEDS = {Flavour.MARIADB: (1, 2), Flavour.MYSQL: (3,)}

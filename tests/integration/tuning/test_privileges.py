@@ -13,8 +13,7 @@ from tests.integration.support.commands import Finished, ask, tuibench
 from tests.paths import DOCS
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import SQLError
-from tuibench.model.server import Flavour
-from tuibench.model.target import Target
+from tuibench.model.server import Flavour, Target
 
 PAGE = DOCS / "privileges.md"
 SMALL = ("--tables=1", "--table-size=100")

@@ -16,13 +16,11 @@ from tests.integration.support.steering import a_user, opened, steering_privileg
 from tests.paths import ROOT
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import SQLError
-from tuibench.model.server import Flavour
-from tuibench.model.target import Target
+from tuibench.model.server import Flavour, Target
 from tuibench.mysql.connection import Connection, connect
-from tuibench.tuning.admin_connection import AdminConnection, admin_connector
-from tuibench.tuning.undo.journal import journal_path
-from tuibench.tuning.undo.leftovers import leftovers, restore_leftover
-from tuibench.tuning.undo.restore import RestoreOutcome
+from tuibench.tuning.connection import AdminConnection, admin_connector
+from tuibench.tuning.journal import journal_path
+from tuibench.tuning.restore import RestoreOutcome, leftovers, restore_leftover
 
 DURABILITY = ("innodb_flush_log_at_trx_commit", "sync_binlog")
 DURABLE = dict.fromkeys(DURABILITY, "1")

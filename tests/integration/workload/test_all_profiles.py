@@ -12,16 +12,14 @@ import pytest
 from tests.integration.support import sbtest
 from tests.paths import DOCS
 from tuibench.demo.server import PrivateServer
-from tuibench.load.tables.cleanup import drop_tables
-from tuibench.load.tables.inspect_tables import check_tables_ready
-from tuibench.load.tables.prepare import prepare_tables
+from tuibench.load.tables import check_tables_ready, drop_tables, prepare_tables
+from tuibench.model.server import Target
 from tuibench.model.sysbench import SYSBENCH_TESTS
-from tuibench.model.target import Target
 from tuibench.mysql.connection import Connection, PreparedStatement, TextStatement
 from tuibench.workload import library
-from tuibench.workload.compile.profile_compiler import compile_profile
-from tuibench.workload.generate.generator import Generator
-from tuibench.workload.program.program import Program, flat_statements
+from tuibench.workload.compiler import compile_profile
+from tuibench.workload.generator import TransactionGenerator
+from tuibench.workload.program import Program, flat_statements
 
 EVENTS = 20
 COUNTED = ("begin", "commit", "rollback", "select", "insert", "update", "delete")
@@ -46,7 +44,7 @@ class Engine:
         self._connection = connection
         self._program = program
         self._flat = flat_statements(program)
-        self._generator = Generator(program, 1, number)
+        self._generator = TransactionGenerator(program, 1, number)
         self._ready: dict[int, PreparedStatement | TextStatement] = {}
 
     async def play(self) -> list[tuple[str, int]]:

@@ -9,12 +9,11 @@ import pytest
 from tests.integration.support import sbtest
 from tests.integration.workload.test_all_profiles import Engine
 from tuibench.demo.server import PrivateServer
-from tuibench.load.tables.inspect_tables import check_tables_ready
-from tuibench.load.tables.prepare import prepare_tables
-from tuibench.model.target import Target
+from tuibench.load.tables import check_tables_ready, prepare_tables
+from tuibench.model.server import Target
 from tuibench.mysql.connection import Connection
 from tuibench.workload import library
-from tuibench.workload.program.program import Program, flat_statements, with_weights
+from tuibench.workload.program import Program, flat_statements, with_weights
 
 FAMILIES = ("classic", "ycsb", "tatp", "smallbank", "ibench")
 PROFILES = [name for name in library.available_profiles() if name.partition(".")[0] in FAMILIES]

@@ -13,8 +13,7 @@ from tests.integration.support.commands import eventually_asked, finished, start
 from tests.integration.workload import tpcc
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import RunError
-from tuibench.load.tables.cleanup import drop_tables
-from tuibench.load.tables.consistency import (
+from tuibench.load.conditions import (
     PARALLEL_CHECKS,
     CheckProgress,
     ConditionOutcome,
@@ -23,11 +22,9 @@ from tuibench.load.tables.consistency import (
     check_consistency,
     conditions_of,
 )
-from tuibench.load.tables.inspect_tables import check_tables_ready
-from tuibench.load.tables.loader import LoadOptions
-from tuibench.load.tables.prepare import prepare_tables
-from tuibench.model.results.summary import Summary
-from tuibench.model.target import Target
+from tuibench.load.tables import LoadOptions, check_tables_ready, drop_tables, prepare_tables
+from tuibench.model.server import Target
+from tuibench.model.summary import Summary
 from tuibench.mysql.connection import Connection
 
 EVENTS = 300

@@ -8,8 +8,8 @@ from pathlib import Path
 from tests.integration.support import commands, sbtest
 from tests.integration.workload.test_all_profiles import play
 from tuibench.demo.server import PrivateServer
-from tuibench.load.tables.prepare import prepare_tables
-from tuibench.model.target import Target
+from tuibench.load.tables import prepare_tables
+from tuibench.model.server import Target
 from tuibench.workload import library
 
 TRANSACTIONS = 12

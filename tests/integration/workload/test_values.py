@@ -11,10 +11,10 @@ import pytest
 from tests.integration.support import sbtest
 from tuibench.demo.server import PrivateServer
 from tuibench.mysql.connection import Connection, PreparedStatement, TextStatement
-from tuibench.workload.compile.profile_compiler import compile_profile
-from tuibench.workload.generate.generator import Generator
+from tuibench.workload.compiler import compile_profile
+from tuibench.workload.generator import TransactionGenerator
 from tuibench.workload.library import parse_profile
-from tuibench.workload.program.program import Program, flat_statements
+from tuibench.workload.program import Program, flat_statements
 
 VALUES = {
     "money": ("DECIMAL(12,2)", ["0.00", "-9999999999.99", "9999999999.99", "0.01"]),
@@ -67,7 +67,7 @@ def _program(prepared: str) -> Program:
 
 async def _play(connection: Connection, program: Program, times: int) -> None:
     """Transactions as the load plays them, over the hot path."""
-    flat, generator = flat_statements(program), Generator(program, 0, 0)
+    flat, generator = flat_statements(program), TransactionGenerator(program, 0, 0)
     ready = [await sbtest.ready(connection, one) for one in flat]
     for _ in range(times):
         talk, answer = generator.start_interactive(generator.draw()), None

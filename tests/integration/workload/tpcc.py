@@ -4,7 +4,7 @@ Nothing here is taken from the program: each statement counts what contradicts i
 """
 
 from tuibench.workload import library
-from tuibench.workload.program.program import Program
+from tuibench.workload.program import Program
 
 SMALL: dict[str, object] = {"warehouses": 2, "customers_per_district": 40, "items": 100}
 

@@ -21,17 +21,11 @@ from tests.integration.support.commands import Finished, ask, started
 from tests.integration.workload import tpcc
 from tuibench.demo import binaries
 from tuibench.demo.server import PrivateServer
-from tuibench.load.tables.consistency import (
-    ConditionOutcome,
-    check_condition,
-    check_consistency,
-    conditions_of,
-)
-from tuibench.load.tables.loader import LoadOptions
-from tuibench.load.tables.prepare import prepare_tables
-from tuibench.model.results.summary import Summary
-from tuibench.model.target import Target
-from tuibench.mysql.session_defaults import connect_with_defaults
+from tuibench.load.conditions import ConditionOutcome, check_condition, check_consistency, conditions_of
+from tuibench.load.tables import LoadOptions, prepare_tables
+from tuibench.model.server import Target
+from tuibench.model.summary import Summary
+from tuibench.mysql.info import connect_with_defaults
 from tuibench.workload import library
 
 SERVER = (

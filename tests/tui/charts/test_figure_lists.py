@@ -6,7 +6,7 @@ import pytest
 from tests.ticks import changed
 from tests.tui.support import script
 from tests.tui.support.driving import LARGE, SMALL, screen_text, viewer
-from tuibench.model.measurements.sample import ReplicaSample
+from tuibench.model.sample import ReplicaSample
 
 MORE = script.samples(63)[-3:]
 WIDE = (200, 60)

@@ -17,10 +17,9 @@ from tests.tui.support.driving import viewer
 from tests.tui.test_replay import replayed
 from tuibench.model.command import SetThreads
 from tuibench.tui import screens
-from tuibench.tui.commands.actions import ACTIONS, ACTIONS_BY_NAME, REPLAY_ACTIONS, is_possible
-from tuibench.tui.commands.palette import KEY_WIDTH
+from tuibench.tui.actions import ACTIONS, ACTIONS_BY_NAME, KEY_WIDTH, REPLAY_ACTIONS, is_possible
 from tuibench.tui.screens.base import MainScreen
-from tuibench.tui.screens.durability import DurabilityDialog
+from tuibench.tui.screens.load_dialogs import DurabilityDialog
 from tuibench.tui.screens.tabs import SCREEN_TABS
 
 LEAVE = ACTIONS_BY_NAME["leave"]

@@ -22,11 +22,11 @@ from tuibench.model.command import (
     StartProbe,
     Stop,
 )
-from tuibench.model.experiments.probe import ProbeOrder
+from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import Quantity
-from tuibench.tui.screens.input_dialog import InputDialog
-from tuibench.tui.terminal import keyboard
-from tuibench.tui.terminal.keyboard import KeyQueue
+from tuibench.tui import styled_app
+from tuibench.tui.screens.dialogs import InputDialog
+from tuibench.tui.styled_app import KeyQueue
 
 STATUS = replace(script.status(weights={"one": 1.0, "two": 2.0}), settings=catalogue.STATES)
 HELLO = replace(script.hello(60), status=STATUS)
@@ -89,8 +89,8 @@ async def test_keys_wait_for_a_dialog_however_long_it_takes(monkeypatch: pytest.
     async def slow_mount(_: InputDialog[float]) -> None:
         await may_open.wait()
 
-    monkeypatch.setattr(keyboard, "HANG_SECONDS", 0.001)
-    monkeypatch.setattr(keyboard, "CHECK_SECONDS", 0.001)
+    monkeypatch.setattr(styled_app, "HANG_SECONDS", 0.001)
+    monkeypatch.setattr(styled_app, "CHECK_SECONDS", 0.001)
     monkeypatch.setattr(KeyQueue, "_let_ending_keys_through", look)
     monkeypatch.setattr(InputDialog, "on_mount", slow_mount, raising=False)
     async with viewer(HELLO) as it:
@@ -117,7 +117,7 @@ async def test_commands_of_one_kind_in_one_burst_are_all_sent() -> None:
 
 
 async def test_a_part_that_hangs_does_not_keep_the_keyboard(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keyboard, "HANG_SECONDS", 0.01)
+    monkeypatch.setattr(styled_app, "HANG_SECONDS", 0.01)
     released, left = asyncio.Event(), asyncio.Event()
     async with viewer(HELLO) as it:
         monkeypatch.setattr(it.app, "exit", left.set)

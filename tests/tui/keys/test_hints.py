@@ -6,9 +6,9 @@ from textual.widgets import Input, OptionList, Static
 from tests.tui.pictures.screenshots import CATALOGUE, SCREENS, Scene
 from tests.tui.support import catalogue, script
 from tests.tui.support.driving import SMALL, screen_text, viewer
-from tuibench.tui.screens.change import ChangeDialog
-from tuibench.tui.terminal.keymap import Keymap
-from tuibench.tui.terminal.styled_app import DisplayOptions
+from tuibench.tui.screens.dialogs import ChangeDialog
+from tuibench.tui.screens.help import Keymap
+from tuibench.tui.styled_app import DisplayOptions
 
 TWO_KINDS = script.hello(60, script.status(weights={"old": 90, "new": 10}))
 OWN = {"plan": "k", "probe": "o", "pause": "y", "saturation": "9"}

@@ -18,9 +18,9 @@ from tuibench.model.command import (
 )
 from tuibench.model.message import CommandReply, RunState
 from tuibench.model.schedule import PlanPhase
-from tuibench.tui.screens.durability import DurabilityDialog
+from tuibench.tui.screens.dialogs import InputDialog
 from tuibench.tui.screens.help import HelpScreen
-from tuibench.tui.screens.input_dialog import InputDialog
+from tuibench.tui.screens.load_dialogs import DurabilityDialog
 from tuibench.tui.screens.monitor import LiveScreen
 
 SPELT = {"/": "slash", "=": "equals_sign", ":": "colon", ",": "comma", "-": "minus"}

@@ -3,13 +3,13 @@
 from tests.tui.support import script
 from tests.tui.support.driving import viewer
 from tuibench.model.command import Pause, SetThreads
+from tuibench.tui.screens import help
 from tuibench.tui.screens.help import help_sections
-from tuibench.tui.terminal import keymap
-from tuibench.tui.terminal.styled_app import DisplayOptions
+from tuibench.tui.styled_app import DisplayOptions
 
 
 async def test_the_users_keys_do_what_they_say_and_the_old_ones_nothing() -> None:
-    display = DisplayOptions(keymap=keymap.parse_keymap({"pause": "i", "more": "f5"}, "c.toml"))
+    display = DisplayOptions(keymap=help.parse_keymap({"pause": "i", "more": "f5"}, "c.toml"))
     async with viewer(script.hello(60), display=display) as it:
         await it.press("p", "plus", "equals_sign")
         assert it.client.submitted == []

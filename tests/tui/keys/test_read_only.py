@@ -6,7 +6,7 @@ from tests.examples import hello, sample
 from tests.tui.support.driving import viewer
 from tuibench.model.command import SetThreads, WatchActivity
 from tuibench.model.message import READ_ONLY_REFUSAL
-from tuibench.tui.commands.actions import ACTIONS, is_possible
+from tuibench.tui.actions import ACTIONS, is_possible
 from tuibench.tui.screens.base import MainScreen
 
 STEERING = [action for action in ACTIONS if action.steers and not action.place]

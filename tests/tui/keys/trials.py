@@ -15,6 +15,7 @@ from tests.tui.pictures.screenshots import CALM, CATALOGUE, SCREENS, Scene
 from tests.tui.support import catalogue, script
 from tests.tui.support.probed import UNDER_WAY
 from tests.tui.support.sessions import ACTIVITY
+from tuibench.ab.dialog import AbTestDialog
 from tuibench.model.command import (
     ApplyPreset,
     Command,
@@ -34,29 +35,32 @@ from tuibench.model.command import (
     StartTune,
     Stop,
 )
-from tuibench.model.experiments.tune import parse_tune_words
 from tuibench.model.schedule import ConstantStage
-from tuibench.tui.panels.plots.time_chart import AXIS_WIDTH
-from tuibench.tui.panels.selection import PAGE_LINES
-from tuibench.tui.screens.ab_test_dialog import AbTestDialog
+from tuibench.model.tune import parse_tune_words
+from tuibench.tui.panels.lists import PAGE_LINES
+from tuibench.tui.panels.time_chart import AXIS_WIDTH
 from tuibench.tui.screens.base import MainScreen
-from tuibench.tui.screens.change import ChangeDialog
-from tuibench.tui.screens.confirm import ConfirmDialog, StopDialog
-from tuibench.tui.screens.durability import DurabilityDialog
-from tuibench.tui.screens.events import EventsScreen
-from tuibench.tui.screens.figure_lists import FigureScreen, HostScreen, ServerScreen
+from tuibench.tui.screens.dialogs import (
+    ChangeDialog,
+    ConfirmDialog,
+    InputDialog,
+    NumberDialog,
+    SearchScreen,
+    StopDialog,
+)
 from tuibench.tui.screens.help import HelpScreen
-from tuibench.tui.screens.input_dialog import InputDialog, NumberDialog
+from tuibench.tui.screens.lists import EventsScreen, SessionsScreen, SettingsScreen
+from tuibench.tui.screens.load_dialogs import DurabilityDialog
 from tuibench.tui.screens.monitor import (
     BigScreen,
     CostScreen,
+    FigureScreen,
+    HostScreen,
     LiveScreen,
     SaturationScreen,
+    ServerScreen,
     StatementsScreen,
 )
-from tuibench.tui.screens.search import SearchScreen
-from tuibench.tui.screens.sessions import SessionsScreen
-from tuibench.tui.screens.settings import SettingsScreen
 
 Look = Callable[[Any], object]
 """At a running viewer or replay."""

@@ -15,8 +15,8 @@ from textual.pilot import Pilot
 from tests.tui.support import script
 from tests.tui.support.fake import FakeClient
 from tuibench.tui.app import TuibenchApp
-from tuibench.tui.terminal.styled_app import DisplayOptions
-from tuibench.tui.terminal.svg import SHAPES
+from tuibench.tui.picture import SHAPES
+from tuibench.tui.styled_app import DisplayOptions
 from tuibench.tui.view import ViewMessage
 
 SIZE = (110, 32)

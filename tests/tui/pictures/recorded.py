@@ -16,10 +16,10 @@ from tests.tui.pictures.animation import ASK_SECONDS, CARD_SECONDS, SIZE, TICK_S
 from tests.tui.support.fake import FakeClient
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import Status
-from tuibench.record.files.loading import load_run
+from tuibench.record.reader import load_run
 from tuibench.session.replay import ReplayClient, TimedMessage, timed_messages
 from tuibench.tui.app import TuibenchApp
-from tuibench.tui.terminal.styled_app import DisplayOptions
+from tuibench.tui.styled_app import DisplayOptions
 
 FOLDER = DATA / "durability-run"
 PRESET = "unsafe"

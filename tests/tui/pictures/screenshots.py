@@ -25,11 +25,11 @@ from tests.tui.support.sessions import ACTIVITY
 from tests.tui.support.start import MISSING, READY, FakeController
 from tests.tui.support.statements import REPORT as STATEMENTS
 from tuibench.model.message import Hello
+from tuibench.start.form import ServerCheck
+from tuibench.start.screen import StartApp
 from tuibench.tui.app import TuibenchApp
-from tuibench.tui.start.controller import ServerCheck
-from tuibench.tui.start.screen import StartApp
-from tuibench.tui.terminal.styled_app import DEFAULT_DISPLAY, DisplayOptions
-from tuibench.tui.terminal.svg import with_shapes
+from tuibench.tui.picture import with_shapes
+from tuibench.tui.styled_app import DEFAULT_DISPLAY, DisplayOptions
 from tuibench.tui.view import ViewMessage
 
 WARNING = "client-limited: a worker uses 91 % of a core; the server could do more (add --workers)"

@@ -22,13 +22,12 @@ from tests.tui.pictures.screenshots import CALM, CATALOGUE, PICTURES, SCREENS, F
 from tests.tui.support import script
 from tests.tui.support.driving import LARGE, SMALL
 from tests.tui.support.start import DOUBTFUL
-from tuibench.tui.screens.confirm import ConfirmDialog
+from tuibench.start.screen import StartScreen
+from tuibench.tui.screens.dialogs import ConfirmDialog
 from tuibench.tui.screens.help import HelpScreen
 from tuibench.tui.screens.tabs import SCREEN_TABS
-from tuibench.tui.start.screen import StartScreen
-from tuibench.tui.terminal.styled_app import DisplayOptions
-from tuibench.tui.terminal.themes import OWN_THEMES
-from tuibench.tui.text.drawing import to_ascii
+from tuibench.tui.styled_app import OWN_THEMES, DisplayOptions
+from tuibench.tui.text import to_ascii
 
 LEAST_RATIO = 4.5
 CHART_BLOCKS = "?▀▂▃▄▅▆▇"

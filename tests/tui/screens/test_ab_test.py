@@ -5,10 +5,10 @@ from textual.widgets import Input
 
 from tests.tui.support import script
 from tests.tui.support.driving import screen_text, viewer
+from tuibench.ab.dialog import AbTestDialog
 from tuibench.model.command import StartAbTest, StopAbTest
-from tuibench.model.experiments.effect import AbTestResult, Effect, LevelMovement, MovementKind, Verdict
+from tuibench.model.effect import AbTestResult, Effect, LevelMovement, MovementKind, Verdict
 from tuibench.model.message import Hello, RunState
-from tuibench.tui.screens.ab_test_dialog import AbTestDialog
 
 
 def with_test(result: AbTestResult) -> Hello:

@@ -5,10 +5,10 @@ import msgspec
 from tests.tui.support import script
 from tests.tui.support.driving import LARGE, SMALL, Viewer, screen_text, viewer
 from tuibench.model.event import Event, EventKind
-from tuibench.tui.panels.events import event_ids
-from tuibench.tui.screens.events import EventsScreen
+from tuibench.tui.panels.lists import event_ids
+from tuibench.tui.screens.lists import EventsScreen
 from tuibench.tui.screens.monitor import BigScreen, LiveScreen
-from tuibench.tui.widgets.panel import Panel
+from tuibench.tui.widgets import Panel
 
 
 def listed(it: Viewer) -> list[str]:

@@ -9,9 +9,9 @@ from tests.tui.support import script
 from tests.tui.support.driving import LARGE, SMALL, viewer
 from tests.tui.support.probed import OVER, UNDER_WAY
 from tuibench.model.command import Command, NextStep, StartProbe, StopProbe
-from tuibench.model.experiments.probe import ProbeOrder, ProbeState
+from tuibench.model.probe import ProbeOrder, ProbeState
 from tuibench.model.schedule import Quantity
-from tuibench.tui.screens.input_dialog import InputDialog
+from tuibench.tui.screens.dialogs import InputDialog
 from tuibench.tui.screens.monitor import SaturationScreen
 
 

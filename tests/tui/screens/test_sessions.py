@@ -7,10 +7,10 @@ from tests.tui.support.driving import Viewer, screen_text, viewer
 from tests.tui.support.sessions import ACTIVITY, session
 from tuibench.model.command import ApplyPreset, KillQuery, TrustServer, WatchActivity
 from tuibench.model.message import CommandReply
-from tuibench.tui.screens.confirm import ConfirmDialog
+from tuibench.tui.screens.dialogs import ConfirmDialog
+from tuibench.tui.screens.lists import SessionsScreen
 from tuibench.tui.screens.monitor import LiveScreen
-from tuibench.tui.screens.sessions import SessionsScreen
-from tuibench.tui.widgets.panel import Panel
+from tuibench.tui.widgets import Panel
 
 SAMPLES = script.samples(70)[60:]
 

@@ -5,11 +5,10 @@ import msgspec
 from tests.tui.support import catalogue, script
 from tests.tui.support.driving import LARGE, SMALL, Viewer, screen_text, viewer
 from tuibench.model.command import ChangeSetting, RestoreSettings, TrustServer
-from tuibench.tui.screens.change import ChangeDialog
-from tuibench.tui.screens.confirm import ConfirmDialog
+from tuibench.tui.screens.dialogs import ChangeDialog, ConfirmDialog
+from tuibench.tui.screens.lists import SettingsScreen
 from tuibench.tui.screens.monitor import LiveScreen
-from tuibench.tui.screens.settings import SettingsScreen
-from tuibench.tui.widgets.panel import Panel
+from tuibench.tui.widgets import Panel
 
 HELLO = script.hello(70, catalogue.status())
 

@@ -13,7 +13,7 @@ from tuibench.model.command import Pause, SetThreads
 from tuibench.tui.screens.help import HelpScreen
 from tuibench.tui.screens.monitor import LiveScreen
 from tuibench.tui.screens.tabs import HOME_TAB, SCREEN_TABS, TABS_BY_NAME
-from tuibench.tui.widgets.chart import Chart
+from tuibench.tui.widgets import Chart
 
 SAMPLES = script.samples(63)[-3:]
 ALL_OFFERED = msgspec.structs.replace(script.hello(60), probe=OVER, tune=screened.progress())

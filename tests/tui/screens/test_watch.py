@@ -8,12 +8,11 @@ from tests.examples import hello, sample, status
 from tests.ticks import traffic_tick
 from tests.tui.support.driving import LARGE, SMALL, viewer
 from tuibench.model.command import Mark, SetThreads
-from tuibench.model.histogram import Histogram
-from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import NO_LOAD_REFUSAL, Hello
 from tuibench.model.plan import WATCH, RunPlan
-from tuibench.model.tick import Tick
-from tuibench.tui.commands.actions import ACTIONS, is_offered
+from tuibench.model.sample import Sample
+from tuibench.model.tick import Histogram, Tick
+from tuibench.tui.actions import ACTIONS, is_offered
 
 
 def traffic(**changes: Any) -> Tick:

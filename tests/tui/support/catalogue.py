@@ -5,7 +5,7 @@ import msgspec
 from tests.tui.support import script
 from tuibench.model.message import Status
 from tuibench.model.settings import SettingState
-from tuibench.tuning.catalogue import setting_lookup
+from tuibench.tuning.catalogue import lookup
 
 VALUES = {
     "innodb_doublewrite": "ON",
@@ -35,11 +35,11 @@ DENIED = {
 }
 
 
-def state(setting: setting_lookup.Setting) -> SettingState:
+def state(setting: lookup.Setting) -> SettingState:
     name = setting.name
     value = VALUES.get(name, "")
-    absence = setting_lookup.unsupported_reason(setting, script.SERVER)
-    return setting_lookup.setting_state(
+    absence = lookup.unsupported_reason(setting, script.SERVER)
+    return lookup.setting_state(
         setting,
         script.SERVER,
         value,
@@ -50,7 +50,7 @@ def state(setting: setting_lookup.Setting) -> SettingState:
     )
 
 
-STATES = tuple(state(setting) for setting in setting_lookup.SETTINGS)
+STATES = tuple(state(setting) for setting in lookup.SETTINGS)
 
 
 def status() -> Status:

@@ -12,9 +12,9 @@ from textual.pilot import Pilot
 from tests.tui.support.fake import FakeClient
 from tuibench.model.message import Hello, SessionEnded
 from tuibench.tui.app import TuibenchApp
-from tuibench.tui.terminal.styled_app import DEFAULT_DISPLAY, DisplayOptions
+from tuibench.tui.styled_app import DEFAULT_DISPLAY, DisplayOptions
 from tuibench.tui.view import ViewMessage
-from tuibench.tui.widgets.panel import Panel
+from tuibench.tui.widgets import Panel
 
 LARGE, SMALL = (120, 36), (80, 24)
 DEADLINE_SECONDS = 30.0

@@ -2,10 +2,10 @@
 
 from msgspec.structs import replace
 
-from tests.unit.session.probe.simulated_probe import Curve, Noise, probe
-from tuibench.model.experiments.probe import ProbeEnd, ProbeOrder, ProbeState, StepPurpose, UslFit
-from tuibench.record.report.probe_text import probe_lines
-from tuibench.session.probe.result import probe_result
+from tests.unit.session.simulated_probe import Curve, Noise, probe
+from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeState, StepPurpose, UslFit
+from tuibench.probe.runner import probe_result
+from tuibench.probe.text import probe_lines
 
 LAW = Curve()
 ORDER = ProbeOrder(slo=("p95<40ms",), seconds=82.0)

@@ -1,7 +1,7 @@
 """A screening of settings for pictures and tests of screens."""
 
-from tests.unit.session.tune.examples import candidate, evaluated
-from tuibench.model.experiments.tune import TuneProgress
+from tests.unit.session.tune_examples import candidate, evaluated
+from tuibench.model.tune import TuneProgress
 
 FACTORS = {1: 1.9, 2: 1.35, 3: 0.7, 4: 1.0, 5: 1.0, 6: 1.0, 7: 1.012}
 CANDIDATES = (

@@ -12,25 +12,16 @@ import msgspec
 
 from tests import examples
 from tests.ticks import changed, host_tick, load_tick, server_tick
-from tuibench.model.cluster.host import HostState, LoadHost
+from tuibench.model.cluster import HostState, LoadHost
+from tuibench.model.effect import AbTestResult, CommitCost, Comparison, Effect, EffectFigure, Verdict
 from tuibench.model.event import Event, EventKind
-from tuibench.model.experiments.effect import (
-    AbTestResult,
-    CommitCost,
-    Comparison,
-    Effect,
-    EffectFigure,
-    Verdict,
-)
-from tuibench.model.histogram import Latency
-from tuibench.model.measurements.sample import Sample, SlowTransaction, TimedStatement
 from tuibench.model.message import PROTOCOL_VERSION, Hello, RunState, SessionEnded, Status
 from tuibench.model.plan import RunPlan
+from tuibench.model.sample import Sample, SlowTransaction, TimedStatement
 from tuibench.model.schedule import PlanPhase, PlanProgress, parse_schedule
-from tuibench.model.server import Flavour, ServerInfo
+from tuibench.model.server import Flavour, ServerInfo, Target
 from tuibench.model.settings import COMMIT_ROLES, CostFigure, PresetState, SettingGroup, SettingState
-from tuibench.model.target import Target
-from tuibench.model.tick import Tick
+from tuibench.model.tick import Latency, Tick
 
 START = 1_760_000_000.0
 GIB = 1 << 30

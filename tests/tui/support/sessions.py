@@ -1,6 +1,6 @@
 """A server with strangers on it: a report that runs long, a lock held in an idle transaction, a deadlock."""
 
-from tuibench.model.measurements.activity import (
+from tuibench.model.environment import (
     Activity,
     Deadlock,
     DeadlockParty,

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tuibench.errors import TuibenchError
-from tuibench.model.measurements.finding import Finding, Severity
-from tuibench.tui.start.controller import (
+from tuibench.model.findings import Finding, Severity
+from tuibench.start.form import (
     FormValues,
     ProfileChoice,
     ProgressCallback,

@@ -4,8 +4,8 @@ import pytest
 
 from tests.tui.support import catalogue, script
 from tests.tui.support.driving import LARGE, SMALL, Viewer, screen_text, viewer
-from tuibench.tui.terminal.styled_app import DisplayOptions
-from tuibench.tui.widgets.panel import Panel
+from tuibench.tui.styled_app import DisplayOptions
+from tuibench.tui.widgets import Panel
 
 PLAIN_CHARACTERS = DisplayOptions(ascii_only=True)
 

@@ -11,9 +11,9 @@ from textual.screen import Screen
 from tests.tui.support import script
 from tests.tui.support.driving import LARGE, SMALL, Viewer, viewer
 from tests.tui.terminal.test_bytes import Line
+from tuibench.tui import styled_app
 from tuibench.tui.app import TuibenchApp
 from tuibench.tui.screens import tabs
-from tuibench.tui.terminal import prefetch
 
 NEVER_SECONDS, DEADLINE_SECONDS = 3600.0, 30.0
 Happening = Callable[[Viewer], Coroutine[Any, Any, None]]
@@ -70,20 +70,20 @@ async def pictures(happening: Happening, *, is_ahead: bool) -> list[list[list[ob
 async def test_it_looks_as_if_it_were_made_when_it_is_asked_for(
     happening: Happening, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prefetch, "PREFETCH_PAUSE_SECONDS", NEVER_SECONDS)
+    monkeypatch.setattr(styled_app, "PREFETCH_PAUSE_SECONDS", NEVER_SECONDS)
     expected = await pictures(happening, is_ahead=False)
-    monkeypatch.setattr(prefetch, "PREFETCH_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(styled_app, "PREFETCH_PAUSE_SECONDS", 0.0)
     assert await pictures(happening, is_ahead=True) == expected
 
 
 async def test_what_is_made_ahead_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prefetch, "PREFETCH_PAUSE_SECONDS", NEVER_SECONDS)
+    monkeypatch.setattr(styled_app, "PREFETCH_PAUSE_SECONDS", NEVER_SECONDS)
     line = Line(monkeypatch)
     async with viewer(script.hello(60)) as it:
         before, home = line.written, it.app.screen
         for place in tabs.SCREEN_TABS:
             if it.app.view is not None and place.offered(it.app.view):
-                it.app.call_later(prefetch.prefetch_screen, it.app, it.app._made(place, it.app.view))
+                it.app.call_later(styled_app.prefetch_screen, it.app, it.app._made(place, it.app.view))
         await made(it)
         assert (line.written, it.app.screen) == (before, home)
 
@@ -91,7 +91,7 @@ async def test_what_is_made_ahead_is_not_written(monkeypatch: pytest.MonkeyPatch
 async def test_a_prefetched_screen_is_neither_styled_nor_laid_out_again_when_shown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(prefetch, "PREFETCH_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(styled_app, "PREFETCH_PAUSE_SECONDS", 0.0)
     async with viewer(script.hello(60), size=LARGE) as it:
         await made(it)
         styled: list[object] = []

@@ -7,10 +7,10 @@ from tests.tui.pictures.screenshots import CATALOGUE
 from tests.tui.support import script
 from tests.tui.support.driving import LARGE, SMALL, Viewer, screen_text, viewer
 from tuibench.model.command import ApplyPreset, SetThreads
+from tuibench.tui.app import NEEDS_ROOM
 from tuibench.tui.screens.base import MainScreen
 from tuibench.tui.screens.monitor import LiveScreen
-from tuibench.tui.terminal.small_terminal import NEEDS_ROOM
-from tuibench.tui.terminal.styled_app import DEFAULT_DISPLAY, DisplayOptions
+from tuibench.tui.styled_app import DEFAULT_DISPLAY, DisplayOptions
 
 TINY = (60, 15)
 

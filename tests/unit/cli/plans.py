@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from tuibench.cli.options.profile_options import parse_profile_options
-from tuibench.cli.options.run_options import make_plan
-from tuibench.cli.parsing.click_command import parse_plan_words
+from tuibench.cli.click_command import parse_plan_words
+from tuibench.cli.options import make_plan, parse_profile_options
 from tuibench.model.plan import WATCH, RunPlan
 
 PROFILE = "oltp_read_write"

@@ -12,27 +12,27 @@ from tests.examples import LATENCY, SERVER, sample, summary
 from tests.paths import DATA
 from tests.schemas import SCHEMAS
 from tests.tui.support.statements import REPORT
-from tests.unit.cli.commands.test_check import VERDICTS
 from tests.unit.cli.program import Program
 from tests.unit.cli.served import serving
+from tests.unit.cli.test_runs import VERDICTS
 from tests.unit.record.steady import steady
 from tests.unit.record.written import SYNC, written
-from tests.unit.session.probe.test_result import answered, probed
-from tests.unit.session.tune.examples import evaluated
+from tests.unit.session.test_probe import answered, probed
+from tests.unit.session.tune_examples import evaluated
 from tests.validation import check_valid, check_valid_lines
 from tuibench import paths
-from tuibench.cli.commands import settings
-from tuibench.cli.commands.probe import probe_output
-from tuibench.cli.commands.tune import tune_output
+from tuibench.cli.commands import server
+from tuibench.cli.formats import echo_json
 from tuibench.cli.main import command_module
-from tuibench.cli.output.formats import echo_json
 from tuibench.errors import ExitCode, RunError, ServerUnavailableError
-from tuibench.model.measurements.finding import Finding, Severity
-from tuibench.model.results.summary import OWN_QUERIES, QueryTotals, SlapBenchmark, WatchedTotals
+from tuibench.model.findings import Finding, Severity
 from tuibench.model.settings import PresetState
-from tuibench.record.files.recorder import EVENTS, REPORTS, SAMPLES, STATUS
-from tuibench.record.files.sweep_folder import SweepFolder
-from tuibench.record.report.watch_report import watch_report
+from tuibench.model.summary import OWN_QUERIES, QueryTotals, SlapBenchmark, WatchedTotals
+from tuibench.probe.command import probe_output
+from tuibench.record.recorder import EVENTS, REPORTS, SAMPLES, STATUS
+from tuibench.report.watch import watch_report
+from tuibench.sweep.folder import SweepFolder
+from tuibench.tune.command import tune_output
 
 SESSION = "20260101-120000-oltp_read_write"
 KEPT = DATA / "recorded-run"
@@ -113,7 +113,7 @@ def test_of_a_session(
 
 
 FINDING = Finding(id="connections", severity=Severity.STOP, found="8 of 4", remedy="fewer")
-LISTING = settings.SettingsListing(
+LISTING = server.SettingsListing(
     flavour="MariaDB",
     version="10.11.19",
     where=SERVER.where,
@@ -154,7 +154,7 @@ ASKING = {
 def replace_run_async(monkeypatch: pytest.MonkeyPatch, command: str, played: Callable[..., object]) -> None:
     """Some commands import it when they run, others with their module, which must be imported before."""
     module = command_module(command)
-    monkeypatch.setattr("tuibench.cli.runner.event_loop.run_async", played)
+    monkeypatch.setattr("tuibench.cli.runner.run_async", played)
     monkeypatch.setattr(module, "run_async", played, raising=False)
 
 

@@ -1,4 +1,4 @@
-"""The program as scripts meet it: exit codes, one line on stderr, no traceback, nothing loaded for help."""
+"""The program: commands, help, imports."""
 
 import subprocess
 import sys
@@ -11,7 +11,11 @@ from tests.tables import for_each
 from tests.unit.cli.program import Program
 from tuibench import __version__
 from tuibench.cli import main as program
+from tuibench.cli.main import MODULES
 from tuibench.errors import ExitCode, RunError
+
+# The program as scripts meet it: exit codes, one line on stderr, no traceback, nothing loaded for help.
+
 
 NOBODY = ("-h", "127.0.0.1", "-P", "1", "--defaults-file", "/dev/null")
 
@@ -216,11 +220,9 @@ def test_help_loads_no_room_and_no_heavy_library() -> None:
         "tuibench.cli",
         "tuibench.cli.main",
         "tuibench.cli.output",
-        "tuibench.cli.output.log",
-        "tuibench.cli.output.stdio",
-        "tuibench.cli.parsing",
-        "tuibench.cli.parsing.arguments",
-        "tuibench.cli.parsing.sysbench_syntax",
+        "tuibench.cli.stdio",
+        "tuibench.cli.arguments",
+        "tuibench.cli.sysbench_syntax",
         "tuibench.errors",
         "tuibench.files",
         "tuibench.model",
@@ -238,3 +240,55 @@ def test_the_module_is_the_program_and_takes_a_password_off_its_command_line() -
     assert "visible to other users" in warning
     assert error.startswith("tuibench: cannot reach a server")
     assert "secret" not in done.stderr
+
+
+# The help of a load command imports the declared options and the model, and nothing that drives a load.
+
+
+SUBJECTS = (
+    "tuibench.config",
+    "tuibench.demo",
+    "tuibench.load",
+    "tuibench.metrics",
+    "tuibench.mysql",
+    "tuibench.observe",
+    "tuibench.record",
+    "tuibench.report",
+    "tuibench.service",
+    "tuibench.session",
+    "tuibench.tui",
+    "tuibench.tuning",
+    "tuibench.workload",
+)
+LIBRARIES = {
+    "asyncio",
+    "asyncmy",
+    "cryptography",
+    "hdrh",
+    "platformdirs",
+    "prometheus_client",
+    "psutil",
+    "rich",
+    "socket",
+    "subprocess",
+    "textual",
+    "tomllib",
+    "uvloop",
+}
+
+
+@pytest.mark.parametrize(
+    "command", ["run", "live", "probe", "sweep", "tune", "prepare", "cleanup", "doctor", "attach"]
+)
+def test_help_imports_the_options_only(command: str) -> None:
+    code = (
+        "import atexit, sys; from tuibench.cli.main import main; "
+        "atexit.register(lambda: print(*sys.modules)); main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, command, "--help"], capture_output=True, text=True, check=True
+    )
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert f"tuibench.{MODULES[command]}" in loaded
+    assert not loaded & LIBRARIES
+    assert not [name for name in loaded if name.startswith(SUBJECTS)]

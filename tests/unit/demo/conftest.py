@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tuibench.demo.binaries import Binary
-from tuibench.demo.layout import DirectoryLayout
-from tuibench.demo.messages import ServerSpec
+from tuibench.demo.client import ServerSpec
+from tuibench.demo.process import DirectoryLayout
 from tuibench.model.server import Flavour
 
 

@@ -1,20 +1,29 @@
-"""Why a private server ended, with a shell command that stands for the server."""
+"""A private server: start, process, end, leftovers."""
 
+import fcntl
 import os
+import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO, Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
-from tests.unit.demo.conftest import make_spec
+from tests.unit.demo.conftest import Hierarchy, make_spec
 from tuibench.clock import SystemClock
 from tuibench.demo import instance, process, setup
 from tuibench.demo.instance import ServerInstance, start_seconds
 from tuibench.demo.limits import Confinement
-from tuibench.demo.server_end import find_end
+from tuibench.demo.process import DirectoryLayout, ServerEnd, find_end, reserve_end, write_end
+from tuibench.demo.supervisor import Supervisor
 from tuibench.errors import ServerUnavailableError
-from tuibench.model.server import ServerLimits
+from tuibench.model.server import Flavour, ServerLimits
+
+# Why a private server ended, with a shell command that stands for the server.
+
 
 LIMITS = ServerLimits(memory_bytes=2**30)
 KILLED = "the kernel killed MariaDB 11.8.9 .*: it needs more than its 1 GiB of memory"
@@ -129,3 +138,322 @@ def test_a_start_takes_longer_with_less_than_a_processor() -> None:
 )
 def test_how_a_process_ended(code: int, words: str) -> None:
     assert process.end_words(code) == words
+
+
+# Initialisation of an empty directory.
+
+
+def share(root: Path, folder: str, prefix: str) -> Path:
+    made = root / folder
+    made.mkdir(parents=True)
+    for number, name in enumerate(setup.SCRIPTS):
+        (made / f"{prefix}_{name}").write_text(f"select {number};")
+    return made
+
+
+@pytest.mark.parametrize(
+    ("folder", "prefix"),
+    [
+        ("share/mysql", "mysql"),
+        ("share/mariadb", "mariadb"),
+        ("share", "mariadb"),
+        ("share/mysql", "mariadb"),
+    ],
+)
+def test_sql_files_beside_the_program(tmp_path: Path, folder: str, prefix: str) -> None:
+    made = share(tmp_path, folder, prefix)
+    assert setup.share_directory(str(tmp_path / "sbin" / "mariadbd")) == made
+    sql = setup.bootstrap_sql(made).decode()
+    assert sql.startswith("create database mysql;\nuse mysql;\nselect 0;\nselect 1;\nselect 2;\n")
+
+
+def test_sql_files_of_a_program_behind_a_link(tmp_path: Path) -> None:
+    made = share(tmp_path / "cellar", "share/mysql", "mariadb")
+    (tmp_path / "cellar" / "bin").mkdir()
+    (tmp_path / "cellar" / "bin" / "mariadbd").touch()
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "mariadbd").symlink_to(tmp_path / "cellar" / "bin" / "mariadbd")
+    assert setup.share_directory(str(tmp_path / "bin" / "mariadbd")) == made
+
+
+def test_missing_sql_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(setup, "SHARE_NAMES", ("nowhere",))
+    with pytest.raises(ServerUnavailableError, match=r"missing.*reinstall"):
+        setup.share_directory(str(tmp_path / "sbin" / "mariadbd"))
+
+
+def test_no_account_of_the_bootstrap_files_remains(tmp_path: Path) -> None:
+    last = setup.bootstrap_sql(share(tmp_path, "share", "mariadb")).decode().splitlines()[-2:]
+    assert last == ["DELETE FROM global_priv WHERE User <> 'mariadb.sys';", "DELETE FROM proxies_priv;"]
+
+
+def test_a_template_is_copied_but_for_its_identity(tmp_path: Path, layout: DirectoryLayout) -> None:
+    template = tmp_path / "template"
+    (template / "mysql").mkdir(parents=True, mode=0o700)
+    template.chmod(0o700)
+    (template / "mysql" / "user").write_text("tables")
+    (template / "auto.cnf").write_text("[auto]\nserver-uuid=1\n")
+    spec = msgspec.structs.replace(make_spec(Flavour.MYSQL), template=str(template))
+    setup.make_data_directory(spec, layout)
+    assert sorted(path.name for path in layout.data.rglob("*")) == ["mysql", "user"]
+    assert layout.data.stat().st_mode & 0o777 == 0o700
+    assert (template / "auto.cnf").exists()
+
+
+@pytest.mark.parametrize("flavour", list(Flavour))
+def test_accounts(flavour: Flavour) -> None:
+    lines = setup.accounts_sql(make_spec(flavour)).splitlines()
+    created = [line for line in lines if line.startswith("CREATE USER")]
+    assert [line.split()[2] for line in created] == ["'tuibench'@'localhost'", "'tuibench'@'127.0.0.1'"]
+    assert all("'s3cret'" in line for line in created)
+    assert all(line.endswith(";") for line in lines)
+    assert lines[0] == "SET sql_log_bin = 0;"
+
+
+def test_client_options() -> None:
+    text = setup.client_options(make_spec(), DirectoryLayout(Path("/b/d")), 3307)
+    assert text == (
+        "[client]\nuser=tuibench\npassword=s3cret\nsocket=/b/d/mysql.sock\nport=3307\n\n[tuibench]\ndatabase=sbtest\n"
+    )
+
+
+# Server processes, simulated by shell commands.
+
+
+def test_feed_returns_the_exit_code(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("ab") as log:
+        assert process.run_with_input(["/bin/sh", "-c", "cat; exit 3"], b"the output", log, 10) == 3
+    assert (tmp_path / "log").read_text() == "the output"
+
+
+def test_feed_kills_after_the_timeout(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("ab") as log, pytest.raises(subprocess.TimeoutExpired):
+        process.run_with_input(["/bin/sh", "-c", "exec sleep 60"], b"", log, 0.05)
+
+
+def test_no_such_program(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("ab") as log, pytest.raises(ServerUnavailableError, match="cannot run"):
+        process.spawn(["/no/such/program"], log)
+
+
+def test_terminate_kills_a_process_that_ignores_sigterm(tmp_path: Path) -> None:
+    script = "trap '' TERM; echo ready; while :; do read -r line <&3; done 3<>"
+    fifo = tmp_path / "fifo"
+    subprocess.run(["mkfifo", fifo], check=True)
+    with (tmp_path / "log").open("ab") as log:
+        stubborn = process.spawn(["/bin/sh", "-c", f"{script}{fifo}"], log)
+    while b"ready" not in (tmp_path / "log").read_bytes():
+        assert stubborn.poll() is None
+    process.shut_down(stubborn, 0.05)
+    assert stubborn.returncode == -9
+
+
+def test_a_process_that_ends_is_not_waited_for(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("ab") as log:
+        ended = process.spawn(["/bin/sh", "-c", "exit 1"], log)
+    assert not process.wait_ready(ended, tmp_path / "no.sock", 60, SystemClock())
+
+
+@pytest.mark.parametrize(
+    ("log", "tail"),
+    [
+        ("one\ntwo\n", ["one", "two"]),
+        ("one\n2026 [ERROR] bad\n2026 [Note] bye\n", ["2026 [ERROR] bad"]),
+        ("".join(f"{n}\n" for n in range(20)), [str(n) for n in range(12, 20)]),
+        ("", ["(nothing)"]),
+        (None, ["(nothing)"]),
+    ],
+)
+def test_tail(tmp_path: Path, log: str | None, tail: list[str]) -> None:
+    if log is not None:
+        (tmp_path / "log").write_text(log)
+    assert process.log_tail(tmp_path / "log") == tail
+
+
+# How a session notices that its private server has ended.
+
+
+WATCH, SIGNALS = 1001, 1002
+"""Numbers of file descriptors; nothing is read from them."""
+
+
+@pytest.fixture
+def lock(layout: DirectoryLayout) -> Iterator[IO[bytes]]:
+    """The supervisor's lock, held as long as this file is open."""
+    with layout.supervisor_lock.open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield file
+
+
+def test_a_server_runs_as_long_as_its_supervisor_says_nothing(
+    layout: DirectoryLayout, lock: IO[bytes]
+) -> None:
+    assert find_end(layout) is None
+    lock.close()
+    assert str(find_end(layout)) == "the private server has ended: its supervisor has ended"
+
+
+def test_the_reason_that_the_supervisor_wrote(layout: DirectoryLayout, lock: IO[bytes]) -> None:
+    reserve_end(layout)
+    assert find_end(layout) is None
+    write_end(layout, ServerEnd("MariaDB was killed by SIGKILL", "give it more"))
+    error = find_end(layout)
+    assert error is not None
+    assert (error.message, error.hint, error.exit_code) == (
+        "the private server has ended: MariaDB was killed by SIGKILL",
+        "give it more",
+        3,
+    )
+    assert sorted(path.name for path in layout.root.iterdir()) == ["server.end", "supervisor.lock", "tmp"]
+
+
+def test_a_full_disk_does_not_keep_the_reason_from_being_written(
+    layout: DirectoryLayout, lock: IO[bytes]
+) -> None:
+    """What is written at the end has its space since the start."""
+    write_end(layout, ServerEnd("the server of before"))
+    assert find_end(layout) is None
+    reserve_end(layout)
+    (reserved,) = (path for path in layout.root.glob("server.*"))
+    before = reserved.stat()
+    write_end(layout, ServerEnd("MariaDB ended with exit code 1"))
+    after = layout.server_end.stat()
+    assert (after.st_ino, after.st_blocks, after.st_size) == (before.st_ino, before.st_blocks, 4096)
+    assert "exit code 1" in str(find_end(layout))
+    reserve_end(layout)
+    assert find_end(layout) is None
+
+
+def test_a_reason_that_cannot_be_read(layout: DirectoryLayout, lock: IO[bytes]) -> None:
+    layout.server_end.write_bytes(b"{")
+    assert str(find_end(layout)) == "the private server has ended"
+
+
+def test_a_server_that_was_stopped_has_no_directory(tmp_path: Path) -> None:
+    gone = DirectoryLayout(tmp_path / "gone")
+    write_end(gone, ServerEnd("x"))
+    assert f"it was stopped, and {gone.root} is removed" in str(find_end(gone))
+
+
+def test_the_supervisor_notes_the_end_of_its_child() -> None:
+    """The signal of a child's end makes it look; its own owner still has the pipe."""
+    noted: list[str] = []
+
+    class PlayedInstance:
+        alive = False
+
+        def note_end(self) -> None:
+            noted.append("noted")
+
+    played: Any = PlayedInstance()
+    one = Supervisor(WATCH, SIGNALS)
+    one._read(SIGNALS, bytes([signal.SIGCHLD]))
+    one._instance = played
+    one._read(SIGNALS, bytes([signal.SIGCHLD]))
+    assert noted == ["noted"]
+    assert not one._ended
+
+
+# Which directories are removed, and which are kept.
+
+
+def left_behind(layout: DirectoryLayout, *, keep: bool = False) -> None:
+    """The state after kill -9 of the supervisor: all files exist, the lock is free."""
+    instance.lock_directory(layout, instance.LockOwner(supervisor_pid=1, keep=keep)).close()
+    (layout.data / "mysql").mkdir(parents=True)
+    layout.error_log.write_text("log")
+
+
+def test_left_behind(layout: DirectoryLayout) -> None:
+    left_behind(layout)
+    assert instance.remove_leftovers(layout.root.parent) == [layout.root]
+    assert not layout.root.exists()
+
+
+def test_the_control_group_of_a_killed_supervisor(layout: DirectoryLayout, hierarchy: Hierarchy) -> None:
+    group = hierarchy.scope / layout.root.name
+    group.mkdir()
+    instance.remove_server_group(layout, hierarchy.root)
+    assert group.exists()
+    layout.server_group.write_text(str(group))
+    instance.remove_server_group(layout, hierarchy.root)
+    assert not group.exists()
+
+
+def test_in_use(layout: DirectoryLayout) -> None:
+    with instance.lock_directory(layout, instance.LockOwner(supervisor_pid=1, keep=False)):
+        assert instance.remove_leftovers(layout.root.parent) == []
+    assert layout.root.exists()
+
+
+def test_to_be_kept(layout: DirectoryLayout) -> None:
+    left_behind(layout, keep=True)
+    assert instance.remove_leftovers(layout.root.parent) == []
+    assert layout.data.exists()
+
+
+def test_without_a_lock(layout: DirectoryLayout) -> None:
+    assert instance.remove_leftovers(layout.root.parent) == []
+    assert layout.root.exists()
+
+
+OLD = 1_000_000_000
+
+
+@pytest.mark.parametrize("has_lock", [False, True])
+def test_killed_before_the_mark(layout: DirectoryLayout, has_lock: bool) -> None:
+    if has_lock:
+        layout.supervisor_lock.touch()
+    assert instance.remove_leftovers(layout.root.parent) == []
+    os.utime(layout.root, (OLD, OLD))
+    assert instance.remove_leftovers(layout.root.parent) == [layout.root]
+    assert not layout.root.exists()
+
+
+def test_without_a_mark_but_with_something_in_it(layout: DirectoryLayout) -> None:
+    layout.supervisor_lock.touch()
+    for made in (layout.data, layout.tmp / "something"):
+        made.mkdir()
+        os.utime(layout.root, (OLD, OLD))
+        assert instance.remove_leftovers(layout.root.parent) == []
+        made.rmdir()
+    assert layout.tmp.exists()
+
+
+def test_without_a_mark_while_its_supervisor_starts(layout: DirectoryLayout) -> None:
+    with layout.supervisor_lock.open("xb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        os.utime(layout.root, (OLD, OLD))
+        assert instance.remove_leftovers(layout.root.parent) == []
+    assert layout.supervisor_lock.exists()
+
+
+def test_of_another_name(layout: DirectoryLayout, tmp_path: Path) -> None:
+    left_behind(layout)
+    other = layout.root.rename(tmp_path / "demo-x")
+    assert instance.remove_leftovers(tmp_path) == []
+    assert other.exists()
+
+
+def test_of_another_user(layout: DirectoryLayout, monkeypatch: pytest.MonkeyPatch) -> None:
+    left_behind(layout)
+    stranger = os.geteuid() + 1
+    monkeypatch.setattr("os.geteuid", lambda: stranger)
+    assert instance.remove_leftovers(layout.root.parent) == []
+    assert layout.data.exists()
+
+
+def test_behind_a_link(layout: DirectoryLayout, tmp_path: Path) -> None:
+    left_behind(layout)
+    base = tmp_path / "base"
+    base.mkdir()
+    (base / layout.root.name).symlink_to(layout.root)
+    assert instance.remove_leftovers(base) == []
+    assert layout.data.exists()
+
+
+def test_a_reused_pid(layout: DirectoryLayout) -> None:
+    left_behind(layout)
+    layout.server_pid.write_text(f"{os.getpid()}\n")
+    assert instance.server_pid(layout) is None
+    assert instance.remove_leftovers(layout.root.parent) == [layout.root]

@@ -1,4 +1,4 @@
-"""Limits of a private server: control groups in a copied hierarchy, affinity otherwise."""
+"""Limits of a private server: control groups, affinity, systemd."""
 
 import os
 import subprocess
@@ -9,9 +9,12 @@ import pytest
 
 from tests.unit.demo.conftest import Hierarchy
 from tuibench.demo import limits
-from tuibench.demo.limits import Confinement, check_limits, confine, limit_names
+from tuibench.demo.limits import Confinement, check_limits, confine, limit_names, scope_command
 from tuibench.errors import UsageError
 from tuibench.model.server import ServerLimits
+
+# Limits of a private server: control groups in a copied hierarchy, affinity otherwise.
+
 
 GIB = 2**30
 BOTH = ServerLimits(cpus=1.5, memory_bytes=GIB)
@@ -100,3 +103,179 @@ def test_the_buffer_pool_follows_from_the_memory(memory: int, pool: int) -> None
 )
 def test_names_of_limits_are_exact(wanted: ServerLimits, names: list[str]) -> None:
     assert limit_names(wanted) == names
+
+
+# Where a control group is created, in a copied hierarchy, and the reasons if there is none.
+
+
+FILES = {"cpu.max": "150000 100000", "memory.max": "1073741824"}
+
+
+def make(hierarchy: Hierarchy, files: dict[str, str] = FILES) -> tuple[Path | None, str]:
+    return limits.make_group(files, "tuibench-demo-1", hierarchy.root, hierarchy.own)
+
+
+def test_a_group_below_the_nearest_that_delegates_its_controllers(hierarchy: Hierarchy) -> None:
+    hierarchy.delegates(hierarchy.scope, "")
+    hierarchy.delegates(hierarchy.root / "user.slice", "cpu memory pids")
+    hierarchy.delegates(hierarchy.root, "cpu memory")
+    group = hierarchy.root / "user.slice" / "tuibench-demo-1"
+    assert make(hierarchy) == (group, "")
+    assert {file: (group / file).read_text() for file in FILES} == FILES
+    assert (group / "memory.swap.max").read_text() == "0"
+
+
+def test_only_the_controllers_that_are_needed_must_be_there(hierarchy: Hierarchy) -> None:
+    hierarchy.delegates(hierarchy.root, "memory")
+    assert make(hierarchy, {"memory.max": "1"}) == (hierarchy.root / "tuibench-demo-1", "")
+
+
+def test_a_supervisor_makes_room_in_its_own_scope(
+    hierarchy: Hierarchy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    delegated = limits._delegated
+    # The kernel shows the controllers without the signs.
+    monkeypatch.setattr(limits, "_delegated", lambda group: {one.lstrip("+") for one in delegated(group)})
+    scope = hierarchy.in_scope("tuibench-12ab.scope")
+    hierarchy.delegates(hierarchy.root, "cpu memory")
+    control = scope / "cgroup.subtree_control"
+    control.touch()
+    assert make(hierarchy) == (scope / "tuibench-demo-1", "")
+    assert control.read_text() == "+cpu +memory"
+    assert (scope / "supervisor" / "cgroup.procs").read_text() == "0"
+
+
+def test_the_nearest_group_that_denies_is_the_reason(
+    hierarchy: Hierarchy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hierarchy.delegates(hierarchy.root / "user.slice", "cpu memory")
+    hierarchy.delegates(hierarchy.root, "cpu memory")
+
+    def mkdir(path: Path, **_options: bool) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "mkdir", mkdir)
+    assert make(hierarchy) == (None, f"{hierarchy.root / 'user.slice'}: Permission denied")
+
+
+def test_nothing_delegates(hierarchy: Hierarchy) -> None:
+    group, why_not = make(hierarchy)
+    assert group is None
+    assert why_not == f"{hierarchy.scope} does not delegate the cpu and memory controllers"
+
+
+def test_a_group_that_no_process_may_enter_is_not_used(
+    hierarchy: Hierarchy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hierarchy.delegates(hierarchy.root, "cpu memory")
+    monkeypatch.setattr(limits, "_may_enter", lambda group: False)
+    assert make(hierarchy) == (None, f"processes may not be moved to {hierarchy.root}")
+    assert not (hierarchy.root / "tuibench-demo-1").exists()
+
+
+@pytest.mark.parametrize(
+    ("own", "why_not"),
+    [
+        ("0::/x\n", "no cgroup v2 is mounted"),
+        ("", "no cgroup v2 is mounted"),
+        ("4:memory:/\n0::/\n", "this host uses cgroup v1"),
+    ],
+)
+def test_a_host_without_controllers(tmp_path: Path, own: str, why_not: str) -> None:
+    (tmp_path / "own").write_text(own)
+    (tmp_path / "unified").mkdir()
+    (tmp_path / "unified" / "cgroup.controllers").write_text("\n")
+    for root in (tmp_path, tmp_path / "unified"):
+        assert limits.make_group(FILES, "x", root, tmp_path / "own") == (None, why_not)
+
+
+def test_processes_that_the_kernel_killed(tmp_path: Path) -> None:
+    events = tmp_path / "memory.events"
+    seen = []
+    for text in ("low 0\noom 0\noom_kill 0\n", "low 0\noom 1\noom_kill 2\noom_group_kill 0\n"):
+        events.write_text(text)
+        seen.append(limits.oom_kills(tmp_path))
+    events.unlink()
+    assert [*seen, limits.oom_kills(tmp_path)] == [0, 2, 0]
+
+
+def test_only_groups_are_removed(hierarchy: Hierarchy, tmp_path: Path) -> None:
+    hierarchy.delegates(hierarchy.root, "cpu memory")
+    group, _ = make(hierarchy)
+    assert group is not None
+    for path in (group, group, tmp_path / "own"):
+        limits.remove_group(path, hierarchy.root)
+    assert not group.exists()
+    assert (tmp_path / "own").exists()
+
+
+# The scope of a supervisor, with a program that stands for systemd-run.
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A hierarchy with controllers."""
+    (tmp_path / "cgroup.controllers").write_text("cpu memory\n")
+    return tmp_path
+
+
+def install(monkeypatch: pytest.MonkeyPatch, folder: Path, script: str) -> Path:
+    """Put a systemd-run with this script on the path."""
+    program = folder / "systemd-run"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    return program
+
+
+BECOME = 'while [ "$1" != -- ]; do shift; done; shift; exec "$@"'
+"""As systemd-run --scope does: become the program."""
+
+
+@pytest.mark.parametrize(("user", "manager"), [(0, []), (1000, ["--user"])])
+def test_a_command_in_a_scope(
+    monkeypatch: pytest.MonkeyPatch, root: Path, user: int, manager: list[str]
+) -> None:
+    program = install(monkeypatch, root, BECOME)
+    monkeypatch.setattr("os.geteuid", lambda: user)
+    first, why_not = scope_command(root, root)
+    second, _ = scope_command(root, root)
+    assert why_not == ""
+    assert first[: 2 + len(manager)] == [str(program), *manager, "--scope"]
+    assert "--property=Delegate=cpu memory" in first
+    assert first != second
+    ran = subprocess.run([*first, "echo", "x"], capture_output=True, text=True, check=True)
+    assert ran.stdout == "x\n"
+
+
+@pytest.mark.parametrize(
+    ("script", "why_not"),
+    [
+        (
+            "echo first >&2; echo Failed to connect to bus >&2; exit 1",
+            "systemd-run: Failed to connect to bus",
+        ),
+        ("exit 7", "systemd-run: exit code 7"),
+    ],
+)
+def test_why_there_is_no_scope(
+    monkeypatch: pytest.MonkeyPatch, root: Path, script: str, why_not: str
+) -> None:
+    install(monkeypatch, root, script)
+    assert scope_command(root, root) == ([], why_not)
+
+
+def test_a_manager_that_does_not_respond(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+    install(monkeypatch, root, "exec sleep 600")
+    monkeypatch.setattr(limits, "TRIAL_SECONDS", 0.05)
+    assert scope_command(root, root) == ([], "systemd-run does not respond within 0 s")
+
+
+def test_no_scope_is_expected_without_systemd_or_controllers(
+    monkeypatch: pytest.MonkeyPatch, root: Path, tmp_path: Path
+) -> None:
+    install(monkeypatch, root, "exit 1")
+    assert scope_command(root, booted=root / "nothing") == ([], "")
+    assert scope_command(root / "nothing", booted=root) == ([], "")
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    assert scope_command(root, root) == ([], "")

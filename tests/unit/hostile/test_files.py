@@ -14,16 +14,15 @@ from hypothesis import strategies as st
 from tests.unit.hostile.mutations import broken, odd_line_of, with_odd_values
 from tuibench.errors import TuibenchError, UsageError
 from tuibench.mysql.option_files import read_options
-from tuibench.record.files.loading import load_run
-from tuibench.record.files.run import Run
-from tuibench.record.files.store import describe_run
-from tuibench.record.report.sysbench_replay import csv_text, final_report, sysbench_text
-from tuibench.record.run_report import html_report, run_markdown
-from tuibench.tuning.undo import journal_entries
-from tuibench.tuning.undo.leftovers import leftovers
+from tuibench.record.reader import Run, load_run
+from tuibench.record.store import describe_run
+from tuibench.report.run_report import html_report, run_markdown
+from tuibench.report.watch import csv_text, final_report, sysbench_text
+from tuibench.tuning import journal
+from tuibench.tuning.restore import leftovers
 from tuibench.workload import library
-from tuibench.workload.compile.profile_compiler import compile_profile
-from tuibench.workload.generate.generator import Generator
+from tuibench.workload.compiler import compile_profile
+from tuibench.workload.generator import TransactionGenerator
 
 DATA = Path(__file__).parents[2] / "data"
 PROFILES = Path(__file__).parents[3] / "profiles"
@@ -92,7 +91,8 @@ def test_profiles(folder: Path, name: str) -> None:
     def check(data: bytes) -> None:
         file.write_bytes(data)
         told = refusal(
-            lambda: Generator(compile_profile(library.load_profile(str(file)), {}), 0, 0), UsageError
+            lambda: TransactionGenerator(compile_profile(library.load_profile(str(file)), {}), 0, 0),
+            UsageError,
         )
         assert told is None or told
 
@@ -106,7 +106,7 @@ def test_journals(folder: Path, data: bytes) -> None:
     place.mkdir()
     (place / "s.jsonl").write_bytes(data)
     assert all(leftover.text and leftover.warning for leftover in leftovers(place))
-    told = refusal(lambda: journal_entries.decode_journal(data, "s"), journal_entries.JournalError)
+    told = refusal(lambda: journal.decode_journal(data, "s"), journal.JournalError)
     assert told is None or told
 
 

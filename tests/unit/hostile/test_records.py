@@ -1,8 +1,7 @@
-"""A stranger's run folder: what is beyond the limits of a record is refused with its file and line, and costs
-neither time nor memory.
-"""
+"""Bytes that a file may hold by accident or malice: understood, passed over, or refused in words."""
 
 import base64
+import contextlib
 import gzip
 import json
 import os
@@ -14,24 +13,49 @@ import sys
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
+from tests import sweeps
 from tests.paths import DATA
-from tuibench.errors import RunError, UsageError
-from tuibench.model.histogram import Histogram, bucket_index
-from tuibench.record.compare.comparison import compare_runs
-from tuibench.record.files import limits, store
-from tuibench.record.files.hdr_log import decode_histogram, encode_histogram
-from tuibench.record.files.loading import load_run
-from tuibench.record.files.recorder import EVENTS, HISTOGRAMS, PLAN, REPORTS, SAMPLES, STATUS, SUMMARY
-from tuibench.record.files.run import Run
-from tuibench.record.files.sweep_folder import load_sweep
-from tuibench.record.files.tune_log import read_tune_log
-from tuibench.record.report.sysbench_replay import csv_text, sysbench_text
-from tuibench.record.run_report import html_report, run_markdown
+from tuibench import config
+from tuibench.compare.comparison import compare_runs
+from tuibench.errors import RunError, TuibenchError, UsageError
+from tuibench.model.schedule import parse_schedule
+from tuibench.model.tick import Histogram, bucket_index
+from tuibench.mysql.option_files import read_options
+from tuibench.record import hdr_log, reader, store
+from tuibench.record.hdr_log import decode_histogram, encode_histogram
+from tuibench.record.reader import Run, load_run
+from tuibench.record.recorder import (
+    EVENTS,
+    HISTOGRAMS,
+    PLAN,
+    REPORTS,
+    SAMPLES,
+    STATUS,
+    SUMMARY,
+    PlanRecord,
+    StatusLine,
+)
+from tuibench.report.run_report import html_report, run_markdown
+from tuibench.report.watch import csv_text, sysbench_text
 from tuibench.session.replay import ReplayClient
+from tuibench.sweep.folder import RECORD, RESULTS, SweepFolder, load_sweep
+from tuibench.tune.candidates import read_tune_log
+from tuibench.tuning.changer import ProductionConsent
+from tuibench.tuning.journal import decode_journal
+from tuibench.tuning.restore import leftovers
+from tuibench.units import DASH, local_time
+from tuibench.workload import library
+
+# A stranger's run folder: what is beyond the limits of a record is refused with its file and line, and costs
+# neither time nor memory.
+
 
 MIB = 1 << 20
 HEADER = struct.Struct(">IIIIQQd")
@@ -169,7 +193,7 @@ def test_the_rest_of_damaged_samples_is_left_out_and_named(place: Path) -> None:
 
 
 def test_samples_that_are_too_large_when_decompressed(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "INFLATED_BYTES", 8 * MIB)
+    monkeypatch.setattr(hdr_log, "INFLATED_BYTES", 8 * MIB)
     (place / SAMPLES).write_bytes(gzip.compress(b" " * (16 * MIB)))
     with pytest.raises(RunError, match=rf"{SAMPLES}: it is too large when it is decompressed"):
         load_run(place)
@@ -188,7 +212,7 @@ def test_damaged_latencies_of_a_summary_are_refused(place: Path) -> None:
         (PLAN, {"options": {"a": [1]}}, "Expected"),
         (PLAN, {"started_at": 1e308}, "started_at is 1e+308"),
         (SUMMARY, {"retries": 10**400}, "retries is a number of 401 digits"),
-        (SUMMARY, {"warnings": ["w" * limits.DOCUMENT_BYTES]}, "larger than 16 MiB"),
+        (SUMMARY, {"warnings": ["w" * hdr_log.DOCUMENT_BYTES]}, "larger than 16 MiB"),
     ],
 )
 def test_documents(place: Path, name: str, values: dict[str, Any], reason: str) -> None:
@@ -210,22 +234,24 @@ def test_named_pipes_are_refused(place: Path, name: str) -> None:
 
 def test_more_lines_than_a_record_has(place: Path) -> None:
     with (place / EVENTS).open("a") as stream:
-        stream.write("{}\n" * limits.EVENTS.lines)
+        stream.write("{}\n" * hdr_log.EVENTS.lines)
     with pytest.raises(RunError, match=rf"{EVENTS}, line 50001: more than 50,000 lines"):
         load_run(place)
 
 
 def test_more_values_than_a_record_has(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "MOST_FIGURES", 100)
+    monkeypatch.setattr(hdr_log, "MOST_FIGURES", 100)
     with pytest.raises(RunError, match=r"samples\.jsonl\.gz: more than 100 values"):
         load_run(place)
 
 
 def test_numbers_in_texts_are_no_numbers() -> None:
-    assert limits.number_refusal(b'{"text": "a, 1e99, 99999999999999999999"}') == ""
-    assert limits.number_refusal(b'{"a": [{"b": 1e99}]}') == "b is 1e+99"
-    assert limits.number_refusal(b'{"a": 18446744073709551615}') == ""
-    assert limits.number_refusal(b'[18446744073709551617, -1e-30, "x"]') == "a value is a number of 20 digits"
+    assert hdr_log.number_refusal(b'{"text": "a, 1e99, 99999999999999999999"}') == ""
+    assert hdr_log.number_refusal(b'{"a": [{"b": 1e99}]}') == "b is 1e+99"
+    assert hdr_log.number_refusal(b'{"a": 18446744073709551615}') == ""
+    assert (
+        hdr_log.number_refusal(b'[18446744073709551617, -1e-30, "x"]') == "a value is a number of 20 digits"
+    )
 
 
 def test_a_sweep_and_a_screening(tmp_path: Path) -> None:
@@ -260,7 +286,7 @@ def most_events(place: Path) -> None:
 
 
 def long_axis(place: Path) -> None:
-    change(place / SAMPLES, 40, tick={"end": limits.LONGEST_SECONDS})
+    change(place / SAMPLES, 40, tick={"end": hdr_log.LONGEST_SECONDS})
 
 
 def bombs(place: Path) -> None:
@@ -314,3 +340,108 @@ def test_time_and_memory(place: Path, work: Callable[[Path], None], code: int, f
 def test_the_largest_histogram_is_read() -> None:
     full = Histogram(dict.fromkeys(range(bucket_index(HOUR_US) + 1), 2**50), 2**50 * 23_000)
     assert decode_histogram(encode_histogram(full)).counts == full.counts
+
+
+# Broken records that once ended in an exception of Python's, each by itself.
+
+
+RECORDED = Path(__file__).parents[2] / "data" / "recorded-run"
+
+
+@pytest.fixture
+def found_place(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(RECORDED, tmp_path / "run"))
+
+
+def found_change(path: Path, **values: Any) -> None:
+    """Other values in the first document of a file."""
+    first, *rest = path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]
+    path.write_text("\n".join((json.dumps(json.loads(first) | values), *rest)) + "\n")
+
+
+def test_a_start_that_no_calendar_has(found_place: Path) -> None:
+    found_change(found_place / "plan.json", started_at=1e17)
+    run = load_run(found_place)
+    assert DASH in run_markdown(run).splitlines()[2]
+    assert html_report(run)
+    assert local_time(1e17) == DASH
+
+
+def test_a_status_with_a_field_missing(found_place: Path) -> None:
+    path = found_place / "status.jsonl"
+    first, *rest = path.read_text().splitlines()
+    told = json.loads(first)
+    del told["workers"]
+    path.write_text("\n".join((json.dumps(told), *rest)) + "\n")
+    assert list(sysbench_text(load_run(found_place)))
+
+
+# Whatever bytes a file of ours holds: it is understood, passed over, or refused in words.
+
+
+def journal(path: Path) -> object:
+    return decode_journal(path.read_bytes(), str(path))
+
+
+def claimed(path: Path) -> object:
+    path.rename(path.with_name("a.jsonl"))
+    return leftovers(path.parent)
+
+
+def record_lines(path: Path) -> object:
+    return list(reader.JsonLines().of(path, StatusLine, hdr_log.STATUS))
+
+
+def sweep(path: Path) -> object:
+    """These results of a sweep whose record is whole, then a sweep with this record."""
+    whole = path.parent / "whole"
+    SweepFolder.create(whole, sweeps.record()).close()
+    (whole / RESULTS).write_bytes(path.read_bytes())
+    with contextlib.suppress(TuibenchError):
+        load_sweep(whole)
+    path.rename(path.with_name(RECORD))
+    return load_sweep(path.parent)
+
+
+READERS: dict[str, Callable[[Path], object]] = {
+    "journal": journal,
+    "leftover": claimed,
+    "record": lambda path: reader.read_document(path, PlanRecord),
+    "lines": record_lines,
+    "consent": lambda path: ProductionConsent(path).is_given("box"),
+    "configuration": lambda path: config.read_section("screen", path),
+    "sweep": sweep,
+    "plan": lambda path: parse_schedule(path.read_text(encoding="utf-8", errors="replace")),
+    "profile": lambda path: library.load_profile(str(path)),
+    "option file": lambda path: read_options(str(path)),
+}
+
+ODD = {
+    "no UTF-8": b'{"\xff": 1}\n\n',
+    "deep JSON": b'{"options": ' + b"[" * 5000 + b"\n\n",
+    "a long number": b"x = " + b"9" * 5000 + b"\n",
+    "deep TOML": b"x = " + b"[" * 5000 + b"\n",
+    "includes of no name": b"[client]\n!include a\0b\n!includedir ~nobody-we-know/x\n",
+    "nothing": b"",
+}
+
+
+def read(name: str, data: bytes) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "file.toml"
+        path.write_bytes(data)
+        with contextlib.suppress(TuibenchError):
+            READERS[name](path)
+
+
+@pytest.mark.parametrize("data", ODD.values(), ids=ODD)
+@pytest.mark.parametrize("name", READERS)
+def test_what_is_odd(name: str, data: bytes) -> None:
+    read(name, data)
+
+
+@pytest.mark.parametrize("name", READERS)
+@given(data=st.binary(max_size=200) | st.text(max_size=60).map(lambda text: text.encode("utf-8", "replace")))
+@example(data=b"\xff\n")
+def test_any_bytes(name: str, data: bytes) -> None:
+    read(name, data)

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from tests.examples import sample
 from tests.unit.hostile.mutations import broken, with_odd_values
-from tests.unit.load.engine.driving import until
+from tests.unit.load.driving import until
 from tests.unit.session.conftest import serve  # noqa: F401
 from tests.unit.session.serving import Serve, Served, next_of
 from tuibench.model.command import Mark
-from tuibench.session.service.client import SessionClient
-from tuibench.session.service.viewers import MAX_CONNECTIONS, ConnectionLimit, Viewer
+from tuibench.service.client import SessionClient
+from tuibench.service.service import MAX_CONNECTIONS, ConnectionLimit, Viewer
 
 FLOOD = 1_000
 COMMANDS = (

@@ -1,12 +1,23 @@
-"""Small programs, with and without a transaction around their statements, and a worker's first message."""
+"""Programs and server errors for tests of the engines."""
 
 import msgspec
 
+from tuibench.errors import ConnectionLostError, ServerUnavailableError, ServerUnreachableError, SQLError
 from tuibench.load.messages import ExecutionOptions, StartLoad
 from tuibench.model.plan import Arrival, Backlog, OnError
-from tuibench.model.target import Target
-from tuibench.workload.program.program import Program, ProgramStep, Statement, StatementClass, Transaction
-from tuibench.workload.program.values import Key, Uniform
+from tuibench.model.server import Target
+from tuibench.workload.program import (
+    Key,
+    Program,
+    ProgramStep,
+    Statement,
+    StatementClass,
+    Transaction,
+    Uniform,
+)
+
+# Small programs, with and without a transaction around their statements, and a worker's first message.
+
 
 TARGET = Target(host="db", user="ann", password="secret")
 KEY = Key(low=1, high=100, distribution=Uniform())
@@ -93,3 +104,16 @@ def begin(
         has_begun=has_begun,
         is_replacement=is_replacement,
     )
+
+
+# What a server can say to a connection of the load, and ways to lose it.
+
+
+ROLLBACK = "ROLLBACK"
+DEADLOCK = SQLError(1213, "deadlock")
+LOCK_WAIT = SQLError(1205, "lock wait timeout")
+DUPLICATE = SQLError(1062, "duplicate entry")
+LOST = ConnectionLostError(2013, "connection lost")
+TOO_MANY = SQLError(1040, "too many connections")
+AWAY = ServerUnreachableError("cannot reach a server at db:3306", "is it running?")
+DENIED = ServerUnavailableError("the server refuses user 'ann'", "give --user")

@@ -1,19 +1,29 @@
-"""Messages between session and worker arrive as they were sent, or not at all."""
+"""What session and workers tell each other."""
 
+import asyncio
 import socket
 from collections.abc import AsyncIterator
+from statistics import fmean, pstdev
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.unit.load.programs import EXPLICIT, SINGLE, begin
+from tuibench.load.fleet import WorkerProcess
 from tuibench.load.messages import (
+    INTEGER_COUNTERS,
     ApplyDelay,
     ApplyRate,
     ApplyWeights,
     AssignConnections,
+    Counters,
+    FairnessStats,
+    Finished,
     FinishLoad,
     FromWorker,
+    Lease,
     MessageChannel,
     PauseLoad,
     RequestReport,
@@ -22,10 +32,15 @@ from tuibench.load.messages import (
     SessionChannel,
     ToWorker,
     WorkerChannel,
+    WorkerReport,
+    execution_options,
 )
-from tuibench.load.worker_report import Counters, FairnessStats, Finished, WorkerReport
-from tuibench.model.histogram import Histogram
-from tuibench.model.plan import Arrival, OnError
+from tuibench.model.plan import Arrival, Backlog, OnError, RunPlan
+from tuibench.model.server import IGNORED_ERRORS
+from tuibench.model.tick import Histogram
+
+# Messages between session and worker arrive as they were sent, or not at all.
+
 
 REPORT = WorkerReport(
     worker=3,
@@ -123,3 +138,149 @@ async def test_half_a_message_is_none(sent: bytes) -> None:
     theirs.close()
     assert await session.receive() is None
     await session.close()
+
+
+# Counters and moments: merging loses nothing, in whatever order the workers report.
+
+
+numbers = st.integers(0, 2**40)
+by_code = st.dictionaries(st.sampled_from([1040, 1205, 1213, 2013]), st.integers(1, 1000))
+by_kind = st.dictionaries(st.sampled_from(["payment", "new_order"]), st.integers(1, 1000))
+counters = st.builds(
+    Counters,
+    **dict.fromkeys(INTEGER_COUNTERS, numbers),
+    errors=by_code,
+    refused=by_code,
+    retried=by_kind,
+    rolled_back=by_kind,
+)
+values = st.lists(st.floats(0, 1e6), max_size=50)
+
+
+@given(counters, counters, counters)
+def test_adding_is_associative_and_commutative(a: Counters, b: Counters, c: Counters) -> None:
+    assert (a + b) + c == a + (b + c)
+    assert a + b == b + a
+
+
+@given(counters, counters)
+def test_a_difference_is_what_came_on_top(before: Counters, more: Counters) -> None:
+    assert (before + more) - before == more
+    assert (before - before) == Counters()
+
+
+@given(counters)
+def test_adding_leaves_both_sides_alone(a: Counters) -> None:
+    copy = msgspec.structs.replace(
+        a,
+        errors=dict(a.errors),
+        refused=dict(a.refused),
+        retried=dict(a.retried),
+        rolled_back=dict(a.rolled_back),
+    )
+    total = a + Counters()
+    total.count_error(1213)
+    total.count_refusal(1040)
+    total.count_retry("payment")
+    total.count_rollback("new_order")
+    assert a == copy
+
+
+def test_queries_are_statements_of_all_three_kinds() -> None:
+    assert Counters(reads=1, writes=2, others=4, questions=9).queries == 7
+
+
+@given(values, values)
+def test_merged_moments_are_those_of_all_values(a: list[float], b: list[float]) -> None:
+    moments = FairnessStats.of(a) + FairnessStats.of(b)
+    together = a + b
+    assert moments.n == len(together)
+    if together:
+        largest = max(together)
+        assert moments.mean == pytest.approx(fmean(together))
+        assert moments.deviation == pytest.approx(pstdev(together), abs=1e-6 * (1 + largest))
+
+
+def test_moments_of_nothing_are_zero() -> None:
+    assert (FairnessStats().mean, FairnessStats().deviation) == (0.0, 0.0)
+
+
+# What a plan's words mean to a worker.
+
+
+def test_the_plan_says_which_errors_are_tried_again() -> None:
+    rules = execution_options(RunPlan(profile="p"))
+    assert all(rules.ignores(code) for code in IGNORED_ERRORS)
+    assert not rules.ignores(1062)
+
+
+@pytest.mark.parametrize(("ignored", "deadlock"), [((), False), (None, True), ((1213,), True)])
+def test_none_of_the_errors_or_all_of_them(ignored: tuple[int, ...] | None, deadlock: bool) -> None:
+    assert execution_options(RunPlan(profile="p", ignored_errors=ignored)).ignores(1213) is deadlock
+
+
+@pytest.mark.parametrize(
+    ("isolation", "sql"),
+    [
+        ("", ()),
+        ("read-committed", ("SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",)),
+        ("serializable", ("SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE",)),
+    ],
+)
+def test_an_isolation_level_is_set_at_login(isolation: str, sql: tuple[str, ...]) -> None:
+    assert execution_options(RunPlan(profile="p", isolation=isolation)).session_sql == sql
+
+
+def test_the_rest_is_passed_on() -> None:
+    plan = RunPlan(
+        profile="p", max_retries=7, on_error=OnError.CONTINUE, backlog=Backlog.DROP, prepared=False
+    )
+    rules = execution_options(plan)
+    assert (rules.max_retries, rules.on_error) == (7, OnError.CONTINUE)
+    assert (rules.backlog, rules.prepared) == (Backlog.DROP, False)
+
+
+# Leases: renewed in time they go on, and what has run out stays so.
+
+
+SECOND = 1_000_000_000
+PATIENCE_SECONDS = 60.0
+
+
+def test_a_lease_runs_out_unless_it_is_renewed() -> None:
+    lease = Lease(3, 0)
+    assert lease.seconds_left(SECOND) == 2
+    lease.renew(2 * SECOND)
+    assert not lease.is_over(5 * SECOND - 1)
+    assert lease.is_over(5 * SECOND)
+    lease.renew(6 * SECOND)
+    assert lease.is_over(6 * SECOND)
+    assert lease.seconds_left(6 * SECOND) == 0
+
+
+def test_a_lease_of_no_time_never_runs_out_unless_it_is_ended() -> None:
+    lease = Lease(0, 0)
+    assert lease.seconds_left(10**18) is None
+    assert not lease.is_over(10**18)
+    lease.end()
+    assert lease.is_over(0)
+
+
+async def test_a_worker_process_whose_lease_runs_out_ends_by_itself() -> None:
+    """Its agent is stopped, say: nobody closes the connection, nobody sends it a word."""
+    from msgspec.structs import replace
+
+    worker = await WorkerProcess.start()
+    worker.send(replace(begin(SINGLE), lease_seconds=0.2))
+    worker.send(AssignConnections((0, 1)))
+    assert await asyncio.wait_for(worker.process.wait(), PATIENCE_SECONDS) == 0
+    await worker.end()
+
+
+async def test_a_worker_process_without_a_lease_waits() -> None:
+    worker = await WorkerProcess.start()
+    worker.send(begin(SINGLE))
+    worker.send(RequestReport())
+    await worker.report()
+    assert worker.process.returncode is None
+    await worker.end()

@@ -4,8 +4,8 @@ import math
 import random
 from collections.abc import Iterable
 
-from tuibench.metrics.series.slots import Slot
-from tuibench.model.histogram import Histogram
+from tuibench.metrics.series import Slot
+from tuibench.model.tick import Histogram
 
 LEVEL = 1000.0
 

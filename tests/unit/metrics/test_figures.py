@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tests.paths import ROOT
 from tests.tables import for_each
 from tests.unit.record.hours import GROWING, Busy
-from tests.unit.record.prometheus.snapshots import MOMENT
+from tests.unit.record.snapshots import MOMENT
 from tuibench.errors import UsageError
 from tuibench.metrics.figures import (
     FIGURES,
@@ -24,16 +24,15 @@ from tuibench.metrics.figures import (
     all_values,
     figure_named,
 )
-from tuibench.metrics.inference.contrast import compare_figure
-from tuibench.metrics.inference.means import FIGURES as SWEEP_FIGURES
-from tuibench.metrics.thresholds.absolute import parse_threshold
+from tuibench.metrics.inference import FIGURES as SWEEP_FIGURES
+from tuibench.metrics.inference import compare_figure
+from tuibench.metrics.thresholds import parse_threshold
 from tuibench.model.counters import CUMULATIVE_NAMES, GAUGE_NAMES
-from tuibench.model.histogram import Histogram
-from tuibench.model.measurements.sample import Sample
-from tuibench.model.tick import Tick, total_tick
-from tuibench.record.prometheus.page import metric_families
-from tuibench.tui.charts.figures.table import FIGURES as CHARTED
-from tuibench.tui.charts.figures.table import SOURCES, figure_value, read_figures
+from tuibench.model.sample import Sample
+from tuibench.model.tick import Histogram, Tick, total_tick
+from tuibench.record.prometheus import metric_families
+from tuibench.tui.figures import CHARTED_FIGURES as CHARTED
+from tuibench.tui.figures import SOURCES, figure_value, read_figures
 
 
 def rich_tick() -> Tick:

@@ -1,16 +1,19 @@
-"""Ticks add up: however the time is divided, the figures are those of all that was counted."""
+"""Ticks: sums, levels and histograms, and results that are compared."""
 
 from collections.abc import Sequence
 from itertools import pairwise
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tests.sweeps import PLAN
 from tests.unit.record.hours import Busy
 from tuibench.metrics.figures import (
     FIGURES,
+    LOAD_COUNTS,
     Count,
     FirstKnown,
     Level,
@@ -22,8 +25,12 @@ from tuibench.metrics.figures import (
     Remainder,
     Source,
 )
-from tuibench.model.histogram import US_PER_MS, Histogram, merge_histograms
-from tuibench.model.tick import Tick, total_tick
+from tuibench.model.summary import struct_differences
+from tuibench.model.sweep import SweepVariant
+from tuibench.model.tick import US_PER_MS, Histogram, Tick, merge_histograms, total_tick
+
+# Ticks add up: however the time is divided, the figures are those of all that was counted.
+
 
 LENGTHS = st.sampled_from([0.5, 1.0, 3.0, 0.25])
 NAMES = st.sampled_from(["completed", "queries", "error.1213", "server.seconds", "Questions", "host.busy"])
@@ -142,8 +149,7 @@ def plain(source: Source, ticks: Sequence[Tick]) -> float | None:
             for key, value in counts.items()
             if key == name or (name.endswith(".") and key.startswith(name))
         ]
-        rare = {"failed", "abandoned", "scheduled", "retries", "reconnects", "error."}
-        return sum(found) if found else 0.0 if name in rare else None
+        return sum(found) if found else 0.0 if name in LOAD_COUNTS else None
 
     match source:
         case Ratio(above, below, factor):
@@ -206,3 +212,34 @@ def test_a_ratio_is_weighted_by_what_its_ticks_counted() -> None:
     )
     assert FIGURES["tps"].value(fast + slow) == pytest.approx(300)
     assert FIGURES["fsyncs"].value(fast + slow) == pytest.approx(0.15)
+
+
+# What differs is named by its path, with both values.
+
+
+def test_the_same_differs_in_nothing() -> None:
+    assert struct_differences(PLAN, msgspec.structs.replace(PLAN)) == ()
+
+
+def test_each_difference_is_named_by_its_path() -> None:
+    other = msgspec.structs.replace(
+        PLAN, repeats=3, threads=(4, 16), base=msgspec.structs.replace(PLAN.base, seconds=None, seed=9)
+    )
+    assert struct_differences(PLAN, other, besides=("base.seed",)) == (
+        "threads[2]: 8 there, 16 here",
+        "repeats: 2 there, 3 here",
+        "base.seconds: 5.0 there, nothing here",
+    )
+
+
+def test_lists_of_another_length_differ_as_a_whole() -> None:
+    other = msgspec.structs.replace(PLAN, threads=(4,))
+    assert struct_differences(PLAN, other) == ("threads: 4, 8 there, 4 here",)
+
+
+def test_named_items_are_shown_by_name() -> None:
+    some = msgspec.structs.replace(
+        PLAN, variants=(SweepVariant(name="durable 1/1"), SweepVariant(name="unsafe 0/0"))
+    )
+    none = msgspec.structs.replace(PLAN, variants=(SweepVariant(name=""),))
+    assert struct_differences(some, none) == ("variants: durable 1/1, unsafe 0/0 there, unchanged here",)

@@ -1,21 +1,40 @@
-"""Our own questions to a server that is silent, talks without end, or sends what is no answer."""
+"""Questions to a server, also a hostile one."""
 
 import asyncio
+import contextlib
+import math
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from tests.scripted_server import QUERY, VERSIONS, Answer, ScriptedServer, endless_rows, obliging
-from tests.unit.mysql.protocol.server_packets import err, number, ok, packet, result
-from tuibench import deadline
-from tuibench.deadline import listener
+from tests.unit.mysql.server_packets import definition, err, number, ok, packet, result
+from tests.unit.mysql.server_packets import text_row as hostile_packets_text_row
+from tests.unit.mysql.value_encoding import KINDS
+from tuibench import clock
+from tuibench.clock import listener
 from tuibench.errors import LockedError, NoAnswerError, ProtocolError, ServerUnreachableError, TuibenchError
-from tuibench.model.target import Target
+from tuibench.model.server import Target
+from tuibench.mysql import rows, statements
 from tuibench.mysql.connection import connect
-from tuibench.mysql.protocol import rows, statement_protocol
-from tuibench.mysql.session_defaults import Manner, connect_with_defaults
+from tuibench.mysql.info import Manner, connect_with_defaults
+from tuibench.mysql.packets import (
+    CachingParser,
+    ResponseCache,
+    ResponseParser,
+    affected_rows,
+    column_names,
+    status_of,
+)
+from tuibench.mysql.rows import ResultReader, RowReaderFactory, binary_row_reader, text_row_reader
+from tuibench.mysql.statements import try_parse
+
+# Our own questions to a server that is silent, talks without end, or sends what is no answer.
+
 
 QUESTION = "SELECT MAX(id) FROM sbtest1"
 
@@ -83,7 +102,7 @@ async def test_a_long_wait_is_reported_with_its_reason(
     server = ScriptedServer(locked(processes))
     async with server.listening():
         connection = await connect_with_defaults(quick(server.target, query_timeout=5))
-        monkeypatch.setattr(deadline, "NOTICE_SECONDS", 0.0)
+        monkeypatch.setattr(clock, "NOTICE_SECONDS", 0.0)
         asking = asyncio.create_task(connection.query(QUESTION))
         await was_told.wait()
         asking.cancel()
@@ -137,7 +156,7 @@ async def test_a_cancellation_leaves_a_silent_server_at_once() -> None:
 
 
 async def test_rows_without_end_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(statement_protocol, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(statements, "MOST_BYTES", 1 << 20)
     server = ScriptedServer(only(endless_rows))
     async with server.listening():
         connection = await connect_with_defaults(quick(server.target, query_timeout=60))
@@ -255,3 +274,72 @@ async def test_a_connection_of_the_load_is_set_up_in_time() -> None:
         with pytest.raises(NoAnswerError):
             await connection.prepare("SELECT ?")
         assert not connection.is_open
+
+
+# Whatever bytes a server sends: an answer, or an error of our own tree.
+
+
+DEFINITIONS = [kind.definition for kind in KINDS.values()]
+WHOLE = [
+    ok(3),
+    ok(2**40, insert_id=2**63),
+    err(1064, "You have an error"),
+    result([hostile_packets_text_row(5), hostile_packets_text_row(5)]),
+    result([b"\x03abc", b"\xfb"], columns=2, without_eof=False),
+    result([b"\x01" * len(DEFINITIONS)], columns=DEFINITIONS),
+    result([], columns=[definition()], cached=True),
+    ok(1, status=8) + ok(2, sequence=2),
+]
+MANGLED = 6
+"""Bytes that are changed in an answer."""
+
+
+@st.composite
+def mangled(draw: st.DrawFn) -> bytes:
+    """An answer of which some bytes are others, or missing."""
+    data = bytearray(draw(st.sampled_from(WHOLE)))
+    for place in draw(st.lists(st.integers(0, len(data) - 1), max_size=MANGLED)):
+        data[place] = draw(st.integers(0, 255))
+    return bytes(data[: draw(st.integers(0, len(data)))] if draw(st.booleans()) else data)
+
+
+def hostile() -> st.SearchStrategy[bytes]:
+    return st.one_of(mangled(), st.binary(max_size=80), st.binary(max_size=30).map(lambda b: packet(1, b)))
+
+
+@given(pieces=st.lists(hostile(), max_size=3), without_eof=st.booleans())
+@example(pieces=[packet(1, b"\xff")], without_eof=True)
+@example(pieces=[packet(1, b"\x00")], without_eof=True)
+def test_the_end_of_any_answer(pieces: Sequence[bytes], without_eof: bool) -> None:
+    for reader in (
+        ResponseParser(without_eof=without_eof),
+        CachingParser(ResponseParser(without_eof=without_eof), ResponseCache()),
+    ):
+        with contextlib.suppress(TuibenchError):
+            for piece in pieces:
+                reader.feed(piece)
+
+
+@given(hostile())
+def test_a_glance_at_any_answer(data: bytes) -> None:
+    rows = try_parse(data)
+    assert rows is None or 0 <= rows < math.inf
+
+
+@pytest.mark.parametrize("form", [text_row_reader, binary_row_reader])
+@given(data=hostile(), without_eof=st.booleans())
+@example(data=result([b"\xfe" + b"\xff" * 8]), without_eof=True)
+@example(data=packet(1, b"\xfe" + b"\xff" * 8), without_eof=True)
+def test_the_rows_of_any_answer(form: RowReaderFactory, data: bytes, without_eof: bool) -> None:
+    """Only of those that have an end, as others never come to be read."""
+    reader = ResultReader(form, "utf8", without_eof=without_eof)
+    try:
+        if ResponseParser(without_eof=without_eof).feed(data) is None:
+            return
+    except TuibenchError:
+        return
+    with contextlib.suppress(TuibenchError):
+        reader.read(data)
+        column_names(reader.definitions, "utf8")
+    if status_of(data) is not None:
+        assert affected_rows(data) >= 0

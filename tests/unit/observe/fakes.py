@@ -4,10 +4,11 @@ import asyncio
 from collections.abc import Sequence
 
 from tuibench.errors import ConnectionLostError, SQLError, TuibenchError
-from tuibench.model.target import Target
+from tuibench.model.server import Target
 from tuibench.model.tick import Tick
-from tuibench.mysql.connection import Connection, Row
-from tuibench.observe.server.status_reading import ServerObservation
+from tuibench.mysql.connection import Connection
+from tuibench.mysql.rows import Row
+from tuibench.observe.status import ServerObservation
 
 TARGET = Target(user="ann")
 

@@ -16,14 +16,13 @@ from tests.ticks import changed, host_tick, joined, server_tick
 from tests.unit.record.written import ENVIRONMENT, FLUSH, SYNC, plan_record
 from tuibench.model import counters as known
 from tuibench.model.counters import CUMULATIVE_NAMES, GAUGE_NAMES
-from tuibench.model.histogram import Histogram, merge_histograms
-from tuibench.model.measurements.sample import Sample
 from tuibench.model.plan import RunPlan
+from tuibench.model.sample import Sample
 from tuibench.model.server import Flavour
-from tuibench.model.tick import Tick
-from tuibench.record.files.recorder import RunRecorder
+from tuibench.model.tick import Histogram, Tick, merge_histograms
+from tuibench.record.recorder import RunRecorder
 from tuibench.workload import library
-from tuibench.workload.program.program import Transaction, all_steps
+from tuibench.workload.program import Transaction, all_steps
 
 LOOPED = 10
 """How often something is done as often as an expression says, by and by."""

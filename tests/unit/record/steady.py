@@ -5,9 +5,9 @@ from pathlib import Path
 from tests.examples import PLAN, summary
 from tests.ticks import host_tick
 from tests.unit.record.written import ENVIRONMENT, load, plan_record, server_part, tick
-from tuibench.model.histogram import Histogram
 from tuibench.model.plan import RunPlan
-from tuibench.record.files.recorder import RunRecorder
+from tuibench.model.tick import Histogram
+from tuibench.record.recorder import RunRecorder
 
 HOST = host_tick(cores=4, cpu_total=60.0, cpu_server=50.0, cpu_tuibench=5.0)
 

@@ -7,17 +7,14 @@ from msgspec.structs import replace
 
 from tests.examples import EVENT, PLAN, SERVER, sample, status, summary
 from tests.ticks import histogram_with, server_tick
+from tuibench.model.environment import Environment, HostFacts
 from tuibench.model.event import Event, EventKind
-from tuibench.model.histogram import Histogram, Latency, with_fewer_digits
-from tuibench.model.measurements.environment import Environment, HostFacts
-from tuibench.model.measurements.sample import Sample
 from tuibench.model.plan import RunPlan
+from tuibench.model.sample import Sample
+from tuibench.model.server import Target
 from tuibench.model.settings import COMMIT_ROLES, SettingGroup, SettingState
-from tuibench.model.target import Target
-from tuibench.model.tick import Tick
-from tuibench.record.files.recorder import RunRecorder
-from tuibench.record.files.schema import PlanRecord
-from tuibench.record.files.ticks import STATEMENT_BITS
+from tuibench.model.tick import Histogram, Latency, Tick, with_fewer_digits
+from tuibench.record.recorder import STATEMENT_BITS, PlanRecord, RunRecorder
 
 ENVIRONMENT = Environment(tuibench="1.2.3", location="local", host=HostFacts(name="box"))
 SYNC = SettingState(

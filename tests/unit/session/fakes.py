@@ -11,29 +11,24 @@ from tests.fakes import FakeClock
 from tuibench.errors import ExitCode, TuibenchError
 from tuibench.model.command import Command, LoadCommand, Stop
 from tuibench.model.event import Event, EventKind
-from tuibench.model.experiments.probe import ProbeOrder
-from tuibench.model.measurements.sample import Sample
 from tuibench.model.message import Hello, RunState, SessionMessage
-from tuibench.model.results.summary import Summary
+from tuibench.model.probe import ProbeOrder
+from tuibench.model.sample import Sample
 from tuibench.model.schedule import Quantity, Schedule, format_schedule
+from tuibench.model.server import Target
 from tuibench.model.settings import SettingState
-from tuibench.model.target import Target
-from tuibench.session.control.load_commands import LoadChanges, LoadCommands
-from tuibench.session.control.production_guard import ProductionGuard
-from tuibench.session.control.session_commands import SessionCommands
-from tuibench.session.control.settings import Settings
-from tuibench.session.events.event_log import EventLog
-from tuibench.session.lifecycle.lifecycle import Lifecycle
-from tuibench.session.lifecycle.tasks import BackgroundTasks
-from tuibench.session.load.load_controller import LoadController
-from tuibench.session.plan.runner import PlanRunner
-from tuibench.session.probe.runner import ProbeRunner
-from tuibench.session.sampling.activity_monitor import ActivityMonitor
-from tuibench.session.sampling.statement_monitor import StatementMonitor
+from tuibench.model.summary import Summary
+from tuibench.probe.runner import ProbeRunner
+from tuibench.session.commands import LoadChanges, LoadCommands, SessionCommands
+from tuibench.session.event_log import EventLog
+from tuibench.session.lifecycle import BackgroundTasks, Lifecycle
+from tuibench.session.load import LoadController
+from tuibench.session.sampling import ActivityMonitor, StatementMonitor
+from tuibench.session.settings import ProductionGuard, Settings
 from tuibench.session.spec import ServiceSpec, SessionSpec
-from tuibench.tuning.change.production_consent import ProductionError
-from tuibench.tuning.change.settings_manager import SettingsManager
-from tuibench.tuning.undo.restore import RestoreOutcome, RestoreResult
+from tuibench.session.timeline import PlanRunner
+from tuibench.tuning.changer import ProductionError, SettingsManager
+from tuibench.tuning.restore import RestoreOutcome, RestoreResult
 
 
 class FakeSettingsManager:

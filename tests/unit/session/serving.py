@@ -6,9 +6,9 @@ import json
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
-from tests.unit.load.engine.driving import turns
+from tests.unit.load.driving import turns
 from tests.unit.session.fakes import FakeSession
-from tuibench.session.service.client import SessionClient
+from tuibench.service.client import SessionClient
 
 Timer = tuple[float, Callable[..., object], tuple[object, ...]]
 

@@ -10,25 +10,20 @@ from unittest import mock
 
 from tests import examples
 from tests.virtual import VirtualClock, in_no_time
-from tuibench.load.engine.choice import Chosen, choose_before_login
-from tuibench.load.worker_report import WorkerReport
-from tuibench.load.workers.replacement import Loss
-from tuibench.model.cluster.host import LoadHost
+from tuibench.load.fleet import Loss
+from tuibench.load.messages import WorkerReport
+from tuibench.load.native_engine import Chosen, choose_before_login
+from tuibench.model.cluster import LoadHost
 from tuibench.model.plan import EngineChoice, RunPlan
-from tuibench.model.results.summary import Summary
-from tuibench.model.server import ServerInfo
-from tuibench.model.target import Target
-from tuibench.session import load_run
-from tuibench.session.control.production_guard import ProductionGuard
-from tuibench.session.control.settings import Settings
-from tuibench.session.events import event_bus
-from tuibench.session.load import hosts
+from tuibench.model.server import ServerInfo, Target
+from tuibench.model.summary import Summary
+from tuibench.session import event_bus, load, load_run
 from tuibench.session.load_run import LoadRun
 from tuibench.session.preflight import PreflightResult
-from tuibench.session.sampling.hosts import HostsObservation
-from tuibench.session.sampling.sampler import Sampler, TickObservation
+from tuibench.session.sampling import HostsObservation, Sampler, TickObservation
+from tuibench.session.settings import ProductionGuard, Settings
 from tuibench.session.spec import SessionSpec
-from tuibench.workload.program.program import Program
+from tuibench.workload.program import Program
 
 Play = Callable[["PlayedFleet"], Sequence[WorkerReport]]
 """The reports of a round, as the fleet has been told what to do."""
@@ -171,7 +166,7 @@ def played_server(clock: VirtualClock, play: Play, refusal: Exception | None = N
     with (
         mock.patch.object(load_run, "run_preflight", run_preflight),
         mock.patch.object(load_run, "choose", choose),
-        mock.patch.object(hosts, "Fleet", return_value=PlayedFleet(clock, play)),
+        mock.patch.object(load, "Fleet", return_value=PlayedFleet(clock, play)),
         mock.patch.object(Settings, "open", open_settings),
         mock.patch.object(Sampler, "of", return_value=PlayedSampler()),
         mock.patch.object(event_bus, "read_environment", no_environment),

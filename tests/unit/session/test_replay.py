@@ -1,22 +1,31 @@
-"""A replay says what the session said, when it said it; it can be moved through, and not steered."""
+"""Recorded runs are shown again; samples and events of a session."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from tests.examples import EVENT
+from tests.examples import EVENT, LATENCY, load_part, sample
+from tests.fakes import FakeClock
+from tests.tui.support.script import server_part
 from tests.unit.record.written import setting_changed, written
 from tests.virtual import VirtualClock, in_no_time
+from tuibench.clock import NS_PER_SECOND
+from tuibench.metrics.figures import read
 from tuibench.model.command import SetThreads
-from tuibench.model.event import Event
-from tuibench.model.experiments.effect import CommitCosts
-from tuibench.model.measurements.sample import Sample
+from tuibench.model.counters import CUMULATIVE_NAMES, GAUGE_NAMES
+from tuibench.model.effect import CommitCosts
+from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.message import REPLAY_REFUSAL, REPLAY_SPEEDS, Hello, ReplayState, Status
-from tuibench.record.files.loading import load_run
-from tuibench.record.files.run import Run
+from tuibench.model.sample import Sample
+from tuibench.record.reader import Run, load_run
+from tuibench.session.event_log import EventLog, SampleHistory
 from tuibench.session.replay import ReplayClient, ReplayMessage
+
+# A replay says what the session said, when it said it; it can be moved through, and not steered.
+
 
 Heard = list[tuple[float, ReplayMessage]]
 Play = Callable[[ReplayClient], Awaitable[None]]
@@ -176,3 +185,80 @@ def test_a_record_without_states_is_shown_all_the_same(tmp_path: Path) -> None:
     hello, said = heard(load_run(tmp_path / "r1"))
     assert hello.status.threads == 8
     assert len(samples(said)) == 3
+
+
+# The past is bounded and slim; the newest sample is whole.
+
+
+def whole(number: int) -> Sample:
+    server = server_part(1, 100.0, 8, 1.0)
+    return sample(number, load=load_part(statements={"begin": LATENCY}), server=server)
+
+
+def kept(history: SampleHistory, wanted: int) -> list[Sample]:
+    """The samples as a viewer decodes them."""
+    return msgspec.json.decode(msgspec.json.encode(history.newest(wanted)), type=list[Sample])
+
+
+@pytest.mark.parametrize(("wanted", "got"), [(0, []), (1, [5]), (2, [4, 5]), (3, [3, 4, 5]), (9, [3, 4, 5])])
+def test_the_newest_are_kept_in_order(wanted: int, got: list[int]) -> None:
+    history = SampleHistory(most=3)
+    for number in range(1, 6):
+        history.add(sample(number))
+    assert [each.number for each in kept(history, wanted)] == got
+
+
+def test_only_the_newest_is_whole() -> None:
+    history = SampleHistory()
+    history.add(whole(1))
+    history.add(whole(2))
+    old, new = kept(history, 2)
+    assert new.tick.sums == whole(2).tick.sums
+    assert old.load is not None
+    assert (old.load.named("stmt."), old.tick.hist("response")) == ({}, whole(1).tick.hist("response"))
+    assert old.server is not None
+    new_server = new.server
+    assert new_server is not None
+    assert not (CUMULATIVE_NAMES | GAUGE_NAMES) & set(old.tick.levels)
+    assert {name for name in old.tick.sums if name in CUMULATIVE_NAMES} == {
+        "Innodb_os_log_fsyncs",
+        "Innodb_data_fsyncs",
+        "Innodb_buffer_pool_reads",
+        "Innodb_buffer_pool_read_requests",
+    }
+    for figure in ("threads_running", "threads_connected", "open_tables", "pool_hit"):
+        assert read(figure, old.server) == read(figure, new_server) is not None, figure
+    assert read("fsyncs", old.server) == read("fsyncs", new_server) == 1.0
+
+
+def test_a_sample_with_missing_parts_stays_one() -> None:
+    history = SampleHistory()
+    history.add(sample(1, load=None, server=None))
+    history.add(sample(2))
+    assert kept(history, 2)[0] == sample(1, load=None, server=None)
+
+
+# The run's log: times, markers, and that everybody hears everything once.
+
+
+def test_elapsed_time_counts_from_the_start_of_the_load() -> None:
+    clock, heard = FakeClock(), list[Event]()
+    log = EventLog(clock, heard.append)
+    clock.advance(5)
+    log.emit(EventKind.WARNING, "early")
+    log.start(clock.now_ns() + NS_PER_SECOND)
+    log.emit(EventKind.START, "a second before")
+    clock.advance(3)
+    log.emit(EventKind.STOP, "after")
+    assert [event.elapsed_seconds for event in heard] == [0.0, -1.0, 2.0]
+    assert heard == log.events
+    assert heard[2].at == clock.wall_seconds()
+
+
+def test_only_changes_are_numbered_and_without_a_gap() -> None:
+    log = EventLog(FakeClock(), lambda event: None)
+    for kind in EventKind:
+        log.emit(kind, kind)
+    numbered = [event for event in log.events if event.marker is not None]
+    assert {event.kind for event in numbered} == CHANGE_KINDS
+    assert [event.marker for event in numbered] == list(range(1, len(CHANGE_KINDS) + 1))

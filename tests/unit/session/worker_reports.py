@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tuibench.load.worker_report import Counters, FairnessStats, WorkerReport
-from tuibench.model.histogram import Histogram
+from tuibench.load.messages import Counters, FairnessStats, WorkerReport
+from tuibench.model.tick import Histogram
 
 
 def report(worker: int = 0, *latencies_us: int, **changes: Any) -> WorkerReport:

@@ -7,22 +7,14 @@ import pytest
 
 from tests.tables import for_each
 from tests.tui.support import script
-from tuibench.cli.options.screen_options import SceneOptions
+from tuibench.cli.options import SceneOptions
 from tuibench.errors import UsageError
 from tuibench.model.command import ApplyPreset, RestoreSettings, SetThreads, SetWeights, StartProbe
+from tuibench.model.effect import Comparison, EffectFigure, LevelMovement, MovementKind, Verdict
 from tuibench.model.event import Event, EventKind
-from tuibench.model.experiments.effect import Comparison, EffectFigure, LevelMovement, MovementKind, Verdict
-from tuibench.model.experiments.probe import ProbeState
-from tuibench.tui.scenes.library import available_scenes, load_scene
-from tuibench.tui.scenes.player import (
-    PinEffects,
-    SceneAction,
-    ScenePlayer,
-    ShowScreen,
-    is_settled,
-    verdict_on,
-)
-from tuibench.tui.scenes.scene import Scene, SceneStep, decode_scene
+from tuibench.model.probe import ProbeState
+from tuibench.scenes.player import PinEffects, SceneAction, ScenePlayer, ShowScreen, is_settled, verdict_on
+from tuibench.scenes.scene import Scene, SceneStep, available_scenes, decode_scene, load_scene
 from tuibench.tui.view import View, initial_view, next_view
 from tuibench.workload import library
 

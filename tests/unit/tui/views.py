@@ -4,8 +4,8 @@ from typing import Any
 
 from tests.ticks import changed
 from tests.tui.support import script
-from tuibench.model.cluster.host import LoadHost
-from tuibench.tui.text.spans import TextLine, plain_text
+from tuibench.model.cluster import LoadHost
+from tuibench.tui.text import TextLine, plain_text
 from tuibench.tui.view import View, initial_view, next_view
 
 

@@ -7,11 +7,10 @@ from typing import Any, cast
 
 from tuibench.clock import Clock
 from tuibench.errors import ConnectionLostError, ServerUnavailableError, SQLError
-from tuibench.model.server import Flavour, ServerInfo
-from tuibench.model.target import Target
-from tuibench.mysql.connection import Connection, Row
-from tuibench.tuning.undo.journal import Journal
-from tuibench.tuning.undo.journal_entries import JournalHeader
+from tuibench.model.server import Flavour, ServerInfo, Target
+from tuibench.mysql.connection import Connection
+from tuibench.mysql.rows import Row
+from tuibench.tuning.journal import Journal, JournalHeader
 
 IDENTITY = {"hostname": "box", "port": "3306", "datadir": "/data/"}
 DURABLE = {

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from tests.unit.tuning.fakes import INFO, FakeClock, FakeServer, journal_in
-from tuibench.tuning.change.settings_manager import SettingsManager
-from tuibench.tuning.undo.restore import RestoreOutcome, RestoreResult
+from tuibench.tuning.changer import SettingsManager
+from tuibench.tuning.restore import RestoreOutcome, RestoreResult
 
 UNSAFE = {"innodb_flush_log_at_trx_commit": "0", "sync_binlog": "0", "innodb_flush_log_at_timeout": "1"}
 

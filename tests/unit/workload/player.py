@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from tuibench.workload.generate.generator import Generator
-from tuibench.workload.program.program import FlatStatement, Program, flat_statements
+from tuibench.workload.generator import TransactionGenerator
+from tuibench.workload.program import FlatStatement, Program, flat_statements
 
 Rows = Sequence[Sequence[Any]]
 Answer = Callable[[str, tuple[Any, ...]], Rows]
@@ -25,7 +25,7 @@ class Player:
     def __init__(self, program: Program, answer: Answer, seed: int = 0, connection: int = 0) -> None:
         self.program = program
         self.flat: tuple[FlatStatement, ...] = flat_statements(program)
-        self.generator = Generator(program, seed, connection)
+        self.generator = TransactionGenerator(program, seed, connection)
         self._answer = answer
 
     def play(self, which: int | None = None) -> list[Sent]:

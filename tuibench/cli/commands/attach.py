@@ -5,8 +5,8 @@ from typing import Annotated
 
 import click
 
-from tuibench.cli.options.screen_options import ScreenOptions
-from tuibench.cli.parsing.click_command import Argument
+from tuibench.cli.click_command import Argument
+from tuibench.cli.options import ScreenOptions
 from tuibench.errors import ExitCode
 from tuibench.model.option import Option
 
@@ -32,8 +32,7 @@ def attach(
     number of viewers may attach. x leaves the screen and the run continues; q asks whether to stop it.
     With --read-only nothing can be changed.
     """
-    from tuibench.cli.runner.session_lookup import find_session_socket
-    from tuibench.cli.runner.viewer import end_viewer, open_viewer, require_terminal
+    from tuibench.cli.runner import end_viewer, find_session_socket, open_viewer, require_terminal
 
     if not is_in_browser():
         require_terminal("tuibench ctl status")

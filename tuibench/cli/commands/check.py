@@ -1,33 +1,37 @@
 """`tuibench check`: checks the consistency of a data set's tables."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Annotated
 
 import click
 
 from tuibench import sanitize
-from tuibench.cli.options.profile_options import CONTEXT, split_profile_and_options
-from tuibench.cli.options.server_options import ServerOptions
-from tuibench.cli.output.formats import JSON, TEXT, TextOrJson, check_format, echo_json
-from tuibench.cli.output.progress_bars import checking_bar
-from tuibench.cli.parsing.click_command import Argument
-from tuibench.cli.runner.event_loop import run_async
+from tuibench.cli.click_command import Argument
+from tuibench.cli.commands.tables import cleanup, prepare, prewarm
+from tuibench.cli.formats import JSON, TEXT, TextOrJson, check_format, echo_json
+from tuibench.cli.options import CONTEXT, split_profile_and_options
+from tuibench.cli.run_output import checking_bar
+from tuibench.cli.runner import run_async
+from tuibench.cli.server_options import ServerOptions
 from tuibench.errors import ExitCode
-from tuibench.load.tables.consistency import ConditionOutcome, ConditionResult
-from tuibench.load.tables.consistency import check_consistency as ask
+from tuibench.load.conditions import ConditionOutcome, ConditionResult
+from tuibench.load.conditions import check_consistency as ask
 from tuibench.model.option import Option, check_choice
-from tuibench.model.target import Target
+from tuibench.model.server import Target
 from tuibench.workload import library
 from tuibench.workload.datasets import DEFAULT_PROFILES
-from tuibench.workload.program.program import Program
+from tuibench.workload.program import Program
 
-__all__ = ["CONTEXT", "check"]
+__all__ = ["CONTEXT", "check", "cleanup", "prepare", "prewarm"]
 
 OUTCOME_WORDS = {
     ConditionOutcome.HOLDS: "hold",
     ConditionOutcome.BROKEN: "broken",
     ConditionOutcome.SKIPPED: "skipped",
 }
+
 AFTER_LOAD_CHOICES = {"auto": None, "on": True, "off": False}
 
 

@@ -5,32 +5,44 @@ from typing import TYPE_CHECKING, Annotated
 import click
 from msgspec.structs import replace
 
-from tuibench.cli.commands.prepare import make_tables
-from tuibench.cli.options.adhoc_sql_options import AdhocSqlOptions
-from tuibench.cli.options.private_server_options import PrivateServerOptions
-from tuibench.cli.options.profile_options import CONTEXT, parse_profile_options
-from tuibench.cli.options.run_options import SessionOptions, make_plan
-from tuibench.cli.options.screen_options import SceneOptions, ScreenOptions
-from tuibench.cli.options.session_options import BackgroundOptions, MetricsOptions
-from tuibench.cli.parsing.click_command import OmitOptions, PlanValues, Takes
-from tuibench.cli.runner.event_loop import run_async
-from tuibench.cli.runner.headless import HeadlessOutput, run_headless
-from tuibench.cli.runner.new_session import spec_on_private_server, start_detached, start_session
-from tuibench.cli.runner.private_server import private_server
-from tuibench.cli.runner.viewer import end_viewer, is_on_terminal, open_viewer
+from tuibench.cli.click_command import OmitOptions, PlanValues, Takes
+from tuibench.cli.commands.tables import make_tables
+from tuibench.cli.headless import HeadlessOutput, run_headless
+from tuibench.cli.options import (
+    CONTEXT,
+    AdhocSqlOptions,
+    BackgroundOptions,
+    MetricsOptions,
+    PrivateServerOptions,
+    SceneOptions,
+    ScreenOptions,
+    SessionOptions,
+    make_plan,
+    parse_profile_options,
+)
+from tuibench.cli.runner import (
+    end_viewer,
+    is_on_terminal,
+    open_viewer,
+    private_server,
+    run_async,
+    spec_on_private_server,
+    start_detached,
+    start_session,
+)
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import ExitCode
-from tuibench.load.tables.loader import LoadOptions
+from tuibench.load.tables import LoadOptions
 from tuibench.model.option import Option
 from tuibench.model.plan import OptionValue
 from tuibench.session.spec import SessionSpec
 from tuibench.workload import library
-from tuibench.workload.compile.profile_compiler import known_options
+from tuibench.workload.compiler import known_options
 
 if TYPE_CHECKING:
-    from tuibench.tui.scenes.player import ScenePlayer
-    from tuibench.tui.scenes.scene import Scene
-    from tuibench.tui.terminal.styled_app import DisplayOptions
+    from tuibench.scenes.player import ScenePlayer
+    from tuibench.scenes.scene import Scene
+    from tuibench.tui.styled_app import DisplayOptions
 
 __all__ = ["CONTEXT", "demo"]
 

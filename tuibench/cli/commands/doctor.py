@@ -6,14 +6,13 @@ from typing import Annotated
 import click
 
 from tuibench import sanitize
-from tuibench.cli.options.profile_options import CONTEXT, parse_profile_options, split_profile_and_options
-from tuibench.cli.options.run_options import make_plan
-from tuibench.cli.options.server_options import ServerOptions
-from tuibench.cli.output.formats import JSON, TEXT, TextOrJson, check_format, echo_json
-from tuibench.cli.output.log import info
-from tuibench.cli.parsing.click_command import Argument, PlanValues, Takes
+from tuibench.cli.click_command import Argument, PlanValues, Takes
+from tuibench.cli.formats import JSON, TEXT, TextOrJson, check_format, echo_json
+from tuibench.cli.options import CONTEXT, make_plan, parse_profile_options, split_profile_and_options
+from tuibench.cli.output import info
+from tuibench.cli.server_options import ServerOptions
 from tuibench.errors import ExitCode, UsageError
-from tuibench.model.measurements.finding import Finding, Severity
+from tuibench.model.findings import Finding, Severity
 from tuibench.model.option import Option
 from tuibench.model.plan import OptionValue
 
@@ -37,7 +36,7 @@ def doctor(
     Tables that do not exist yet are the next step. Exit code 1 if a run would be invalid, 3 if the server
     cannot be reached. Options of the profile are accepted, too: --tables=4 --table-size=100000 …
     """
-    from tuibench.cli.runner.event_loop import run_async
+    from tuibench.cli.runner import run_async
     from tuibench.clock import SystemClock
     from tuibench.session.preflight import diagnose
     from tuibench.workload import library

@@ -1,6 +1,10 @@
-"""`tuibench run`: runs a load without a screen and prints sysbench's report.
+"""`tuibench run` and `live`: a load without and with a screen.
+
+`tuibench run`: runs a load without a screen and prints sysbench's report.
 
 Also the options for output, files and thresholds of such a run: sysbench's, and tuibench's own.
+
+`tuibench live`: opens the live screen on a given server.
 """
 
 from __future__ import annotations
@@ -11,22 +15,31 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import click
 from msgspec.structs import replace
 
-from tuibench.cli.options.adhoc_sql_options import AdhocSqlOptions
-from tuibench.cli.options.profile_options import CONTEXT
-from tuibench.cli.options.run_options import SessionOptions, check_lag_objectives, make_plan
-from tuibench.cli.options.server_options import ServerOptions
-from tuibench.cli.options.session_options import BackgroundOptions, MetricsOptions
-from tuibench.cli.output.formats import ONE_FORMAT_ON_STDOUT
-from tuibench.cli.output.log import info
-from tuibench.cli.parsing.arguments import STDOUT, SysbenchLine
-from tuibench.cli.parsing.click_command import Argument, PlanValues, Takes
+from tuibench.cli.arguments import STDOUT, SysbenchLine
+from tuibench.cli.click_command import Argument, PlanValues, Takes
+from tuibench.cli.formats import ONE_FORMAT_ON_STDOUT
+from tuibench.cli.options import (
+    CONTEXT,
+    AdhocSqlOptions,
+    BackgroundOptions,
+    MetricsOptions,
+    ScreenOptions,
+    SessionOptions,
+    check_lag_objectives,
+    make_plan,
+)
+from tuibench.cli.output import info
+from tuibench.cli.server_options import ServerOptions
 from tuibench.errors import UsageError
 from tuibench.model.option import Option
 from tuibench.model.plan import RunPlan
-from tuibench.model.target import Target
+from tuibench.model.server import Target
 
 if TYPE_CHECKING:
-    from tuibench.cli.runner.headless import HeadlessOutput
+    from tuibench.cli.headless import HeadlessOutput
+
+__all__ = ["CONTEXT", "live", "run"]
+
 
 JSON_LATER_HINT = "take it from its folder, or with tuibench ctl ID stop --wait --format json"
 
@@ -67,8 +80,8 @@ class ReportOptions:
 
     def output(self, plan: RunPlan) -> HeadlessOutput:
         """Output of the run. Raises UsageError for invalid options."""
-        from tuibench.cli.runner.headless import HeadlessOutput
-        from tuibench.metrics.thresholds import absolute
+        from tuibench.cli.headless import HeadlessOutput
+        from tuibench.metrics import thresholds
 
         taken = [
             name for name, path in (("--json", self.json_file), ("--csv", self.csv_file)) if path == STDOUT
@@ -81,7 +94,7 @@ class ReportOptions:
             self.verbosity,
             csv=self.csv_file,
             csv_seconds=plan.report_seconds or plan.interval_seconds,
-            thresholds=tuple(absolute.parse_threshold(text) for text in self.fail_if or ()),
+            thresholds=tuple(thresholds.parse_threshold(text) for text in self.fail_if or ()),
             is_stdout_taken=bool(taken),
         )
 
@@ -91,9 +104,6 @@ class ReportOptions:
         for name, value in given.items():
             if value:
                 raise UsageError(f"{name} cannot wait for a run in the background", JSON_LATER_HINT)
-
-
-__all__ = ["CONTEXT", "run"]
 
 
 TLS_DEVIATION = (
@@ -128,10 +138,9 @@ def run(
     """All options of the profile are accepted, too: --tables=4 --table-size=100000 --point-selects=10 …;
     tuibench profiles show PROFILE lists them.
     """
-    from tuibench.cli.output.files import check_writable
-    from tuibench.cli.runner.event_loop import run_async
-    from tuibench.cli.runner.headless import run_headless, warn_leftovers, write_summary_json
-    from tuibench.cli.runner.new_session import new_session_spec, start_detached
+    from tuibench.cli.headless import run_headless, warn_leftovers, write_summary_json
+    from tuibench.cli.output import check_writable
+    from tuibench.cli.runner import new_session_spec, run_async, start_detached
 
     if background.detach:
         report.check_detachable()
@@ -153,3 +162,32 @@ def run(
     if report.json_file:
         write_summary_json(report.json_file, summary)
     raise click.exceptions.Exit(code)
+
+
+def live(
+    context: click.Context,
+    adhoc: AdhocSqlOptions,
+    server: ServerOptions,
+    options: Annotated[PlanValues, Takes("live")],
+    session: SessionOptions,
+    background: BackgroundOptions,
+    metrics: MetricsOptions,
+    screen: ScreenOptions,
+    profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
+) -> None:
+    """The run has its own process: without a viewer it continues for --grace seconds, then stops and
+    restores the settings. x leaves the screen, attach opens it again. With --threads=0 the charts show
+    the server's own traffic, as in watch, and + adds load. All options of the profile are accepted, too:
+    --tables=4 --table-size=100000 …; tuibench profiles show PROFILE lists them.
+    """
+    from tuibench.cli.headless import warn_leftovers
+    from tuibench.cli.runner import new_session_spec, require_terminal, run_session
+
+    if not background.detach:
+        require_terminal("tuibench run with the same options, or --detach")
+    session.keep_records()
+    plan = adhoc.apply_to(make_plan(options, *adhoc.profile_and_options(profile, context.args)))
+    warn_leftovers()
+    display = None if background.detach else screen.display_options()
+    spec = metrics.spec(new_session_spec(plan, server.target(), yes_this_server=session.yes_this_server))
+    raise click.exceptions.Exit(run_session(spec, background, display))

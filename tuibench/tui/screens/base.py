@@ -17,16 +17,23 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from tuibench.model.command import Command
-from tuibench.tui.commands.actions import ACTIONS_BY_NAME, action_key
-from tuibench.tui.commands.chart_view import ViewChange
-from tuibench.tui.panels.bars.caption import caption_height, caption_lines
-from tuibench.tui.panels.bars.footer import footer, message_line, pending_work, screen_keys
-from tuibench.tui.panels.bars.header import header
-from tuibench.tui.panels.bars.verdict import coach_line, verdict_line, verdicts
-from tuibench.tui.panels.clipboard import figures_text
+from tuibench.tui.actions import ACTIONS_BY_NAME, action_key
+from tuibench.tui.panels.bars import (
+    caption_height,
+    caption_lines,
+    coach_line,
+    footer,
+    header,
+    message_line,
+    pending_work,
+    screen_keys,
+    verdict_line,
+    verdicts,
+)
+from tuibench.tui.panels.lists import figures_text
+from tuibench.tui.steering import ViewChange
 from tuibench.tui.view import View
-from tuibench.tui.widgets.chart import Chart
-from tuibench.tui.widgets.panel import DrawFunction, Palette, Panel
+from tuibench.tui.widgets import Chart, DrawFunction, Palette, Panel
 
 MIN_SIZE = (80, 24)
 FULL_SIZE = (110, 32)

@@ -1,4 +1,6 @@
-"""Chart screens: live, latency, saturation, tuning, cost, statements, big numbers.
+"""The monitor and the lists of figures.
+
+Chart screens: live, latency, saturation, tuning, cost, statements, big numbers.
 
 Live: charts on one time axis, server and host, durability, events. In the full layout server and host are in
 a column beside the charts; in the compact one the charts have the whole width, and the figures one line each.
@@ -8,46 +10,84 @@ Latency: percentiles over time, heat map on the same time axis, and a table of l
 Saturation: throughput and p95 against threads as measured by a probe, and its result.
 
 Big numbers, for a projector: only what the audience should see.
+
+Server and host screens: lists of figures, and charts of the selected ones.
+
+Server: its counters and gauges. Commands, connections and tables are on the left, InnoDB and rows on the
+right.
+
+Host: CPU usage by core and process group over time, memory, disks and network; above them the load hosts of a
+cluster run.
+
+The charts have the run's time axis with the markers, the cursor and the zoom of the first screen. Both
+screens share the figures selected by the operator; without a selection, each shows its own if there is room.
 """
 
 from functools import partial
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.command import Hit, Hits, Provider
 from textual.containers import Horizontal, Vertical
+from textual.geometry import Size
 
+from tuibench.cluster.panel import load_hosts, load_hosts_height
+from tuibench.effects.panel import PAIR, comparison_card, has_effect_card
 from tuibench.model.command import NextStep, WatchStatements
-from tuibench.tui.panels.big_numbers import big_numbers
-from tuibench.tui.panels.effect import PAIR, comparison_card, has_effect_card
-from tuibench.tui.panels.events import events_panel
-from tuibench.tui.panels.experiments import saturation as panels
-from tuibench.tui.panels.experiments.tune import tune_panel, winner_lines
-from tuibench.tui.panels.host import host_panel, host_strip
-from tuibench.tui.panels.load.latency_table import latency_table, latency_table_height
-from tuibench.tui.panels.load.measures import (
+from tuibench.probe import panel as panel_panel
+from tuibench.tui.figures import CHARTED_FIGURES, LEFT_TABLES, RIGHT_TABLES, figure_key, figure_number
+from tuibench.tui.panels.lists import (
+    MOVE_KEYS,
+    ListMarks,
+    Selection,
+    TrendSection,
+    events_panel,
+    listed_keys,
+    sections_height,
+    stack_sections,
+)
+from tuibench.tui.panels.load import (
     FSYNCS,
     PERCENTILES,
     Measure,
     big_figure,
     commits_matter,
+    latency_table,
+    latency_table_height,
     line_figure,
     measures_of,
+    operation_cost_panel,
+    side_statements,
+    slowest_panel,
     small_figure,
 )
-from tuibench.tui.panels.load.operation_cost import operation_cost_panel
-from tuibench.tui.panels.load.slowest import side_statements, slowest_panel
-from tuibench.tui.panels.plots.cpu_chart import cpu_chart, cpu_figure
-from tuibench.tui.panels.plots.heat_map import heat_map, heat_map_legend
-from tuibench.tui.panels.plots.level_chart import LATENCY, THROUGHPUT, level_axis, probe_chart
-from tuibench.tui.panels.plots.time_chart import AXIS_WIDTH, time_axis_lines
-from tuibench.tui.panels.server.durability import durability_panel, durability_panel_height
-from tuibench.tui.panels.server.figures import server_panel, server_strip
-from tuibench.tui.panels.server.statements import statements_panel
-from tuibench.tui.screens.base import MainScreen
+from tuibench.tui.panels.numbers import (
+    big_numbers,
+    client_section,
+    core_bars,
+    core_bars_height,
+    host_panel,
+    host_sections,
+    host_strip,
+)
+from tuibench.tui.panels.plots import LATENCY, THROUGHPUT, cpu_chart, cpu_figure, level_axis, probe_chart
+from tuibench.tui.panels.server import (
+    durability_panel,
+    durability_panel_height,
+    replica_sections,
+    server_panel,
+    server_sections,
+    server_strip,
+)
+from tuibench.tui.panels.settings import statements_panel
+from tuibench.tui.panels.time_chart import AXIS_WIDTH, heat_map, heat_map_legend, time_axis_lines
+from tuibench.tui.screens.base import MainScreen, ScreenFrame
+from tuibench.tui.steering import toggle_figure, toggle_on_live
+from tuibench.tui.text import TextLine
 from tuibench.tui.view import View
-from tuibench.tui.widgets.chart import Chart, TimePanel
-from tuibench.tui.widgets.figure_stack import FigureStack
+from tuibench.tui.widgets import Chart, FigureStack, Panel, TimePanel
+from tuibench.tune.panel import tune_panel, winner_lines
 
 MOST_TALL_LATENCIES = 16
 """Maximum lines of the latency table on a tall terminal; the charts get what it does not need."""
@@ -158,15 +198,15 @@ class SaturationScreen(MainScreen):
     KEYS = (("j", "next step"), ("P", "end the probe, or start one"))
 
     def body(self) -> ComposeResult:
-        yield self.panel(panels.probe_status, id="probe")
-        yield self.panel(panels.probe_answer, id="answer")
+        yield self.panel(panel_panel.probe_status, id="probe")
+        yield self.panel(panel_panel.probe_answer, id="answer")
         yield self.panel(partial(probe_chart, THROUGHPUT), id="bend")
         yield self.panel(partial(probe_chart, LATENCY), id="bend-latency")
         yield self.panel(level_axis, id="bend-axis")
-        yield self.panel(panels.probe_result, id="found")
+        yield self.panel(panel_panel.probe_result, id="found")
 
     def prepare(self, view: View) -> None:
-        lines = panels.probe_answer_height(view, self.size.width - 2)
+        lines = panel_panel.probe_answer_height(view, self.size.width - 2)
         self.query_one("#answer").styles.height = lines
         self.query_one("#probe").styles.height = 1 if lines else 2
 
@@ -228,3 +268,244 @@ class BigScreen(MainScreen):
         yield Chart(throughput, numbered=True, ascii_only=self.frame.ascii_only, name="big")
         yield self.panel(partial(time_axis_lines, gutter=AXIS_WIDTH), id="big-axis")
         yield self.panel(partial(big_numbers, ascii_only=self.frame.ascii_only), id="big")
+
+
+LIST_KEYS = {key: by for key, by in MOVE_KEYS.items() if key not in ("home", "end")}
+"""Keys that move the selection. `home` and `end` are excluded: they move the cursor of the charts."""
+CHROME_LINES = 7
+"""Lines of header, tabs, reply, keys, footer, and axis."""
+FEWEST_ROWS, FEWEST_COMPACT_ROWS, MOST_ROWS = 3, 2, 12
+"""Minimum rows of a chart, in the full and the compact layout, and maximum."""
+FEWEST_CPU_ROWS = 5
+"""Minimum free rows for the CPU chart in the compact layout."""
+FEWEST_LIST_LINES = 7
+"""Minimum lines of the list, including the blank line below the charts."""
+
+
+class Columns(NamedTuple):
+    """The sections of the two columns of a list."""
+
+    left: list[TrendSection]
+    right: list[TrendSection]
+
+    @property
+    def lines(self) -> int:
+        """Height of the taller column."""
+        return max(sections_height(self.left), sections_height(self.right))
+
+
+class FigureScreen(MainScreen):
+    """List in two columns with a selected row; `enter` adds its figure to the charts above."""
+
+    KEYS = (
+        ("↑ ↓", "choose"),
+        ("enter", "chart on/off"),
+        ("i", "on Live"),
+        ("← →", "cursor"),
+        ("z", "zoom"),
+        ("esc", "back"),
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "chart", "Chart on/off", show=False),
+        Binding("i", "on_live", "On Live", show=False),
+        *(Binding(key, f"move({by})", show=False) for key, by in LIST_KEYS.items()),
+    ]
+    own_figures: ClassVar[tuple[str, ...]] = ()
+    """Figures on the charts while the operator has selected none."""
+
+    def __init__(self, view: View, frame: ScreenFrame) -> None:
+        super().__init__(view, frame)
+        self._selection = Selection()
+
+    def columns(self, view: View) -> Columns:
+        """The list of this screen."""
+        raise NotImplementedError
+
+    def charted(self, view: View) -> tuple[str, ...]:
+        """Figures on the charts: the operator's, otherwise the screen's own if there is room."""
+        chosen = view.chart_state.figures
+        if chosen is not None:
+            return chosen
+        return self.own_figures if self.has_class("-full") else ()
+
+    @property
+    def chart_columns(self) -> int:
+        return self._stack.columns
+
+    def prepare(self, view: View) -> None:
+        self._selection = self._selection.settled(self._ids(view))
+
+    def apply_size_classes(self, size: Size) -> None:
+        """Update the body as well: the charts depend on the size."""
+        super().apply_size_classes(size)
+        if self.is_mounted:
+            self.prepare(self.view)
+
+    @property
+    def chosen(self) -> str:
+        """Key of the selected row; empty before there is one."""
+        keys = self._keys(self.view)
+        return next((key for key in keys if figure_number(key) == self._selection.id), "")
+
+    def action_move(self, by: int) -> None:
+        self._select(self._selection.moved(self._ids(self.view), by))
+
+    def action_pick(self, number: int) -> None:
+        """Handle a click: the first one selects the figure, the second is `enter`."""
+        if number == self._selection.id:
+            self.action_chart()
+        else:
+            self._select(Selection(number).settled(self._ids(self.view)))
+
+    def _select(self, selection: Selection) -> None:
+        self._selection = selection
+        for panel in self.query(".columns Panel").results(Panel):
+            panel.show(self.view)
+
+    def action_chart(self) -> None:
+        if self.chosen:
+            self.post_message(self.ViewChangeRequested(toggle_figure(self.chosen, self.charted(self.view))))
+
+    def action_on_live(self) -> None:
+        if self.chosen:
+            self.post_message(self.ViewChangeRequested(toggle_on_live(self.chosen)))
+
+    @property
+    def _stack(self) -> FigureStack:
+        return self.query_one(FigureStack)
+
+    def _figure_stack(self, name: str) -> FigureStack:
+        return FigureStack(self.charted, ascii_only=self.frame.ascii_only, id=name, numbered=True)
+
+    def _list(self, name: str) -> Horizontal:
+        return Horizontal(
+            self.panel(self._left, id=f"{name}-left"),
+            self.panel(self._right, id=f"{name}-right"),
+            classes="columns",
+            id=f"{name}-columns",
+        )
+
+    def _rows(self, charts: int, lines: int, wanted: int) -> int:
+        """Rows of each chart above a list that needs `wanted` of the `lines`."""
+        least = FEWEST_ROWS if self.has_class("-full") else FEWEST_COMPACT_ROWS
+        each = min(max((lines - wanted) // max(charts, 1), least), MOST_ROWS)
+        return max(min(each, (lines - FEWEST_LIST_LINES) // max(charts, 1)), 1)
+
+    def _keys(self, view: View) -> list[str]:
+        """Keys of the selectable rows: the left column, then the right one."""
+        left, right = self.columns(view)
+        height = self.query_one(".columns").size.height
+        return [*listed_keys(left, height), *listed_keys(right, height)]
+
+    def _ids(self, view: View) -> list[int]:
+        return [figure_number(key) for key in self._keys(view)]
+
+    def _left(self, view: View, width: int, height: int) -> list[TextLine]:
+        left, right = self.columns(view)
+        return self._column(left, right, view, width, height)
+
+    def _right(self, view: View, width: int, height: int) -> list[TextLine]:
+        left, right = self.columns(view)
+        return self._column(right, left, view, width, height)
+
+    def _column(
+        self,
+        shown: list[TrendSection],
+        beside: list[TrendSection],
+        view: View,
+        width: int,
+        height: int,
+    ) -> list[TextLine]:
+        return stack_sections(
+            shown,
+            width,
+            height,
+            beside=beside,
+            ascii_only=self.frame.ascii_only,
+            marks=ListMarks(self.chosen, (*self.charted(view), *view.chart_state.on_live)),
+        )
+
+
+class ServerScreen(FigureScreen):
+    """The server's figures over the last minute, with charts of the selected ones."""
+
+    own_figures = (figure_key("CONNECTIONS", "Threads running"), figure_key("INNODB", "Redo written"))
+
+    def body(self) -> ComposeResult:
+        yield self._figure_stack("server-charts")
+        yield self.panel(time_axis_lines, id="axis")
+        yield self._list("server")
+
+    def columns(self, view: View) -> Columns:
+        left = [*replica_sections(view), *server_sections(view, LEFT_TABLES)]
+        return Columns(left, server_sections(view, RIGHT_TABLES))
+
+    def prepare(self, view: View) -> None:
+        charts = len(self.charted(view))
+        lines = self.app.size.height - CHROME_LINES
+        self._stack.set_charts(charts, self._rows(charts, lines, self.columns(view).lines))
+        self.query_one("#axis").display = charts > 0
+        super().prepare(view)
+
+
+class HostScreen(FigureScreen):
+    """The host's figures, and the load hosts of a cluster run."""
+
+    own_figures = (figure_key("DISKS", "Write"),)
+
+    def body(self) -> ComposeResult:
+        yield self.panel(load_hosts, id="load-hosts")
+        yield self.panel(core_bars, id="cores")
+        with Horizontal(id="host-cpu"):
+            yield self.panel(cpu_figure, classes="figure", id="host-cpu-figure")
+            chart = self._cpu_chart
+            yield TimePanel(chart, "server", ascii_only=self.frame.ascii_only, id="host-cpu-chart")
+        yield self._figure_stack("host-charts")
+        yield self.panel(time_axis_lines, id="axis")
+        yield self._list("host")
+
+    @property
+    def chart_columns(self) -> int:
+        """Columns of the CPU chart, or of the stacked charts if it is hidden."""
+        cpu = self.query_one("#host-cpu-chart", TimePanel)
+        return cpu.columns if self.query_one("#host-cpu").display else self._stack.columns
+
+    def columns(self, view: View) -> Columns:
+        """The sections, with the client's host if it is not the server's."""
+        sections = host_sections(view)
+        return Columns(sections[:2], sections[2:] + client_section(view))
+
+    def prepare(self, view: View) -> None:
+        load_lines = load_hosts_height(view, self.app.size.height)
+        self.query_one("#load-hosts").styles.height = load_lines
+        self.query_one("#load-hosts").display = load_lines > 0
+        core_lines = core_bars_height(view, self.app.size.width - 2)
+        self.query_one("#cores").styles.height = core_lines
+        self._arrange(view, self.app.size.height - CHROME_LINES - load_lines - core_lines)
+        super().prepare(view)
+
+    def _arrange(self, view: View, lines: int) -> None:
+        """Place the charts, the CPU chart first, above the list."""
+        charts, wanted = len(self.charted(view)), self.columns(view).lines
+        has_cpu = self.has_class("-full") or (not charts and lines - wanted >= FEWEST_CPU_ROWS)
+        rows = self._rows(charts + has_cpu, lines, wanted)
+        self.query_one("#host-cpu").display = has_cpu
+        self.query_one("#host-cpu").styles.height = rows
+        self._stack.is_numbered = not has_cpu
+        self._stack.set_charts(charts, rows)
+        self.query_one("#axis").display = bool(charts) or has_cpu
+
+    def _cpu_chart(self, view: View, width: int, height: int) -> list[TextLine]:
+        return cpu_chart(view, width, height, ascii_only=self.frame.ascii_only, numbered=True)
+
+
+class FigurePalette(Provider):
+    """Entries of the command palette that put a figure on the first screen, found by its title or name."""
+
+    async def search(self, query: str) -> Hits:
+        matcher, screen = self.matcher(query), self.screen
+        for figure in CHARTED_FIGURES:
+            title = f"Chart on Live: {figure.title} ({figure.section})"
+            if isinstance(screen, MainScreen) and (score := matcher.match(title)) > 0:
+                request = screen.ViewChangeRequested(toggle_on_live(figure.key))
+                yield Hit(score, matcher.highlight(title), partial(screen.post_message, request), text=title)

@@ -9,21 +9,20 @@ from typing import NamedTuple
 
 from textual.binding import Binding, BindingType
 
-from tuibench.tui.panels.bars.header import TabLabel
+from tuibench.tui.panels.bars import TabLabel
 from tuibench.tui.screens.base import MainScreen, ScreenFrame
-from tuibench.tui.screens.events import EventsScreen
-from tuibench.tui.screens.figure_lists import HostScreen, ServerScreen
+from tuibench.tui.screens.lists import EventsScreen, SessionsScreen, SettingsScreen
 from tuibench.tui.screens.monitor import (
     BigScreen,
     CostScreen,
+    HostScreen,
     LatencyScreen,
     LiveScreen,
     SaturationScreen,
+    ServerScreen,
     StatementsScreen,
     TuneScreen,
 )
-from tuibench.tui.screens.sessions import SessionsScreen
-from tuibench.tui.screens.settings import SettingsScreen
 from tuibench.tui.view import View
 
 

@@ -11,8 +11,12 @@ import msgspec
 from tuibench.errors import SQLError
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.settings import SettingGroup
-from tuibench.tuning.admin_connection import AdminConnection
-from tuibench.tuning.catalogue.setting_lookup import SETTINGS, Setting, SettingScope, unsupported_reason
+from tuibench.tuning.catalogue.lookup import SETTINGS, unsupported_reason
+from tuibench.tuning.catalogue.setting import (
+    Setting,
+    SettingScope,
+)
+from tuibench.tuning.connection import AdminConnection
 
 _GLOBAL_GRANT = re.compile(r"GRANT (.+?) ON \*\.\* TO ", re.IGNORECASE | re.DOTALL)
 
@@ -84,7 +88,9 @@ async def _held_privileges(control: AdminConnection) -> frozenset[str]:
 EVERYTHING = "ALL"
 
 _GRANT = re.compile(r"GRANT (.+?) ON (?:TABLE )?(\S+)\.(\S+) TO ", re.IGNORECASE | re.DOTALL)
+
 _ACCOUNT = re.compile(r" TO ([`'\"][^`'\"]*[`'\"]@[`'\"][^`'\"]*[`'\"])")
+
 _COLUMNS = re.compile(r"\([^)]*\)")
 
 

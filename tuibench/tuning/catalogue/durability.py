@@ -1,8 +1,16 @@
-"""Settings that decide what survives a crash, and what replicas and backups receive."""
+"""Settings of durability: redo log, binary log.
+
+Settings that decide what survives a crash, and what replicas and backups receive.
+
+Settings of the redo log and the binary log, except those that decide what survives a crash.
+
+Group commit: transactions that commit while another one flushes are flushed together. A delay before the
+flush lets more of them gather. Nothing is lost by it: each commit still returns after its flush.
+"""
 
 from functools import partial
 
-from tuibench.model.counters import LOG_FSYNCS, Counter
+from tuibench.model.counters import BINLOG_SYNCS, LOG_FSYNCS, Counter
 from tuibench.model.server import Flavour
 from tuibench.model.settings import (
     COMMIT_ROLES,
@@ -12,11 +20,13 @@ from tuibench.model.settings import (
     SettingRole,
     SettingTopic,
 )
-from tuibench.tuning.catalogue import privileges
+from tuibench.tuning.catalogue import setting
 from tuibench.tuning.catalogue.setting import (
+    NEVER,
     OFF,
     ON,
     FlavourSupport,
+    MemoryUse,
     Setting,
     SettingScope,
     TrialRule,
@@ -57,7 +67,7 @@ DURABILITY = (
         offered=("1", "100", "0"),
         safe=("1",),
         risk="A crash of the host can lose the end of the binary log, and replicas then differ.",
-        needs=privileges.BINARY_LOG,
+        needs=setting.BINARY_LOG,
         counters=_BINLOG,
         acts_with={ServerVariable.LOG_BIN: (ON,)},
         roles=COMMIT_ROLES,
@@ -126,7 +136,7 @@ DURABILITY = (
         offered=(ON, OFF),
         safe=(ON,),
         risk="Replicas and point-in-time recovery never get what the load writes while it is off.",
-        needs=privileges.SESSION_LOG_BIN,
+        needs=setting.SESSION_LOG_BIN,
         counters=(*_BINLOG, Counter.BINLOG_CACHE_USE),
         acts_with={ServerVariable.LOG_BIN: (ON,)},
     ),
@@ -142,8 +152,247 @@ DURABILITY = (
         safe=(ON,),
         risk="Very risky: a crash while it is off loses every table, and the server does not start again; "
         "a restart does not enable it.",
-        needs=privileges.REDO_LOG,
+        needs=setting.REDO_LOG,
         counters=(Counter.OS_LOG_WRITTEN, Counter.OS_LOG_FSYNCS),
         trial=TrialRule.NEVER,
+    ),
+)
+
+
+KIB, MIB, GIB = 2**10, 2**20, 2**30
+_WORD = 2**32 - 1
+_LOG = (Counter.LOG_WRITES, *LOG_FSYNCS, Counter.LOG_WAITS)
+_BINLOG_BYTES = (Counter.BINLOG_BYTES_WRITTEN, Counter.PERFORMANCE_BINLOG_BYTES)
+_WITH_BINLOG = {"log_bin": (ON,)}
+
+_redo = partial(Setting, topic=SettingTopic.REDO)
+_binlog = partial(
+    Setting,
+    topic=SettingTopic.BINLOG,
+    needs=setting.BINARY_LOG,
+    acts_with=_WITH_BINLOG,
+    counters=_BINLOG_BYTES,
+)
+
+GROUP_COMMIT = (
+    _binlog(
+        name="binlog_group_commit_sync_delay",
+        supported=(FlavourSupport(MYSQL, 0, 1_000_000, since=(5, 7, 5)),),
+        meanings={"0": "the binary log is flushed without a delay"},
+        otherwise="the binary log waits {value} µs for more commits before it is flushed",
+        offered=("0", "500", "2000"),
+        risk="Each commit may take that much longer, and holds its locks meanwhile.",
+        counters=BINLOG_SYNCS,
+    ),
+    _binlog(
+        name="binlog_group_commit_sync_no_delay_count",
+        supported=(FlavourSupport(MYSQL, 0, 100_000, since=(5, 7, 5)),),
+        meanings={"0": "the delay of group commit is never cut short"},
+        otherwise="the delay of group commit ends when {value} transactions wait",
+        offered=("0", "8", "32"),
+        risk="A low value ends the delay early, and fewer commits share a flush.",
+        counters=BINLOG_SYNCS,
+    ),
+    _binlog(
+        name="binlog_commit_wait_count",
+        supported=(FlavourSupport(MARIADB, 0, _WORD),),
+        meanings={"0": "the binary log is flushed without a delay"},
+        otherwise="the binary log waits for {value} commits before it is flushed",
+        offered=("0", "4", "16"),
+        risk="Each commit may take up to binlog_commit_wait_usec longer, and holds its locks meanwhile.",
+        counters=BINLOG_SYNCS,
+    ),
+    _binlog(
+        name="binlog_commit_wait_usec",
+        supported=(FlavourSupport(MARIADB, 0, _WORD),),
+        otherwise="the binary log waits at most {value} µs for binlog_commit_wait_count commits",
+        offered=("100000", "500", "2000"),
+        risk="With few clients each commit takes that much longer.",
+        counters=BINLOG_SYNCS,
+        acts_with={},
+        trial=TrialRule.NEVER,
+    ),
+)
+
+BINLOG = (
+    *GROUP_COMMIT,
+    _binlog(
+        name="binlog_row_image",
+        kind=ValueKind.CHOICE,
+        scope=SettingScope.DEFAULT,
+        supported=(
+            FlavourSupport(MARIADB, values=("FULL", "MINIMAL", "NOBLOB")),
+            FlavourSupport(MYSQL, values=("FULL", "MINIMAL", "NOBLOB"), since=(5, 6, 2)),
+        ),
+        meanings={
+            "FULL": "the binary log has all columns of a changed row, before and after",
+            "MINIMAL": "the binary log has the columns that identify a row, and those that changed",
+            "NOBLOB": "the binary log has all columns but BLOBs and TEXTs that did not change",
+        },
+        offered=("FULL", "MINIMAL", "NOBLOB"),
+        risk="Programs that read the binary log may need the missing columns.",
+        trial=TrialRule.RISKY,
+    ),
+    _binlog(
+        name="binlog_checksum",
+        needs=setting.GLOBAL_VARIABLE,
+        kind=ValueKind.CHOICE,
+        supported=(
+            FlavourSupport(MARIADB, values=("CRC32", "NONE")),
+            FlavourSupport(MYSQL, values=("CRC32", "NONE"), since=(5, 6, 2)),
+        ),
+        meanings={
+            "CRC32": "each event of the binary log has a checksum",
+            "NONE": "events of the binary log have no checksum",
+        },
+        offered=("CRC32", "NONE"),
+        risk="Without checksums a damaged binary log is replicated; a change starts a new binary log.",
+        trial=TrialRule.RISKY,
+    ),
+    _binlog(
+        name="binlog_transaction_compression",
+        kind=ValueKind.SWITCH,
+        scope=SettingScope.DEFAULT,
+        supported=(FlavourSupport(MYSQL, since=(8, 0, 20)),),
+        meanings={
+            ON: "transactions are compressed in the binary log",
+            OFF: "transactions are not compressed in the binary log",
+        },
+        offered=(OFF, ON),
+        risk="Compression takes CPU time in each commit; old programs cannot read its events.",
+    ),
+    _binlog(
+        name="binlog_transaction_compression_level_zstd",
+        scope=SettingScope.DEFAULT,
+        supported=(FlavourSupport(MYSQL, 1, 22, since=(8, 0, 20)),),
+        otherwise="the binary log is compressed at zstd's level {value}",
+        offered=("3", "1", "9"),
+        risk="High levels take much CPU time in each commit.",
+        acts_with={"log_bin": (ON,), "binlog_transaction_compression": (ON,)},
+    ),
+    _binlog(
+        name="log_bin_compress",
+        kind=ValueKind.SWITCH,
+        supported=(FlavourSupport(MARIADB, since=(10, 2, 3)),),
+        meanings={
+            ON: "large events are compressed in the binary log",
+            OFF: "events are not compressed in the binary log",
+        },
+        offered=(OFF, ON),
+        risk="Compression takes CPU time in each commit; old programs cannot read its events.",
+    ),
+    _binlog(
+        name="log_bin_compress_min_len",
+        supported=(FlavourSupport(MARIADB, 10, 1024, since=(10, 2, 3)),),
+        otherwise="events of {value} bytes and more are compressed",
+        offered=("256", "64", "1024"),
+        risk="Compressing small events takes CPU time and saves little.",
+        acts_with={"log_bin": (ON,), "log_bin_compress": (ON,)},
+    ),
+    _binlog(
+        name="binlog_cache_size",
+        kind=ValueKind.SIZE,
+        supported=(FlavourSupport(MARIADB, 4 * KIB, 64 * GIB), FlavourSupport(MYSQL, 4 * KIB, 64 * GIB)),
+        otherwise="{value} of a transaction is kept in memory before it is written to the binary log",
+        offered=(str(32 * KIB), str(256 * KIB), str(MIB)),
+        risk="Each connection allocates it; larger transactions use a temporary file.",
+        counters=(Counter.BINLOG_CACHE_DISK_USE, Counter.BINLOG_CACHE_USE),
+        rounding="it is rounded to whole blocks of 4 KiB",
+        rounding_step=4 * KIB,
+        memory=MemoryUse.PER_CONNECTION,
+    ),
+    _binlog(
+        name="max_binlog_size",
+        kind=ValueKind.SIZE,
+        supported=(FlavourSupport(MARIADB, 4 * KIB, GIB), FlavourSupport(MYSQL, 4 * KIB, GIB)),
+        otherwise="a new binary log begins after {value}",
+        offered=(str(128 * MIB), str(512 * MIB), str(GIB)),
+        risk="Starting a new binary log delays commits; large logs are kept and copied as a whole.",
+        rounding="it is rounded to whole blocks of 4 KiB",
+        rounding_step=4 * KIB,
+    ),
+    Setting(
+        name="sync_relay_log",
+        topic=SettingTopic.BINLOG,
+        supported=(FlavourSupport(MARIADB, 0, _WORD), FlavourSupport(MYSQL, 0, _WORD)),
+        meanings={
+            "0": "a replica's relay log is left to the operating system",
+            "1": "a replica's relay log is flushed after every event",
+        },
+        otherwise="a replica's relay log is flushed after every {value} events",
+        offered=("10000", "1", "0"),
+        needs=setting.REPLICA,
+        risk="After a crash of the host a replica may have to fetch its relay log again.",
+        counters=(Counter.HANDLER_COMMIT,),
+        trial=TrialRule.NEVER,
+    ),
+)
+
+REDO = (
+    _redo(
+        name="innodb_log_buffer_size",
+        kind=ValueKind.SIZE,
+        supported=(
+            FlavourSupport(MARIADB, 2 * MIB, 2 * GIB - 4 * KIB, dynamic_since=NEVER),
+            FlavourSupport(MYSQL, 256 * KIB, 4 * GIB - 1, dynamic_since=(8, 0, 11)),
+        ),
+        otherwise="{value} of redo kept in memory before it is written",
+        offered=(str(16 * MIB), str(64 * MIB), str(256 * MIB)),
+        risk="If too small, transactions wait until the log is written; a change delays all commits.",
+        counters=(Counter.LOG_WAITS, Counter.LOG_WRITES),
+        rounding="it is rounded to whole KiB",
+        rounding_step=KIB,
+        memory=MemoryUse.ONCE,
+    ),
+    _redo(
+        name="innodb_log_writer_threads",
+        kind=ValueKind.SWITCH,
+        supported=(FlavourSupport(MYSQL, since=(8, 0, 22)),),
+        meanings={
+            ON: "dedicated threads write the redo log: for many connections",
+            OFF: "each connection writes the redo log itself: for few connections",
+        },
+        offered=(OFF, ON),
+        risk="When on, each commit waits for another thread; when off, many connections block each other.",
+        counters=_LOG,
+    ),
+    _redo(
+        name="innodb_log_write_ahead_size",
+        kind=ValueKind.SIZE,
+        supported=(
+            FlavourSupport(MARIADB, 512, 4 * KIB, dynamic_since=NEVER),
+            FlavourSupport(MYSQL, 512, 16 * KIB, dynamic_since=(5, 7, 4)),
+        ),
+        otherwise="the redo log is written in blocks of {value}",
+        offered=("512", "4096", "8192"),
+        risk="If smaller than a block of the file system, the system reads the block before each write.",
+        counters=(Counter.OS_LOG_WRITTEN, *_LOG),
+        rounding="it is rounded to a power of two",
+        rounding_step=8 * KIB,
+    ),
+    _redo(
+        name="innodb_log_wait_for_flush_spin_hwm",
+        supported=(FlavourSupport(MYSQL, 0, _WORD, since=(8, 0, 11)),),
+        meanings={"0": "commits never spin while they wait for the redo log"},
+        otherwise="commits spin for the redo log while a flush takes less than {value} µs on average",
+        offered=("400", "0", "2000"),
+        risk="Spinning takes CPU time from other threads.",
+        counters=_LOG,
+    ),
+    _redo(
+        name="innodb_log_spin_cpu_abs_lwm",
+        supported=(FlavourSupport(MYSQL, 0, _WORD, since=(8, 0, 11)),),
+        otherwise="nothing spins for the redo log below {value} % of one core",
+        offered=("80", "0", "400"),
+        risk="Spinning takes CPU time from other threads.",
+        counters=_LOG,
+    ),
+    _redo(
+        name="innodb_log_spin_cpu_pct_hwm",
+        supported=(FlavourSupport(MYSQL, 0, 100, since=(8, 0, 11)),),
+        otherwise="nothing spins for the redo log above {value} % of all cores",
+        offered=("50", "0", "90"),
+        risk="Spinning takes CPU time from other threads.",
+        counters=_LOG,
     ),
 )

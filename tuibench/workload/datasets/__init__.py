@@ -2,16 +2,12 @@
 
 from tuibench import suggestions
 from tuibench.errors import UsageError
+from tuibench.slap.sql import SlapTable
 from tuibench.workload.datasets.base import DataSet
-from tuibench.workload.datasets.declared.insert_benchmark import InsertBenchmark
-from tuibench.workload.datasets.declared.smallbank import SmallBank
-from tuibench.workload.datasets.declared.tatp import Tatp
-from tuibench.workload.datasets.declared.ycsb import Ycsb
-from tuibench.workload.datasets.empty import BulkInsertTables, NoTables
-from tuibench.workload.datasets.mysqlslap import SlapTable
-from tuibench.workload.datasets.sbtest import Sbtest
-from tuibench.workload.datasets.tpcc.data_set import Tpcc
-from tuibench.workload.program.program import Program
+from tuibench.workload.datasets.benchmarks import InsertBenchmark, SmallBank, Tatp, Ycsb
+from tuibench.workload.datasets.sbtest import BulkInsertTables, NoTables, Sbtest
+from tuibench.workload.datasets.tpcc import Tpcc
+from tuibench.workload.program import Program
 
 __all__ = ["DATA_SETS", "DEFAULT_PROFILES", "DataSet", "build_data_set", "data_set_class"]
 

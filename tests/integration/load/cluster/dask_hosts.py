@@ -13,7 +13,7 @@ import pytest
 
 from tests.integration.support import certificates
 from tests.integration.support.processes import until
-from tuibench.model.cluster.plan import ClusterPlan
+from tuibench.model.cluster import ClusterPlan
 
 needs_dask = pytest.mark.skipif(
     find_spec("distributed") is None, reason="Dask is not installed: pip install 'tuibench[cluster]'"

@@ -27,11 +27,10 @@ from tests.integration.support.commands import (
 from tests.integration.support.session_process import DURABILITY, DURABLE, UNSAFE, session_spec, watched
 from tuibench import paths
 from tuibench.demo.server import PrivateServer
-from tuibench.model.cluster.host import HostState
-from tuibench.model.cluster.plan import ClusterPlan, OnHostLoss
+from tuibench.model.cluster import ClusterPlan, HostState, OnHostLoss
 from tuibench.model.command import ApplyPreset, SetThreads
-from tuibench.model.results.summary import Summary
-from tuibench.record.files.hdr_log import decode_histogram
+from tuibench.model.summary import Summary
+from tuibench.record.hdr_log import decode_histogram
 from tuibench.session.spec import SessionSpec
 
 AGENT = f"{shlex.quote(sys.executable)} -m tuibench"

@@ -4,8 +4,8 @@ import pytest
 
 from tests.integration.load.conformance.driving import ENGINES, AnyEngine
 from tests.integration.support import sbtest
-from tuibench.load.engine.native import program as native_program
-from tuibench.model.target import Target
+from tuibench.load import native_engine as native_program
+from tuibench.model.server import Target
 
 ROWS = 100
 

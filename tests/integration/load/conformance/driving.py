@@ -5,17 +5,15 @@ from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from tuibench.load.engine.asyncio.engine import AsyncioEngine
-from tuibench.load.engine.native.engine import NativeEngine
-from tuibench.load.engine.surface import Engine
-from tuibench.load.messages import ExecutionOptions, StartLoad
-from tuibench.load.worker_report import Counters, Finished, Reassign, WorkerReport
-from tuibench.model.histogram import Histogram
+from tuibench.load.asyncio_engine import AsyncioEngine
+from tuibench.load.engine import Engine
+from tuibench.load.messages import Counters, ExecutionOptions, Finished, Reassign, StartLoad, WorkerReport
+from tuibench.load.native_engine import NativeEngine
 from tuibench.model.plan import Arrival, Backlog, OnError
-from tuibench.model.sql_errors import IGNORED_ERRORS
-from tuibench.model.target import Target
+from tuibench.model.server import IGNORED_ERRORS, Target
+from tuibench.model.tick import Histogram
 from tuibench.workload import library
-from tuibench.workload.program.program import Program
+from tuibench.workload.program import Program
 
 DEADLINE_SECONDS = 60
 LOOK_SECONDS = 0.005

@@ -8,11 +8,11 @@ import pytest
 from tests.integration.load.conformance.driving import AnyEngine, driving, program
 from tests.integration.support import sbtest
 from tuibench.clock import NS_PER_MS
-from tuibench.load.worker_report import Finished, Reassign
+from tuibench.load.messages import Finished, Reassign
 from tuibench.model.plan import Arrival
-from tuibench.model.target import Endpoint, Target
+from tuibench.model.server import Endpoint, Target
 from tuibench.mysql.connection import Connection
-from tuibench.workload.program.program import Turns
+from tuibench.workload.program import Turns
 
 READ = program("""
 [[transactions]]

@@ -9,7 +9,7 @@ from tests.integration.load.conformance.test_loads import BOTH, READ
 from tests.integration.support import sbtest
 from tuibench.demo.server import PrivateServer
 from tuibench.model.plan import Backlog, OnError
-from tuibench.model.target import Target
+from tuibench.model.server import Target
 from tuibench.mysql.connection import Connection
 
 CROSSING = program("""

@@ -5,8 +5,8 @@ import pytest
 from tests.integration.support.commands import ask, tuibench
 from tests.validation import check_valid
 from tuibench.demo.server import PrivateServer
-from tuibench.load.tables import conditions
-from tuibench.model.target import Target
+from tuibench.load import conditions
+from tuibench.model.server import Target
 from tuibench.workload import library
 from tuibench.workload.datasets import build_data_set
 

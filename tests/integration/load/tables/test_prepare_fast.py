@@ -11,14 +11,16 @@ from tests.integration.support import sbtest
 from tests.integration.support.commands import tuibench
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import RunError, SQLError, UsageError
-from tuibench.load.tables.insert_methods import INSERT_METHODS, InsertMethod
-from tuibench.load.tables.inspect_tables import check_tables_ready
-from tuibench.load.tables.loader import LoadOptions, LoadProgress
-from tuibench.load.tables.prepare import prepare_tables
-from tuibench.model.server import Flavour
-from tuibench.model.target import Target
-from tuibench.mysql.bulk import load_data
-from tuibench.mysql.connection import Connection, connect
+from tuibench.load.tables import (
+    INSERT_METHODS,
+    InsertMethod,
+    LoadOptions,
+    LoadProgress,
+    check_tables_ready,
+    prepare_tables,
+)
+from tuibench.model.server import Flavour, Target
+from tuibench.mysql.connection import Connection, connect, load_data
 
 
 @asynccontextmanager
@@ -69,7 +71,7 @@ async def test_load_data_refused_at_the_last_moment_becomes_inserts(
     server: PrivateServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server says it allows LOAD DATA LOCAL, and refuses it all the same, as some proxies do."""
-    monkeypatch.setattr("tuibench.load.tables.insert_methods.supports_bulk", lambda _: False)
+    monkeypatch.setattr("tuibench.load.tables.supports_bulk", lambda _: False)
     program = sbtest.program(tables=4)
     async with (
         sbtest.empty_database(server.target, "moment") as target,
@@ -83,7 +85,7 @@ async def test_load_data_refused_at_the_last_moment_becomes_inserts(
             await flips[0]
             return await load_data(connection, sql, iter(()))
 
-        monkeypatch.setattr("tuibench.load.tables.insert_methods.load_data", refusing)
+        monkeypatch.setattr("tuibench.load.tables.load_data", refusing)
         made = await prepare_tables(target, program, method=LoadOptions(parallel=3))
         assert (made.rows, made.insert_method) == (20_000, "insert")
         async with sbtest.connected(target) as connection:

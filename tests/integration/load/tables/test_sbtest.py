@@ -8,10 +8,7 @@ import pytest
 from tests.integration.support import sbtest
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import RunError, SQLError
-from tuibench.load.tables.cleanup import drop_tables
-from tuibench.load.tables.inspect_tables import check_tables_ready
-from tuibench.load.tables.loader import LoadProgress
-from tuibench.load.tables.prepare import prepare_tables
+from tuibench.load.tables import LoadProgress, check_tables_ready, drop_tables, prepare_tables
 from tuibench.mysql.connection import Connection
 
 

@@ -7,10 +7,8 @@ import pytest
 
 from tests.integration.support import sbtest
 from tuibench.demo.server import PrivateServer
-from tuibench.load.tables.cleanup import drop_tables
-from tuibench.load.tables.inspect_tables import check_tables_ready
-from tuibench.load.tables.prepare import prepare_tables
-from tuibench.model.target import Target
+from tuibench.load.tables import check_tables_ready, drop_tables, prepare_tables
+from tuibench.model.server import Target
 
 pytestmark = [
     pytest.mark.sysbench,

@@ -1,0 +1,108 @@
+"""The command `cluster`."""
+
+import re
+import shlex
+import sys
+
+import msgspec
+import pytest
+
+from tests.unit.cli.program import Program
+from tuibench import __version__
+from tuibench.cli.click_command import HOSTS_OPTION
+from tuibench.cli.options import parse_profile_options
+from tuibench.cluster.command import checks_text, summary_line
+from tuibench.errors import ExitCode, UsageError
+from tuibench.model.cluster import HostCheck
+from tuibench.model.plan import part_options
+
+# `tuibench cluster check`, with agents on this host.
+
+
+AGENT = f"exec:{shlex.quote(sys.executable)} -m tuibench agent"
+HERE = ("--cluster-lease=60", "--hosts-only")
+GOOD = HostCheck(
+    name="east",
+    version="1.2.3",
+    python="3.12.1",
+    cores=16,
+    descriptors=1_048_576,
+    clock_offset_ms=-3.25,
+    clock_error_ms=0.3,
+    round_trip_ms=0.6,
+    server_ms=4.2,
+)
+
+
+def test_a_good_host(tuibench: Program) -> None:
+    ended = tuibench("cluster", "check", "--cluster", AGENT, *HERE, "--format=json")
+    assert ended.code == ExitCode.DONE, ended.err
+    (host,) = msgspec.json.decode(ended.out, type=list[HostCheck])
+    assert (host.version, host.problem) == (__version__, "")
+    assert host.cores > 0
+    assert host.round_trip_ms is not None
+
+
+def test_a_failed_host_hides_no_other_and_is_reported_with_the_remedy(tuibench: Program) -> None:
+    ended = tuibench("cluster", "check", "--cluster", AGENT, "--cluster", "exec:sh -c 'exit 3'", *HERE)
+    assert ended.code == ExitCode.RUN_FAILED
+    assert __version__ in ended.out
+    assert "runs no agent: its command ended with exit code 3" in ended.out
+    assert "→ try: sh -c 'exit 3' </dev/null" in ended.out
+    assert "1 of 2 hosts cannot take part" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("cluster", "check"), "which hosts?"),
+        (("cluster", "destroy", "--cluster", "ssh:a"), "cluster takes check, not 'destroy'"),
+        (("cluster", "check", "--cluster", "a,b"), "has no ssh:, exec: or tls:"),
+        (("run", "oltp_read_write", "--cluster-lease=9"), "--cluster-lease is for a load from several hosts"),
+        (("run", "oltp_read_write", "--cluster=ssh:a", "--cluster-lease=0.1"), "--cluster-lease"),
+        (("run", "oltp_read_write", "--cluster=tcp://10.0.0.1:8786"), "is without TLS"),
+        (("run", "oltp_read_write", "--cluster=tls://a:1", "--cluster-ca=/no/ca"), "no file /no/ca"),
+        (("run", "oltp_read_write", "--cluster=ssh:a", "--on-host-loss=panic"), "--on-host-loss is one of"),
+    ],
+)
+def test_what_is_meant_badly_is_refused(tuibench: Program, words: tuple[str, ...], said: str) -> None:
+    ended = tuibench(*words)
+    assert ended.code == ExitCode.USAGE_ERROR
+    assert said in ended.err
+
+
+def test_the_table() -> None:
+    lost = HostCheck(name="west", problem="host west runs no agent: no route", remedy="try: ssh west")
+    assert checks_text((GOOD, lost)).splitlines() == [
+        "host  tuibench  Python  native  cores      files  round trip         clock  server",
+        "east  1.2.3     3.12.1       –     16  1,048,576      0.6 ms  −3.2 ±0.3 ms  4.2 ms",
+        "west  –         –            –      –          –           –             –       –",
+        "west: host west runs no agent: no route",
+        "  → try: ssh west",
+    ]
+    assert summary_line((GOOD, lost)) == "1 of 2 hosts cannot take part"
+    assert summary_line((GOOD,)) == "1 host with 16 cores: ready"
+
+
+@pytest.mark.parametrize("command", ["run", "probe", "tune", "sweep"])
+def test_every_command_with_a_load_takes_hosts(tuibench: Program, command: str) -> None:
+    ended = tuibench(command, "oltp_read_only", "--cluster", "a,b", "--host", "127.0.0.1", "--port", "1")
+    assert ended.code == ExitCode.USAGE_ERROR
+    assert "has no ssh:, exec: or tls:" in ended.err
+
+
+# Options of several hosts: every command that drives no such load refuses each of them by name.
+
+
+NAMES = [bound.name for bound in part_options("cluster")]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_is_refused_as_an_option_of_a_profile(name: str) -> None:
+    assert re.fullmatch(HOSTS_OPTION, name)
+    with pytest.raises(UsageError, match=f"^{name} is an option of run, live"):
+        parse_profile_options([f"{name}=x"])
+
+
+def test_an_option_that_begins_like_one_of_them_is_the_profiles() -> None:
+    assert parse_profile_options(["--cluster-size=3"]) == {"cluster_size": "3"}

@@ -1,0 +1,613 @@
+"""Options of a run: load, plan, A/B test, SQL, screen."""
+
+import math
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.examples import PLAN
+from tests.tables import for_each
+from tests.unit.cli.plans import planned
+from tests.unit.cli.program import Program
+from tuibench import paths
+from tuibench.cli.click_command import parse_plan_words
+from tuibench.cli.options import (
+    AdhocSqlOptions,
+    SessionOptions,
+    ab_test_announcement,
+    make_plan,
+    parse_profile_options,
+    split_profile_and_options,
+)
+from tuibench.cli.runner import new_session_spec
+from tuibench.errors import ExitCode, UsageError
+from tuibench.model.effect import AbTestPlan, EffectFigure
+from tuibench.model.plan import PLAN_COMMANDS, Arrival, Backlog, OnError, RunPlan
+from tuibench.model.schedule import Quantity, RampStage
+from tuibench.model.server import IGNORED_ERRORS, Target
+from tuibench.sweep.matrix import all_cells, cell_plan
+from tuibench.sweep.options import SweepOptions
+from tuibench.workload import library
+
+# From options to a plan: what is allowed, and what the profile gets.
+
+
+def test_the_defaults_are_sysbenchs() -> None:
+    made = planned("--rand-seed=5", "--tables=4")
+    assert made == RunPlan(
+        profile="oltp_read_write",
+        options={"tables": "4"},
+        threads=1,
+        seconds=10,
+        percentiles=(95.0,),
+        seed=5,
+        ignored_errors=IGNORED_ERRORS,
+        workers=None,
+    )
+
+
+def test_zeros_mean_no_limit_and_a_choice_of_ours() -> None:
+    made = planned("--time=0", "--workers=0", "--percentile=0", "--events=0")
+    assert (made.seconds, made.workers, made.percentiles, made.events) == (None, None, (), None)
+
+
+@pytest.mark.parametrize(("words", "seconds"), [((), None), (("--time=0",), None), (("--time=7.5",), 7.5)])
+def test_the_live_monitor_has_no_time_limit_of_its_own(words: tuple[str, ...], seconds: float | None) -> None:
+    assert planned(*words, command="live").seconds == seconds
+
+
+def test_a_seed_of_zero_is_a_new_one_each_time() -> None:
+    assert len({planned().seed for _ in range(5)}) > 1
+    assert planned("--rand-seed=7").seed == 7
+
+
+NUMBERS = {
+    key: bound
+    for key, (_, bound) in PLAN_COMMANDS["run"].options.items()
+    if bound.is_number and key != "rand_seed"
+}
+
+
+@for_each("key", NUMBERS)
+def test_a_number_out_of_range_is_refused_with_its_limits(key: str) -> None:
+    bound = NUMBERS[key]
+    beyond: list[float] = [bound.option.low - 1, bound.option.high * 2]
+    if bound.kind is float:
+        beyond += [math.nan, math.inf]
+    for value in beyond:
+        with pytest.raises(UsageError, match=f"{bound.name} must be between"):
+            planned(f"{bound.name}={value}")
+
+
+@pytest.mark.parametrize("text", ["-1", "101", "nan", "50,inf"])
+def test_percentiles_are_between_0_and_100(text: str) -> None:
+    with pytest.raises(UsageError, match="--percentile must be between"):
+        planned(f"--percentile={text}")
+
+
+def test_the_refusal_says_the_numbers_in_full() -> None:
+    with pytest.raises(UsageError, match="between 1 and 100,000, not 1,000,000"):
+        planned("--threads=1000000")
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"), [("1213,1205", (1213, 1205)), ("", ()), (" 1213 , ", (1213,)), ("1062", (1062,))]
+)
+def test_ignored_errors_are_a_list_of_numbers(text: str, codes: tuple[int, ...]) -> None:
+    assert planned(f"--mysql-ignore-errors={text}").ignored_errors == codes
+
+
+def test_ignored_errors_that_are_no_numbers_are_refused() -> None:
+    with pytest.raises(UsageError, match="--mysql-ignore-errors takes error numbers"):
+        planned("--mysql-ignore-errors=deadlock")
+
+
+def test_all_errors_are_ignored_by_a_word() -> None:
+    assert planned("--mysql-ignore-errors=all").ignored_errors is None
+
+
+@pytest.mark.parametrize(
+    ("text", "percentiles"),
+    [
+        ("99", (99.0,)),
+        ("50,95,99.9", (50.0, 95.0, 99.9)),
+        (" 50 , 95 ", (50.0, 95.0)),
+        ("0", ()),
+        ("0,95", (95.0,)),
+        ("100", (100.0,)),
+    ],
+)
+def test_percentiles_are_a_list_and_zero_is_none(text: str, percentiles: tuple[float, ...]) -> None:
+    assert planned(f"--percentile={text}").percentiles == percentiles
+
+
+@pytest.mark.parametrize("text", ["", "p95", "50;95", "50,,95"])
+def test_percentiles_that_are_no_numbers_are_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=f"--percentile takes numbers separated by commas, not '{text}'"):
+        planned(f"--percentile={text}")
+
+
+def test_words_of_choice_become_the_plans() -> None:
+    made = planned(
+        "--arrival=constant",
+        "--backlog=drop",
+        "--on-error=continue",
+        "--db-ps-mode=disable",
+        "--isolation=read-committed",
+    )
+    assert (made.arrival, made.backlog, made.on_error) == (Arrival.CONSTANT, Backlog.DROP, OnError.CONTINUE)
+    assert (made.prepared, made.isolation) == (False, "read-committed")
+
+
+@pytest.mark.parametrize(
+    ("option", "choices"),
+    [
+        ("arrival", "poisson, constant"),
+        ("backlog", "keep, drop"),
+        ("on_error", "stop, continue"),
+        ("db_ps_mode", "auto, disable"),
+        ("isolation", "read-uncommitted, read-committed, repeatable-read, serializable"),
+    ],
+)
+def test_a_word_that_is_no_choice_is_refused_with_the_choices(option: str, choices: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        planned(f"--{option.replace('_', '-')}=Sometimes")
+    assert str(refusal.value) == f"--{option.replace('_', '-')} is one of {choices}, not 'Sometimes'"
+
+
+def test_an_isolation_level_is_the_servers_own_unless_named() -> None:
+    assert planned().isolation == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "means"), [("on", True), ("OFF", False), ("1", True), ("0", False), ("True", True)]
+)
+def test_a_switch_has_many_names(text: str, means: bool) -> None:
+    assert planned(f"--histogram={text}").histogram is means
+
+
+def test_a_switch_that_is_neither_is_refused() -> None:
+    with pytest.raises(UsageError, match="--histogram is one of on, off"):
+        planned("--histogram=perhaps")
+
+
+@pytest.mark.parametrize(
+    ("spelling", "field", "value"),
+    [
+        ("--num-threads=3", "threads", 3),
+        ("--max-time=7", "seconds", 7.0),
+        ("--max-requests=500", "events", 500),
+        ("--events=500", "events", 500),
+        ("--tx-rate=12.5", "rate", 12.5),
+        ("--rate=12.5", "rate", 12.5),
+        ("--warmup-time=2", "warmup_seconds", 2.0),
+        ("--thread-init-timeout=9", "opening_seconds", 9.0),
+        ("--percentile=50,99", "percentiles", (50.0, 99.0)),
+        ("--max-retries=0", "max_retries", 0),
+    ],
+)
+def test_sysbenchs_spellings_old_and_new_reach_the_plan(spelling: str, field: str, value: object) -> None:
+    assert getattr(parsed("oltp_read_write", spelling), field) == value
+
+
+def parsed(*words: str) -> RunPlan:
+    """The plan of words among which is the profile."""
+    values, (first, *rest) = parse_plan_words("run", words)
+    return make_plan(values, *split_profile_and_options(first, rest))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["oltp_read_write", "--tables=4", "--threads=2"],
+        ["--tables=4", "oltp_read_write", "--threads=2"],
+        ["--tables=4", "--threads=2", "oltp_read_write"],
+        ["--threads=2", "--tables", "4", "oltp_read_write"],
+        ["--threads", "2", "oltp_read_write", "--tables", "4"],
+    ],
+    ids=" ".join,
+)
+def test_the_profile_may_stand_anywhere_among_the_options(words: list[str]) -> None:
+    made = parsed(*words)
+    assert (made.profile, made.options, made.threads) == ("oltp_read_write", {"tables": "4"}, 2)
+
+
+def test_a_run_directory_takes_records_only(tmp_path: Path, tuibench_home: Path) -> None:
+    SessionOptions(run_dir=str(tmp_path / "here")).keep_records()
+    assert new_session_spec(PLAN, Target()).run_directory.startswith(str(tmp_path / "here" / "runs"))
+    assert paths.journal_dir().is_relative_to(tuibench_home)
+    assert paths.runtime_dir().is_relative_to(tuibench_home)
+    assert paths.config_dir().is_relative_to(tuibench_home)
+
+
+# What the parser left over
+
+
+@pytest.mark.parametrize(
+    ("left", "options"),
+    [
+        (["--tables=4", "--table-size", "1000"], {"tables": "4", "table_size": "1000"}),
+        (["--skip-trx"], {"skip_trx": ""}),
+        (["--skip-trx", "--tables=4"], {"skip_trx": "", "tables": "4"}),
+        (["--skip-trx", "on"], {"skip_trx": "on"}),
+        (["--key=a=b"], {"key": "a=b"}),
+        (["--offset", "-5"], {"offset": "-5"}),
+        ([], {}),
+    ],
+)
+def test_the_rest_is_the_profiles(left: list[str], options: dict[str, str]) -> None:
+    assert parse_profile_options(left) == options
+
+
+@pytest.mark.parametrize("left", [["oops"], ["--tables=4", "oops"], ["-x"]])
+def test_what_is_no_option_is_refused(left: list[str]) -> None:
+    with pytest.raises(UsageError, match="is not an option"):
+        parse_profile_options(left)
+
+
+@pytest.mark.parametrize(
+    ("first", "rest", "options"),
+    [
+        ("oltp_read_write", ["--tables=4"], {"tables": "4"}),
+        ("--tables=4", ["oltp_read_write"], {"tables": "4"}),
+        ("--tables", ["4", "oltp_read_write", "--skip-trx"], {"tables": "4", "skip_trx": ""}),
+        ("--skip-trx", ["oltp_read_write"], {"skip_trx": ""}),
+        ("--skip-trx", ["on", "oltp_read_write"], {"skip_trx": "on"}),
+    ],
+)
+def test_the_name_is_found_among_the_profiles_options(
+    first: str, rest: list[str], options: dict[str, str]
+) -> None:
+    assert split_profile_and_options(first, rest) == ("oltp_read_write", options)
+
+
+@pytest.mark.parametrize(("first", "rest"), [("--tables=4", []), ("--tables", ["4"])])
+def test_options_without_a_profile_are_refused(first: str, rest: list[str]) -> None:
+    with pytest.raises(UsageError, match=r"no profile is named \(give one"):
+        split_profile_and_options(first, rest)
+
+
+# Names of runs
+
+
+def test_runs_that_start_in_one_second_have_names_of_their_own(tuibench_home: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda _: new_session_spec(PLAN, Target()), range(40)))
+    assert len({spec.session for spec in made}) == 40
+    for spec in made:
+        assert spec.session == Path(spec.run_directory).name
+        assert Path(spec.run_directory).stat().st_mode & 0o777 == 0o700
+        assert Path(spec.run_directory).is_relative_to(tuibench_home)
+
+
+def test_a_profile_file_gives_its_name_not_its_path() -> None:
+    spec = new_session_spec(RunPlan(profile="/some/where/mine.toml"), Target())
+    assert spec.session.endswith("-mine")
+    assert (spec.inherit_fds, spec.private_server) == ((), "")
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("", ()), ("10", (10,)), ("60, 10,60", (10, 60)), ("0", ()), ("5,", (5,))]
+)
+def test_checkpoints_are_a_list_of_seconds_in_any_order(text: str, seconds: tuple[int, ...]) -> None:
+    assert planned(f"--report-checkpoints={text}").checkpoints == seconds
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("soon", "takes whole seconds separated by commas, not 'soon'"),
+        ("1.5", "takes whole seconds"),
+        ("10;20", "takes whole seconds"),
+        ("-1", "must be between"),
+        ("99999999999", "must be between"),
+        pytest.param(
+            ",".join(str(second) for second in range(1, 300)), "takes 256 checkpoints at most", id="too many"
+        ),
+    ],
+)
+def test_checkpoints_that_make_no_sense_are_refused(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        planned(f"--report-checkpoints={text}")
+
+
+def test_only_a_live_session_begins_without_a_thread() -> None:
+    plan = planned("--threads=0", command="live")
+    assert (plan.starts_idle, plan.shows_traffic, plan.profile_options["threads"]) == (True, True, 1)
+    assert not planned("--threads=1", command="live").shows_traffic
+    with pytest.raises(UsageError, match="--threads"):
+        planned("--threads=0")
+
+
+# `--sql` on the command line: what becomes a plan, and what is refused.
+
+
+SWEEP, _ = parse_plan_words("sweep", [])
+ADHOC_SQL_OPTIONS_PLAN = RunPlan(profile="anything", options={"rand_type": "zipfian"})
+
+
+def test_without_sql_the_plan_stays_as_it_is() -> None:
+    assert AdhocSqlOptions().apply_to(ADHOC_SQL_OPTIONS_PLAN) is ADHOC_SQL_OPTIONS_PLAN
+    assert AdhocSqlOptions().profile_and_options("oltp_read_only", ["--tables=2"]) == (
+        "oltp_read_only",
+        {"tables": "2"},
+    )
+
+
+def test_the_plan_holds_the_profile_so_that_a_record_of_it_can_be_repeated() -> None:
+    adhoc = AdhocSqlOptions(sql=["SELECT :id", "DO 1"], sql_param=["id=1..9"], sql_weights="3/1")
+    plan = adhoc.apply_to(ADHOC_SQL_OPTIONS_PLAN)
+    assert plan.profile == "sql"
+    made = library.load_program(plan.profile, plan.profile_options, plan.profile_text)
+    assert {each.name: each.weight for each in made.transactions} == {"sql_1": 3.0, "sql_2": 1.0}
+    assert plan.sql_words == ("--sql=SELECT :id", "--sql=DO 1", "--sql-param=id=1..9", "--sql-weights=3/1")
+
+
+def test_files_are_transactions_of_their_name(tmp_path: Path) -> None:
+    for name in ("First one.sql", "second.sql"):
+        (tmp_path / name).write_text("SELECT 1;\nSELECT 2;\n")
+    adhoc = AdhocSqlOptions(sql_file=[str(tmp_path / "First one.sql"), str(tmp_path / "second.sql")])
+    plan = adhoc.apply_to(ADHOC_SQL_OPTIONS_PLAN)
+    made = library.load_program(plan.profile, {}, plan.profile_text)
+    assert [each.name for each in made.transactions] == ["first_one", "second"]
+
+
+def test_options_of_every_profile_are_taken_beside_sql() -> None:
+    assert AdhocSqlOptions(sql=["DO 1"]).profile_and_options("--rand-type", ["zipfian"]) == (
+        "sql",
+        {"rand_type": "zipfian"},
+    )
+    assert AdhocSqlOptions(sql=["DO 1"]).profile_and_options("", []) == ("sql", {})
+
+
+@pytest.mark.parametrize(
+    ("adhoc", "told"),
+    [
+        (AdhocSqlOptions(sql_param=["id=1..2"]), "there is no SQL to go with it"),
+        (AdhocSqlOptions(sql_file=["/nowhere/x.sql"]), "--sql-file: cannot read /nowhere/x.sql"),
+        (AdhocSqlOptions(sql=["DO 1"], sql_weights="1/2"), "1 weights are required"),
+        (AdhocSqlOptions(sql=["DO :x"], sql_param=["x={ make = 'nosuch' }"]), "nosuch"),
+    ],
+)
+def test_what_is_no_load(adhoc: AdhocSqlOptions, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        adhoc.apply_to(ADHOC_SQL_OPTIONS_PLAN)
+
+
+def test_there_is_one_load() -> None:
+    with pytest.raises(UsageError, match="give one of them"):
+        AdhocSqlOptions(sql=["DO 1"]).profile_and_options("oltp_read_only", [])
+    with pytest.raises(UsageError, match="missing argument"):
+        AdhocSqlOptions().profile_and_options("", [])
+
+
+def test_every_cell_of_a_sweep_runs_the_sql() -> None:
+    adhoc = AdhocSqlOptions(sql=["SELECT :id", "DO 1"], sql_param=["id=1..9"])
+    plan = SweepOptions(threads="1,4").plan(
+        *adhoc.profile_and_options("", ["--rand-type=zipfian"]), SWEEP, adhoc
+    )
+    cells = all_cells(plan)
+    assert [(cell.case.name, cell.threads) for cell in cells] == [("sql", 1), ("sql", 4)]
+    run = cell_plan(plan, cells[1])
+    made = library.load_program(run.profile, run.profile_options, run.profile_text)
+    assert [each.name for each in made.transactions] == ["sql_1", "sql_2"]
+    assert (run.options, run.sql_words) == ({"rand_type": "zipfian"}, plan.base.sql_words)
+
+
+def test_adhoc_sql_takes_no_profile_options_and_has_no_tables_to_create() -> None:
+    adhoc = AdhocSqlOptions(sql=["DO 1"])
+    with pytest.raises(UsageError, match="unknown option --tables"):
+        SweepOptions().plan(*adhoc.profile_and_options("", ["--tables=4"]), SWEEP, adhoc)
+    with pytest.raises(UsageError, match="has no tables to create"):
+        SweepOptions(prepare=True).plan(*adhoc.profile_and_options("", []), SWEEP, adhoc)
+
+
+@pytest.mark.parametrize("command", ["run", "probe", "sweep"])
+def test_a_mistake_costs_no_server(tuibench: Program, command: str) -> None:
+    ended = tuibench(command, "--sql=SELECT :id")
+    assert (ended.code, ended.out) == (ExitCode.USAGE_ERROR, "")
+    assert "no value for :id" in ended.err
+
+
+# From the options of a planned load to the plan of the run.
+
+
+def test_a_run_begins_with_its_plan_and_ends_with_it() -> None:
+    made = planned("--plan=8:30s,16:30s,64:1m", "--threads=3")
+    assert (made.threads, made.most_threads, made.rate, made.seconds) == (8, 64, 0, 120)
+
+
+def test_a_plan_of_rates_leaves_the_threads() -> None:
+    made = planned("--plan=rate 200:30s,rate 400:30s", "--threads=16")
+    assert (made.threads, made.most_threads, made.rate, made.seconds) == (16, 16, 200, 60)
+
+
+def test_a_rate_that_comes_later_does_not_begin_the_run() -> None:
+    assert planned("--plan=threads 8:30s,rate 200:30s").rate == 0
+    assert planned("--plan=8:30s", "--rate=50").rate == 50
+
+
+@pytest.mark.parametrize(
+    ("time", "seconds"), [("", 60), ("--time=5", 5.0), ("--time=100", 100.0), ("--time=0", None)]
+)
+def test_a_time_given_outdoes_the_plans(time: str, seconds: float | None) -> None:
+    assert planned("--ramp=1..128/60s", *[time] * bool(time)).seconds == seconds
+
+
+def test_the_live_monitor_goes_on_after_the_plan() -> None:
+    assert planned("--ramp=1..128/60s", command="live").seconds is None
+
+
+def test_ramps_have_short_forms() -> None:
+    assert planned("--ramp=1..128/60s doubling").schedule == (
+        RampStage(first=1, last=128, seconds=60, doubling=True),
+    )
+    assert planned("--ramp-rate=100..2000/60s").schedule == (
+        RampStage(quantity=Quantity.RATE, first=100, last=2000, seconds=60),
+    )
+    assert planned().schedule == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"plan": "8:1s", "ramp": "1..2/1s"}, "--plan and --ramp: one plan at a time"),
+        ({"ramp": "1..2/1s", "ramp_rate": "1..2/1s"}, "--ramp and --ramp-rate: one plan"),
+        ({"ramp": "8:3s"}, "--ramp takes one ramp, not '8:3s'"),
+        ({"ramp": "1..8/3s,8:3s"}, "--ramp takes one ramp"),
+        ({"ramp_rate": "1..8/3"}, "--ramp-rate: character 6, '1..8/3': '3' is not a duration"),
+        ({"plan": "8:30s,x"}, "--plan: character 7, 'x': a stage is"),
+    ],
+)
+def test_what_is_no_plan_is_refused_by_its_option(given: dict[str, str], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        planned(*(f"--{name.replace('_', '-')}={text}" for name, text in given.items()))
+
+
+@pytest.mark.parametrize(("text", "delay_ms"), [("0", 0), ("20ms", 20), ("500us", 0.5), ("0.18s", 180)])
+def test_a_client_delay_has_a_unit(text: str, delay_ms: float) -> None:
+    assert planned(f"--client-delay={text}").client_delay_ms == delay_ms
+
+
+@pytest.mark.parametrize("text", ["20", "-1ms", "11s", "fast", ""])
+def test_a_client_delay_without_one_or_too_long_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--client-delay: "):
+        planned(f"--client-delay={text}")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (
+            {"plan": "8:30s", "threads": 3},
+            "tuibench: --threads=3 is not used: the plan begins with 8 threads\n",
+        ),
+        ({"plan": "8:30s", "threads": 8}, ""),
+        ({"plan": "8:30s"}, ""),
+        ({"ramp_rate": "100..200/60s", "threads": 3}, ""),
+    ],
+)
+def test_threads_replaced_by_the_plan_are_reported(
+    given: dict[str, object], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    planned(*(f"--{name.replace('_', '-')}={text}" for name, text in given.items()))
+    assert capsys.readouterr().err == told
+
+
+# What `--ab` takes, and what it refuses before anything is started.
+
+
+def tried(ab: str, *words: str) -> RunPlan:
+    return planned(f"--ab={ab}", "--rand-seed=1", *words)
+
+
+@pytest.mark.parametrize(
+    ("text", "subject", "a", "b"),
+    [
+        ("innodb_flush_log_at_trx_commit=1,0", "innodb_flush_log_at_trx_commit", "1", "0"),
+        ("Sync-Binlog = 1 , 0", "sync_binlog", "1", "0"),
+        ("preset=durable,unsafe", "preset", "durable", "unsafe"),
+        ("threads=8,16", "threads", "8", "16"),
+        ("long_query_time=1,10", "long_query_time", "1", "10"),
+    ],
+)
+def test_what_can_be_tried(text: str, subject: str, a: str, b: str) -> None:
+    assert tried(text).trial == AbTestPlan(subject=subject, a=a, b=b, seed=1)
+
+
+def test_the_time_follows_from_cycles_and_window() -> None:
+    plan = tried("sync_binlog=1,0", "--cycles=4", "--window=7.5")
+    assert plan.seconds == 60
+    assert plan.warmup_seconds == 5
+    assert ab_test_announcement(plan) == (
+        "A/B: sync_binlog 1 against 0, 4 cycles of 2 windows of 7.5 s: 60 s after 5 s of warm-up"
+    )
+    assert tried("sync_binlog=1,0", "--time=100").seconds == 100
+
+
+def test_a_warm_up_that_was_asked_for_is_kept() -> None:
+    plan = tried("sync_binlog=1,0", "--warmup-time=20")
+    assert plan.warmup_seconds == 20
+    assert tried("sync_binlog=1,0", "--warmup-time=0").warmup_seconds == 0
+
+
+def test_everything_is_made_ready_for_the_most_threads() -> None:
+    assert tried("threads=64,16").threads == 64
+
+
+def test_a_trial_has_the_same_load_in_all_its_windows() -> None:
+    with pytest.raises(UsageError, match="--ab cannot be combined with a plan"):
+        tried("sync_binlog=1,0", "--plan=8:30s,16:30s")
+
+
+def test_without_ab_there_is_no_test() -> None:
+    assert planned("--time=30").trial is None
+    assert ab_test_announcement(PLAN) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("sync_binlog", "SETTING=V1,V2"),
+        ("sync_binlog=1", "SETTING=V1,V2"),
+        ("sync_binlog=1,0,2", "SETTING=V1,V2"),
+        ("sync_binlog=1,", "SETTING=V1,V2"),
+        ("sync_binlog=1,1", "two different values"),
+        ("sync_binlgo=1,0", "sync_binlgo"),
+        ("preset=durable,unsave", "no preset 'unsave'"),
+        ("threads=8,many", "whole numbers"),
+        ("threads=8,0", "between 1 and"),
+    ],
+)
+def test_what_cannot_be_tried(text: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        tried(text)
+
+
+def test_another_time_is_a_contradiction() -> None:
+    with pytest.raises(UsageError, match=r"--time=30 cannot be combined with --ab.*are 100 s"):
+        tried("sync_binlog=1,0", "--time=30")
+
+
+@pytest.mark.parametrize(
+    ("cycles", "window", "words"),
+    [(3, 10.0, "--cycles must be between 4 and"), (10**6, 10.0, "between 4 and"), (5, 3.0, "too short")],
+)
+def test_too_little_is_no_trial(cycles: int, window: float, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        tried("sync_binlog=1,0", f"--cycles={cycles}", f"--window={window}")
+
+
+@pytest.mark.parametrize("text", ["±2%", "2", "+-2 %", "2.0%"])
+def test_until_makes_it_sequential(text: str) -> None:
+    plan = tried("sync_binlog=1,0", f"--until={text}", "--time=95")
+    assert plan.trial is not None
+    assert (plan.trial.is_sequential, plan.trial.tolerance_percent) == (True, 2.0)
+    assert (plan.trial.cycles, plan.trial.window_seconds, plan.seconds) == (11, 4.0, 88.0)
+    assert "until one is better or they are equal within ±2 %: at most 88 s" in ab_test_announcement(plan)
+
+
+def test_at_a_fixed_rate_latency_decides() -> None:
+    plan = tried("sync_binlog=1,0", "--rate=100")
+    assert plan.trial is not None
+    assert plan.trial.primary is EffectFigure.P95
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--until=soon"], "the tolerance is a percentage"),
+        (["--until=0%"], "the tolerance is a percentage"),
+        (["--until=2%", "--cycles=5"], "--cycles cannot be combined with --until"),
+        (["--until=2%", "--time=30"], "takes between 32 and .* not 30"),
+    ],
+)
+def test_what_until_does_not_take(options: list[str], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        tried("sync_binlog=1,0", *options)
+
+
+def test_until_needs_ab() -> None:
+    with pytest.raises(UsageError, match="needs --ab"):
+        planned("--until=2%")

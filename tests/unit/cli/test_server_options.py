@@ -1,0 +1,572 @@
+"""Options of server, session and cluster."""
+
+import io
+import os
+import socket
+import sys
+from getpass import getuser
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from tests.unit.cli.plans import planned
+from tests.unit.cli.program import Program
+from tuibench import config
+from tuibench.cli import server_options
+from tuibench.cli.options import (
+    FPS_VARIABLE,
+    MetricsOptions,
+    PrivateServerOptions,
+    ScreenOptions,
+    check_lag_objectives,
+    parse_address,
+    replica_choice,
+    server_option,
+)
+from tuibench.cli.runner import new_session_spec
+from tuibench.cli.server_options import ServerOptions
+from tuibench.credentials import PASSWORD_PIPE
+from tuibench.demo.binaries import Binary
+from tuibench.errors import RunError, UsageError
+from tuibench.model.notation import parse_max_lag, parse_size
+from tuibench.model.server import Flavour, ServerLimits, Target
+from tuibench.session.spec import Address
+
+# Where the server is: options, then the environment, then option files.
+
+
+@pytest.fixture
+def option_file(tmp_path: Path) -> Path:
+    path = tmp_path / "my.cnf"
+    path.write_text(
+        "[client]\nhost=filehost\nport=3310\nuser=fileuser\npassword=filesecret\nsocket=/file.sock\n"
+        "[tuibench]\ndatabase=filedb\n[client-test]\nuser=testuser\n"
+    )
+    return path
+
+
+@pytest.fixture
+def _no_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_options, "DEFAULT_SOCKETS", ())
+
+
+def target(file: Path | None = None, **given: Any) -> Target:
+    """The target of these options; of no option file unless one is given."""
+    return ServerOptions(defaults_file=str(file or os.devnull), **given).target()
+
+
+@pytest.mark.usefixtures("_no_sockets")
+def test_without_anything_it_is_ours_on_localhost() -> None:
+    made = target()
+    assert (made.host, made.port, made.socket, made.database) == ("localhost", 3306, "", "sbtest")
+    assert (made.user, made.password) == (getuser(), "")
+
+
+@pytest.mark.usefixtures("_no_sockets")
+def test_an_option_file_says_the_rest(option_file: Path) -> None:
+    made = target(option_file)
+    assert (made.host, made.port, made.user, made.database) == ("filehost", 3310, "fileuser", "filedb")
+    assert (made.password, made.socket) == ("filesecret", "/file.sock")
+    assert target(option_file, defaults_group_suffix="-test").user == "testuser"
+
+
+@pytest.mark.usefixtures("_no_sockets")
+def test_options_stand_before_the_environment_and_that_before_files(
+    option_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TUIBENCH_USER", "envuser")
+    monkeypatch.setenv("TUIBENCH_PORT", "3320")
+    monkeypatch.setenv("MYSQL_PWD", "envsecret")
+    made = target(option_file, user="me")
+    assert (made.user, made.port, made.password, made.database) == ("me", 3320, "envsecret", "filedb")
+
+
+@pytest.mark.usefixtures("_no_sockets")
+def test_a_host_given_means_that_host_and_not_a_files_socket(option_file: Path) -> None:
+    assert target(option_file, host="other").socket == ""
+    assert target(option_file, host="other", socket="/mine.sock").socket == "/mine.sock"
+
+
+@pytest.mark.usefixtures("_no_sockets")
+def test_localhost_means_the_packagers_socket_unless_a_port_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = tmp_path / "mysqld.sock"
+    there.touch()
+    monkeypatch.setattr(server_options, "DEFAULT_SOCKETS", ("/not/there.sock", str(there)))
+    assert target().socket == target(host="localhost").socket == str(there)
+    assert target(port=3306).socket == target(host="127.0.0.1").socket == ""
+
+
+@pytest.mark.usefixtures("_no_sockets")
+def test_a_place_of_the_environment_hides_a_files_socket(
+    option_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TUIBENCH_HOST", "envhost")
+    assert target(option_file).where == "envhost:3310"
+
+
+@pytest.mark.usefixtures("_no_sockets")
+def test_localhost_given_keeps_a_files_socket_unless_a_port_is_given(option_file: Path) -> None:
+    assert target(option_file, host="localhost").where == "socket /file.sock"
+    assert target(option_file, host="localhost", port=3307).where == "localhost:3307"
+
+
+# Several servers, as sysbench takes them
+
+
+def places(**given: Any) -> list[str]:
+    made = target(**given)
+    return [made.for_connection(number).where for number in range(len(made.further) + 1)]
+
+
+@pytest.mark.usefixtures("_no_sockets")
+def test_every_host_goes_with_every_port() -> None:
+    assert places(host="a,b") == ["a:3306", "b:3306"]
+    assert places(host="a, b", port="1,2") == ["a:1", "a:2", "b:1", "b:2"]
+    assert places(host="::1") == ["::1:3306"]
+
+
+@pytest.mark.usefixtures("_no_sockets")
+def test_sockets_win_over_hosts() -> None:
+    assert places(host="a,b", socket="/x,/y") == ["socket /x", "socket /y"]
+
+
+@pytest.mark.usefixtures("_no_sockets")
+@pytest.mark.parametrize("given", [{"host": ","}, {"host": "a", "port": ","}, {"host": "a", "port": "1,0"}])
+def test_a_list_that_names_nothing_is_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=r"--host is empty|--port"):
+        target(**given)
+
+
+# Compression
+
+
+@pytest.mark.usefixtures("_no_sockets")
+@pytest.mark.parametrize("given", [{"compress": True}, {"mysql_compression": "on"}])
+def test_compression_is_refused_in_words(given: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="compression is not supported"):
+        target(**given)
+
+
+@pytest.mark.usefixtures("_no_sockets")
+def test_compression_that_is_off_is_taken() -> None:
+    assert target(mysql_compression="off") == target()
+    with pytest.raises(UsageError, match="on or off"):
+        target(mysql_compression="some")
+
+
+# Passwords
+
+
+@pytest.mark.usefixtures("_no_sockets")
+def test_a_password_command_replaces_the_password_of_a_file(option_file: Path) -> None:
+    made = target(option_file, password_command="print-token")
+    assert (made.password, made.password_command) == ("", "print-token")
+
+
+@pytest.mark.usefixtures("_no_sockets")
+def test_a_password_that_was_taken_off_the_command_line_comes_first(
+    option_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"piped")
+    os.close(writing)
+    monkeypatch.setenv(PASSWORD_PIPE, str(reading))
+    monkeypatch.setenv("MYSQL_PWD", "envsecret")
+    assert target(option_file).password == "piped"
+
+
+@pytest.mark.usefixtures("_no_sockets")
+def test_p_asks_and_what_is_typed_counts(option_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, object]] = []
+
+    def prompt(text: str, **how: object) -> str:
+        asked.append(how)
+        return "typed"
+
+    monkeypatch.setattr(typer, "prompt", prompt)
+    monkeypatch.setattr(server_options, "TERMINAL", os.devnull)
+    assert target(option_file, ask_password=True).password == "typed"
+    assert asked[0]["hide_input"] is True
+    assert asked[0]["err"] is True
+
+
+@pytest.mark.usefixtures("_no_sockets")
+def test_p_without_a_terminal_takes_a_line_of_stdin(
+    option_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_options, "TERMINAL", "/none")
+    monkeypatch.setattr(sys, "stdin", io.StringIO("piped secret\nmore\n"))
+    assert target(option_file, ask_password=True).password == "piped secret"
+
+
+@pytest.mark.usefixtures("_no_sockets")
+def test_p_is_refused_without_a_terminal(option_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As from cron, whose jobs have neither a terminal nor anything on stdin."""
+    monkeypatch.setattr(server_options, "TERMINAL", "/none")
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    with pytest.raises(UsageError, match="there is no terminal") as refused:
+        target(option_file, ask_password=True)
+    assert "MYSQL_PWD" in refused.value.hint
+
+
+# What cannot be
+
+
+@pytest.mark.usefixtures("_no_sockets")
+@pytest.mark.parametrize("port", [0, -1, 65_536, 99_999_999])
+def test_a_port_that_cannot_be_is_refused(port: int) -> None:
+    with pytest.raises(UsageError, match="--port must be between 1 and 65535"):
+        target(host="db", port=port)
+
+
+@pytest.mark.usefixtures("_no_sockets")
+def test_an_environment_that_makes_no_sense_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TUIBENCH_PORT", "many")
+    with pytest.raises(UsageError, match="--port must be between 1 and 65535, not many"):
+        target()
+
+
+@pytest.mark.usefixtures("_no_sockets")
+@pytest.mark.parametrize("mode", ["REQUIRED", "verify_ca", "disabled"])
+def test_ssl_modes_are_taken_in_the_servers_spelling(mode: str) -> None:
+    assert target(ssl_mode=mode).ssl_mode == mode.lower().replace("_", "-")
+
+
+@pytest.mark.usefixtures("_no_sockets")
+def test_an_unknown_ssl_mode_is_refused() -> None:
+    with pytest.raises(UsageError, match="ssl_mode"):
+        target(ssl_mode="sometimes")
+
+
+KNOWN = Target(socket="/run/known.sock", user="app", ssl_mode="required")
+
+
+@pytest.mark.usefixtures("_no_sockets")
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (ServerOptions(), {"socket": "/run/known.sock", "user": "app", "password": "secret"}),
+        (ServerOptions(port="3307"), {"socket": "", "port": 3307, "user": "app"}),
+        (ServerOptions(socket="/run/new.sock", port="3307"), {"socket": "/run/new.sock", "port": 3307}),
+        (ServerOptions(host="db2", user="root"), {"socket": "", "host": "db2", "user": "root"}),
+        (ServerOptions(password_command="pass"), {"password": "", "password_command": "pass"}),
+    ],
+)
+def test_options_are_laid_over_a_server_known_from_a_record(
+    options: ServerOptions, expected: dict[str, object]
+) -> None:
+    target = options.over(KNOWN, Target(password="secret"))
+    assert {name: getattr(target, name) for name in expected} == expected
+    assert target.ssl_mode == "required"
+
+
+# Timeouts
+
+
+@pytest.mark.usefixtures("_no_sockets")
+def test_timeouts_given_win_over_files(option_file: Path) -> None:
+    option_file.write_text("[tuibench]\nquery-timeout=3\nnet-timeout=9\n")
+    made = target(option_file, query_timeout=4.0)
+    assert (made.connect_timeout, made.query_timeout, made.net_timeout) == (10.0, 4.0, 9.0)
+
+
+@pytest.mark.usefixtures("_no_sockets")
+@pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan"), 1e6])
+def test_a_timeout_out_of_range_is_refused(seconds: float) -> None:
+    with pytest.raises(UsageError, match=r"--net-timeout must be between 0\.1 and 86,400 seconds"):
+        target(net_timeout=seconds)
+
+
+@pytest.mark.usefixtures("_no_sockets")
+@pytest.mark.parametrize(
+    ("given", "mode", "told"),
+    [
+        ({"ssl_ca": "ca.pem"}, "verify-ca", 0),
+        ({"ssl_ca": "ca.pem", "host": "127.0.0.1"}, "verify-ca", 0),
+        ({"ssl_ca": "ca.pem", "ssl_mode": "VERIFY_IDENTITY"}, "verify-identity", 0),
+        ({"ssl_ca": "ca.pem", "ssl_mode": "preferred"}, "preferred", 1),
+        ({"ssl_ca": "ca.pem", "ssl_mode": "required"}, "required", 1),
+        ({"ssl_mode": "preferred"}, "preferred", 0),
+        ({}, "preferred", 0),
+    ],
+)
+def test_a_ca_means_verify_ca_unless_a_mode_is_given(given: dict[str, Any], mode: str, told: int) -> None:
+    said: list[str] = []
+    made = ServerOptions(defaults_file=os.devnull, **given).target(tell=said.append)
+    assert made.ssl_mode == mode
+    assert len(said) == told
+    assert all(f"--ssl-mode={mode} does not verify" in each for each in said)
+
+
+@pytest.mark.usefixtures("_no_sockets")
+def test_a_ca_of_an_option_file_means_the_same(tmp_path: Path) -> None:
+    (tmp_path / "ca.cnf").write_text("[client]\nssl-ca=ca.pem\n")
+    (tmp_path / "both.cnf").write_text("[client]\nssl-ca=ca.pem\nssl-mode=REQUIRED\n")
+    assert target(tmp_path / "ca.cnf").ssl_mode == "verify-ca"
+    assert target(tmp_path / "both.cnf").ssl_mode == "required"
+
+
+@pytest.mark.usefixtures("_no_sockets")
+def test_a_ca_over_a_recorded_server() -> None:
+    known, options = Target(host="db"), ServerOptions(ssl_ca="ca.pem")
+    assert options.over(known, Target()).ssl_mode == "verify-ca"
+    assert ServerOptions(user="me").over(known, Target()).ssl_mode == "preferred"
+
+
+EXCHANGE = ("get_server_public_key", "server_public_key_path", "enable_cleartext_plugin")
+
+
+def exchange(made: Target) -> tuple[object, ...]:
+    return tuple(getattr(made, name) for name in EXCHANGE)
+
+
+@pytest.mark.usefixtures("_no_sockets")
+def test_other_ways_for_a_password_are_off_unless_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert exchange(target()) == (False, "", False)
+    given: dict[str, Any] = {
+        "get_server_public_key": True,
+        "server_public_key_path": "k.pem",
+        "enable_cleartext_plugin": True,
+    }
+    assert exchange(target(**given)) == (True, "k.pem", True)
+    (tmp_path / "my.cnf").write_text(
+        "[client]\nget-server-public-key\nserver_public_key_path=f.pem\n"
+        "[tuibench]\nenable-cleartext-plugin=ON\n"
+    )
+    assert exchange(target(tmp_path / "my.cnf")) == (True, "f.pem", True)
+    monkeypatch.setenv("TUIBENCH_GET_SERVER_PUBLIC_KEY", "0")
+    monkeypatch.setenv("TUIBENCH_SERVER_PUBLIC_KEY_PATH", "e.pem")
+    assert exchange(target(tmp_path / "my.cnf")) == (False, "e.pem", True)
+    monkeypatch.setenv("TUIBENCH_ENABLE_CLEARTEXT_PLUGIN", "perhaps")
+    with pytest.raises(UsageError, match="TUIBENCH_ENABLE_CLEARTEXT_PLUGIN: 'perhaps' is no value"):
+        target()
+
+
+# `--prometheus`: the addresses it takes, and what is said of others.
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (":9104", Address("127.0.0.1", 9104)),
+        ("9104", Address("127.0.0.1", 9104)),
+        ("10.0.0.1:0", Address("10.0.0.1", 0)),
+        ("monitor.example:65535", Address("monitor.example", 65535)),
+        ("[::1]:9104", Address("::1", 9104)),
+    ],
+)
+def test_an_address(text: str, wanted: Address) -> None:
+    assert parse_address(text) == wanted
+    assert MetricsOptions(text).address == wanted
+    assert parse_address(str(wanted)) == wanted
+
+
+@pytest.mark.parametrize("text", [":", "host:", ":65536", ":-1", "::1:9104", "[host]:9104", ":http", "host"])
+def test_what_is_none_is_refused_with_examples(text: str) -> None:
+    with pytest.raises(UsageError, match="--prometheus takes") as error:
+        parse_address(text)
+    assert ":9104" in error.value.hint
+
+
+def test_without_it_nothing_is_served() -> None:
+    assert MetricsOptions().address is None
+    MetricsOptions().check_port_free()
+
+
+def test_a_port_that_is_taken_is_noticed() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(RunError, match=f"cannot serve metrics at 127.0.0.1:{port}"):
+            MetricsOptions(f":{port}").check_port_free()
+
+
+@pytest.mark.parametrize("command", ["run oltp_read_only", "live oltp_read_only --detach", "demo --headless"])
+def test_a_bad_address_is_wrong_usage(tuibench: Program, command: str) -> None:
+    ended = tuibench(*command.split(), "--prometheus", "nonsense")
+    assert (ended.code, ended.out) == (2, "")
+    assert "--prometheus takes [HOST]:PORT, not 'nonsense'" in ended.err
+
+
+# --replica, --max-lag and --host-metrics.
+
+
+TARGET = Target(user="ann", password="secret", socket="/run/one.sock")
+
+
+def test_replicas_have_the_servers_login() -> None:
+    choice = replica_choice(["db2", "bob@[::1]:3307", "/run/two.sock", "auto"], TARGET)
+    assert [(each.user, each.where) for each in choice.targets] == [
+        ("ann", "db2:3306"),
+        ("bob", "::1:3307"),
+        ("ann", "socket /run/two.sock"),
+    ]
+    assert {each.password for each in choice.targets} == {"secret"}
+    assert choice.find
+    assert not replica_choice([], TARGET).is_wanted
+
+
+@pytest.mark.parametrize("text", ["", "db2:port", "db2:99999", "ann:secret@db2", "a b"])
+def test_an_address_that_is_none(text: str) -> None:
+    with pytest.raises(UsageError, match="--replica"):
+        replica_choice([text], TARGET)
+
+
+def test_max_lag() -> None:
+    assert (parse_max_lag("5s"), parse_max_lag(" 2.5 "), parse_max_lag("")) == (5.0, 2.5, 0.0)
+    for text in ("0", "-1", "5m", "soon"):
+        with pytest.raises(UsageError, match="--max-lag"):
+            parse_max_lag(text)
+
+
+def test_a_limit_and_an_objective_need_replicas(tuibench_home: object) -> None:
+    with pytest.raises(UsageError, match="requires --replica"):
+        planned("--max-lag=5s")
+    with pytest.raises(UsageError, match="requires --replica"):
+        check_lag_objectives(planned(), ["tps>5", " Lag<5s"])
+    plan = planned("--replica=db2", "--max-lag=5s", "--host-metrics=ssh:db1")
+    check_lag_objectives(plan, ["lag<5s"])
+    assert (plan.max_lag_seconds, plan.host_metrics, plan.replicas) == (5.0, "ssh:db1", ("db2",))
+    assert len(new_session_spec(plan, TARGET).replicas.targets) == 1
+
+
+def test_a_sweep_reads_the_host_of_its_server() -> None:
+    assert planned("--host-metrics=ssh:db1", command="sweep").host_metrics == "ssh:db1"
+    with pytest.raises(UsageError):
+        planned("--host-metrics=carrier pigeon", command="sweep")
+
+
+def test_watch_has_no_load_to_hold_back() -> None:
+    with pytest.raises(UsageError, match="watch has none"):
+        planned("--replica=db2", "--max-lag=5s", command="watch")
+
+
+# How private servers are set up by options.
+
+
+BINARY = Binary(path="/x/mysqld", flavour=Flavour.MYSQL, version="8.4.3")
+
+
+def test_options_given_win_over_those_of_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "my.cnf"
+    file.write_text("[mysqld]\nsync_binlog=0\nport=3306\n")
+    options = PrivateServerOptions(my_cnf=str(file), mysqld_option=["--sync_binlog=100", "skip-log-bin"])
+    assert options.server_options(BINARY) == ("--sync-binlog=0", "--sync_binlog=100", "--skip-log-bin")
+    assert options.left_out(BINARY) == ("port",)
+
+
+def test_nothing_given() -> None:
+    options = PrivateServerOptions()
+    assert options.server_options(BINARY) == options.left_out(BINARY) == ()
+    assert options.limits() == ServerLimits()
+
+
+def test_limits() -> None:
+    one = ServerLimits(cpus=1, memory_bytes=2**30)
+    assert PrivateServerOptions(cpus="1", memory="1G").limits() == one
+
+
+def test_several_limits_in_a_sweep() -> None:
+    options = PrivateServerOptions(cpus="0.5, 1", memory="512M,1G")
+    assert options.every_limit() == [
+        ServerLimits(cpus=cpus, memory_bytes=size) for cpus in (0.5, 1) for size in (2**29, 2**30)
+    ]
+    with pytest.raises(UsageError, match="take one value each here"):
+        options.limits()
+    assert PrivateServerOptions().every_limit() == [ServerLimits()]
+
+
+@pytest.mark.parametrize(
+    ("cpus", "memory", "said"),
+    [
+        ("many", "", "--cpus: 'many' is not a number"),
+        ("nan", "", "--cpus must be between"),
+        ("1,", "", "--cpus takes values separated by commas"),
+        ("1,1", "", "--cpus: 1 is given twice"),
+        ("1,1.0", "", "name the same limits twice"),
+        ("", "1G,1024M", "name the same limits twice"),
+        ("", "1G,lots", "--memory: 'lots' is not a size"),
+    ],
+)
+def test_limits_that_are_none(cpus: str, memory: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        PrivateServerOptions(cpus=cpus, memory=memory).every_limit()
+
+
+@pytest.mark.parametrize("memory", ["many", "-1G", "1 G", ""])
+def test_no_size(memory: str) -> None:
+    with pytest.raises(UsageError, match="is not a size"):
+        parse_size(memory)
+
+
+def test_a_memory_that_is_none() -> None:
+    with pytest.raises(UsageError, match="--memory: 'lots' is not a size"):
+        PrivateServerOptions(memory="lots").limits()
+
+
+@pytest.mark.parametrize(("text", "size"), [("4G", 2**32), ("512m", 2**29), ("1.5GiB", 3 * 2**29), ("7", 7)])
+def test_sizes(text: str, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "--", "=5", "a b=1", "--x;rm=1"])
+def test_no_option(text: str) -> None:
+    with pytest.raises(UsageError, match="--mysqld-option takes NAME=VALUE"):
+        server_option(text)
+
+
+# How a screen looks: from the command line, else from the configuration file.
+
+
+@pytest.fixture
+def pace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(FPS_VARIABLE, "60")
+
+
+def configured(text: str) -> None:
+    config.config_file().parent.mkdir(exist_ok=True)
+    config.config_file().write_text(text)
+
+
+@pytest.mark.usefixtures("pace")
+def test_what_an_option_does_not_say_the_file_does(tuibench_home: Path) -> None:
+    configured('[screen]\ntheme = "ansi-light"\nfps = 4\nmouse = false\n[keys]\npause = "i"\n')
+    display = ScreenOptions().display_options()
+    assert (display.theme, display.mouse, display.keymap.shown) == ("ansi-light", False, {"pause": "i"})
+    assert os.environ[FPS_VARIABLE] == "4"
+    display = ScreenOptions(theme="ansi-dark", fps=10, no_mouse=True).display_options()
+    assert (display.theme, display.mouse) == ("ansi-dark", False)
+    assert os.environ[FPS_VARIABLE] == "10"
+
+
+@pytest.mark.usefixtures("pace")
+def test_without_either_the_mouse_is_ours(tuibench_home: Path) -> None:
+    display = ScreenOptions().display_options()
+    assert (display.theme, display.mouse) == ("", True)
+
+
+@pytest.mark.usefixtures("pace")
+@pytest.mark.parametrize(
+    ("options", "text", "fault"),
+    [
+        (ScreenOptions(fps=61), "", "--fps must be between 1 and 60, not 61"),
+        (ScreenOptions(theme="pink"), "", "there is no theme 'pink'"),
+        (ScreenOptions(), "[screen]\ncolour = 1", "config.toml: screen.colour: unknown key"),
+        (
+            ScreenOptions(),
+            "[screen]\nfps = true",
+            "config.toml: screen.fps: a whole number, not true or false",
+        ),
+        (ScreenOptions(), "[keys]\nstpo = 'o'", "config.toml: keys.stpo: there is no action 'stpo'"),
+    ],
+)
+def test_faults_are_named(tuibench_home: Path, options: ScreenOptions, text: str, fault: str) -> None:
+    configured(text)
+    with pytest.raises(UsageError) as caught:
+        options.display_options()
+    assert fault in str(caught.value)

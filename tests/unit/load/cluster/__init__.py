@@ -1,1 +1,0 @@
-"""Tests of load from several hosts."""

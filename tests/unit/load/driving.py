@@ -1,0 +1,98 @@
+"""An engine on a scripted server, and a way to wait for what it does."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Generic, TypeVar
+
+from tests.fakes import FakeClock, FakeServer
+from tests.virtual import VirtualClock
+from tuibench.load.asyncio_engine import AsyncioEngine
+from tuibench.load.messages import Counters, Finished, Reassign, StartLoad, WorkerReport
+from tuibench.model.sample import SlowTransaction
+from tuibench.model.tick import Histogram
+
+TURNS_LIMIT = 20_000
+
+
+AnyClock = TypeVar("AnyClock", FakeClock, VirtualClock)
+
+
+class Drive(Generic[AnyClock]):
+    """An engine, what it told, and the latencies of all its reports so far. `last` is for a test to fill."""
+
+    def __init__(self, server: FakeServer, begin: StartLoad, clock: AnyClock) -> None:
+        self.server = server
+        self.clock: AnyClock = clock
+        self.told: list[Reassign | Finished] = []
+        self.engine = AsyncioEngine(
+            begin, connect=server.connect, clock=clock, emit=self.told.append, timer=clock.timer
+        )
+        self.last = Counters()
+        self.transactions = Histogram()
+        self.service = Histogram()
+        self.statements: dict[str, Histogram] = {}
+        self.slowest: list[SlowTransaction] = []
+
+    def report(self) -> WorkerReport:
+        report = self.engine.report()
+        self.transactions.add(report.transactions)
+        self.service.add(report.service)
+        self.slowest += report.slowest
+        for name, histogram in report.statements.items():
+            self.statements.setdefault(name, Histogram()).add(histogram)
+        return report
+
+    @property
+    def counters(self) -> Counters:
+        return self.report().counters
+
+    async def until_ended(self, transactions: int) -> None:
+        """Waits until so many transactions came to an end, whichever."""
+        await until(lambda: ended(self.counters) >= transactions)
+
+
+@asynccontextmanager
+async def driving(
+    server: FakeServer, begin: StartLoad, connections: int = 1, clock: FakeClock | None = None
+) -> AsyncIterator[Drive[FakeClock]]:
+    """Drives this many connections; stops them without grace at the end."""
+    drive = Drive(server, begin, clock or FakeClock())
+    drive.engine.set_connections(range(connections))
+    try:
+        yield drive
+    finally:
+        await drive.engine.stop(0)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Lets the loop turn until something holds; fails when it never does."""
+    for _ in range(TURNS_LIMIT):
+        if condition():
+            return
+        await asyncio.sleep(0)
+    raise AssertionError("it did not come to pass")
+
+
+async def passing(clock: FakeClock, seconds: float, step_seconds: float = 0.001) -> None:
+    """Lets time pass in small steps, with turns of the loop between them for what comes due."""
+    for _ in range(round(seconds / step_seconds)):
+        clock.advance(step_seconds)
+        await turns(3)
+
+
+async def turns(count: int) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+def ended(counters: Counters) -> int:
+    return counters.completed + counters.failed + counters.abandoned
+
+
+def balanced(counters: Counters) -> bool:
+    """The accounting identity."""
+    waiting = counters.in_flight + counters.backlog
+    return (
+        counters.scheduled == ended(counters) + waiting and counters.in_flight >= 0 and counters.backlog >= 0
+    )

@@ -1,0 +1,149 @@
+"""Tables of a load: chunks, consistency, inspection."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tuibench.errors import ConnectionLostError, SQLError
+from tuibench.load.conditions import Condition, ConditionOutcome, check_condition
+from tuibench.load.tables import RowChunk, read_catalogue, split_into_chunks
+from tuibench.model.server import Target
+from tuibench.mysql.connection import Connection
+from tuibench.mysql.rows import Row
+from tuibench.workload import library
+from tuibench.workload.datasets import build_data_set
+
+# How rows are shared out to connections.
+
+
+@given(tables=st.integers(1, 30), size=st.integers(1, 500), parallel=st.integers(1, 40))
+def test_every_row_belongs_to_one_piece(tables: int, size: int, parallel: int) -> None:
+    names = [f"sbtest{number}" for number in range(1, tables + 1)]
+    rows: dict[str, list[int]] = defaultdict(list)
+    for piece in split_into_chunks(names, size, parallel):
+        assert piece.rows > 0
+        rows[piece.table] += range(piece.first, piece.first + piece.rows)
+    assert {table: sorted(ids) for table, ids in rows.items()} == {
+        table: list(range(1, size + 1)) for table in names
+    }
+
+
+@given(tables=st.integers(1, 30), parallel=st.integers(1, 40))
+def test_every_connection_has_work_to_the_end(tables: int, parallel: int) -> None:
+    """As many pieces as connections or more, and no piece is longer than a table."""
+    names = [f"sbtest{number}" for number in range(1, tables + 1)]
+    assert len(split_into_chunks(names, 1000, parallel)) >= parallel
+
+
+def test_whole_tables_come_first() -> None:
+    assert split_into_chunks(["sbtest1", "sbtest2", "sbtest3"], 10, 2) == [
+        RowChunk("sbtest1", 1, 10),
+        RowChunk("sbtest2", 1, 10),
+        RowChunk("sbtest3", 1, 5),
+        RowChunk("sbtest3", 6, 5),
+    ]
+
+
+def test_an_empty_table_is_a_piece_to_make() -> None:
+    assert split_into_chunks(["sbtest1"], 0, 4) == [RowChunk("sbtest1", 1, 0)]
+
+
+def test_one_table_is_cut_for_all() -> None:
+    assert [piece.rows for piece in split_into_chunks(["sbtest1"], 10, 4)] == [2, 3, 2, 3]
+
+
+# What becomes of a condition that a command of the server decides.
+
+
+SERVER = Condition(name="server", description="fine", differing="", about="remark", command="CHECK TABLE t")
+
+
+class Answering:
+    """A connection that gives the same rows to every question."""
+
+    def __init__(self, *texts: str) -> None:
+        self._rows = [{"Table": "t", "Msg_type": "status", "Msg_text": text} for text in texts]
+        self.asked: list[str] = []
+
+    async def query_named(self, sql: str) -> list[dict[str, Any]]:
+        self.asked.append(sql)
+        return self._rows
+
+
+@pytest.mark.parametrize(
+    ("texts", "outcome", "message"),
+    [
+        (("OK",), ConditionOutcome.HOLDS, ""),
+        (("OK", "OK"), ConditionOutcome.HOLDS, ""),
+        (
+            ("OK", "Corrupt"),
+            ConditionOutcome.BROKEN,
+            "1 remark: Table t, Msg_type status, Msg_text Corrupt",
+        ),
+    ],
+)
+async def test_a_commands_rows_end_in_what_it_found(
+    texts: tuple[str, ...], outcome: ConditionOutcome, message: str
+) -> None:
+    connection = Answering(*texts)
+    verdict = await check_condition(cast(Connection, connection), SERVER)
+    assert (verdict.outcome, verdict.message) == (outcome, message)
+    assert connection.asked == ["CHECK TABLE t"]
+
+
+# The catalogue of a data set's tables on a server that refuses information_schema.
+
+
+SPEC = build_data_set(library.load_program("oltp_read_write", {"tables": 2, "table_size": 10}))
+
+
+class Scripted(Connection):
+    """Refuses information_schema with one error; `missing` and `foreign` tables with those of a SELECT."""
+
+    def __init__(self, refusal: SQLError, missing: str = "", foreign: str = "") -> None:
+        super().__init__(None, Target())
+        self.refusal = refusal
+        self.received: list[str] = []
+        self._missing, self._foreign = missing, foreign
+
+    async def query(self, sql: str) -> Sequence[Row]:
+        self.received.append(sql)
+        if "information_schema" in sql:
+            raise self.refusal
+        if self._missing and f"FROM {self._missing} " in sql:
+            raise SQLError(1146, f"Table '{self._missing}' doesn't exist")
+        if self._foreign and f"FROM {self._foreign} " in sql:
+            raise SQLError(1054, "Unknown column 'k'")
+        return []
+
+
+@pytest.mark.parametrize("code", [1064, 1105, 1109, 1146, 1235])
+async def test_without_information_schema_the_tables_are_tried(code: int) -> None:
+    connection = Scripted(SQLError(code, "unknown here"), foreign="sbtest2")
+    found = await read_catalogue(connection, SPEC)
+    assert (found.ours, found.foreign) == (frozenset({"sbtest1"}), frozenset({"sbtest2"}))
+
+
+async def test_a_table_that_is_missing_is_neither() -> None:
+    found = await read_catalogue(Scripted(SQLError(1109, "unknown here"), missing="sbtest1"), SPEC)
+    assert (found.ours, found.foreign) == (frozenset({"sbtest2"}), frozenset())
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        SQLError(3024, "maximum statement execution time exceeded"),
+        SQLError(1114, "The table '/tmp/#sql1' is full"),
+        ConnectionLostError(2013, "connection lost"),
+    ],
+)
+async def test_any_other_error_reaches_the_operator(refusal: SQLError) -> None:
+    connection = Scripted(refusal)
+    with pytest.raises(type(refusal)) as caught:
+        await read_catalogue(connection, SPEC)
+    assert caught.value is refusal
+    assert len(connection.received) == 1

@@ -1,0 +1,184 @@
+"""Simulated trials, changes, starts and histories: how often each verdict is false, and how often right.
+
+The bench of validity prints these with many repetitions; the unit tests hold them to their limits with few.
+"""
+
+import math
+import random
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from statistics import fmean
+from typing import NamedTuple
+
+from tests.unit.metrics.noises import Noise, white
+from tuibench.ab import analysis
+from tuibench.ab.analysis import Pair, Progress, compare_pairs
+from tuibench.metrics import inference, steadiness
+from tuibench.metrics.attribution import Attribution, attribute
+from tuibench.model.effect import AbTestPair, EffectFigure, Verdict
+
+SETTLING = 1
+"""Seconds left out after a change of value."""
+
+BUSY_HOST = 0.06
+"""Noise of one second, as a standard deviation of logarithms."""
+
+WATCHED_WINDOW, FIXED_WINDOW = 4, 10
+FIXED_CYCLES = 5
+MOST_CYCLES = 40
+
+
+class Trial(NamedTuple):
+    """What becomes of a trial that is watched after each pair and stopped at its first verdict."""
+
+    verdict: Verdict
+    seconds: float
+
+
+def share(cases: Iterable[bool]) -> float:
+    """How many of the cases hold."""
+    return fmean(cases)
+
+
+# A/B
+
+
+def windows(level: Sequence[float], orders: Sequence[bool], window: int, effect: float) -> list[Pair]:
+    """The pairs that a load of this level gives, with B better by `effect`."""
+    pairs, last = [], ""
+    for place, a_first in enumerate(orders):
+        seen = {}
+        for half, value in enumerate("AB" if a_first else "BA"):
+            start = (2 * place + half) * window
+            seconds = level[start + (SETTLING if value != last else 0) : start + window]
+            seen[value] = fmean(map(math.exp, seconds)) * math.exp(effect if value == "B" else 0.0)
+            last = value
+        pairs.append(Pair(seen["A"], seen["B"], a_first))
+    return pairs
+
+
+def watched_trial(
+    noise: Noise,
+    rng: random.Random,
+    *,
+    size: float = BUSY_HOST,
+    effect: float = 0.0,
+    alpha: float = analysis.ALPHA * analysis.PRIMARY_SHARE,
+    tolerance: float = 0.0,
+    cycles: int = MOST_CYCLES,
+) -> Trial:
+    """One figure of a trial."""
+    orders = analysis.random_orders(cycles, rng.getrandbits(32))
+    pairs = windows(noise(rng, 2 * WATCHED_WINDOW * cycles, size), orders, WATCHED_WINDOW, effect)
+    return _first_verdict(
+        pairs, partial(analysis.sequential_progress, alpha=alpha, tolerance=tolerance, is_estimated=False)
+    )
+
+
+def _first_verdict(pairs: Sequence[Pair], progress: Callable[[Sequence[Pair]], Progress]) -> Trial:
+    for count in range(analysis.FEWEST_PAIRS_OF_INTERVAL, len(pairs) + 1):
+        seen = progress(pairs[:count])
+        if seen.verdict is not Verdict.CANNOT_TELL:
+            return Trial(seen.verdict, 2 * WATCHED_WINDOW * count)
+    return Trial(Verdict.CANNOT_TELL, 2 * WATCHED_WINDOW * len(pairs))
+
+
+def any_figure_is_false(noise: Noise, rng: random.Random) -> bool:
+    """True if any of three figures with nothing in common says anything in an A/A trial."""
+    levels = analysis.error_levels(("tps", "p95", "fsyncs"), "tps")
+    return any(
+        watched_trial(noise, rng, alpha=alpha).verdict is not Verdict.CANNOT_TELL for alpha in levels.values()
+    )
+
+
+def fixed_trial(noise: Noise, rng: random.Random, *, size: float, effect: float, cycles: int) -> bool:
+    """True if the trial of a fixed number of cycles finds the effect on TPS at its end.
+
+    As in every test of the program, p95 and fsyncs share the error rate with it.
+    """
+    orders = analysis.random_orders(cycles, rng.getrandbits(32))
+    pairs = windows(noise(rng, 2 * FIXED_WINDOW * cycles, size), orders, FIXED_WINDOW, effect)
+    others = {EffectFigure.P95: 10.0, EffectFigure.FSYNCS: 1.0}
+    comparisons = compare_pairs(
+        [
+            AbTestPair(
+                cycle=place,
+                order="AB" if pair.a_first else "BA",
+                a={EffectFigure.TPS: pair.a} | others,
+                b={EffectFigure.TPS: pair.b} | others,
+                settling_seconds=0.0,
+            )
+            for place, pair in enumerate(pairs)
+        ]
+    )
+    return next(one.low for one in comparisons if one.figure is EffectFigure.TPS) > 0
+
+
+def noise_with_power(noise: Noise, effect: float, power: float, cycles: int, repeats: int) -> float:
+    """The size of the noise at which a fixed trial finds the effect with this probability."""
+    low, high = 0.005, 0.5
+    for _ in range(10):
+        size = math.sqrt(low * high)
+        rng = random.Random(3)
+        found = share(
+            fixed_trial(noise, rng, size=size, effect=effect, cycles=cycles) for _ in range(repeats)
+        )
+        low, high = (size, high) if found > power else (low, size)
+    return size
+
+
+# Before and after
+
+BEFORE, GAP, AFTER = 120, 2, 12
+
+
+def change(
+    noise: Noise, rng: random.Random, *, effect: float = 0.0, before: int = BEFORE, size: float = 0.04
+) -> Attribution:
+    """What is said of a change that has this effect."""
+    level = noise(rng, before + GAP + AFTER, size)
+    after = [value + effect for value in level[before + GAP :]]
+    return attribute(level[:before], after, GAP)
+
+
+# Starts
+
+BETWEEN_STARTS, BETWEEN_RUNS = 0.06, 0.015
+
+
+def starts(
+    rng: random.Random, count: int, runs: int, *, effect: float = 0.0, between: float = BETWEEN_STARTS
+) -> list[list[float]]:
+    """Levels of runs on several starts."""
+    levels = [rng.gauss(effect, between) for _ in range(count)]
+    return [[math.exp(rng.gauss(level, BETWEEN_RUNS)) for _ in range(runs)] for level in levels]
+
+
+def starts_differ(rng: random.Random, count: int, *, effect: float = 0.0, ratio: float = 1.0) -> bool:
+    """True if two groups of starts get a verdict; `ratio` is how much more starts of the second differ."""
+    first = starts(rng, count, 3)
+    other = starts(rng, count, 3, effect=effect, between=BETWEEN_STARTS * ratio)
+    return inference.compare(first, other).verdict is not Verdict.CANNOT_TELL
+
+
+# History
+
+RUN_NOISE = 0.03
+PLANTED = math.log(0.95)
+
+
+def false_alarms(rng: random.Random, runs: int) -> int:
+    """How many regressions a history without any gives, each run looked at as it comes."""
+    levels, found, since = white(rng, runs, RUN_NOISE), 0, steadiness.FEWEST_BASELINE
+    while (alarm := steadiness.first_alarm(levels, PLANTED, since)) is not None:
+        found += 1
+        since = max(alarm.seen, since) + 1
+    return found
+
+
+def runs_until_found(rng: random.Random, before: int, most: int) -> int | None:
+    """After how many runs a planted step is found."""
+    levels = white(rng, before + most, RUN_NOISE)
+    levels = [level + (PLANTED if place >= before else 0.0) for place, level in enumerate(levels)]
+    alarm = steadiness.first_alarm(levels, PLANTED, before - 10)
+    return alarm.seen - before + 1 if alarm is not None and alarm.seen >= before else None

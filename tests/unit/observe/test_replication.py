@@ -1,0 +1,132 @@
+"""Replication as source and replica show it."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.observe.fakes import TARGET, FakeClock
+from tuibench.errors import RunError, SQLError
+from tuibench.model.server import Target
+from tuibench.mysql.connection import Connection
+from tuibench.mysql.errors import AccessDeniedError
+from tuibench.replicas.status import (
+    FoundReplica,
+    LogPosition,
+    ReplicaReader,
+    behind,
+    found_replicas,
+    parse_status,
+)
+
+# What a source knows of its replicas.
+
+
+def test_a_replica_that_reports_its_address() -> None:
+    rows = [{"Server_Id": 2, "Host": "db2", "Port": 3307, "Source_Id": 1}]
+    assert found_replicas(rows, ["10.0.0.9:4711"]) == (FoundReplica("db2:3307", "db2", 3307),)
+
+
+def test_one_that_does_not_is_where_its_connection_comes_from() -> None:
+    rows = [{"Server_id": 2, "Host": "", "Port": 3306}, {"Server_id": 3, "Host": "", "Port": 3307}]
+    assert [each.name for each in found_replicas(rows, ["10.0.0.9:1", "10.0.0.9:2"])] == [
+        "10.0.0.9:3306",
+        "10.0.0.9:3307",
+    ]
+
+
+def test_with_connections_from_several_hosts_it_has_a_name_only() -> None:
+    rows = [{"Server_Id": 2, "Host": "", "Port": 3306}]
+    assert found_replicas(rows, ["10.0.0.9:1", "10.0.0.8:2"]) == (FoundReplica("server 2", "", 3306),)
+    assert found_replicas(rows, []) == (FoundReplica("server 2", "", 3306),)
+
+
+@pytest.mark.parametrize(
+    ("replayed", "bytes_behind"),
+    [
+        (LogPosition("log.2", 90), 10 + 100 + 7),
+        (LogPosition("log.3", 100), 7),
+        (LogPosition("log.4", 7), 0),
+        (LogPosition("log.1", 0), None),
+    ],
+)
+def test_bytes_over_several_files(replayed: LogPosition, bytes_behind: int | None) -> None:
+    sizes = {"log.2": 100, "log.3": 100, "log.4": 50}
+    assert behind(replayed, LogPosition("log.4", 7), sizes) == bytes_behind
+
+
+def test_a_position_beyond_the_end_is_unknown() -> None:
+    assert behind(LogPosition("b", 1), LogPosition("a", 1), {"a": 5, "b": 5}) is None
+
+
+# What a replica says of itself, in the words of both flavours.
+
+
+MYSQL: dict[str, Any] = {
+    "Replica_IO_Running": "Yes",
+    "Replica_SQL_Running": "Yes",
+    "Seconds_Behind_Source": 3,
+    "Relay_Source_Log_File": "binlog.000002",
+    "Exec_Source_Log_Pos": 4711,
+    "Replica_SQL_Running_State": "Waiting for an event",
+    "Last_SQL_Error": "",
+    "Last_IO_Error": "",
+}
+MARIADB: dict[str, Any] = {
+    "Slave_IO_Running": "Yes",
+    "Slave_SQL_Running": "No",
+    "Seconds_Behind_Master": None,
+    "Relay_Master_Log_File": "binlog.000002",
+    "Exec_Master_Log_Pos": 4711,
+    "Slave_SQL_Running_State": "",
+    "Last_SQL_Error": "Error 'Duplicate\nentry'",
+    "Last_IO_Error": "",
+}
+
+
+def test_a_replica_that_works() -> None:
+    status = parse_status([MYSQL])
+    assert (status.lag_seconds, status.is_running, status.state) == (3.0, True, "Waiting for an event")
+    assert status.replayed == LogPosition("binlog.000002", 4711)
+
+
+def test_one_that_stopped_says_why() -> None:
+    status = parse_status([MARIADB])
+    assert (status.lag_seconds, status.is_running) == (None, False)
+    assert status.state == "the applier is stopped: Error 'Duplicate entry'"
+    receiver = parse_status([{**MYSQL, "Replica_IO_Running": "Connecting"}])
+    assert receiver.state == "the receiver is stopped"
+
+
+def test_the_worst_channel_counts() -> None:
+    assert parse_status([MYSQL, {**MYSQL, "Seconds_Behind_Source": 9}]).lag_seconds == 9
+    assert not parse_status([MYSQL, MARIADB]).is_running
+
+
+def test_a_server_that_is_none() -> None:
+    with pytest.raises(RunError, match="not a replica"):
+        parse_status([])
+
+
+async def test_a_login_that_is_refused_is_tried_once() -> None:
+    tried = []
+
+    async def refuse(target: Target) -> Connection:
+        tried.append(target)
+        raise AccessDeniedError("refuses user 'ann'", "", 1045)
+
+    reader = ReplicaReader(TARGET, FakeClock(), refuse)
+    assert [await reader.read() for _ in range(3)] == [None] * 3
+    assert (len(tried), reader.last_error) == (1, "refuses user 'ann'")
+
+
+async def test_a_server_that_is_away_is_tried_again() -> None:
+    tried = []
+
+    async def away(target: Target) -> Connection:
+        tried.append(target)
+        raise SQLError(2003, "cannot reach it")
+
+    reader = ReplicaReader(TARGET, FakeClock(), away)
+    await reader.read()
+    await reader.read()
+    assert (len(tried), reader.last_error) == (2, "cannot reach it")

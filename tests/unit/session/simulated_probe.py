@@ -1,0 +1,106 @@
+"""A make-believe server with a known curve and noise, and a probe of it: seeded, without a clock."""
+
+import math
+import random
+from collections.abc import Callable
+from statistics import NormalDist
+from typing import NamedTuple
+
+from tuibench.metrics.scaling import LOG_GAIN, usl_tps
+from tuibench.model.probe import ProbeOrder
+from tuibench.model.sample import Sample
+from tuibench.model.tick import RESPONSE, Histogram, Tick, bucket_index
+from tuibench.probe.plan import ProbePlan, probe_tick
+
+PLACES = 40
+_NORMAL = NormalDist()
+SHAPE = tuple(
+    math.exp(0.5 * (_NORMAL.inv_cdf((place + 0.5) / PLACES) - _NORMAL.inv_cdf(0.95)))
+    for place in range(PLACES)
+)
+"""Latencies of a tick, in the tick's p95: a lognormal distribution."""
+
+TICK_SECONDS = 0.5
+
+
+class Curve(NamedTuple):
+    """A server by the law. Its p95 is a multiple of what Little's law makes of the throughput."""
+
+    lam: float = 200.0
+    sigma: float = 0.05
+    kappa: float = 0.0005
+
+    def tps(self, threads: float) -> float:
+        return usl_tps(threads, self.lam, self.sigma, self.kappa)
+
+    def p95_ms(self, threads: float) -> float:
+        return 1800 * threads / self.tps(threads)
+
+    @property
+    def knee(self) -> float:
+        """From here on doubling gains less than it takes."""
+        return bisected(lambda n: math.log(self.tps(2 * n) / self.tps(n)) < LOG_GAIN)
+
+    def most_within(self, p95_ms: float) -> float:
+        """The most threads with such a p95."""
+        return bisected(lambda n: self.p95_ms(n) > p95_ms)
+
+
+def bisected(is_beyond: Callable[[float], bool]) -> float:
+    low, high = 1.0, 100_000.0
+    for _ in range(60):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if is_beyond(middle) else (middle, high)
+    return low
+
+
+class Noise(NamedTuple):
+    """What makes a tick differ from the curve: the deviation of an AR(1) series, and how fast a level is
+    approached after it was set.
+    """
+
+    deviation: float = 0.02
+    phi: float = 0.35
+    settling_seconds: float = 1.0
+
+
+def histogram(p95_ms: float, count: int) -> Histogram:
+    """So many latencies with this p95, about."""
+    each = max(1, count // len(SHAPE))
+    values = [round(1000 * p95_ms * share) for share in SHAPE]
+    counts: dict[int, int] = {}
+    for value in values:
+        counts[bucket_index(value)] = counts.get(bucket_index(value), 0) + each
+    return Histogram(counts, each * len(SHAPE), sum(values) * each, values[0], values[-1])
+
+
+def probe(order: ProbeOrder, curve: Curve, seed: int, noise: Noise, ceiling: float = 1024) -> ProbePlan:
+    """The whole probe of a server, which is over in an instant."""
+    rng = random.Random(seed)
+    now, level, ill = 0.0, 0.0, 0.0
+    plan = ProbePlan(order, ceiling, now)
+    level_applied = now
+    while not plan.is_over:
+        if plan.next_level is not None:
+            before, level, level_applied = level, plan.next_level.level, now
+            plan.level_applied(now)
+        now += TICK_SECONDS
+        ill = noise.phi * ill + rng.gauss(0, noise.deviation * math.sqrt(1 - noise.phi**2))
+        reached = (
+            1 - math.exp(-(now - level_applied) / noise.settling_seconds * 2)
+            if noise.settling_seconds
+            else 1.0
+        )
+        at = before + (level - before) * reached if before else level
+        tps = curve.tps(at) * (1 + ill)
+        p95 = curve.p95_ms(at) * (1 + rng.gauss(0, 2 * noise.deviation))
+        count = round(tps * TICK_SECONDS)
+        part = Tick(
+            end=now,
+            seconds=TICK_SECONDS,
+            sums={"completed": count},
+            levels={"threads": level, "connections": level},
+            hists={RESPONSE: histogram(p95, count)},
+        )
+        plan.add_tick(probe_tick(Sample(number=1, at=now, late_ms=0.0, tick=part), now), now)
+    return plan

@@ -1,0 +1,409 @@
+"""The saturation probe as it runs."""
+
+import asyncio
+import math
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+from msgspec.structs import replace
+
+from tests.tui.support import script
+from tests.unit.session.simulated_probe import Curve, Noise, probe
+from tests.unit.session.simulated_session import PlayedFleet, PlayedSampler, simulate_session
+from tests.unit.session.worker_reports import report
+from tuibench.errors import TuibenchError
+from tuibench.load.messages import Counters, WorkerReport
+from tuibench.metrics.diagnosis import CLIENT_LIMITED
+from tuibench.model.command import (
+    Command,
+    HoldPlan,
+    NextStep,
+    Pause,
+    Resume,
+    SetDelay,
+    SetThreads,
+    StartProbe,
+    StopProbe,
+)
+from tuibench.model.event import Event, EventKind
+from tuibench.model.plan import RunPlan
+from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeState, UslFit
+from tuibench.model.schedule import Quantity, parse_schedule
+from tuibench.model.summary import Summary
+from tuibench.probe import runner
+from tuibench.probe.plan import ProbeProgress, objective_edge
+from tuibench.probe.runner import knee_step, usl_of
+from tuibench.session.load_run import LoadRun
+from tuibench.session.sampling import HostsObservation, Sampler, TickObservation
+
+# A probe inside a run: whole runs in make-believe time, on workers that do what a known curve lets them.
+
+
+ORDER = ProbeOrder(seconds=60.0, step_seconds=6.0, most=64.0)
+PLAN = RunPlan(profile="oltp_point_select", threads=1, seconds=None, interval_seconds=0.5, probe=ORDER)
+LIVE = RunPlan(profile="oltp_point_select", threads=6, seconds=70, interval_seconds=0.5)
+
+
+@pytest.fixture
+def _in_make_believe_time_there_are_no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fitted(gone: ProbeProgress) -> UslFit:
+        return usl_of(gone)
+
+    monkeypatch.setattr(runner, "fit_usl", fitted)
+
+
+class Workers:
+    """They do as many transactions as a server by `tps` lets so many threads do."""
+
+    def __init__(self, tps: Callable[[float], float], cpu_share: float = 0.2) -> None:
+        self._tps = tps
+        self._cpu_share = cpu_share
+        self._done = self._at = 0.0
+        self.told: list[str] = []
+
+    def __call__(self, fleet: PlayedFleet) -> list[WorkerReport]:
+        now = fleet.clock.time()
+        threads = next((int(w.split()[1]) for w in reversed(fleet.told) if w.startswith("threads")), 1)
+        seconds, self._at = now - self._at, now
+        self._done += self._tps(threads) * seconds
+        self.told = fleet.told
+        done = round(self._done)
+        return [
+            report(
+                0,
+                *([2_000] * 20),
+                seconds=seconds or 1e-9,
+                cpu_seconds=self._cpu_share * seconds,
+                connections=threads,
+                lag_p99_ms=0.01,
+                counters=Counters(scheduled=done, completed=done, reads=done),
+            )
+        ]
+
+
+def bent(threads: float) -> float:
+    """In proportion up to 16 threads, and hardly more above."""
+    return 1000 * min(threads, 16.0) + threads
+
+
+class Script:
+    """Submits commands at their seconds; keeps the answers, and what the session said of the probe."""
+
+    def __init__(self, *commands: tuple[float, Command]) -> None:
+        self.answers: list[str] = []
+        self.states: list[ProbeState] = []
+        self.session: LoadRun
+        self._commands = commands
+        self._running: list[asyncio.Future[None]] = []
+
+    def __call__(self, session: LoadRun) -> None:
+        self.session = session
+        session.watcher.bus.listeners.append(self._hear)
+        loop = asyncio.get_running_loop()
+        for at, command in self._commands:
+            loop.call_later(at, self._begin, command)
+
+    def _hear(self, message: Any) -> None:
+        if isinstance(message, ProbeState):
+            self.states.append(message)
+
+    def _begin(self, command: Command) -> None:
+        self._running.append(asyncio.ensure_future(self._submit(command)))
+
+    async def _submit(self, command: Command) -> None:
+        try:
+            self.answers.append(await self.session.submit(command))
+        except TuibenchError as error:
+            self.answers.append(str(error))
+
+
+def run(
+    directory: Path, plan: RunPlan = PLAN, *commands: tuple[float, Command], **worker: Any
+) -> tuple[Summary, Script, Workers]:
+    script, workers = Script(*commands), Workers(**{"tps": bent, **worker})
+    return simulate_session(plan, workers, directory, script), script, workers
+
+
+def told(summary: Summary, kind: EventKind) -> Sequence[Event]:
+    return [event for event in summary.events if event.kind is kind]
+
+
+@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
+def test_a_run_that_is_a_probe_ends_with_its_answer(tmp_path: Path) -> None:
+    summary, script, _ = run(tmp_path)
+    assert summary.probe is not None
+    assert summary.probe.end is ProbeEnd.KNEE
+    assert summary.probe.knee is not None
+    assert 13 <= summary.probe.knee.level <= 19
+    assert summary.outcome == "done"
+    assert summary.seconds < 60
+    levels = [event.text for event in told(summary, EventKind.PROBE)]
+    assert levels[:3] == ["probe: 1 thread (up)", "probe: 2 threads (up)", "probe: 4 threads (up)"]
+    assert all(event.marker is not None for event in told(summary, EventKind.PROBE))
+    assert summary.probe.commands["tuibench"].startswith("tuibench run oltp_point_select --threads=1")
+    assert not any("private server" in line for line in summary.probe.lines)
+    assert script.states[-1].result == summary.probe
+    assert [len(state.steps) for state in script.states] == sorted(
+        len(state.steps) for state in script.states
+    )
+    assert not summary.effects, "a step is no change whose effect is told"
+
+
+@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
+def test_commands_that_name_a_private_server_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "is_private_socket", lambda socket: True)
+    summary, _, _ = run(tmp_path)
+    assert summary.probe is not None
+    assert "private server" in summary.probe.lines[-1]
+
+
+@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
+def test_workers_slower_than_the_server_are_what_is_reported(tmp_path: Path) -> None:
+    summary, _, _ = run(tmp_path, cpu_share=0.97)
+    assert summary.probe is not None
+    assert summary.probe.client_limited
+    assert summary.probe.knee is None
+    assert summary.probe.bottleneck is not None
+    assert summary.probe.bottleneck.id == CLIENT_LIMITED
+    assert not any("Saturated" in line for line in summary.probe.lines)
+
+
+@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
+def test_in_a_live_run_the_load_goes_back(tmp_path: Path) -> None:
+    summary, script, workers = run(tmp_path, LIVE, (2.2, StartProbe(ORDER)))
+    assert script.answers == ["probing by threads, about 60 s"]
+    assert summary.probe is not None
+    assert summary.probe.knee is not None
+    assert [word for word in workers.told if word.startswith("threads")][-1] == "threads 6"
+    assert summary.seconds == pytest.approx(70)
+
+
+@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
+def test_stopped_it_keeps_what_it_has(tmp_path: Path) -> None:
+    summary, script, workers = run(tmp_path, LIVE, (2.2, StartProbe(ORDER)), (14.2, StopProbe()))
+    assert script.answers[1] == "the probe is stopped"
+    assert summary.probe is not None
+    assert summary.probe.end is ProbeEnd.ABORTED
+    assert len(summary.probe.steps) >= 2
+    assert summary.probe.reason == "stopped by the operator"
+    assert [word for word in workers.told if word.startswith("threads")][-1] == "threads 6"
+
+
+@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
+def test_threads_set_by_hand_end_it_and_stay(tmp_path: Path) -> None:
+    summary, script, workers = run(tmp_path, LIVE, (2.2, StartProbe(ORDER)), (14.2, SetThreads(50)))
+    assert script.answers[1] == "threads: 50; the probe is stopped"
+    assert summary.probe is not None
+    assert summary.probe.reason == "the threads were set manually"
+    assert [word for word in workers.told if word.startswith("threads")][-1] == "threads 50"
+
+
+@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
+def test_a_plan_gives_way(tmp_path: Path) -> None:
+    plan = replace(LIVE, schedule=parse_schedule("6:30s,8:40s"))
+    _, script, _ = run(tmp_path, plan, (2.2, StartProbe(ORDER)), (3.2, HoldPlan()))
+    assert script.answers == ["probing by threads, about 60 s; the plan is held", "the plan is already held"]
+
+
+@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
+def test_a_paused_step_restarts(tmp_path: Path) -> None:
+    summary, _, _ = run(tmp_path, PLAN, (3.2, Pause()), (20.2, Resume()))
+    assert summary.probe is not None
+    assert summary.probe.end is ProbeEnd.KNEE
+    assert not any(3.2 < step.at_seconds < 20 for step in summary.probe.steps)
+
+
+@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
+def test_another_change_is_reported_and_its_step_restarts(tmp_path: Path) -> None:
+    summary, _, _ = run(tmp_path, PLAN, (5.2, SetDelay(1.0)))
+    assert summary.probe is not None
+    assert any("simulated network delay 0" in doubt for doubt in summary.probe.doubts)
+    assert 5.2 in [pytest.approx(step.at_seconds, abs=0.01) for step in summary.probe.steps]
+
+
+@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
+def test_a_restart_ends_it_with_what_it_has(tmp_path: Path) -> None:
+    def prepare(session: LoadRun) -> None:
+        loop = asyncio.get_running_loop()
+        loop.call_later(15.2, session.watcher.emit, EventKind.RESTART, "the server was restarted")
+
+    summary = simulate_session(PLAN, Workers(bent), tmp_path, prepare)
+    assert summary.probe is not None
+    assert summary.probe.end is ProbeEnd.ABORTED
+    assert summary.probe.reason == "the server was restarted"
+    assert summary.probe.steps
+    assert summary.seconds < 20
+
+
+@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
+@pytest.mark.parametrize(("back_at", "end"), [(25.0, ProbeEnd.KNEE), (999.0, ProbeEnd.ABORTED)])
+def test_a_server_that_is_away_has_not_collapsed(tmp_path: Path, back_at: float, end: ProbeEnd) -> None:
+    """Nothing is done, and it does not tell its counters: the step begins anew when it is back."""
+
+    def tps(threads: float) -> float:
+        return 0.0 if sampler.is_away else bent(threads)
+
+    def prepare(session: LoadRun) -> None:
+        sampler.now = session.watcher.log.elapsed_seconds
+        session.watcher.sampler = cast(Sampler, sampler)
+
+    sampler = AbsentObserver(10.0, back_at)
+    summary = simulate_session(PLAN, Workers(tps), tmp_path, prepare)
+    assert summary.probe is not None
+    assert summary.probe.end is end
+    assert all(step.tps > 0 for step in summary.probe.steps)
+    if end is ProbeEnd.ABORTED:
+        assert summary.probe.reason == "the server does not answer"
+        assert summary.seconds < 70
+
+
+class AbsentObserver(PlayedSampler):
+    """Sees a server that is away from one second to another."""
+
+    def __init__(self, gone_at: float, back_at: float) -> None:
+        self.now: Callable[[], float] = float
+        self._gone_at, self._back_at = gone_at, back_at
+
+    @property
+    def is_away(self) -> bool:
+        return self._gone_at <= self.now() < self._back_at
+
+    async def observe(self, *_: object) -> TickObservation:
+        return TickObservation(
+            server=None if self.is_away else script.server_part(1, 100.0, 4, 1.0),
+            hosts=HostsObservation(),
+        )
+
+
+@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
+def test_interrupted_it_answers_for_what_there_is(tmp_path: Path) -> None:
+    def prepare(session: LoadRun) -> None:
+        asyncio.get_running_loop().call_later(15.2, session.request_stop, "interrupted")
+
+    summary = simulate_session(PLAN, Workers(bent), tmp_path, prepare)
+    assert summary.outcome == "interrupted"
+    assert summary.probe is not None
+    assert summary.probe.reason == "the run was interrupted"
+    assert summary.probe.steps
+
+
+@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
+def test_a_jump_goes_on_to_the_next_level(tmp_path: Path) -> None:
+    summary, script, _ = run(tmp_path, PLAN, (2.2, NextStep()))
+    assert script.answers == ["continuing with the next step"]
+    assert summary.probe is not None
+    assert not summary.probe.steps[0].is_stable
+    assert summary.probe.steps[1].at_seconds == pytest.approx(2.2, abs=0.01)
+
+
+@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
+def test_by_rate_it_finds_what_is_kept_up_with(tmp_path: Path) -> None:
+    order = ProbeOrder(by=Quantity.RATE, seconds=60.0, step_seconds=6.0)
+    plan = replace(PLAN, threads=4, probe=order)
+    played = RatedWorkers(800.0)
+    summary = simulate_session(plan, played, tmp_path)
+    assert summary.probe is not None
+    assert summary.probe.steps[0].tps == pytest.approx(800, rel=0.01)
+    assert summary.probe.knee is not None
+    assert 650 <= summary.probe.knee.level <= 850
+    assert "--rate=" in summary.probe.commands["tuibench"]
+
+
+class RatedWorkers:
+    """They start as much as the rate says, and a server does `most` of it."""
+
+    def __init__(self, most: float) -> None:
+        self._most = most
+        self._done = self._due = self._at = 0.0
+
+    def __call__(self, fleet: PlayedFleet) -> list[WorkerReport]:
+        now = fleet.clock.time()
+        seconds, self._at = now - self._at, now
+        rate = fleet.rate or math.inf
+        self._due = self._due + rate * seconds if fleet.rate else self._done + self._most * seconds
+        self._done = min(self._due, self._done + self._most * seconds)
+        counters = Counters(
+            scheduled=round(self._due), completed=round(self._done), backlog=round(self._due - self._done)
+        )
+        latencies = [2_000] * 20
+        return [report(0, *latencies, seconds=seconds or 1e-9, lag_p99_ms=0.01, counters=counters)]
+
+
+@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
+@pytest.mark.parametrize(
+    ("commands", "words"),
+    [
+        (((2.2, StopProbe()),), "no probe is running"),
+        (((2.2, NextStep()),), "no probe is running"),
+        (((2.2, StartProbe(ProbeOrder(slo=("quick",)))),), "'quick' is not a threshold"),
+        (((2.2, Pause()), (3.2, StartProbe(ORDER))), "the load is not running: paused"),
+        (((2.2, StartProbe(ORDER)), (4.2, StartProbe(ORDER))), "a probe is already running"),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    tmp_path: Path, commands: Sequence[tuple[float, Command]], words: str
+) -> None:
+    _, script, _ = run(tmp_path, replace(LIVE, seconds=6), *commands)
+    assert words in script.answers[-1]
+
+
+# Simulated servers with known curves, probed in their noise: how often the answer is right.
+#
+# A step is the distance from the level that is answered to the next one that was measured.
+
+
+RIGHT = 0.95
+runs = pytest.mark.parametrize("runs", [20, pytest.param(200, marks=pytest.mark.whole)])
+NOISE = Noise(deviation=0.02, phi=0.35, settling_seconds=1.0)
+
+
+def a_curve(rng: random.Random) -> Curve:
+    """A server with a knee somewhere between one thread and a few hundred."""
+    sigma, kappa = 10 ** rng.uniform(-2.5, -0.9), 10 ** rng.uniform(-5, -2.7)
+    return Curve(lam=rng.uniform(50, 800), sigma=sigma, kappa=kappa)
+
+
+def neighbours(progress: ProbeProgress, level: float) -> tuple[float, float]:
+    """The measured levels next to one, or as far off as steps are at least."""
+    levels = [step.level for step in progress.measured]
+    below = max((other for other in levels if other < level), default=level / 1.2)
+    above = min((other for other in levels if other > level), default=level * 1.2)
+    return below, above
+
+
+@runs
+def test_the_knee_is_within_one_step_of_the_true_one(runs: int) -> None:
+    rng = random.Random(11)
+    right = close = 0
+    for seed in range(runs):
+        law = a_curve(rng)
+        plan = probe(ProbeOrder(), law, seed, NOISE)
+        step = knee_step(plan.progress())
+        assert step is not None
+        below, above = neighbours(plan.progress(), step.level)
+        right += below <= max(1.0, law.knee) <= above
+        close += abs(math.log2(step.level / max(1.0, law.knee))) <= math.log2(1.25)
+        assert plan.progress().elapsed_seconds <= plan.order.seconds + plan.order.step_seconds
+    assert right >= RIGHT * runs
+    assert close >= RIGHT * runs - 1
+
+
+@runs
+def test_the_objective_is_never_answered_more_than_a_step_above_its_limit(runs: int) -> None:
+    rng = random.Random(12)
+    right = near = 0
+    for seed in range(runs):
+        law = a_curve(rng)
+        limit_ms = law.p95_ms(2 ** rng.uniform(1, 7))
+        plan = probe(ProbeOrder(slo=(f"p95<{limit_ms:.4f}ms",)), law, seed, NOISE)
+        most, _ = objective_edge(plan.progress())
+        level = most.level if most else 0.0
+        true = law.most_within(limit_ms)
+        right += neighbours(plan.progress(), level)[0] <= true
+        near += level >= true / 2
+        assert plan.end in (ProbeEnd.SLO, ProbeEnd.KNEE, ProbeEnd.COLLAPSE)
+    assert right >= RIGHT * runs
+    assert near >= 0.8 * runs, "an answer that is far too low is of no use either"

@@ -1,0 +1,280 @@
+"""What the project says of itself: pages, schemas, promises, and which processes stay light."""
+
+import ast
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import click
+import pytest
+
+import tuibench
+from tests import profile_reference
+from tests.paths import ROOT
+from tests.schemas import FOLDER, SCHEMAS, text
+from tests.tables import for_each
+from tests.validation import check_valid_value
+from tuibench.cli import arguments
+from tuibench.cli.main import COMMANDS, LazyGroup, command_module
+
+# What no linter checks: which processes stay light, and what every file says of itself.
+
+
+PACKAGE = Path(tuibench.__file__).parent
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+
+def imported_by(*modules: str) -> set[str]:
+    """All modules that a fresh interpreter holds after importing these, and their top-level names."""
+    statement = f"import sys, {', '.join(modules)}; print(*sorted(sys.modules), sep='\\n')"
+    done = subprocess.run([sys.executable, "-c", statement], capture_output=True, text=True, check=True)
+    found = done.stdout.split()
+    return {*found, *(name.partition(".")[0] for name in found)}
+
+
+@pytest.mark.parametrize(
+    "modules",
+    [
+        ("tuibench.load.worker",),
+        ("tuibench.service.service", "tuibench.tuning.guardian"),
+    ],
+)
+def test_processes_without_a_screen_load_nothing_to_draw_with(modules: tuple[str, ...]) -> None:
+    loaded = imported_by(*modules)
+    assert "tuibench" in loaded
+    assert not loaded & {"textual", "rich", "click"}
+
+
+def test_a_viewer_loads_what_it_draws_with_and_nothing_that_drives_or_records() -> None:
+    """All of it stands between the command and its first picture."""
+    loaded = imported_by("tuibench.cli.main", "tuibench.cli.commands.attach", "tuibench.tui.viewer")
+    assert {"textual", "tuibench.service.client"} <= loaded
+    rooms = (
+        "load",
+        "mysql",
+        "observe",
+        "tuning",
+        "demo",
+        "session.load_run",
+        "session.watcher",
+        "session.replay",
+        "record.reader",
+    )
+    assert not loaded & {f"tuibench.{room}" for room in rooms}
+    assert not loaded & {
+        "asyncmy",
+        "cryptography",
+        "hdrh",
+        "prometheus_client",
+        "psutil",
+        "pydantic",
+        "uvloop",
+    }
+
+
+def test_there_is_something_to_check() -> None:
+    assert len(FILES) > 80
+
+
+def test_a_file_says_what_it_is_for() -> None:
+    silent = [
+        str(path) for path in FILES if not ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    ]
+    assert silent == []
+
+
+# What the project says of itself: the Pythons it runs on, and where its pages lead.
+
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+WORKFLOWS = ROOT / ".github" / "workflows"
+MAP = ROOT / "docs" / "architecture.md"
+PLACES = re.findall(r"`((?:\w+/)+(?:\w+\.\w+)?)`", MAP.read_text(encoding="utf-8"))
+PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "tests" / "bench" / "README.md"]
+
+Version = tuple[int, ...]
+
+
+def versions(text: str) -> set[Version]:
+    return {tuple(map(int, found.split("."))) for found in re.findall(r"\b3\.\d+", text)}
+
+
+PROMISED = versions("\n".join(PROJECT["classifiers"]))
+
+
+def test_the_oldest_python_promised_is_the_oldest_taken() -> None:
+    assert versions(PROJECT["requires-python"]) == {min(PROMISED)}
+    assert sys.version_info[:2] >= min(PROMISED)
+
+
+@pytest.mark.parametrize(("workflow", "jobs"), [("ci.yml", 2), ("release.yml", 1)])
+def test_every_python_promised_is_tested(workflow: str, jobs: int) -> None:
+    """The jobs on MariaDB, and those that try the packages, have a matrix of them."""
+    text = (WORKFLOWS / workflow).read_text(encoding="utf-8")
+    found = re.findall(r"^ +python: \[(.*)\]$", text, re.MULTILINE)
+    assert len(found) == jobs
+    assert all(versions(matrix) >= PROMISED for matrix in found)
+
+
+@for_each("workflow", sorted(WORKFLOWS.glob("*.yml")))
+def test_actions_are_pinned_by_hash_and_nothing_is_permitted_by_default(workflow: Path) -> None:
+    text = workflow.read_text(encoding="utf-8")
+    uses = re.findall(r"^ +-? *uses: (.*)$", text, re.MULTILINE)
+    assert all(re.fullmatch(r"[\w.-]+/[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", used) for used in uses)
+    assert "\npermissions: {}\n" in text
+
+
+def test_the_containers_of_ci_are_those_of_the_table_of_servers() -> None:
+    """docs/servers.md says of each of them when its tests were run."""
+    text = (WORKFLOWS / "ci.yml").read_text(encoding="utf-8")
+    images = re.findall(r"^ +- ((?:mysql|mariadb|percona/percona-server):[\d.]+)$", text, re.MULTILINE)
+    page = (ROOT / "docs" / "servers.md").read_text(encoding="utf-8")
+    assert len(images) == 9
+    assert not [image for image in images if f"`{image}`" not in page]
+
+
+def test_the_licence_and_the_version_are_in_one_place() -> None:
+    assert PROJECT["license"] == "MIT"
+    assert "version" in PROJECT["dynamic"]
+
+
+def test_the_map_leads_somewhere() -> None:
+    assert len(PLACES) > 40
+
+
+@for_each("place", sorted(set(PLACES)))
+def test_what_the_map_names_is_there(place: str) -> None:
+    assert (ROOT / place).exists() or (ROOT / "tuibench" / place).exists()
+
+
+@for_each("page", PAGES)
+def test_a_page_links_to_what_is_there(page: Path) -> None:
+    """Pictures are not asked for: a packed source has none."""
+    text = page.read_text(encoding="utf-8")
+    links = re.findall(r"(?<!!)\[[^\]]*\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", text)
+    assert not [link for link in links if not (page.parent / link).exists()]
+
+
+# Code on the pages of the documentation is parsed: command lines by the program's parser, files as TOML.
+
+
+PAGES_PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    ROOT / "tests" / "bench" / "README.md",
+]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+
+
+def blocks(*languages: str) -> list[tuple[str, str]]:
+    """Page and text of each block of code in one of the languages."""
+    return [
+        (page.name, text)
+        for page in PAGES_PAGES
+        for language, text in BLOCK.findall(page.read_text(encoding="utf-8"))
+        if language in languages
+    ]
+
+
+def command_lines(program: str) -> list[str]:
+    """The lines of shell blocks that start a program; continued lines are joined."""
+    found = []
+    for _, shown in blocks("sh", "console"):
+        for line in shown.replace("\\\n", " ").splitlines():
+            line = re.sub(r"^\$ |^ID=\$\(|\)$", "", line).replace("$ID", "20261121-0912")
+            if line.startswith(f"{program} "):
+                found.append(line)
+    return sorted(set(found))
+
+
+@for_each("line", command_lines("tuibench"))
+def test_a_command_of_a_page_is_one_of_the_program(line: str) -> None:
+    words = arguments.normalize(shlex.split(line, comments=True)[1:], COMMANDS)
+    command = LazyGroup(name="tuibench").get_command(click.Context(click.Command("tuibench")), words[0])
+    assert command is not None
+    with command.make_context(words[0], words[1:]) as context:
+        assert context.params
+
+
+@for_each("line", command_lines("make"))
+def test_a_target_of_a_page_is_in_the_makefile(line: str) -> None:
+    targets = [word for word in shlex.split(line, comments=True)[1:] if word.isidentifier() or "-" in word]
+    assert set(targets[:1]) <= TARGETS
+
+
+@for_each(("page", "text"), blocks("toml"))
+def test_a_file_on_a_page_can_be_read(page: str, text: str) -> None:
+    assert tomllib.loads(text), page
+
+
+def test_there_are_pages_and_commands() -> None:
+    assert len(command_lines("tuibench")) > 40
+    assert len(blocks("toml")) > 5
+
+
+def test_the_reference_of_the_profile_language_is_of_today() -> None:
+    """`.venv/bin/python -m tests.profile_reference` writes it."""
+    assert Path(profile_reference.PAGE).read_text(encoding="utf-8") == profile_reference.reference()
+
+
+def test_every_page_is_in_the_table_of_contents() -> None:
+    contents = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    pages = {page.name for page in (ROOT / "docs").glob("*.md")} - {"README.md"}
+    assert pages <= set(re.findall(r"\]\(([\w-]+\.md)\)", contents))
+
+
+def test_every_page_has_its_place_on_the_site() -> None:
+    """The site's generated pages are the only ones that are not in docs/."""
+    navigation = (ROOT / ".github" / "site" / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[2]
+    listed = set(re.findall(r"([\w-]+\.md)$", navigation, re.MULTILINE))
+    assert listed - {"json-schemas.md", "pictures.md"} == {page.name for page in (ROOT / "docs").glob("*.md")}
+
+
+# The schemas in docs/schemas are of the types as they are today: `python -m tests.schemas` writes them.
+
+
+PAGE = FOLDER.parent / "json.md"
+
+
+@for_each("name", SCHEMAS)
+def test_a_schema_is_of_today(name: str) -> None:
+    assert (FOLDER / f"{name}.json").read_bytes() == text(name), "update it: python -m tests.schemas"
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ([{"name": "x"}], "file is missing"),
+        ([{"name": "x", "file": 1}], "1 is no string"),
+        ([{"name": "x", "file": "y", "more": 1}], "more is unknown"),
+        ({}, "is no array"),
+    ],
+)
+def test_what_is_not_as_the_schema_says_is_found(value: object, words: str) -> None:
+    with pytest.raises(AssertionError, match=words):
+        check_valid_value("profiles", value)
+
+
+def test_each_command_with_json_is_on_the_page() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    for command in COMMANDS:
+        if "TextOrJson" in str(getattr(command_module(command), command).__annotations__):
+            assert re.search(rf"`{command} [^`]*--(format )?json", page), command
+
+
+def test_there_are_no_others_and_the_page_lists_them() -> None:
+    assert {path.stem for path in FOLDER.glob("*.json")} == set(SCHEMAS)
+    page = PAGE.read_text(encoding="utf-8")
+    assert all(f"[{name}](schemas/{name}.json)" in page for name in SCHEMAS)
+
+
+@for_each("name", SCHEMAS)
+def test_every_reference_leads_somewhere(name: str) -> None:
+    schema = json.loads(text(name))
+    wanted = {part.split('"')[0] for part in text(name).decode().split('"#/$defs/')[1:]}
+    assert wanted <= schema.get("$defs", {}).keys()

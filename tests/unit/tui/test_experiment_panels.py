@@ -1,0 +1,533 @@
+"""Panels of effects and experiments."""
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from tests.ticks import changed
+from tests.tui.support import script
+from tests.tui.support.probed import OVER, UNDER_WAY
+from tests.unit.tui.views import role_of, text
+from tuibench.effects.panel import MeanLine, effect_card, signature_of
+from tuibench.model.effect import (
+    Comparison,
+    Effect,
+    EffectFigure,
+    EffectProgress,
+    LevelMovement,
+    MovementKind,
+    Verdict,
+)
+from tuibench.model.event import Event, EventKind
+from tuibench.model.probe import ProbeState
+from tuibench.probe import panel
+from tuibench.probe.text import probe_lines
+from tuibench.tui.charts import ChartHistory, ChartPoint
+from tuibench.tui.panels import plots
+from tuibench.tui.panels.lists import event_detail, events_panel, one_entry_a_probe
+from tuibench.tui.panels.load import FSYNCS, P95, QPS, TPS, commits_matter
+from tuibench.tui.panels.numbers import big_numbers
+from tuibench.tui.panels.plots import cpu_chart, cpu_figure
+from tuibench.tui.panels.time_chart import AXIS_WIDTH, time_chart
+from tuibench.tui.steering import clear_marks, compare_effects, pin_effect, pin_previous_effect
+from tuibench.tui.text import plain_text
+from tuibench.tui.view import View, initial_view, next_view
+
+# Effect card: what a change did, how sure that is, and what is still being measured.
+
+
+LENGTH = 70
+"""Seconds of the story, four of them since the preset was applied."""
+
+PROGRESS = EffectProgress(
+    markers=(3,), change="preset unsafe", at_seconds=66.2, earliest_seconds=80.0, latest_seconds=110.0
+)
+NOT_MEASURED = Event(
+    at=script.START + 67,
+    elapsed_seconds=67.0,
+    kind=EventKind.EFFECT,
+    text="effect of preset unsafe not measured: the load was not steady for 3 s before it",
+    marker=3,
+    not_measured="the load was not steady for 3 s before it",
+)
+
+
+def with_progress(progress: EffectProgress | None = PROGRESS, length: int = LENGTH) -> View:
+    view = initial_view(script.hello(length))
+    return next_view(view, msgspec.structs.replace(view.status, effect=progress))
+
+
+def compared(*comparisons: Comparison) -> View:
+    """The story with these figures in its last effect."""
+    effect = msgspec.structs.replace(script.EFFECT, comparisons=comparisons)
+    return next_view(initial_view(script.hello()), msgspec.structs.replace(script.EVENTS[-1], effect=effect))
+
+
+def test_the_card_says_before_after_and_how_sure() -> None:
+    assert text(effect_card(initial_view(script.hello()), 65, 5)).splitlines() == [
+        "EFFECT of 3  preset unsafe: flush_log 1 → 0, sync_binlog 1 → 0",
+        "TPS        1,560 → 2,412       higher: +55 % (49..61 %)",
+        "p95        58.4 ms → 26.9 ms   lower: −54 % (−57..−51 %)",
+        "fsyncs/trx 1.04 → 0.020        lower: −98 % (−98..−98 %)",
+        "12 s before, 12 s after, 2 s to settle",
+    ]
+
+
+def test_a_gain_and_a_loss_look_different() -> None:
+    worse = msgspec.structs.replace(script.EFFECT.comparisons[0], delta=-1.0)
+    event = msgspec.structs.replace(
+        script.EVENTS[-1],
+        effect=msgspec.structs.replace(script.EFFECT, comparisons=(worse,), settled=False, markers=(4, 5)),
+    )
+    view = next_view(initial_view(script.hello()), event)
+    card = effect_card(view, 57, 5)
+    assert role_of(effect_card(initial_view(script.hello()), 57, 5), "+55 %") == "ok"
+    assert role_of(card, "+55 %") == "warn"
+    assert text(card).startswith("EFFECT of 4–5  ")
+    assert text(card).endswith("and still moving")
+
+
+def test_a_difference_within_the_noise_is_shown_as_cannot_tell() -> None:
+    same = msgspec.structs.replace(script.EFFECT.comparisons[1], verdict=Verdict.CANNOT_TELL)
+    event = msgspec.structs.replace(
+        script.EVENTS[-1], effect=msgspec.structs.replace(script.EFFECT, comparisons=(same,))
+    )
+    card = effect_card(next_view(initial_view(script.hello()), event), 61, 5)
+    assert text(card).splitlines()[1] == "p95        58.4 ms → 26.9 ms   cannot tell (−57..−51 %)"
+
+
+def test_a_difference_that_cannot_be_attributed_says_how_the_level_moved() -> None:
+    falling = LevelMovement(kind=MovementKind.TREND, percent=-3.0)
+    moved = msgspec.structs.replace(
+        script.EFFECT.comparisons[0], verdict=Verdict.CANNOT_TELL, movement=falling
+    )
+    event = msgspec.structs.replace(
+        script.EVENTS[-1], effect=msgspec.structs.replace(script.EFFECT, comparisons=(moved,))
+    )
+    card = text(effect_card(next_view(initial_view(script.hello()), event), 61, 5))
+    whole = "cannot be attributed: TPS was falling by 3 %/s before the change (A: A/B test)"
+    assert whole in " ".join(card.splitlines())
+
+
+def test_before_the_first_effect_there_is_no_card() -> None:
+    assert effect_card(initial_view(script.hello(60)), 61, 5) == []
+
+
+@pytest.mark.parametrize(
+    ("height", "words"),
+    [
+        (5, "TPS was falling by 3 %/s before (A: A/B test)"),
+        (6, "cannot be attributed: TPS was falling by 3 %/s before the change (A: A/B test)"),
+    ],
+)
+def test_the_reason_is_never_cut(height: int, words: str) -> None:
+    falling = LevelMovement(kind=MovementKind.TREND, percent=-3.0)
+    moved = [
+        msgspec.structs.replace(one, verdict=Verdict.CANNOT_TELL, movement=falling)
+        for one in script.EFFECT.comparisons
+    ]
+    card = text(effect_card(compared(*moved), 61, height)).splitlines()
+    assert len(card) <= height
+    assert " ".join(card[4:]).startswith(words)
+
+
+def test_the_big_numbers_say_why_a_difference_is_not_attributed() -> None:
+    falling = LevelMovement(kind=MovementKind.TREND, percent=-3.0)
+    moved = msgspec.structs.replace(
+        script.EFFECT.comparisons[0], verdict=Verdict.CANNOT_TELL, movement=falling
+    )
+    shown = text(big_numbers(compared(moved), 120, 36))
+    assert "not attributed: TPS was falling by 3 %/s before the change" in shown
+    assert "not attributed" not in text(big_numbers(initial_view(script.hello()), 120, 36))
+
+
+def test_a_level_watched_too_briefly_is_said_to_be_so() -> None:
+    unknown = LevelMovement(kind=MovementKind.UNKNOWN, percent=0.0, seconds=7.0)
+    moved = msgspec.structs.replace(
+        script.EFFECT.comparisons[0], verdict=Verdict.CANNOT_TELL, movement=unknown
+    )
+    assert "TPS was watched for only 7 s before" in text(effect_card(compared(moved), 61, 5))
+
+
+def test_while_an_effect_is_measured_the_card_counts_down() -> None:
+    assert text(effect_card(with_progress(), 57, 5)).splitlines() == [
+        "EFFECT of 3  preset unsafe",
+        "measuring, 10 s to go",
+    ]
+    late = with_progress(msgspec.structs.replace(PROGRESS, earliest_seconds=69.0))
+    assert "waiting until throughput and p95 are steady, at most 40 s" in text(effect_card(late, 57, 5))
+
+
+def test_the_row_of_the_change_says_that_its_effect_is_measured() -> None:
+    row = text(events_panel(with_progress(), 78, 1))
+    assert row.startswith("3")
+    assert row.endswith("measuring")
+
+
+def test_a_newer_change_replaces_the_card_of_the_last_effect_unless_that_is_pinned() -> None:
+    view = with_progress(length=script.LENGTH)
+    assert "waiting until" in text(effect_card(view, 57, 5))
+    pinned = msgspec.structs.replace(view, chart_state=msgspec.structs.replace(view.chart_state, pins=(3,)))
+    assert "1,560 → 2,412" in text(effect_card(pinned, 57, 5))
+
+
+def test_the_big_numbers_say_that_the_effect_is_measured() -> None:
+    shown = text(big_numbers(with_progress(), 120, 36))
+    assert "effect: measuring, 10 s to go" in shown
+    assert "No change yet" not in shown
+
+
+def test_an_effect_that_was_not_measured_has_its_reason_on_the_card_and_in_the_row() -> None:
+    view = next_view(initial_view(script.hello(LENGTH)), NOT_MEASURED)
+    card = text(effect_card(view, 61, 5)).splitlines()
+    assert card[0].startswith("EFFECT of 3  preset unsafe")
+    assert " ".join(card[1:]).startswith("not measured: the load was not steady for 3 s before it")
+    rows = text(events_panel(view, 78, 3)).splitlines()
+    assert rows[0].startswith("3")
+    assert rows[0].endswith("not measured")
+    change = next(event for event in view.events if event.kind is EventKind.SETTING)
+    assert NOT_MEASURED.not_measured in text(event_detail(change, view.events, 100, 8))
+
+
+def test_a_session_without_load_lists_the_effects_on_queries_and_fsyncs_per_second() -> None:
+    figures = {
+        EffectFigure.TPS: EffectFigure.QPS,
+        EffectFigure.P95: EffectFigure.P95,
+        EffectFigure.FSYNCS: EffectFigure.FSYNC_RATE,
+    }
+    comparisons = [
+        msgspec.structs.replace(one, figure=figures[one.figure]) for one in script.EFFECT.comparisons
+    ]
+    row = text(events_panel(compared(*comparisons), 120, 1))
+    assert "QPS   +55 %" in row
+    assert "fsyncs/s   −98 %" in row
+
+
+def test_a_large_difference_is_a_factor_that_fits() -> None:
+    large = msgspec.structs.replace(
+        script.EFFECT.comparisons[2],
+        before=0.008,
+        after=0.55,
+        delta=0.6,
+        verdict=Verdict.HIGHER,
+        percent=8343.0,
+        percent_low=3616.0,
+        percent_high=25_000.0,
+    )
+    row = text(effect_card(compared(large), 61, 5)).splitlines()[1]
+    assert row == "fsyncs/trx 0.008 → 0.55        higher: ×84 (37..>100)"
+    assert "×84" in text(events_panel(compared(large), 120, 1))
+    assert "?" not in text(big_numbers(compared(large), 120, 36))
+    huge = msgspec.structs.replace(large, percent=25_000.0)
+    assert "×>100" in text(events_panel(compared(huge), 120, 1))
+    assert big_numbers(compared(huge), 120, 36)
+
+
+# Means in the charts, the differences beside the markers, the fsyncs' line and the processor's chart.
+
+
+COLUMNS = 60
+WIDTH = COLUMNS + AXIS_WIDTH
+
+
+def unsure(effect: Effect) -> Effect:
+    """The same change, with nothing known of what it did."""
+    comparisons = tuple(
+        msgspec.structs.replace(one, verdict=Verdict.CANNOT_TELL) for one in effect.comparisons
+    )
+    return msgspec.structs.replace(effect, comparisons=comparisons)
+
+
+def second_effect() -> Effect:
+    return msgspec.structs.replace(script.EFFECT, markers=(2,), change="threads 32 → 64", at_seconds=46.3)
+
+
+def told(effect: Effect, elapsed: float) -> Event:
+    return Event(
+        at=script.START + elapsed,
+        elapsed_seconds=elapsed,
+        kind=EventKind.EFFECT,
+        text="TPS higher",
+        marker=effect.markers[-1],
+        effect=effect,
+    )
+
+
+def with_effects(*effects: Effect) -> View:
+    """The story up to its end, with these effects instead of its own."""
+    events = [event for event in script.EVENTS if event.effect is None]
+    events += [told(effect, 80.0 + number) for number, effect in enumerate(effects)]
+    return initial_view(script.hello(events=tuple(events)))
+
+
+def test_the_means_lie_beside_the_marker_and_end_where_the_windows_do() -> None:
+    sign = signature_of(TPS, with_effects(script.EFFECT), COLUMNS)
+    assert sign is not None
+    before, after = sign.means
+    assert (before.value, after.value) == (1560.0, 2412.0)
+    assert (before.first, before.last) == (sign.marker - 12, sign.marker - 1)
+    assert after.first == sign.marker + 2
+    assert after.last - after.first == 11
+    assert (sign.difference, sign.role) == ("+55 %", "ok")
+
+
+def test_what_an_effect_does_not_compare_has_the_means_of_its_points() -> None:
+    view = with_effects(script.EFFECT)
+    sign = signature_of(QPS, view, COLUMNS)
+    assert sign is not None
+    assert sign.difference == ""
+    tps = signature_of(TPS, view, COLUMNS)
+    assert tps is not None
+    for queries, transactions in zip(sign.means, tps.means, strict=True):
+        assert queries.value == pytest.approx(20 * transactions.value, rel=0.1)
+
+
+def test_a_difference_that_is_not_significant_is_grey() -> None:
+    view = with_effects(unsure(script.EFFECT))
+    lines = time_chart(TPS, view, WIDTH, 6, numbered=True)
+    assert role_of(lines, "?") == "muted"
+    roles = {span.role for line in lines for span in line}
+    assert any(role.startswith("uncertain") for role in roles)
+    assert not any(role.startswith("mean") for role in roles)
+
+
+def test_the_values_stand_on_both_sides_of_the_marker() -> None:
+    chart = text(time_chart(P95, with_effects(script.EFFECT), WIDTH, 6, numbered=False))
+    assert " 58.4 ms │" in chart
+    assert "│ 26.9 ms " in chart
+    assert " −54 % " in chart.splitlines()[0]
+
+
+def test_a_chart_of_one_row_has_the_values_and_no_rule() -> None:
+    line = text(time_chart(FSYNCS, with_effects(script.EFFECT), WIDTH, 1, numbered=False))
+    assert " 1.04 │ 0.020 " in line
+    assert "─" not in line
+
+
+@pytest.mark.parametrize(
+    ("value", "place"), [(0.0, (0, "▁")), (0.5, (2, "▁")), (0.49, (1, "▔")), (1.0, (3, "▔")), (9.9, (3, "▔"))]
+)
+def test_a_mean_finds_its_row(value: float, place: tuple[int, str]) -> None:
+    assert MeanLine(0, 1, value, "", is_before=True).place(1.0, 4) == place
+
+
+def test_effects_are_pinned_from_the_newest_to_the_oldest_and_then_followed_again() -> None:
+    view = with_effects(second_effect(), script.EFFECT)
+    for pins in ((3,), (2,), ()):
+        view = pin_previous_effect(view, COLUMNS)
+        assert view.chart_state.pins == pins
+    assert view.effect == script.EFFECT
+    assert pin_effect(2)(view, COLUMNS).effect == second_effect()
+
+
+def test_two_effects_are_compared_and_escape_ends_it() -> None:
+    view = compare_effects(with_effects(second_effect(), script.EFFECT), COLUMNS)
+    assert view.chart_state.pins == (3, 2)
+    card = text(effect_card(view, 60, 5))
+    assert card.startswith("EFFECTS of 3 preset unsafe")
+    assert card.count("+55 %") == 2
+    assert pin_previous_effect(view, COLUMNS).chart_state.pins == (3, 2)
+    assert clear_marks(view, COLUMNS).chart_state.pins == ()
+
+
+def test_without_a_second_effect_there_is_no_comparison() -> None:
+    view = compare_effects(with_effects(script.EFFECT), COLUMNS)
+    assert view.chart_state.pins == ()
+    assert view.note is not None
+    assert "needs two effects" in view.note.text
+    assert pin_previous_effect(with_effects(), COLUMNS).chart_state.pins == ()
+
+
+def test_a_change_and_its_effect_are_one_row() -> None:
+    lines = events_panel(with_effects(second_effect(), script.EFFECT), 100, 8)
+    rows = text(lines).splitlines()
+    assert [row[0] for row in rows] == ["3", "▲", "2", "1", "·"]
+    assert sum("+55 %" in row for row in rows) == 2
+    assert role_of(lines, "+55 %") == "ok"
+
+
+def test_a_pinned_effect_is_marked_in_the_list() -> None:
+    view = pin_effect(2)(with_effects(second_effect(), script.EFFECT), COLUMNS)
+    marked = [row for row in text(events_panel(view, 100, 8)).splitlines() if "▸" in row]
+    assert len(marked) == 1
+    assert "threads 32 → 64" in marked[0]
+
+
+def test_fsyncs_are_a_subject_where_commits_are_flushed_or_no_longer() -> None:
+    assert commits_matter(initial_view(script.hello(60)))
+    assert commits_matter(initial_view(script.hello()))
+    base = script.samples(1)[0]
+    reads = changed(base, server=script.server_part(1, 1_100.0, 16, fsyncs=0.001))
+    assert not commits_matter(next_view(initial_view(script.hello(0)), reads))
+
+
+def test_the_processor_is_stacked_from_zero_to_all_of_it() -> None:
+    view = initial_view(script.hello(60, events=()))
+    lines = cpu_chart(view, WIDTH, 8)
+    newest = [line[-1].role for line in lines]
+    assert newest[-1] == "stack-server"
+    assert any(role.startswith("stack-own") for role in newest)
+    assert text(lines).splitlines()[0].startswith(" 100 %")
+    assert "server    71" in text(cpu_figure(view, 18, 4)).replace("█ ", "")
+
+
+def test_a_host_at_its_limit_looks_alarming() -> None:
+    base = script.samples(1)[0]
+    full = changed(base, host=script.host_part(cpu_total=100.0))
+    assert role_of(cpu_figure(next_view(initial_view(script.hello(0)), full), 18, 4), "100 %") == "alarm"
+
+
+def test_merged_points_keep_fsyncs_and_shares() -> None:
+    points = [
+        ChartPoint(
+            n + 1.0, 10.0, 200.0, 5.0, slot=n + 1, seconds=1.0, fsyncs=float(n), cpu=(10.0 * n, 4.0, 2.0)
+        )
+        for n in range(2)
+    ]
+    merged = ChartHistory.of(points).window(2, 0, 1)[0]
+    assert merged is not None
+    assert (merged.fsyncs, merged.cpu) == (0.5, (5.0, 4.0, 2.0))
+
+
+def step(elapsed: float, text: str, kind: EventKind = EventKind.PROBE) -> Event:
+    return Event(at=script.START + elapsed, elapsed_seconds=elapsed, kind=kind, text=text, marker=1)
+
+
+def test_the_steps_of_a_probe_are_one_entry() -> None:
+    events = [
+        step(1.0, "probe: 1 thread (up)"),
+        step(5.0, "12 transactions failed", EventKind.ERRORS),
+        step(6.0, "probe: 2 threads (up)"),
+        step(9.0, "probe: Saturated at 2 threads", EventKind.PLAN),
+        step(20.0, "probe: 1 thread (up)"),
+    ]
+    assert [event.text for event in one_entry_a_probe(events)] == [
+        "12 transactions failed",
+        "probe: 2 steps, the last at 2 threads (up)",
+        "probe: Saturated at 2 threads",
+        "probe: 1 thread (up)",
+    ]
+
+
+# The charts of a probe as text: where dots, knee, objective and curve stand.
+
+
+def seen(probe: ProbeState | None) -> View:
+    return initial_view(replace(script.hello(60), probe=probe))
+
+
+def rows(figure: plots.ProbeFigure, probe: ProbeState, width: int = 90, height: int = 12) -> list[str]:
+    lines = [plain_text(line) for line in plots.probe_chart(figure, seen(probe), width, height)]
+    assert len(lines) == height
+    assert {len(line) for line in lines} == {width}
+    return lines
+
+
+def test_every_step_is_a_dot_and_the_way_back_a_ring() -> None:
+    drawn = "".join(rows(plots.LATENCY, OVER)[1:])
+    measured = {step.level for step in OVER.steps if step.purpose != "back"}
+    back = {step.level for step in OVER.steps if step.purpose == "back"}
+    assert drawn.count("●") == len(measured - back)
+    assert drawn.count("○") == len(back)
+
+
+def test_the_knee_runs_through_both_charts_at_the_same_column() -> None:
+    both = (*rows(plots.THROUGHPUT, OVER)[1:], *rows(plots.LATENCY, OVER)[1:])
+    columns = {row.index("│") for row in both if "│" in row}
+    assert len(columns) == 1
+
+
+def test_an_objective_lies_across_its_own_chart_only() -> None:
+    assert any("────" in row for row in rows(plots.LATENCY, OVER))
+    assert not any("────" in row for row in rows(plots.THROUGHPUT, OVER))
+    assert "─ p95<40ms" in rows(plots.LATENCY, OVER)[0]
+
+
+def test_the_curve_is_drawn_with_throughput_only() -> None:
+    assert "USL σ 0.050 κ 0.0005, peak at 44" in rows(plots.THROUGHPUT, OVER)[0]
+    assert "USL" not in rows(plots.LATENCY, OVER)[0]
+
+
+def test_the_step_under_way_is_a_plus() -> None:
+    assert sum(row.count("+") for row in rows(plots.THROUGHPUT, UNDER_WAY)) == 1
+    assert not any("+" in row for row in rows(plots.THROUGHPUT, OVER)[1:])
+
+
+def test_where_the_client_was_the_limit_no_knee_is_drawn() -> None:
+    assert OVER.result is not None
+    blamed = replace(OVER, result=replace(OVER.result, knee=None, client_limited=True))
+    assert not any("│" in row for row in rows(plots.THROUGHPUT, blamed))
+
+
+def test_levels_are_written_below_where_there_is_room() -> None:
+    (line,) = plots.level_axis(seen(UNDER_WAY), 80, 1)
+    assert plain_text(line).split() == ["threads", "1", "2", "4", "8", "16", "32"]
+    (line,) = plots.level_axis(seen(OVER), 30, 1)
+    assert plain_text(line).split()[0:2] == ["threads", "1"]
+
+
+def test_before_anything_was_measured() -> None:
+    assert "P starts one" in plain_text(panel.probe_status(seen(None), 80, 2)[0])
+    began = ProbeState(order=UNDER_WAY.order)
+    assert rows(plots.THROUGHPUT, began)
+    assert plain_text(panel.probe_result(seen(began), 80, 3)[0]).strip() == "No step has finished yet."
+
+
+def braille_cells(rows: list[str]) -> int:
+    return sum("\u2800" < cell <= "\u28ff" for row in rows for cell in row)
+
+
+def test_a_fine_line_runs_through_both_charts() -> None:
+    for figure in (plots.THROUGHPUT, plots.LATENCY):
+        assert braille_cells(rows(figure, OVER)[1:]) > 30
+
+
+def test_a_step_that_is_known_badly_has_a_long_bar() -> None:
+    steps = tuple(replace(step, half_width=0.5) for step in OVER.steps if step.level == 16)
+    drawn = rows(plots.THROUGHPUT, replace(OVER, fit=None, steps=steps[:1]), height=16)[1:]
+    assert braille_cells(drawn) >= 4
+
+
+def test_an_objective_that_some_level_keeps_is_found() -> None:
+    view = seen(OVER)
+    assert "the objective is met up to 32 threads" in plain_text(panel.probe_status(view, 120, 1)[0])
+    answer = panel.probe_answer(view, 100, 2)
+    assert plain_text(answer[0]).startswith("p95<40ms: met up to 32 threads")
+    assert answer[0][0].role == "good"
+
+
+def test_with_low_confidence_there_is_no_saturation_point() -> None:
+    assert OVER.result is not None
+    found = replace(OVER.result, confidence="low", objective=None, knee_low=1.0, knee_high=256.0)
+    unsure = replace(OVER, result=replace(found, lines=probe_lines(found)))
+    answer = panel.probe_answer(seen(unsure), 120, 1)
+    assert "Inconclusive: throughput stops growing somewhere from 1 to 256 threads" in plain_text(answer[0])
+    assert answer[0][0].role == "warn"
+    assert "knee 19?" in rows(plots.THROUGHPUT, unsure)[0]
+
+
+def test_the_formal_run_and_the_durability_are_on_the_screen_however_low_it_is() -> None:
+    assert OVER.result is not None
+    found = replace(
+        OVER.result,
+        commands={"mysql": "SET GLOBAL sync_binlog = 0;", "tuibench": "tuibench run oltp_read_write"},
+        durability={"sync_binlog": "0"},
+    )
+    told = replace(OVER, result=replace(found, lines=probe_lines(found)))
+    text = "\n".join(plain_text(line) for line in panel.probe_result(seen(told), 80, 5))
+    assert "SET GLOBAL sync_binlog = 0;" in text
+    assert "tuibench run oltp_read_write" in text
+    assert "Measured with sync_binlog=0." in probe_lines(found)
+
+
+def test_in_a_wide_terminal_the_steps_are_beside_the_result() -> None:
+    narrow, wide = (
+        "\n".join(plain_text(line) for line in panel.probe_result(seen(OVER), width, 16))
+        for width in (120, 198)
+    )
+    assert "STEPS" not in narrow
+    assert wide.count(" TPS ±") == len(OVER.steps)
+    assert "…" not in wide
+    for sentence in ("Saturated at 19 threads", "Confidence: high"):
+        assert sentence in narrow
+        assert sentence in wide

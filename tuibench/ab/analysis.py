@@ -1,0 +1,673 @@
+"""Analysis of an A/B test: pairs, sequential intervals, settings that act late.
+
+Sequential A/B tests: confidence sequences, which are valid at all times simultaneously.
+
+A trial runs windows in pairs, one with A and one with B. A fair coin, independent of everything measured,
+decides the order (`random_orders`; the fifth pair has one only if the first four repeat no pattern). The
+unit of analysis is the pair's difference of logarithms, B − A. Because of the coin, the noise of that
+difference is symmetric around zero whatever the load does meanwhile: a drift, a random walk, a step or a
+flushing cycle makes the interval wider, and gives no verdict.
+
+Construction of the interval:
+
+- Drift. The expected growth from the first window to the second, estimated from the pairs before this one, is
+  subtracted before the coin's sign is applied. It was fixed before the coin was thrown, so the symmetry
+  remains. Without evidence of a drift nothing is subtracted (the estimate is shrunk by its own t value).
+- Confidence sequence. For Gaussian differences of unknown mean δ and variance, with the prior
+  δ/σ ~ N(0, 1/φ) and the right Haar prior on σ, the Bayes factor against any δ is a test martingale. By
+  Ville's inequality it exceeds 1/α at any time with probability at most α. The δ that are not rejected are
+
+  mean ± s/√n · sqrt(ν (1 − q) / (q − r)),    r = φ/(φ + n), ν = n − 1, q = (α √r)^(2/n)
+
+  and all of them as long as q ≤ r. This holds exactly from the first pairs on, unlike asymptotic sequences.
+  Lai, "On confidence sequences" (Annals of Statistics 4, 1976); Lindon, Ham, Tingley and Bojinov,
+  "Anytime-valid linear models" (arXiv 2210.08589); Wang and Ramdas, "Anytime-valid t-tests and confidence
+  sequences for Gaussian means with unknown variance" (2024). Self-normalised sums of symmetric variables
+  have lighter tails than Gaussian ones (Efron, JASA 64, 1969), so outliers do not invalidate it.
+- Several figures. The error rate of a trial is divided among its figures (`levels`): all intervals of all
+  figures hold together with probability 1 − α.
+
+Result of an A/B test: the paired difference of B and A, with the drift of the run removed.
+
+During a test, and after an early stop, the result is that of the confidence sequences (`sequential`). A test
+of a fixed number of cycles that has reached its planned end has a narrower interval, which is valid only
+there:
+
+Windows are adjacent, A B | B A | A B | …, and each is compared with its neighbour only, so that slow changes
+(a cache that fills, other work on the host) cancel out. From one window to the next a figure's logarithm
+grows by
+
+d = δ·x + γ + noise,    x = 1 from A to B, −1 from B to A, 0 between two windows of the same value
+
+γ is the drift, and least squares gives δ. Neighbours of the same value help twice: they estimate the drift,
+and the difference of windows without a change. A window has two neighbours, so their differences are not
+independent: with noise from window to window (MA(1), ρ = −½) the residual variance is as uncertain as that of
+1.5 times fewer differences, and Student's t is used with the degrees of freedom reduced accordingly. In
+simulation the 95 % interval then contains the true value in 95 to 97 of 100 cases, in white noise as in a
+random walk.
+
+When the difference between two values begins: at once, or late.
+
+A setting that acts late moves its effect into the windows that follow. With a delay of one and a half
+windows the mean difference of the pairs has the wrong sign, and with one of many windows it is zero. Because
+the order of the windows is random, the data tells: the load follows the values with a lag, in every window
+and at every switch, in both directions.
+
+The course of a figure (logarithms, in bins of equal length) is fitted with the values as they were set, and
+as many responses would pass them on, each with a delay D or with a time constant T:
+
+y(t) = μ + β·t + δ·(x ∗ h)(t) + noise        h(u) = 1 for u > D, or 1 − exp(−u/T)
+
+x is 0 under A and 1 under B. The noise is autoregressive, with the φ that suits each response best, so that
+a response does not win by explaining a wandering level. Twice the logarithm of the ratio of the likelihoods
+compares the likeliest response with the likeliest one that is over within the part of a window that may be
+discarded. An interval has to contain the effects of all late responses that are nearly as likely as that one.
+Until the first value acts, the one from before the test does, which may have been either. This is the
+distributed-lag view of carry-over in a switchback (Bojinov, Simchi-Levi and Zhao, "Design and analysis of
+switchback experiments", Management Science 69, 2023).
+"""
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from functools import cache
+from itertools import pairwise, starmap
+from operator import eq, mul
+from typing import NamedTuple, TypeVar
+
+from tuibench.metrics import inference
+from tuibench.metrics.inference import Interval, Scale
+from tuibench.model.effect import AbTestPair, Comparison, EffectFigure, Verdict
+
+ALPHA = 0.05
+"""The probability of any false statement in a trial, over all its figures and its whole duration."""
+
+PRIMARY_SHARE = 0.8
+"""Share of α for the figure that stops the trial."""
+
+PHI = 0.5
+"""Makes the sequence tightest for differences that five to thirty pairs can detect."""
+
+FEWEST_PAIRS_OF_INTERVAL = 3
+MOST_PAIRS = 1_000_000
+"""The limit of estimates: more pairs count as never."""
+
+NOT_REPEATING = 5
+"""So many pairs do not begin a test with one order, or with alternating ones."""
+
+
+Figure = TypeVar("Figure", bound=str)
+
+
+class Pair(NamedTuple):
+    """Two adjacent windows: the figure under A and under B, and whether A came first."""
+
+    a: float
+    b: float
+    a_first: bool
+
+
+class Progress(NamedTuple):
+    """The state of a figure in a trial.
+
+    `pairs_needed` estimates the number of further pairs until a verdict: 0 with a verdict, None while
+    unknown.
+    """
+
+    interval: Interval
+    verdict: Verdict
+    pairs: int
+    pairs_needed: int | None
+
+
+def random_orders(count: int, seed: int) -> list[bool]:
+    """True for each pair in which A comes first, by a fair coin.
+
+    The first five never all have the same order, and never all alternate: under a late effect, windows that
+    repeat themselves look the same as under the opposite effect at once.
+    """
+    rng = random.Random(seed)
+    orders = [rng.random() < 0.5 for _ in range(count)]
+    if count >= NOT_REPEATING and len(set(starmap(eq, pairwise(orders[:NOT_REPEATING])))) == 1:
+        orders[NOT_REPEATING - 1] = not orders[NOT_REPEATING - 1]
+    return orders
+
+
+def error_levels(figures: Sequence[Figure], primary: Figure, alpha: float = ALPHA) -> dict[Figure, float]:
+    """The error rate of each figure; together they are `alpha`. `primary` decides when the trial stops."""
+    others = [figure for figure in figures if figure != primary]
+    if not others:
+        return {primary: alpha}
+    rest = alpha * (1 - PRIMARY_SHARE) / len(others)
+    return {primary: alpha * PRIMARY_SHARE} | dict.fromkeys(others, rest)
+
+
+def sequential_progress(
+    pairs: Sequence[Pair], *, alpha: float, tolerance: float = 0.0, is_estimated: bool = True
+) -> Progress:
+    """The result of a figure's pairs, in the order of measurement.
+
+    `tolerance` is the share within which A and B count as equal. Estimating `pairs_needed` is optional,
+    because it takes most of the time.
+    """
+    observed = differences(pairs)
+    count = len(observed)
+    if count < 2:
+        return Progress(Interval(math.nan, -math.inf, math.inf), Verdict.CANNOT_TELL, count, None)
+    mean = math.fsum(observed) / count
+    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in observed) / (count - 1))
+    interval = _scale(pairs).interval(mean, half_width(count, deviation, alpha))
+    verdict = interval.verdict(tolerance) if count >= FEWEST_PAIRS_OF_INTERVAL else Verdict.CANNOT_TELL
+    if verdict is not Verdict.CANNOT_TELL:
+        return Progress(interval, verdict, count, 0)
+    if not is_estimated:
+        return Progress(interval, verdict, count, None)
+    needed = pairs_until(interval.estimate, deviation, alpha=alpha, tolerance=tolerance, done=count)
+    return Progress(interval, verdict, count, needed)
+
+
+def differences(pairs: Sequence[Pair]) -> list[float]:
+    """B − A of each pair, with the drift estimated from earlier pairs subtracted.
+
+    Differences of logarithms; if a figure was zero in some window (fsyncs with a durability of 0), shares
+    of the mean level under A instead.
+    """
+    level = _scale(pairs)
+    drift, observed = _Drift(), []
+    for pair in pairs:
+        sign = 1.0 if pair.a_first else -1.0
+        growth = sign * (level(pair.b) - level(pair.a))
+        observed.append(sign * (growth - drift.estimate()))
+        drift.add(sign, growth)
+    return observed
+
+
+def half_width(count: int, deviation: float, alpha: float, phi: float = PHI) -> float:
+    """Half the width of the confidence sequence after `count` pairs; infinite while there is no bound."""
+    if count < 2:
+        return math.inf
+    ratio = phi / (phi + count)
+    q = (alpha * math.sqrt(ratio)) ** (2 / count)
+    if q <= ratio:
+        return math.inf
+    return deviation * math.sqrt((count - 1) * (1 - q) / (q - ratio) / count)
+
+
+def pairs_until(mean: float, deviation: float, *, alpha: float, tolerance: float, done: int) -> int | None:
+    """The number of further pairs until a verdict, at constant mean and deviation; None if none is
+    reached.
+    """
+
+    def is_decided(count: int) -> bool:
+        interval = Interval.around(mean, half_width(count, deviation, alpha))
+        return interval.verdict(tolerance) is not Verdict.CANNOT_TELL
+
+    high = max(done, FEWEST_PAIRS_OF_INTERVAL)
+    while not is_decided(high):
+        high *= 2
+        if high > MOST_PAIRS:
+            return None
+    low = max(done, high // 2)
+    while low < high:
+        middle = (low + high) // 2
+        if is_decided(middle):
+            high = middle
+        else:
+            low = middle + 1
+    return max(high - done, 1)
+
+
+def _scale(pairs: Sequence[Pair]) -> Scale:
+    return Scale.of((pair.a for pair in pairs), (pair.b for pair in pairs))
+
+
+class _Drift:
+    """Growth from a pair's first window to its second that is independent of A and B.
+
+    Least squares of the growth on a constant and the order, in running sums.
+    """
+
+    FEWEST = 4
+    """Two parameters, and two degrees of freedom for their error."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._signs = self._growths = self._products = self._squares = 0.0
+
+    def add(self, sign: float, growth: float) -> None:
+        self._count += 1
+        self._signs += sign
+        self._growths += growth
+        self._products += sign * growth
+        self._squares += growth * growth
+
+    def estimate(self) -> float:
+        """The drift, shrunk to zero unless it exceeds its standard error (positive-part James and Stein)."""
+        n, balance = self._count, self._count**2 - self._signs**2
+        if n < self.FEWEST or balance <= 0:
+            return 0.0
+        drift = (n * self._growths - self._signs * self._products) / balance
+        effect = (n * self._products - self._signs * self._growths) / balance
+        residual = max(0.0, self._squares - drift * self._growths - effect * self._products) / (n - 2)
+        variance = residual * n / balance
+        return drift * max(0.0, 1 - 2 * variance / drift**2) if drift else 0.0
+
+
+FEWEST_PAIRS = 4
+"""With fewer pairs, too few degrees of freedom remain for a useful interval."""
+
+SHARED_WINDOWS = 1.5
+STEPS = {"AB": 1, "BA": -1, "AA": 0, "BB": 0}
+"""x from one window to the next."""
+
+Transform = Callable[[float], float]
+
+
+class WindowDifference(NamedTuple):
+    """The difference between two adjacent windows, and x of the model above."""
+
+    x: int
+    difference: float
+
+
+class Estimate(NamedTuple):
+    """A difference and half the width of its interval."""
+
+    value: float
+    margin: float
+
+
+def compare_pairs(
+    pairs: Sequence[AbTestPair], *, tolerance: float = 0.0, primary: EffectFigure = EffectFigure.TPS
+) -> tuple[Comparison, ...]:
+    """The comparison of every figure that all pairs have, at the planned end; empty with too few pairs."""
+    if len(pairs) < FEWEST_PAIRS:
+        return ()
+    figures = figure_levels(pairs, primary)
+    alpha = ALPHA / max(1, len(figures))
+    return tuple(_at_the_end(figure, pairs, alpha, tolerance) for figure in figures)
+
+
+def compare_so_far(
+    pairs: Sequence[AbTestPair], *, tolerance: float = 0.0, primary: EffectFigure = EffectFigure.TPS
+) -> tuple[Comparison, ...]:
+    """The comparison of every figure that has an interval so far; valid at any time."""
+    found = (
+        (figure, sequential_progress(figure_pairs(pairs, figure), alpha=alpha, tolerance=tolerance))
+        for figure, alpha in figure_levels(pairs, primary).items()
+    )
+    return tuple(
+        figure_comparison(figure, pairs, seen.interval, seen.verdict, tolerance)
+        for figure, seen in found
+        if math.isfinite(seen.interval.percent.high) and not math.isnan(seen.interval.estimate)
+    )
+
+
+def pairs_needed(
+    pairs: Sequence[AbTestPair], *, tolerance: float, primary: EffectFigure = EffectFigure.TPS
+) -> int | None:
+    """The estimated number of further pairs until a verdict on the primary figure; None while unknown."""
+    levels = figure_levels(pairs, primary)
+    if primary not in levels:
+        return None
+    progress = sequential_progress(figure_pairs(pairs, primary), alpha=levels[primary], tolerance=tolerance)
+    return progress.pairs_needed
+
+
+def figure_levels(pairs: Sequence[AbTestPair], primary: EffectFigure) -> dict[EffectFigure, float]:
+    """The figures that all pairs have, the primary one first, each with its share of the error rate of
+    the whole test.
+    """
+    figures = [
+        figure
+        for figure in sorted(EffectFigure, key=lambda figure: figure is not primary)
+        if all(figure in pair.a and figure in pair.b for pair in pairs)
+    ]
+    if not figures:
+        return {}
+    levels = error_levels(figures, primary if primary in figures else figures[0])
+    return {figure: levels[figure] for figure in figures}
+
+
+def figure_pairs(pairs: Sequence[AbTestPair], figure: EffectFigure) -> list[Pair]:
+    return [Pair(pair.a[figure], pair.b[figure], pair.order == "AB") for pair in pairs]
+
+
+def window_differences(
+    pairs: Sequence[AbTestPair], figure: EffectFigure, level: Transform
+) -> list[WindowDifference]:
+    """The differences of all neighbours, in time order; an excluded cycle interrupts them."""
+    found: list[WindowDifference] = []
+    before: tuple[int, str, float] | None = None
+    for pair in pairs:
+        first, second = (level(side[figure]) for side in _in_order(pair))
+        if before is not None and before[0] == pair.cycle - 1:
+            found.append(WindowDifference(STEPS[before[1] + pair.order[0]], first - before[2]))
+        found.append(WindowDifference(STEPS[pair.order], second - first))
+        before = (pair.cycle, pair.order[1], second)
+    return found
+
+
+def without_drift(taken: Sequence[WindowDifference], level: float = 0.05) -> Estimate:
+    """δ of the model above."""
+    count = len(taken)
+    middle = math.fsum(step.x for step in taken) / count
+    mean = math.fsum(step.difference for step in taken) / count
+    spread = math.fsum((step.x - middle) ** 2 for step in taken)
+    value = math.fsum((step.x - middle) * (step.difference - mean) for step in taken) / spread
+    residual = math.fsum((step.difference - mean - value * (step.x - middle)) ** 2 for step in taken)
+    margin = inference.two_sided(level, (count - 2) / SHARED_WINDOWS) * math.sqrt(
+        residual / (count - 2) / spread
+    )
+    return Estimate(value, margin)
+
+
+def _in_order(pair: AbTestPair) -> tuple[dict[EffectFigure, float], dict[EffectFigure, float]]:
+    """The first window of a cycle, and the second."""
+    return (pair.a, pair.b) if pair.order == "AB" else (pair.b, pair.a)
+
+
+def _at_the_end(
+    figure: EffectFigure, pairs: Sequence[AbTestPair], alpha: float, tolerance: float
+) -> Comparison:
+    seen = figure_pairs(pairs, figure)
+    scale = Scale.of((pair.a for pair in seen), (pair.b for pair in seen))
+    found = without_drift(window_differences(pairs, figure, scale.__call__), alpha)
+    interval = scale.interval(found.value, found.margin)
+    return figure_comparison(figure, pairs, interval, interval.verdict(tolerance), tolerance)
+
+
+def figure_comparison(
+    figure: EffectFigure,
+    pairs: Sequence[AbTestPair],
+    interval: Interval,
+    verdict: Verdict,
+    tolerance: float,
+) -> Comparison:
+    """The comparison of one figure. `before` is the level under A; without a level there is no relative
+    difference.
+    """
+    a, b = [pair.a[figure] for pair in pairs], [pair.b[figure] for pair in pairs]
+    level = math.exp(math.fsum(map(math.log, a)) / len(a)) if min(a) > 0 else math.fsum(a) / len(a)
+    unit = level or math.fsum(b) / len(b) or 1.0
+    percents = [max(-100.0, edge) for edge in interval.percent]
+    deltas = [unit * percent / 100 for percent in percents]
+    relative = percents if level > 0 else [None, None, None]
+    return Comparison(
+        figure=figure,
+        before=level,
+        after=level + deltas[0],
+        delta=deltas[0],
+        low=deltas[1],
+        high=deltas[2],
+        percent=relative[0],
+        percent_low=relative[1],
+        percent_high=relative[2],
+        verdict=verdict,
+        tolerance_percent=100 * tolerance,
+    )
+
+
+BINS_PER_WINDOW = 10
+MOST_BINS = 600
+"""The latest ones of a long test are used."""
+
+FEWEST_BINS = 12
+LONGEST_DELAY, LONGEST_CONSTANT = 8, 8
+"""In windows."""
+
+PHIS = (0.0, 0.3, 0.5, 0.7, 0.8, 0.9, 0.97)
+SMALLEST_NOISE = 1e-3
+"""Of a bin, so that a simulation without noise proves nothing too well."""
+
+REMAINDERS = 3.0
+"""Time constants until a response is over: a twentieth remains then, and on average less afterwards."""
+
+
+LATE_WITHIN = 9.0
+"""Evidence from which the beginning of every window is discarded: the response, and one bin more."""
+
+LIKELIER, EFFECT = 2.0, 10.0
+"""Evidence that withholds a verdict: a late response is likelier, and there is an effect at all."""
+
+NEARLY = 4.0
+"""A late response is a rival with at most so much less evidence than one within the limit."""
+
+APPROACH = 6.0
+"""Evidence for the effect of a rival that withholds an interval; a delay takes as much as `EFFECT`."""
+
+CERTAIN = 12.0
+"""Evidence for a late response on which longer windows are begun, and against one, for a figure whose verdict
+stands although another figure may act late.
+"""
+
+ROUNDING = 1e-9
+
+WINDOWS = (4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100, 120, 150, 200, 250, 300, 400, 500, 600)
+"""Lengths that are recommended, in seconds."""
+
+
+class Response(NamedTuple):
+    """How a value acts: after a delay, or with a time constant; both in bins."""
+
+    delay: int
+    constant: float = 0.0
+
+    @property
+    def over(self) -> float:
+        """When the response is over, in bins after the change."""
+        return self.delay + REMAINDERS * self.constant
+
+    def of(self, values: Sequence[float], before: float) -> list[float]:
+        """The values as this response passes them on, after a value that was there for long."""
+        if self.delay:
+            return [before] * min(self.delay, len(values)) + list(values[: max(0, len(values) - self.delay)])
+        if not self.constant:
+            return list(values)
+        share, level, found = -math.expm1(-1 / self.constant), before, []
+        # The mean of a bin with this value throughout: it approaches the value exponentially.
+        mean = 1 - self.constant * share
+        for value in values:
+            found.append(level + mean * (value - level))
+            level += share * (value - level)
+        return found
+
+
+class Rival(NamedTuple):
+    """A late response that explains the course nearly as well as one within the limit: when it is over, the
+    effect that it gives (a difference of logarithms), and if there is enough evidence for any effect.
+    """
+
+    seconds: float
+    effect: float
+    has_effect: bool
+
+
+class Lateness(NamedTuple):
+    """When a value acts, in seconds after its change.
+
+    The likeliest response is over after `seconds`. `evidence` is twice the logarithm of the likelihood of the
+    likeliest response that is not over within the limit, relative to the likeliest one that is: negative if
+    it acts in time. `effect` is that of the likeliest response relative to no effect. Until `unsettled` even
+    the one within the limit is not over; 0 without evidence that it acts later than at once.
+    """
+
+    seconds: float
+    evidence: float
+    effect: float
+    unsettled: float
+    rivals: tuple[Rival, ...] = ()
+
+    @property
+    def is_likely(self) -> bool:
+        """True if the effect probably comes too late for the windows."""
+        return self.evidence > LIKELIER and self.effect > EFFECT
+
+    @property
+    def is_in_time(self) -> bool:
+        """True if it is certain that the effect does not come too late for the windows."""
+        return self.evidence < -CERTAIN
+
+    def may_reverse(self, verdict: Verdict) -> bool:
+        """True if a verdict of a difference could have the wrong sign: a late response is likelier at all."""
+        return self.is_likely or (self.evidence > 0 and verdict in (Verdict.HIGHER, Verdict.LOWER))
+
+    def contradiction(self, comparison: Comparison | None) -> float | None:
+        """When the likeliest response is over that contradicts a comparison of the figure; None if none does.
+
+        One contradicts its verdict, or gives an effect outside of its interval. Without a difference, that
+        takes evidence for the effect, because a response that hardly shows in the course can give any.
+        """
+        if self.may_reverse(Verdict.CANNOT_TELL if comparison is None else comparison.verdict):
+            return self.seconds
+        if comparison is None or comparison.percent_low is None or comparison.percent_high is None:
+            return None
+        low, high = comparison.percent_low, comparison.percent_high
+        is_different = comparison.verdict in (Verdict.HIGHER, Verdict.LOWER)
+        for rival in self.rivals:
+            percent = Interval.around(rival.effect, 0.0).percent.estimate
+            if (is_different or rival.has_effect) and not low <= percent <= high:
+                return rival.seconds
+        return None
+
+    def is_certain(self, candidates: int = 1) -> bool:
+        """True with enough evidence for longer windows; with many candidates to look at, it takes more."""
+        return self.evidence > CERTAIN + 2 * math.log(candidates)
+
+
+@cache
+def responses(bins_per_window: int) -> tuple[Response, ...]:
+    """Those that are compared: the one that acts at once, delays, and time constants."""
+    window = bins_per_window
+    delays = {*range(window + 1), *range(window, 2 * window, max(1, window // 4))}
+    delays |= set(range(2 * window, LONGEST_DELAY * window + 1, max(1, window // 2)))
+    constants = [window * 2.0**power for power in range(-2, 4) if 2.0**power <= LONGEST_CONSTANT]
+    return (*map(Response, sorted(delays)), *(Response(0, constant) for constant in constants))
+
+
+def find_lateness(
+    levels: Sequence[float | None],
+    values: Sequence[float],
+    *,
+    bin_seconds: float,
+    window: int,
+    limit: float,
+    before: Sequence[float] = (0.0,),
+    others: Sequence[Sequence[float]] = (),
+) -> Lateness | None:
+    """The likeliest response of a course; None if there is too little of it.
+
+    `before` are the values that may have been there for long before the first one.
+
+    `levels` are logarithms, or shares of a level if some are zero; None where nothing usable was measured.
+    `values` are 0 under A, 1 under B. A
+    window has `window` bins; a response within `limit` seconds can be discarded. What `others` explain,
+    values of the same kind that act at once, is taken out.
+    """
+    first = max(0, len(levels) - MOST_BINS)
+    kept = [level for level in levels[first:] if level is not None]
+    if len(kept) < FEWEST_BINS or len(set(values)) < 2:
+        return None
+    course = _Course(levels[first:], [other[first:] for other in others])
+    found = []
+    for response in responses(window):
+        if response.over * 2 > len(levels) + REMAINDERS * window and not response.constant:
+            continue
+        for earlier in before if response.over else before[:1]:
+            fit = course.fit(response.of(values, earlier)[first:])
+            if fit is not None:
+                found.append((fit.likelihood, response, fit.effect))
+    within = [one for one in found if one[1].over * bin_seconds <= limit + ROUNDING]
+    if not within:
+        return None
+    likelihood, best, _ = max(found)
+    beyond = max((one[0] for one in found if one not in within), default=-math.inf)
+    at_most, settled, _ = max(within)
+    without_effect = course.without_effect
+    at_once = next((one[0] for one in within if not one[1].over), -math.inf)
+    unsettled = (settled.over + 1) * bin_seconds if at_most - at_once > LATE_WITHIN else 0.0
+    return Lateness(
+        best.over * bin_seconds,
+        beyond - at_most,
+        likelihood - without_effect,
+        min(unsettled, limit),
+        tuple(
+            Rival(
+                response.over * bin_seconds,
+                effect,
+                has_effect=likely - without_effect > (APPROACH if response.constant else EFFECT),
+            )
+            for likely, response, effect in sorted(found, reverse=True)
+            if response.over * bin_seconds > limit + ROUNDING and likely > at_most - NEARLY
+        ),
+    )
+
+
+def window_for(seconds: float) -> float:
+    """The length of windows for a response that is over after so long: half of each is left to measure."""
+    return next((float(each) for each in WINDOWS if each >= 2 * seconds), 60.0 * math.ceil(seconds / 30))
+
+
+class _Fit(NamedTuple):
+    """Twice the logarithm of the likelihood of a response, and its effect."""
+
+    likelihood: float
+    effect: float
+
+
+class _Course:
+    """The levels without their trend, and the sums that every fit needs."""
+
+    def __init__(self, levels: Sequence[float | None], others: Sequence[Sequence[float]] = ()) -> None:
+        self._places = [place for place, level in enumerate(levels) if level is not None]
+        self._basis: list[list[float]] = []
+        for explains in ([1.0] * len(levels), list(map(float, range(len(levels)))), *others):
+            rest = self._residuals([explains[place] for place in self._places])
+            if (length := math.sqrt(sum(map(mul, rest, rest)))) > ROUNDING * len(levels):
+                self._basis.append([value / length for value in rest])
+        self._levels = self._residuals([level for level in levels if level is not None])
+        self._after = [n for n in range(1, len(self._places)) if self._places[n] == self._places[n - 1] + 1]
+        self._own = self._sums(self._levels, self._levels)
+
+    @property
+    def without_effect(self) -> float:
+        """Twice the logarithm of the likelihood of no effect."""
+        return max(self._likelihood(phi, 0.0) for phi in PHIS)
+
+    def fit(self, passed_on: Sequence[float]) -> _Fit | None:
+        """The likeliest effect with a response; None without any contrast."""
+        course = self._residuals([passed_on[place] for place in self._places])
+        square, cross = self._sums(course, course), self._sums(course, self._levels)
+        if square[0] < 1e-6 * len(course):
+            return None
+        effects = ((phi, _whitened(phi, cross) / _whitened(phi, square)) for phi in PHIS)
+        return max(
+            _Fit(self._likelihood(phi, effect * _whitened(phi, cross)), effect) for phi, effect in effects
+        )
+
+    def _likelihood(self, phi: float, explained: float) -> float:
+        count = len(self._after)
+        left = max(_whitened(phi, self._own) - explained, 0.0) / count + SMALLEST_NOISE**2 * (1 - phi * phi)
+        return -count * math.log(left)
+
+    def _sums(self, one: Sequence[float], other: Sequence[float]) -> tuple[float, float, float]:
+        """Of products at the same place, one place apart, and at the place before, over the chained bins."""
+        here, there = [one[n] for n in self._after], [other[n] for n in self._after]
+        before, earlier = [one[n - 1] for n in self._after], [other[n - 1] for n in self._after]
+        return (
+            sum(map(mul, here, there)),
+            sum(map(mul, here, earlier)) + sum(map(mul, before, there)),
+            sum(map(mul, before, earlier)),
+        )
+
+    def _residuals(self, values: Sequence[float]) -> list[float]:
+        """Without mean, trend, and what others explain."""
+        for explains in self._basis:
+            share = sum(map(mul, values, explains))
+            values = [value - share * other for value, other in zip(values, explains, strict=True)]
+        return list(values)
+
+
+def _whitened(phi: float, sums: tuple[float, float, float]) -> float:
+    """The sum of products after the autocorrelation is removed."""
+    return sums[0] - phi * sums[1] + phi * phi * sums[2]

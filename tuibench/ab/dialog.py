@@ -1,0 +1,126 @@
+"""Dialog that starts an A/B test: two values, tolerance, and maximum duration."""
+
+from typing import ClassVar, NamedTuple
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from tuibench import sanitize
+from tuibench.errors import UsageError
+from tuibench.metrics.inference import ab_order
+from tuibench.model.command import StartAbTest
+from tuibench.model.effect import DEFAULT_MAX_SECONDS, DEFAULT_TOLERANCE_PERCENT
+from tuibench.model.event import EventKind
+from tuibench.model.notation import format_duration, parse_ab, parse_duration, parse_tolerance
+from tuibench.tui.actions import ACTIONS_BY_NAME, action_key
+from tuibench.tui.screens.dialogs import Parser, ParseValidator
+from tuibench.tui.view import View
+
+MAX_LENGTH = 120
+
+_FACTS = (
+    "Alternates two values in windows of a few seconds, in random order, until B is better or worse than A, "
+    "or equal. The values are those of a setting, or preset=NAME1,NAME2, or threads=N1,N2. The original "
+    "value is restored at the end; press {key} again to end the test early."
+)
+
+
+class _Field(NamedTuple):
+    """One field of the dialog: name, label, and parser."""
+
+    name: str
+    label: str
+    read: Parser[object]
+
+
+_FIELDS = (
+    _Field("values", "Values", parse_ab),
+    _Field("until", "Equal within", parse_tolerance),
+    _Field("longest", "At most", parse_duration),
+)
+
+
+class AbTestDialog(ModalScreen[StartAbTest | None]):
+    """Returns the A/B test to start, None if cancelled. Initially it has the values of the shown effect."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss(None)", "Back")]
+
+    def __init__(self, view: View) -> None:
+        super().__init__()
+        self._key = action_key(ACTIONS_BY_NAME["ab_test"], view)
+        self._values = {
+            "values": proposed_order(view),
+            "until": f"±{DEFAULT_TOLERANCE_PERCENT:g}%",
+            "longest": format_duration(DEFAULT_MAX_SECONDS),
+        }
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog ask") as dialog:
+            dialog.border_title = "A/B test"
+            dialog.border_subtitle = "tab next · enter starts · esc goes back"
+            yield Static(sanitize.lines(_FACTS.format(key=self._key)), classes="quiet", markup=False)
+            for field in _FIELDS:
+                with Horizontal(classes="field"):
+                    yield Static(field.label, classes="label", markup=False)
+                    yield self._line(field)
+            yield Static("", id="ask-error", classes="error", markup=False)
+
+    def _line(self, field: _Field) -> Input:
+        line = Input(
+            sanitize.text(self._values[field.name]),
+            placeholder="for example sync_binlog=1,0",
+            validators=[ParseValidator(field.read)],
+            validate_on=["changed", "submitted"],
+            max_length=MAX_LENGTH,
+            id=field.name,
+        )
+        line.cursor_blink = line.select_on_focus = False
+        return line
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        self._values[event.input.id or ""] = event.value
+        self._show_error(self._error())
+
+    def on_input_submitted(self) -> None:
+        if error := self._error(submitted=True):
+            self._show_error(error)
+            return
+        subject, a, b = parse_ab(self._values["values"])
+        self.dismiss(
+            StartAbTest(
+                subject=subject,
+                a=a,
+                b=b,
+                tolerance_percent=parse_tolerance(self._values["until"]),
+                max_seconds=parse_duration(self._values["longest"]),
+            )
+        )
+
+    def _error(self, *, submitted: bool = False) -> str:
+        """Error of the first invalid field; an empty one is an error only on submission."""
+        for field in _FIELDS:
+            text = self._values[field.name]
+            if not text.strip() and not submitted:
+                continue
+            try:
+                field.read(text)
+            except UsageError as error:
+                return str(error)
+        return ""
+
+    def _show_error(self, text: str) -> None:
+        self.query_one("#ask-error", Static).update(sanitize.text(text))
+
+
+def proposed_order(view: View) -> str:
+    """Values of the shown effect, otherwise of the newest change that has two; else empty."""
+    texts = [view.effect.change] if view.effect is not None else []
+    texts += [event.text for event in reversed(view.events) if event.kind in _CHANGES]
+    presets = view.status.presets
+    return next(filter(None, (ab_order(text, presets) for text in texts)), "")
+
+
+_CHANGES = (EventKind.SETTING, EventKind.THREADS)

@@ -1,0 +1,271 @@
+"""A/B tests: of a run (`--ab`), and those that an operator starts during one (key `A`, `ctl ab`).
+
+Another change, a pause or an outage of the server invalidates the cycle in which it happens.
+"""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from msgspec.structs import replace
+
+from tuibench.ab.analysis import CERTAIN, compare_pairs, compare_so_far, pairs_needed, window_for
+from tuibench.ab.windows import ROUNDING_SECONDS, TrialWindow, TrialWindows
+from tuibench.effects.text import with_sentence
+from tuibench.errors import UsageError
+from tuibench.metrics.series import Slot
+from tuibench.model.command import ApplyPreset, ChangeSetting, SetThreads, StartAbTest
+from tuibench.model.effect import (
+    MAX_CYCLES,
+    MIN_CYCLES,
+    AbTestPlan,
+    AbTestResult,
+    Verdict,
+    primary_figure,
+    until_window_seconds,
+)
+from tuibench.model.message import NO_LOAD_REFUSAL
+from tuibench.model.plan import RunPlan
+from tuibench.model.schedule import checked_threads
+from tuibench.model.settings import SettingState
+from tuibench.session.laboratory import Change, Experiment
+from tuibench.session.load import LoadController
+from tuibench.tuning.catalogue import lookup
+
+PRESET, THREADS = "preset", "threads"
+
+EQUAL_SECONDS = 60.0
+"""A test that ends with its verdict does not find the values equal before."""
+
+
+def command_for(subject: str, value: str) -> ApplyPreset | SetThreads | ChangeSetting:
+    """The command that sets a value of a trial's subject. Raises UsageError if there is none."""
+    if subject == PRESET:
+        return ApplyPreset(value)
+    if subject == THREADS:
+        if not value.isdigit():
+            raise UsageError(f"threads takes whole numbers, not '{value}'")
+        return SetThreads(int(value))
+    return ChangeSetting(subject, value)
+
+
+def resolve_subject(subject: str, values: Sequence[str]) -> str:
+    """The subject by its canonical name. Raises UsageError for an unknown subject or an invalid value."""
+    for value in values:
+        command = command_for(subject, value)
+        if isinstance(command, SetThreads):
+            checked_threads(command.threads)
+        if isinstance(command, ApplyPreset):
+            lookup.find_preset(lookup.all_presets(), value)
+    return subject if subject in (PRESET, THREADS) else lookup.find_setting(subject).name
+
+
+def present_values(
+    trial: AbTestPlan, load: LoadController | None, states: Sequence[SettingState]
+) -> dict[str, tuple[Change, ...]]:
+    """The changes that put back everything that the test changes."""
+    if trial.subject == THREADS and load is not None:
+        return {THREADS: (SetThreads(load.threads),)}
+    names = {trial.subject}
+    if trial.subject == PRESET:
+        presets = lookup.all_presets()
+        found = (lookup.find_preset(presets, value) for value in (trial.a, trial.b))
+        names = {name for preset in found for name in preset.values}
+    return {
+        trial.subject: tuple(
+            ChangeSetting(state.name, state.value) for state in states if state.name in names
+        )
+    }
+
+
+class AbTest(Experiment):
+    """One A/B test: the value of each window, and the result of the completed cycles."""
+
+    called, name = "A/B test", "an A/B test"
+
+    def __init__(
+        self,
+        trial: AbTestPlan,
+        *,
+        is_by_hand: bool = False,
+        before: Mapping[str, Sequence[Change]] = MappingProxyType({}),
+    ) -> None:
+        super().__init__(is_by_hand=is_by_hand, before=before)
+        self._trial = trial
+        self._windows = TrialWindows(trial)
+        first, second = self._windows.all[:2]
+        self.first = [command_for(trial.subject, window.value) for window in (second, first)]
+        self._window: TrialWindow | None = None
+        self._current = ""
+        self._is_setting = False
+        self._is_known = True
+        self._cycles_reported = 0
+        self._now = self._ends_at = 0.0
+        self._final: AbTestResult | None = None
+
+    def check_first(self, replies: Sequence[str]) -> None:
+        values = [reply.partition("→")[2] for reply in replies]
+        if all(values) and values[0] == values[1]:
+            trial = self._trial
+            raise UsageError(f"{trial.subject} has the same value with {trial.a} and {trial.b}")
+
+    def begin(self, now: float) -> None:
+        """Start the first window with its value, which holds."""
+        self._now, self._ends_at = now, now + self._trial.seconds
+        self._windows = TrialWindows(self._trial, now)
+        self._window = self._windows.all[0]
+        self._window.was_changed = True
+        if self.is_by_hand:
+            self._window.changed_at = now
+        self._current = self._window.value
+
+    def tick(self, slot: Slot, disturbance: str = "") -> bool:
+        self._now = slot.end_seconds
+        self._windows.add_slot(slot)
+        if disturbance:
+            self._windows.disturb(slot, disturbance)
+        has_news = self._report_cycle()
+        window = self._windows.at(self._now)
+        if not self.is_over and window is not None and window is not self._window:
+            self._enter(window)
+        return has_news
+
+    def _enter(self, window: TrialWindow) -> None:
+        """The next window begins; its value is set unless it holds."""
+        self._window = window
+        if window.value == self._current and not self._is_setting:
+            return
+        window.was_changed = self._is_setting = self._is_known = True
+        window.changed_at = float("inf")
+        self.wanted = {self._trial.subject: command_for(self._trial.subject, window.value)}
+
+    def applied(self, now: float) -> None:
+        """The value of the window is set, unless the next one has begun meanwhile and wants its own."""
+        if self.wanted is None and self._window is not None:
+            self._is_setting = False
+            self._current = self._window.value if self._is_known else ""
+            self._window.changed_at = now
+
+    def disturb(self, why: str, *, is_late: bool = False) -> None:
+        """The window does not count, nor the one before it if the change may have happened in that. The
+        next window sets its value again.
+        """
+        self._current, self._is_known = "", False
+        place = self._windows.all.index(self._window) if self._window else 0
+        for window in self._windows.all[max(place - is_late, 0) : place + 1]:
+            window.spoil(why)
+
+    def end(self, now: float) -> None:
+        """End with the completed cycles; their slots are not kept."""
+        if not self.is_over:
+            super().end(now)
+            self._now = max(now, self._now)
+            self._final = self.result
+            self._window, self._windows = None, TrialWindows(self._trial)
+
+    def end_text(self, why: str) -> str:
+        return f"A/B test ended: {why}" if why else ""
+
+    @property
+    def result(self) -> AbTestResult:
+        """The result of all completed cycles."""
+        if self._final is not None:
+            return self._final
+        trial, until, pairs = self._trial, self._now, self._windows.pairs(self._now)
+        is_at_the_end = not trial.is_sequential and self._windows.over(until) == trial.cycles
+        compare, tolerance = compare_pairs if is_at_the_end else compare_so_far, trial.tolerance_percent / 100
+        late = self._windows.lateness(until)
+        comparisons = compare(pairs, tolerance=tolerance, primary=trial.primary)
+        primary = next((one for one in comparisons if one.figure is trial.primary), None)
+        verdict = Verdict.CANNOT_TELL if primary is None else primary.verdict
+        acts_after = None if late is None else late.contradiction(primary)
+        is_late = acts_after is not None
+        needed = pairs_needed(pairs, tolerance=tolerance, primary=trial.primary)
+        return with_sentence(
+            AbTestResult(
+                subject=trial.subject,
+                a=trial.a,
+                b=trial.b,
+                cycles=trial.cycles,
+                window_seconds=trial.window_seconds,
+                pairs=pairs,
+                left_out=self._windows.left_out(until),
+                cost_a=self._windows.cost(trial.a, until),
+                cost_b=self._windows.cost(trial.b, until),
+                disturbances=self._windows.disturbances(until),
+                comparisons=tuple(
+                    one for one in comparisons if not is_late or self._windows.is_in_time(one.figure, until)
+                ),
+                sentence="",
+                verdict=Verdict.CANNOT_TELL if is_late else verdict,
+                is_sequential=trial.is_sequential,
+                tolerance_percent=trial.tolerance_percent,
+                more_seconds=None if needed is None or is_late else 2 * trial.window_seconds * needed,
+                acts_after_seconds=late.seconds
+                if late is not None and late.unsettled and not is_late
+                else acts_after,
+                needs_window_seconds=None if acts_after is None else window_for(acts_after),
+                ended_seconds=self.ended_at,
+                by_hand=self.is_by_hand,
+            )
+        )
+
+    def _report_cycle(self) -> bool:
+        """Reports a completed cycle, and ends the test with its verdict; False if none is completed."""
+        over = self._windows.over(self._now)
+        if over <= self._cycles_reported:
+            return False
+        self._cycles_reported = over
+        result, trial = self.result, self._trial
+        self.told.append(f"A/B: {result.sentence}")
+        is_decided = trial.is_sequential and self._is_decided(result)
+        if trial.is_sequential and result.needs_window_seconds is not None:
+            is_decided = self._lengthen(result.needs_window_seconds)
+        if is_decided or (over == trial.cycles and self.is_by_hand):
+            self.end(self._now)
+        return True
+
+    def _is_decided(self, result: AbTestResult) -> bool:
+        """True with a verdict; "equal" also takes the time in which a late effect would have shown."""
+        seconds = 2 * result.window_seconds * self._cycles_reported
+        is_early = result.verdict is Verdict.EQUAL and seconds < EQUAL_SECONDS
+        return result.verdict is not Verdict.CANNOT_TELL and not is_early
+
+    def _lengthen(self, window_seconds: float) -> bool:
+        """Begins again with longer windows once it is known that the values act late; True if too little time
+        is left for that.
+        """
+        now, late = self._now, self._windows.lateness(self._now)
+        if late is None or not late.is_certain():
+            return False
+        cycles = int((self._ends_at - now + ROUNDING_SECONDS) / (2 * window_seconds))
+        if cycles < MIN_CYCLES:
+            return late.evidence > 2 * CERTAIN
+        self._trial = replace(
+            self._trial, cycles=cycles, window_seconds=window_seconds, seed=self._trial.seed + MAX_CYCLES
+        )
+        self._windows = TrialWindows(self._trial, now, before=self._windows, unsettled_seconds=late.seconds)
+        self._cycles_reported = 0
+        self.told.append(
+            f"A/B: a change takes about {late.seconds:.2g} s to act; begins again, in windows of "
+            f"{window_seconds:g} s"
+        )
+        return False
+
+
+def ordered_test(order: StartAbTest, plan: RunPlan, load: LoadController | None, number: int) -> AbTestPlan:
+    """The plan of a test that an operator starts, the session's `number`th. Raises UsageError if it is not
+    possible.
+    """
+    subject = resolve_subject(order.subject, [order.a, order.b])
+    if subject == THREADS and load is None:
+        raise UsageError(NO_LOAD_REFUSAL, "compare two values of a setting or a preset")
+    return AbTestPlan.until_decided(
+        subject,
+        order.a,
+        order.b,
+        tolerance_percent=order.tolerance_percent,
+        max_seconds=order.max_seconds,
+        window_seconds=until_window_seconds(plan.interval_seconds),
+        seed=plan.seed + number,
+        primary=primary_figure(is_watch=plan.shows_traffic, rate=load.rate if load is not None else 0.0),
+    )

@@ -1,0 +1,257 @@
+"""Windows of an A/B test: the schedule of the two values, and the slots of a window that count.
+
+A B | B A | A B | …     one cycle between two bars
+
+A fair coin, seeded by the plan, decides the order in each cycle (`sequential`). After a change, a window's
+slots are discarded until the remaining ones have settled (see `settling`), at most half of them; and in all
+windows those before a late effect begins (`lateness`), as long as enough remains. Each figure has a course of
+its own: what acts on the fsyncs at once may act on the throughput late.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from statistics import median
+from typing import NamedTuple
+
+from tuibench.ab.analysis import BINS_PER_WINDOW, Lateness, find_lateness, random_orders
+from tuibench.metrics.costs import window_cost
+from tuibench.metrics.effect_detection import COUNTED, p95_of, window_figures
+from tuibench.metrics.inference import Scale
+from tuibench.metrics.series import Slot, is_at_rest
+from tuibench.model.effect import AbTestPair, AbTestPlan, EffectFigure
+from tuibench.model.findings import OperationCost
+
+ROUNDING_SECONDS = 1e-3
+FEWEST_SLOTS = 3
+"""A window with fewer slots, because the change took long, is not used."""
+
+
+class Course(NamedTuple):
+    """A figure in equal bins (None if unknown), and the value: 0 is A, 1 is B."""
+
+    bin_seconds: float
+    slot_seconds: float
+    levels: list[float | None]
+    values: list[float]
+
+    @classmethod
+    def empty(cls, window_seconds: float, slot_seconds: float) -> "Course":
+        """Whole slots make a bin, as far as possible."""
+        slots = max(1, round(window_seconds / slot_seconds))
+        bins = round(slots / math.ceil(slots / BINS_PER_WINDOW))
+        return cls(window_seconds / bins, slot_seconds, [], [])
+
+
+class TrialWindow:
+    """One window: its value, and the slots measured in it."""
+
+    def __init__(self, cycle: int, value: str) -> None:
+        self.cycle = cycle
+        self.value = value
+        self.slots: list[Slot] = []
+        self.changed_at = float("-inf")
+        self.was_changed = False
+        self.disturbed = False
+        self.why: list[str] = []
+
+    def spoil(self, why: str) -> None:
+        """Exclude the window, for this reason."""
+        self.disturbed = True
+        if why not in self.why:
+            self.why.append(why)
+
+    def settled(self, unsettled_seconds: float = 0.0) -> list[Slot]:
+        """The slots that count: those after the change has settled, which takes so long at least."""
+        if not self.was_changed or not self.slots:
+            return self.slots
+        acts_at = max(self.changed_at, self.slots[0].start_seconds) + unsettled_seconds - ROUNDING_SECONDS
+        late = sum(slot.start_seconds < acts_at for slot in self.slots) if unsettled_seconds else 0
+        return self.slots[max(late, settling_slots(self.slots)) :]
+
+
+class TrialWindows:
+    """All windows of a trial, filled during the test. The first begins at second `start_seconds`.
+
+    `before` are those of the same test with shorter windows, in which a change took `unsettled_seconds`.
+    """
+
+    def __init__(
+        self,
+        trial: AbTestPlan,
+        start_seconds: float = 0.0,
+        *,
+        before: "TrialWindows | None" = None,
+        unsettled_seconds: float = 0.0,
+    ) -> None:
+        self.trial = trial
+        self.start_seconds = start_seconds
+        self._before = before
+        self._unsettled_seconds = unsettled_seconds
+        self._lateness: dict[EffectFigure, tuple[int, Lateness | None]] = {}
+        self.all = [
+            TrialWindow(cycle, value)
+            for cycle, a_first in enumerate(random_orders(trial.cycles, trial.seed), 1)
+            for value in ((trial.a, trial.b) if a_first else (trial.b, trial.a))
+        ]
+
+    def at(self, elapsed_seconds: float) -> TrialWindow | None:
+        """The window at a moment; None after the last one."""
+        place = math.floor(self._since_start(elapsed_seconds) / self.trial.window_seconds)
+        return self.all[place] if 0 <= place < len(self.all) else None
+
+    def add_slot(self, slot: Slot) -> None:
+        """Add a slot to the window that contains its middle, if it began after the value was set."""
+        window = self.at(slot.end_seconds - slot.seconds / 2)
+        if window is not None and slot.start_seconds >= window.changed_at:
+            window.slots.append(slot)
+
+    def disturb(self, slot: Slot, why: str) -> None:
+        """Exclude the windows that overlap a slot, for this reason."""
+        for window in (self.at(slot.start_seconds), self.at(slot.end_seconds - 2 * ROUNDING_SECONDS)):
+            if window is not None:
+                window.spoil(why)
+
+    def disturbances(self, until_seconds: float) -> tuple[str, ...]:
+        """The reasons why completed cycles were excluded, without duplicates."""
+        over = self.all[: 2 * self.over(until_seconds)]
+        return tuple(dict.fromkeys(why for window in over for why in window.why))
+
+    def pairs(self, until_seconds: float) -> tuple[AbTestPair, ...]:
+        """The completed cycles without disturbance."""
+        cycles = list(zip(self.all[0::2], self.all[1::2], strict=True))
+        over = cycles[: self.over(until_seconds)]
+        unsettled = self._unsettled(until_seconds)
+        return tuple(
+            self._pair(*pair, unsettled)
+            for pair in over
+            if is_usable(*pair) and all(window.settled(unsettled) for window in pair)
+        )
+
+    def cost(self, value: str, until_seconds: float) -> OperationCost | None:
+        """The cost of an operation under a value, in the cycles that count."""
+        cycles = list(zip(self.all[0::2], self.all[1::2], strict=True))[: self.over(until_seconds)]
+        windows = [window for pair in cycles if is_usable(*pair) for window in pair if window.value == value]
+        unsettled = self._unsettled(until_seconds)
+        return window_cost(slot for window in windows for slot in window.settled(unsettled))
+
+    def left_out(self, until_seconds: float) -> int:
+        """The number of completed cycles that were excluded."""
+        return self.over(until_seconds) - len(self.pairs(until_seconds))
+
+    def over(self, until_seconds: float) -> int:
+        """The number of completed cycles."""
+        done = int(self._since_start(until_seconds) / (2 * self.trial.window_seconds))
+        return min(max(done, 0), self.trial.cycles)
+
+    def lateness(self, until_seconds: float, figure: EffectFigure | None = None) -> Lateness | None:
+        """When the values act on a figure, the primary one by default, from all completed cycles; computed
+        once for each cycle.
+        """
+        figure, over = figure or self.trial.primary, self.over(until_seconds)
+        known_for, found = self._lateness.get(figure, (-1, None))
+        if known_for != over:
+            found = self._find_lateness(figure, over)
+            self._lateness[figure] = over, found
+        return found
+
+    def is_in_time(self, figure: EffectFigure, until_seconds: float) -> bool:
+        """True if it is certain that the values act on a figure within these windows."""
+        found = self.lateness(until_seconds, figure)
+        return found is not None and found.is_in_time
+
+    def _find_lateness(self, figure: EffectFigure, cycles: int) -> Lateness | None:
+        course, window_seconds = self.course(figure, cycles), self.trial.window_seconds
+        if course is None:
+            return None
+        sides = [
+            [
+                level
+                for level, value in zip(course.levels, course.values, strict=True)
+                if level is not None and value == side
+            ]
+            for side in (0, 1)
+        ]
+        scale = Scale.of(*sides) if figure in COUNTED else Scale()
+        return find_lateness(
+            [None if level is None else scale(level) for level in course.levels],
+            course.values,
+            bin_seconds=course.bin_seconds,
+            window=max(1, round(window_seconds / course.bin_seconds)),
+            before=(0.0, 1.0),
+            limit=max(window_seconds / 2, window_seconds - FEWEST_SLOTS * course.slot_seconds),
+        )
+
+    def course(self, figure: EffectFigure, cycles: int) -> Course | None:
+        """A figure and the value from the beginning of the test to the end of so many cycles; None without
+        slots.
+        """
+        windows, before = self.all[: 2 * cycles], self._before
+        earlier = None if before is None else before.course(figure, before.over(self.start_seconds))
+        lengths = [slot.seconds for window in windows for slot in window.slots]
+        if not lengths:
+            return earlier
+        course = earlier or Course.empty(self.trial.window_seconds, median(lengths))
+        by_bin = defaultdict[int, list[Slot]](list)
+        for window in windows:
+            for slot in () if window.disturbed else window.slots:
+                middle = slot.end_seconds - slot.seconds / 2 - self.start_seconds
+                by_bin[math.floor(middle / course.bin_seconds)].append(slot)
+        count = round(len(windows) * self.trial.window_seconds / course.bin_seconds)
+        middles = (self.start_seconds + (place + 0.5) * course.bin_seconds for place in range(count))
+        values = [
+            float(window is not None and window.value == self.trial.b) for window in map(self.at, middles)
+        ]
+        levels = [figure_level(figure, by_bin[place]) for place in range(count)]
+        return course._replace(levels=[*course.levels, *levels], values=[*course.values, *values])
+
+    def _unsettled(self, until_seconds: float) -> float:
+        found = self.lateness(until_seconds)
+        return max(self._unsettled_seconds, 0.0 if found is None else found.unsettled)
+
+    def _since_start(self, elapsed_seconds: float) -> float:
+        return elapsed_seconds - self.start_seconds + ROUNDING_SECONDS
+
+    def _pair(self, first: TrialWindow, second: TrialWindow, unsettled_seconds: float) -> AbTestPair:
+        a, b = (first, second) if first.value == self.trial.a else (second, first)
+        settled = {window: window.settled(unsettled_seconds) for window in (a, b)}
+        kept = sum(slot.seconds for slots in settled.values() for slot in slots)
+        return AbTestPair(
+            cycle=first.cycle,
+            order="AB" if a is first else "BA",
+            a=window_figures(settled[a]),
+            b=window_figures(settled[b]),
+            settling_seconds=max(0.0, 2 * self.trial.window_seconds - kept),
+        )
+
+
+def is_usable(*windows: TrialWindow) -> bool:
+    """True for undisturbed windows with enough slots."""
+    return all(not window.disturbed and len(window.slots) >= FEWEST_SLOTS for window in windows)
+
+
+def figure_level(figure: EffectFigure, slots: Sequence[Slot]) -> float | None:
+    """A figure in a few slots; None if unknown. Without any throughput the load stood still, which says
+    nothing of the values; no fsyncs may be what a value does.
+    """
+    if figure is EffectFigure.P95:
+        return p95_of(slots) or None
+    if figure in COUNTED:
+        counted = [slot for slot in slots if slot.log_fsyncs is not None]
+        fsyncs = math.fsum(slot.log_fsyncs or 0.0 for slot in counted)
+        of = math.fsum(
+            slot.transactions if figure is EffectFigure.FSYNCS else slot.seconds for slot in counted
+        )
+        return fsyncs / of if of else None
+    counts = [slot.transactions if figure is EffectFigure.TPS else slot.queries or 0.0 for slot in slots]
+    return math.fsum(counts) / math.fsum(slot.seconds for slot in slots) or None if slots else None
+
+
+def settling_slots(slots: Sequence[Slot]) -> int:
+    """The number of slots to discard after a change."""
+    rates = [slot.throughput for slot in slots]
+    latencies = [slot.own_p95_ms or 0.0 for slot in slots]
+    half = len(slots) // 2
+    return next(
+        (start for start in range(half) if is_at_rest(rates[start:]) and is_at_rest(latencies[start:])), half
+    )

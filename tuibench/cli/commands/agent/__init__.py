@@ -1,1 +1,0 @@
-"""`tuibench agent`: drives load on this host for a session elsewhere."""

@@ -1,1 +1,0 @@
-"""`tuibench cluster`: checks the load hosts of a cluster run."""

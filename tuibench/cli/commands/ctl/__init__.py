@@ -1,1 +1,0 @@
-"""`tuibench ctl`: sends one command to a running session."""

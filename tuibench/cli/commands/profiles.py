@@ -1,0 +1,471 @@
+"""`tuibench profiles`: list, show, check, create from traffic.
+
+Options of `tuibench profiles from-slow-log` and `from-digest`.
+
+Creates profiles from real traffic: a slow query log, or a server's statement digests.
+
+Description of a profile as text: options as typed on the command line, transactions as indented steps.
+
+`tuibench profiles`: lists profiles, shows one, checks a profile file, or creates one from real traffic.
+"""
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from os.path import isfile
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import click
+import msgspec
+
+from tuibench import files, sanitize, suggestions
+from tuibench.cli.click_command import Argument
+from tuibench.cli.formats import JSON, TEXT, TextOrJson, check_format, echo_json
+from tuibench.cli.output import info, write_output
+from tuibench.cli.server_options import ServerOptions
+from tuibench.errors import RunError, UsageError
+from tuibench.model.option import Option, check_range
+from tuibench.model.plan import OptionValue
+from tuibench.units import count, pluralize
+from tuibench.workload import library
+from tuibench.workload.compiler import THREADS, compile_profile, known_options
+from tuibench.workload.generator import TransactionGenerator
+from tuibench.workload.language import (
+    FLAG_WORDS,
+    HeadlineText,
+    LetSpec,
+    Profile,
+    ProfileOption,
+    StatementText,
+    StepText,
+    TransactionText,
+    command_line_name,
+)
+from tuibench.workload.templates import TransactionGrouper, statements
+from tuibench.workload.traffic import (
+    ColumnFacts,
+    ObservedTraffic,
+    Tables,
+    TrafficMix,
+    TransactionModel,
+    UnknownValueError,
+    model_of_digest,
+    profile_text,
+    tables_named,
+)
+
+MAX_KINDS = 1000
+
+
+@dataclass(frozen=True)
+class TrafficOptions:
+    """Options of from-slow-log and from-digest."""
+
+    SECTION: ClassVar = "Profiles of real traffic"
+
+    out: Annotated[
+        str, Option("--out", metavar="FILE", help="Write the profile to this file, instead of stdout.")
+    ] = ""
+    top: Annotated[
+        int, Option("--top", help="Number of kinds of transactions to keep, the most frequent ones.")
+    ] = 20
+    seconds: Annotated[
+        float,
+        Option(
+            "--seconds", help="from-digest: seconds to count; 0: since the server's statistics were reset."
+        ),
+    ] = 0
+
+    def check(self) -> None:
+        """Raises UsageError for values out of range."""
+        check_range("--top", self.top, 1, MAX_KINDS)
+        check_range("--seconds", self.seconds, 0, 86_400)
+
+
+DUPLICATES = "If keys that it inserts exist already: --mysql-ignore-errors=1213,1020,1205,1062."
+
+
+def from_slow_log(name: str, options: TrafficOptions) -> None:
+    """Print or write the profile of a slow query log."""
+    mix, grouper = TrafficMix(), TransactionGrouper()
+    times: list[int] = []
+    databases: set[str] = set()
+    for statement in statements(_lines(name)):
+        if statement.at is not None:
+            times = (
+                [min(statement.at, *times[:1]), max(statement.at, *times[1:])]
+                if times
+                else [statement.at] * 2
+            )
+        databases.update(filter(None, (statement.database,)))
+        if (transaction := grouper.add(statement)) is not None:
+            mix.add(transaction.statements, explicit=transaction.explicit)
+    kinds = mix.kinds(options.top)
+    if not kinds:
+        raise UsageError(
+            f"{name} has no statements of a slow query log",
+            "to create one: SET GLOBAL slow_query_log = ON, GLOBAL long_query_time = 0",
+        )
+    seconds = times[1] - times[0] + 1 if times else 0
+    notes = [
+        *_head(f"Created by tuibench from the slow query log {Path(name).name}.", databases),
+        *_rate_notes(mix.transactions, seconds, "transactions"),
+        *_kept(kinds, mix.transactions, "transactions"),
+        *_skipped(mix, grouper),
+    ]
+    _write("observed_slow_log", "statements of a slow query log", notes, kinds, options)
+
+
+def _lines(name: str) -> Iterator[str]:
+    path = files.expand_path(name)
+    try:
+        with (
+            files.open_regular(path, pipes=True) as binary,
+            io.TextIOWrapper(binary, "utf-8", errors="replace") as file,
+        ):
+            yield from file
+    except OSError as error:
+        raise UsageError(f"cannot read {name}: {error.strerror}") from error
+
+
+def from_digest(server: ServerOptions, options: TrafficOptions) -> None:
+    """Print or write the profile of a server's digests."""
+    from tuibench.cli.runner import run_async
+    from tuibench.clock import SystemClock
+    from tuibench.mysql.connection import connect
+    from tuibench.observe import digest_reader
+
+    target = server.target()
+    database = digest_reader.checked_database(target.database)
+
+    async def read() -> tuple[digest_reader.DigestStatistics, dict[str, dict[str, ColumnFacts]]]:
+        connection = await connect(target)
+        try:
+            found = await digest_reader.read_digests(connection, database, options.seconds, SystemClock())
+            named = [table for digest in found.digests for table in tables_named(digest.text)]
+            return found, await digest_reader.read_tables(connection, database, named)
+        finally:
+            await connection.close()
+
+    found, tables = run_async(read())
+    kinds: list[TransactionModel] = []
+    skipped: list[str] = []
+    for digest in found.digests:
+        if len(kinds) == options.top:
+            break
+        if not _is_of(digest.text, tables):
+            continue
+        try:
+            statement = model_of_digest(digest.text, tables)
+        except UnknownValueError as error:
+            skipped.append(f"{count(digest.times)} × {_short(digest.text)}: unknown {error}")
+            continue
+        kinds.append(TransactionModel(digest.times, False, (statement,)))
+    if not kinds:
+        raise RunError(
+            f"the server has no digests of statements on the database '{database}'"
+            + (f": {_unseen(found.unseen)}" if found.unseen else ""),
+            "run the traffic first, or use a slow query log: tuibench profiles from-slow-log FILE",
+        )
+    total = sum(digest.times for digest in found.digests if _is_of(digest.text, tables))
+    notes = [
+        *_head("Created by tuibench from a server's statement digests.", {database}),
+        "Digests have no values: they are drawn from the columns that a statement names. Each statement "
+        "commits on its own.",
+        *_rate_notes(total, found.seconds, "statements"),
+        *_kept(kinds, total, "statements"),
+        *(f"Left out: {line}" for line in skipped),
+    ]
+    if found.unseen:
+        notes.append(f"Left out: {_unseen(found.unseen)}.")
+        info(f"left out: {_unseen(found.unseen)}; a slow query log has them: tuibench profiles from-slow-log")
+    _write("observed_digests", f"statements of the database {database}", notes, kinds, options)
+
+
+def _unseen(executions: int) -> str:
+    return f"{count(executions)} executions of prepared statements, for which MariaDB has no digests"
+
+
+def _is_of(digest: str, tables: Tables) -> bool:
+    """True if a digest reads or writes rows of these tables."""
+    return TrafficMix.is_wanted(digest) and any(name in tables for name in tables_named(digest))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+def _head(first: str, databases: set[str]) -> list[str]:
+    named = ", ".join(sorted(databases))
+    today = datetime.now().astimezone().strftime("%Y-%m-%d")
+    return [
+        f"{first} {today}.",
+        *([f"Database: {named} (-D selects it; the tables must exist)."] if named else []),
+    ]
+
+
+def _rate_notes(total: int, seconds: float, what: str) -> list[str]:
+    if seconds < 1:
+        return []
+    rate = total / seconds
+    return [f"{count(total)} {what} in {seconds:,.0f} s: --rate={rate:.3g} runs as many per second."]
+
+
+def _kept(kinds: Sequence[TransactionModel], total: int, what: str) -> list[str]:
+    kept = sum(kind.times for kind in kinds)
+    return [f"{pluralize(len(kinds), 'kind')}: {kept / total:.1%} of all {what}.", DUPLICATES]
+
+
+def _skipped(mix: TrafficMix, grouper: TransactionGrouper) -> Iterator[str]:
+    if mix.skipped:
+        verbs = ", ".join(f"{verb} ({count(times)})" for verb, times in mix.skipped.most_common(8))
+        yield f"Left out: {verbs}."
+    if grouper.rolled_back:
+        yield f"Left out: {pluralize(grouper.rolled_back, 'transaction')} that ended in ROLLBACK."
+
+
+def _write(
+    name: str,
+    summary: str,
+    notes: Sequence[str],
+    kinds: Sequence[TransactionModel],
+    options: TrafficOptions,
+) -> None:
+    """Validate the profile, and print or write it."""
+    path = files.expand_path(options.out) if options.out else None
+    title = path.stem if path else name
+    text = profile_text(ObservedTraffic(title, summary, [sanitize.text(note) for note in notes], kinds))
+    TransactionGenerator(compile_profile(library.parse_profile(text, f"{title}.toml"), {}), 0, 0)
+    write_output(str(path or ""), (text,))
+    if path is None:
+        return
+    info(
+        f"{options.out}: {pluralize(len(kinds), 'kind')} of transactions; tuibench run {options.out} runs it"
+    )
+
+
+INDENT = "  "
+
+
+def profile_description(profile: Profile) -> str:
+    """The whole description, with a final newline."""
+    options = {name: option for name, option in known_options(profile).items() if name != THREADS}
+    width = max(len(_option_text(name, option)) for name, option in options.items())
+    lines = [f"{profile.name}: {profile.summary}", f"data set: {profile.data_set}", "", "options:"]
+    lines += [
+        f"  {_option_text(name, option):{width}}  {_option_help(option)}" for name, option in options.items()
+    ]
+    lines += ["", f"transactions{', dealt from a deck' * (profile.draw == 'deck')}:"]
+    for transaction in profile.transactions:
+        lines += _transaction_lines(transaction, profile)
+    return "\n".join(map(sanitize.text, lines)) + "\n"
+
+
+def _option_text(name: str, option: ProfileOption) -> str:
+    return f"{command_line_name(name)}={_value_text(option.default)}"
+
+
+def _value_text(value: OptionValue) -> str:
+    if isinstance(value, bool):
+        return next(word for word, meaning in FLAG_WORDS.items() if meaning is value)
+    return str(value)
+
+
+def _option_help(option: ProfileOption) -> str:
+    limits = [
+        f"{word} {limit:,.10g}"
+        for word, limit in (("at least", option.minimum), ("at most", option.maximum))
+        if limit is not None and limit != 2**31 - 1
+    ]
+    limits += [f"one of {', '.join(option.choices)}"] * bool(option.choices)
+    return option.help + (f" ({', '.join(limits)})" if limits else "")
+
+
+def _transaction_lines(transaction: TransactionText, profile: Profile) -> Iterator[str]:
+    around = "each statement by itself" if transaction.autocommit is True else "between BEGIN and COMMIT"
+    if isinstance(transaction.autocommit, str):
+        around += f" unless {command_line_name(transaction.autocommit)}"
+    share = f", weight {transaction.weight:g}" * (len(profile.transactions) > 1)
+    yield f"  {transaction.name}: {around}{share}"
+    for step in transaction.steps:
+        yield from _step_lines(profile.steps[step] if isinstance(step, str) else step, INDENT * 2)
+
+
+def _step_lines(step: StepText, indent: str) -> Iterator[str]:
+    """Lines of a step; bodies of loops and conditions are indented below."""
+    words = []
+    if step.when:
+        words.append(f"when {step.when}")
+    if step.each:
+        words.append(f"for each {', '.join(step.into)} of {step.each}")
+    elif step.repeat != 1:
+        words.append(f"{step.repeat} times")
+    if words:
+        yield f"{indent}{', '.join(words)}:"
+        indent += INDENT
+    for name, let in step.let.items():
+        yield f"{indent}{name} = {_expression_text(let)}"
+    for statement in step.statements:
+        yield f"{indent}{statement.name}: {_statement_text(statement)}"
+    for inner in step.steps:
+        yield from _step_lines(inner, indent)
+    if step.rollback:
+        chance = "" if step.rollback is True else f" in {step.rollback * 100:g} % of the cases"
+        yield f"{indent}ROLLBACK{chance}"
+
+
+def _expression_text(let: LetSpec) -> str:
+    """An expression as text, a random draw with its arguments."""
+    if isinstance(let, str | bool | int | float):
+        return str(let)
+    taken = {name: getattr(let, name) for name in let.__struct_fields__}
+    words = [
+        f"{name}={_expression_text(value) if name == 'of' else value}"
+        for name, value in taken.items()
+        if value is not None
+    ]
+    return f"{let.__struct_config__.tag}({', '.join(words)})"
+
+
+def _statement_text(statement: StatementText) -> str:
+    sql = " ".join(statement.sql.split())
+    for name, part in statement.parts.items():
+        sql += f"   {{{name}}}: {part.repeat} times {part.sql}"
+    if statement.capture or statement.rows:
+        sql += f"   -> {', '.join((*statement.capture, *[statement.rows] * bool(statement.rows)))}"
+    return sql if statement.prepared else f"{sql}   (sent as text)"
+
+
+FROM_SLOW_LOG, FROM_DIGEST = "from-slow-log", "from-digest"
+
+
+class ProfileLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A profile in the list, or the error of an unreadable one."""
+
+    name: str
+    data_set: str = ""
+    summary: str = ""
+    file: str
+    error: str = ""
+
+
+class ProfileDetails(msgspec.Struct, frozen=True, kw_only=True):
+    """A profile, merged with the profiles that it extends; named steps are expanded where they are used."""
+
+    name: str
+    summary: str
+    data_set: str
+    draw: str
+    options: dict[str, ProfileOption]
+    lists: dict[str, tuple[int | float | str, ...]]
+    headline: HeadlineText | None
+    transactions: tuple[TransactionText, ...]
+
+
+class ProfileCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """Result for a valid profile; an invalid one is an error."""
+
+    name: str
+    ok: bool = True
+
+
+def profiles(
+    traffic: TrafficOptions,
+    server: ServerOptions,
+    action: Annotated[
+        str, Argument(metavar="list|show|check|from-slow-log|from-digest", help="Action.")
+    ] = "list",
+    name: Annotated[str, Argument(help="A profile's name, or a file.", show_default=False)] = "",
+    output: TextOrJson = TEXT,
+) -> None:
+    """list: names, data sets, summaries. show NAME: options with defaults and limits, transactions,
+    statements. check FILE: prints ok, or the error and its place. from-slow-log FILE: creates a profile
+    from a slow query log. from-digest: creates one from the statement digests of a server's database.
+    """
+    if action not in (*ACTIONS, FROM_SLOW_LOG, FROM_DIGEST):
+        raise UsageError(
+            f"profiles has no action '{action}'",
+            suggestions.did_you_mean(action, (*ACTIONS, FROM_SLOW_LOG, FROM_DIGEST)),
+        )
+    check_format(output)
+    traffic.check()
+    if bool(name) != (action not in ("list", FROM_DIGEST)):
+        raise UsageError(f"profiles {action} takes {'no name' if name else 'a name or a file'}")
+    if action in ACTIONS:
+        ACTIONS[action](name, output == JSON)
+        return
+
+    if action == FROM_DIGEST:
+        from_digest(server, traffic)
+    else:
+        from_slow_log(name, traffic)
+
+
+def _list(_: str, as_json: bool) -> None:
+    lines = [_line(name, path) for name, path in sorted(library.available_profiles().items())]
+    if as_json:
+        echo_json(lines)
+        return
+    width = max((len(line.name) for line in lines), default=0)
+    for line in lines:
+        words = f"{line.name:{width}}  {line.data_set:8}  {line.summary or f'broken: {line.error}'}"
+        click.echo(sanitize.text(words))
+
+
+def _line(name: str, path: Path) -> ProfileLine:
+    """Line of a profile; an invalid file of the user must not hide the others."""
+    try:
+        profile = library.load_profile(name)
+    except UsageError as error:
+        return ProfileLine(name=name, file=str(path), error=str(error))
+    return ProfileLine(name=name, file=str(path), data_set=profile.data_set, summary=profile.summary)
+
+
+def _show(name: str, as_json: bool) -> None:
+    profile = library.load_profile(_resolve_file(name))
+    if not as_json:
+        click.echo(profile_description(profile), nl=False)
+        return
+    steps = profile.steps
+    echo_json(
+        ProfileDetails(
+            name=profile.name,
+            summary=profile.summary,
+            data_set=profile.data_set,
+            draw=profile.draw or "weight",
+            options=known_options(profile),
+            lists=profile.lists,
+            headline=profile.headline,
+            transactions=tuple(
+                msgspec.structs.replace(
+                    transaction,
+                    steps=tuple(steps[step] if isinstance(step, str) else step for step in transaction.steps),
+                )
+                for transaction in profile.transactions
+            ),
+        )
+    )
+
+
+def _check(name: str, as_json: bool) -> None:
+    profile = library.load_profile(_resolve_file(name))
+    _try_compile(profile)
+    if as_json:
+        echo_json(ProfileCheck(name=profile.name))
+    else:
+        click.echo(f"{name}: ok")
+
+
+def _try_compile(profile: Profile) -> None:
+    """Compile the profile. Raises UsageError for errors that only option values or a connection show."""
+    TransactionGenerator(compile_profile(profile, {}), 0, 0)
+
+
+def _resolve_file(name: str) -> str:
+    """Resolve a file in the current directory, given by name only and with any suffix."""
+    return str(Path(name).absolute()) if isfile(name) else name
+
+
+ACTIONS: dict[str, Callable[[str, bool], None]] = {"list": _list, "show": _show, "check": _check}

@@ -1,1 +1,0 @@
-"""`tuibench profiles`: lists, shows and checks profiles, or creates one from observed traffic."""

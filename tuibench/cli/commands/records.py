@@ -1,0 +1,340 @@
+"""`tuibench runs`, `report`, `replay`: recorded runs.
+
+`tuibench runs`: lists, shows and deletes recorded runs.
+
+`tuibench report`: prints a recorded run as text, JSON, CSV, Markdown or HTML.
+
+`tuibench replay`: shows a recorded run in the live screens.
+"""
+
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import click
+import msgspec
+
+from tuibench import paths, sanitize, suggestions
+from tuibench.cli.arguments import STDOUT
+from tuibench.cli.click_command import Argument
+from tuibench.cli.formats import (
+    JSON,
+    ONE_FORMAT_ON_STDOUT,
+    TEXT,
+    TextOrJson,
+    align_columns,
+    check_format,
+    echo_json,
+    table_width,
+)
+from tuibench.cli.options import RunDir, ScreenOptions
+from tuibench.cli.output import confirm, info, write_output, writing_to
+from tuibench.cli.run_output import load_noted, run_notes
+from tuibench.cli.runner import require_terminal, run_async
+from tuibench.errors import RunError, UsageError
+from tuibench.model.environment import Environment
+from tuibench.model.message import REPLAY_SPEEDS
+from tuibench.model.option import Option
+from tuibench.model.summary import Summary
+from tuibench.record import store
+from tuibench.record.reader import Run
+from tuibench.record.recorder import PlanRecord, pretty_json
+from tuibench.record.store import RUNNING, RecordedEntry, find_run
+from tuibench.report.run_report import html_report, run_markdown
+from tuibench.report.watch import csv_text, final_report, sysbench_text
+from tuibench.sweep.execution import sweep_notes
+from tuibench.sweep.folder import is_sweep, load_sweep
+from tuibench.sweep.formats import sweep_text
+from tuibench.units import DASH, binary_size, decimal, first_to_last, hms, local_time
+
+if TYPE_CHECKING:
+    from tuibench.tui.styled_app import DisplayOptions
+
+
+HEADINGS = ("run", "started", "profile", "outcome", "threads", "time", "TPS", "p95 ms")
+
+
+class RunDetails(msgspec.Struct, frozen=True, kw_only=True):
+    """A recorded run: plan, server, result."""
+
+    plan: PlanRecord
+    environment: Environment | None
+    summary: Summary
+
+
+TABLES_REMAIN_NOTE = "; the tables that it created stay on the server"
+COLUMNS_IN_ID = ("started", "profile")
+FIRST_NUMERIC_COLUMN = HEADINGS.index("threads")
+
+
+def runs(
+    action: Annotated[str, Argument(metavar="list|show|remove", help="Action.")] = "list",
+    run: Annotated[list[str] | None, Argument(metavar="RUN…", help="Which.", show_default=False)] = None,
+    output: TextOrJson = TEXT,
+    yes: Annotated[bool, Option("--yes", help="remove: do not ask for confirmation.")] = False,
+    run_dir: RunDir = "",
+) -> None:
+    """list: recorded runs and sweeps, the newest last. show RUN: plan, environment and figures; of a sweep,
+    its table and progress. remove RUN …: deletes records. Name a run by its id or a unique part of it,
+    by its folder, or as 'latest'; a sweep's cell as SWEEP/CELL. See also: tuibench report, replay, sweep
+    --show.
+    """
+    check_format(output)
+    if action not in ACTIONS:
+        raise UsageError(f"runs has no action '{action}'", suggestions.did_you_mean(action, ACTIONS))
+    paths.keep_records_in(run_dir)
+    ACTIONS[action](run or [], output == JSON, yes)
+
+
+def _list(named: Sequence[str], as_json: bool, _: bool) -> None:
+    if named:
+        raise UsageError("runs list takes no run", f"tuibench runs show {named[0]}")
+    lines = store.list_recorded()
+    if as_json:
+        echo_json(lines)
+    elif lines:
+        click.echo(runs_table(lines, shutil.get_terminal_size().columns if sys.stdout.isatty() else None))
+        for line in lines:
+            if line.error:
+                info(f"{line.id}: {line.error}")
+    else:
+        info(f"no run is recorded in {paths.runs_dir()} (tuibench run … records one)")
+
+
+def runs_table(lines: Sequence[RecordedEntry], room: int | None = None) -> str:
+    """The list as text. If it does not fit the room, columns that repeat parts of the id are left out."""
+    rows: list[Sequence[str]] = [HEADINGS, *map(_cells, lines)]
+    if room is None or table_width(rows) <= room:
+        return align_columns(rows, FIRST_NUMERIC_COLUMN)
+    shorter = [(row[0], *row[1 + len(COLUMNS_IN_ID) :]) for row in rows]
+    return align_columns(shorter, FIRST_NUMERIC_COLUMN - len(COLUMNS_IN_ID))
+
+
+def _cells(line: RecordedEntry) -> tuple[str, ...]:
+    started = line.started_at
+    return (
+        line.id,
+        DASH if started is None else local_time(started, "%Y-%m-%d %H:%M"),
+        line.profile or DASH,
+        _outcome_text(line),
+        first_to_last(line.threads_at_start, line.threads),
+        DASH if line.seconds is None else hms(line.seconds),
+        decimal(line.transactions_per_second, 1),
+        decimal(line.p95_ms),
+    )
+
+
+def _outcome_text(line: RecordedEntry) -> str:
+    """Outcome of a run; progress of a sweep."""
+    if line.outcome is None or line.cells is None:
+        return line.outcome or "damaged"
+    if line.cells_done == line.cells:
+        return f"sweep: {line.cells} cells"
+    running = f"{line.outcome}, " if line.outcome == RUNNING else ""
+    return f"sweep: {running}{line.cells_done} of {line.cells} cells"
+
+
+def _show(named: Sequence[str], as_json: bool, _: bool) -> None:
+    if len(named) != 1:
+        raise UsageError("runs show takes one run", "see tuibench runs list")
+    directory = store.find_recorded(named[0])
+    if is_sweep(directory):
+        _show_sweep(directory, as_json)
+        return
+    run = load_noted(directory)
+    if as_json:
+        echo_json(RunDetails(plan=run.plan, environment=run.environment, summary=run.summary))
+        return
+    for text in _described(run):
+        click.echo(sanitize.text(text))
+    click.echo(final_report(run), nl=False)
+    for line in run_notes(run.summary, str(run.directory)):
+        info(line)
+
+
+def _described(run: Run) -> Iterator[str]:
+    """Lines that describe the run and its server."""
+    plan, seen = run.plan, run.environment
+    yield f"{run.id}: {run.summary.outcome} after {hms(run.summary.seconds)}"
+    if plan.plan.is_watch:
+        yield "the server's own traffic, without a load"
+    else:
+        yield _load_line(run)
+    yield f"{plan.server.version_text} at {plan.server.where}, user {plan.target.user or '(none)'}"
+    if seen is not None:
+        host = seen.host
+        yield f"from {host.name} ({seen.location}): {host.cpu_model}, {host.cores} cores, {host.os}"
+
+
+def _load_line(run: Run) -> str:
+    """Profile, tables and threads."""
+    plan = run.plan
+    threads = first_to_last(plan.plan.threads, run.summary.threads)
+    noun = "thread" if threads == "1" else "threads"
+    return f"{plan.plan.profile}, {plan.data_set or 'tables not described'}, {threads} {noun}"
+
+
+def _show_sweep(directory: Path, as_json: bool) -> None:
+    """Print a sweep: its table, its progress, and how to resume it."""
+    known, line = load_sweep(directory), store.describe_sweep(directory)
+    if as_json:
+        click.echo(sweep_text(known, form=JSON), nl=False)
+        return
+    state = "complete" if line.cells_done == line.cells else line.outcome
+    click.echo(f"{line.id}: {state}, {line.cells_done} of {line.cells} cells")
+    if known.done:
+        click.echo(sweep_text(known), nl=False)
+    for text in filter(None, (line.error, *sweep_notes(known, directory))):
+        info(text)
+
+
+def _remove(named: Sequence[str], as_json: bool, yes: bool) -> None:
+    if not named:
+        raise UsageError("runs remove takes at least one run", "see tuibench runs list")
+    if as_json:
+        raise UsageError("runs remove has no --format json")
+    directories = list(dict.fromkeys(store.find_recorded(name) for name in named))
+    for directory in directories:
+        if yes or _confirm_removal(directory):
+            has_tables = store.has_tables(load_sweep(directory)) if is_sweep(directory) else False
+            store.remove_recorded(directory)
+            info(f"removed {directory}" + (TABLES_REMAIN_NOTE if has_tables else ""))
+
+
+def _confirm_removal(directory: Path) -> bool:
+    """Ask for confirmation. Raises UsageError without a terminal."""
+    if not sys.stdin.isatty():
+        raise UsageError("cannot ask for confirmation without a terminal", "add --yes")
+    line = store.describe_recorded(directory)
+    what = f"the sweep {line.id}" if line.kind == "sweep" else line.id
+    return confirm(f"remove {what} ({sanitize.text(line.profile)}, {binary_size(line.bytes)}) permanently?")
+
+
+ACTIONS: dict[str, Callable[[Sequence[str], bool, bool], None]] = {
+    "list": _list,
+    "show": _show,
+    "remove": _remove,
+}
+
+
+REPORT_FORMATS: dict[str, Callable[[Run], Iterable[str]]] = {
+    "sysbench": sysbench_text,
+    "json": lambda run: (pretty_json(run.summary).decode(),),
+    "csv": csv_text,
+    "markdown": lambda run: (run_markdown(run),),
+    "html": lambda run: (html_report(run),),
+}
+"""Report formats, and the function that yields the text of each in pieces."""
+
+
+def _format_option(name: str, help: str) -> Option:
+    return Option(f"--{name}", help=help, metavar="[=FILE]")
+
+
+def report(
+    run: Annotated[
+        str, Argument(metavar="RUN", help="Id of the run, a unique part of it, its folder, or latest.")
+    ],
+    sysbench: Annotated[
+        str, _format_option("sysbench", "What the run printed: interval lines and summary.")
+    ] = "",
+    json: Annotated[str, _format_option("json", "The summary, tuibench.summary/1.")] = "",
+    csv: Annotated[str, _format_option("csv", "A row for each interval, as run --csv.")] = "",
+    markdown: Annotated[
+        str, _format_option("markdown", "The sections of the HTML report, without charts, as Markdown.")
+    ] = "",
+    html: Annotated[
+        str, Option("--html", metavar="FILE", help="Everything with charts, in one HTML file.")
+    ] = "",
+    run_dir: RunDir = "",
+) -> None:
+    """Name the run by its id or a unique part of it, by its folder, or as 'latest'; a sweep's cell as
+    SWEEP/CELL. Each format is printed on stdout, or with =FILE written to a file; the default is
+    --sysbench. No server is needed.
+    """
+    given = {"sysbench": sysbench, "json": json, "csv": csv, "markdown": markdown, "html": html}
+    wanted = {name: place for name, place in given.items() if place} or {"sysbench": STDOUT}
+    if list(wanted.values()).count(STDOUT) > 1:
+        raise UsageError(ONE_FORMAT_ON_STDOUT, "give the others a file: --csv=run.csv")
+    paths.keep_records_in(run_dir)
+    found = load_noted(find_run(run))
+    for name, place in wanted.items():
+        write_output(place, REPORT_FORMATS[name](found))
+    if "sysbench" in wanted:
+        for line in run_notes(found.summary, str(found.directory)):
+            info(line)
+
+
+CAST_SIZE = "120x36"
+MOST_CELLS = 500
+SLOWEST, FASTEST = 0.01, REPLAY_SPEEDS[-1]
+
+
+def replay(
+    run: Annotated[
+        str, Argument(metavar="RUN", help="Id of the run, a unique part of it, its folder, or latest.")
+    ],
+    *,
+    speed: Annotated[
+        float, Option("--speed", help="Speed relative to the run: 4 is four times as fast.")
+    ] = 1,
+    cast: Annotated[
+        str, Option("--cast", metavar="FILE", help="Write an asciinema cast instead of opening the screen.")
+    ] = "",
+    size: Annotated[
+        str,
+        Option("--size", metavar="WxH", help="Columns and rows of the cast [120x36].", show_default=False),
+    ] = "",
+    screen: ScreenOptions,
+    run_dir: RunDir = "",
+) -> None:
+    """Name the run by its id or a unique part of it, by its folder, or as 'latest'. p pauses; , and . go 10
+    s back and forward, < and > a minute, ^ and $ to the start and the end; { and } change the speed; q
+    quits.
+    """
+    if not SLOWEST <= speed <= FASTEST:
+        raise UsageError(f"--speed must be between {SLOWEST:g} and {FASTEST:g}, not {speed:g}")
+    paths.keep_records_in(run_dir)
+    found = load_noted(find_run(run))
+    if not found.samples:
+        raise RunError(f"{found.id} has no samples: its load never started")
+    if cast:
+        display = screen.display_options()
+        run_async(_write_cast(found, cast, parse_size(size or CAST_SIZE), speed, display))
+        return
+    if size:
+        raise UsageError("--size applies to a cast", "give --cast FILE, too")
+    require_terminal(f"tuibench report {run}")
+    display = screen.display_options()
+    from tuibench.session.replay import ReplayClient
+    from tuibench.tui import viewer
+
+    viewer.run_replay(ReplayClient(found, speed), display)
+
+
+def parse_size(text: str) -> tuple[int, int]:
+    """Parse columns and rows. Raises UsageError for an invalid size, or one too small for the screens."""
+    from tuibench.tui.screens.base import MIN_SIZE
+
+    width, by, height = text.partition("x")
+    if not (by and width.isdecimal() and height.isdecimal()):
+        raise UsageError(f"--size: '{text}' is not a size", "columns and rows: 120x36")
+    found = int(width), int(height)
+    if found[0] < MIN_SIZE[0] or found[1] < MIN_SIZE[1] or max(found) > MOST_CELLS:
+        raise UsageError(f"--size: from {MIN_SIZE[0]}x{MIN_SIZE[1]} to {MOST_CELLS}x{MOST_CELLS}, not {text}")
+    return found
+
+
+async def _write_cast(
+    run: Run, name: str, size: tuple[int, int], speed: float, display: "DisplayOptions"
+) -> None:
+    """Write the frames to the file, or to stdout."""
+    from tuibench.session.replay import ReplayClient, timed_messages
+    from tuibench.tui.viewer import write_cast
+
+    messages = [(each.at_seconds, each.message) for each in timed_messages(run)]
+    with writing_to(name), Path(name).open("w", encoding="utf-8") as file:  # noqa: ASYNC230
+        await write_cast(file, ReplayClient(run).hello, messages, display, size, speed)
+    info(f"{name}: {len(run.samples)} samples; asciinema play {name}, or agg {name} run.gif")

@@ -1,0 +1,245 @@
+"""`tuibench watch`, `settings`, `restore`: the server and its settings.
+
+`tuibench settings list`: lists the settings that can be changed, their values and required privileges.
+
+As text, each setting has a few lines.
+
+`tuibench restore`: restores the settings that a crashed session left changed on a server.
+
+`tuibench watch`: opens the live screen on a server's own traffic, without a load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Annotated, ClassVar
+
+import click
+import msgspec
+
+from tuibench import sanitize
+from tuibench.cli.click_command import Argument, PlanValues, Takes
+from tuibench.cli.formats import JSON, TEXT, TextOrJson, check_format, echo_json
+from tuibench.cli.options import BackgroundOptions, MetricsOptions, ScreenOptions, SessionOptions, make_plan
+from tuibench.cli.output import info
+from tuibench.cli.runner import run_async
+from tuibench.cli.server_options import ServerOptions
+from tuibench.clock import SystemClock
+from tuibench.errors import ExitCode, TuibenchError, UsageError
+from tuibench.model.option import Option
+from tuibench.model.plan import WATCH, RunPlan
+from tuibench.model.server import ServerInfo, Target
+from tuibench.model.settings import PresetState, SettingState, SettingTopic
+from tuibench.mysql.info import connect_with_defaults, server_info
+from tuibench.tuning.catalogue import lookup
+from tuibench.tuning.changer import SettingsManager, session_journal
+from tuibench.tuning.connection import admin_connector
+from tuibench.tuning.restore import Leftover, RestoreOutcome, leftovers, restore_leftover
+from tuibench.units import DASH
+
+__all__ = ["watch"]
+
+
+SCOPE_TEXT = {
+    "server": "",
+    "default": "; the load's connections change at once",
+    "workload": "; for the load's connections only",
+}
+"""Sessions affected by a change, by scope of the setting; empty if it affects all."""
+
+
+def settings_text(settings: Sequence[SettingState], presets: Iterable[PresetState]) -> str:
+    """The settings by topic, then the presets; with a final newline."""
+    return "\n".join(map(sanitize.text, [*_setting_lines(settings), *_preset_lines(presets)])) + "\n"
+
+
+def _setting_lines(settings: Sequence[SettingState]) -> Iterator[str]:
+    name_width = max(len(setting.name) for setting in settings)
+    value_width = max(len(setting.value) for setting in settings)
+    for topic, members in groupby(settings, key=lambda setting: setting.topic):
+        yield f"{SettingTopic(topic).heading}:"
+        for setting in members:
+            value = setting.value or DASH
+            yield f"  {setting.name:{name_width}}  {value:{value_width}}  {setting.meaning}".rstrip()
+            yield from _detail_lines(setting)
+        yield ""
+
+
+def _detail_lines(setting: SettingState) -> Iterator[str]:
+    indent = " " * 6
+    if setting.unavailable:
+        yield f"{indent}cannot be changed: {setting.unavailable}"
+        return
+    yield f"{indent}takes {setting.takes}{SCOPE_TEXT[setting.scope]}"
+    yield f"{indent}risk: {setting.risk}"
+
+
+def _preset_lines(presets: Iterable[PresetState]) -> Iterator[str]:
+    yield "presets:"
+    for preset in presets:
+        values = ", ".join(f"{name}={value}" for name, value in preset.values.items())
+        yield f"  {preset.name}: {values}"
+        yield f"      {preset.risk}"
+
+
+class SettingsListing(msgspec.Struct, frozen=True, kw_only=True):
+    """Output of `--format json`."""
+
+    flavour: str
+    version: str
+    where: str
+    settings: tuple[SettingState, ...]
+    presets: tuple[PresetState, ...]
+
+
+def settings(
+    server: ServerOptions,
+    action: Annotated[str, Argument(metavar="list", help="Action.")] = "list",
+    output: TextOrJson = TEXT,
+) -> None:
+    """Reads from the server and changes nothing. Your own presets are in config.toml in the configuration
+    folder; see docs/settings.md.
+    """
+    if action != "list":
+        raise UsageError(f"settings has no action '{action}'", "tuibench settings list")
+    check_format(output)
+    presets = lookup.all_presets()
+    listing = run_async(_fetch_listing(server.target(), presets))
+    if output == JSON:
+        echo_json(listing)
+        return
+    click.echo(sanitize.text(f"{listing.flavour} {listing.version} at {listing.where}") + "\n")
+    click.echo(settings_text(listing.settings, listing.presets), nl=False)
+
+
+async def _fetch_listing(target: Target, presets: tuple[PresetState, ...]) -> SettingsListing:
+    info = await _fetch_server_info(target)
+    tuner = SettingsManager(
+        admin_connector(target), session_journal("list", target, info, SystemClock()), info, presets=presets
+    )
+    try:
+        states = await tuner.open()
+        if tuner.refusal:
+            raise tuner.refusal
+    finally:
+        await tuner.close()
+    return SettingsListing(
+        flavour=info.flavour,
+        version=info.version,
+        where=info.where,
+        settings=states,
+        presets=tuner.presets,
+    )
+
+
+async def _fetch_server_info(target: Target) -> ServerInfo:
+    connection = await connect_with_defaults(target, use_database=False)
+    try:
+        return await server_info(connection)
+    finally:
+        await connection.close()
+
+
+def restore(
+    server: ServerOptions,
+    wait: Annotated[
+        float, Option("--wait", metavar="SECONDS", help="Seconds to retry while the server is unreachable.")
+    ] = 30,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="List what remains to be restored; change nothing.")
+    ] = False,
+) -> None:
+    """The journal contains the server and the user of each session; the password comes from -p, MYSQL_PWD
+    or an option file. Only values that tuibench set, and that have not been changed since, are restored.
+    """
+    found = leftovers()
+    if not found:
+        click.echo("nothing to restore")
+        return
+    if dry_run:
+        for leftover in found:
+            click.echo(sanitize.text(leftover.text))
+        return
+    login = server.target()
+    results = [run_async(_restore_one(leftover, server, login, wait)) for leftover in found]
+    raise click.exceptions.Exit(ExitCode.DONE if all(results) else ExitCode.RUN_FAILED)
+
+
+async def _restore_one(leftover: Leftover, server: ServerOptions, login: Target, wait: float) -> bool:
+    """Restore the settings of one crashed session; True if none remain."""
+    if leftover.header is None:
+        info(leftover.problem)
+        return False
+    target = server.over(leftover.header.target, login)
+    click.echo(sanitize.text(leftover.text))
+    try:
+        restored = await restore_leftover(
+            leftover, target, retry_seconds=wait, notify=lambda text: info(f"  {text}")
+        )
+    except TuibenchError as error:
+        info(f"  {error}")
+        return False
+    for one in restored:
+        click.echo(f"  {sanitize.text(one.text)}")
+    if any(one.outcome is RestoreOutcome.UNCLEAR for one in restored):
+        info(f"  to keep a value that is not known to be tuibench's: remove {leftover.path}")
+    return not any(one.pending for one in restored) and not leftover.problem
+
+
+JSON_LINES = "jsonl"
+FORMATS = (TEXT, JSON, JSON_LINES)
+
+
+@dataclass(frozen=True)
+class WatchOptions:
+    """Output of watching without a screen."""
+
+    SECTION: ClassVar = "Output"
+
+    form: Annotated[
+        str,
+        Option("--format", metavar="FORMAT", help="Without a screen: text, json or jsonl."),
+    ] = ""
+
+
+def watch_plan(options: PlanValues) -> RunPlan:
+    """The plan of a session without load. Raises UsageError for invalid options."""
+    return make_plan(options, WATCH, {}, is_watch=True, threads=0)
+
+
+def watch(
+    server: ServerOptions,
+    options: Annotated[PlanValues, Takes("watch")],
+    output: WatchOptions,
+    session: SessionOptions,
+    background: BackgroundOptions,
+    metrics: MetricsOptions,
+    screen: ScreenOptions,
+) -> None:
+    """Throughput, commits and statement times are counted by the server, for all of its clients. Settings
+    can be changed as in every session: changes are journalled, and restored at the end. Nothing is
+    enabled in the server. Without --format the live screen opens; with it, there is no screen: interval
+    lines and a summary (text), the summary alone (json), or a line for each sample and event, then the
+    summary (jsonl).
+    """
+    from tuibench.cli.headless import run_headless_watch, warn_leftovers
+    from tuibench.cli.runner import new_session_spec, require_terminal, run_async, run_session
+
+    session.keep_records()
+    plan = watch_plan(options)
+    if output.form:
+        check_format(output.form, FORMATS)
+    if output.form and (background.detach or background.grace is not None):
+        raise UsageError(
+            "--format cannot be combined with a session in the background", "use tuibench ctl status"
+        )
+    if not (output.form or background.detach):
+        require_terminal("--format=text, or --detach")
+    warn_leftovers()
+    display = None if output.form or background.detach else screen.display_options()
+    spec = metrics.spec(new_session_spec(plan, server.target(), yes_this_server=session.yes_this_server))
+    if output.form:
+        raise click.exceptions.Exit(run_async(run_headless_watch(spec, output.form)))
+    raise click.exceptions.Exit(run_session(spec, background, display))

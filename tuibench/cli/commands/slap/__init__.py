@@ -1,1 +1,0 @@
-"""`tuibench slap`: mysqlslap's benchmark with its options and its report."""

@@ -1,1 +1,0 @@
-"""`tuibench start`: the start form's choice of servers, its values, and the run that it starts."""

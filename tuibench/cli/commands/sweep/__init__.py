@@ -1,1 +1,0 @@
-"""`tuibench sweep`: runs a load under every combination of threads and settings."""

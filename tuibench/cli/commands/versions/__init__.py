@@ -1,1 +1,0 @@
-"""`tuibench versions`: compares server programs."""

@@ -1,0 +1,91 @@
+"""`tuibench web`: a running session in the browser.
+
+End of a watched session: whether it has come, and the pages shown then.
+
+A session that ends by itself leaves a summary. One that was killed leaves none, and no viewer can attach any
+more: its page says what happened, what of the run is recorded, and whether settings are still changed.
+
+`tuibench web`: serves a running session's screen in the browser, read-only unless control is enabled.
+
+Each opened page has a viewer process of its own, which attaches like any other. The session itself refuses
+commands from read-only viewers.
+"""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from tuibench.cli.click_command import Argument
+from tuibench.cli.commands.web_run_end import WatchedSession
+from tuibench.cli.output import info
+from tuibench.cli.runner import fetch_hello, find_session_socket, run_async
+from tuibench.errors import UsageError
+from tuibench.model.option import Option
+from tuibench.service.http import listen_tcp
+from tuibench.session.spec import Address
+
+if TYPE_CHECKING:
+    from tuibench.cli.commands.web_application import ScreenServer
+
+
+LOOPBACK = "127.0.0.1"
+PORT = 8000
+MAX_PORT = 65_535
+SHUTDOWN_SECONDS = 1.0
+"""Time limit for open pages to close at the end."""
+
+
+def web(
+    session: Annotated[
+        str, Argument(metavar="[ID]", help="Id of the session, or a unique part of it.", show_default=False)
+    ] = "",
+    host: Annotated[str, Option("--host", metavar="HOST", help="Address to listen on.")] = LOOPBACK,
+    port: Annotated[int, Option("--port", metavar="PORT", help="Port; 0 for any free port.")] = PORT,
+    read_write: Annotated[
+        bool, Option("--read-write", help="Allow the page to control the session.")
+    ] = False,
+) -> None:
+    """The page is served on this host's loopback interface unless --host gives another address. It has no
+    password, so use --host only where everyone may see it. Ctrl-C ends the page; the session continues.
+    When the run has ended, the page opens its report.
+    """
+    if not 0 <= port <= MAX_PORT:
+        raise UsageError(f"--port must be between 0 and {MAX_PORT}, not {port}", "0 selects a free port")
+    server_class = require_textual_serve()
+    socket = find_session_socket(session)
+    hello = run_async(fetch_hello(socket))
+    name = hello.session
+    sock = listen_tcp(Address(host, port), "the screen")
+    with sock:
+        address = Address(*sock.getsockname()[:2])
+        command = shlex.join(viewer_command(name, read_write=read_write))
+        server = server_class(command, *address, title=f"tuibench {name}")
+        access = "read-write" if read_write else "read-only"
+        info(f"{name} at http://{address}, {access}; Ctrl-C ends this page, not the session")
+        serve_page(server, sock, WatchedSession(name, socket, Path(hello.run_directory)))
+
+
+def viewer_command(session: str, *, read_write: bool) -> list[str]:
+    """Command line of a page's viewer."""
+    return [sys.executable, "-m", "tuibench", "attach", session, *([] if read_write else ["--read-only"])]
+
+
+def require_textual_serve() -> "type[ScreenServer]":
+    """Class that serves a screen. Raises UsageError if textual-serve is not installed."""
+    try:
+        from tuibench.cli.commands.web_application import ScreenServer
+    except ImportError as error:
+        raise UsageError(
+            "tuibench web needs textual-serve", "pip install '.[web]' in the clone of tuibench"
+        ) from error
+    return ScreenServer
+
+
+def serve_page(server: "ScreenServer", sock: Any, session: WatchedSession) -> None:
+    """Serve until interrupted."""
+    from aiohttp import web as http
+
+    from tuibench.cli.commands.web_application import make_application
+
+    http.run_app(make_application(server, session), sock=sock, print=None, shutdown_timeout=SHUTDOWN_SECONDS)

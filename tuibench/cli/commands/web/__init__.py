@@ -1,1 +1,0 @@
-"""`tuibench web`: the screen of a running session in the browser."""

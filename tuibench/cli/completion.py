@@ -1,0 +1,456 @@
+"""Completion: candidates, replies to the shell, its setup.
+
+Completion candidates: profiles, runs, sessions, settings, presets, verbs.
+
+They are found without connecting to a server or a session; unreadable entries are left out.
+
+Completion of a command line for bash, zsh and fish.
+
+Click's own completion does not complete `--option=value`: bash passes it as three words, of which click takes
+the `=` for the option's value, and in zsh click's response replaces the option with the value.
+
+A shell's function calls the program with `_TUIBENCH_COMPLETE=complete_SHELL` and the words of the line in
+`COMP_WORDS`, one per line; `COMP_CWORD` is the number of the unfinished one. The reply has one word per line.
+
+Installation of shell completion: the script of each shell, its location, and the line that loads it.
+"""
+
+import os
+import subprocess
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tuibench import paths
+from tuibench.cli.arguments import COMPLETE_VARIABLE
+from tuibench.errors import RunError, TuibenchError, UsageError
+
+EQUALS = "="
+
+
+class Candidate(NamedTuple):
+    """A possible word. One that ends in `=` is followed by its value."""
+
+    word: str
+    help: str = ""
+
+
+CandidateSource = Callable[[], list[Candidate]]
+PositionalRule = Callable[[Sequence[str]], list[Candidate]]
+"""Candidates by the words before."""
+
+
+def without_help(*words: str) -> list[Candidate]:
+    """Candidates without a help text."""
+    return [Candidate(word) for word in words]
+
+
+def profile_candidates() -> list[Candidate]:
+    """Built-in profiles, and the user's own."""
+    from tuibench.workload import library
+
+    return without_help(*sorted(library.available_profiles()))
+
+
+def run_candidates() -> list[Candidate]:
+    """Runs and sweeps, newest first."""
+    from tuibench.record import store
+    from tuibench.record.store import LATEST
+
+    try:
+        recorded = sorted(store.recorded_ids(), reverse=True)
+    except TuibenchError:
+        return []
+    return without_help(LATEST, *recorded) if recorded else []
+
+
+def session_candidates() -> list[Candidate]:
+    """Sessions that listen, or have left their socket behind."""
+    from tuibench.service.client import SUFFIX
+
+    found = {path.stem for folder in paths.runtime_dirs() for path in folder.glob(f"*{SUFFIX}")}
+    return without_help(*sorted(found, reverse=True))
+
+
+def setting_candidates() -> list[Candidate]:
+    """Settings of the catalogue, each followed by a value."""
+    return [Candidate(name + EQUALS, risk) for name, risk in _catalogue_settings()]
+
+
+def preset_candidates() -> list[Candidate]:
+    """Built-in presets, and those of the configuration file."""
+    from tuibench.tuning.catalogue import lookup
+
+    try:
+        return [Candidate(preset.name, preset.risk) for preset in lookup.all_presets()]
+    except TuibenchError:
+        return []
+
+
+def _catalogue_settings() -> list[tuple[str, str]]:
+    from tuibench.tuning.catalogue.lookup import SETTINGS
+
+    return [(setting.name, setting.risk) for setting in SETTINGS]
+
+
+def _ab_candidates() -> list[Candidate]:
+    return [*without_help("threads=", "preset="), *setting_candidates()]
+
+
+def _fixed(*words: str) -> CandidateSource:
+    return lambda: without_help(*words)
+
+
+def _single(found: CandidateSource) -> PositionalRule:
+    return lambda words: [] if words else found()
+
+
+def _repeated(found: CandidateSource) -> PositionalRule:
+    return lambda words: found()
+
+
+def _action_then(*actions: str, then: CandidateSource) -> PositionalRule:
+    """One of the actions, then its object; `list` has none."""
+
+    def rule(words: Sequence[str]) -> list[Candidate]:
+        if not words:
+            return without_help(*actions)
+        return [] if words[0] == "list" else then()
+
+    return rule
+
+
+def _ctl_candidates(words: Sequence[str]) -> list[Candidate]:
+    """A session or a verb, then the verb, then its arguments."""
+    from tuibench.cli.commands import ctl_verbs
+
+    known = [
+        *(Candidate(verb.name, verb.help) for verb in ctl_verbs.VERBS),
+        *(Candidate(name, help) for name, help in ctl_verbs.REPORTS.items()),
+    ]
+    names = {offer.word for offer in known}
+    if not words:
+        return [*known, *session_candidates()]
+    if names.isdisjoint(words[:2]):
+        return known if len(words) == 1 else []
+    return VERB_ARGUMENTS[words[-1]]() if words[-1] in VERB_ARGUMENTS else []
+
+
+POSITIONALS: dict[str, PositionalRule] = {
+    "attach": _single(session_candidates),
+    "compare": _repeated(run_candidates),
+    "ctl": _ctl_candidates,
+    "profiles": _action_then(
+        "list", "show", "check", "from-slow-log", "from-digest", then=profile_candidates
+    ),
+    "replay": _single(run_candidates),
+    "report": _single(run_candidates),
+    "runs": _action_then("list", "show", "remove", then=run_candidates),
+    "settings": _single(_fixed("list")),
+    "web": _single(session_candidates),
+}
+"""Arguments of commands without a profile."""
+
+VERB_ARGUMENTS: dict[str, CandidateSource] = {
+    "plan": _fixed("hold", "resume"),
+    "preset": preset_candidates,
+    "probe": _fixed("rate", "next", "stop"),
+    "restore": lambda: [Candidate(*each) for each in _catalogue_settings()],
+    "set": setting_candidates,
+}
+OPTION_VALUES: dict[str, CandidateSource] = {
+    "--ab": _ab_candidates,
+    "--format": _fixed("text", "json"),
+    "--preset": preset_candidates,
+    "--profile": profile_candidates,
+    "--setting": setting_candidates,
+    "--ssl-mode": _fixed("disabled", "preferred", "required", "verify-ca", "verify-identity"),
+    "--theme": _fixed("tuibench-dark", "tuibench-light", "ansi-dark", "ansi-light"),
+}
+"""Values of options that the help describes by one word."""
+
+
+Commands = Mapping[str, str]
+"""Help text of each command, by name."""
+
+PROFILE_COMMANDS = frozenset(
+    {"run", "live", "probe", "tune", "sweep", "prepare", "prewarm", "cleanup", "check", "doctor"}
+)
+LONG_PREFIX = "--"
+HELP = Candidate("--help", "Show the help and exit.")
+GLOBAL_OPTIONS = (
+    HELP,
+    Candidate("--version", "Show the version and exit."),
+    Candidate("--install-completion=", "Set up completion by Tab: bash, zsh or fish."),
+    Candidate("--show-completion=", "Print the script for it: bash, zsh or fish."),
+)
+
+
+class CommandLine(NamedTuple):
+    """The command, the finished words after it, and the unfinished word.
+
+    `command` is the parser's command; asking for it imports the command's module.
+    """
+
+    name: str
+    words: Sequence[str]
+    unfinished: str
+    command: Callable[[], Any]
+
+    @property
+    def plain(self) -> list[str]:
+        """Words that are neither options nor option values."""
+        before = ("", *self.words)
+        pairs = zip(before, self.words, strict=False)
+        return [word for last, word in pairs if not word.startswith("-") and not self.is_asked_for(last)]
+
+    def is_asked_for(self, option: str) -> bool:
+        """True if the next word is the value of this option."""
+        if not option.startswith("-") or EQUALS in option or option == HELP.word:
+            return False
+        known = next((each for each in self.command().params if option in each.opts), None)
+        return known is None or not known.is_flag
+
+    @property
+    def profiles_options(self) -> Mapping[str, Any]:
+        """Options of the named profile, as typed."""
+        from tuibench.workload import library
+        from tuibench.workload.compiler import THREADS, known_options
+        from tuibench.workload.language import command_line_name
+
+        if self.name not in PROFILE_COMMANDS or not self.plain:
+            return {}
+        try:
+            known = known_options(library.load_profile(self.plain[0]))
+        except TuibenchError:
+            return {}
+        return {command_line_name(name): option for name, option in known.items() if name != THREADS}
+
+
+def completions(
+    words: Sequence[str], unfinished: str, commands: Commands, command: Callable[[str], Any]
+) -> list[Candidate]:
+    """Candidates for the unfinished word; `words` are those before it, without the program's name."""
+    name = next((word for word in words if word in commands), "")
+    if not name:
+        first = (
+            GLOBAL_OPTIONS if unfinished.startswith("-") else [Candidate(*each) for each in commands.items()]
+        )
+        return _starting_with(unfinished, first)
+    place = words.index(name)
+    line = CommandLine(name, [*words[:place], *words[place + 1 :]], unfinished, lambda: command(name))
+    return _complete(line)
+
+
+def _complete(line: CommandLine) -> list[Candidate]:
+    option, equals, value = line.unfinished.partition(EQUALS)
+    if equals and option.startswith(LONG_PREFIX):
+        return [
+            each._replace(word=f"{option}={each.word}")
+            for each in _starting_with(value, _value_candidates(option, line))
+        ]
+    if line.unfinished.startswith("-"):
+        return _option_candidates(line)
+    if line.words and line.is_asked_for(line.words[-1]):
+        return _starting_with(line.unfinished, _value_candidates(line.words[-1], line))
+    return _starting_with(line.unfinished, _positional_candidates(line))
+
+
+def _starting_with(unfinished: str, found: Iterable[Candidate]) -> list[Candidate]:
+    """Candidates that start with the unfinished word."""
+    return [offer for offer in found if offer.word.startswith(unfinished)]
+
+
+def _option_candidates(line: CommandLine) -> list[Candidate]:
+    """Options of the command and its profile; their aliases only if nothing else matches."""
+    first, others = [], []
+    for each in line.command().params:
+        if each.param_type_name == "option" and not each.hidden:
+            names = [name for name in each.opts if name.startswith(LONG_PREFIX)]
+            found = [Candidate(name if each.is_flag else name + EQUALS, each.help or "") for name in names]
+            first += found[:1]
+            others += found[1:]
+    first += [Candidate(name + EQUALS, each.help) for name, each in line.profiles_options.items()]
+    return _starting_with(line.unfinished, [*first, HELP]) or _starting_with(line.unfinished, others)
+
+
+def _value_candidates(option: str, line: CommandLine) -> list[Candidate]:
+    """Values of the option; none for files, numbers and free text."""
+    if option in OPTION_VALUES:
+        return OPTION_VALUES[option]()
+    declared = next((each for each in line.command().params if option in each.opts), None)
+    words = declared.bound.choices or (declared.metavar or "").split("|") if declared is not None else ()
+    if len(words) > 1 and all(word.islower() for word in words):
+        return without_help(*words)
+    known = line.profiles_options.get(option)
+    if known is None:
+        return []
+    return without_help(*("on", "off") if known.type == "flag" else known.choices)
+
+
+def _positional_candidates(line: CommandLine) -> list[Candidate]:
+    """Candidates for the next positional argument."""
+    if line.name in PROFILE_COMMANDS:
+        return [] if line.plain else profile_candidates()
+    rule = POSITIONALS.get(line.name)
+    return rule(line.plain) if rule is not None else []
+
+
+REQUEST_PREFIX = "complete_"
+
+
+def shell_reply(commands: Mapping[str, str], command: Callable[[str], Any]) -> str:
+    """Reply to the shell named in the environment; empty without candidates."""
+    shell = os.environ[COMPLETE_VARIABLE].removeprefix(REQUEST_PREFIX)
+    if shell not in SHELL_FORMATS:
+        return ""
+    words, unfinished, cut = _read_command_line()
+    found = completions(words, unfinished, commands, command)
+    return "".join(f"{SHELL_FORMATS[shell](each._replace(word=each.word[cut:]))}\n" for each in found)
+
+
+def _read_command_line() -> tuple[list[str], str, int]:
+    """The finished words, the unfinished one, and the length of its part that counts as earlier words."""
+    words = os.environ.get("COMP_WORDS", "").split("\n")
+    place = int(os.environ.get("COMP_CWORD") or 0)
+    words = [*words[:place], words[place] if place < len(words) else ""]
+    joined = _join_words(words[1:])
+    last = joined[-1] if joined else ""
+    cut = len(last) - len(words[-1]) if words[-1] != EQUALS else len(last)
+    return joined[:-1], last, cut
+
+
+def _join_words(words: Sequence[str]) -> list[str]:
+    """The words as typed: bash splits `--threads=4` into three."""
+    joined: list[str] = []
+    for place, word in enumerate(words):
+        follows = word == EQUALS or (place and words[place - 1] == EQUALS)
+        if follows and joined:
+            joined[-1] += word
+        else:
+            joined.append(word)
+    return joined
+
+
+def _with_help(separator: str, offer: Candidate) -> str:
+    return f"{offer.word}{separator}{' '.join(offer.help.split())}" if offer.help else offer.word
+
+
+def _for_bash(offer: Candidate) -> str:
+    return offer.word
+
+
+def _for_zsh(offer: Candidate) -> str:
+    return _with_help(":", offer._replace(word=offer.word.replace(":", r"\:")))
+
+
+def _for_fish(offer: Candidate) -> str:
+    return _with_help("\t", offer)
+
+
+SHELL_FORMATS = {"bash": _for_bash, "zsh": _for_zsh, "fish": _for_fish}
+
+
+BASH = """\
+_tuibench_completion() {
+    local IFS=$'\\n'
+    COMPREPLY=($(COMP_WORDS="${COMP_WORDS[*]}" COMP_CWORD=$COMP_CWORD \\
+        @VARIABLE@=complete_bash "$1" 2>/dev/null))
+    if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]]; then
+        compopt -o nospace 2>/dev/null
+    fi
+}
+complete -o default -F _tuibench_completion tuibench
+"""
+ZSH = """\
+#compdef tuibench
+_tuibench_completion() {
+    local -a found whole open
+    local line
+    found=(${(f)"$(COMP_WORDS="${(pj:\\n:)words[1,CURRENT]}" COMP_CWORD=$((CURRENT - 1)) \\
+        @VARIABLE@=complete_zsh "${words[1]}" 2>/dev/null)"})
+    for line in $found; do
+        if [[ ${line%%:*} == *= ]]; then open+=("$line"); else whole+=("$line"); fi
+    done
+    if (( $#open + $#whole == 0 )); then _files; return; fi
+    (( $#whole )) && _describe -V tuibench whole
+    (( $#open )) && _describe -V tuibench open -S ''
+}
+if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
+    _tuibench_completion "$@"
+else
+    compdef _tuibench_completion tuibench
+fi
+"""
+FISH = """\
+function __tuibench_completion
+    set -l words (commandline -opc)
+    set -g __tuibench_found (COMP_WORDS=(string join \\n -- $words (commandline -ct) | string collect) \\
+        COMP_CWORD=(count $words) @VARIABLE@=complete_fish $words[1] 2>/dev/null)
+    test (count $__tuibench_found) -gt 0
+end
+complete --command tuibench --no-files --keep-order \\
+    --condition __tuibench_completion --arguments '(string join \\n -- $__tuibench_found)'
+"""
+
+
+class Shell(NamedTuple):
+    """A shell: `home` is the script's path below the home folder; `rc` gets `line`, if that is needed."""
+
+    script: str
+    home: str
+    rc: str = ""
+    line: str = ""
+
+
+SHELLS = {
+    "bash": Shell(BASH, ".bash_completions/tuibench.sh", ".bashrc", "source ~/.bash_completions/tuibench.sh"),
+    "zsh": Shell(ZSH, ".zfunc/_tuibench", ".zshrc", "fpath+=~/.zfunc; autoload -Uz compinit; compinit"),
+    "fish": Shell(FISH, ".config/fish/completions/tuibench.fish"),
+}
+
+
+def completion_script(named: str) -> str:
+    """Completion script of a shell; empty selects the calling shell. Raises UsageError."""
+    return SHELLS[_resolve_shell(named)].script.replace("@VARIABLE@", COMPLETE_VARIABLE)
+
+
+def install_completion(named: str) -> str:
+    """Write the script, and the line if missing; returns a report. Raises UsageError and RunError."""
+    name = _resolve_shell(named)
+    shell = SHELLS[name]
+    place = Path.home() / shell.home
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(completion_script(name))
+        if shell.rc:
+            _add_line(Path.home() / shell.rc, shell.line)
+    except OSError as error:
+        raise RunError(
+            f"completion cannot be set up: {error}", f"tuibench --show-completion={name}"
+        ) from error
+    return f"completion for {name} is in {place}; start a new shell to use it"
+
+
+def _add_line(rc: Path, line: str) -> None:
+    text = rc.read_text() if rc.exists() else ""
+    if line not in text.splitlines():
+        rc.write_text(f"{text}{'' if text.endswith(chr(10)) or not text else chr(10)}{line}\n")
+
+
+def _resolve_shell(named: str) -> str:
+    name = named or _calling_shell()
+    if name not in SHELLS:
+        raise UsageError(f"completion is for {', '.join(SHELLS)}, not for '{name}'")
+    return name
+
+
+def _calling_shell() -> str:
+    """The shell that started this program; from $SHELL if that cannot be determined."""
+    command = ["ps", "-o", "comm=", "-p", str(os.getppid())]
+    try:
+        parent = subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    except OSError:
+        parent = ""
+    name = Path(parent.strip().removeprefix("-")).name
+    return name if name in SHELLS else Path(os.environ.get("SHELL", "")).name

@@ -1,1 +1,0 @@
-"""Shell completion for bash, zsh and fish. Imported only for completion requests."""

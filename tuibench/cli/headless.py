@@ -1,0 +1,292 @@
+"""Runs without a screen: interval lines, summary.
+
+Headless run: interval lines to stdout as they occur, then the summary; notes to stderr.
+
+`--csv` writes a row per interval at once, so that an interrupted run keeps the rows so far.
+
+Headless session without load: lines and summary as text, or as JSON.
+"""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from io import FileIO
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from tuibench import __version__
+from tuibench.cli.arguments import STDOUT
+from tuibench.cli.formats import JSON, TEXT, echo_json
+from tuibench.cli.options import ab_test_announcement
+from tuibench.cli.output import info, timestamp, write_output, write_stderr, writing_to
+from tuibench.cli.run_output import run_notes, watch_notes
+from tuibench.cli.runner import ENDING_SIGNALS
+from tuibench.cli.stdio import PipeSafeStdout, Write, write_stdout
+from tuibench.errors import ExitCode
+from tuibench.metrics.thresholds import Threshold, crossed_thresholds
+from tuibench.model.event import Event, EventKind
+from tuibench.model.message import RunState, SessionMessage, Status
+from tuibench.model.sample import Sample
+from tuibench.model.summary import Summary
+from tuibench.model.tick import Tick
+from tuibench.record import sysbench_report
+from tuibench.record.recorder import pretty_json
+from tuibench.record.sysbench_report import (
+    THREADS_STARTED,
+    FullReport,
+    IntervalAggregator,
+    checkpoint_text,
+    further_lines,
+    head_text,
+    histogram_text,
+    interval_line,
+)
+from tuibench.report.watch import watch_line, watch_report
+from tuibench.service.http import serve_metrics
+from tuibench.session.load_run import LoadRun
+from tuibench.session.run import WatchRun
+from tuibench.session.spec import SessionSpec
+from tuibench.tuning.restore import leftovers
+
+
+class CsvWriter:
+    """Header and rows of a run. After a write error, which is reported, it stops (`is_cut`)."""
+
+    def __init__(self, write: Write, every_seconds: float, percentiles: tuple[float, ...]) -> None:
+        self.is_cut = False
+        self._write = write
+        self._every = IntervalAggregator(every_seconds)
+        self._percentile = percentiles[0] if percentiles else 0.0
+        self._write(sysbench_report.CSV_HEADER)
+
+    def tick(self, tick: Tick) -> None:
+        whole = self._every.add(tick)
+        if whole is None or self.is_cut:
+            return
+        try:
+            self._write(sysbench_report.interval_csv_row(whole, self._percentile))
+        except OSError as error:
+            self.is_cut = True
+            info(f"tuibench: no more rows of CSV can be written: {error.strerror}")
+
+
+@contextmanager
+def open_csv(
+    path: str, every_seconds: float, percentiles: tuple[float, ...], stdout: Write = write_stdout
+) -> Iterator[CsvWriter | None]:
+    """Open the file, None without a path; `-` is stdout. Raises UsageError if it cannot be written."""
+    if path in ("", STDOUT):
+        yield CsvWriter(stdout, every_seconds, percentiles) if path else None
+        return
+    with ExitStack() as stack:
+        with writing_to(path):
+            stream = stack.enter_context(Path(path).open("wb", buffering=0))
+            file = CsvWriter(partial(_write_bytes, stream), every_seconds, percentiles)
+        yield file
+
+
+def _write_bytes(stream: FileIO, text: str) -> None:
+    stream.write(text.encode())
+
+
+REPORTED_EVENTS = frozenset(
+    {
+        EventKind.WARNING,
+        EventKind.RESTART,
+        EventKind.FOREIGN,
+        EventKind.RESTORE,
+        EventKind.ERRORS,
+        EventKind.RECONNECT,
+        EventKind.EFFECT,
+    }
+)
+"""Events reported by a headless run."""
+
+
+REPORT_VERBOSITY = 3
+"""Verbosity of sysbench from which lines and summary are printed; below 1 there are no messages either."""
+
+
+class HeadlessOutput(NamedTuple):
+    """Output of a headless run: printed lines, CSV destination and interval, and thresholds.
+
+    If data is written to stdout, lines and summary go to stderr.
+    """
+
+    report_interval_seconds: float = 1.0
+    histogram: bool = False
+    verbosity: int = REPORT_VERBOSITY
+    csv: str = ""
+    csv_seconds: float = 1.0
+    thresholds: tuple[Threshold, ...] = ()
+    is_stdout_taken: bool = False
+
+    @property
+    def is_reporting(self) -> bool:
+        return self.verbosity >= REPORT_VERBOSITY
+
+
+class IntervalPrinter:
+    """Prints an interval line per interval, aggregating the ticks in between."""
+
+    def __init__(
+        self, every_seconds: float, percentiles: tuple[float, ...], write: Write = write_stdout
+    ) -> None:
+        self._every = IntervalAggregator(every_seconds)
+        self._percentile = percentiles[0] if percentiles else 0.0
+        self._write = write
+        self._has_started = False
+
+    def tick(self, tick: Tick) -> None:
+        whole = self._every.add(tick)
+        if whole is None:
+            return
+        self._write(interval_line(whole, self._percentile) + "\n")
+        for line in further_lines(whole):
+            self._write(line + "\n")
+
+    def checkpoint(self, report: FullReport) -> None:
+        self._write(checkpoint_text(report))
+
+    def state(self, message: SessionMessage) -> None:
+        """Report, once, that the threads have started."""
+        if isinstance(message, Status) and message.state is not RunState.STARTING and not self._has_started:
+            self._has_started = True
+            if message.state is not RunState.STOPPING:
+                self._write(THREADS_STARTED)
+
+    def note(self, message: SessionMessage) -> None:
+        if isinstance(message, Event) and message.kind in REPORTED_EVENTS:
+            info(f"{timestamp(message.elapsed_seconds)} {message.text}")
+
+
+async def run_headless(spec: SessionSpec, output: HeadlessOutput) -> tuple[Summary, ExitCode]:
+    """Run a session in this process. A signal ends it early, with its summary.
+
+    Raises the error that prevented the load from starting: there is no summary then.
+    """
+    run = LoadRun(spec)
+    async with serve_metrics(run) as metrics:
+        if metrics and output.verbosity:
+            info(f"metrics at {metrics}")
+        return await _run_load(run, output)
+
+
+async def _run_load(run: LoadRun, output: HeadlessOutput) -> tuple[Summary, ExitCode]:
+    spec, bus, lifecycle = run.spec, run.watcher.bus, run.watcher.lifecycle
+    reader = PipeSafeStdout(partial(run.request_stop, "interrupted"))
+    words = write_stderr if output.is_stdout_taken else reader.write
+    printer = IntervalPrinter(output.report_interval_seconds, spec.plan.percentiles, words)
+    if output.is_reporting:
+        bus.interval_listeners.append(printer.tick)
+    if output.verbosity:
+        bus.listeners.append(printer.note)
+    async with run:
+        loop = asyncio.get_running_loop()
+        for number in ENDING_SIGNALS:
+            loop.add_signal_handler(number, run.request_stop, "interrupted")
+        if output.is_reporting:
+            run.load.checkpoint_listeners.append(printer.checkpoint)
+            words(head_text(__version__, spec.plan))
+            bus.listeners.append(printer.state)
+            server = run.watcher.server
+            info(f"{server.flavour} {server.version} at {server.where}, {run.data_set}")
+        if output.verbosity and spec.plan.trial is not None:
+            info(ab_test_announcement(spec.plan))
+        with open_csv(output.csv, output.csv_seconds, spec.plan.percentiles, reader.write) as rows:
+            if rows is not None:
+                bus.interval_listeners.append(rows.tick)
+            summary = await run.run()
+    if lifecycle.error is not None and not summary.seconds:
+        raise lifecycle.error
+    if output.is_reporting:
+        since = run.load.accounting.since_checkpoint
+        distribution = histogram_text(since.transactions) if output.histogram else ""
+        words(distribution + run.text(summary))
+        for line in run_notes(summary, spec.run_directory):
+            info(line)
+    code = reader.judged(final_exit_code(lifecycle.exit_code, output.thresholds, run.tick))
+    is_cut = rows is not None and rows.is_cut
+    return summary, ExitCode.RUN_FAILED if is_cut and code is ExitCode.DONE else code
+
+
+def final_exit_code(code: ExitCode, thresholds: tuple[Threshold, ...], run: Tick) -> ExitCode:
+    """Report each crossed threshold and return the exit code; a failed run keeps its own."""
+    crossed = crossed_thresholds(thresholds, run)
+    for line in crossed:
+        info(f"tuibench: {line}")
+    return ExitCode.THRESHOLD_CROSSED if crossed and code is ExitCode.DONE else code
+
+
+def write_summary_json(path: str, summary: Summary) -> None:
+    """Write the summary as `tuibench.summary/1`; `-` is stdout. Raises UsageError if it cannot be written."""
+    write_output(path, (pretty_json(summary).decode(),))
+
+
+def warn_leftovers() -> None:
+    """Warn about settings that a crashed session left changed, before a new session starts."""
+    for leftover in leftovers():
+        remedy = "; `tuibench restore` restores it" if leftover.settings else ""
+        info(f"tuibench: {leftover.warning}{remedy}")
+
+
+async def run_headless_watch(spec: SessionSpec, form: str) -> ExitCode:
+    """Watch until the time limit or a signal, and print in this format."""
+    run = WatchRun(spec)
+    stdout = PipeSafeStdout(partial(run.request_stop, "interrupted"))
+    bus = run.watcher.bus
+    bus.listeners.append(_report_event)
+    if form == TEXT:
+        bus.interval_listeners.append(partial(_print_interval, stdout.write, spec.plan.percentiles))
+    elif form != JSON:
+        bus.listeners.append(partial(_print_line, stdout.write))
+    async with serve_metrics(run) as metrics, run:
+        if metrics:
+            info(f"metrics at {metrics}")
+        loop = asyncio.get_running_loop()
+        for number in ENDING_SIGNALS:
+            loop.add_signal_handler(number, run.request_stop, "interrupted")
+        bus.event_listeners.append(partial(_report_start, run))
+        if spec.plan.trial is not None:
+            info(ab_test_announcement(spec.plan))
+        summary = await run.run()
+    if run.watcher.lifecycle.error is not None and not summary.seconds:
+        raise run.watcher.lifecycle.error
+    _print_summary(form, run, summary, stdout.write)
+    return stdout.judged(run.watcher.lifecycle.exit_code)
+
+
+def _print_summary(form: str, run: WatchRun, summary: Summary, write: Write) -> None:
+    if form == TEXT:
+        write(run.text(summary))
+    elif form == JSON:
+        echo_json(watch_report(summary))
+    else:
+        write(msgspec.json.encode(watch_report(summary)).decode() + "\n")
+    for line in watch_notes(summary, run.spec.run_directory):
+        info(line)
+
+
+def _report_start(run: WatchRun, event: Event) -> None:
+    """Report the watched server, after the first reading."""
+    if event.kind is EventKind.START:
+        server = run.watcher.server
+        info(f"watching {server.version_text} at {server.where}")
+
+
+def _report_event(message: SessionMessage) -> None:
+    if isinstance(message, Event) and message.kind in REPORTED_EVENTS:
+        info(f"{timestamp(message.elapsed_seconds)} {message.text}")
+
+
+def _print_line(write: Write, message: SessionMessage) -> None:
+    """Print a sample or an event as a line of JSON."""
+    if isinstance(message, Sample | Event):
+        write(msgspec.json.encode(message).decode() + "\n")
+
+
+def _print_interval(write: Write, percentiles: tuple[float, ...], tick: Tick) -> None:
+    write(watch_line(tick, percentiles[0] if percentiles else 0.0) + "\n")

@@ -1,0 +1,830 @@
+"""Options of commands: profile, run, private server, screen, session.
+
+Options of a profile, taken from the arguments unknown to the parser.
+
+`--sql` and related options: a load of the user's own statements instead of a profile.
+
+Options of a private server: server options, an option file, and limits.
+
+The plan of a run, made from the options of a command: what follows from several of them together.
+
+The options themselves are declared on the fields of the plan, see `model/plan.py`.
+
+Options of every command that opens a screen: theme, frame rate, mouse, key bindings; and of a scene on it.
+
+Defaults come from the sections [screen] and [keys] of the configuration file.
+
+Options of every command that starts a session: background, grace period, metrics endpoint.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import msgspec
+from msgspec.structs import replace
+
+from tuibench import suggestions
+from tuibench.cli.click_command import HOSTS_OPTION, WITHOUT_HOSTS, PlanValues, option_hint
+from tuibench.cli.output import info
+from tuibench.errors import UsageError
+from tuibench.model import effect
+from tuibench.model.cluster import DASK_SCHEMES, ClusterPlan, parse_places
+from tuibench.model.notation import parse_size
+from tuibench.model.option import Option, check_range
+from tuibench.model.plan import GRACE_SECONDS, OptionValue, RunPlan
+from tuibench.model.probe import MAX_SECONDS, MIN_SECONDS, ProbeOrder
+from tuibench.model.schedule import Quantity, Schedule, first_level, total_seconds
+from tuibench.model.server import ServerLimits
+from tuibench.model.sweep import ServerBuild
+
+if TYPE_CHECKING:
+    from tuibench.demo.binaries import Binary
+    from tuibench.model.effect import AbTestPlan
+    from tuibench.model.server import Target
+    from tuibench.model.tune import TunePlan
+    from tuibench.scenes.player import ScenePlayer
+    from tuibench.scenes.scene import Scene
+    from tuibench.session.spec import Address, ReplicaChoice, SessionSpec
+    from tuibench.tui.styled_app import DisplayOptions
+    from tuibench.workload.adhoc_sql import AdhocTransaction
+
+
+CONTEXT = {
+    "help_option_names": ["--help"],
+    "ignore_unknown_options": True,
+    "allow_extra_args": True,
+    "allow_interspersed_args": True,
+}
+"""Options unknown to the parser belong to the profile: --tables, --table-size, --point-selects, …"""
+
+
+def split_profile_and_options(first: str, arguments: Sequence[str]) -> tuple[str, dict[str, OptionValue]]:
+    """The profile's name and its options, in any order, as in sysbench.
+
+    `first` is the parser's first positional argument: an option of the profile, if those come first.
+    """
+    from tuibench.workload import library
+
+    if not first.startswith("--"):
+        return first, parse_profile_options(arguments)
+    words = [first, *arguments]
+    for place, word in enumerate(words):
+        follows_option = place > 0 and words[place - 1].startswith("--") and "=" not in words[place - 1]
+        if not word.startswith("--") and (not follows_option or word in library.available_profiles()):
+            return word, parse_profile_options(words[:place] + words[place + 1 :])
+    raise UsageError("no profile is named", "give one, such as oltp_read_write, or your own SQL with --sql")
+
+
+def parse_profile_options(arguments: Sequence[str]) -> dict[str, OptionValue]:
+    """Parse the profile's options among the remaining arguments: `--name=value`, `--name value`, `--flag`."""
+    options: dict[str, OptionValue] = {}
+    left = list(arguments)
+    while left:
+        argument = left.pop(0)
+        if not argument.startswith("--"):
+            raise UsageError(f"'{argument}' is not an option", option_hint(argument))
+        name, equals, value = argument[2:].partition("=")
+        if re.fullmatch(HOSTS_OPTION, f"--{name.replace('_', '-')}"):
+            raise UsageError(f"--{name} {WITHOUT_HOSTS}", "leave it out here")
+        if not equals and left and not left[0].startswith("--"):
+            value = left.pop(0)
+        options[name.replace("-", "_")] = value
+    return options
+
+
+@dataclass(frozen=True)
+class AdhocSqlOptions:
+    """Options of every command that drives a load."""
+
+    SECTION: ClassVar = "Your own SQL"
+
+    sql: Annotated[
+        list[str] | None,
+        Option(
+            "--sql",
+            metavar="SQL",
+            help="Your own transaction, instead of a profile: 'SELECT … WHERE id=:id'.",
+        ),
+    ] = None
+    sql_file: Annotated[
+        list[str] | None,
+        Option("--sql-file", metavar="FILE", help="The same from a file, one transaction per file."),
+    ] = None
+    sql_param: Annotated[
+        list[str] | None,
+        Option(
+            "--sql-param",
+            metavar="NAME=DRAW",
+            help="Values of a :name: id=1..1000, city=Rome|Oslo, x=id % 10, …",
+        ),
+    ] = None
+    sql_weights: Annotated[
+        str, Option("--sql-weights", metavar="N/N", help="Relative weights of the transactions: 9/1.")
+    ] = ""
+
+    @property
+    def is_given(self) -> bool:
+        return bool(self.sql or self.sql_file)
+
+    def text(self) -> str:
+        """Text of the profile, empty without one. Raises UsageError with the position in the SQL."""
+        from tuibench.model.notation import parse_weights
+        from tuibench.workload.adhoc_sql import adhoc_profile_text, number_transactions, parse_parameter
+
+        if not self.is_given:
+            if self.sql_param or self.sql_weights:
+                raise UsageError("there is no SQL to go with it", "give it with --sql or --sql-file")
+            return ""
+        texts = [
+            *number_transactions(self.sql or []),
+            *(_read_sql_file(path) for path in self.sql_file or []),
+        ]
+        names = [text.name for text in texts]
+        weights = parse_weights(self.sql_weights, names) if self.sql_weights else {}
+        parameters = dict(parse_parameter(text) for text in self.sql_param or [])
+        return adhoc_profile_text(texts, parameters, [weights.get(name, 1.0) for name in names])
+
+    def profile_and_options(
+        self, profile: str, arguments: Sequence[str]
+    ) -> tuple[str, dict[str, OptionValue]]:
+        """The profile's name and options; a name is not allowed together with the user's own SQL."""
+        from tuibench.workload.adhoc_sql import ADHOC_PROFILE
+
+        if not self.is_given:
+            if not profile:
+                raise UsageError(
+                    "missing argument 'profile'",
+                    "give one, such as oltp_read_write, or your own SQL with --sql",
+                )
+            return split_profile_and_options(profile, arguments)
+        if profile and not profile.startswith("--"):
+            raise UsageError(f"there is a profile, {profile}, and --sql", "give one of them")
+        return ADHOC_PROFILE, parse_profile_options([profile, *arguments] if profile else arguments)
+
+    def apply_to(self, plan: RunPlan) -> RunPlan:
+        """The plan with the SQL in it. Raises UsageError if the profile is invalid."""
+        from tuibench.workload import library
+        from tuibench.workload.adhoc_sql import ADHOC_PROFILE
+
+        if text := self.text():
+            library.parse_profile(text, ADHOC_PROFILE)
+            return msgspec.structs.replace(
+                plan, profile=ADHOC_PROFILE, profile_text=text, sql_words=tuple(self._words())
+            )
+        return plan
+
+    def _words(self) -> Iterator[str]:
+        """The options as command-line words, to reproduce the run."""
+        yield from (f"--sql={text}" for text in self.sql or ())
+        yield from (f"--sql-file={path}" for path in self.sql_file or ())
+        yield from (f"--sql-param={text}" for text in self.sql_param or ())
+        if self.sql_weights:
+            yield f"--sql-weights={self.sql_weights}"
+
+
+def _read_sql_file(path: str) -> AdhocTransaction:
+    from tuibench import files
+    from tuibench.workload.adhoc_sql import AdhocTransaction
+
+    try:
+        text = files.read_text(files.expand_path(path), pipes=True)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--sql-file: cannot read {path}: {error}") from error
+    stem = "".join(letter if letter.isalnum() else "_" for letter in Path(path).stem.lower())
+    return AdhocTransaction(stem or "file", path, text)
+
+
+@dataclass(frozen=True)
+class PrivateServerOptions:
+    """Server options of private servers, beyond those set by tuibench. A sweep takes several limits."""
+
+    SECTION: ClassVar = "Private servers"
+
+    my_cnf: Annotated[
+        str,
+        Option(
+            "--my-cnf",
+            metavar="FILE",
+            help="Option file with settings of the server; its folders and ports are ignored.",
+        ),
+    ] = ""
+    mysqld_option: Annotated[
+        list[str] | None,
+        Option(
+            "--mysqld-option",
+            metavar="NAME=VALUE",
+            help="An option of the server, overrides --my-cnf: NAME=VALUE; repeatable.",
+        ),
+    ] = None
+    cpus: Annotated[
+        str,
+        Option("--cpus", help="CPUs that the server may use: 2, 1.5; by cgroup v2, otherwise by affinity."),
+    ] = ""
+    memory: Annotated[
+        str,
+        Option(
+            "--memory",
+            metavar="SIZE",
+            help="Memory of the server: 4G; by cgroup v2, otherwise only the size of its buffer pool.",
+        ),
+    ] = ""
+
+    @property
+    def is_given(self) -> bool:
+        return bool(self.my_cnf or self.mysqld_option or self.cpus or self.memory)
+
+    def limits(self) -> ServerLimits:
+        """Resource limits. Raises UsageError for limits beyond this host's resources, or several of them."""
+        found = self.every_limit()
+        if len(found) > 1:
+            raise UsageError("--cpus and --memory take one value each here", "tuibench sweep takes several")
+        return found[0]
+
+    def every_limit(self) -> list[ServerLimits]:
+        """Every combination of the CPUs and memory sizes. Raises UsageError as `limits` does."""
+        from tuibench.demo.limits import check_limits
+        from tuibench.sweep.planning import parse_words
+
+        cpus: list[float | None] = [None]
+        sizes: list[int | None] = [None]
+        if self.cpus:
+            cpus = [_cpus(word) for word in parse_words("--cpus", self.cpus)]
+        if self.memory:
+            sizes = [_memory(word) for word in parse_words("--memory", self.memory)]
+        found = [ServerLimits(cpus=count, memory_bytes=size) for count in cpus for size in sizes]
+        for limits in found:
+            check_limits(limits)
+        if len(set(found)) < len(found):
+            raise UsageError("--cpus and --memory name the same limits twice", "leave one of them out")
+        return found
+
+    def server_options(self, binary: Binary) -> tuple[str, ...]:
+        """Command-line options for this server; later ones take precedence."""
+        own = tuple(server_option(text) for text in self.mysqld_option or ())
+        return (*self._file_options(binary), *own)
+
+    def left_out(self, binary: Binary) -> tuple[str, ...]:
+        """Options of the file that a private server does not get."""
+        from tuibench.demo.process import read_server_options
+
+        return read_server_options(self.my_cnf, binary).left_out if self.my_cnf else ()
+
+    def build(self, name: str, binary: Binary) -> ServerBuild:
+        """The server program with its options; omitted options of the file are reported."""
+        if left_out := self.left_out(binary):
+            info(f"{name}: not taken from {self.my_cnf}: {', '.join(left_out)}")
+        return ServerBuild(
+            name=name,
+            path=binary.path,
+            flavour=binary.flavour,
+            version=binary.version,
+            options=self.server_options(binary),
+        )
+
+    def _file_options(self, binary: Binary) -> tuple[str, ...]:
+        from tuibench.demo.process import read_server_options
+
+        return read_server_options(self.my_cnf, binary).options if self.my_cnf else ()
+
+
+def _cpus(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"--cpus: '{text}' is not a number", "2, or 1.5") from None
+
+
+def _memory(text: str) -> int:
+    try:
+        return parse_size(text)
+    except UsageError as error:
+        raise UsageError(f"--memory: {error.message}", error.hint) from error
+
+
+def server_option(text: str) -> str:
+    """Convert `innodb_io_capacity=200`, with or without leading hyphens, to a server option."""
+    name, equals, value = text.strip().removeprefix("--").partition("=")
+    if not name or not name.replace("-", "").replace("_", "").replace(".", "").isalnum():
+        raise UsageError(f"--mysqld-option takes NAME=VALUE, not '{text}'", "innodb_io_capacity=200")
+    return f"--{name}{equals}{value}"
+
+
+MAX_DEFAULT_WARMUP_SECONDS = 5.0
+"""Maximum of the default warm-up of an A/B test or a screening."""
+SLOTS_PER_WINDOW = 10
+"""Samples in a window of a screening."""
+MEASURED = ("tps", "p95")
+"""Figures of a window of a screening that an objective may refer to."""
+REPLICA_HINT = "add --replica=HOST:PORT, or --replica=auto"
+
+
+@dataclass(frozen=True)
+class SessionOptions:
+    """Options of every command that drives a load, beside its plan."""
+
+    yes_this_server: Annotated[
+        bool,
+        Option("--yes-this-server", help="Allow setting changes although the server looks like production."),
+    ] = False
+    run_dir: Annotated[
+        str, Option("--run-dir", metavar="DIR", help="Folder for records instead of the default.")
+    ] = ""
+
+    def keep_records(self) -> None:
+        """Select the folder for records."""
+        from tuibench import paths
+
+        paths.keep_records_in(self.run_dir)
+
+
+def make_plan(values: PlanValues, profile: str, options: dict[str, OptionValue], **fixed: Any) -> RunPlan:
+    """The plan; `fixed` are fields without an option.
+
+    Raises UsageError for options that exclude each other, and for invalid names.
+    """
+    schedule = _schedule(values)
+    fields = values.of_part("") | {"profile": profile, "options": options, "schedule": schedule}
+    if planned := first_level(schedule, Quantity.THREADS):
+        if "threads" in values.given and values["threads"] != planned:
+            text = f"--threads={values['threads']} is not used: the plan begins with {planned:g} threads"
+            info(f"tuibench: {text}")
+        fields["threads"] = int(planned)
+    if schedule and schedule[0].quantity is Quantity.RATE:
+        fields["rate"] = first_level(schedule, Quantity.RATE) or 0.0
+    if "time" not in values.given and schedule and values["time"]:
+        fields["seconds"] = total_seconds(schedule)
+    if "time" not in values:
+        fields["seconds"] = None
+    fields["seed"] = seed_or_random(values.get("rand_seed", 0))
+    plan = RunPlan(**fields | fixed, cluster=make_cluster(values))
+    if plan.users and (plan.rate or any(stage.quantity is Quantity.RATE for stage in schedule)):
+        raise UsageError("--users and a rate exclude each other", "use only one of them")
+    _check_sources(plan)
+    if "ab" in values:
+        return _with_trial(plan, values)
+    if "by" in values:
+        return _with_probe(plan, values)
+    return _with_tune(plan, values) if "budget" in values else plan
+
+
+def seed_or_random(given: int) -> int:
+    """Seed of a run; 0 selects a random one. Avoids `secrets`, which is slow to import."""
+    return given or int.from_bytes(os.urandom(4)) >> 1 or 1
+
+
+def _schedule(values: PlanValues) -> Schedule:
+    """The schedule; empty without one. Raises UsageError for more than one."""
+    given = {
+        f"--{key.replace('_', '-')}": values[key] for key in ("plan", "ramp", "ramp_rate") if values.get(key)
+    }
+    if len(given) > 1:
+        raise UsageError(
+            f"{' and '.join(given)}: one plan at a time", "--plan takes any sequence: 1..64/1m,64:2m"
+        )
+    return next(iter(given.values()), ())
+
+
+def _check_sources(plan: RunPlan) -> None:
+    """Raises UsageError for invalid sources beside the server, or options without them."""
+    if plan.host_metrics:
+        from tuibench.observe.remote_host import parse_host_metrics
+
+        parse_host_metrics(plan.host_metrics)
+    if plan.max_lag_seconds and not plan.replicas:
+        raise UsageError("--max-lag requires --replica", REPLICA_HINT)
+    if plan.max_lag_seconds and plan.is_watch:
+        raise UsageError("--max-lag pauses a load, but watch has none")
+
+
+def check_lag_objectives(plan: RunPlan, texts: Sequence[str]) -> None:
+    """Raises UsageError for an objective on lag without replicas."""
+    if not plan.replicas and any(text.strip().lower().startswith("lag") for text in texts):
+        raise UsageError("an objective on lag requires --replica", REPLICA_HINT)
+
+
+# Several hosts
+
+
+def make_cluster(values: PlanValues) -> ClusterPlan | None:
+    """The load hosts, None for this host alone. Raises UsageError for an invalid list."""
+    if "cluster" not in values:
+        return None
+    fields = values.of_part("cluster")
+    if not fields["places"]:
+        unused = [key for key, (part, _) in values.command.options.items() if part == "cluster"]
+        for key in unused:
+            if values[key] != values.command.default(key):
+                name = values.command.options[key][1].name
+                raise UsageError(f"{name} is for a load from several hosts", "add --cluster=ssh:HOST,HOST")
+        return None
+    plan = ClusterPlan(**fields | {"places": parse_places(fields["places"])})
+    for scheduler in (place for place in plan.places if place.startswith(DASK_SCHEMES)):
+        from tuibench.cluster.dask_carrier import check_address
+
+        check_address(scheduler, plan)
+    return plan
+
+
+# A/B tests
+
+
+def _with_trial(plan: RunPlan, values: PlanValues) -> RunPlan:
+    """The plan with its A/B test, if any. Raises UsageError for values that cannot be tested."""
+    from tuibench.ab.experiment import THREADS
+
+    if "ab" not in values.given:
+        if "until" in values.given:
+            raise UsageError("--until needs --ab", "for example --ab sync_binlog=1,0 --until ±2%")
+        return plan
+    if plan.schedule:
+        raise UsageError(
+            "--ab cannot be combined with a plan or a ramp", "its windows must have the same load"
+        )
+    given_seconds = (values["time"] or 0.0) if "time" in values.given else None
+    trial = _trial(plan, values, given_seconds)
+    if given_seconds is not None and not trial.is_sequential and given_seconds != trial.seconds:
+        raise UsageError(
+            f"--time={given_seconds:g} cannot be combined with --ab: {trial.cycles} cycles of 2 windows "
+            f"of {trial.window_seconds:g} s are {trial.seconds:g} s",
+            "leave --time out, or change --cycles and --window",
+        )
+    warmup = plan.warmup_seconds
+    if "warmup_time" not in values.given and "warmup_time" in values:
+        warmup = min(MAX_DEFAULT_WARMUP_SECONDS, trial.window_seconds)
+    threads = max(int(trial.a), int(trial.b)) if trial.subject == THREADS else plan.threads
+    return replace(plan, trial=trial, seconds=trial.seconds, warmup_seconds=warmup, threads=threads)
+
+
+def _trial(plan: RunPlan, values: PlanValues, given_seconds: float | None) -> AbTestPlan:
+    from tuibench.ab.experiment import resolve_subject
+
+    subject, a, b = values["ab"]
+    subject = resolve_subject(subject, [a, b])
+    is_sequential = "until" in values.given
+    usual = effect.until_window_seconds(plan.interval_seconds) if is_sequential else values["window"]
+    window = values["window"] if "window" in values.given else usual
+    least = effect.MIN_WINDOW_SAMPLES * plan.interval_seconds
+    if window < least:
+        raise UsageError(
+            f"--window={window:g} is too short: a window needs {effect.MIN_WINDOW_SAMPLES} samples, "
+            f"one every {plan.interval_seconds:g} s",
+            f"take --window={least:g} or more, or a shorter --interval",
+        )
+    primary = effect.primary_figure(is_watch=plan.is_watch, rate=plan.rate)
+    if not is_sequential:
+        return effect.AbTestPlan(
+            subject=subject,
+            a=a,
+            b=b,
+            cycles=values["cycles"],
+            window_seconds=window,
+            seed=plan.seed,
+            primary=primary,
+        )
+    if "cycles" in values.given:
+        raise UsageError("--cycles cannot be combined with --until", "--max-time limits how long it takes")
+    return effect.AbTestPlan.until_decided(
+        subject,
+        a,
+        b,
+        tolerance_percent=values["until"],
+        max_seconds=given_seconds or effect.DEFAULT_MAX_SECONDS,
+        window_seconds=window,
+        seed=plan.seed,
+        primary=primary,
+    )
+
+
+def ab_test_announcement(plan: RunPlan) -> str:
+    """Description and duration of the A/B test; empty without one."""
+    trial = plan.trial
+    if trial is None:
+        return ""
+    warmup = f" after {plan.warmup_seconds:g} s of warm-up" if plan.warmup_seconds else ""
+    if trial.is_sequential:
+        return (
+            f"A/B: {trial.subject} {trial.a} against {trial.b}, windows of {trial.window_seconds:g} s, "
+            f"until one is better or they are equal within ±{trial.tolerance_percent:g} %: "
+            f"at most {trial.seconds:g} s{warmup}"
+        )
+    return (
+        f"A/B: {trial.subject} {trial.a} against {trial.b}, {trial.cycles} cycles of 2 windows of "
+        f"{trial.window_seconds:g} s: {trial.seconds:g} s{warmup}"
+    )
+
+
+# A probe, and a screening of settings
+
+
+def _with_probe(plan: RunPlan, values: PlanValues) -> RunPlan:
+    """The plan of a probe. Raises UsageError for limits that exclude each other, and invalid objectives."""
+    from tuibench.metrics.thresholds import parse_objectives
+
+    by, warmup = values["by"], plan.warmup_seconds
+    check_range("--max-time", values["max_time"], MIN_SECONDS + warmup, MAX_SECONDS + warmup)
+    least, most = values[f"min_{by}"], values[f"max_{by}"]
+    if most and most < least:
+        raise UsageError(f"--max-{by} is below --min-{by}")
+    parse_objectives(values["slo"])
+    order = ProbeOrder(
+        **values.of_part("probe")
+        | {"least": float(least), "most": float(most), "seconds": values["max_time"] - warmup}
+    )
+    return replace(plan, probe=order, threads=int(least) if by is Quantity.THREADS else plan.threads)
+
+
+def _with_tune(plan: RunPlan, values: PlanValues) -> RunPlan:
+    """The plan of a run that screens settings. Raises UsageError for names and objectives it cannot have."""
+    if plan.schedule:
+        raise UsageError(
+            "tune cannot be combined with a plan or a ramp", "its windows must have the same load"
+        )
+    order = _tune_order(plan, values.of_part("tune"))
+    is_warm = "warmup_time" in values.given
+    return replace(
+        plan,
+        tune=order,
+        warmup_seconds=plan.warmup_seconds if is_warm else MAX_DEFAULT_WARMUP_SECONDS,
+        interval_seconds=max(0.1, min(plan.interval_seconds, order.window_seconds / SLOTS_PER_WINDOW)),
+    )
+
+
+def _tune_order(plan: RunPlan, fields: dict[str, Any]) -> TunePlan:
+    from tuibench.metrics.thresholds import parse_threshold
+    from tuibench.model.tune import TunePlan
+    from tuibench.tune.candidates import wanted_settings
+
+    wanted_settings(fields["only"])
+    for text in fields["objectives"]:
+        if parse_threshold(text).figure not in MEASURED:
+            raise UsageError(
+                f"--slo: windows measure {' and '.join(MEASURED)}, not '{text}'", 'for example "p95<20ms"'
+            )
+    if fields["resume"]:
+        from tuibench.record.store import find_run
+
+        fields["resume"] = str(find_run(fields["resume"]))
+    figure = effect.EffectFigure.P95 if plan.rate else effect.EffectFigure.TPS
+    return TunePlan(**fields, primary=figure, seed=plan.seed)
+
+
+MAX_FPS = 60
+GC_THRESHOLD = 20_000
+"""Garbage collection threshold: Textual creates many long-lived objects, and frequent scans are slow."""
+FPS_VARIABLE = "TEXTUAL_FPS"
+"""Environment variable that textual reads only once, on import."""
+
+CONFIG_TYPES = {"theme": (str, "text"), "fps": (int, "a whole number"), "mouse": (bool, "true or false")}
+
+
+@dataclass(frozen=True)
+class ScreenOptions:
+    """Display and input options of the screen."""
+
+    SECTION: ClassVar = "Screen"
+
+    theme: Annotated[
+        str,
+        Option(
+            "--theme",
+            metavar="NAME",
+            help="Colours: tuibench-dark, tuibench-light, ansi-dark, ansi-light, … [tuibench-dark].",
+            show_default=False,
+        ),
+    ] = ""
+    fps: Annotated[
+        int, Option("--fps", help="Frames per second at most, for slow connections [60].", show_default=False)
+    ] = 0
+    no_mouse: Annotated[
+        bool, Option("--no-mouse", help="Leave the mouse to the terminal, for selecting and copying.")
+    ] = False
+
+    def display_options(self) -> DisplayOptions:
+        """Display options. Imports textual. Raises UsageError for an invalid theme, frame rate or key."""
+        from tuibench import config
+
+        wanted = _read_screen_section()
+        fps = self.fps or wanted.get("fps", MAX_FPS)
+        if not 1 <= fps <= MAX_FPS:
+            raise UsageError(f"--fps must be between 1 and {MAX_FPS}, not {fps}")
+        os.environ[FPS_VARIABLE] = str(fps)
+        gc.set_threshold(GC_THRESHOLD, *gc.get_threshold()[1:])
+        from tuibench.tui import styled_app
+        from tuibench.tui.screens import help
+        from tuibench.tui.styled_app import DisplayOptions, needs_ascii
+
+        theme = self.theme or wanted.get("theme", "")
+        if theme:
+            styled_app.check_theme(theme)
+        return DisplayOptions(
+            theme=theme,
+            ascii_only=needs_ascii(),
+            mouse=wanted.get("mouse", True) and not self.no_mouse,
+            keymap=help.parse_keymap(config.read_section("keys"), str(config.config_file())),
+        )
+
+
+def _read_screen_section() -> dict[str, Any]:
+    """The section [screen], validated."""
+    from tuibench import config
+
+    found, source = config.read_section("screen"), config.config_file()
+    for name, value in found.items():
+        if name not in CONFIG_TYPES:
+            raise UsageError(
+                f"{source}: screen.{name}: unknown key", suggestions.did_you_mean(name, CONFIG_TYPES)
+            )
+        kind, words = CONFIG_TYPES[name]
+        if type(value) is not kind:
+            raise UsageError(f"{source}: screen.{name}: {words}, not {config.toml_type_name(value)}")
+    return found
+
+
+@dataclass(frozen=True)
+class SceneOptions:
+    """A scene, or none."""
+
+    SECTION: ClassVar = "Scene"
+
+    scene: Annotated[
+        str,
+        Option(
+            "--scene",
+            metavar="NAME|FILE",
+            help="Play a scene: durability, threads, hot-rows, network, cache, probe, or a TOML file.",
+        ),
+    ] = ""
+    by_space: Annotated[
+        bool, Option("--by-space", help="Each text of the scene stays until you press space.")
+    ] = False
+    loop: Annotated[bool, Option("--loop", help="Repeat the scene.")] = False
+
+    def load(self, *, is_possible: bool) -> Scene | None:
+        """The validated scene. Raises UsageError if it is unknown or invalid, or cannot be played here."""
+        if not self.scene:
+            for given, option in ((self.by_space, "--by-space"), (self.loop, "--loop")):
+                if given:
+                    raise UsageError(f"{option} requires a scene", "name one: --scene durability")
+            return None
+        if not is_possible:
+            raise UsageError("a scene needs a terminal, and has its own load", "leave out the other options")
+        from tuibench.scenes.scene import load_scene
+
+        scene = load_scene(self.scene)
+        _check_catalogue(scene, self.scene)
+        return scene
+
+    def player(self, scene: Scene | None) -> ScenePlayer | None:
+        from tuibench.scenes.player import ScenePlayer
+
+        return ScenePlayer(scene, by_space=self.by_space, loop=self.loop) if scene is not None else None
+
+
+def _check_catalogue(scene: Scene, source: str) -> None:
+    """Check presets, settings and screens against the catalogues. Raises UsageError with the step."""
+    from tuibench.tui.screens.tabs import TABS_BY_NAME
+    from tuibench.tuning.catalogue.lookup import all_presets, find_preset, find_setting
+
+    for number, step in enumerate(scene.steps, 1):
+        try:
+            if step.set is not None and step.set.preset:
+                find_preset(all_presets(), step.set.preset)
+            for name in step.set.setting if step.set is not None else ():
+                find_setting(name)
+            if step.show and step.show not in TABS_BY_NAME:
+                raise UsageError(
+                    f"there is no screen '{step.show}'", f"valid: {', '.join(sorted(TABS_BY_NAME))}"
+                )
+        except UsageError as error:
+            raise UsageError(f"{source}: step {number}: {error.message}", error.hint) from None
+
+
+RunDir = Annotated[
+    str, Option("--run-dir", metavar="DIR", help="The --run-dir that it was recorded in, if any.")
+]
+"""The option of commands that read recorded runs."""
+
+MAX_GRACE_SECONDS = 10.0**9
+
+
+@dataclass(frozen=True)
+class BackgroundOptions:
+    """Options of every command that starts a session."""
+
+    SECTION: ClassVar = "In the background"
+
+    detach: Annotated[bool, Option("--detach", help="Start in the background, print the id and return.")] = (
+        False
+    )
+    grace: Annotated[
+        float | None,
+        Option(
+            "--grace",
+            metavar="SECONDS",
+            help=f"Seconds that it continues without a viewer [{GRACE_SECONDS:g}; with --detach: no limit].",
+        ),
+    ] = None
+
+    def validate(self) -> None:
+        """Raises UsageError for an invalid grace period."""
+        if self.grace is not None and not 0 <= self.grace <= MAX_GRACE_SECONDS:
+            raise UsageError(f"--grace is a number of seconds, not {self.grace:g}")
+
+    @property
+    def grace_seconds(self) -> float | None:
+        """Grace period, None for no limit. Raises UsageError for an invalid duration."""
+        self.validate()
+        if self.grace is None:
+            return None if self.detach else GRACE_SECONDS
+        return self.grace
+
+
+LOOPBACK = "127.0.0.1"
+MAX_METRICS_PORT = 65_535
+
+
+@dataclass(frozen=True)
+class MetricsOptions:
+    """Option of every command that starts a session: the metrics endpoint."""
+
+    SECTION: ClassVar = "Output"
+
+    prometheus: Annotated[
+        str,
+        Option(
+            "--prometheus",
+            metavar="[HOST]:PORT",
+            help="Serve metrics for Prometheus at this address; without HOST on loopback; port 0: any free "
+            "port.",
+        ),
+    ] = ""
+
+    @property
+    def address(self) -> Address | None:
+        """Address of the metrics endpoint, if any. Raises UsageError for an invalid one."""
+        return parse_address(self.prometheus) if self.prometheus else None
+
+    def spec(self, spec: SessionSpec) -> SessionSpec:
+        """The session spec with its metrics endpoint."""
+        return replace(spec, metrics_at=self.address)
+
+    def check_port_free(self) -> None:
+        """Raises RunError if the port is in use, before anything is started."""
+        from tuibench.service.http import listen_tcp
+
+        if self.address is not None:
+            listen_tcp(self.address).close()
+
+
+AUTO = "auto"
+_REPLICA = re.compile(r"(?:([^@/\s]+)@)?(\[[0-9A-Fa-f:.%]+\]|[^@:/\s\[\]]+)(?::(\d+))?")
+
+
+def replica_choice(texts: Sequence[str], target: Target) -> ReplicaChoice:
+    """The replicas, with the login of `target`. Raises UsageError for an invalid address."""
+    from tuibench.session.spec import ReplicaChoice
+
+    named = [text for text in texts if text != AUTO]
+    return ReplicaChoice(
+        targets=tuple(replica_target(text, target) for text in named), find=len(named) < len(texts)
+    )
+
+
+def replica_target(text: str, target: Target) -> Target:
+    """Target of the replica at an address."""
+    if text.startswith("/"):
+        return replace(target, socket=text, further=())
+    match = _REPLICA.fullmatch(text)
+    if match is None or ":" in (match[1] or "") or not 0 < int(match[3] or 3306) <= MAX_METRICS_PORT:
+        raise UsageError(
+            f"--replica takes [USER@]HOST[:PORT], a socket's path, or auto, not '{text}'",
+            "password and TLS are those of the server: --replica=db2:3306",
+        )
+    return replace(
+        target,
+        user=match[1] or target.user,
+        host=match[2].strip("[]"),
+        port=int(match[3] or 3306),
+        socket="",
+        further=(),
+    )
+
+
+def parse_address(text: str) -> Address:
+    """Parse `HOST:PORT`, `:PORT` or `PORT`; an IPv6 address is in brackets."""
+    from tuibench.session.spec import Address
+
+    host, _, port = text.rpartition(":")
+    bare = host.removeprefix("[").removesuffix("]")
+    if (":" in bare) != host.startswith("[") or not port.isdecimal() or int(port) > MAX_METRICS_PORT:
+        raise UsageError(
+            f"--prometheus takes [HOST]:PORT, not '{text}'", "for example :9104, 0.0.0.0:9104 or [::1]:9104"
+        )
+    return Address(bare or LOOPBACK, int(port))

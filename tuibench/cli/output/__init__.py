@@ -1,1 +1,0 @@
-"""Output of commands: stdout, stderr, text and JSON, progress bars."""

@@ -1,1 +1,0 @@
-"""Parsing of arguments to option values; help texts; parser errors."""

@@ -1,0 +1,382 @@
+"""Runners of commands: event loop, sessions, private servers, viewers.
+
+Runs a command's coroutine so that Ctrl-C, SIGTERM and SIGHUP end it after cleanup.
+
+Runs a headless session in this process, for commands that print their own progress.
+
+Selection of a running session for the commands that take one.
+
+New sessions: name, folder of the record, and start in the background.
+
+Private server for the duration of a command, with its options and limits.
+
+Opens the screen on a session; when it closes, prints the result on the terminal.
+
+An attaching viewer imports this before its first paint: it must not import load, server or recorder modules.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+from msgspec.structs import replace
+
+from tuibench import paths
+from tuibench.cli.options import BackgroundOptions, PrivateServerOptions, replica_choice
+from tuibench.cli.output import info
+from tuibench.cli.run_output import run_notes
+from tuibench.clock import listener
+from tuibench.demo.binaries import find_binary, inspect_binary
+from tuibench.demo.server import PrivateServer
+from tuibench.errors import (
+    ExitCode,
+    RunError,
+    ServerUnavailableError,
+    SessionUnreachableError,
+    TuibenchError,
+    UsageError,
+)
+from tuibench.model.command import Stop
+from tuibench.model.message import Hello, RunState, SessionEnded, SessionMessage, Status
+from tuibench.model.plan import RunPlan
+from tuibench.model.server import Target
+from tuibench.model.summary import Summary
+from tuibench.service import client as unix_sockets
+from tuibench.service import registry
+from tuibench.service.client import SessionClient
+from tuibench.session.launch import launch
+from tuibench.session.load_run import LoadRun
+from tuibench.session.spec import ServiceSpec, SessionSpec
+
+if TYPE_CHECKING:
+    from tuibench.demo.server import PrivateServer
+    from tuibench.scenes.player import ScenePlayer
+    from tuibench.tui.styled_app import DisplayOptions
+
+
+T = TypeVar("T")
+
+ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class InterruptedExit(SystemExit):
+    """The user or the system interrupted the command; cleanup is complete."""
+
+    def __init__(self) -> None:
+        super().__init__(ExitCode.INTERRUPTED)
+
+
+def run_async(work: Coroutine[Any, Any, T]) -> T:
+    """Run to completion. A signal cancels the coroutine; after its cleanup InterruptedExit is raised."""
+    try:
+        import uvloop
+    except ImportError:
+        return asyncio.run(_until_signal(work))
+    return uvloop.run(_until_signal(work))
+
+
+async def _until_signal(work: Coroutine[Any, Any, T]) -> T:
+    loop = asyncio.get_running_loop()
+    listener.set(_say_waiting)
+    task = asyncio.ensure_future(work)
+    for number in ENDING_SIGNALS:
+        loop.add_signal_handler(number, task.cancel)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        raise InterruptedExit from None
+    finally:
+        for number in ENDING_SIGNALS:
+            loop.remove_signal_handler(number)
+
+
+def _say_waiting(text: str) -> None:
+    info(f"tuibench: {text}")
+
+
+async def run_in_process(
+    spec: SessionSpec, listener: Callable[[SessionMessage], None], announce: Callable[[LoadRun], None]
+) -> tuple[Summary, ExitCode]:
+    """Run a session to its end; a signal ends it early, with its results so far.
+
+    `listener` receives every message, `announce` the run before its load starts. Raises the error of a run
+    that ended before it measured anything.
+    """
+    run = LoadRun(spec)
+    run.watcher.bus.listeners.append(listener)
+    lifecycle = run.watcher.lifecycle
+    async with run:
+        loop = asyncio.get_running_loop()
+        for number in ENDING_SIGNALS:
+            loop.add_signal_handler(number, run.request_stop, "interrupted")
+        announce(run)
+        summary = await run.run()
+    if lifecycle.error is not None and not summary.seconds:
+        raise lifecycle.error
+    return summary, lifecycle.exit_code
+
+
+def find_session_socket(session: str) -> Path:
+    """Socket of the given session; empty selects the only one. Raises SessionAwayError and UsageError."""
+    return run_async(registry.find_session(session))
+
+
+def session_hints(session: str, *, has_load: bool = True) -> list[str]:
+    """How to attach to a session that continues, control it and end it."""
+    return [
+        f"to watch:    tuibench attach {session}",
+        f"to control:  tuibench ctl {session} {'threads 16' if has_load else 'set sync_binlog=0'}",
+        f"to stop:     tuibench ctl {session} stop --wait",
+    ]
+
+
+async def fetch_hello(socket: Path) -> Hello:
+    """Hello message of a session. Raises SessionAwayError."""
+    client = await SessionClient.connect(socket)
+    await client.close()
+    return client.hello
+
+
+def lifetime_text(hello: Hello) -> str:
+    """Remaining lifetime of a session that is left running."""
+    if hello.status.state in (RunState.STOPPING, RunState.ENDED):
+        return f"{hello.session} is ending"
+    if hello.viewers:
+        return f"{hello.session} continues, watched by {hello.viewers} more"
+    if hello.grace_seconds is None:
+        return f"{hello.session} continues until it is stopped"
+    return f"{hello.session} continues for {hello.grace_seconds:g} s, and longer while a viewer is attached"
+
+
+LOG_FILE = "sessions.log"
+
+
+async def start_session(
+    spec: SessionSpec, grace_seconds: float | None, pass_fds: tuple[int, ...] = ()
+) -> Path:
+    """Start the session's own process; returns the socket that it listens on."""
+    socket = unix_sockets.socket_path(spec.session)
+    service = ServiceSpec(session=spec, socket=str(socket), grace_seconds=grace_seconds)
+    await launch(service, paths.state_dir() / LOG_FILE, pass_fds)
+    if spec.metrics_at is not None:
+        info(f"metrics at {(await fetch_hello(socket)).metrics}")
+    return socket
+
+
+def run_session(
+    spec: SessionSpec, background: BackgroundOptions, display: "DisplayOptions | None"
+) -> ExitCode:
+    """Start a session and open the screen on it, or leave it in the background without `display`."""
+
+    if display is None:
+        return start_detached(spec, background)
+    socket = run_async(start_session(spec, background.grace_seconds))
+    return end_viewer(open_viewer(socket, display), socket)
+
+
+def start_detached(
+    spec: SessionSpec, background: BackgroundOptions, pass_fds: tuple[int, ...] = ()
+) -> ExitCode:
+    """Start a session and leave it once its load runs: its id on stdout, how to reach it on stderr.
+
+    Raises the error that prevented it from running.
+    """
+    ended = run_async(_start_and_wait(spec, background.grace_seconds, pass_fds))
+    if ended is not None and ended.exit_code:
+        error = TuibenchError(ended.summary.failure or "the run ended before its load started")
+        error.exit_code = ExitCode(ended.exit_code)
+        raise error
+    click.echo(spec.session)
+    for line in (
+        [f"already ended; recorded in {ended.run_directory}"]
+        if ended
+        else session_hints(spec.session, has_load=not spec.plan.is_watch)
+    ):
+        info(line)
+    return ExitCode.DONE
+
+
+async def _start_and_wait(
+    spec: SessionSpec, grace_seconds: float | None, pass_fds: tuple[int, ...]
+) -> SessionEnded | None:
+    """Return when the load runs, or with the end message of a session that ended before."""
+    socket = await start_session(spec, grace_seconds, pass_fds)
+    client = await SessionClient.join(socket, samples=0)
+    try:
+        return await _wait_until_running(client)
+    except BaseException:
+        await client.submit(Stop())
+        raise
+    finally:
+        await client.close()
+
+
+async def _wait_until_running(client: SessionClient) -> SessionEnded | None:
+    if client.hello.status.state is not RunState.STARTING:
+        return None
+    async for news in client.messages():
+        if isinstance(news, SessionEnded):
+            return news
+        if isinstance(news, Status) and news.state not in (RunState.STARTING, RunState.STOPPING):
+            return None
+    raise RunError("the session's process ended before its load ran", f"see {paths.state_dir() / LOG_FILE}")
+
+
+def spec_on_private_server(plan: RunPlan, server: "PrivateServer") -> SessionSpec:
+    """Spec of a session on a private server. Each of them ends with the other."""
+    spec = new_session_spec(plan, server.target)
+    return replace(spec, inherit_fds=(server.watch_fd,), private_server=str(server.directory))
+
+
+def new_session_spec(plan: RunPlan, target: Target, *, yes_this_server: bool = False) -> SessionSpec:
+    """Spec of a session that starts now, named after its time and profile; creates its record's folder.
+
+    Raises UsageError for an invalid address of a replica.
+    """
+    replicas = replica_choice(plan.replicas, target)
+    stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.path.basename(plan.profile).removesuffix('.toml')}"
+    directory = record_folder(paths.runs_dir(), stem)
+    return SessionSpec(
+        session=directory.name,
+        plan=plan,
+        target=target,
+        run_directory=str(directory),
+        yes_this_server=yes_this_server,
+        replicas=replicas,
+    )
+
+
+def record_folder(parent: Path, stem: str) -> Path:
+    """Create a folder for a record, named after its start. Raises RunError if that fails."""
+    try:
+        return paths.claim(parent, stem)
+    except OSError as error:
+        raise RunError(
+            f"cannot create a folder for the record in {parent}: {error.strerror}",
+            "choose another place with --run-dir or TUIBENCH_HOME",
+        ) from error
+
+
+SERVER_OPTIONS = ("--loose-innodb-snapshot-isolation=OFF",)
+"""Disables snapshot isolation of MariaDB 11.6.2 and newer, which makes a transaction fail with error 1020 if
+a row has changed since its first read, several times per second in the demo. The demo then behaves as on
+other servers and versions.
+"""
+
+
+@contextmanager
+def private_server(
+    program_file: str, options: PrivateServerOptions, *, keep: bool = False
+) -> Iterator[PrivateServer]:
+    """Run a server during the context; with `keep`, it keeps running, and its address is reported.
+
+    `program_file` is the server program; by default the first one found. Raises UsageError for invalid
+    options and limits, ServerUnavailableError if the server ended by itself.
+    """
+    server = run_async(_start_server(program_file, options, keep=keep))
+    ended: ServerUnavailableError | None = None
+    try:
+        yield server
+    except TuibenchError as error:
+        if ended := _why_ended(server):
+            raise ended from error
+        raise
+    else:
+        if ended := _why_ended(server):
+            raise ended
+    finally:
+        _leave(server, keep=keep, is_running=ended is None)
+
+
+def _why_ended(server: PrivateServer) -> ServerUnavailableError | None:
+    """The reason why the server ended during the command; None if it runs."""
+    try:
+        run_async(server.check_running())
+    except ServerUnavailableError as error:
+        return error
+    return None
+
+
+def _leave(server: PrivateServer, *, keep: bool, is_running: bool) -> None:
+    """Stop the server, or leave it and report its address, or its folder if it has ended."""
+    if not keep:
+        run_async(server.stop())
+        return
+    server.release()
+    for line in server.how_to_reach().splitlines() if is_running else [f"its files: {server.directory}"]:
+        info(line)
+
+
+async def _start_server(program_file: str, options: PrivateServerOptions, *, keep: bool) -> PrivateServer:
+    limits = options.limits()
+    words: tuple[str, ...] = SERVER_OPTIONS
+    binary = await asyncio.to_thread(inspect_binary, program_file) if program_file else None
+    if options.is_given:
+        if binary is None:
+            binary = await asyncio.to_thread(find_binary)
+        words = (*words, *options.build("server", binary).options)
+    info("starting a private server …")
+    server = await PrivateServer.start(binary, keep=keep, options=words, limits=limits)
+    info(f"{server.binary.flavour} {server.binary.version} in {server.directory}")
+    if server.limited:
+        info(f"it is limited to {server.limited}")
+    return server
+
+
+def require_terminal(instead: str) -> None:
+    """Raises UsageError if there is no terminal."""
+    if not is_on_terminal():
+        raise UsageError("the live screen needs a terminal", f"without one: {instead}")
+
+
+def is_on_terminal() -> bool:
+    """True if all three streams are a terminal: keys are read from stdin, the screen is written to stderr."""
+    return sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
+
+
+def open_viewer(
+    socket: Path,
+    display: "DisplayOptions",
+    *,
+    owner: bool = True,
+    read_only: bool = False,
+    scene: "ScenePlayer | None" = None,
+) -> SessionEnded | None:
+    """Open the screen on a session; returns its end message, None if it was left running."""
+    from tuibench.tui import viewer
+
+    return viewer.run_viewer(socket, display, owner=owner, read_only=read_only, scene=scene)
+
+
+def end_viewer(ended: SessionEnded | None, socket: Path) -> ExitCode:
+    """Print the result of a session that has ended, else how to reach it; returns the exit code."""
+    return print_result(ended) if ended is not None else report_left_running(socket)
+
+
+def report_left_running(socket: Path) -> ExitCode:
+    """Report how to reach a session that continues, if the terminal still exists."""
+    if not is_on_terminal():
+        return ExitCode.INTERRUPTED
+    try:
+        hello = run_async(fetch_hello(socket))
+    except SessionUnreachableError as error:
+        info(f"tuibench: {error}")
+        return ExitCode.DONE
+    for line in (lifetime_text(hello), *session_hints(hello.session, has_load=not hello.plan.is_watch)):
+        info(line)
+    return ExitCode.DONE
+
+
+def print_result(ended: SessionEnded) -> ExitCode:
+    """Print the summary on the terminal; returns the exit code of the run."""
+    click.echo(ended.text, nl=False)
+    for line in run_notes(ended.summary, ended.run_directory):
+        info(line)
+    return ExitCode(ended.exit_code)

@@ -1,1 +1,0 @@
-"""Execution of commands: event loop, new sessions, headless runs, viewer, running sessions."""

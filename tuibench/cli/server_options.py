@@ -1,0 +1,340 @@
+"""Server address and login: from options, then the environment, then option files.
+
+Hosts, ports and sockets may be lists, as in sysbench: every host with every port, or every socket.
+
+`-p` reads the password from the terminal, or from stdin without one.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from getpass import getuser
+from itertools import product
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+
+from tuibench import credentials
+from tuibench.cli import output
+from tuibench.errors import UsageError
+from tuibench.model.option import Option
+from tuibench.model.server import (
+    LONGEST_TIMEOUT_SECONDS,
+    SHORTEST_TIMEOUT_SECONDS,
+    VERIFYING,
+    Endpoint,
+    Target,
+)
+
+MAX_PORT = 65535
+
+
+def parse_endpoints(found: Mapping[str, object]) -> tuple[Endpoint, ...]:
+    """Endpoints from the lists in `host`, `port` and `socket`; sockets take precedence. Raises UsageError."""
+    hosts = _split_list(found, "host", Endpoint().host)
+    ports = [_parse_port(text) for text in _split_list(found, "port", str(Endpoint().port))]
+    if not hosts or not ports:
+        raise UsageError(f"{'--port' if hosts else '--host'} is empty", "a list looks like this: db1,db2")
+    if sockets := _split_list(found, "socket", ""):
+        return tuple(Endpoint(host=hosts[0], port=ports[0], socket=socket) for socket in sockets)
+    return tuple(Endpoint(host=host, port=port) for host, port in product(hosts, ports))
+
+
+def endpoint_fields(found: Mapping[str, object]) -> dict[str, Any]:
+    """The same as fields of a Target: the first endpoint is the target's own."""
+    first, *further = parse_endpoints(found)
+    own = {"host": first.host, "port": first.port, "socket": first.socket}
+    return {**own, "further": tuple(further)}
+
+
+def _split_list(found: Mapping[str, object], name: str, default: str) -> list[str]:
+    return [part for part in (text.strip() for text in str(found.get(name, default)).split(",")) if part]
+
+
+def _parse_port(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MAX_PORT:
+        raise UsageError(f"--port must be between 1 and {MAX_PORT}, not {text}")
+    return int(text)
+
+
+TERMINAL = "/dev/tty"
+
+
+def prompt_password() -> str:
+    """Read the password without echo; without a terminal, a line of stdin. Raises UsageError without one."""
+    if _has_terminal():
+        return output.ask_password()
+    line = sys.stdin.readline()
+    if not line:
+        raise UsageError(
+            "-p asks for the password, but there is no terminal",
+            "use --password-command, MYSQL_PWD or an option file",
+        )
+    return line.rstrip("\r\n")
+
+
+def _has_terminal() -> bool:
+    """True if the process has a terminal for questions, even if its standard streams are redirected."""
+    if sys.stdin.isatty():
+        return True
+    try:
+        os.close(os.open(TERMINAL, os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True
+
+
+DEFAULT_SOCKETS = ("/run/mysqld/mysqld.sock", "/var/run/mysqld/mysqld.sock", "/tmp/mysql.sock")  # noqa: S108
+"""Packagers' paths of the socket for `localhost`."""
+
+ADDRESS_FIELDS = ("host", "port", "socket")
+"""Fields that locate the server; as one group, so that a host option overrides a socket of an option file."""
+
+PASSWORD_EXCHANGE = ("server_public_key_path", "get_server_public_key", "enable_cleartext_plugin")
+"""Fields that allow other ways for a password than TLS."""
+
+TIMEOUTS = ("connect_timeout", "query_timeout", "net_timeout")
+
+ON_WORDS, OFF_WORDS = ("on", "1", "true", "yes"), ("off", "0", "false", "no")
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """Server options, in the spelling of the MySQL clients and of sysbench."""
+
+    SECTION: ClassVar = "Server"
+
+    host: Annotated[
+        str | None,
+        Option(
+            "-h", "--host", "--mysql-host", metavar="HOST", help="Server's host, or several: a,b [localhost]."
+        ),
+    ] = None
+    port: Annotated[
+        str | None,
+        Option(
+            "-P", "--port", "--mysql-port", metavar="PORT", help="TCP port, or several: 3306,3307 [3306]."
+        ),
+    ] = None
+    user: Annotated[
+        str | None, Option("-u", "--user", "--mysql-user", metavar="USER", help="User to log in as.")
+    ] = None
+    ask_password: Annotated[bool, Option("-p", help="Ask for the password.")] = False
+    password: Annotated[
+        str | None,
+        Option(
+            "--password",
+            "--mysql-password",
+            metavar="TEXT",
+            help="Password; visible to other users, prefer -p.",
+        ),
+    ] = None
+    password_command: Annotated[
+        str | None,
+        Option(
+            "--password-command",
+            metavar="COMMAND",
+            help="Shell command that prints the password, run for new logins.",
+        ),
+    ] = None
+    socket: Annotated[
+        str | None,
+        Option(
+            "-S",
+            "--socket",
+            "--mysql-socket",
+            metavar="FILE",
+            help="Unix socket; takes precedence over host and port.",
+        ),
+    ] = None
+    database: Annotated[
+        str | None,
+        Option("-D", "--database", "--mysql-db", metavar="NAME", help="Database of the tables [sbtest]."),
+    ] = None
+    defaults_file: Annotated[
+        str | None,
+        Option("--defaults-file", metavar="FILE", help="Read this option file instead of the default ones."),
+    ] = None
+    no_defaults: Annotated[bool, Option("--no-defaults", help="Read no option files.")] = False
+    protocol: Annotated[
+        str | None, Option("--protocol", help="tcp or socket; tcp also for localhost.", hidden=True)
+    ] = None
+    defaults_group_suffix: Annotated[
+        str, Option("--defaults-group-suffix", metavar="TEXT", help="Also read the groups with this suffix.")
+    ] = ""
+    ssl_mode: Annotated[
+        str | None,
+        Option(
+            "--ssl-mode",
+            metavar="MODE",
+            help="disabled, preferred, required, verify-ca or verify-identity [preferred].",
+        ),
+    ] = None
+    ssl_ca: Annotated[
+        str | None,
+        Option("--ssl-ca", metavar="FILE", help="Certificates to trust; without --ssl-mode, verify-ca."),
+    ] = None
+    ssl_cert: Annotated[str | None, Option("--ssl-cert", metavar="FILE", help="Client certificate.")] = None
+    ssl_key: Annotated[
+        str | None, Option("--ssl-key", metavar="FILE", help="Key of the client certificate.")
+    ] = None
+    server_public_key_path: Annotated[
+        str | None,
+        Option(
+            "--server-public-key-path", metavar="FILE", help="Server's RSA key, for a password without TLS."
+        ),
+    ] = None
+    get_server_public_key: Annotated[
+        bool, Option("--get-server-public-key", help="Trust the RSA key that the server sends.")
+    ] = False
+    enable_cleartext_plugin: Annotated[
+        bool,
+        Option("--enable-cleartext-plugin", help="Allow plugins (PAM, LDAP) that send the password itself."),
+    ] = False
+    connect_timeout: Annotated[
+        float | None, Option("--connect-timeout", help="Time limit of a login in seconds [10].")
+    ] = None
+    query_timeout: Annotated[
+        float | None,
+        Option("--query-timeout", help="Time limit of tuibench's own queries in seconds [15]."),
+    ] = None
+    net_timeout: Annotated[
+        float | None,
+        Option("--net-timeout", help="Seconds until connections to an unreachable host are replaced [30]."),
+    ] = None
+    compress: Annotated[bool, Option("--compress", help="Refused.", hidden=True)] = False
+    mysql_compression: Annotated[
+        str | None, Option("--mysql-compression", help="Only off is accepted.", hidden=True)
+    ] = None
+
+    def target(self, tell: Callable[[str], None] = output.warning) -> Target:
+        """The target; `tell` gets a warning about certificates that are not verified.
+
+        Raises UsageError for invalid options.
+        """
+        from tuibench.mysql.option_files import read_options
+
+        self._refuse_compression()
+        found: dict[str, object] = {}
+        files = () if self.no_defaults else read_options(self.defaults_file, self.defaults_group_suffix)
+        for layer in (dict(files), _from_environment(), self.given()):
+            _override(found, layer)
+        if self.ask_password:
+            found.pop("password_command", None)
+            found["password"] = prompt_password()
+        found.setdefault("user", getuser())
+        _settle_ssl_mode(found, tell)
+        if self._uses_tcp():
+            found.pop("socket", None)
+        elif (
+            not found.get("socket") and "port" not in found and found.get("host", "localhost") == "localhost"
+        ):
+            found["socket"] = next((path for path in DEFAULT_SOCKETS if os.path.exists(path)), "")
+        found["login"] = self._login_words(asks=not {"password", "password_command"}.isdisjoint(self.given()))
+        try:
+            return msgspec.convert({**found, **endpoint_fields(found)}, Target)
+        except msgspec.ValidationError as error:
+            raise UsageError(f"invalid server options: {error}") from error
+
+    def _login_words(self, *, asks: bool) -> tuple[str, ...]:
+        """Options that give the password again: the option file, or the question for it."""
+        words = [f"--defaults-file={self.defaults_file}"] * bool(self.defaults_file)
+        words += ["--no-defaults"] * self.no_defaults
+        words += [f"--defaults-group-suffix={self.defaults_group_suffix}"] * bool(self.defaults_group_suffix)
+        return (*words, *["-p"] * (self.ask_password or asks))
+
+    def given(self) -> dict[str, object]:
+        """Values of the given options, by field of a Target."""
+        self._check_timeouts()
+        login = ("user", "password_command", "database", "ssl_mode", "ssl_ca", "ssl_cert", "ssl_key")
+        names = (*ADDRESS_FIELDS, *login, *PASSWORD_EXCHANGE, *TIMEOUTS)
+        given = {name: value for name in names if (value := getattr(self, name)) is not None}
+        given = {name: value for name, value in given.items() if value is not False}
+        password = _inherited_password() if self.password is None else self.password
+        return given if password is None else {**given, "password": password}
+
+    def over(self, known: Target, login: Target) -> Target:
+        """A recorded server, overridden by the given options.
+
+        Passwords are never recorded; they come from `login`, the target of the options alone.
+        """
+        found = {**msgspec.structs.asdict(known), "password": login.password, "login": login.login}
+        found["password_command"] = login.password_command
+        given = self.given()
+        if given.get("ssl_ca") and known.ssl_mode not in VERIFYING:
+            given.setdefault("ssl_mode", "verify-ca")
+        _override(found, given)
+        try:
+            return msgspec.convert({**found, **endpoint_fields(found)}, Target)
+        except msgspec.ValidationError as error:
+            raise UsageError(f"invalid server options: {error}") from error
+
+    def _uses_tcp(self) -> bool:
+        if self.protocol not in (None, "tcp", "TCP", "socket", "SOCKET"):
+            raise UsageError(f"--protocol is tcp or socket, not '{self.protocol}'")
+        return (self.protocol or "").lower() == "tcp"
+
+    def _check_timeouts(self) -> None:
+        for name in TIMEOUTS:
+            seconds = getattr(self, name)
+            if seconds is not None and not SHORTEST_TIMEOUT_SECONDS <= seconds <= LONGEST_TIMEOUT_SECONDS:
+                raise UsageError(
+                    f"--{name.replace('_', '-')} must be between {SHORTEST_TIMEOUT_SECONDS:g} and "
+                    f"{LONGEST_TIMEOUT_SECONDS:,.0f} seconds, not {seconds:g}"
+                )
+
+    def _refuse_compression(self) -> None:
+        wanted = (self.mysql_compression or "off").lower()
+        if wanted not in ON_WORDS + OFF_WORDS:
+            raise UsageError(f"--mysql-compression is on or off, not '{self.mysql_compression}'")
+        if self.compress or wanted in ON_WORDS:
+            raise UsageError(
+                f"{'--compress' if self.compress else '--mysql-compression'}: compression is not supported",
+                "leave it out; between hosts, an ssh -C tunnel compresses",
+            )
+
+
+def _settle_ssl_mode(found: dict[str, object], tell: Callable[[str], None]) -> None:
+    """As in the MySQL clients, a CA means verify-ca, unless a mode is given."""
+    if isinstance(mode := found.get("ssl_mode"), str):
+        found["ssl_mode"] = mode.lower().replace("_", "-")
+    if not found.get("ssl_ca"):
+        return
+    if (chosen := found.setdefault("ssl_mode", "verify-ca")) not in VERIFYING:
+        tell(f"--ssl-mode={chosen} does not verify the server's certificate: --ssl-ca has no effect")
+
+
+def _override(found: dict[str, object], layer: Mapping[str, object]) -> None:
+    """Override values with a layer of higher precedence. Its address or password hides earlier ones."""
+    if "port" in layer or layer.get("host", "localhost") != "localhost":
+        found.pop("socket", None)
+    if "password" in layer or "password_command" in layer:
+        found.pop("password", None)
+        found.pop("password_command", None)
+    found.update(layer)
+
+
+def _inherited_password() -> str | None:
+    """Password of the command line. Raises UsageError if it is not valid UTF-8."""
+    try:
+        return credentials.inherited_password()
+    except UnicodeDecodeError:
+        raise UsageError("the password is not valid UTF-8", "is the terminal set to UTF-8?") from None
+
+
+def _from_environment() -> dict[str, object]:
+    """Values of TUIBENCH_HOST, TUIBENCH_PORT, … and MYSQL_PWD."""
+    from tuibench.mysql.option_files import parse_option
+
+    fields = (*ADDRESS_FIELDS, "user", "database", "password_command")
+    names = {name: f"TUIBENCH_{name.upper()}" for name in (*fields, *PASSWORD_EXCHANGE)}
+    found: dict[str, object] = {
+        name: os.environ[variable] for name, variable in names.items() if variable in os.environ
+    }
+    for name in found.keys() & set(PASSWORD_EXCHANGE):
+        if parsed := parse_option(name.replace("_", "-"), str(found[name]), names[name]):
+            found[name] = parsed[1]
+    if (password := credentials.environment_password()) is not None:
+        found["password"] = password
+    return found

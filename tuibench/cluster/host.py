@@ -1,0 +1,573 @@
+"""A host of the load, seen from the session: carrier, clock, reports.
+
+Offset of a host's clocks by round trips, as NTP measures it.
+
+A reply contains the host's clock at some time between sending and receiving: its offset to the middle of the
+round trip is wrong by at most half of it. The shortest round trip of a window holds; the window follows
+drift.
+
+Session's handle of a host: its agent, its clocks, whether it responds, its reports.
+
+For a fleet it is what a worker process is: it gets connections, a share of rate and quota, and reports.
+
+Hosts in the session's output: one line each per tick, and messages about lost hosts.
+
+Checks whether a host can reach the server of a load: certificate files, and a login.
+
+Sources of the hosts of a plan: commands that reach them, and the workers of Dask schedulers.
+
+Dask's package is imported only for a plan that names a scheduler.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, NamedTuple, assert_never, cast
+
+import msgspec
+from msgspec.structs import replace
+
+from tuibench.clock import NS_PER_MS, NS_PER_SECOND, Clock, wait_with_timeout
+from tuibench.cluster.carrier import Carrier, Wire, carriers_of
+from tuibench.cluster.messages import (
+    PROTOCOL,
+    AcceptHost,
+    AgentFailed,
+    AgentHello,
+    At,
+    Beat,
+    BeatReply,
+    CheckServer,
+    Command,
+    FromAgent,
+    HostChannel,
+    HostReport,
+    PackedLatencies,
+    ServerReached,
+    StartHost,
+    busy_share,
+)
+from tuibench.errors import RunError, TuibenchError, UsageError
+from tuibench.load.fleet import REPORT_SECONDS, Loss, WorkerGoneError, WorkerLink, loss_of
+from tuibench.load.messages import (
+    BrokenFrameError,
+    ConnectionIds,
+    Counters,
+    Finished,
+    MessageChannel,
+    Reassign,
+    ResetLoadStats,
+    StartLoad,
+    WorkerReport,
+)
+from tuibench.metrics.measurement_warnings import cpu_of_host
+from tuibench.model.cluster import DASK_SCHEMES, ClusterPlan, HostState, LoadHost
+from tuibench.model.plan import RunPlan
+from tuibench.model.server import LOOPBACK_HOSTS, Endpoint, Target
+from tuibench.model.tick import HOST, US_PER_MS
+from tuibench.mysql.connection import connect
+from tuibench.units import pluralize
+
+if TYPE_CHECKING:
+    from tuibench.cluster.dask_carrier import DaskScheduler
+
+
+WINDOW = 64
+"""Maximum number of readings kept: half a minute of beats. Clocks drift apart by less than 100 µs a second.
+"""
+
+RECENT = 8
+
+
+class ClockReading(NamedTuple):
+    """One round trip: the offsets of the host's monotonic and wall clock, ± half of it."""
+
+    round_trip_ns: int
+    offset_ns: int
+    wall_offset_seconds: float
+
+
+class ClockOffset:
+    """The offset of one host, from readings."""
+
+    def __init__(self) -> None:
+        self._readings: deque[ClockReading] = deque(maxlen=WINDOW)
+
+    def add(
+        self,
+        sent_ns: int,
+        received_ns: int,
+        host_ns: int,
+        wall_seconds: float,
+        host_wall_seconds: float,
+    ) -> None:
+        """A round trip; `wall_seconds` is the session's wall clock when the reply was received."""
+        round_trip_ns = max(0, received_ns - sent_ns)
+        middle_ns = sent_ns + round_trip_ns // 2
+        wall_at_middle = wall_seconds - round_trip_ns / 2e9
+        reading = ClockReading(round_trip_ns, host_ns - middle_ns, host_wall_seconds - wall_at_middle)
+        self._readings.append(reading)
+
+    @property
+    def is_known(self) -> bool:
+        return bool(self._readings)
+
+    @property
+    def best(self) -> ClockReading:
+        """The reading with the shortest round trip. There must be one."""
+        return min(self._readings, key=lambda reading: reading.round_trip_ns)
+
+    @property
+    def offset_ns(self) -> int:
+        """Nanoseconds that the host's monotonic clock is ahead of this host's; 0 if unknown."""
+        return self.best.offset_ns if self._readings else 0
+
+    @property
+    def recent_round_trip_ns(self) -> int:
+        """The median of the last round trips, 0 without one."""
+        recent = list(self._readings)[-RECENT:]
+        return int(median(reading.round_trip_ns for reading in recent)) if recent else 0
+
+
+HELLO_SECONDS = 30.0
+"""Seconds from the start of the carrier to the agent's first message."""
+
+REPORT_POLL_SECONDS = 0.1
+FIRST_READINGS = 8
+"""Number of round trips before the load begins; the shortest one gives the clock offset."""
+
+READING_SECONDS = 15.0
+MIN_LEAD_NS, MAX_LEAD_NS = 10_000_000, 500_000_000
+
+
+class CommandTiming:
+    """The instant at which commands take effect, the same on all hosts: late enough to arrive everywhere
+    before.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
+        self.lead_ns = MIN_LEAD_NS
+
+    def follow(self, slowest_round_trip_ns: int) -> None:
+        """Sets the lead to twice the round trip of the slowest host, within limits."""
+        self.lead_ns = min(max(2 * slowest_round_trip_ns, MIN_LEAD_NS), MAX_LEAD_NS)
+
+    def instant_ns(self) -> int:
+        """The instant at which a command sent now takes effect."""
+        return self.clock.now_ns() + self.lead_ns
+
+
+class HostLink(WorkerLink[FromAgent]):
+    """One host; `label` is its name.
+
+    `latest` is its last report, None before the first; `losses` are workers that ended on it and that its
+    fleet has not yet processed; `quota` is the number of transactions that it may start, None without a
+    limit.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        wire: Wire,
+        channel: HostChannel,
+        hello: AgentHello,
+        carrier: Carrier,
+        cluster: ClusterPlan,
+        timing: CommandTiming,
+    ) -> None:
+        self.label = name
+        self.name = f"host {name}"
+        self.hello = hello
+        self.carrier = carrier
+        self.offset = ClockOffset()
+        self.plan: RunPlan
+        self.latest: HostReport | None = None
+        self.losses: list[Loss] = []
+        self._latencies: list[PackedLatencies] = []
+        self.late_commands_ms = 0.0
+        self.quota: int | None = None
+        self.transactions_per_second = 0.0
+        self._done_before = 0
+        self._wire = wire
+        self._cluster = cluster
+        self._timing = timing
+        self._clock = timing.clock
+        self._last_message_ns = self._clock.now_ns()
+        self._has_responded = False
+        self._reached: asyncio.Queue[ServerReached] = asyncio.Queue()
+        self._reading_taken = asyncio.Event()
+        self._failure: AgentFailed | None = None
+        self._reason = ""
+        super().__init__(channel)
+
+    @classmethod
+    async def connect(cls, carrier: Carrier, cluster: ClusterPlan, timing: CommandTiming) -> "HostLink":
+        """Starts an agent and measures the clock offset.
+
+        Raises RunError for a host that does not answer, UsageError for one with another protocol.
+        """
+        wire = await carrier.open()
+        try:
+            channel, hello = await _greeted(wire, carrier)
+            _check_protocol(carrier.name or hello.name, hello)
+        except BaseException:
+            await wire.close()
+            raise
+        channel.send(AcceptHost(lease_seconds=cluster.lease_seconds))
+        host = cls(carrier.name or hello.name, wire, channel, hello, carrier, cluster, timing)
+        try:
+            await host.read_clock()
+        except BaseException:
+            await host.end()
+            raise
+        return host
+
+    async def read_clock(self) -> None:
+        """Measures some round trips sequentially. Raises RunError if the host stops answering."""
+        for _ in range(FIRST_READINGS):
+            self._reading_taken.clear()
+            self.beat()
+            try:
+                await wait_with_timeout(self._reading_taken.wait(), READING_SECONDS)
+            except TimeoutError:
+                raise self.gone() from None
+
+    def beat(self) -> None:
+        """Renews the host's lease."""
+        self.channel.send(Beat(self._clock.now_ns()))
+
+    @property
+    def silent_seconds(self) -> float:
+        """Seconds since the host's last message."""
+        return (self._clock.now_ns() - self._last_message_ns) / NS_PER_SECOND
+
+    @property
+    def is_unresponsive(self) -> bool:
+        """Whether beats are missing; then reports are not waited for."""
+        return self.silent_seconds > self._cluster.lease_seconds / 2
+
+    def give_up(self) -> None:
+        """Records the loss of the host: lease and grace have expired, so its load has ended in any case."""
+        self._reason = f"no message from it for {self.silent_seconds:.1f} s"
+        self.no_more_reports()
+
+    def send(self, message: msgspec.Struct) -> None:
+        """Queues a command, with the instant at which it takes effect by the host's clock."""
+        at_ns = self._timing.instant_ns() + self.offset.offset_ns
+        match message:
+            case StartLoad():
+                self.quota = message.limit
+                begin = replace(message, lease_seconds=self._cluster.lease_seconds)
+                self.channel.send(At(at_ns, StartHost(begin=begin, plan=self.plan)))
+            case ResetLoadStats(limit=limit):
+                self.quota = limit
+                self.channel.send(At(at_ns, message))
+            case Reassign(due_ns=due_ns, quota=quota):
+                self.quota = None if self.quota is None else self.quota + quota + len(due_ns)
+                shifted = tuple(due + self.offset.offset_ns for due in due_ns)
+                self.channel.send(At(at_ns, replace(message, due_ns=shifted)))
+            case _:
+                self.channel.send(At(at_ns, cast(Command, message)))
+
+    async def try_server(self, target: Target, seconds: float) -> ServerReached:
+        """Makes the host log in to the server. Raises WorkerGoneError if it does not answer."""
+        self.channel.send(At(0, CheckServer(target)))
+        try:
+            return await wait_with_timeout(self._reached.get(), seconds)
+        except TimeoutError:
+            raise self.gone() from None
+
+    async def awaited_report(self) -> WorkerReport:
+        report = asyncio.create_task(self.report())
+        deadline_ns = self._clock.now_ns() + round((1 + REPORT_SECONDS) * NS_PER_SECOND)
+        try:
+            while not (await asyncio.wait({report}, timeout=REPORT_POLL_SECONDS))[0]:
+                if self.is_unresponsive or self._clock.now_ns() > deadline_ns:
+                    raise TimeoutError
+            return report.result()
+        finally:
+            report.cancel()
+
+    def take_latencies(self) -> list[PackedLatencies]:
+        """The histograms of its reports since the last call."""
+        taken, self._latencies = self._latencies, []
+        return taken
+
+    @property
+    def ended_ns(self) -> int | None:
+        """The end of its load by this host's clock; None before."""
+        if self.latest is None or not self.latest.ended_ns:
+            return None
+        return self.latest.ended_ns - self.offset.offset_ns
+
+    def has_run(self) -> bool:
+        """Whether it has responded since the last call."""
+        has_responded, self._has_responded = self._has_responded, False
+        return has_responded
+
+    def gone(self) -> WorkerGoneError:
+        failure = self._failure
+        if failure is not None:
+            error = WorkerGoneError(f"{self.name}: {failure.message}", failure.hint)
+            error.exit_code = type(error.exit_code)(failure.exit_code)
+            return error
+        reason = self._reason or self._wire.problem() or "its connection was closed"
+        return WorkerGoneError(f"{self.name} was lost: {reason}", self.carrier.remedy(reason))
+
+    async def end(self) -> None:
+        """Closes the carrier; the agent ends its load if it runs one."""
+        self._reading.cancel()
+        await self._wire.close()
+
+    def on_message(self, message: FromAgent) -> None:
+        self._last_message_ns = self._clock.now_ns()
+        self._has_responded = True
+        match message:
+            case BeatReply():
+                self._take_reading(message)
+            case HostReport():
+                self._take_host_report(message)
+            case ConnectionIds(ids=ids):
+                self.take_connection_ids(ids)
+            case Reassign(due_ns=due_ns, quota=quota):
+                self.quota = None if self.quota is None else self.quota - quota - len(due_ns)
+                here = tuple(due - self.offset.offset_ns for due in due_ns)
+                self.take_work(replace(message, due_ns=here))
+            case Finished(grants=grants):
+                self.take_finish(grants)
+            case ServerReached():
+                self._reached.put_nowait(message)
+            case AgentFailed():
+                self._failure = message
+                self.no_more_reports()
+            case AgentHello():
+                self._reason = "it restarted"
+                self.no_more_reports()
+            case _:
+                assert_never(message)
+
+    async def _read(self) -> None:
+        try:
+            await super()._read()
+        except BrokenFrameError as error:
+            self._reason = f"it sent an invalid message ({error})"
+
+    def _take_reading(self, reply: BeatReply) -> None:
+        clock = self._clock
+        self.offset.add(reply.sent_ns, clock.now_ns(), reply.now_ns, clock.wall_seconds(), reply.wall_seconds)
+        self._reading_taken.set()
+
+    def _take_host_report(self, message: HostReport) -> None:
+        counters: Counters = message.report.counters
+        done = counters.completed - self._done_before
+        self.transactions_per_second = done / message.report.seconds if message.report.seconds else 0.0
+        self._done_before = counters.completed
+        self.latest = message
+        self.losses += message.losses
+        self._latencies.append(message.latencies)
+        self.late_commands_ms = max(self.late_commands_ms, message.late_commands_ms)
+        gaps = message.report.gaps.shifted(-self.offset.offset_ns)
+        self.take_report(replace(message.report, gaps=gaps))
+
+
+async def _greeted(wire: Wire, carrier: Carrier) -> tuple[HostChannel, AgentHello]:
+    """The channel to the agent, and its first message."""
+    try:
+        await wait_with_timeout(wire.greet(), HELLO_SECONDS)
+        channel: HostChannel = MessageChannel(wire.reader, wire.writer, FromAgent)
+        hello = await wait_with_timeout(channel.receive(), HELLO_SECONDS)
+    except (EOFError, BrokenFrameError, TimeoutError) as error:
+        is_late = isinstance(error, TimeoutError)
+        await wire.close()
+        problem = wire.problem() or (
+            f"no answer for {HELLO_SECONDS:g} s" if is_late else "it closed the connection"
+        )
+        raise RunError(f"{_where(carrier)} runs no agent: {problem}", carrier.remedy(problem)) from error
+    if not isinstance(hello, AgentHello):
+        raise RunError(f"{_where(carrier)} runs no agent: it closed the connection", carrier.remedy(""))
+    return channel, hello
+
+
+def _where(carrier: Carrier) -> str:
+    return f"host {carrier.name}" if carrier.name else f"the other end of '{carrier.place}'"
+
+
+def _check_protocol(name: str, hello: AgentHello) -> None:
+    """Raises UsageError for an agent with another protocol."""
+    if hello.protocol == PROTOCOL:
+        return
+    raise UsageError(
+        f"host {name} runs tuibench {hello.version}, which speaks protocol {hello.protocol}; "
+        f"this one speaks {PROTOCOL}",
+        "install the same version on all hosts",
+    )
+
+
+MS_PER_SECOND = 1000.0
+
+
+class LostHost(NamedTuple):
+    """A lost host, with the time of the loss."""
+
+    host: HostLink
+    at_ns: int
+
+    @property
+    def line(self) -> LoadHost:
+        return LoadHost(name=self.host.label, state=HostState.LOST, cores=self.host.hello.cores)
+
+
+class HostLoss(Loss, frozen=True, kw_only=True):
+    """A lost host. `reason` begins with its name."""
+
+    reason: str
+    seconds: float
+
+    @classmethod
+    def of(
+        cls,
+        host: HostLink,
+        error: WorkerGoneError,
+        known: WorkerReport | None,
+        connections: int,
+        seconds: float,
+    ) -> "HostLoss":
+        """Creates it; `seconds` is the time until the other hosts take over."""
+        abandoned = loss_of(host.name, known).abandoned if known is not None else 0
+        return cls(
+            name=host.name,
+            connections=connections,
+            abandoned=abandoned,
+            reason=error.message,
+            seconds=seconds,
+        )
+
+    @property
+    def is_host(self) -> bool:
+        return True
+
+    @property
+    def event(self) -> str:
+        return (
+            f"{self.reason}; its load ends within {self.seconds:g} s, then the other hosts open "
+            f"{pluralize(self.connections, 'connection')} for it; "
+            f"{pluralize(self.abandoned, 'transaction')} in flight and its work since its last report "
+            "are not counted"
+        )
+
+    @property
+    def warning(self) -> str:
+        return f"incomplete: {self.reason}; its work after its last report is not counted"
+
+
+def host_line(host: HostLink) -> LoadHost:
+    """The present state of a host, with the figures of its last report."""
+    best = host.offset.best
+    line = LoadHost(
+        name=host.label,
+        state=HostState.SILENT if host.is_unresponsive else HostState.RUNNING,
+        cores=host.hello.cores,
+        clock_offset_ms=best.wall_offset_seconds * MS_PER_SECOND,
+        clock_error_ms=best.round_trip_ns / 2 / NS_PER_MS,
+        round_trip_ms=host.offset.recent_round_trip_ns / NS_PER_MS,
+    )
+    if host.is_unresponsive or host.latest is None:
+        return line
+    report, tick = host.latest.report, host.latest.sample
+    usage = cpu_of_host(host.label, tick.moved("", HOST)) if tick else None
+    p95_us = host.latest.latencies.p95_us
+    return replace(
+        line,
+        connections=report.connections,
+        transactions_per_second=host.transactions_per_second,
+        p95_ms=None if p95_us is None else p95_us / US_PER_MS,
+        workers=host.latest.workers,
+        worker_cpu=busy_share(report),
+        lag_p99_ms=report.lag_p99_ms,
+        cpu_total=usage.total if usage else None,
+        cpu_others=usage.others if usage else None,
+        cpu_steal=usage.steal if usage else None,
+        cpu_throttled=usage.throttled if usage else None,
+    )
+
+
+def check_files(target: Target) -> None:
+    """Raises UsageError for a certificate or key that is not on this host."""
+    files = {"--ssl-ca": target.ssl_ca, "--ssl-cert": target.ssl_cert, "--ssl-key": target.ssl_key}
+    for option, path in files.items():
+        if path and not Path(path).is_file():
+            raise UsageError(f"{option}: there is no file {path}", "copy it to the same path on every host")
+
+
+def local_endpoint(target: Target) -> str:
+    """The first endpoint that is a different server on each host; empty if there is none."""
+    own = Endpoint(host=target.host, port=target.port, socket=target.socket)
+    for each in (own, *target.further):
+        if each.socket:
+            return f"socket {each.socket}"
+        if each.host in LOOPBACK_HOSTS or each.host.startswith("127."):
+            return f"{each.host}:{each.port}"
+    return ""
+
+
+async def try_login(target: Target, clock: Clock) -> ServerReached:
+    """Logs in to the server and disconnects; returns the duration, or the reason for a failure."""
+    began_ns = clock.now_ns()
+    try:
+        check_files(target)
+        connection = await connect(target)
+    except TuibenchError as error:
+        return ServerReached(seconds=(clock.now_ns() - began_ns) / NS_PER_SECOND, problem=error.message)
+    seconds = (clock.now_ns() - began_ns) / NS_PER_SECOND
+    await connection.close()
+    return ServerReached(seconds=seconds)
+
+
+ENOUGH_SECONDS = 30.0
+"""Seconds that a scheduler may take to have the requested number of workers."""
+
+POLL_SECONDS = 0.5
+Discover = Callable[[], Awaitable[list[Carrier]]]
+"""All present carriers."""
+
+
+async def find_carriers(plan: ClusterPlan, clock: Clock) -> tuple[list[Carrier], Discover | None]:
+    """The carriers of a plan, and the function that discovers later ones, None if there can be none.
+
+    A scheduler may have more workers than `plan.hosts`, to replace those that do not answer. Raises RunError
+    if a scheduler does not answer or has too few workers, UsageError for an address that is refused.
+    """
+    commands, schedulers = carriers_of(plan), _schedulers(plan)
+    if not schedulers:
+        return commands, None
+
+    async def discover() -> list[Carrier]:
+        workers = [carrier for scheduler in schedulers for carrier in await scheduler.carriers()]
+        return [*commands, *workers]
+
+    deadline_ns = clock.now_ns() + round(ENOUGH_SECONDS * 1e9)
+    while len(found := await discover()) - len(commands) < (plan.hosts or 1):
+        if clock.now_ns() > deadline_ns:
+            raise _too_few(schedulers, len(found) - len(commands), plan.hosts or 1)
+        await clock.sleep(POLL_SECONDS)
+    return found, discover
+
+
+def _schedulers(plan: ClusterPlan) -> "list[DaskScheduler]":
+    places = [place for place in plan.places if place.startswith(DASK_SCHEMES)]
+    if not places:
+        return []
+    from tuibench.cluster.dask_carrier import DaskScheduler
+
+    return [DaskScheduler(place, plan) for place in places]
+
+
+def _too_few(schedulers: "list[DaskScheduler]", found: int, wanted: int) -> RunError:
+    where = ", ".join(scheduler.address for scheduler in schedulers)
+    return RunError(
+        f"{where} has {pluralize(found, 'worker')} after {ENOUGH_SECONDS:g} s, {wanted} are wanted",
+        "start more Dask workers, or ask for fewer with --cluster-hosts",
+    )

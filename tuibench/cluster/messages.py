@@ -1,0 +1,371 @@
+"""Messages between a session and the agents of a load from several hosts.
+
+Packed histograms of a host's report, and their exact sum over all hosts: theory of operation.
+
+Adding up is what limits the number of hosts: a report of a loaded host has some 20,000 buckets, and decoding
+and adding them one by one takes 4 ms of the session's event loop.
+
+Packed, the counts of 64 neighbouring buckets are a block of 32-bit lanes; empty blocks are left out. All
+lanes of a histogram are one long integer, and the sum of two histograms is the sum of two integers, which the
+interpreter adds as machine words. No lane overflows into the next: the sum of all counts is kept below 2³².
+The reports of a round are added up before they are unpacked, once.
+
+Messages between a session and the agent of a host, beside those of workers: theory of operation.
+
+    agent    MAGIC AgentHello ···········  BeatReply ···  HostReport ···  AgentFailed
+    session        AcceptHost StartHost    Beat ···       At(instant, RequestReport) ···
+
+The carrier is a stream of bytes in both directions: the stdin and stdout of a command such as ssh, or a
+stream from a Dask worker. What comes before MAGIC is a greeting of the login shell, and skipped.
+
+Beats have a task of their own on both sides: they renew the lease, and each is a reading of the host's clocks
+(the offset of the one with the shortest round trip holds). Every command carries the instant at which it
+takes effect, in the clock of the host that gets it, so that all hosts switch together; commands keep their
+order. A command that arrives after its instant takes effect at once, and the host reports how late it was.
+
+Only AgentHello and its field `protocol` are the same in every version. A change to any other message that an
+older agent would misread increases PROTOCOL.
+
+Merges the reports of a host's workers to one, exactly: counters add up, histograms bucket by bucket.
+"""
+
+import sys
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import repeat
+
+import msgspec
+from msgspec.structs import replace
+
+from tuibench.clock import NS_PER_SECOND
+from tuibench.load.fleet import Loss
+from tuibench.load.messages import (
+    ConnectionIds,
+    Counters,
+    FairnessStats,
+    Finished,
+    GapsOfWorkers,
+    MessageChannel,
+    Reassign,
+    StartLoad,
+    WorkerCommand,
+    WorkerReport,
+)
+from tuibench.model.plan import RunPlan
+from tuibench.model.sample import slowest_of
+from tuibench.model.server import Target
+from tuibench.model.tick import Histogram, Tick, merge_histograms
+
+LANES = 64
+BLOCK_BITS = 6
+LANE_BYTES = 4
+LANE_CODE = "I" if array("I").itemsize == LANE_BYTES else "L"
+EMPTY_BLOCK = bytes(LANES * LANE_BYTES)
+P95 = (95.0,)
+LANE_LIMIT = 1 << (8 * LANE_BYTES)
+
+
+class PackedHistogram(msgspec.Struct, frozen=True, array_like=True):
+    """The counts of a histogram in blocks, by their number, little-endian; exact count, sum and extremes."""
+
+    blocks: dict[int, bytes] = {}
+    count: int = 0
+    sum_us: int = 0
+    min_us: int = 0
+    max_us: int = 0
+
+
+class PackedLatencies(msgspec.Struct, frozen=True, kw_only=True):
+    """The histograms of a report. `p95_us` is that of its transactions, None without one."""
+
+    transactions: PackedHistogram = PackedHistogram()
+    service: PackedHistogram = PackedHistogram()
+    logins: PackedHistogram = PackedHistogram()
+    waits: PackedHistogram = PackedHistogram()
+    statements: dict[str, PackedHistogram] = {}
+    by_transaction: dict[str, PackedHistogram] = {}
+    p95_us: float | None = None
+
+
+def pack(histogram: Histogram) -> PackedHistogram:
+    """The same histogram, packed."""
+    blocks: dict[int, array[int]] = {}
+    for bucket, times in histogram.counts.items():
+        block = blocks.get(bucket >> BLOCK_BITS)
+        if block is None:
+            block = blocks[bucket >> BLOCK_BITS] = array(LANE_CODE, EMPTY_BLOCK)
+        block[bucket & (LANES - 1)] = times
+    return PackedHistogram(
+        {number: _little_endian(block) for number, block in blocks.items()},
+        histogram.count,
+        histogram.sum_us,
+        histogram.min_us,
+        histogram.max_us,
+    )
+
+
+def pack_report(report: WorkerReport) -> tuple[WorkerReport, PackedLatencies]:
+    """Splits a report into the report without histograms, and the packed histograms."""
+    transactions = report.transactions
+    packed = PackedLatencies(
+        transactions=pack(transactions),
+        service=pack(report.service),
+        logins=pack(report.logins),
+        waits=pack(report.waits),
+        statements={name: pack(each) for name, each in report.statements.items()},
+        by_transaction={name: pack(each) for name, each in report.by_transaction.items()},
+        p95_us=transactions.percentiles(P95)[0] if transactions.count else None,
+    )
+    none: dict[str, Histogram] = {}
+    single = {name: Histogram() for name in ("transactions", "service", "logins", "waits")}
+    bare = replace(report, statements=none, by_transaction=none, **single)
+    return bare, packed
+
+
+def with_sum(report: WorkerReport, latencies: Sequence[PackedLatencies]) -> WorkerReport:
+    """A report with the sum of these histograms."""
+    return replace(
+        report,
+        transactions=sum_histograms(each.transactions for each in latencies),
+        service=sum_histograms(each.service for each in latencies),
+        logins=sum_histograms(each.logins for each in latencies),
+        waits=sum_histograms(each.waits for each in latencies),
+        statements=sum_by_name(each.statements for each in latencies),
+        by_transaction=sum_by_name(each.by_transaction for each in latencies),
+    )
+
+
+def _little_endian(block: "array[int]") -> bytes:
+    if sys.byteorder == "big":
+        block.byteswap()
+    return block.tobytes()
+
+
+class HistogramSum:
+    """Adds packed histograms up."""
+
+    def __init__(self) -> None:
+        self._lanes = 0
+        self._lane_count = 0
+        self._sum = Histogram()
+        self._closed = Histogram()
+
+    def add(self, packed: PackedHistogram) -> None:
+        if not packed.count:
+            return
+        if self._lane_count + packed.count >= LANE_LIMIT:
+            self._close()
+        dense = b"".join(map(packed.blocks.get, range(max(packed.blocks) + 1), repeat(EMPTY_BLOCK)))
+        self._lanes += int.from_bytes(dense, "little")
+        self._lane_count += packed.count
+        self._sum.add(Histogram({}, packed.count, packed.sum_us, packed.min_us, packed.max_us))
+
+    def histogram(self) -> Histogram:
+        """The sum."""
+        self._close()
+        return self._closed
+
+    def _close(self) -> None:
+        """Moves the lanes to the sum, and resets them."""
+        size = -(-self._lanes.bit_length() // (8 * LANE_BYTES)) * LANE_BYTES
+        lanes = array(LANE_CODE, self._lanes.to_bytes(size, "little"))
+        if sys.byteorder == "big":
+            lanes.byteswap()
+        exact = self._sum
+        counts = {bucket: times for bucket, times in enumerate(lanes) if times}
+        self._closed.add(Histogram(counts, exact.count, exact.sum_us, exact.min_us, exact.max_us))
+        self._lanes, self._lane_count, self._sum = 0, 0, Histogram()
+
+
+def sum_histograms(packed: Iterable[PackedHistogram]) -> Histogram:
+    """The exact sum of several histograms."""
+    total = HistogramSum()
+    for each in packed:
+        total.add(each)
+    return total.histogram()
+
+
+def sum_by_name(rounds: Iterable[Mapping[str, PackedHistogram]]) -> dict[str, Histogram]:
+    """The exact sum of the histograms of each name."""
+    sums: dict[str, HistogramSum] = {}
+    for histograms in rounds:
+        for name, packed in histograms.items():
+            sums.setdefault(name, HistogramSum()).add(packed)
+    return {name: each.histogram() for name, each in sums.items()}
+
+
+PROTOCOL = 1
+MAGIC = b"\ntuibench agent speaks\n"
+BEAT_SECONDS = 0.5
+
+
+class AgentHello(msgspec.Struct, frozen=True, tag="agent hello", kw_only=True):
+    """First message of an agent: the properties of the host.
+
+    `descriptors` is the limit of open files of a process, `native` the version of the native engine, empty
+    without it. `namespaces` identify machine, network and mounts: if they equal the session's, loopback
+    addresses and sockets are shared.
+    """
+
+    protocol: int
+    version: str = ""
+    python: str = ""
+    name: str = ""
+    cores: int = 1
+    descriptors: int = 0
+    native: str = ""
+    namespaces: tuple[str, ...] = ()
+
+
+class AcceptHost(msgspec.Struct, frozen=True, tag="accept", kw_only=True):
+    """The session takes this host; its load ends `lease_seconds` after the last beat."""
+
+    lease_seconds: float
+
+
+class Beat(msgspec.Struct, frozen=True, tag="beat"):
+    """The session is alive; `sent_ns` is its clock."""
+
+    sent_ns: int
+
+
+class BeatReply(msgspec.Struct, frozen=True, tag="beat reply"):
+    """The host is alive: the beat's clock, and both clocks of the host."""
+
+    sent_ns: int
+    now_ns: int
+    wall_seconds: float
+
+
+class StartHost(msgspec.Struct, frozen=True, tag="start host", kw_only=True):
+    """Start a load: the first message for the host's workers, and the plan of the run."""
+
+    begin: StartLoad
+    plan: RunPlan
+
+
+class CheckServer(msgspec.Struct, frozen=True, tag="check server"):
+    """Log in to the server once, and disconnect."""
+
+    target: Target
+
+
+class ServerReached(msgspec.Struct, frozen=True, tag="server reached", kw_only=True):
+    """Duration of the login, or the reason for its failure."""
+
+    seconds: float
+    problem: str = ""
+
+
+Command = WorkerCommand | StartHost | CheckServer
+
+
+class At(msgspec.Struct, frozen=True, tag="at"):
+    """A command, with the instant of its effect by the host's clock."""
+
+    at_ns: int
+    command: Command
+
+
+class HostReport(msgspec.Struct, frozen=True, tag="host report", kw_only=True):
+    """The merged report of a host's workers, with the state of the host.
+
+    The histograms of `report` are empty: they are in `latencies`, packed. `sample` is None if the host could
+    not be sampled. `losses` are those of this round, `overdue` and `silent` the workers with an overdue
+    report, `unresponsive` those that did not report the end of their load. `late_commands_ms` is the largest
+    delay of a command since the last report. `ended_ns` is the end of the load by the host's clock, 0 before.
+    """
+
+    report: WorkerReport
+    latencies: PackedLatencies
+    workers: int
+    sample: Tick | None = None
+    losses: tuple[Loss, ...] = ()
+    overdue: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
+    unresponsive: tuple[str, ...] = ()
+    late_commands_ms: float = 0.0
+    ended_ns: int = 0
+
+
+class AgentFailed(msgspec.Struct, frozen=True, tag="agent failed", kw_only=True):
+    """The error that ends the agent's load; its last message."""
+
+    message: str
+    hint: str = ""
+    exit_code: int = 1
+
+
+ToAgent = AcceptHost | Beat | At
+FromAgent = (
+    AgentHello | BeatReply | HostReport | ConnectionIds | Reassign | Finished | ServerReached | AgentFailed
+)
+AgentChannel = MessageChannel[ToAgent]
+HostChannel = MessageChannel[FromAgent]
+
+
+class ReportMerger:
+    """Merges rounds of reports to those of one worker with the number `worker`.
+
+    Counters are cumulative: a worker that did not report, or was replaced, counts with its last report.
+    """
+
+    def __init__(self, worker: int, now_ns: int) -> None:
+        self._worker = worker
+        self._merged_ns = now_ns
+        self._last: dict[int, WorkerReport] = {}
+        self._gaps = GapsOfWorkers()
+
+    def merge(self, reports: Sequence[WorkerReport], now_ns: int) -> WorkerReport:
+        """One round. `seconds` is the time since the round before."""
+        seconds = max(1, now_ns - self._merged_ns) / NS_PER_SECOND
+        self._merged_ns = now_ns
+        self._last.update({report.worker: report for report in reports})
+        for report in reports:
+            self._gaps.add(report.worker, report.gaps)
+        known = self._last.values()
+        failed = next((report for report in known if report.failure), None)
+        return WorkerReport(
+            worker=self._worker,
+            seconds=seconds,
+            cpu_seconds=sum(report.cpu_seconds for report in reports),
+            core_seconds=seconds * max(map(busy_share, reports), default=0.0),
+            lag_p99_ms=max((report.lag_p99_ms for report in reports), default=0.0),
+            connections=sum(report.connections for report in known),
+            counters=sum((report.counters for report in known), Counters()),
+            transactions=merge_histograms(report.transactions for report in reports),
+            service=merge_histograms(report.service for report in reports),
+            statements=_merged_by_name(report.statements for report in reports),
+            by_transaction=_merged_by_name(report.by_transaction for report in reports),
+            logins=merge_histograms(report.logins for report in reports),
+            waits=merge_histograms(report.waits for report in reports),
+            slowest=slowest_of(slow for report in reports for slow in report.slowest),
+            gaps=self._gaps.common,
+            idle_connections=sum(report.idle_connections for report in known),
+            idle_refusal=next((report.idle_refusal for report in known if report.idle_refusal), ""),
+            events_per_connection=self._fairness(lambda report: report.events_per_connection),
+            seconds_per_connection=self._fairness(lambda report: report.seconds_per_connection),
+            events_since=self._fairness(lambda report: report.events_since),
+            seconds_since=self._fairness(lambda report: report.seconds_since),
+            last_refusal=next((report.last_refusal for report in reports if report.last_refusal), ""),
+            failure=failed.failure if failed else "",
+            failure_hint=failed.failure_hint if failed else "",
+            failure_exit=failed.failure_exit if failed else 0,
+        )
+
+    def _fairness(self, figure: Callable[[WorkerReport], FairnessStats]) -> FairnessStats:
+        return sum(map(figure, self._last.values()), FairnessStats())
+
+
+def busy_share(report: WorkerReport) -> float:
+    """The share of a core that a worker's busiest thread used, 0 to 1."""
+    cpu = report.cpu_seconds if report.core_seconds is None else report.core_seconds
+    return cpu / report.seconds if report.seconds else 0.0
+
+
+def _merged_by_name(rounds: Iterable[dict[str, Histogram]]) -> dict[str, Histogram]:
+    merged: dict[str, Histogram] = {}
+    for histograms in rounds:
+        for name, histogram in histograms.items():
+            merged.setdefault(name, Histogram()).add(histogram)
+    return merged

@@ -1,0 +1,357 @@
+"""Comparison of recorded runs, also of several starts on each side.
+
+Grouping of runs by the server start that they were measured on.
+
+Runs on one start are one observation of that start's level, so a verdict on two groups requires several
+starts on either side (`across_starts`). Two single runs on the same start are compared by the noise of their
+own ticks.
+
+Comparison of recorded runs with the first one: differences in conditions, doubts, figures.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from itertools import islice
+from statistics import fmean
+from typing import Any, Literal
+
+import msgspec
+
+from tuibench.effects.text import stalls_line
+from tuibench.metrics import inference
+from tuibench.metrics.figures import MAIN_FIGURES, Figure
+from tuibench.metrics.inference import TickSeries, compare_figure, judge, merge_ticks
+from tuibench.metrics.series import slow_text
+from tuibench.metrics.thresholds import RelativeThreshold, crossed_relative_thresholds
+from tuibench.model.event import CHANGE_KINDS, EventKind
+from tuibench.model.findings import Resource, ResourceUnit, Steadiness
+from tuibench.model.sample import slowest_of
+from tuibench.model.summary import ComparisonRow, ComparisonVerdict, Contrast, RunComparison, SetupDifference
+from tuibench.model.tick import total_tick
+from tuibench.record.reader import Run
+from tuibench.units import pluralize
+
+TOLERANCE = 0.05
+ROUNDING_SECONDS = 5.0
+"""The uptime is in whole seconds, and read slightly before or after the start time of the run."""
+
+Side = Sequence[Run]
+SideTicks = Sequence[Sequence[TickSeries]]
+"""For each start, the ticks of its runs."""
+
+
+def by_start(side: Side) -> list[list[Run]]:
+    """The runs of each start, in time order."""
+    found: list[list[Run]] = []
+    for run in sorted(side, key=_started):
+        same = next((runs for runs in found if is_same_start(runs[0], run)), None)
+        if same is None:
+            found.append([run])
+        else:
+            same.append(run)
+    return found
+
+
+def is_same_start(one: Run, other: Run) -> bool:
+    """True if two runs were measured on one server process."""
+    is_same_server = one.plan.server.identity == other.plan.server.identity
+    return is_same_server and abs(_started(one)[1] - _started(other)[1]) <= ROUNDING_SECONDS
+
+
+def side_value(figure: Figure, side: SideTicks) -> float | None:
+    """The level of a side: the mean of its starts; None if a run did not measure it."""
+    levels = _levels(figure, side)
+    if levels is None:
+        return None
+    starts = [fmean(start) for start in levels]
+    return math.exp(fmean(map(math.log, starts))) if min(starts) > 0 else fmean(starts)
+
+
+def compare_sides(figure: Figure, first: SideTicks, other: SideTicks, *, is_one_start: bool) -> Contrast:
+    """Compare the figure of another side with that of the first; `is_one_start` if all runs were on one
+    start.
+    """
+    if sum(map(len, first)) == sum(map(len, other)) == 1:
+        found = compare_figure(figure, first[0][0], other[0][0])
+        return (
+            found if is_one_start else msgspec.structs.replace(found, verdict=ComparisonVerdict.CANNOT_TELL)
+        )
+    a, b = _levels(figure, first), _levels(figure, other)
+    value = side_value(figure, other)
+    if a is None or b is None or not side_value(figure, first):
+        return Contrast(value=value)
+    seen = inference.compare(a, b, tolerance=TOLERANCE)
+    percent = seen.interval.percent
+    is_known = math.isfinite(percent.low) and math.isfinite(percent.high)
+    return Contrast(
+        value=value,
+        relative=1 + percent.estimate / 100,
+        percent=percent.estimate,
+        low=percent.low if is_known else None,
+        high=percent.high if is_known else None,
+        verdict=judge(figure.better, seen.verdict),
+    )
+
+
+def start_warnings(sides: Sequence[Side], names: Sequence[str]) -> Iterator[str]:
+    """The warning that start-to-start differences are unknown, and so there is no verdict."""
+    for side, name in zip(sides[1:], names[1:], strict=True):
+        is_one = len(by_start([*sides[0], *side])) == 1
+        is_single = min(len(by_start(sides[0])), len(by_start(side))) == 1
+        if is_single and not (is_one and len(sides[0]) == len(side) == 1):
+            yield (
+                f"{names[0]} and {name}: only one start of the server per side; starts of one server often "
+                "differ by 5 to 10 %, so there is no verdict (give several: compare A1,A2,A3 B1,B2,B3)"
+            )
+
+
+def _levels(figure: Figure, side: SideTicks) -> list[list[float]] | None:
+    found = [[figure.value(total_tick(ticks)) for ticks in start] for start in side]
+    known = [[level for level in start if level is not None] for start in found]
+    return known if found == known else None
+
+
+def _started(run: Run) -> tuple[str, float]:
+    """Server and time of its start. Starts of a server that does not report its uptime count as one."""
+    uptime = run.plan.server.uptime_seconds
+    return run.plan.server.identity, 0.0 if uptime is None else run.plan.started_at - uptime
+
+
+PASSED_OVER = (
+    "*.seed",
+    "plan.options.threads",
+    "*.free_bytes",
+    "*.swap_used_bytes",
+    "*.disk_free_bytes",
+    "*.uptime_seconds",
+    "round trip.*",
+    "server.identity",
+    "server.pid_file",
+    "server.datadir",
+    "server.socket",
+    "server.where",
+    "server.port",
+    "variables.gtid_*",
+    "variables.timestamp",
+)
+"""Fields to ignore: they differ in every run, or contain only paths."""
+
+ABSENT = "–"
+STATEMENTS = "statements"
+DECIMALS = 3
+"""Decimals of the fields that are compared, such as the load average."""
+
+Direction = Literal["higher", "lower"]
+STEADINESS: tuple[tuple[str, str, str, Direction, Callable[[Steadiness], float | None]], ...] = (
+    ("tps_p1", "p1 of one-second TPS", "/s", "higher", lambda found: found.p1),
+    ("tps_p50", "p50 of one-second TPS", "/s", "higher", lambda found: found.p50),
+    ("tps_p99", "p99 of one-second TPS", "/s", "higher", lambda found: found.p99),
+    ("variation", "coefficient of variation of TPS", "", "lower", lambda found: found.variation),
+    ("stalls", "stalls", "", "lower", lambda found: float(len(found.stalls))),
+    ("stall", "longest stall", "s", "lower", lambda found: found.longest_stall_seconds),
+)
+JUDGED = frozenset({Resource.SERVER_CPU, Resource.FSYNCS})
+STEERED = CHANGE_KINDS - {EventKind.MARK}
+MOST_NAMED, LONGEST_NAMED = 5, 30
+"""Differences within a side that a warning names, and the characters of a value that it shows."""
+
+
+def compare_runs(sides: Sequence[Side], bounds: Sequence[RelativeThreshold] = ()) -> RunComparison:
+    """Compare all sides with the first one; each side is one or more runs."""
+    every = run_names([run for side in sides for run in side])
+    names = side_names(sides, every)
+    ticks = [[[_ticks(run) for run in start] for start in by_start(side)] for side in sides]
+    is_one_start = [len(by_start([*sides[0], *side])) == 1 for side in sides]
+    rows = tuple(
+        ComparisonRow(
+            metric=figure.name,
+            title=figure.title,
+            unit=figure.unit,
+            better=figure.better or "",
+            first=side_value(figure, ticks[0]),
+            others=tuple(
+                compare_sides(figure, ticks[0], each, is_one_start=is_one)
+                for each, is_one in zip(ticks[1:], is_one_start[1:], strict=True)
+            ),
+        )
+        for figure in dict.fromkeys((*MAIN_FIGURES, *(bound.figure for bound in bounds)))
+    )
+    return RunComparison(
+        runs=names,
+        starts=tuple(map(len, ticks)),
+        differences=_distinct(list(setup_differences([side[0] for side in sides]))),
+        doubts=(*start_warnings(sides, names), *comparability_warnings(sides, every, rows)),
+        rows=(*rows, *_single_rows([side[0] for side in sides])) if len(every) == len(sides) else rows,
+        crossed=tuple(crossed_relative_thresholds(bounds, rows, names)),
+        stalls=tuple(map(_stalls, sides)),
+        slowest=tuple(map(_slowest, sides)),
+    )
+
+
+def _stalls(side: Side) -> str:
+    """The stalls of the runs of a side."""
+    found = [run.summary.steadiness for run in side]
+    texts = [stalls_line(each).partition(": ")[2] for each in found if each is not None and each.stalls]
+    return "; ".join(texts) or "none"
+
+
+def _slowest(side: Side) -> str:
+    """The slowest transaction of a side."""
+    every = slowest_of((slow for run in side for slow in run.summary.slowest), 1)
+    return slow_text(every[0]) if every else ABSENT
+
+
+def side_names(sides: Sequence[Side], every: Sequence[str]) -> tuple[str, ...]:
+    """The name of each side, made of the names of its runs."""
+    names = iter(every)
+    return tuple(", ".join(islice(names, len(side))) for side in sides)
+
+
+def _ticks(run: Run) -> TickSeries:
+    return merge_ticks(tuple(run.intervals()))
+
+
+def _single_rows(runs: Sequence[Run]) -> Iterator[ComparisonRow]:
+    """Figures with one value per run."""
+    yield from steadiness_rows(runs)
+    yield from operation_cost_rows(runs)
+
+
+def operation_cost_rows(runs: Sequence[Run]) -> Iterator[ComparisonRow]:
+    """The cost of an operation in each run: of a transaction, or of a query if no run had transactions.
+
+    Those that have a verdict per transaction already are omitted.
+    """
+    costs = [run.summary.operation_cost for run in runs]
+    is_transaction = any(cost.per_transaction for cost in costs)
+    kind = "transaction" if is_transaction else "query"
+    tables = [cost.per_transaction if is_transaction else cost.per_query for cost in costs]
+    for resource in Resource:
+        if is_transaction and resource in JUDGED:
+            continue
+        values = [table.get(resource) for table in tables]
+        if any(value is not None for value in values):
+            yield ComparisonRow(
+                metric=f"{resource}_per_{kind}",
+                title=f"{resource.facts.label} per {kind}",
+                unit="" if resource.facts.unit is ResourceUnit.COUNT else resource.facts.unit,
+                better="lower",
+                first=values[0],
+                others=tuple(_unjudged(values[0], value) for value in values[1:]),
+            )
+
+
+def steadiness_rows(runs: Sequence[Run]) -> Iterator[ComparisonRow]:
+    """Steadiness of the runs; one value per run, so there is no interval and no verdict."""
+    for name, title, unit, better, read in STEADINESS:
+        values = [None if (found := run.summary.steadiness) is None else read(found) for run in runs]
+        yield ComparisonRow(
+            metric=name,
+            title=title,
+            unit=unit,
+            better=better,
+            first=values[0],
+            others=tuple(_unjudged(values[0], value) for value in values[1:]),
+        )
+
+
+def _unjudged(first: float | None, value: float | None) -> Contrast:
+    if value is None or not first:
+        return Contrast(value=value)
+    return Contrast(value=value, relative=value / first, percent=100 * (value / first - 1))
+
+
+def run_names(runs: Sequence[Run]) -> tuple[str, ...]:
+    """The names of the runs; equal names (in two places) are numbered."""
+    ids = [run.id for run in runs]
+    return tuple(
+        name if ids.count(name) == 1 else f"{name} ({ids[: place + 1].count(name)})"
+        for place, name in enumerate(ids)
+    )
+
+
+# Differences in conditions
+
+
+def setup_differences(runs: Sequence[Run]) -> Iterator[SetupDifference]:
+    """Each value of plan, server, host and program that differs between runs."""
+    tables = [dict(_facts(run)) for run in runs]
+    for path in dict.fromkeys(path for table in tables for path in table):
+        values = tuple(table.get(path, ABSENT) for table in tables)
+        if len(set(values)) > 1 and not any(fnmatchcase(path, pattern) for pattern in PASSED_OVER):
+            group, _, name = path.partition(".")
+            yield SetupDifference(group=group, path=name, values=values)
+
+
+def _distinct(found: list[SetupDifference]) -> tuple[SetupDifference, ...]:
+    """Without differences that follow from others: different options cause different statements, so the
+    statements count only if nothing else in the plan differs.
+    """
+    of_plan = [one for one in found if one.group == "plan" and one.path != STATEMENTS]
+    return tuple(one for one in found if one.path != STATEMENTS or not of_plan)
+
+
+def _named(one: SetupDifference) -> str:
+    """A difference with its values: plan.threads (8, 16)."""
+    values = dict.fromkeys(
+        value if len(value) <= LONGEST_NAMED else f"{value[: LONGEST_NAMED - 1]}…" for value in one.values
+    )
+    return f"{one.group}.{one.path} ({', '.join(values)})"
+
+
+def _facts(run: Run) -> Iterator[tuple[str, str]]:
+    """Everything about a run that may affect its result, with its path."""
+    plan, environment = run.plan, run.environment
+    yield from _flat("plan", {**msgspec.to_builtins(plan.plan), "options": plan.options or plan.plan.options})
+    yield "plan.data", plan.data_set or ABSENT
+    yield f"plan.{STATEMENTS}", plan.profile_digest[:12] or ABSENT
+    yield "server.target", plan.target.where
+    yield "server.database", plan.target.database
+    yield from _flat("server", msgspec.to_builtins(plan.server))
+    yield "program.version", plan.version
+    if environment is not None:
+        yield "client.location", environment.location
+        yield from _flat("host", msgspec.to_builtins(environment.host))
+        yield from _flat("disk", msgspec.to_builtins(environment.disk))
+        yield from _flat("variables", environment.variables)
+
+
+def _flat(path: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _flat(f"{path}.{key}", inner)
+    elif isinstance(value, list | tuple):
+        yield path, ", ".join(str(inner) for inner in value) or ABSENT
+    elif isinstance(value, float):
+        yield path, f"{round(value, DECIMALS):.15g}"
+    else:
+        yield path, ABSENT if value in (None, "") else str(value)
+
+
+# Doubts about the comparison
+
+
+def comparability_warnings(
+    sides: Sequence[Side], names: Sequence[str], rows: Sequence[ComparisonRow]
+) -> Iterator[str]:
+    """The reasons why the runs may not be comparable."""
+    for run, name in zip((run for side in sides for run in side), names, strict=True):
+        if run.refusal:
+            yield f"{name}: {run.refusal}"
+        if changes := sum(event.kind in STEERED and event.elapsed_seconds > 0 for event in run.events):
+            yield (
+                f"{name} was changed {pluralize(changes, 'time')} during the run: its figures mix the times "
+                "before and after"
+            )
+        yield from (f"{name}: {warning}" for warning in run.summary.warnings)
+    for side in sides:
+        if found := _distinct(list(setup_differences(side))):
+            more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+            yield (
+                f"the runs of the side that begins with {side[0].id} differ not only in the start of the "
+                f"server, but in {', '.join(map(_named, found[:MOST_NAMED]))}{more}"
+            )
+    is_single = all(len(side) == 1 for side in sides)
+    if is_single and any(other.value is not None and other.low is None for other in rows[0].others):
+        yield "a run is too short to distinguish a difference from noise"

@@ -1,1 +1,0 @@
-"""Diagnosis: what limits throughput, and whether the measurement is reliable."""

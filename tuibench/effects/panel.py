@@ -1,0 +1,438 @@
+"""Effects on the screen: the card of a change, the signature under a marker.
+
+Effect card: figures before and after a change, the difference, and its interval.
+
+The card beside the events shows two spans compared by the operator, otherwise the newest effect.
+
+Effect of a change drawn into a chart: the means before and after it, and the difference beside its marker.
+
+The means are horizontal lines over the columns of the compared windows. They belong to the shown effect,
+pinned or newest. A difference that is not significant is grey.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from tuibench.metrics.costs import change_parts
+from tuibench.metrics.inference import (
+    FACTOR_FROM_PERCENT,
+    FIGURE_NAMES,
+    ab_order,
+    attribution_text,
+    brief_change,
+    movement_reason,
+    short_text,
+    trend_text,
+)
+from tuibench.model.effect import AbTestResult, Comparison, Effect, EffectFigure, EffectProgress, Verdict
+from tuibench.model.event import Event
+from tuibench.tui.actions import ACTIONS_BY_NAME, action_key
+from tuibench.tui.charts import ChartPoint, SpanComparison, TimeGrid
+from tuibench.tui.panels.load import Measure
+from tuibench.tui.text import TextLine, TextSpan, join_parts, pad_line, shorten, wrap_text
+from tuibench.tui.view import View, change_markers, view_grid
+from tuibench.units import DASH, count, digits_for, factor, hms, milliseconds, signed, small_number
+
+_NAME_WIDTH = 11
+_FORMATS: dict[EffectFigure, Callable[[float | None], str]] = {
+    EffectFigure.TPS: count,
+    EffectFigure.QPS: count,
+    EffectFigure.P95: milliseconds,
+    EffectFigure.FSYNCS: small_number,
+    EffectFigure.FSYNC_RATE: count,
+}
+_DIRECTIONS = {
+    EffectFigure.TPS: 1,
+    EffectFigure.QPS: 1,
+    EffectFigure.P95: -1,
+    EffectFigure.FSYNCS: -1,
+    EffectFigure.FSYNC_RATE: -1,
+}
+"""Direction in which each figure improves."""
+
+_LEVELS_WIDTH = 20
+_COST_NAME_WIDTH = 20
+PAIR = 2
+"""Number of effects pinned for a comparison."""
+
+
+def effect_card(view: View, width: int, height: int) -> list[TextLine]:
+    """The change, one line per figure, and the compared windows; empty before the first change.
+
+    While the effect is being measured, the time it still takes, or the reason why it was not measured. During
+    an A/B test, its result so far.
+    """
+    if view.shown_ab_test is not None:
+        return _ab_test_lines(view.shown_ab_test, view, width, height)
+    if len(view.pinned_effects) == PAIR:
+        return _pair_lines(view.pinned_effects[0], view.pinned_effects[1], width, height)
+    if (progress := view.effect_progress) is not None:
+        lines = [
+            _effect_title(progress.markers, progress.change, width),
+            *_sentence(progress_text(view, progress), "muted", width),
+        ]
+        return [pad_line(line, width) for line in lines[:height]]
+    if (missing := view.effect_not_measured) is not None:
+        return _not_measured_lines(missing, view, width, height)
+    if view.effect is None:
+        return []
+    return effect_lines(view.effect, width, height, hint=_ab_test_hint(view.effect.change, view))
+
+
+def has_effect_card(view: View) -> bool:
+    """True if the card shows anything."""
+    return view.shown_ab_test is not None or any(
+        one is not None for one in (view.effect, view.effect_progress, view.effect_not_measured)
+    )
+
+
+def progress_text(view: View, progress: EffectProgress) -> str:
+    """What the measurement of an effect waits for, and for how long."""
+    now = view.points[-1].elapsed_seconds if view.points else progress.at_seconds
+    if (left := math.ceil(progress.earliest_seconds - now)) > 0:
+        return f"measuring, {left} s to go"
+    left = max(0, math.ceil(progress.latest_seconds - now))
+    return f"waiting until throughput and p95 are steady, at most {left} s"
+
+
+def _not_measured_lines(event: Event, view: View, width: int, height: int) -> list[TextLine]:
+    """The change, and why its effect was not measured."""
+    changes = (each for each in view.events if each.marker == event.marker and each is not event)
+    change = next(changes, event).text
+    lines = [
+        _effect_title((event.marker or 0,), change, width),
+        *_sentence(f"not measured: {event.not_measured}", "warn", width),
+        *_sentence(_ab_test_hint(change, view), "muted", width),
+    ]
+    return [pad_line(line, width) for line in lines[:height]]
+
+
+def _sentence(text: str, role: str, width: int) -> list[TextLine]:
+    return [(TextSpan(line, role),) for line in wrap_text(text, width)]
+
+
+def _ab_test_hint(change: str, view: View) -> str:
+    """Hint at an A/B test of a change; empty if it is not available."""
+    if view.cannot_steer or not ab_order(change, view.status.presets):
+        return ""
+    return f"{action_key(ACTIONS_BY_NAME['ab_test'], view)}: A/B test"
+
+
+def effect_lines(effect: Effect, width: int, height: int, *, hint: str = "") -> list[TextLine]:
+    """Card of one effect; the hint is shown where a difference cannot be attributed."""
+    lines = [
+        _effect_title(effect.markers, effect.change, width),
+        *(_effect_row(one) for one in effect.comparisons),
+        *_attribution_lines(effect, width, height - 1 - len(effect.comparisons), hint),
+        _windows_line(effect),
+        *_cost_rows(effect),
+    ]
+    return [pad_line(line, width) for line in lines[:height]]
+
+
+def _ab_test_lines(result: AbTestResult, view: View, width: int, height: int) -> list[TextLine]:
+    """Figures of an A/B test so far, and its summary sentence as far as it fits."""
+    title: TextLine = (
+        TextSpan("A/B ", "title"),
+        TextSpan(f"{result.subject} {result.a} → {result.b}", "muted"),
+    )
+    if view.is_ab_testing:
+        title = (*title, TextSpan(f"  {action_key(ACTIONS_BY_NAME['ab_test'], view)} ends it", "muted"))
+    sentence = wrap_text(result.sentence, width)
+    rows = [_effect_row(one, is_trial=True) for one in result.comparisons]
+    lines: list[TextLine] = [title, *rows, *((TextSpan(line, "muted"),) for line in sentence)]
+    return [pad_line(line, width) for line in lines[:height]]
+
+
+def _pair_lines(first: Effect, second: Effect, width: int, height: int) -> list[TextLine]:
+    """Two effects side by side: the changes, and for each figure both differences and final values."""
+    column = (width - _NAME_WIDTH) // PAIR
+    lines: list[TextLine] = [
+        _pair_line(
+            (TextSpan("EFFECTS of", "title"),), *(_pair_head(each, column) for each in (first, second))
+        )
+    ]
+    for one in first.comparisons:
+        other = second.comparison(one.figure)
+        name = TextSpan(f"{FIGURE_NAMES[one.figure]:<{_NAME_WIDTH}}", "muted")
+        cells = (_pair_cell(each, column) for each in (one, other))
+        lines.append(_pair_line((name,), *cells))
+    lines.append((TextSpan("e another, E ends the comparison", "muted"),))
+    return [pad_line(line, width) for line in lines[:height]]
+
+
+def _pair_line(name: TextLine, first: TextLine, second: TextLine) -> TextLine:
+    return (*pad_line(name, _NAME_WIDTH), *first, *second)
+
+
+def _pair_head(effect: Effect, width: int) -> TextLine:
+    number = str(effect.markers[-1])
+    room = width - len(number) - 2
+    text = TextSpan(f" {shorten(brief_change(effect.change, room), room)}", "muted")
+    return pad_line((TextSpan(number, "badge"), text), width)
+
+
+def _pair_cell(one: Comparison | None, width: int) -> TextLine:
+    if one is None:
+        return pad_line((TextSpan(DASH, "muted"),), width)
+    return pad_line(
+        (
+            TextSpan(f"{percent_text(one):<8}", difference_role(one)),
+            TextSpan(f"to {_FORMATS[one.figure](one.after)}", "strong"),
+        ),
+        width,
+    )
+
+
+def _effect_title(markers: Sequence[int], change: str, width: int) -> TextLine:
+    numbers = "–".join(str(marker) for marker in dict.fromkeys((markers[0], markers[-1])))
+    head: TextLine = (TextSpan("EFFECT of ", "title"), TextSpan(numbers, "badge"), TextSpan("  "))
+    return (*head, TextSpan(shorten(change, width - len("EFFECT of   ") - len(numbers)), "muted"))
+
+
+def _effect_row(one: Comparison, *, is_trial: bool = False) -> TextLine:
+    name = TextSpan(f"{FIGURE_NAMES[one.figure]:<{_NAME_WIDTH}}", "muted")
+    return (
+        name,
+        TextSpan(f"{before_after_text(one):<{_LEVELS_WIDTH}}", "strong"),
+        difference_span(one, is_trial=is_trial),
+    )
+
+
+def before_after_text(one: Comparison) -> str:
+    """Before → after, in the figure's own format."""
+    write = _FORMATS[one.figure]
+    return f"{write(one.before)} → {write(one.after)}"
+
+
+def is_better(one: Comparison) -> bool:
+    """True if the figure improved."""
+    return one.delta * _DIRECTIONS[one.figure] > 0
+
+
+def difference_span(one: Comparison, *, is_trial: bool = False) -> TextSpan:
+    """Verdict, difference and interval, coloured by improvement or regression."""
+    return TextSpan(short_text(one, is_trial=is_trial), difference_role(one))
+
+
+def difference_role(one: Comparison | None) -> str:
+    """Role of a difference: improvement, regression, or grey if no difference is known."""
+    if one is None or not one.differs:
+        return "muted"
+    return "ok" if is_better(one) else "warn"
+
+
+def percent_text(one: Comparison) -> str:
+    """Shortest form of the difference: `+55 %`, `×84`, `=` if equal, `?` if inconclusive."""
+    if not one.differs:
+        return "=" if one.verdict is Verdict.EQUAL else "?"
+    if one.percent is None:
+        return signed(one.delta, 2)
+    if one.percent >= FACTOR_FROM_PERCENT:
+        return f"×{factor(one.percent)}"
+    return f"{signed(one.percent, digits_for(one.percent))} %"
+
+
+def _cost_rows(effect: Effect) -> list[TextLine]:
+    """Cost of an operation before and after, as far as it fits."""
+    return [
+        (TextSpan(f"{resource.facts.label:<{_COST_NAME_WIDTH}}", "muted"), TextSpan(text, "strong"))
+        for resource, text in change_parts(effect.cost_before, effect.cost_after)
+    ]
+
+
+def _attribution_lines(effect: Effect, width: int, height: int, hint: str) -> list[TextLine]:
+    """Why a difference cannot be attributed to the change, or has no verdict, and how to decide it; shortened
+    if there is no room for all of it.
+    """
+    moved = next((one for one in effect.comparisons if one.movement is not None), None)
+    first = effect.comparisons[0] if effect.comparisons else None
+    if moved is not None:
+        long, short = attribution_text(moved), movement_reason(moved).removesuffix(" the change")
+    elif hint and first is not None and first.verdict is Verdict.CANNOT_TELL:
+        long = short = f"{FIGURE_NAMES[first.figure]} varies too much for a verdict"
+    else:
+        return []
+    decided = f" ({hint})" if hint else ""
+    texts = (f"{long}{decided}", f"{short}{decided}", short)
+    fitting = (lines for each in texts if len(lines := _sentence(each, "warn", width)) <= height)
+    return next(fitting, _sentence(short, "warn", width))
+
+
+def _windows_line(effect: Effect) -> TextLine:
+    seconds = f"{effect.window_seconds:.0f} s"
+    settling = f"{effect.settling_seconds:.0f} s to settle" if effect.settled else "and still moving"
+    trend = "; trend taken out" if any(map(trend_text, effect.comparisons)) else ""
+    return (TextSpan(f"{seconds} before, {seconds} after, {settling}{trend}", "muted"),)
+
+
+_SPAN_NAME_WIDTH, _SPAN_LEVELS_WIDTH = 6, 22
+_GAP = TextSpan("   ")
+
+
+def comparison_card(view: View, width: int, height: int) -> list[TextLine]:
+    """Comparison of two spans in four lines or, if space is short, two."""
+    found = view.chart_state.difference
+    if found is None:
+        return effect_card(view, width, height)
+    if found.reason:
+        lines: list[TextLine] = [
+            _spans_title(view),
+            *((TextSpan(text, "warn"),) for text in wrap_text(found.reason, width)),
+        ]
+    elif height < len(_comparison_rows(found)) + 1:
+        lines = _brief_lines(view, found)
+    else:
+        lines = [
+            _spans_title(view),
+            *(_comparison_row(*row) for row in _comparison_rows(found)),
+            (TextSpan("esc ends it", "muted"),),
+        ]
+    return [pad_line(line, width) for line in lines[:height]]
+
+
+def _comparison_rows(found: SpanComparison) -> list[tuple[str, Comparison, Callable[[float | None], str]]]:
+    rows = (("TPS", found.tps, count), ("QPS", found.qps, count), ("p95", found.p95, milliseconds))
+    return [(name, one, write) for name, one, write in rows if one is not None]
+
+
+def _spans_title(view: View) -> TextLine:
+    a, b = (f"{hms(start)}–{hms(end)}" for start, end in view.chart_state.spans)
+    return (
+        TextSpan("A", "badge"),
+        TextSpan(f" {a}  →  ", "title"),
+        TextSpan("B", "badge"),
+        TextSpan(f" {b}", "title"),
+    )
+
+
+def _comparison_row(name: str, one: Comparison, write: Callable[[float | None], str]) -> TextLine:
+    levels = f"{write(one.before)} → {write(one.after)}"
+    return (
+        TextSpan(f"{name:<{_SPAN_NAME_WIDTH}}", "muted"),
+        TextSpan(f"{levels:<{_SPAN_LEVELS_WIDTH}}", "strong"),
+        difference_span(one),
+    )
+
+
+def _brief_lines(view: View, found: SpanComparison) -> list[TextLine]:
+    """The same in two lines."""
+    parts = [
+        (TextSpan(f"{name} ", "muted"), difference_span(one)) for name, one, _ in _comparison_rows(found)
+    ]
+    return [join_parts((_spans_title(view), *parts[:1]), _GAP), join_parts(parts[1:], _GAP)]
+
+
+LINE_GLYPHS = "▁━▔"
+"""A line at the bottom, in the middle, and at the top of a cell."""
+
+FIGURES = {"tps": EffectFigure.TPS, "p95": EffectFigure.P95, "fsyncs": EffectFigure.FSYNCS}
+"""Figure of an effect by the name of the measure that shows it."""
+
+
+class MeanLine(NamedTuple):
+    """Mean of a window over its columns `first` to `last`, and its value as text beside the marker."""
+
+    first: int
+    last: int
+    value: float
+    label: str
+    is_before: bool
+
+    def label_start(self, marker: int) -> int:
+        """First column of the label, which ends before the marker or starts after it."""
+        return marker - len(self.label) if self.is_before else marker + 1
+
+    def place(self, top: float, height: int) -> tuple[int, str]:
+        """Row from the bottom, and glyph, in a chart whose maximum is `top`."""
+        level = min(max(self.value / top, 0.0), 1.0) * height if top > 0 else 0.0
+        row = min(int(level), height - 1)
+        return row, LINE_GLYPHS[min(int((level - row) * len(LINE_GLYPHS)), len(LINE_GLYPHS) - 1)]
+
+
+class TickRange(NamedTuple):
+    """Numbers of the first and the last tick of a window."""
+
+    first: int
+    last: int
+
+
+class Signature(NamedTuple):
+    """Mark of a change in one chart: the column of its marker, the means, the difference."""
+
+    marker: int
+    means: tuple[MeanLine, ...]
+    difference: str
+    role: str
+
+
+def signature_of(measure: Measure, view: View, columns: int) -> Signature | None:
+    """Signature of the shown effect; None without an effect, or if its change is not on the chart."""
+    effect = view.effect
+    if effect is None or measure.name not in SIGNED_MEASURES:
+        return None
+    number = effect.markers[-1]
+    marker = next((column for column, each in change_markers(view, columns).items() if each == number), None)
+    if marker is None:
+        return None
+    grid, levels = view_grid(view, columns), _levels(measure, view, effect)
+    if levels is None:
+        return None
+    write = _writer(measure)
+    means = tuple(
+        line
+        for window, value, is_before in zip(effect_windows(view, effect), levels, (True, False), strict=True)
+        if (line := _mean_line(grid, window, value, write, is_before=is_before)) is not None
+    )
+    one = effect.comparison(FIGURES[measure.name]) if measure.name in FIGURES else None
+    return Signature(marker, means, percent_text(one) if one else "", difference_role(one))
+
+
+SIGNED_MEASURES = frozenset({"tps", "qps", "p95", "fsyncs", "headline"})
+"""Measures that get means: rates and p95; an effect has no other percentiles."""
+
+
+def effect_windows(view: View, effect: Effect) -> tuple[TickRange, TickRange]:
+    """Ticks of the compared windows: those that ended before the change, and those after settling."""
+    interval = view.plan.interval_seconds
+    began = next(
+        (event.elapsed_seconds for event in view.events if event.marker == effect.markers[0]),
+        effect.at_seconds,
+    )
+    count = max(1, round(effect.window_seconds / interval))
+    last = math.floor(began / interval)
+    first = round((effect.at_seconds + effect.settling_seconds) / interval) + 1
+    return TickRange(last - count + 1, last), TickRange(first, first + count - 1)
+
+
+def _levels(measure: Measure, view: View, effect: Effect) -> tuple[float, float] | None:
+    """Means of the effect; for a figure that it does not compare, means of the chart's points."""
+    if measure.name in FIGURES:
+        one = effect.comparison(FIGURES[measure.name])
+        return (one.before, one.after) if one is not None else None
+    before, after = (_mean(measure, view.history.between(*window)) for window in effect_windows(view, effect))
+    return (before, after) if before is not None and after is not None else None
+
+
+def _mean(measure: Measure, points: Sequence[ChartPoint]) -> float | None:
+    known = [
+        (value, point.seconds)
+        for point in points
+        if (value := measure.value(point)) is not None and point.seconds > 0
+    ]
+    seconds = sum(weight for _, weight in known)
+    return sum(value * weight for value, weight in known) / seconds if seconds else None
+
+
+def _mean_line(
+    grid: TimeGrid, ticks: TickRange, value: float, write: Callable[[float], str], *, is_before: bool
+) -> MeanLine | None:
+    """The visible part of a window's mean; None if there is none."""
+    first = max(0, grid.column_of(ticks.first))
+    last = min(grid.columns - 1, grid.column_of(ticks.last) + grid.cells - 1)
+    return MeanLine(first, last, value, f" {write(value)} ", is_before) if first <= last else None
+
+
+def _writer(measure: Measure) -> Callable[[float], str]:
+    return lambda value: " ".join(measure.big(value)).rstrip()

@@ -1,0 +1,266 @@
+"""Stalls of the load and the conditions of the server beside them.
+
+Conditions of server and disk in a sample that can explain a stall.
+
+Stalls of a run, each with the conditions during it: what the event, the summary and every report show.
+
+A stall is a gap between two completed transactions, with work in flight or due, that is long for this load:
+at least half a second, and 20 times the usual gap, so that chance alone would need exp(20) gaps for one. The
+usual gap is the longer one of those before and after, because a slower level is no stall; samples with other
+threads or another rate do not count. Transactions of connections that started together may end together: then
+gaps take up most of the time, and none is longer than the transactions themselves. These are no stalls.
+
+Gaps come from the engines (`load.completion_gaps`), independent of samples. The transactions of a server that
+is only watched are counted once a sample: there a gap is whole samples without one while threads are running.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, takewhile
+from typing import NamedTuple, TypeVar
+
+from tuibench.metrics.figures import read
+from tuibench.metrics.series import Slot
+from tuibench.model.counters import REDO_CAPACITY, Counter, first_known
+from tuibench.model.event import EventKind
+from tuibench.model.findings import Stall, StallConditions
+from tuibench.model.sample import Sample
+from tuibench.model.tick import Tick
+
+Number = TypeVar("Number", int, float)
+
+
+def conditions_of(sample: Sample) -> StallConditions:
+    """The conditions of one sample."""
+    server, host = sample.server, sample.host
+    disk_write_ms = read("disk_write_ms", host)
+    if server is None:
+        return StallConditions(is_answered=False, disk_write_ms=disk_write_ms)
+    return StallConditions(
+        checkpoint_age_percent=_checkpoint_age_percent(server),
+        dirty_bytes=_whole(server.levels.get(Counter.POOL_BYTES_DIRTY)),
+        disk_write_ms=disk_write_ms,
+        log_fsyncs_per_second=read("fsyncs_per_second", server),
+        row_lock_waits=_whole(server.levels.get(Counter.ROW_LOCK_CURRENT_WAITS)),
+        log_waits=_whole(server.sums.get(Counter.LOG_WAITS)),
+        free_page_waits=_whole(server.sums.get(Counter.POOL_WAIT_FREE)),
+    )
+
+
+def worst_of(several: Iterable[StallConditions]) -> StallConditions | None:
+    """The worst conditions of a stall's samples: the maximum of each, the fewest fsyncs, and the sum of all
+    waits; None without samples.
+    """
+    ticks = list(several)
+    if not ticks:
+        return None
+    return StallConditions(
+        is_answered=all(tick.is_answered for tick in ticks),
+        checkpoint_age_percent=_most(tick.checkpoint_age_percent for tick in ticks),
+        dirty_bytes=_most(tick.dirty_bytes for tick in ticks),
+        disk_write_ms=_most(tick.disk_write_ms for tick in ticks),
+        log_fsyncs_per_second=_least(tick.log_fsyncs_per_second for tick in ticks),
+        row_lock_waits=_most(tick.row_lock_waits for tick in ticks),
+        log_waits=_sum(tick.log_waits for tick in ticks),
+        free_page_waits=_sum(tick.free_page_waits for tick in ticks),
+    )
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)
+
+
+def _checkpoint_age_percent(server: Tick) -> float | None:
+    room, age = first_known(REDO_CAPACITY, server.levels), read("checkpoint_age", server)
+    return 100 * age / room if age is not None and room else None
+
+
+def _most(values: Iterable[Number | None]) -> Number | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def _least(values: Iterable[Number | None]) -> Number | None:
+    return min((value for value in values if value is not None), default=None)
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+SHORTEST_SECONDS = 0.5
+USUAL_GAPS = 20
+"""Transactions that would have been completed in the gap at the usual rate."""
+
+LEAST_SECONDS, MOST_SECONDS = 2.0, 10.0
+"""The time before and after a gap that gives the usual rate. Another stall may be near: of the spans between
+these two, the one with the highest rate counts.
+"""
+
+IN_STEP = 2.0
+"""Gaps of connections in step are at most this multiple of the median response time."""
+
+MOST_TICKS = 3_600
+
+Span = tuple[float, float]
+
+
+class StallTick(NamedTuple):
+    """A sample: where it is, what it completed, and the conditions in it.
+
+    `level` is another number after a change of threads or rate; the first sample after it `is_mixed`.
+    """
+
+    start_seconds: float
+    end_seconds: float
+    transactions: float
+    level: int
+    is_mixed: bool
+    p50_ms: float | None
+    conditions: StallConditions
+
+    @property
+    def seconds(self) -> float:
+        return self.end_seconds - self.start_seconds
+
+
+class StallLog:
+    """Takes samples, gaps and events in chronological order. `stalls` are those since the last reset."""
+
+    def __init__(self) -> None:
+        self.stalls: list[Stall] = []
+        self._ticks: deque[StallTick] = deque(maxlen=MOST_TICKS)
+        self._begin_seconds = self._judged_seconds = self._end_seconds = 0.0
+        self._asked: tuple[float, float] | None = None
+        self._level = 0
+        self._watched_gap: Span | None = None
+        self._watched_gaps: deque[Span] = deque(maxlen=64)
+        self._is_paused = self._is_partial = False
+
+    def on_event(self, kind: EventKind, at_seconds: float) -> None:
+        """A pause begins or ends: its samples say nothing of the usual rate. A reset forgets all stalls."""
+        if kind is EventKind.RESET:
+            self.stalls = []
+            self._begin_seconds = at_seconds
+        if kind in (EventKind.PAUSE, EventKind.RESUME):
+            self._is_paused = kind is EventKind.PAUSE
+            self._is_partial = True
+            self._watched_gap = None
+
+    def tick(self, slot: Slot, sample: Sample, gaps: Sequence[Span] | None = None) -> list[Stall]:
+        """Process one sample, and the gaps so far that have ended; None if the engine is not what is
+        measured. Returns the stalls that are certain now.
+        """
+        if gaps is None:
+            gaps = self._gaps_of_watched(slot, sample)
+        load = sample.load
+        threads, rate = read("requested_threads", load), read("target_rate", load)
+        has_load = load is None or bool(threads) or slot.transactions > 0
+        is_whole = not self._is_paused and not self._is_partial and slot.end_seconds > self._end_seconds
+        if is_whole and has_load:
+            p50_ms, conditions = read("service_p50", load), conditions_of(sample)
+            asked = None if load is None else (threads or 0, rate or 0)
+            is_mixed, self._asked = bool(self._ticks) and asked != self._asked, asked
+            self._level += is_mixed
+            start = max(slot.start_seconds, self._end_seconds)
+            self._ticks.append(
+                StallTick(
+                    start, slot.end_seconds, slot.transactions, self._level, is_mixed, p50_ms, conditions
+                )
+            )
+        self._end_seconds, self._is_partial = max(slot.end_seconds, self._end_seconds), False
+        return self._judge(gaps, is_over=False)
+
+    def end(self, gaps: Sequence[Span] | None = None) -> list[Stall]:
+        """The load has ended: the last stalls, without waiting for samples after them."""
+        if gaps is None:
+            gaps = [*self._watched_gaps, *([self._watched_gap] if self._watched_gap else [])]
+        return self._judge(gaps, is_over=True)
+
+    def _gaps_of_watched(self, slot: Slot, sample: Sample) -> Sequence[Span]:
+        """Gaps of a server's own traffic. Our own thread is one of those that are running."""
+        is_wanted = sample.server is None or (read("threads_running", sample.server) or 0) > 1
+        if slot.transactions == 0 and is_wanted and not self._is_paused and not self._is_partial:
+            start = self._watched_gap[0] if self._watched_gap else slot.start_seconds
+            self._watched_gap = (start, slot.end_seconds)
+        elif self._watched_gap:
+            self._watched_gaps.append(self._watched_gap)
+            self._watched_gap = None
+        return list(self._watched_gaps)
+
+    def _judge(self, gaps: Sequence[Span], *, is_over: bool) -> list[Stall]:
+        found = []
+        for start, end in gaps:
+            if (start + end) / 2 <= self._judged_seconds:
+                continue
+            start = max(start, self._begin_seconds)
+            is_stall = end - start >= SHORTEST_SECONDS and self._is_stall((start, end), gaps, is_over=is_over)
+            if is_stall is None:
+                break
+            self._judged_seconds = end
+            if is_stall:
+                found.append(Stall(start, end, self._conditions_in(start, end)))
+        self.stalls += found
+        return found
+
+    def _is_stall(self, gap: Span, gaps: Sequence[Span], *, is_over: bool) -> bool | None:
+        """Whether it is one; None if that is not known before more samples were taken."""
+        start, end = gap
+        before = _near(tick for tick in reversed(self._ticks) if tick.end_seconds <= start)
+        after = _near(self._ticks_since(end))
+        same = [_of_level(side, self._level_at(at)) for side, at in ((before, start), (after, end))]
+        rates = [_rate(side) for side in (same if any(same) else (before, after)) if side]
+        if not rates or (end - start) * min(rates) < USUAL_GAPS:
+            return False if is_over or _is_full(after) else None
+        if not (is_over or _is_full(after, LEAST_SECONDS)):
+            return None
+        around = (*before, *after)
+        similar = sum(b - a for a, b in gaps if b - a >= (end - start) / 2 and _is_in((a, b), around))
+        usual_ms = min((tick.p50_ms for tick in around if tick.p50_ms is not None), default=0.0)
+        is_in_step = similar > sum(tick.seconds for tick in around) / 2
+        return not (is_in_step and 1000 * (end - start) <= IN_STEP * usual_ms)
+
+    def _level_at(self, seconds: float) -> int | None:
+        known = (tick.level for tick in reversed(self._ticks) if tick.start_seconds <= seconds)
+        return next(known, None)
+
+    def _ticks_since(self, seconds: float) -> list[StallTick]:
+        """The samples that begin after a time, the oldest first."""
+        return list(takewhile(lambda tick: tick.start_seconds >= seconds, reversed(self._ticks)))[::-1]
+
+    def _conditions_in(self, start: float, end: float) -> StallConditions | None:
+        return worst_of(
+            tick.conditions for tick in self._ticks if tick.start_seconds < end and tick.end_seconds > start
+        )
+
+
+def _is_full(ticks: Sequence[StallTick], seconds: float = MOST_SECONDS) -> bool:
+    return sum(tick.seconds for tick in ticks) >= seconds
+
+
+def _near(ticks: Iterable[StallTick]) -> list[StallTick]:
+    """The first of these samples, as many as may give the usual rate."""
+    found: list[StallTick] = []
+    for tick in ticks:
+        if _is_full(found):
+            break
+        found.append(tick)
+    return found
+
+
+def _of_level(nearest: Iterable[StallTick], level: int | None) -> list[StallTick]:
+    """Those of the level at the gap."""
+    of_level = takewhile(lambda tick: tick.level == level, nearest)
+    return [tick for tick in of_level if not tick.is_mixed]
+
+
+def _rate(nearest: Sequence[StallTick]) -> float:
+    """The highest rate from the nearest sample on."""
+    seconds = list(accumulate(tick.seconds for tick in nearest))
+    transactions = accumulate(tick.transactions for tick in nearest)
+    rates = [(span, count / span) for span, count in zip(seconds, transactions, strict=True)]
+    return max(rate for span, rate in rates if span >= min(LEAST_SECONDS, seconds[-1]))
+
+
+def _is_in(gap: Span, ticks: Sequence[StallTick]) -> bool:
+    return any(tick.start_seconds <= sum(gap) / 2 < tick.end_seconds for tick in ticks)

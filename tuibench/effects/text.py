@@ -1,0 +1,264 @@
+"""Texts of effects, A/B tests and steadiness.
+
+Effects, trials and costs in words and tables, the same on screen, on stderr, and in reports.
+
+Steadiness of a run as text and as table rows.
+"""
+
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from tuibench import units
+from tuibench.document import Section, Styled, Table, Text, section
+from tuibench.metrics.costs import change_cost_lines
+from tuibench.metrics.inference import (
+    ALTERNATION,
+    FIGURE_NAMES,
+    attribution_text,
+    comparison_text,
+    difference_text,
+    verdict_text,
+)
+from tuibench.model.effect import AbTestResult, CommitCost, Comparison, Effect, EffectFigure, Verdict
+from tuibench.model.findings import Stall, StallConditions, Steadiness
+
+STILL_MOVING = "still moving"
+MINUTES_TO_HOURS = 120
+
+
+def changes_text(comparisons: Iterable[Comparison], *, is_trial: bool = False) -> str:
+    """Every figure with verdict, difference and interval: `TPS higher: +43 % (38..49 %), p95 …`."""
+    return ", ".join(
+        f"{FIGURE_NAMES[one.figure]} {comparison_text(one, is_trial=is_trial)}" for one in comparisons
+    )
+
+
+def effect_text(effect: Effect) -> str:
+    """The text of an effect's event."""
+    words = [changes_text(effect.comparisons)]
+    unattributed = [text for one in effect.comparisons if (text := attribution_text(one))]
+    words += unattributed[:1] and [unattributed[0], ALTERNATION]
+    words += [STILL_MOVING] * (not effect.settled)
+    return "; ".join(words)
+
+
+def effect_line(effect: Effect) -> str:
+    """The text of an effect with its change, for a summary."""
+    numbers = ", ".join(map(str, effect.markers))
+    windows = f"{effect.window_seconds:.0f} s each, {effect.settling_seconds:.0f} s to settle"
+    return f"effect of {numbers} ({effect.change}): {effect_text(effect)} ({windows})"
+
+
+def cost_table(costs: Iterable[CommitCost]) -> Table | None:
+    """The cost of a commit under each value, without the columns that are unknown throughout."""
+    known = [cost for cost in costs if cost.transactions]
+    shown = [each for each in _COST_FIGURES if any(each[1](cost) is not None for cost in known)]
+    if not known or not shown:
+        return None
+    rows = [
+        (
+            f"{cost.setting}={cost.value}",
+            units.count(cost.transactions),
+            *(write(value(cost)) for _, value, write in shown),
+        )
+        for cost in known
+    ]
+    header = ("cost of a commit with", "transactions", *(name for name, _, _ in shown))
+    return Table(header=header, rows=tuple(rows))
+
+
+_COST_FIGURES: tuple[tuple[str, Callable[[CommitCost], float | None], Callable[[float | None], str]], ...] = (
+    ("log fsyncs", lambda cost: cost.log_fsyncs, units.small_number),
+    ("redo", lambda cost: cost.log_bytes, units.binary_size),
+    ("binlog syncs", lambda cost: cost.binlog_syncs, units.small_number),
+    ("binlog", lambda cost: cost.binlog_bytes, units.binary_size),
+    ("lock waits", lambda cost: cost.row_lock_waits, units.small_number),
+)
+
+
+def effect_card(effect: Effect, change: str) -> Section:
+    """A change with its effect, under the number of the change."""
+    windows = f"{effect.window_seconds:.0f} s before and after, {effect.settling_seconds:.0f} s to settle"
+    moving = "" if effect.settled else f"; {STILL_MOVING}"
+    others = ", ".join(map(str, effect.markers[:-1]))
+    when = f"at {units.hms(effect.at_seconds)}{', together with ' * bool(others)}{others}; {windows}{moving}"
+    unattributed = [text for one in effect.comparisons if (text := attribution_text(one))]
+    doubt = f"{unattributed[0]}; {ALTERNATION}" if unattributed else ""
+    rows = tuple((_LONG_NAMES[one.figure], *_levels(one), _difference(one)) for one in effect.comparisons)
+    table = Table(header=("", "before", "after", "difference"), rows=rows)
+    return section(
+        change, table, Text(tuple(filter(None, (when, doubt))), role="note"), badge=str(effect.markers[-1])
+    )
+
+
+def _difference(one: Comparison) -> Styled:
+    """The difference, and its interval in smaller print; the verdict if there is no difference."""
+    text = difference_text(one)
+    if not one.differs:
+        return Styled(verdict_text(one.verdict, one.tolerance_percent), "soft", text)
+    is_better = (one.delta < 0) is (one.figure in LESS_IS_BETTER)
+    change, _, interval = text.partition(" (")
+    arrow = "▲" if one.delta > 0 else "▼"
+    return Styled(f"{arrow} {change}", "better" if is_better else "worse", interval.removesuffix(")"))
+
+
+LESS_IS_BETTER = frozenset({EffectFigure.P95, EffectFigure.FSYNCS, EffectFigure.FSYNC_RATE})
+
+
+# Trials
+
+_HEADING = ("", "A", "B", "95 % interval", "estimate", "verdict")
+
+
+def trial_sentence(result: AbTestResult) -> str:
+    """The result of a trial: both values, and the effect."""
+    most = "at most " if result.is_sequential else ""
+    pairs = f"{len(result.pairs)} of {most}{result.cycles} cycles"
+    against = f"{result.subject} {result.b} against {result.a}"
+    if result.needs_window_seconds is not None and result.acts_after_seconds is not None:
+        needs = f"{result.needs_window_seconds:g}"
+        in_time = f"; {changes_text(result.comparisons, is_trial=True)}" if result.comparisons else ""
+        return (
+            f"{against}: no verdict ({pairs}): a change may take about {result.acts_after_seconds:.2g} s to "
+            f"act, too long for windows of {result.window_seconds:g} s; needs windows of {needs} s "
+            f"(--window={needs}){in_time}"
+        )
+    if not result.comparisons:
+        return f"{against}: {pairs} are too few for an interval{_so_far(result)}{_more(result)}"
+    late = result.acts_after_seconds
+    acts = f", without the first {late:.2g} s of a change, until it acts" if late is not None else ""
+    return f"{against}: {changes_text(result.comparisons, is_trial=True)} ({pairs}{acts}){_more(result)}"
+
+
+def with_sentence(result: AbTestResult) -> AbTestResult:
+    """The result with its `sentence` set."""
+    return msgspec.structs.replace(result, sentence=trial_sentence(result))
+
+
+def trial_section(result: AbTestResult) -> Section:
+    """The figures under both values with their differences, and the sentence."""
+    lines = [result.sentence]
+    if result.left_out:
+        why = f" ({'; '.join(result.disturbances)})" if result.disturbances else ""
+        lines.insert(0, f"disturbed cycles, left out: {result.left_out}{why}")
+    lines[-1:-1] = change_cost_lines(result.cost_a, result.cost_b)
+    rows = tuple(map(_row, result.comparisons))
+    return section(
+        f"A/B: {result.subject}, A = {result.a}, B = {result.b}",
+        Table(header=_HEADING, rows=rows) if rows else None,
+        Text(tuple(line.strip() for line in lines)),
+    )
+
+
+def _more(result: AbTestResult) -> str:
+    """The estimated remaining time of a test that ends with its verdict."""
+    if not result.is_sequential or result.verdict is not Verdict.CANNOT_TELL:
+        return ""
+    if result.more_seconds is None:
+        return "; undecided: the time still needed is unknown"
+    return f"; undecided: needs about {_duration_text(result.more_seconds / 60)}"
+
+
+def _duration_text(minutes: float) -> str:
+    """A duration with two digits: 0.8 more minutes, 12 more minutes, 3 more hours."""
+    if minutes < MINUTES_TO_HOURS:
+        return f"{max(minutes, 0.1):.2g} more minutes" if minutes < 10 else f"{minutes:.0f} more minutes"
+    return f"{minutes / 60:,.0f} more hours"
+
+
+def _so_far(result: AbTestResult) -> str:
+    """The rates measured so far, without a verdict."""
+    figure = EffectFigure.TPS
+    if any(figure not in side for sides in _sides(result) for side in sides):
+        figure = EffectFigure.QPS
+    a, b = ([side.get(figure, 0.0) for side in sides] for sides in _sides(result))
+    if not sum(a, 0.0):
+        return ""
+    return f"; {FIGURE_NAMES[figure]} {units.signed(100 * (sum(b) / sum(a) - 1))} % so far"
+
+
+def _sides(result: AbTestResult) -> tuple[list[dict[EffectFigure, float]], list[dict[EffectFigure, float]]]:
+    return [pair.a for pair in result.pairs], [pair.b for pair in result.pairs]
+
+
+def _row(one: Comparison) -> tuple[str, ...]:
+    if one.percent is None or one.percent_low is None or one.percent_high is None:
+        change, edges = units.signed(one.delta, 3), f"{one.low:.3f}..{one.high:.3f}"
+    else:
+        digits = units.digits_for(one.percent, one.percent_low, one.percent_high)
+        change = f"{units.signed(one.percent, digits)} %"
+        edges = units.range_text(one.percent_low, one.percent_high, digits) + " %"
+    verdict = verdict_text(one.verdict, one.tolerance_percent)
+    return (_LONG_NAMES[one.figure], *_levels(one), edges, change, verdict)
+
+
+def _levels(one: Comparison) -> tuple[str, str]:
+    digits = 3 if one.figure is EffectFigure.FSYNCS else 2
+    return units.decimal(one.before, digits), units.decimal(one.after, digits)
+
+
+_LONG_NAMES = {
+    EffectFigure.TPS: "TPS",
+    EffectFigure.QPS: "QPS",
+    EffectFigure.P95: "p95 (ms)",
+    EffectFigure.FSYNCS: "log fsyncs/trx",
+    EffectFigure.FSYNC_RATE: "log fsyncs/s",
+}
+
+
+STALLS_SHOWN = 5
+NOTABLE_AGE_PERCENT = 50.0
+"""Percent of the redo log; a younger checkpoint does not delay anything."""
+
+
+def steadiness_line(found: Steadiness) -> str:
+    """One line for a summary."""
+    variation = units.DASH if found.variation is None else units.percent(100 * found.variation, 1)
+    return (
+        f"TPS of single seconds: p1 {found.p1:,.1f}, p50 {found.p50:,.1f}, p99 {found.p99:,.1f}, "
+        f"coefficient of variation {variation}, longest stall {found.longest_stall_seconds:.1f} s"
+    )
+
+
+def stalls_line(found: Steadiness) -> str:
+    """The stalls; empty without one."""
+    if not found.stalls:
+        return ""
+    longest = sorted(found.stalls, key=lambda stall: -stall.seconds)[:STALLS_SHOWN]
+    places = ", ".join(
+        f"{stall.seconds:.1f} s at {units.hms(stall.start_seconds)}{_in_parentheses(stall.conditions)}"
+        for stall in sorted(longest, key=lambda stall: stall.start_seconds)
+    )
+    rest = f" (the longest of {len(found.stalls)})" if len(found.stalls) > len(longest) else ""
+    return f"stalls: {places}{rest}"
+
+
+def conditions_text(found: StallConditions) -> str:
+    """The server's activity during a stall; zero and normal values are omitted."""
+    if not found.is_answered:
+        return "the server did not answer"
+    age = found.checkpoint_age_percent
+    words = [
+        f"checkpoint age {units.percent(age)} of the redo log" if (age or 0) >= NOTABLE_AGE_PERCENT else "",
+        f"{units.binary_size(found.dirty_bytes)} dirty" if found.dirty_bytes else "",
+        f"disk writes {units.milliseconds(found.disk_write_ms)}" if found.disk_write_ms else "",
+        f"{units.small_number(found.log_fsyncs_per_second)} log fsyncs/s"
+        if found.log_fsyncs_per_second is not None
+        else "",
+        f"{found.row_lock_waits:,} waiting for row locks" if found.row_lock_waits else "",
+        units.pluralize(found.log_waits, "log wait") if found.log_waits else "",
+        units.pluralize(found.free_page_waits, "wait") + " for free pages" if found.free_page_waits else "",
+    ]
+    return ", ".join(word for word in words if word)
+
+
+def stall_event_text(stall: Stall) -> str:
+    """A completed stall, for the list of events."""
+    words = conditions_text(stall.conditions) if stall.conditions is not None else ""
+    return f"stall of {stall.seconds:.1f} s at {units.hms(stall.start_seconds)}{': ' * bool(words)}{words}"
+
+
+def _in_parentheses(found: StallConditions | None) -> str:
+    words = conditions_text(found) if found is not None else ""
+    return f" ({words})" if words else ""

@@ -1,0 +1,353 @@
+"""Effects of changes in a session: detection, costs, steadiness.
+
+Samples of a run that count for its steadiness: all outside pauses.
+
+A run may last for days, so a sample takes 32 bytes, and the number of samples is limited: beyond it,
+neighbouring samples are merged.
+
+Effects of the changes of a run, from samples and events; commit costs. During an experiment it evaluates
+changes instead.
+
+The arithmetic is in `metrics`; this module decides which events are changes, when each of them began, and
+reports the result.
+"""
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+import msgspec
+
+from tuibench.effects.stalls import StallLog
+from tuibench.effects.text import effect_text, stall_event_text
+from tuibench.load.messages import CompletionGaps
+from tuibench.metrics.costs import CostLedger, operation_cost, resource_use, total_use
+from tuibench.metrics.effect_detection import FEWEST_SLOTS, EffectDetector
+from tuibench.metrics.figures import read
+from tuibench.metrics.series import Slot
+from tuibench.metrics.steadiness import SteadinessTick, steadiness
+from tuibench.model.counters import LOG_FSYNCS, first_known
+from tuibench.model.effect import (
+    CommitCost,
+    CommitCosts,
+    Effect,
+    EffectProgress,
+    latest_effects,
+    primary_figure,
+)
+from tuibench.model.event import CHANGE_KINDS, COST_CHANGE_KINDS, Event, EventKind
+from tuibench.model.findings import OperationCost, ResourceUse, Stall, Steadiness
+from tuibench.model.sample import Sample, SlowTransaction, slowest_of
+from tuibench.model.tick import HOST, RESPONSE, Tick
+from tuibench.session.laboratory import (
+    OF_EVENTS,
+    WORKER_SILENT,
+    Experiment,
+    ExperimentSession,
+    Laboratory,
+    disturbance,
+)
+from tuibench.session.sampling import VARIABLES_EVERY_TICKS
+
+MOST_TICKS = 100_000
+"""More than a day of seconds. An even number."""
+
+
+class SteadinessLog:
+    """Takes samples and events in chronological order."""
+
+    def __init__(self, most: int = MOST_TICKS) -> None:
+        self._most = most
+        self._is_paused = False
+        self._is_partial = False
+        self._forget()
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def on_event(self, kind: EventKind) -> None:
+        """A pause begins or ends, or the figures are reset."""
+        if kind is EventKind.RESET:
+            self._forget()
+        if kind in (EventKind.PAUSE, EventKind.RESUME):
+            self._is_paused = kind is EventKind.PAUSE
+            self._is_partial = True
+
+    def tick(self, slot: Slot) -> None:
+        """One more slot; one that a pause reaches into is left out."""
+        if not self._is_paused and not self._is_partial:
+            self._ends.append(slot.end_seconds)
+            self._seconds.append(slot.seconds)
+            self._transactions.append(slot.transactions)
+            if len(self) >= self._most:
+                self._coarsen()
+        self._is_partial = False
+
+    def result(self, stalls: Sequence[Stall]) -> Steadiness | None:
+        """The steadiness so far, with the stalls of the same time."""
+        return steadiness(list(map(SteadinessTick, self._ends, self._seconds, self._transactions)), stalls)
+
+    def _forget(self) -> None:
+        self._ends, self._seconds, self._transactions = array("d"), array("d"), array("d")
+
+    def _coarsen(self) -> None:
+        """Merge each pair of samples."""
+        self._ends = self._ends[1::2]
+        self._seconds = array("d", _sums_of_pairs(self._seconds))
+        self._transactions = array("d", _sums_of_pairs(self._transactions))
+
+
+def _sums_of_pairs(values: Sequence[float]) -> Iterator[float]:
+    return map(float.__add__, values[::2], values[1::2])
+
+
+BOUNDARIES = frozenset(
+    {
+        EventKind.START,
+        EventKind.PAUSE,
+        EventKind.RESUME,
+        EventKind.RESET,
+        EventKind.RESTART,
+        EventKind.PROBE,
+    }
+)
+"""Events that end a window; nothing is compared across them."""
+
+MOST_USES = 64
+MOST_SLOW_OF_RUN = 5
+
+COMPARED = CHANGE_KINDS - BOUNDARIES
+
+OPERATOR_TEST = "an A/B test changed values"
+
+MEASURED_AGAIN = "measured again, as the load moved later"
+
+
+class EffectTracker:
+    """Effects and costs of one run. `total_use` are the resources used since the start, `slowest`
+    the slowest transactions since the last reset.
+    """
+
+    def __init__(
+        self,
+        interval_seconds: float,
+        session: ExperimentSession,
+        on_news: Callable[[Experiment], None] = lambda _: None,
+    ) -> None:
+        self.effects: list[Effect] = []
+        self.laboratory = Laboratory(session, self._on_experiment, on_news)
+        self._session = session
+        self._watch = EffectDetector(interval_seconds)
+        self._ledger = CostLedger()
+        self._notice_seconds = VARIABLES_EVERY_TICKS * interval_seconds
+        self._interval_seconds = interval_seconds
+        self._published: EffectProgress | None = None
+        self._why = ""
+        self._rate = 0.0
+        self._calm_ticks = 0
+        self._begun: list[float] = []
+        self._steadiness = SteadinessLog()
+        self._stalls = StallLog()
+        self.slowest: tuple[SlowTransaction, ...] = ()
+        self._before: Sample | None = None
+        self._uses: list[ResourceUse] = []
+        self.total_use = ResourceUse()
+
+    @property
+    def operation_cost(self) -> OperationCost:
+        """The cost of an operation since the last reset."""
+        return operation_cost(total_use(self._uses))
+
+    def _compact_uses(self) -> None:
+        """Memory stays bounded for sessions of any length."""
+        if len(self._uses) > MOST_USES:
+            self._uses = [total_use(self._uses)]
+
+    @property
+    def steadiness(self) -> Steadiness | None:
+        """The steadiness of the throughput since the last reset."""
+        return self._steadiness.result(self._stalls.stalls)
+
+    @property
+    def costs(self) -> tuple[CommitCost, ...]:
+        return self._ledger.costs
+
+    @property
+    def effect_progress(self) -> EffectProgress | None:
+        """The change whose effect is being measured at present."""
+        return self._watch.progress
+
+    @contextmanager
+    def command_running(self) -> Iterator[None]:
+        """Context of a command's execution: its change began with it, even if its event comes late."""
+        begun = self._session.log.elapsed_seconds()
+        self._begun.append(begun)
+        try:
+            yield
+        finally:
+            self._begun.remove(begun)
+
+    def on_event(self, event: Event) -> None:
+        """Process an event."""
+        self._steadiness.on_event(event.kind)
+        self._stalls.on_event(event.kind, event.elapsed_seconds)
+        if event.kind is EventKind.RESET:
+            self._uses, self._before, self.slowest = [], None, ()
+        if event.kind in COST_CHANGE_KINDS:
+            self._ledger.changed()
+        if self.laboratory.present is not None:
+            self.laboratory.on_event(event)
+        elif event.kind in BOUNDARIES:
+            self._interrupt(OF_EVENTS.get(event.kind, ""))
+        elif event.kind in COMPARED and event.marker is not None and event.elapsed_seconds > 0:
+            self._emit_effect(
+                self._watch.change(
+                    event.marker,
+                    event.text,
+                    began_seconds=self._began(event),
+                    at_seconds=event.elapsed_seconds,
+                )
+            )
+            if self._watch.progress is None and event.kind is not EventKind.MARK:
+                why = f"{self._why} shortly before it" if self._why else self._too_short
+                self._session.log.emit_not_measured(event.marker, event.text, why)
+            self._publish_progress()
+
+    def gap(self, why: str = WORKER_SILENT) -> None:
+        """A sample without figures, with the reason: its work is contained in a later one."""
+        self._before = None
+        if self.laboratory.present is None:
+            self._interrupt(why)
+
+    def _on_experiment(self) -> None:
+        """An operator's experiment starts or ends: nothing is compared across it."""
+        self._interrupt(OPERATOR_TEST)
+
+    def _interrupt(self, why: str, since_seconds: float | None = None) -> None:
+        """End the window. Reports a change whose effect can no longer be measured."""
+        pending, effect = self._watch.progress, self._watch.boundary(since_seconds)
+        self._emit_effect(effect)
+        self._why, self._calm_ticks = why, 0
+        if pending is not None and effect is None and why:
+            change, marker = pending.change, pending.markers[-1]
+            self._session.log.emit_not_measured(marker, change, f"{why} while it was measured")
+        self._publish_progress()
+
+    @property
+    def _too_short(self) -> str:
+        return f"the load was not steady for {FEWEST_SLOTS * self._interval_seconds:g} s before it"
+
+    def _publish_progress(self) -> None:
+        """Publish the status if the change that is being measured is another one."""
+        if self._published != self.effect_progress:
+            self._published = self.effect_progress
+            self._session.lifecycle.publish_status()
+
+    def tick(self, sample: Sample, completion_gaps: CompletionGaps | None = None) -> None:
+        """Process one sample of the measured run; `completion_gaps` are None for a server's own traffic."""
+        use = resource_use(sample.tick)
+        self.total_use = total_use((self.total_use, use))
+        self._uses.append(use)
+        self._compact_uses()
+        slot = _slot(sample, self._session.log.elapsed_seconds())._replace(use=use)
+        load = sample.load
+        self._steadiness.tick(slot)
+        if load is not None:
+            self._rate = read("target_rate", load) or 0.0
+            self.slowest = slowest_of((*self.slowest, *sample.slowest), MOST_SLOW_OF_RUN)
+        known = slot
+        if completion_gaps is not None:
+            until_seconds = self._session.log.elapsed_at(completion_gaps.until_ns)
+            known = slot._replace(end_seconds=min(slot.end_seconds, until_seconds))
+        self._emit_stalls(self._stalls.tick(known, sample, self._standstills(completion_gaps)))
+        why = disturbance(sample, self._interval_seconds)
+        if self.laboratory.present is not None:
+            self.laboratory.tick(slot, why)
+        elif why:
+            self._interrupt(why, slot.start_seconds - self._interval_seconds / 2)
+        else:
+            self._emit_effect(self._watch.slot(slot))
+            self._calm_ticks += 1
+            if self._calm_ticks >= FEWEST_SLOTS:
+                self._why = ""
+        if sample.server is not None and sample.throughput is not None:
+            self._ledger.add(sample.tick, self._session.settings.states)
+            self._session.publish(CommitCosts(self.costs))
+
+    def _emit_stalls(self, stalls: Iterable[Stall]) -> None:
+        for stall in stalls:
+            self._session.log.emit(EventKind.WARNING, stall_event_text(stall))
+
+    def end_stalls(self, completion_gaps: CompletionGaps | None = None) -> None:
+        """The last reports are in: no completion follows."""
+        self._emit_stalls(self._stalls.end(self._standstills(completion_gaps, is_over=True)))
+
+    def _standstills(
+        self, gaps: CompletionGaps | None, *, is_over: bool = False
+    ) -> list[tuple[float, float]] | None:
+        """The gaps of the measured time, in seconds from its start."""
+        if gaps is None:
+            return None
+        log = self._session.log
+        found = gaps.standstills(log.zero_ns, is_over=is_over)
+        return [(log.elapsed_at(start), log.elapsed_at(end)) for start, end in found]
+
+    def end(self) -> None:
+        """The load has ended: report the effect of the last change, if it is known."""
+        present = self.laboratory.present
+        self.laboratory.close()
+        if present is None or present.is_by_hand:
+            self._emit_effect(self._watch.boundary())
+
+    def _began(self, event: Event) -> float:
+        """The earliest time at which a change may have begun; changes by others are noticed late."""
+        if event.kind is EventKind.FOREIGN:
+            return event.elapsed_seconds - self._notice_seconds
+        return min([event.elapsed_seconds, *self._begun])
+
+    def _emit_effect(self, effect: Effect | None) -> None:
+        if effect is None:
+            return
+        decides = primary_figure(is_watch=False, rate=self._rate)
+        ordered = sorted(effect.comparisons, key=lambda one: one.figure is not decides)
+        effect = msgspec.structs.replace(effect, comparisons=tuple(ordered))
+        is_again = any(each.markers == effect.markers for each in self.effects)
+        self.effects = [*latest_effects([*self.effects, effect])]
+        text = f"{MEASURED_AGAIN}: {effect_text(effect)}" if is_again else effect_text(effect)
+        self._session.log.emit(EventKind.EFFECT, text, effect)
+        self._publish_progress()
+
+
+def _slot(sample: Sample, end_seconds: float) -> Slot:
+    """The sample in figures that add up. The server's reading is a little younger than the load's: its fsyncs
+    are taken for each transaction. Traffic and fsyncs of a watched server are of one reading.
+    """
+    tick = sample.tick
+    transactions = tick.sums["completed"]
+    if sample.traffic is not None:
+        log_fsyncs = first_known(LOG_FSYNCS, tick.sums)
+        queries: float | None = tick.sums["queries"]
+    else:
+        each = read("fsyncs", tick)
+        log_fsyncs, queries = (None if each is None else each * transactions), None
+    return Slot(
+        end_seconds=end_seconds,
+        seconds=tick.seconds,
+        transactions=transactions,
+        latency=tick.hist(RESPONSE),
+        p95_ms=read("p95", sample.throughput),
+        log_fsyncs=log_fsyncs,
+        queries=queries,
+        foreign_cpu=None if sample.traffic is not None else _foreign_cpu(sample.host),
+    )
+
+
+def _foreign_cpu(host: Tick | None) -> float | None:
+    """What other programs, other guests and our CPU limit took; without the server's own CPU, only the latter
+    two are known.
+    """
+    if host is None:
+        return None
+    steal, throttled = read("steal", host) or 0.0, read("throttled", host) or 0.0
+    rest = 0.0 if HOST + "server_cpu" not in host.sums else read("cpu_rest", host) or 0.0
+    return max(rest, steal) + throttled

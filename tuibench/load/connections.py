@@ -1,0 +1,776 @@
+"""Connections of a load: opening, preparing, measuring.
+
+Counters and latencies of a worker's connections, and the lag of its event loop.
+
+The hot path appends raw microseconds to plain lists; they become histograms when a report is taken. A large
+lag of the event loop means that the worker, not the server, is the bottleneck.
+
+State shared by the connections of a worker: target, program, execution options, remaining quota.
+
+Connections in addition to the load's: idle ones that stay open, and logins at a rate.
+
+Idle connections show the cost of mere connections to a server; one that the server closes is opened again.
+
+Logins are an open loop: they are due whether or not the server has completed earlier ones, and a login's time
+counts from its due time. A login that is due while too many are in progress is missed, and counted.
+
+Opening of a load connection: login, session setup, preparing statements, retries.
+
+Base class of a connection of the load: login, work, disconnect, and a new login after a loss.
+"""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from itertools import count
+from random import Random
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+
+from tuibench.clock import Clock
+from tuibench.errors import (
+    ConnectionLostError,
+    ProtocolError,
+    RunError,
+    ServerBusyError,
+    ServerUnavailableError,
+    ServerUnreachableError,
+    SQLError,
+    TuibenchError,
+)
+from tuibench.load.messages import Counters, ExecutionOptions, GapRecorder, Reassign
+from tuibench.load.pacing import ArrivalSchedule, NetworkDelay, Timer, WakeupTimer
+from tuibench.model.plan import Arrival, Backlog, OnError
+from tuibench.model.sample import MOST_SLOW, SlowTransaction, grouped_statements, slowest_of
+from tuibench.model.server import Target
+from tuibench.model.tick import Histogram, merge_histograms
+from tuibench.mysql.connection import (
+    Connection,
+    PacketBuilder,
+    PreparedStatement,
+    TextStatement,
+    constant_packet,
+)
+from tuibench.mysql.errors import CLIENT_CANNOT_CONNECT, CONNECTION_LOST_CODES, TOO_MANY_CONNECTIONS_CODES
+from tuibench.mysql.packets import PreparedHandle
+from tuibench.workload.generator import Rows
+from tuibench.workload.program import MAX_ITEMS, FlatStatement, StatementClass, Transaction
+
+Timed = tuple[int, int, int]
+"""A statement of a transaction: its place in the flat list, microseconds, and the code of its error, or 0."""
+
+MOST_TIMED = 256
+"""Statements kept of one transaction."""
+
+READ, WRITE, OTHER = 0, 1, 2
+_KINDS = {StatementClass.READ: READ, StatementClass.WRITE: WRITE, StatementClass.OTHER: OTHER}
+
+
+class Latencies(NamedTuple):
+    """Histograms of an interval. `service` is empty in a closed loop: there it is the response.
+
+    `by_transaction` are the responses of each kind of transaction, empty if there is only one kind.
+    """
+
+    response: Histogram
+    service: Histogram
+    statements: dict[str, Histogram]
+    by_transaction: dict[str, Histogram]
+    slowest: tuple[SlowTransaction, ...] = ()
+
+    @classmethod
+    def of_kinds(
+        cls,
+        responses: Mapping[str, Histogram],
+        service: Histogram,
+        statements: dict[str, Histogram],
+        slowest: tuple[SlowTransaction, ...],
+    ) -> "Latencies":
+        """The latencies of an interval from the responses of each kind of transaction."""
+        kinds = list(responses.values())
+        return cls(
+            response=kinds[0] if len(kinds) == 1 else merge_histograms(kinds),
+            service=service,
+            statements=statements,
+            by_transaction={name: each for name, each in responses.items() if each.count}
+            if len(kinds) > 1
+            else {},
+            slowest=slowest,
+        )
+
+
+class LatencyRecorder:
+    """Records for all connections of a worker; all run on one event loop, so nothing is locked.
+
+    Figures that change with every transaction and statement are kept outside `counters`; `totals` includes
+    them. `tally` counts returned statements as reads, writes and others. `latencies_us[i]` collects the
+    latencies of flat statement i; statements of one name share a list. `response_us[i]` collects those of the
+    program's transaction i from its intended start, `service_us` those from the actual start, in an open
+    loop. `login_us` collects the times of extra and planned logins, `wait_us` those of users for a
+    connection. `rejected` counts statements that the server answered with an error, `other_questions` those
+    it received in addition to the load: aborted ones, disconnects, and those of logins. Transactions that
+    take longer than `slow_us` are passed to `keep_slow`.
+    """
+
+    def __init__(self, statements: Sequence[FlatStatement], transactions: Sequence[str]) -> None:
+        self.counters = Counters()
+        self.gaps = GapRecorder()
+        self.in_flight = self.completed = self.commits = 0
+        self.tally = [0, 0, 0]
+        self.other_questions = 0
+        self.rejected = 0
+        self.response_us: list[list[int]] = [[] for _ in transactions]
+        self.service_us: list[int] = []
+        self.login_us: list[int] = []
+        self.wait_us: list[int] = []
+        self.slow_us = -1
+        self._slowest: list[SlowTransaction] = []
+        self._transactions = transactions
+        self._statements = statements
+        self._by_name: dict[str, list[int]] = {statement.name: [] for statement in statements}
+        self.latencies_us = [self._by_name[statement.name] for statement in statements]
+        self.kinds = [_KINDS[statement.cls] for statement in statements]
+
+    def answered(self, which: int, response_us: int | None, busy_us: int, timed: Sequence[Timed]) -> None:
+        """Records the end of a transaction. In a closed loop `response_us` is None: it equals the service
+        time.
+        """
+        if response_us is None:
+            response_us = busy_us
+        else:
+            self.service_us.append(busy_us)
+        self.response_us[which].append(response_us)
+        if response_us > self.slow_us:
+            self.keep_slow(which, response_us, busy_us, timed)
+
+    def keep_slow(self, which: int, response_us: int, busy_us: int, timed: Sequence[Timed]) -> None:
+        """Keeps a transaction that took longer than `slow_us`, with its statements."""
+        statements = ((self._statements[index].name, us, error) for index, us, error in timed[:MOST_TIMED])
+        slow = SlowTransaction(
+            transaction=self._transactions[which],
+            response_ms=response_us / 1000,
+            service_ms=busy_us / 1000,
+            statements=grouped_statements(statements),
+        )
+        self._slowest = list(slowest_of([*self._slowest, slow]))
+        if len(self._slowest) == MOST_SLOW:
+            self.slow_us = round(self._slowest[-1].response_ms * 1000)
+
+    def failed(self, error: SQLError) -> None:
+        """Counts a failed statement: with an error of the server, or one whose response was lost."""
+        self.counters.count_error(error.code)
+        if not isinstance(error, ConnectionLostError):
+            self.rejected += 1
+
+    def totals(self) -> Counters:
+        """A copy of the present counters."""
+        reads, writes, others = self.tally
+        now = self.counters + Counters()
+        now.in_flight, now.completed, now.commits = self.in_flight, self.completed, self.commits
+        now.reads, now.writes, now.others = reads, writes, others
+        now.questions = reads + writes + others + self.rejected + self.other_questions
+        return now
+
+    def take(self) -> Latencies:
+        """The latencies since the last call."""
+        names = zip(self._transactions, self.response_us, strict=True)
+        taken = Latencies.of_kinds(
+            {name: Histogram.of(values) for name, values in names},
+            Histogram.of(self.service_us),
+            {name: Histogram.of(values) for name, values in self._by_name.items() if values},
+            tuple(self._slowest),
+        )
+        self._slowest, self.slow_us = [], -1
+        for values in (*self.response_us, self.service_us, *self._by_name.values()):
+            values.clear()
+        return taken
+
+    def take_logins(self) -> Histogram:
+        """The login times since the last call."""
+        taken, self.login_us = Histogram.of(self.login_us), []
+        return taken
+
+    def take_waits(self) -> Histogram:
+        """The times that users waited for a connection, since the last call."""
+        taken = Histogram.of(self.wait_us)
+        self.wait_us.clear()
+        return taken
+
+
+LAG_INTERVAL_NS = 5_000_000
+
+
+class EventLoopLagProbe:
+    """Measures the lag of the event loop: sets an exact timer at short intervals and records its delay."""
+
+    def __init__(self, clock: Clock, timer: Callable[[Callable[[], None]], Timer]) -> None:
+        self._clock = clock
+        self._lags_ms: list[float] = []
+        self._due_ns = 0
+        self._timer = timer(self._on_timer)
+        self._set()
+
+    def take_p99_ms(self) -> float:
+        """The 99th percentile (nearest rank) since the last call, in milliseconds; 0 without a reading."""
+        lags, self._lags_ms = sorted(self._lags_ms), []
+        return lags[-(-len(lags) * 99 // 100) - 1] if lags else 0.0
+
+    def close(self) -> None:
+        self._timer.close()
+
+    def _set(self) -> None:
+        self._due_ns = self._clock.now_ns() + LAG_INTERVAL_NS
+        self._timer.set(self._due_ns)
+
+    def _on_timer(self) -> None:
+        self._lags_ms.append(max(0, self._clock.now_ns() - self._due_ns) / 1e6)
+        self._set()
+
+
+Connect = Callable[[Target], Awaitable[Connection]]
+
+
+class DueWork(Protocol):
+    """The due work of a worker; `pacing.work_queue` describes each method."""
+
+    @property
+    def is_finished(self) -> bool: ...
+
+    def set_rate(self, rate_per_second: float) -> int: ...
+
+    def forget(self) -> int: ...
+
+    def reassign(self) -> Reassign: ...
+
+    def take_over(self, work: Reassign) -> None: ...
+
+    def hold(self) -> None: ...
+
+    def release(self) -> None: ...
+
+
+QueueT = TypeVar("QueueT", bound=DueWork)
+
+
+class WorkerContext(Generic[QueueT]):
+    """The shared state of a worker's connections.
+
+    `fixed_packets` are the packets of statements that are the same on each connection, by their flat index.
+    `changes` counts the changes that every connection must check before its next transaction.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        transactions: Sequence[Transaction],
+        statements: Sequence[FlatStatement],
+        recorder: LatencyRecorder,
+        execution: ExecutionOptions,
+        queue: QueueT,
+        delay: NetworkDelay,
+        wakeup_timer: WakeupTimer,
+        *,
+        opening: asyncio.Semaphore,
+        connect: Connect,
+        clock: Clock,
+        load_has_begun: bool = False,
+    ) -> None:
+        self.target = target
+        self.transactions = transactions
+        self.statements = statements
+        self.recorder = recorder
+        self.execution = execution
+        self.queue = queue
+        self.delay = delay
+        self.wakeup_timer = wakeup_timer
+        self.opening = opening
+        self.connect = connect
+        self.clock = clock
+        self.fixed_packets = _constant_packets(statements, execution)
+        self.changes = 0
+        self.session_sql: tuple[str, ...] = ()
+        self.paused = False
+        self.connected = 0
+        self.failure: TuibenchError | None = None
+        self.last_refusal = ""
+        self._has_begun = False
+        self._load_has_begun = load_has_begun
+
+    @property
+    def is_over(self) -> bool:
+        """True when no further transaction starts. False while the load is paused."""
+        return self.failure is not None or (self.queue.is_finished and not self.paused)
+
+    @property
+    def outlives_refusals(self) -> bool:
+        """Whether a refused login is retried: the password or a privilege may be restored.
+
+        Before the first successful login of the load, a refusal is an error in the options.
+        """
+        return (self._has_begun or self._load_has_begun) and self.execution.on_error is OnError.CONTINUE
+
+    def pause(self) -> None:
+        """Stops starting transactions until `resume`."""
+        self.paused = True
+        self.changed()
+
+    def resume(self) -> None:
+        self.paused = False
+
+    def set_session(self, statements: tuple[str, ...]) -> None:
+        """Makes each connection run these before its next transaction."""
+        self.session_sql = statements
+        self.changed()
+
+    def fail(self, error: TuibenchError) -> None:
+        """Records the failure of the load; the first reason counts."""
+        self.failure = self.failure or error
+        self.changed()
+
+    def changed(self) -> None:
+        """Makes each connection check for changes once."""
+        self.changes += 1
+
+    def connection_opened(self, *, is_planned: bool = False) -> None:
+        """Counts one more connection.
+
+        The first one after an outage may drop a backlog. Arrivals before the very first connection, or during
+        a planned login, are not part of an outage.
+        """
+        is_outage = self.connected == 0 and self._has_begun and not is_planned
+        if is_outage and self.execution.backlog is Backlog.DROP:
+            self.recorder.counters.abandoned += self.queue.forget()
+        self._has_begun = True
+        self.connected += 1
+
+    def connection_closed(self) -> None:
+        """Counts one connection fewer."""
+        self.connected -= 1
+
+
+AnyContext = WorkerContext[Any]
+"""A context with any kind of queue."""
+
+
+def _constant_packets(
+    statements: Sequence[FlatStatement], execution: ExecutionOptions
+) -> dict[int, PacketBuilder]:
+    return {
+        index: packet
+        for index, flat in enumerate(statements)
+        if not (flat.captures or (flat.prepared and execution.prepared))
+        and (packet := constant_packet(flat.sql)) is not None
+    }
+
+
+PARALLEL_IDLE_LOGINS = 8
+MAX_LOGINS_UNDER_WAY = 256
+"""Maximum number of concurrent extra logins of one worker. A server that does not answer these would not
+answer more of them sooner.
+"""
+
+LOOK_SECONDS = 1.0
+"""How often closed idle connections are replaced."""
+
+
+class ExtraConnections:
+    """The idle connections and the extra logins of one worker. `refusal` is why idle ones are missing."""
+
+    def __init__(
+        self,
+        context: AnyContext,
+        timer: Callable[[Callable[[], None]], Timer],
+        arrival: Arrival,
+        seed: int,
+    ) -> None:
+        self.refusal = ""
+        self._context = context
+        self._wanted = 0
+        self._idle: list[Connection] = []
+        self._idle_task: asyncio.Task[None] | None = None
+        self._schedule = ArrivalSchedule(Random(f"tuibench:{seed}:logins"), arrival)
+        self._timer: Timer | None = None
+        self._make_timer = timer
+        self._under_way: set[asyncio.Task[None]] = set()
+        self._numbers = count()
+
+    @property
+    def idle(self) -> int:
+        """The number of open idle connections."""
+        return sum(connection.is_open for connection in self._idle)
+
+    def connection_ids(self) -> tuple[int, ...]:
+        """The server's ids of the idle connections."""
+        return tuple(connection.thread_id for connection in self._idle if connection.is_open)
+
+    def set(self, idle: int, logins_per_second: float) -> None:
+        """Sets the number of idle connections and the rate of extra logins."""
+        self._wanted = idle
+        if self._idle_task is None and idle:
+            self._idle_task = asyncio.create_task(self._maintain_idle(), name="idle connections")
+        if self._timer is None and logins_per_second:
+            self._timer = self._make_timer(self._on_timer)
+        self._schedule.set_rate(logins_per_second, self._context.clock.now_ns())
+        self._on_timer()
+
+    def hold(self) -> None:
+        """Stops extra logins until `release`; idle connections stay open."""
+        self._schedule.hold(self._context.clock.now_ns())
+        self._set_timer(None)
+
+    def release(self) -> None:
+        self._schedule.release(self._context.clock.now_ns())
+        self._on_timer()
+
+    async def close(self) -> None:
+        """Closes all connections and cancels logins in progress."""
+        self.hold()
+        tasks = [*self._under_way, *([self._idle_task] if self._idle_task else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._idle_task = None
+        idle, self._idle = self._idle, []
+        await asyncio.gather(*(self._say_goodbye(connection) for connection in idle))
+        if self._timer is not None:
+            self._timer.close()
+            self._timer = None
+
+    def _set_timer(self, at_ns: int | None) -> None:
+        if self._timer is not None:
+            self._timer.set(at_ns)
+
+    # Idle connections
+
+    async def _maintain_idle(self) -> None:
+        while True:
+            await self._open_missing()
+            await self._close_surplus()
+            await self._context.clock.sleep(LOOK_SECONDS)
+
+    async def _open_missing(self) -> None:
+        self._idle = [connection for connection in self._idle if connection.is_open]
+        while (missing := self._wanted - len(self._idle)) > 0:
+            logins = (self._open_idle() for _ in range(min(missing, PARALLEL_IDLE_LOGINS)))
+            if not all(await asyncio.gather(*logins)):
+                return
+        self.refusal = ""
+
+    async def _open_idle(self) -> bool:
+        """Opens one more; False if the server refuses it or is unavailable."""
+        try:
+            self._idle.append(await self._log_in())
+        except TuibenchError as error:
+            self.refusal = str(error)
+            return False
+        return True
+
+    async def _close_surplus(self) -> None:
+        surplus, self._idle = self._idle[self._wanted :], self._idle[: self._wanted]
+        for connection in surplus:
+            await self._say_goodbye(connection)
+
+    # Logins
+
+    def _on_timer(self) -> None:
+        for due_ns in self._schedule.due(self._context.clock.now_ns()):
+            if len(self._under_way) >= MAX_LOGINS_UNDER_WAY:
+                self._context.recorder.counters.missed_logins += 1
+                continue
+            task = asyncio.create_task(self._log_in_and_out(due_ns), name="extra login")
+            self._under_way.add(task)
+            task.add_done_callback(self._under_way.discard)
+        self._set_timer(self._schedule.next_ns)
+
+    async def _log_in_and_out(self, due_ns: int) -> None:
+        recorder = self._context.recorder
+        try:
+            connection = await self._log_in()
+        except SQLError as error:
+            recorder.counters.count_error(error.code)
+        except TuibenchError as error:
+            recorder.counters.count_error(getattr(error, "code", 0) or CLIENT_CANNOT_CONNECT)
+            self._context.last_refusal = str(error)
+        else:
+            recorder.counters.logins += 1
+            recorder.login_us.append((self._context.clock.now_ns() - due_ns) // 1000)
+            await self._say_goodbye(connection)
+
+    async def _log_in(self) -> Connection:
+        """Logs in; its statements count as tuibench's own questions."""
+        context = self._context
+        connection = await context.connect(context.target.for_connection(next(self._numbers)))
+        context.recorder.other_questions += connection.statements
+        return connection
+
+    async def _say_goodbye(self, connection: Connection) -> None:
+        """Closes a connection; the server counts COM_QUIT as a question."""
+        self._context.recorder.other_questions += connection.is_open
+        await connection.close()
+
+
+ER_MAX_PREPARED_STMT_COUNT_REACHED = 1461
+ER_UNSUPPORTED_PS = 1295
+"""Some statements (USE, LOCK TABLES on some servers) are accepted as text only."""
+
+TRANSIENT_CODES = CONNECTION_LOST_CODES | TOO_MANY_CONNECTIONS_CODES
+"""Errors of a login while a server restarts."""
+
+FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS = 0.05, 1.0
+
+ReadRows = Callable[[bytes], Rows]
+"""Reads the rows of a response."""
+
+
+class TooManyConnections(Exception):  # noqa: N818
+    """The server accepts no more connections."""
+
+
+def backoff_seconds(attempt: int, first_seconds: float, longest_seconds: float, chance: float) -> float:
+    """Seconds to wait before attempt n (from 0): doubling, capped, and spread by a chance in [0, 1)."""
+    doublings = min(attempt, 32)
+    return float(min(longest_seconds, first_seconds * 2**doublings) * (0.5 + chance / 2))
+
+
+class PreparedConnection:
+    """A connection that is ready for work, with every flat statement that it may execute.
+
+    `rows` reads the responses of capturing statements, `prepared` has the server's handles of prepared ones.
+    `login_us` is the duration of the login.
+    """
+
+    def __init__(self, connection: Connection, login_us: int = 0) -> None:
+        self.connection = connection
+        self.login_us = login_us
+        self.packets: dict[int, PacketBuilder] = {}
+        self.rows: dict[int, ReadRows] = {}
+        self.prepared: dict[int, PreparedHandle] = {}
+        self.session_sql: tuple[str, ...] = ()
+
+    async def set_up(self, context: AnyContext) -> None:
+        """Applies the load's present session settings to the connection; a refusal is counted."""
+        self.session_sql = context.session_sql
+        before = self.connection.statements
+        try:
+            for sql in self.session_sql:
+                await self.connection.execute(sql)
+        except ConnectionLostError:
+            raise
+        except SQLError as error:
+            context.recorder.counters.count_error(error.code)
+        finally:
+            context.recorder.other_questions += self.connection.statements - before
+
+    async def close(self, context: AnyContext) -> None:
+        """Closes the connection; the server counts COM_QUIT as a question."""
+        context.recorder.other_questions += self.connection.is_open
+        await self.connection.close()
+
+
+async def open_prepared_connection(
+    context: AnyContext,
+    number: int,
+    needed: Collection[int] | None,
+    *,
+    waits_for_slot: bool,
+    is_leaving: Callable[[], bool],
+    chance: Callable[[], float],
+) -> PreparedConnection | None:
+    """Returns a ready connection with the `needed` statements (None: all); None if it has to leave before.
+
+    With several servers, connection `number` uses them in turn. While the server is unavailable, it retries
+    with a growing back-off. Raises TooManyConnections when the server accepts no more connections, unless
+    this one `waits_for_slot`. Raises TuibenchError for errors that a retry would not change, unless the load
+    has begun and continues after errors.
+    """
+    attempt = 0
+    while not is_leaving():
+        try:
+            async with context.opening:
+                return await _open(context, number, needed)
+        except SQLError as error:
+            if error.code in TOO_MANY_CONNECTIONS_CODES and not waits_for_slot:
+                context.recorder.counters.count_refusal(error.code)
+                raise TooManyConnections from error
+            if error.code not in TRANSIENT_CODES:
+                if not context.outlives_refusals:
+                    raise
+                context.recorder.counters.count_error(error.code)
+            context.last_refusal = str(error)
+        except ServerBusyError as error:
+            context.last_refusal = str(error)
+        except ServerUnreachableError as error:
+            context.recorder.counters.count_error(CLIENT_CANNOT_CONNECT)
+            context.last_refusal = str(error)
+        except ServerUnavailableError as error:
+            if not context.outlives_refusals:
+                raise
+            context.recorder.counters.count_error(error.code or CLIENT_CANNOT_CONNECT)
+            context.last_refusal = str(error)
+        await context.clock.sleep(backoff_seconds(attempt, FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS, chance()))
+        attempt += 1
+    return None
+
+
+async def _open(context: AnyContext, number: int, needed: Collection[int] | None) -> PreparedConnection:
+    since_ns = context.clock.now_ns()
+    connection = await context.connect(context.target.for_connection(number))
+    conn = PreparedConnection(connection, (context.clock.now_ns() - since_ns) // 1000)
+    try:
+        for sql in context.execution.session_sql:
+            await conn.connection.execute(sql)
+        context.recorder.other_questions += conn.connection.statements
+        await conn.set_up(context)
+        await _prepare_statements(
+            context, conn, range(len(context.statements)) if needed is None else sorted(needed)
+        )
+    except (SQLError, asyncio.CancelledError):
+        await conn.close(context)
+        raise
+    return conn
+
+
+async def _prepare_statements(context: AnyContext, conn: PreparedConnection, indexes: Sequence[int]) -> None:
+    """Prepares statements, or sends them as text on request or if the server accepts no more."""
+    flat, connection, fixed = context.statements, conn.connection, context.fixed_packets
+    if len(fixed) == len(flat):
+        conn.packets = fixed
+        return
+    conn.packets.update(fixed)
+    indexes = [index for index in indexes if index not in fixed]
+    wanted = [index for index in indexes if flat[index].prepared and context.execution.prepared]
+    made = await connection.prepare_all([flat[index].sql for index in wanted]) if wanted else []
+    prepared = dict(zip(wanted, made, strict=True))
+    for index in indexes:
+        statement = _prepared_or_text(context, prepared.get(index)) or TextStatement(
+            connection, flat[index].sql
+        )
+        conn.packets[index] = statement.packet
+        if isinstance(statement, PreparedStatement):
+            conn.prepared[index] = statement.prepared
+        if flat[index].captures:
+            statement.rows.most_values = MAX_ITEMS
+            conn.rows[index] = statement.rows.read
+
+
+def _prepared_or_text(
+    context: AnyContext, made: PreparedStatement | SQLError | None
+) -> PreparedStatement | None:
+    """The prepared statement, None if it is to be sent as text. Raises the server's error otherwise."""
+    if not isinstance(made, SQLError):
+        return made
+    if made.code not in (ER_MAX_PREPARED_STMT_COUNT_REACHED, ER_UNSUPPORTED_PS):
+        raise made
+    if made.code == ER_MAX_PREPARED_STMT_COUNT_REACHED:
+        context.recorder.counters.count_refusal(made.code)
+    return None
+
+
+class LoadConnection(ABC, Generic[QueueT]):
+    """One connection of the load. `is_admitted` once the server has accepted its first login.
+
+    One that `waits_for_slot` waits for a slot on a server that accepts no more connections. `chance` spreads
+    the pauses between logins.
+    """
+
+    __slots__ = ("_broken", "_chance", "_conn", "_context", "_is_leaving", "_waits_for_slot", "is_admitted",
+                 "number")  # fmt: skip
+
+    def __init__(
+        self,
+        context: WorkerContext[QueueT],
+        number: int,
+        *,
+        waits_for_slot: bool,
+        chance: Callable[[], float],
+    ) -> None:
+        self.number = number
+        self.is_admitted = False
+        self._context = context
+        self._waits_for_slot = waits_for_slot
+        self._chance = chance
+        self._is_leaving = False
+        self._broken = 0
+        self._conn: PreparedConnection | None = None
+
+    @property
+    def connected(self) -> bool:
+        return self._conn is not None
+
+    @property
+    def connection_id(self) -> int | None:
+        """The server's id of the connection, if there is one."""
+        return self._conn.connection.thread_id if self._conn is not None else None
+
+    def leave(self) -> None:
+        """Ends after the transaction in flight."""
+        self._is_leaving = True
+
+    async def run(self) -> None:
+        """Runs until it is asked to leave, refused by the server, out of work, or cancelled."""
+        try:
+            lost = 0
+            while not self._is_done() and (conn := await self._connect(lost)) is not None:
+                lost += 1
+                await self._run_connection(conn)
+                await self._disconnect()
+        except TuibenchError as error:
+            self._fail(error)
+        except Exception as error:
+            self._fail(RunError(f"a connection of the load failed: {type(error).__name__}: {error}"))
+        finally:
+            await self._disconnect()
+
+    @property
+    @abstractmethod
+    def _needed(self) -> Collection[int] | None:
+        """The statements that it executes, by their flat index; None for all."""
+
+    @abstractmethod
+    def _is_out_of_work(self) -> bool:
+        """Whether it has no further transaction to run."""
+
+    @abstractmethod
+    def _on_connected(self, conn: PreparedConnection, lost: int) -> None:
+        """Counts a login; `lost` is the number of connections it had before."""
+
+    @abstractmethod
+    async def _run_connection(self, conn: PreparedConnection) -> None:
+        """Runs transactions until none is left, or the connection is lost or due for a new login."""
+
+    async def _outlive(self, error: ProtocolError) -> None:
+        """Waits before the next login after a protocol error, or raises it with --on-error=stop."""
+        if self._context.execution.on_error is OnError.STOP:
+            raise error
+        pause = backoff_seconds(self._broken, FIRST_PAUSE_SECONDS, MAX_PAUSE_SECONDS, self._chance())
+        self._broken += 1
+        await self._context.clock.sleep(pause)
+
+    def _fail(self, error: TuibenchError) -> None:
+        self._context.fail(error)
+
+    def _is_done(self) -> bool:
+        return self._is_leaving or self._context.is_over or self._is_out_of_work()
+
+    async def _connect(self, lost: int) -> PreparedConnection | None:
+        """A connection that is ready; None if it has to leave, or the server accepts no more."""
+        try:
+            self._conn = await open_prepared_connection(
+                self._context,
+                self.number,
+                self._needed,
+                waits_for_slot=self._waits_for_slot or lost > 0,
+                is_leaving=self._is_done,
+                chance=self._chance,
+            )
+        except TooManyConnections:
+            return None
+        if self._conn is not None:
+            self.is_admitted = True
+            self._on_connected(self._conn, lost)
+        return self._conn
+
+    async def _disconnect(self) -> None:
+        conn, self._conn = self._conn, None
+        if conn is not None:
+            self._context.connection_closed()
+            await conn.close(self._context)

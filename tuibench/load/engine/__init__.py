@@ -1,1 +1,0 @@
-"""The load engine: runs a program on many connections of one process."""

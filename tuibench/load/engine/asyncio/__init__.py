@@ -1,1 +1,0 @@
-"""The engine on asyncio: virtual users, transactions, prepared connections, latency recording."""

@@ -1,1 +1,0 @@
-"""The Rust engine: logins in Python, transactions on native threads."""

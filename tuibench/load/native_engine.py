@@ -1,0 +1,591 @@
+"""The native engine: choice, connections, programs in its form.
+
+Compiles a program for the native engine, and checks that the engine supports it.
+
+The engine is a separate distribution, `tuibench-native`.
+
+One connection of a load on the native engine: the part that runs in Python.
+
+    connecting ──> attached ──> leaving
+        ^             │
+        └─────────────┘  lost, or a planned new login; or new session settings, on the same connection
+
+Python logs in, prepares and closes. In between, a native thread has the
+socket, and returns it with a reason.
+
+The native engine: transactions run on threads in Rust, outside the interpreter's lock.
+
+Python logs in, prepares statements, applies session settings and closes. `native/src/lib.rs` describes the
+threads.
+
+Chooses the engine of a load, once it is known whether its connections use TLS: asyncio runs these.
+"""
+
+import asyncio
+import hashlib
+import importlib
+import random
+from array import array
+from collections.abc import Callable, Collection, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import msgspec
+
+from tuibench import sanitize
+from tuibench.clock import NS_PER_MS, NS_PER_SECOND, Clock, SystemClock
+from tuibench.errors import (
+    ConnectionLostError,
+    ProtocolError,
+    RunError,
+    ServerUnavailableError,
+    SQLError,
+    TuibenchError,
+    UsageError,
+)
+from tuibench.load.connections import (
+    MAX_PAUSE_SECONDS,
+    AnyContext,
+    Connect,
+    Latencies,
+    LoadConnection,
+    PreparedConnection,
+)
+from tuibench.load.engine import BaseEngine, ConnectionFairness, Emit, ReportParts
+from tuibench.load.messages import CompletionGaps, Counters, FairnessStats, Gap, Reassign, StartLoad
+from tuibench.load.pacing import Timer, system_timer
+from tuibench.model.plan import Arrival, EngineChoice, OnError
+from tuibench.model.sample import SlowTransaction, grouped_statements
+from tuibench.model.server import Target
+from tuibench.model.tick import Histogram
+from tuibench.mysql import connection
+from tuibench.mysql.connection import connect
+from tuibench.mysql.errors import error_for_code
+from tuibench.mysql.login import first_logins
+from tuibench.workload.distributions import ProgramLayout
+from tuibench.workload.draw import DrawSource
+from tuibench.workload.generator import needed_by_connection
+from tuibench.workload.program import Program, all_steps, split_at_placeholders
+
+MODULE = "tuibench_native"
+
+
+@cache
+def module() -> Any:
+    """The engine's module, None if it is not installed."""
+    try:
+        return importlib.import_module(MODULE)
+    except ImportError:
+        return None
+
+
+def stream_key(text: str) -> bytes:
+    """The number that `random.Random(text)` is seeded with, big-endian."""
+    data = text.encode()
+    return data + hashlib.sha512(data).digest()
+
+
+def described(program: Program, layout: ProgramLayout) -> dict[str, Any]:
+    """The program in built-in types, with everything that is computed once for all connections."""
+    steps = [step for each in program.transactions for step in all_steps(each.steps)]
+    return {
+        "program": msgspec.to_builtins(program),
+        "firsts": [layout.first(statement) for step in steps for statement in step.statements],
+        "simple": layout.are_static,
+        "interactive": [transaction.interactive for transaction in program.transactions],
+        "statements": [
+            (
+                flat.name,
+                flat.cls.value,
+                flat.captures,
+                [piece.encode() for piece in split_at_placeholders(flat.sql)],
+            )
+            for flat in layout.statements
+        ],
+    }
+
+
+def compiled(program: Program, layout: ProgramLayout) -> Any:
+    """The engine's own form of a program. Raises ValueError or OverflowError for what it does not support."""
+    return module().Program(described(program, layout))
+
+
+def unsupported_reason(program: Program) -> str:
+    """Why the native engine cannot run a program, empty if it can."""
+    if module() is None:
+        return f"{MODULE.replace('_', '-')} is not installed"
+    try:
+        layout = ProgramLayout(program)
+        native = compiled(program, layout)
+        module().Stream(native, "0", 0, stream_key, [0] * len(layout.statements), False)
+    except (ValueError, OverflowError, RuntimeError) as error:
+        return f"this profile needs the asyncio engine: {error}"
+    return ""
+
+
+TEXT = 0
+"""Instead of the server's id of a prepared statement: the statement is sent as text."""
+
+NO_DESCRIPTOR = "no descriptor"
+
+PANIC_HINT = "this is a bug in tuibench: report it; --engine=asyncio runs the load without this engine"
+
+
+class Returned(NamedTuple):
+    """Why a thread returned a connection; `code` and `message` are those of the error that ends the load."""
+
+    reason: str
+    code: int = 0
+    message: str = ""
+
+    def error(self) -> TuibenchError | None:
+        """The error that ends the load, None if it continues."""
+        match self.reason:
+            case "refused":
+                return error_for_code(self.code, self.message)
+            case "usage":
+                return UsageError(sanitize.excerpt(self.message))
+            case "fault":
+                return RunError(sanitize.excerpt(self.message), "check its expressions and captured columns")
+            case "panicked":
+                return RunError(f"the native engine failed: {sanitize.excerpt(self.message)}", PANIC_HINT)
+            case _:
+                return None
+
+
+class Statements(NamedTuple):
+    """The prepared statements of a connection, in the form of `Engine.attach`.
+
+    Thousands of connections keep nothing else of them. `identities` are the server's ids, `readers` the
+    statements whose rows are read: whether these are binary, and their columns as far as known.
+    """
+
+    identities: "array[int]"
+    readers: list[tuple[int, bool, list[bytes]]]
+
+    @classmethod
+    def taken_from(cls, conn: PreparedConnection, count: int) -> "Statements":
+        """Takes the statements from a connection, which no longer keeps them."""
+        prepared = conn.prepared
+        identities = [prepared[index].identity if index in prepared else TEXT for index in range(count)]
+        readers = [
+            (index, index in prepared, list(prepared[index].definitions) if index in prepared else [])
+            for index in conn.rows
+        ]
+        conn.packets, conn.rows, conn.prepared = {}, {}, {}
+        return cls(array("L", identities), readers)
+
+
+class NativeUser(LoadConnection[Any]):
+    """A connection of the load. It starts after the task `before`, an earlier connection with the same
+    number.
+
+    While a thread has its socket, it is in `attached` by its number.
+    """
+
+    __slots__ = (
+        "_attached",
+        "_before",
+        "_is_spent",
+        "_native",
+        "_returned",
+        "_statements",
+        "_statements_needed",
+    )
+
+    def __init__(
+        self,
+        native: Any,
+        attached: dict[int, "NativeUser"],
+        context: AnyContext,
+        layout: ProgramLayout,
+        seed: int,
+        number: int,
+        *,
+        waits_for_slot: bool,
+        before: asyncio.Task[None] | None,
+        chance: Callable[[], float],
+    ) -> None:
+        super().__init__(context, number, waits_for_slot=waits_for_slot, chance=chance)
+        self._native = native
+        self._attached = attached
+        self._before = before
+        draw = DrawSource(seed, number)
+        self._statements_needed = needed_by_connection(layout, draw) if layout.names_tables else None
+        self._is_spent = False
+        self._statements = Statements(array("L"), [])
+        self._returned: asyncio.Future[Returned] | None = None
+
+    @property
+    def is_attached(self) -> bool:
+        return self._returned is not None
+
+    def leave(self) -> None:
+        super().leave()
+        if self.is_attached:
+            self._native.leave(self.number)
+
+    def park(self) -> None:
+        """Takes the connection back after the transaction in flight, for new session settings."""
+        if self.is_attached:
+            self._native.park(self.number)
+
+    def expect_kill(self) -> None:
+        """Retries the next query that is interrupted."""
+        if self.is_attached:
+            self._native.expect_kill(self.number)
+
+    def on_returned(self, returned: Returned) -> None:
+        """The thread returns the connection."""
+        if self._returned is not None and not self._returned.done():
+            self._returned.set_result(returned)
+
+    async def run(self) -> None:
+        if self._before is not None:
+            await asyncio.wait({self._before})
+            self._before = None
+        try:
+            await super().run()
+        finally:
+            if self.is_admitted:
+                self._native.dismiss(self.number)
+
+    def _fail(self, error: TuibenchError) -> None:
+        super()._fail(error)
+        self._native.fail()
+
+    @property
+    def _needed(self) -> Collection[int] | None:
+        return self._statements_needed
+
+    def _is_out_of_work(self) -> bool:
+        return self._is_spent
+
+    def _on_connected(self, conn: PreparedConnection, lost: int) -> None:
+        self._statements = Statements.taken_from(conn, len(self._context.statements))
+        self._native.admit(self.number)
+        self._context.connection_opened()
+        self._context.recorder.counters.reconnects += lost > 0
+
+    async def _run_connection(self, conn: PreparedConnection) -> None:
+        """Attaches the connection to a thread until it is lost or has nothing left to do."""
+        while not self._is_done():
+            if conn.session_sql is not self._context.session_sql:
+                try:
+                    await conn.set_up(self._context)
+                except ConnectionLostError:
+                    return
+                continue
+            returned = await self._run_attached(conn)
+            if returned.reason in ("lost", "aborted", "broken", "panicked", NO_DESCRIPTOR):
+                conn.connection.abort()
+                if returned.reason == NO_DESCRIPTOR:
+                    await self._wait_for_descriptors(returned.message)
+                elif returned.reason == "broken":
+                    await self._disconnect()
+                    await self._outlive(ProtocolError(returned.message, conn.connection.target.where))
+                elif error := returned.error():
+                    raise error
+                return
+            connection.reattach_socket(conn.connection)
+            if error := returned.error():
+                raise error
+            if returned.reason == "new login":
+                return
+            self._is_spent = returned.reason == "left"
+
+    async def _wait_for_descriptors(self, reason: str) -> None:
+        """Pauses before the next login while no descriptor is available. Raises RunError unless refusals are
+        retried.
+        """
+        error = RunError(
+            f"a connection cannot be handed to the native engine: {reason}",
+            "each connection takes two open files: raise the limit (ulimit -n), or use more --workers",
+        )
+        if not self._context.outlives_refusals:
+            raise error
+        self._context.last_refusal = str(error)
+        await self._disconnect()
+        await self._context.clock.sleep(MAX_PAUSE_SECONDS * (0.5 + self._chance() / 2))
+
+    async def _run_attached(self, conn: PreparedConnection) -> Returned:
+        socket = connection.detach_socket(conn.connection)
+        if socket is None:
+            return Returned("lost")
+        self._returned = asyncio.get_running_loop().create_future()
+        self._attached[self.number] = self
+        try:
+            self._native.attach(
+                self.number,
+                socket.descriptor,
+                stream_key,
+                self._statements.identities.tolist(),
+                self._statements.readers,
+                socket.without_eof,
+                socket.no_backslash_escapes,
+            )
+            return await self._returned
+        except OSError as error:
+            return Returned(NO_DESCRIPTOR, message=error.strerror or str(error))
+        finally:
+            self._returned = None
+            self._attached.pop(self.number, None)
+
+
+MOST_THREADS = 64
+"""Up to this many connections have a thread each; more of them share these threads."""
+
+US_PER_MS = 1000
+
+
+class NativeQueue:
+    """The engine's queue of due work, which is kept in Rust."""
+
+    def __init__(self, native: Any) -> None:
+        self._native = native
+
+    @property
+    def is_finished(self) -> bool:
+        return bool(self._native.is_finished())
+
+    def set_rate(self, rate_per_second: float) -> int:
+        return int(self._native.set_rate(rate_per_second))
+
+    def forget(self) -> int:
+        return int(self._native.drop_backlog())
+
+    def reassign(self) -> Reassign:
+        due_ns, quota = self._native.reassign()
+        return Reassign(tuple(due_ns), quota)
+
+    def take_over(self, work: Reassign) -> None:
+        self._native.take_over(list(work.due_ns), work.quota)
+
+    def hold(self) -> None:
+        self._native.hold()
+
+    def release(self) -> None:
+        self._native.resume()
+
+
+class NativeEngine(BaseEngine[NativeUser, NativeQueue]):
+    """The connections of one worker on native threads."""
+
+    def __init__(
+        self,
+        begin: StartLoad,
+        *,
+        connect: Connect | None = None,
+        clock: Clock | None = None,
+        emit: Emit = lambda _: None,
+        timer: Callable[[Callable[[], None]], Timer] = system_timer,
+    ) -> None:
+        layout = ProgramLayout(begin.program)
+        self._native = _native_engine(begin, layout)
+        self._names = [transaction.name for transaction in begin.program.transactions]
+        self._attached: dict[int, NativeUser] = {}
+        self._chance = random.Random(begin.worker).random
+        super().__init__(
+            begin,
+            NativeQueue(self._native),
+            layout,
+            connect=connect,
+            clock=clock or SystemClock(),
+            emit=emit,
+            timer=timer,
+        )
+        asyncio.get_running_loop().add_reader(self._native.fileno(), self._on_returned)
+
+    def set_users(self, users: int) -> None:
+        """`engine.choice` gives loads with users to the other engine."""
+        if users:
+            raise RunError("the native engine has no pool of users", "use --engine=asyncio")
+
+    def set_weights(self, weights: Sequence[float]) -> None:
+        self._native.set_weights(list(weights))
+
+    def set_delay(self, delay_ns: int) -> None:
+        self._native.set_delay(delay_ns)
+
+    def set_session(self, statements: tuple[str, ...]) -> None:
+        super().set_session(statements)
+        for user in self._present():
+            user.park()
+
+    def checkpoint(self) -> None:
+        self._native.checkpoint()
+
+    def pause(self) -> None:
+        super().pause()
+        self._native.pause()
+
+    def expect_kill(self, connection_id: int) -> None:
+        for user in self._present():
+            if user.connection_id == connection_id:
+                user.expect_kill()
+
+    def _reset_figures(self, limit: int | None) -> int:
+        return int(self._native.reset_stats(limit))
+
+    def _report_parts(self, now_ns: int) -> ReportParts:
+        report = self._native.report()
+        responses = zip(self._names, map(_histogram, report["responses"]), strict=True)
+        statements = {name: _histogram(one) for name, one in report["statements"].items()}
+        late_ms, run_delay_ms = report["late_us"] / US_PER_MS, report["run_delay_ns"] / NS_PER_MS
+        return ReportParts(
+            self._counters(report),
+            Latencies.of_kinds(
+                dict(responses),
+                _histogram(report["service"]),
+                statements,
+                tuple(self._slow(*each) for each in report.get("slowest", ())),
+            ),
+            _fairness(report["share"]),
+            _fairness(report["since"]),
+            lag_p99_ms=max(late_ms, run_delay_ms),
+            gaps=CompletionGaps(report["until_ns"], tuple(Gap(*each) for each in report["gaps"])),
+            core_seconds=report["ran_ns"] / NS_PER_SECOND,
+        )
+
+    def _slow(
+        self, which: int, response_us: int, busy_us: int, timed: list[tuple[str, int, int]]
+    ) -> SlowTransaction:
+        return SlowTransaction(
+            transaction=self._names[which],
+            response_ms=response_us / US_PER_MS,
+            service_ms=busy_us / US_PER_MS,
+            statements=grouped_statements(timed),
+        )
+
+    def _counters(self, report: dict[str, Any]) -> Counters:
+        """The counters of the threads, and those of logins and disconnects."""
+        counted: dict[str, Any] = {**report["counters"]}
+        for name in ("retried", "rolled_back"):
+            times = zip(self._names, counted[name], strict=True)
+            counted[name] = {kind: count for kind, count in times if count}
+        queue = {"scheduled": report["scheduled"], "backlog": report["backlog"]}
+        return self._recorder.totals() + Counters(**counted, **queue)
+
+    def _wake_all(self) -> None:
+        """The threads wake their connections themselves."""
+
+    def _new_user(
+        self, number: int, before: asyncio.Task[None] | None, *, waits_for_slot: bool
+    ) -> NativeUser:
+        return NativeUser(
+            self._native,
+            self._attached,
+            self._context,
+            self._layout,
+            self._begin.seed,
+            number,
+            waits_for_slot=waits_for_slot,
+            before=before,
+            chance=self._chance,
+        )
+
+    def _abort(self, user: NativeUser, task: asyncio.Task[None]) -> None:
+        if user.is_attached:
+            self._native.abort(user.number)
+        else:
+            task.cancel()
+
+    def _close(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._native.fileno())
+        self._native.close()
+
+    def _on_returned(self) -> None:
+        """Takes back the connections that the threads have finished with."""
+        for number, *reason in self._native.returned():
+            if user := self._attached.get(number):
+                user.on_returned(Returned(*reason))
+
+
+def _native_engine(begin: StartLoad, layout: ProgramLayout) -> Any:
+    execution = begin.execution
+    ignored = execution.ignored_errors
+    return module().Engine(
+        compiled(begin.program, layout),
+        str(begin.seed),
+        ignored=None if ignored is None else set(ignored),
+        max_retries=execution.max_retries,
+        stops_on_error=execution.on_error is OnError.STOP,
+        is_constant=begin.arrival is Arrival.CONSTANT,
+        phase=begin.worker / begin.workers,
+        pacer_key=stream_key(f"tuibench:{begin.seed}:{-1 - begin.worker}"),
+        limit=begin.limit,
+        most_threads=MOST_THREADS,
+    )
+
+
+def _fairness(sums: Sequence[tuple[int, float, float]]) -> ConnectionFairness:
+    events, seconds = (FairnessStats(*each) for each in sums)
+    return ConnectionFairness(events, seconds)
+
+
+def _histogram(fields: tuple[dict[int, int], int, int, int, int]) -> Histogram:
+    return Histogram(*fields)
+
+
+TLS_REASON = "connections use TLS"
+
+
+class Chosen(NamedTuple):
+    """The engine of a load. `reason` explains why `auto` did not choose the native engine: a few words, then
+    details after a colon.
+    """
+
+    is_native: bool
+    reason: str = ""
+
+    @property
+    def name(self) -> str:
+        return str(EngineChoice.NATIVE if self.is_native else EngineChoice.ASYNCIO)
+
+
+async def choose(
+    wanted: EngineChoice, program: Program, target: Target, *, reconnect: int = 0, users: int = 0
+) -> Chosen:
+    """Returns the native engine where it can run the load, after a login at each server; `reconnect` and
+    `users` are those of the plan.
+
+    Raises UsageError if it is required and cannot.
+    """
+    chosen = choose_before_login(wanted, program, reconnect=reconnect, users=users)
+    return _checked(wanted, await _reason_of_tls(target)) if chosen.is_native else chosen
+
+
+def choose_before_login(
+    wanted: EngineChoice, program: Program, *, reconnect: int = 0, users: int = 0
+) -> Chosen:
+    """The same from what is known without a server."""
+    if wanted is EngineChoice.ASYNCIO:
+        return Chosen(False)
+    return _checked(wanted, _reason_of_connections(reconnect, users) or unsupported_reason(program))
+
+
+def _checked(wanted: EngineChoice, reason: str) -> Chosen:
+    if reason and wanted is EngineChoice.NATIVE:
+        raise UsageError(f"the native engine cannot run this load: {reason}", "use --engine=auto")
+    return Chosen(not reason, reason)
+
+
+def _reason_of_connections(reconnect: int, users: int) -> str:
+    if reconnect:
+        return "--reconnect runs on the asyncio engine"
+    return "--users runs on the asyncio engine" if users else ""
+
+
+async def _reason_of_tls(target: Target) -> str:
+    """Logs in at each server where nobody has: the first login decides whether `preferred` encrypts."""
+    for number in range(1 + len(target.further)):
+        place = target.for_connection(number)
+        if first_logins().of(place) is None:
+            try:
+                await (await connect(place, use_database=False)).close()
+            except (ServerUnavailableError, SQLError) as error:
+                return f"a server may use TLS: {error.message}"
+        first = first_logins().of(place)
+        if first is not None and first.is_encrypted:
+            return f"{TLS_REASON}: --ssl-mode=disabled turns it off"
+    return ""

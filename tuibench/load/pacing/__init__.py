@@ -1,1 +1,0 @@
-"""Pacing of transactions: arrival schedule, work queue, think times, network delay, timers."""

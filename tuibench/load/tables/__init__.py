@@ -1,1 +1,0 @@
-"""Tables of a data set: prepare, load, check, clean up."""

@@ -1,0 +1,170 @@
+"""Worker process: executes the session's messages from a socketpair, one load after another.
+
+It ends when the session closes the socket, or when the lease of its load runs out (`load.lease`).
+
+Scheduling policy: in a closed loop the next statement is sent when a response is read. On a busy host, a
+worker that is woken for each response preempts the server thread that would write the next one. With Linux's
+batch policy (sched(7)) that thread completes its time slice first, and the worker finds several responses:
+fewer wake-ups, and a fifth less CPU time per query. With a rate, waking in time is more important, and the
+normal policy is used.
+"""
+
+import asyncio
+import gc
+import os
+import resource
+import signal
+import socket
+import sys
+from typing import assert_never
+
+from tuibench import sanitize
+from tuibench.clock import SystemClock
+from tuibench.load import messages
+from tuibench.load.asyncio_engine import AsyncioEngine
+from tuibench.load.engine import Emit, Engine
+from tuibench.load.messages import Lease, Reassign
+from tuibench.load.native_engine import NativeEngine
+from tuibench.model.cluster import GRACE_SECONDS
+from tuibench.mysql.login import first_logins
+
+if sys.platform == "linux":
+
+    def use_batch_scheduling(wanted: bool) -> None:
+        """Sets the batch policy or the normal one; keeps any other policy that the user has chosen.
+
+        Errors are ignored: a system that refuses it loses speed, not correctness.
+        """
+        ordinary, batch = os.SCHED_OTHER, os.SCHED_BATCH
+        try:
+            if os.sched_getscheduler(0) in (ordinary, batch):
+                os.sched_setscheduler(0, batch if wanted else ordinary, os.sched_param(0))
+        except OSError:
+            return
+
+else:
+
+    def use_batch_scheduling(wanted: bool) -> None:
+        """Only Linux has this policy."""
+
+
+FALLBACK_OPEN_FILES = (1 << 16, 10_240)
+"""Open files to request if the system refuses its hard limit, as macOS does; each connection needs one."""
+
+GC_THRESHOLD = 50_000
+"""Young objects before a garbage collection: reference counts free rows and futures, cycles are rare.
+Objects created by imports are permanent and frozen."""
+
+
+async def run_loads(channel: messages.WorkerChannel) -> None:
+    """Runs a load for each StartLoad until the session closes the socket."""
+    lease = Lease(0, SystemClock.now_ns())
+    while not lease.is_over(SystemClock.now_ns()) and isinstance(
+        begin := await channel.receive(), messages.StartLoad
+    ):
+        lease = Lease(begin.lease_seconds, SystemClock.now_ns())
+        await _run_load(begin, channel, lease)
+    await channel.close()
+
+
+async def _next_message(channel: messages.WorkerChannel, lease: Lease) -> messages.ToWorker | None:
+    """The next message; None after the end of the connection, or of the lease."""
+    try:
+        async with asyncio.timeout(lease.seconds_left(SystemClock.now_ns())):
+            return await channel.receive()
+    except TimeoutError:
+        lease.end()
+        return None
+
+
+def _create_engine(begin: messages.StartLoad, emit: Emit) -> Engine:
+    first_logins().learn(begin.first_logins)
+    return NativeEngine(begin, emit=emit) if begin.is_native else AsyncioEngine(begin, emit=emit)
+
+
+async def _run_load(begin: messages.StartLoad, channel: messages.WorkerChannel, lease: Lease) -> None:
+    """Executes messages until FinishLoad, the end of the connection, or the end of the lease."""
+    engine = _create_engine(begin, channel.send)
+    use_batch_scheduling(not begin.is_native)
+    while (message := await _next_message(channel, lease)) is not None:
+        match message:
+            case messages.RenewLease():
+                lease.renew(SystemClock.now_ns())
+            case messages.AssignConnections(numbers=numbers):
+                engine.set_connections(numbers)
+            case messages.ApplyRate(rate=rate):
+                engine.set_rate(rate)
+                use_batch_scheduling(rate == 0 and not begin.is_native)
+            case messages.ApplyUsers(users=users):
+                engine.set_users(users)
+            case messages.ApplyExtraConnections(idle=idle, logins_per_second=logins):
+                engine.set_extra_connections(idle, logins)
+            case messages.ApplyWeights(weights=weights):
+                engine.set_weights(weights)
+            case messages.ApplyDelay(delay_ns=delay_ns):
+                engine.set_delay(delay_ns)
+            case messages.ApplySessionSql(statements=statements):
+                engine.set_session(statements)
+            case messages.ResetLoadStats(limit=limit):
+                engine.reset_stats(limit)
+            case Reassign():
+                engine.take_over(message)
+            case messages.PauseLoad():
+                engine.pause()
+            case messages.ResumeLoad():
+                engine.resume()
+            case messages.RequestReport(checkpoint=checkpoint):
+                channel.send(engine.report())
+                if checkpoint:
+                    engine.checkpoint()
+            case messages.RequestConnectionIds():
+                channel.send(messages.ConnectionIds(engine.connection_ids()))
+            case messages.ExpectKill(connection_id=id):
+                engine.expect_kill(id)
+            case messages.FinishLoad(grace_seconds=grace):
+                await engine.stop(grace)
+                channel.send(engine.report())
+                return
+            case messages.StartLoad():
+                raise AssertionError("a load is finished before the next one begins")
+            case _:
+                assert_never(message)
+    await engine.stop(GRACE_SECONDS if lease.is_over(SystemClock.now_ns()) else 0)
+
+
+async def serve_worker(descriptor: int) -> None:
+    ours = socket.socket(fileno=descriptor)
+    channel: messages.WorkerChannel = await messages.MessageChannel.over(ours, messages.ToWorker)
+    await run_loads(channel)
+
+
+def raise_open_file_limit() -> None:
+    """Raises the soft limit of open files, often 1024, to the allowed maximum."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    for wanted in (hard, *(number for number in FALLBACK_OPEN_FILES if number > soft)):
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+        except (ValueError, OSError):
+            continue
+        return
+
+
+def main() -> None:
+    """`python -m tuibench.load.worker FD`: FD is the inherited end of the session's socketpair."""
+    sanitize.protect_streams()
+    for ignored in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+        signal.signal(ignored, signal.SIG_IGN)
+    raise_open_file_limit()
+    gc.set_threshold(GC_THRESHOLD)
+    gc.freeze()
+    descriptor = int(sys.argv[1])
+    try:
+        import uvloop
+    except ImportError:
+        asyncio.run(serve_worker(descriptor))
+    else:
+        uvloop.run(serve_worker(descriptor))
+
+
+if __name__ == "__main__":
+    main()

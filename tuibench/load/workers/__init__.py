@@ -1,1 +1,0 @@
-"""Worker processes: the fleet of a run, a single process, the pool of idle processes."""

@@ -1,0 +1,623 @@
+"""Attribution: how much of a difference belongs to a change, given noise, onset and delay.
+
+Errors of an autoregressive series of order one: their correlation, and the variance of weighted sums.
+
+Detection of a level that moves by itself: trend, step, sawtooth, wandering.
+
+The measure is a placebo: two windows of the length to be compared are moved over the series, and their
+largest difference is the level's own movement (`swing`). The kind of movement is the simple shape that
+explains the series best.
+
+When a level changed: with the change, gradually from it on, or at another time.
+
+The courses that a change may cause begin with it: a step within the first few ticks, or an exponential
+approach. Every other step belongs to something else, or to a change that acts late; a single change cannot
+tell these apart. The courses are fitted to all ticks before and after the change, beside a straight line and
+with errors of AR(1), by generalised least squares (Prais and Winsten: each tick minus φ times the one before
+it), which finds a sudden step even in a wandering level. A further step is found by its likelihood ratio,
+maximal over all places (Chang, Tiao and Chen, Technometrics 30, 1988).
+
+Attribution of a difference to a change, by an interrupted time series, or the reason why it is not
+possible.
+
+One value per tick, as a logarithm:
+
+y(t) = a + b·t + δ·[t is after the change] + u(t)
+
+so that a trend continues after the change, and δ is the effect of the change. The errors u are
+autocorrelated. Their φ is estimated from the residuals of the samples and of blocks of samples, corrected for
+its bias (Kendall, Biometrika 41, 1954) and raised by a part of its standard error; the widest of these
+intervals is used. Interrupted time series: Wagner et al., Journal of Clinical Pharmacy and Therapeutics 27
+(2002).
+
+Before and after differ in time only, so anything else that happened at the change is attributed to it, too.
+A difference is attributed only if the level did not move as much by itself: it must exceed
+`MARGIN` times the largest difference that two such windows showed before the change (`moving.swing`).
+If the level stepped at another time than with the change, or approaches its new value slowly (`onset`), the
+interval covers each of the explanations. Without a verdict, the movement is named. A/B trials (`sequential`)
+do not have these limits.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
+from operator import add, mul
+from statistics import median, variance
+from typing import NamedTuple
+
+from tuibench.metrics import inference
+from tuibench.metrics.inference import Interval
+from tuibench.model.effect import MovementKind, Verdict
+
+CAUTION = 0.3
+"""The number of standard errors that φ is raised by."""
+
+LARGEST_PHI = 0.97
+
+
+def phi_of(residuals: Sequence[float], join: int, parameters: int) -> float:
+    """Lag-one autocorrelation, corrected for bias and raised; the pair across the gap is not included."""
+    count = len(residuals)
+    squares = dot(residuals, residuals)
+    if squares <= 0:
+        return 0.0
+    products = math.fsum(
+        residuals[place] * residuals[place - 1] for place in range(1, count) if place != join
+    )
+    raw = products / squares
+    unbiased = (raw + (parameters - 1) / count) / max(1 - (parameters + 1) / count, 0.25)
+    unbiased = min(max(unbiased, 0.0), LARGEST_PHI)
+    return min(unbiased + CAUTION * math.sqrt((1 - unbiased**2) / count), LARGEST_PHI)
+
+
+def weighted_variance(weights: Sequence[float], times: Sequence[float], phi: float) -> float:
+    """Variance of the weighted sum of a stationary AR(1) series of variance one."""
+    total = carried = 0.0
+    last = times[0]
+    for weight, time in zip(weights, times, strict=True):
+        carried *= phi ** (time - last)
+        total += weight * (weight + 2 * carried)
+        carried += weight
+        last = time
+    return max(total, 0.0)
+
+
+def orthonormal(columns: Sequence[Sequence[float]]) -> list[list[float]]:
+    """Gram-Schmidt orthonormalisation. A column that the earlier ones contain becomes zero."""
+    basis: list[list[float]] = []
+    for column in columns:
+        rest = without(column, basis)
+        length = math.sqrt(dot(rest, rest))
+        is_new = length > 1e-9 * math.sqrt(dot(column, column))
+        basis.append([value / length for value in rest] if is_new else [0.0] * len(rest))
+    return basis
+
+
+def without(values: Sequence[float], basis: Sequence[Sequence[float]]) -> list[float]:
+    """What is left of a vector after its projections on orthonormal ones."""
+    rest = list(values)
+    for one in basis:
+        part = dot(rest, one)
+        rest = [value - part * other for value, other in zip(rest, one, strict=True)]
+    return rest
+
+
+def dot(one: Sequence[float], other: Sequence[float]) -> float:
+    return math.fsum(map(mul, one, other))
+
+
+STEP_SHARE, TREND_SHARE = 0.6, 0.5
+"""Shares of the variation that a step or a straight line must explain to name the movement."""
+
+FEWEST_AT_EDGE = 3
+"""The least number of values on either side of a step."""
+
+PERIOD_CORRELATION = 0.3
+SHORTEST_PERIOD = 6
+
+
+class Movement(NamedTuple):
+    """`size` is the slope per value of a trend, the height of a step, otherwise the swing, all as differences
+    of logarithms; `place` is the first value after a step, the length of a sawtooth's period, or the number
+    of values that were too few to know.
+    """
+
+    kind: MovementKind
+    size: float
+    place: int = 0
+
+
+def swing(values: Sequence[float], window: int, gap: int) -> float:
+    """The largest difference of two windows with a gap between them, anywhere in the series; 0 if it is too
+    short.
+    """
+    means = _moving_means(values, window)
+    return max(
+        (abs(later - earlier) for earlier, later in zip(means, means[window + gap :], strict=False)),
+        default=0.0,
+    )
+
+
+def movement(values: Sequence[float], window: int, gap: int) -> Movement:
+    """The kind of movement of the series, significant or not."""
+    total = _squares(values)
+    place, height, explained = best_step(values)
+    slope, by_line = _line(values)
+    if by_line >= TREND_SHARE * total and by_line >= 0.9 * explained:
+        return Movement(MovementKind.TREND, slope)
+    has_swing = len(values) >= 2 * window + gap
+    if has_swing and (period := _period(values)) is not None:
+        return Movement(MovementKind.SAWTOOTH, swing(values, window, gap), period)
+    if explained >= STEP_SHARE * total:
+        return Movement(MovementKind.STEP, height, place)
+    if by_line >= TREND_SHARE * total:
+        return Movement(MovementKind.TREND, slope)
+    if not has_swing:
+        return Movement(MovementKind.UNKNOWN, 0.0, len(values))
+    return Movement(MovementKind.WANDERING, swing(values, window, gap))
+
+
+def best_step(values: Sequence[float], fewest: int = FEWEST_AT_EDGE) -> tuple[int, float, float]:
+    """The best single step: its place, its height, and the share of the sum of squares that it explains;
+    at least `fewest` values are on either side.
+    """
+    count, whole = len(values), math.fsum(values)
+    best, left = (fewest, 0.0, -1.0), 0.0
+    for place, value in enumerate(values[:-1], 1):
+        left += value
+        if fewest <= place <= count - fewest:
+            height = (whole - left) / (count - place) - left / place
+            explained = height * height * place * (count - place) / count
+            if explained > best[2]:
+                best = (place, height, explained)
+    return best
+
+
+def _moving_means(values: Sequence[float], window: int) -> list[float]:
+    sums = [0.0, *accumulate(values)]
+    return [(end - start) / window for start, end in zip(sums, sums[window:], strict=False)]
+
+
+def _squares(values: Sequence[float]) -> float:
+    mean = math.fsum(values) / len(values)
+    return math.fsum((value - mean) ** 2 for value in values)
+
+
+def _line(values: Sequence[float]) -> tuple[float, float]:
+    """The slope of the least-squares line, and the share of the sum of squares that it explains."""
+    count, middle = len(values), (len(values) - 1) / 2
+    spread = (count**3 - count) / 12
+    slope = (
+        math.fsum((place - middle) * value for place, value in enumerate(values)) / spread if spread else 0.0
+    )
+    return slope, slope * slope * spread
+
+
+def autocorrelation(values: Sequence[float], lag: int) -> float:
+    """That of the pairs at this lag; 0 for constant values."""
+    mean = math.fsum(values) / len(values)
+    off = [value - mean for value in values]
+    squares = math.fsum(value * value for value in off) / len(off)
+    pairs = list(zip(off, off[lag:], strict=False))
+    return math.fsum(a * b for a, b in pairs) / len(pairs) / squares if pairs and squares else 0.0
+
+
+def _period(values: Sequence[float]) -> int | None:
+    """The lag of the largest autocorrelation after a negative one at a shorter lag."""
+    mean = math.fsum(values) / len(values)
+    off = [value - mean for value in values]
+    squares = math.fsum(value * value for value in off)
+    if squares == 0:
+        return None
+    lags = range(1, len(values) * 2 // 3)
+    alike = [math.fsum(a * b for a, b in zip(off, off[lag:], strict=False)) / squares for lag in lags]
+    below = next((lag for lag, value in zip(lags, alike, strict=True) if value < 0), None)
+    later = [
+        (value, lag) for lag, value in zip(lags, alike, strict=True) if below is not None and lag > below
+    ]
+    best, lag = max(later, default=(0.0, 0))
+    return lag if lag >= SHORTEST_PERIOD and best >= PERIOD_CORRELATION * (1 - lag / len(values)) else None
+
+
+STEP_GAIN, ALONE_GAIN = 16.0, 6.0
+"""The least doubled logarithm of the likelihood ratio that shows a step beside the change's own course, or
+instead of it.
+"""
+
+COURSE_GAIN, APPROACH_GAIN = 9.0, 4.0
+"""The same for a course of the change's own beside a further step, and for an approach instead of a step."""
+
+PLAUSIBLE_GAIN = 4.0
+"""Approaches whose doubled log-likelihoods differ by less are equally plausible."""
+
+APPROACHES = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0)
+"""Time constants of an approach, in ticks."""
+
+ROUNDING = 1e-14
+"""The share of a series' squares below which residuals are rounding errors."""
+
+FEWEST_BEFORE_JOIN, FEWEST_AT_END = 2, 3
+"""The least number of ticks between a step and the change, and between a step and the ends of the series."""
+
+
+class Onset(NamedTuple):
+    """What moved beside the change's own step.
+
+    `place` is the first tick of a further step, counted from the first one after the change and negative
+    before it; its `height` is 0 without one. `slowest` is the largest plausible time constant of an approach,
+    in ticks; 0 if the level stepped.
+    """
+
+    place: int = 0
+    height: float = 0.0
+    slowest: float = 0.0
+
+
+def onset(before: Sequence[float], after: Sequence[float], gap: int, late: int) -> Onset:
+    """Find a further step, and an approach. `after` begins with the change, `gap` ticks after `before`; a
+    step up to tick `late` of it is the change's own.
+    """
+    values, join = [*before, *after], len(before)
+    count = len(values)
+    times = [float(place if place < join else place + gap) for place in range(count)]
+    own = [_step(count, join + delay) for delay in range(min(late + 1, len(after) - 1))]
+    slow = [_approach(times, join, constant) for constant in APPROACHES]
+    places = [
+        place
+        for place in range(FEWEST_AT_END, count - FEWEST_AT_END + 1)
+        if place <= join - FEWEST_BEFORE_JOIN or place > join + late
+    ]
+    line = [[1.0] * count, times]
+    degrees = count - 4
+
+    def fit(*columns: list[float]) -> _Fit:
+        return _Fit(values, [*line, *columns], times, phi)
+
+    def beside(courses: Sequence[list[float]]) -> tuple[list[float], _Step]:
+        """The best of the change's courses with the best step beside it."""
+        found = min((fit(one).best_step(places) for one in own), key=lambda step: step.squares)
+        course = max(courses, key=fit(_step(count, found.place)).gain)
+        return course, fit(course).best_step(places)
+
+    phi = 0.0
+    for _ in range(2):
+        course, more = beside((*own, *slow))
+        basis = orthonormal([*line, course, _step(count, more.place)])
+        phi = phi_of(without(values, basis), join, len(basis))
+    plain = fit()
+    alone = plain.best_step(places)
+    stepped, approached = (plain.squares - max(map(plain.gain, courses)) for courses in (own, slow))
+    with_change = min(stepped, approached)
+    _, more = beside((*own, *slow))
+    if _log_ratio(with_change, more.squares, degrees) >= STEP_GAIN:
+        rest = fit(_step(count, more.place))
+        with_course = rest.squares - max(map(rest.gain, (*own, *slow)))
+        if _log_ratio(rest.squares, with_course, degrees) < COURSE_GAIN:
+            return Onset(alone.place - join, alone.height)
+        return Onset(more.place - join, more.height, _slowest(rest, own, slow, degrees))
+    is_step = _log_ratio(plain.squares, alone.squares, degrees) >= STEP_GAIN
+    if is_step and _log_ratio(with_change, alone.squares, degrees) >= ALONE_GAIN:
+        return Onset(alone.place - join, alone.height)
+    slowest = _slowest(plain, own, slow, degrees)
+    # Where the change seems to act slowly, a step may explain as much, alone or beside the change's own.
+    for step, less in ((alone, plain.squares), (beside(own)[1], stepped)) if slowest else ():
+        is_plausible = _log_ratio(approached, step.squares, degrees) >= -PLAUSIBLE_GAIN
+        if is_plausible and _log_ratio(less, step.squares, degrees) >= STEP_GAIN:
+            return Onset(step.place - join, step.height, slowest)
+    return Onset(slowest=slowest)
+
+
+def _slowest(
+    fit: "_Fit", own: Iterable[Sequence[float]], slow: Sequence[Sequence[float]], degrees: int
+) -> float:
+    """The largest plausible time constant; 0 if an approach does not explain more than a step does."""
+    stepped = fit.squares - max(map(fit.gain, own))
+    approached = [fit.squares - fit.gain(one) for one in slow]
+    if _log_ratio(stepped, min(approached), degrees) < APPROACH_GAIN:
+        return 0.0
+    return max(
+        constant
+        for constant, squares in zip(APPROACHES, approached, strict=True)
+        if _log_ratio(squares, min(approached), degrees) <= PLAUSIBLE_GAIN
+    )
+
+
+def _log_ratio(squares: float, less: float, degrees: int) -> float:
+    """The doubled logarithm of the likelihood ratio of two fits; 0 if there is no noise to compare with."""
+    return degrees * math.log(squares / less) if min(squares, less) > 0 else 0.0
+
+
+class _Fit:
+    """A least-squares fit of columns to a series, each tick freed from what φ carries over."""
+
+    def __init__(
+        self,
+        values: Sequence[float],
+        columns: Sequence[Sequence[float]],
+        times: Sequence[float],
+        phi: float,
+    ) -> None:
+        steps = [later - earlier for earlier, later in pairwise(times)]
+        own = 1 - phi * phi
+        self._carried = [0.0, *(phi**step for step in steps)]
+        self._scale = [
+            math.sqrt(own),
+            *(math.sqrt(own / (1 - carried * carried)) for carried in self._carried[1:]),
+        ]
+        self._basis = orthonormal([self._freed(column) for column in columns])
+        self._residuals = without(self._freed(values), self._basis)
+        self._rounding = ROUNDING * dot(values, values)
+        self.squares = max(dot(self._residuals, self._residuals), self._rounding)
+
+    def _freed(self, column: Sequence[float]) -> list[float]:
+        earlier = [0.0, *column[:-1]]
+        return [
+            scale * (value - carried * last)
+            for scale, value, carried, last in zip(self._scale, column, self._carried, earlier, strict=True)
+        ]
+
+    def gain(self, column: Sequence[float]) -> float:
+        """What a further column explains of the sum of squares."""
+        freed = self._freed(column)
+        whole = dot(freed, freed)
+        rest = whole - sum(dot(freed, one) ** 2 for one in self._basis)
+        if rest <= 1e-9 * whole:
+            return 0.0
+        return min(dot(self._residuals, freed) ** 2 / rest, self.squares - self._rounding)
+
+    def best_step(self, places: Sequence[int]) -> "_Step":
+        """The step that explains most."""
+        rises = [scale * (1 - carried) for scale, carried in zip(self._scale, self._carried, strict=True)]
+        squares = list(map(add, map(mul, self._scale, self._scale), self._later(rises, rises)))
+        left = squares
+        for one in self._basis:
+            left = [rest - part * part for rest, part in zip(left, self._along(rises, one), strict=True)]
+        along = self._along(rises, self._residuals)
+        best, gain = _Step(places[0], 0.0, self.squares), 0.0
+        for place in places:
+            rest, part = left[place], along[place]
+            if rest > 1e-9 * squares[place] and part * part / rest > gain:
+                gain = part * part / rest
+                best = _Step(place, part / rest, max(self.squares - gain, self._rounding))
+        return best
+
+    def _along(self, rises: Sequence[float], values: Sequence[float]) -> list[float]:
+        """The products of a vector and a step from each place on."""
+        return list(map(add, map(mul, self._scale, values), self._later(rises, values)))
+
+    @staticmethod
+    def _later(rises: Sequence[float], values: Sequence[float]) -> list[float]:
+        """The sums of the products after each place."""
+        products = map(mul, reversed(rises), reversed(values))
+        return [*accumulate(products, initial=0.0)][-2::-1]
+
+
+class _Step(NamedTuple):
+    """A step: the tick it begins with, its height, and the sum of squares that it leaves."""
+
+    place: int
+    height: float
+    squares: float
+
+
+def _step(count: int, place: int) -> list[float]:
+    return [0.0] * place + [1.0] * (count - place)
+
+
+def _approach(times: Sequence[float], join: int, constant: float) -> list[float]:
+    """An exponential approach that begins with the change, half a tick before the first one after it."""
+    start = times[join] - 0.5 if join < len(times) else 0.0
+    return [1 - math.exp(-(time + 0.5 - start) / constant) if time >= start else 0.0 for time in times]
+
+
+LEVEL = 0.05
+FEWEST_BEFORE, FEWEST_AFTER = 6, 6
+MOST_BEFORE = 120
+"""Ticks before a change from which the movement of the level is estimated."""
+
+MARGIN = 1.5
+BLOCKS = (1, 4)
+"""Ticks per block: longer blocks reveal a wandering level under noise."""
+
+FEWEST_BLOCKS = 16
+PLAIN_ERRORS = 3.0
+"""Plain standard errors from which a difference seems certain; if it is not, the movement of the level is the
+explanation.
+"""
+
+FLOOR = 0.05
+"""The least tick, as a share of the median: zero has no logarithm."""
+
+REGULAR = 0.6
+"""The least autocorrelation at the period of a sawtooth; that of noise is sometimes large by chance."""
+
+
+class Attribution(NamedTuple):
+    """The difference with its interval. `movement` is set if it cannot be attributed to the change.
+
+    The place of a step is in ticks from the change, negative before it. `has_moved_later` is True if the
+    level stepped later than with the change, or approaches its new value slowly.
+    """
+
+    interval: Interval
+    verdict: Verdict
+    movement: Movement | None = None
+    has_moved_later: bool = False
+
+
+def logarithms(*series: Sequence[float]) -> list[list[float]]:
+    """Levels as logarithms; values near zero count as `FLOOR` of the median of the lowest series."""
+    medians = [middle for middle in map(median, filter(None, series)) if middle > 0]
+    least = FLOOR * min(medians) if medians else 1.0
+    return [[math.log(max(value, least)) for value in values] for values in series]
+
+
+def attribute(
+    before: Sequence[float],
+    after: Sequence[float],
+    gap: int,
+    *,
+    settling: Sequence[float] = (),
+    late: int = 3,
+    tolerance: float = 0.0,
+) -> Attribution:
+    """Compare the ticks before a change with those after it, both as logarithms.
+
+    `gap` ticks between them belong to neither: the change itself, and `settling`, the ticks from the change
+    on. A step up to tick `late` after the change is the change's own.
+    """
+    before = before[-MOST_BEFORE:]
+    if len(before) < FEWEST_BEFORE or len(after) < FEWEST_AFTER:
+        estimate = _mean(after) - _mean(before) if before and after else math.nan
+        return Attribution(Interval(estimate, -math.inf, math.inf), Verdict.CANNOT_TELL)
+    level = _mean(before)
+    before, settling, after = ([value - level for value in side] for side in (before, settling, after))
+    missing = max(0, gap - len(settling))
+    other = onset(before, [*settling, *after], missing, late)
+    interval = _widened(before, settling, after, gap, other)
+    step = None
+    if other.height:
+        place = other.place + missing if other.place >= 0 else other.place
+        step = Movement(MovementKind.STEP, other.height, place)
+    verdict, movement = _attributed(interval, before, after, gap, step, tolerance)
+    moved = bool(other.slowest or (step and step.place > 0))
+    return Attribution(interval, Verdict.CANNOT_TELL if movement else verdict, movement, moved)
+
+
+def _attributed(
+    interval: Interval,
+    before: Sequence[float],
+    after: Sequence[float],
+    gap: int,
+    step: Movement | None,
+    tolerance: float,
+) -> tuple[Verdict, Movement | None]:
+    """The verdict of the interval, and what takes it away."""
+    verdict = interval.verdict(tolerance)
+    window = min(len(after), max(FEWEST_AFTER, (len(before) - gap) // 2))
+    plain = abs(_mean(after) - _mean(before[-window:]))
+    if verdict is Verdict.EQUAL:
+        is_visible = plain > math.log1p(tolerance)
+        return verdict, (step or _movement(before, window, gap)) if is_visible else None
+    if verdict is Verdict.CANNOT_TELL:
+        own = _movement(before, window, gap)
+        error = _plain_error(before[-window:], after)
+        is_explained = plain > PLAIN_ERRORS * error
+        if step is not None or not is_explained:
+            is_own = _is_regular(before, own, plain / MARGIN if is_explained else error)
+            return verdict, own if is_own else step
+        return verdict, _unless_small(own, plain, before)
+    observed = min(abs(interval.estimate), plain)
+    if observed >= MARGIN * swing(before, window, gap):
+        return verdict, None
+    own = _movement(before, window, gap)
+    return verdict, own if step is None or _is_regular(before, own, observed / MARGIN) else step
+
+
+def _widened(
+    before: Sequence[float], settling: Sequence[float], after: Sequence[float], gap: int, other: Onset
+) -> Interval:
+    """The difference with an interval that covers whatever may be true: a step before the change stays or is
+    part of the noise, a later one belongs to the change or does not, and an approach is not over yet.
+    """
+    interval = difference(before, after, gap)
+    edges = [interval]
+    if other.height and other.place < 0:
+        interval = difference(before, after, gap, step=other.place)
+        edges.append(interval)
+    elif other.height:
+        count = len(after)
+        still = max(0.0, 1 - (len(settling) + count - other.place) / count)
+        edges.append(Interval(*(edge + other.height * still for edge in interval)))
+        since = [*settling, *after]
+        edges.append(difference(before, since, max(0, gap - len(settling)), step=other.place))
+    if other.slowest:
+        past = [math.exp(-(len(settling) + place + 1) / other.slowest) for place in range(len(after))]
+        rest = 1 / (1 - _mean(past))
+        edges += [Interval(*(rest * edge for edge in one)) for one in edges]
+    low, high = min(one.low for one in edges), max(one.high for one in edges)
+    return Interval(interval.estimate, low, high)
+
+
+def difference(
+    before: Sequence[float], after: Sequence[float], gap: int, *, step: int | None = None
+) -> Interval:
+    """δ of the model above, with the widest of the intervals of all block lengths. `step` is the place of a
+    further step, in ticks from the first of `after`.
+    """
+    sides = [(before[::-1], after)]
+    if step is not None:
+        sides.append(
+            (
+                [float(-1 - place >= step) for place in range(len(before))],
+                [float(place >= step) for place in range(len(after))],
+            )
+        )
+    intervals = [
+        _regressed([(_blocks(old, block)[::-1], _blocks(new, block)) for old, new in sides], gap / block)
+        for block in BLOCKS
+        if block == 1 or (len(before) + len(after) >= FEWEST_BLOCKS * block and len(after) >= 2 * block)
+    ]
+    half = max(interval.high - interval.estimate for interval in intervals)
+    return Interval.around(intervals[0].estimate, half)
+
+
+def _regressed(sides: Sequence[tuple[list[float], list[float]]], gap: float) -> Interval:
+    """δ of the first of these series, with the others as regressors; each before and after the change."""
+    (before, after), *others = sides
+    values = [*before, *after]
+    count = len(values)
+    times = [float(place) if place < len(before) else place + gap for place in range(count)]
+    is_after = [0.0] * len(before) + [1.0] * len(after)
+    basis = orthonormal([[1.0] * count, times, *([*old, *new] for old, new in others), is_after])
+    residuals = without(values, basis)
+    # The last direction is δ's, cleared of the others: δ = its part / its own share of `is_after`.
+    share = dot(is_after, basis[-1])
+    phi = phi_of(residuals, len(before), len(basis))
+    taken = math.fsum(weighted_variance(one, times, phi) for one in basis)
+    squared = dot(residuals, residuals) / max(count - taken, 1.0)
+    error = math.sqrt(squared * weighted_variance(basis[-1], times, phi)) / share
+    degrees = max(2.0, count * (1 - phi) / (1 + phi) - len(basis))
+    return Interval.around(dot(values, basis[-1]) / share, inference.two_sided(LEVEL, degrees) * error)
+
+
+def _is_regular(before: Sequence[float], own: Movement, least: float) -> bool:
+    """True for a sawtooth that repeats itself and swings by so much: a step beside the change is its edge."""
+    return (
+        own.kind is MovementKind.SAWTOOTH
+        and own.size > least
+        and autocorrelation(before, own.place) >= REGULAR
+    )
+
+
+def _movement(before: Sequence[float], window: int, gap: int) -> Movement:
+    found = movement(before, window, gap)
+    return found._replace(place=found.place - len(before)) if found.kind is MovementKind.STEP else found
+
+
+def _unless_small(found: Movement, plain: float, before: Sequence[float]) -> Movement:
+    """The movement; UNKNOWN if it is too small to explain the difference: only a trend that is hidden in a
+    short history could.
+    """
+    has_swing = found.kind in (MovementKind.WANDERING, MovementKind.SAWTOOTH)
+    is_small = has_swing and MARGIN * found.size < plain
+    if is_small and len(before) < MOST_BEFORE:
+        return Movement(MovementKind.UNKNOWN, 0.0, len(before))
+    return found
+
+
+def _plain_error(before: Sequence[float], after: Sequence[float]) -> float:
+    """The standard error of the difference of means of constant levels, for independent ticks."""
+    return math.sqrt(variance(before) / len(before) + variance(after) / len(after))
+
+
+def _blocks(values: Sequence[float], length: int) -> list[float]:
+    """Means of complete blocks, from the first value on."""
+    return [
+        math.fsum(values[start : start + length]) / length
+        for start in range(0, len(values) - length + 1, length)
+    ]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)

@@ -1,0 +1,426 @@
+"""Effects of changes: detection of a single effect and its interval.
+
+Effect of a change: each figure before and after it, the difference with its interval, and the verdict.
+
+Levels are those of two equal windows. The difference, its interval and whether it can be attributed to the
+change come from every tick before the change (`attribution`), on a logarithmic scale; if a figure is zero
+on either side (fsyncs with a durability of 0), on a linear one.
+
+TPS and fsyncs per transaction are ratios of sums. The p95 of a window is that of its merged histograms;
+without histograms, it is the mean of the slots' own p95, weighted by their transactions.
+
+Detection of effects during a run: from slots and changes to complete pairs of windows.
+
+The history of a change ends at the change and does not extend before an earlier one, nor into the time that
+the earlier one took to settle; its end is the window before. The window after is of the same length and
+begins when the load has settled (see `settling`), at least one slot and at most half a minute later. A change
+that comes before that is measured together with the previous one. The slot of a change belongs to neither
+side.
+
+After the effect is known, the load is watched as long as it may take to settle at most. If it moves once more
+in that time (`compare_again`), because the change acts late or something else does, the effect is measured
+again, with the end of that time as the second window.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from statistics import median
+from typing import NamedTuple
+
+import msgspec
+
+from tuibench.metrics.attribution import (
+    FEWEST_AFTER,
+    FEWEST_BEFORE,
+    MOST_BEFORE,
+    Attribution,
+    attribute,
+    logarithms,
+)
+from tuibench.metrics.costs import window_cost
+from tuibench.metrics.series import P95, Ranks, Slot, settled_at
+from tuibench.model.effect import (
+    Comparison,
+    Effect,
+    EffectFigure,
+    EffectProgress,
+    LevelMovement,
+    MovementKind,
+    Verdict,
+)
+
+SlotWindow = Sequence[Slot]
+TOLERANCE_PERCENT = 5.0
+"""A change that is known to have a smaller effect left the figure equal."""
+
+HOST_SHIFT = 10.0
+"""The least change of other programs' share of the host's CPU, in points, that counts."""
+
+HOST_MARGIN = 2.0
+
+COUNTED = (EffectFigure.FSYNCS, EffectFigure.FSYNC_RATE)
+FEWEST_COUNTED = 10
+"""Fsyncs in one of the windows below which they are not compared: a read-only load has a few by chance."""
+
+LATE_SECONDS = 3.0
+"""A step up to this long after a change is the change's own."""
+
+
+def compare_windows(
+    history: SlotWindow, after: SlotWindow, settling: SlotWindow = ()
+) -> tuple[Comparison, ...]:
+    """Compare all figures that both sides have.
+
+    `history` is everything measured before the change; its end, as long as `after`, is the window before.
+    `settling` is what was measured between the change and `after`.
+    """
+    return tuple(one for one, _ in _compared(history, after, settling))
+
+
+def compare_again(
+    known: Iterable[Comparison], history: SlotWindow, after: SlotWindow, settling: SlotWindow
+) -> tuple[Comparison, ...]:
+    """The same with a later window, if a figure has left its known interval by a step at another time than
+    that of the change, or slowly; empty if none has.
+    """
+    intervals = {one.figure: (one.low, one.high) for one in known}
+    found = list(_compared(history, after, settling))
+    has_left = any(
+        moved
+        and one.figure in intervals
+        and not intervals[one.figure][0] <= one.delta <= intervals[one.figure][1]
+        for one, moved in found
+    )
+    return tuple(one for one, _ in found) if has_left else ()
+
+
+def _compared(
+    history: SlotWindow, after: SlotWindow, settling: SlotWindow
+) -> Iterator[tuple[Comparison, bool]]:
+    """Each figure, and whether it moved after the change at another time, or slowly."""
+    before = history[-len(after) :]
+    levels = (window_figures(before), window_figures(after))
+    seconds = math.fsum(slot.seconds for slot in after) / len(after)
+    gap = max(0, round((after[0].start_seconds - history[-1].end_seconds) / seconds))
+    for figure in EffectFigure:
+        series = _Series(*(_series(figure, slots) for slots in (history, settling, after)))
+        is_counted = figure not in COUNTED or max(map(_fsyncs, (before, after))) >= FEWEST_COUNTED
+        if figure in levels[0] and figure in levels[1] and series.is_enough and is_counted:
+            one, moved = _comparison(figure, levels[0][figure], levels[1][figure], series, gap, seconds)
+            yield _unless_host(one, before, after), moved
+
+
+def _fsyncs(window: SlotWindow) -> float:
+    return math.fsum(slot.log_fsyncs for slot in window if slot.log_fsyncs is not None)
+
+
+def _unless_host(one: Comparison, before: SlotWindow, after: SlotWindow) -> Comparison:
+    """The comparison, with the movement set if it may result from other programs' CPU usage.
+
+    If others use 30 % and then 10 %, the available CPU changes by 90 : 70: a difference is attributed to the
+    change only if its logarithm is more than `HOST_MARGIN` times that.
+    """
+    old, new = _foreign_cpu(before), _foreign_cpu(after)
+    if old is None or new is None or abs(new - old) < HOST_SHIFT or one.verdict is Verdict.CANNOT_TELL:
+        return one
+    explained = HOST_MARGIN * abs(math.log(max(100 - new, 1.0) / max(100 - old, 1.0)))
+    is_small = min(one.before, one.after) > 0 and abs(math.log(one.after / one.before)) <= explained
+    if not is_small:
+        return one
+    movement = LevelMovement(kind=MovementKind.HOST, percent=new - old)
+    return msgspec.structs.replace(one, verdict=Verdict.CANNOT_TELL, movement=movement)
+
+
+def _foreign_cpu(window: SlotWindow) -> float | None:
+    known = [slot.foreign_cpu for slot in window if slot.foreign_cpu is not None]
+    return math.fsum(known) / len(known) if known else None
+
+
+def window_figures(window: SlotWindow) -> dict[EffectFigure, float]:
+    """The figures of one window."""
+    transactions = math.fsum(slot.transactions for slot in window)
+    seconds = math.fsum(slot.seconds for slot in window)
+    queries = [slot.queries for slot in window if slot.queries is not None]
+    found = {} if queries and not transactions else {EffectFigure.TPS: transactions / seconds}
+    if queries:
+        found |= {EffectFigure.QPS: math.fsum(queries) / seconds}
+    if (p95 := p95_of(window)) is not None:
+        found[EffectFigure.P95] = p95
+    counted = [(slot.log_fsyncs, slot.transactions) for slot in window if slot.log_fsyncs is not None]
+    if committed := math.fsum(count for _, count in counted):
+        found[EffectFigure.FSYNCS] = math.fsum(fsyncs for fsyncs, _ in counted) / committed
+    if queries and counted:
+        found[EffectFigure.FSYNC_RATE] = math.fsum(fsyncs for fsyncs, _ in counted) / seconds
+    return found
+
+
+def p95_of(window: SlotWindow) -> float | None:
+    """The window's p95 in milliseconds; None if no transaction finished."""
+    histograms = [slot.latency for slot in window if slot.latency is not None and slot.latency.count]
+    if histograms:
+        return Ranks(histograms).at_ms(P95)
+    known = [(slot.p95_ms, slot.transactions) for slot in window if slot.p95_ms is not None]
+    finished = math.fsum(count for _, count in known)
+    return math.fsum(p95 * count for p95, count in known) / finished if finished else None
+
+
+def _series(figure: EffectFigure, slots: SlotWindow) -> list[float]:
+    """The figure by slot; slots without it are omitted."""
+    if figure is EffectFigure.TPS:
+        return [slot.tps for slot in slots]
+    if figure is EffectFigure.QPS:
+        return [slot.queries / slot.seconds for slot in slots if slot.queries is not None]
+    if figure is EffectFigure.P95:
+        return [p95 for slot in slots if (p95 := slot.own_p95_ms) is not None]
+    if figure is EffectFigure.FSYNC_RATE:
+        return [slot.log_fsyncs / slot.seconds for slot in slots if slot.log_fsyncs is not None]
+    return [
+        slot.log_fsyncs / slot.transactions
+        for slot in slots
+        if slot.log_fsyncs is not None and slot.transactions
+    ]
+
+
+class _Series(NamedTuple):
+    """A figure by slot: before the change, while the load settled, and after it."""
+
+    before: list[float]
+    settling: list[float]
+    after: list[float]
+
+    @property
+    def is_enough(self) -> bool:
+        return len(self.before) >= FEWEST_BEFORE and len(self.after) >= FEWEST_AFTER
+
+    @property
+    def has_logarithms(self) -> bool:
+        return min(map(median, (self.before, self.after))) > 0
+
+    def scaled(self, unit: float) -> "_Series":
+        return _Series(*([value / unit for value in values] for values in self))
+
+
+def _comparison(
+    figure: EffectFigure,
+    before: float,
+    after: float,
+    series: _Series,
+    gap: int,
+    seconds: float,
+) -> tuple[Comparison, bool]:
+    is_logarithmic = min(before, after) > 0 and series.has_logarithms
+    unit = before if is_logarithmic else max(before, after) or 1.0
+    old, settling, new = logarithms(*series) if is_logarithmic else series.scaled(unit)
+    found = attribute(
+        old,
+        new,
+        gap,
+        settling=settling,
+        late=math.ceil(LATE_SECONDS / seconds),
+        tolerance=TOLERANCE_PERCENT / 100,
+    )
+    shares = [edge / 100 for edge in found.interval.percent] if is_logarithmic else found.interval
+    deltas = [max(unit * share, -before) for share in shares]
+    percents = [100 * delta / before if before > 0 else None for delta in deltas]
+    comparison = Comparison(
+        figure=figure,
+        before=before,
+        after=after,
+        delta=deltas[0],
+        low=deltas[1],
+        high=deltas[2],
+        percent=percents[0],
+        percent_low=percents[1],
+        percent_high=percents[2],
+        verdict=found.verdict,
+        tolerance_percent=TOLERANCE_PERCENT,
+        movement=_movement(found, seconds),
+    )
+    return comparison, found.has_moved_later
+
+
+def _movement(found: Attribution, seconds: float) -> LevelMovement | None:
+    if found.movement is None:
+        return None
+    kind, size, place = found.movement
+    per_second = size / seconds if kind is MovementKind.TREND else size
+    return LevelMovement(kind=kind, percent=100 * math.expm1(per_second), seconds=place * seconds)
+
+
+WINDOW_SECONDS = 12.0
+FEWEST_SLOTS, USUAL_SLOTS, MOST_SLOTS = 6, 12, 24
+"""Slots of a window: at least the first; `WINDOW_SECONDS` if that is between the other two."""
+
+LONGEST_SETTLING_SECONDS = 30.0
+LEAST_SETTLING_SLOTS = 1
+
+
+class PendingEffect:
+    """A change whose effect is not complete yet, or may still change: `known` is the effect so far, from the
+    first `used` slots after the change.
+    """
+
+    def __init__(self, before: list[Slot]) -> None:
+        self.before = before
+        self.markers: tuple[int, ...] = ()
+        self.texts: list[str] = []
+        self.at_seconds = 0.0
+        self.after: list[Slot] = []
+        self.known: Effect | None = None
+        self.used = 0
+
+    def add(self, marker: int, text: str, at_seconds: float) -> None:
+        """Add a further change: the slots since the last one are discarded."""
+        self.markers = (*self.markers, marker)
+        self.texts.append(text)
+        self.at_seconds = at_seconds
+        self.after = []
+
+
+class EffectDetector:
+    """Converts slots and changes, in time order, to effects."""
+
+    def __init__(self, interval_seconds: float) -> None:
+        self._interval_seconds = interval_seconds
+        wanted = math.ceil(WINDOW_SECONDS / interval_seconds)
+        self.window = min(max(wanted, USUAL_SLOTS), MOST_SLOTS)
+        self.longest_settling = max(
+            2 * LEAST_SETTLING_SLOTS, math.ceil(LONGEST_SETTLING_SECONDS / interval_seconds)
+        )
+        self._most_calm = MOST_BEFORE + self.longest_settling + self.window
+        self._calm: list[Slot] = []
+        self._pending: PendingEffect | None = None
+        self._watched: PendingEffect | None = None
+
+    def slot(self, slot: Slot) -> Effect | None:
+        """Add a tick; returns the effect that it completes, if any."""
+        pending = self._pending
+        if pending is None:
+            self._calm = [*self._calm[1 - self._most_calm :], slot]
+            return self._watch(slot)
+        if slot.start_seconds < pending.at_seconds:
+            return None
+        pending.after.append(slot)
+        window = min(len(pending.before), self.window)
+        start = _settling_slots(pending.after, window, self.longest_settling)
+        if start is None and len(pending.after) < self.longest_settling + window:
+            return None
+        return self._complete(pending, window, start)
+
+    def change(self, marker: int, text: str, *, began_seconds: float, at_seconds: float) -> Effect | None:
+        """Add a change between these two times; returns the effect of the previous one, if it is complete."""
+        effect = self._complete_early() or self._measured_again()
+        if self._pending is None:
+            self._pending = PendingEffect(self._before(began_seconds))
+        self._pending.add(marker, text, at_seconds)
+        if len(self._pending.before) < FEWEST_SLOTS:
+            self._pending = None
+        self._calm = []
+        return effect
+
+    @property
+    def progress(self) -> EffectProgress | None:
+        """The change whose effect is being measured, and when it will be known."""
+        pending = self._pending
+        if pending is None:
+            return None
+        window = min(len(pending.before), self.window)
+        earliest, latest = (
+            pending.at_seconds + self._interval_seconds * (1 + settling + window)
+            for settling in (LEAST_SETTLING_SLOTS, self.longest_settling)
+        )
+        return EffectProgress(
+            markers=pending.markers,
+            change="; ".join(pending.texts),
+            at_seconds=pending.at_seconds,
+            earliest_seconds=earliest,
+            latest_seconds=latest,
+        )
+
+    def boundary(self, since_seconds: float | None = None) -> Effect | None:
+        """Add a boundary, such as a pause or a restart, that no window crosses.
+
+        Slots that end after `since_seconds` may contain its beginning, and are discarded.
+        """
+        for pending in (self._pending, self._watched):
+            if pending is not None and since_seconds is not None:
+                pending.after = [slot for slot in pending.after if slot.end_seconds <= since_seconds]
+        effect = self._complete_early() or self._measured_again()
+        self._calm, self._pending = [], None
+        return effect
+
+    def _before(self, began_seconds: float) -> list[Slot]:
+        """The newest slots before a time, from the first settled one on."""
+        calm = [slot for slot in self._calm if slot.end_seconds <= began_seconds]
+        window = max(min(self.window, len(calm)), 1)
+        start = _settling_slots(calm, window, len(calm), least=0)
+        return calm[start or 0 :][-MOST_BEFORE:]
+
+    def _complete_early(self) -> Effect | None:
+        """The effect as far as it is known; None if the pending change remains pending."""
+        pending = self._pending
+        if pending is None:
+            return None
+        window = min(len(pending.before), self.window, len(pending.after) - LEAST_SETTLING_SLOTS)
+        if window < FEWEST_SLOTS:
+            return None
+        return self._complete(pending, window, _settling_slots(pending.after, window, self.longest_settling))
+
+    def _complete(self, pending: PendingEffect, window: int, start: int | None) -> Effect:
+        """`start` is the beginning of the second window; None if the load never settled."""
+        first = len(pending.after) - window if start is None else start
+        self._pending, self._watched = None, pending
+        self._calm = pending.after[first:]
+        pending.used = first + window
+        settling, after = pending.after[:first], pending.after[first : pending.used]
+        found = compare_windows(pending.before, after, settling)
+        pending.known = _effect(pending, after, found, settled=start is not None)
+        return pending.known
+
+    def _watch(self, slot: Slot) -> Effect | None:
+        """Watch the load after its effect is known; returns the effect if it has become another one."""
+        pending = self._watched
+        if pending is None:
+            return None
+        pending.after.append(slot)
+        if len(pending.after) < self.longest_settling + self.window:
+            return None
+        return self._measured_again()
+
+    def _measured_again(self) -> Effect | None:
+        """The effect with the newest slots as second window, if the load has left the known one."""
+        pending, self._watched = self._watched, None
+        if pending is None or pending.known is None:
+            return None
+        window = min(len(pending.before), self.window, len(pending.after) - pending.used)
+        if window < FEWEST_SLOTS:
+            return None
+        settling, after = pending.after[:-window], pending.after[-window:]
+        found = compare_again(pending.known.comparisons, pending.before, after, settling)
+        is_settled = _settling_slots(after, window, 0, least=0) is not None
+        return _effect(pending, after, found, settled=is_settled) if found else None
+
+
+def _effect(
+    pending: PendingEffect, after: Sequence[Slot], comparisons: tuple[Comparison, ...], *, settled: bool
+) -> Effect:
+    return Effect(
+        markers=pending.markers,
+        change="; ".join(pending.texts),
+        at_seconds=pending.at_seconds,
+        window_seconds=math.fsum(slot.seconds for slot in after),
+        settling_seconds=max(0.0, after[0].start_seconds - pending.at_seconds),
+        settled=settled,
+        comparisons=comparisons,
+        cost_before=window_cost(pending.before[-len(after) :]),
+        cost_after=window_cost(after),
+    )
+
+
+def _settling_slots(
+    slots: Sequence[Slot], window: int, most: int, least: int = LEAST_SETTLING_SLOTS
+) -> int | None:
+    """The slots to discard, until neither throughput nor p95 has a trend."""
+    rates = [slot.throughput for slot in slots]
+    latencies = [slot.own_p95_ms or 0.0 for slot in slots]
+    return settled_at((rates, latencies), window, least=least, most=most)

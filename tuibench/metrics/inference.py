@@ -1,0 +1,784 @@
+"""Statistical inference: intervals of means and differences, verdicts, comparisons.
+
+Quantiles of Student's t distribution.
+
+Confidence intervals of the difference of two windows of a time series: the circular moving-block
+bootstrap.
+
+Adjacent slots are correlated, so whole blocks of them are drawn (Künsch, Annals of Statistics 17, 1989),
+around the window's end (Politis & Romano 1992), and the middle 95 % of the resampled differences is the
+interval (Efron, "Bootstrap methods: another look at the jackknife", Annals of Statistics 7, 1979).
+
+Windows are short here, a dozen slots, and three effects would make that interval too narrow:
+- percentiles of few values: it is expanded to Student's t (Hesterberg, The American Statistician 69, 2015);
+- a block cannot contain all of the autocorrelation: what an AR(1) series of the estimated strength would have
+  beyond the block is added;
+- the autocorrelation φ is itself estimated from few slots: it is corrected for its bias (Marriott & Pope,
+  Biometrika 41, 1954), shrunk towards that of a usual load and raised by a part of its own error.
+
+The block length is Carlstein's for AR(1): (2φ/(1−φ²))^(2/3) · n^(1/3) (Annals of Statistics 14, 1986). In
+simulation 95 % intervals contain the true value in 90 to 98 of 100 cases for φ up to 0.6 and twelve slots or
+more.
+
+Quantiles: a resampled window's quantile is read from the original merged histogram, at the rank that the
+resampled share of latencies below it indicates (Woodruff, "Confidence intervals for medians and other
+position measures", JASA 47, 1952): no histograms are merged for the many hundred resamples.
+
+Mean of a short autocorrelated series with its 95 % confidence interval, and means over repeated runs.
+
+Adjacent ticks are correlated: n of them are worth n·(1−φ)/(1+φ) independent ones in an AR(1) series (Box,
+Jenkins & Reinsel, Time Series Analysis, ch. 2). φ is the conservative estimate of `bootstrap`, and Student's
+t is used with the remaining degrees of freedom.
+
+Intervals of a relative difference, and their verdicts: higher, lower, equal, or cannot tell.
+
+A verdict follows from a confidence interval, so that one error rate covers all of them: if the interval
+contains the true difference, none of the three statements is wrong.
+
+Scale for the comparison of levels: logarithms, so that differences are relative.
+
+Comparison of two runs, figure by figure, relative to the noise of their own ticks.
+
+A figure is a ratio of sums over ticks (transactions over seconds, errors over attempts) or a percentile of
+all latencies; its interval is that of `bootstrap`. Other figures have a value and no interval. A long run's
+ticks are merged to `MOST_SLOTS` slots first, which costs no accuracy: adjacent ticks are resampled together
+anyway.
+
+Texts of verdicts, the same on screen, on stderr, in reports and in the record.
+
+Comparison of two groups of server starts, with an interval that includes the variation between starts.
+
+Between starts of one server with the same data 5 to 10 % are usual, within a start less than 2 %. So a start
+is one observation, however long or often it was measured: its runs' logarithms are averaged, and Student's t
+is applied to the starts, with Welch's degrees of freedom for two groups of different variance (Welch,
+Biometrika 34, 1947).
+
+Kalibera and Jones, "Rigorous benchmarking in reasonable time" (ISMM 2013), give the hierarchy: repetition is
+needed at the level that varies.
+"""
+
+import math
+import random
+import re
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from math import ceil, sqrt
+from statistics import NormalDist, fmean, stdev, variance
+from typing import NamedTuple
+
+from tuibench import units
+from tuibench.metrics import figures
+from tuibench.metrics.figures import MAIN_FIGURES, OTHER_FIGURES, Better, Figure
+from tuibench.metrics.series import Ranks, count_up_to
+from tuibench.model.effect import Comparison, EffectFigure, LevelMovement, MovementKind, Verdict
+from tuibench.model.findings import Resource
+from tuibench.model.settings import PresetState
+from tuibench.model.summary import ComparisonVerdict, Contrast
+from tuibench.model.sweep import CellFigures, CellResult, Mean, SweepPlan, SweepPoint
+from tuibench.model.tick import Histogram, Tick, total_tick
+
+
+@lru_cache(maxsize=4096)
+def two_sided(level: float, degrees: float) -> float:
+    """The value that |t| exceeds with probability `level`; at least one degree of freedom, fractions allowed.
+
+    Hill, "Algorithm 396: Student's t-quantiles" (Communications of the ACM 13, 1970): within
+    0.2 % for two degrees or more; exact for one, and up to 5 % too large between them.
+    """
+    if not 0 < level < 1 or degrees < 1:
+        raise ValueError(f"no t quantile for level {level} and {degrees} degrees of freedom")
+    if degrees == 1:
+        return 1 / math.tan(level * math.pi / 2)
+    if degrees < 2:
+        share = 2 - 2 / degrees
+        return math.exp((1 - share) * math.log(two_sided(level, 1)) + share * math.log(two_sided(level, 2)))
+    if degrees == 2:
+        return math.sqrt(2 / (level * (2 - level)) - 2)
+    return _hill(level, degrees)
+
+
+def _hill(level: float, n: float) -> float:
+    a = 1 / (n - 0.5)
+    b = 48 / (a * a)
+    c = ((20700 * a / b - 98) * a - 16) * a + 96.36
+    d = ((94.5 / (b + c) - 3) / b + 1) * math.sqrt(a * math.pi / 2) * n
+    y = (d * level) ** (2 / n)
+    if y > 0.05 + a:
+        y = _near_normal(level, n, a, b, c, d)
+    else:
+        y = ((1 / (((n + 6) / (n * y) - 0.089 * d - 0.822) * (n + 2) * 3) + 0.5 / (n + 4)) * y - 1) * (
+            n + 1
+        ) / (n + 2) + 1 / y
+    return math.sqrt(n * y)
+
+
+def _near_normal(level: float, n: float, a: float, b: float, c: float, d: float) -> float:
+    x = NormalDist().inv_cdf(level / 2)
+    y = x * x
+    if n < 5:
+        c += 0.3 * (n - 4.5) * (x + 0.6)
+    c = (((0.05 * d * x - 5) * x - 7) * x - 2) * x + b + c
+    y = (((((0.4 * y + 6.3) * y + 36) * y + 94.5) / c - y - 3) / b + 1) * x
+    return math.expm1(a * y * y)
+
+
+NORMAL_95 = NormalDist().inv_cdf(0.975)
+LEVEL = 0.05
+
+TOLERANCE_PERCENT = 5.0
+"""Windows that are known to differ by less are equal."""
+
+NEAR_ZERO = 1e-3
+"""The least ratio with a usable logarithm."""
+
+RESAMPLES = 400
+SEED = 1979
+"""A fixed seed: the same windows give the same interval."""
+
+USUAL_PHI, USUAL_WEIGHT = 0.35, 12.0
+"""Autocorrelation of a steady load from second to second, and the number of slots that this prior counts
+for.
+"""
+
+PHI_MARGIN = 0.3
+"""The number of standard errors that the autocorrelation is raised by."""
+
+LARGEST_PHI = 0.9
+
+
+class RatioSeries(NamedTuple):
+    """A ratio's numerators and denominators, a pair for each slot of a window."""
+
+    above: Sequence[float]
+    below: Sequence[float]
+
+    @property
+    def ratio(self) -> float:
+        return math.fsum(self.above) / math.fsum(self.below)
+
+    @property
+    def series(self) -> list[float]:
+        """The ratio slot by slot."""
+        return [part / whole if whole else 0.0 for part, whole in zip(self.above, self.below, strict=True)]
+
+
+class ResampledRatios(NamedTuple):
+    """Resampled ratios of both windows, and the factor by which their variation is too small."""
+
+    before: list[float]
+    after: list[float]
+    scale: float
+
+
+def resample(before: RatioSeries, after: RatioSeries) -> ResampledRatios:
+    """Resample both windows independently."""
+    rng = random.Random(SEED)
+    count = min(len(before.above), len(after.above))
+    phi = autocorrelation(before.series, after.series)
+    block = block_length(phi, count)
+    degrees = 2 * (count * (1 - phi) / (1 + phi) - 1)
+    scale = two_sided(LEVEL, max(2.0, degrees)) / NORMAL_95 * scatter_correction(phi, count, block)
+    return ResampledRatios(_resample_window(before, block, rng), _resample_window(after, block, rng), scale)
+
+
+def bootstrap_interval(estimate: float, resampled: Sequence[float], scale: float) -> tuple[float, float]:
+    """The middle 95 % of the resampled values, stretched from the estimate."""
+    ordered = sorted(resampled)
+    edge = round(0.025 * (len(ordered) - 1))
+    low, high = ordered[edge], ordered[-1 - edge]
+    return min(estimate, estimate + scale * (low - estimate)), max(
+        estimate, estimate + scale * (high - estimate)
+    )
+
+
+def autocorrelation(*windows: Sequence[float]) -> float:
+    """The conservative estimate of φ, from 0 to 0.9, from all windows together."""
+    products = squares = 0.0
+    count = sum(len(window) for window in windows)
+    for window in windows:
+        mean = math.fsum(window) / len(window)
+        off = [value - mean for value in window]
+        products += math.fsum(one * other for one, other in pairwise(off))
+        squares += math.fsum(value * value for value in off)
+    raw = products / squares if squares > 0 else 0.0
+    unbiased = min(max(raw + (1 + 3 * raw) * len(windows) / count, 0.0), LARGEST_PHI)
+    drawn = (unbiased * count + USUAL_PHI * USUAL_WEIGHT) / (count + USUAL_WEIGHT)
+    return min(drawn + PHI_MARGIN / math.sqrt(count), LARGEST_PHI)
+
+
+def block_length(phi: float, count: int) -> int:
+    """Slots per block: at least one, at most a third of the window."""
+    wanted = math.cbrt((2 * phi / (1 - phi * phi)) ** 2 * count)
+    return max(1, min(round(wanted), count // 3))
+
+
+def scatter_correction(phi: float, count: int, block: int) -> float:
+    """The ratio of the variation of an AR(1) window's mean to that of its resampled blocks."""
+    true = _ar1_variance(phi, count)
+    drawn = _ar1_variance(phi, block) - block * true / count
+    return math.sqrt(true / max(drawn, 0.05))
+
+
+def _ar1_variance(phi: float, length: int) -> float:
+    """Variance of the mean of `length` slots, relative to that of `length` independent ones."""
+    return 1 + 2 * math.fsum((1 - lag / length) * phi**lag for lag in range(1, length))
+
+
+def _resample_window(parts: RatioSeries, block: int, rng: random.Random) -> list[float]:
+    """The ratio of `RESAMPLES` windows made of blocks of this one."""
+    count = len(parts.above)
+    tops, bottoms = _circular_block_sums(parts.above, block), _circular_block_sums(parts.below, block)
+    blocks = math.ceil(count / block)
+    places = rng.choices(range(count), k=RESAMPLES * blocks)
+    ratios = []
+    for first in range(0, len(places), blocks):
+        chosen = places[first : first + blocks]
+        whole = sum(map(bottoms.__getitem__, chosen))
+        ratios.append(sum(map(tops.__getitem__, chosen)) / whole if whole else math.nan)
+    return ratios
+
+
+def _circular_block_sums(values: Sequence[float], block: int) -> list[float]:
+    """The sum of the block that begins at each slot."""
+    twice = [*values, *values[: block - 1]]
+    return [sum(twice[start : start + block]) for start in range(len(values))]
+
+
+class Quantile:
+    """The value below which a share (0 to 1) of a window's latencies lies; the window must not be empty.
+
+    `parts` are the latencies below it and all of them, by slot.
+    """
+
+    def __init__(self, histograms: Sequence[Histogram], share: float) -> None:
+        self._ranks = Ranks(histograms)
+        self._share = share
+        self.value_ms = self._ranks.at_ms(share)
+        bucket = self._ranks.bucket_at(share)
+        self.parts = RatioSeries(
+            [float(count_up_to(one, bucket)) for one in histograms], [float(one.count) for one in histograms]
+        )
+
+    def read(self, resampled: Sequence[float]) -> list[float]:
+        """The value in ms for each resampled share of latencies below the original one: a smaller share is
+        a higher rank.
+        """
+        found = self.parts.ratio
+        return [
+            math.nan if math.isnan(one) else self._ranks.at_ms(self._share + found - one) for one in resampled
+        ]
+
+
+# Differences of two windows
+
+
+class DifferenceEstimate(NamedTuple):
+    """A difference and a relative one in percent, each with its interval; see `Comparison`."""
+
+    delta: float
+    low: float
+    high: float
+    percent: float | None
+    percent_low: float | None
+    percent_high: float | None
+    verdict: Verdict
+
+
+def comparison_from_resamples(
+    figure: EffectFigure, before: float, after: float, resampled: ResampledRatios
+) -> Comparison:
+    """Build a comparison from difference and relative difference with their intervals."""
+    found = estimate_difference(before, after, resampled)
+    return Comparison(
+        figure=figure,
+        before=before,
+        after=after,
+        tolerance_percent=TOLERANCE_PERCENT,
+        **found._asdict(),
+    )
+
+
+def estimate_difference(before: float, after: float, resampled: ResampledRatios) -> DifferenceEstimate:
+    """The difference of a figure, from its value and the resampled ones."""
+    low, high = bootstrap_interval(
+        after - before, _pairwise(resampled, lambda old, new: new - old), resampled.scale
+    )
+    relative: tuple[float | None, float | None, float | None] = (None, None, None)
+    if before > 0:
+        edges = _ratio_interval(after / before, resampled)
+        relative = (100 * (after / before - 1), 100 * (edges[0] - 1), 100 * (edges[1] - 1))
+    elif not after:
+        relative = (0.0, 0.0, 0.0)
+    return DifferenceEstimate(after - before, low, high, *relative, _verdict((low, high), relative[1:]))
+
+
+def _verdict(difference: tuple[float, float], percents: tuple[float | None, float | None]) -> Verdict:
+    """Higher or lower if both intervals exclude zero; equal if the relative one is within the tolerance."""
+    known = [edge for edge in percents if edge is not None]
+    if min(*difference, *known) > 0:
+        return Verdict.HIGHER
+    if max(*difference, *known) < 0:
+        return Verdict.LOWER
+    is_equal = bool(known) and max(map(abs, known)) <= TOLERANCE_PERCENT
+    return Verdict.EQUAL if is_equal else Verdict.CANNOT_TELL
+
+
+def _ratio_interval(ratio: float, resampled: ResampledRatios) -> tuple[float, float]:
+    """The interval of after / before: of its logarithm, so that it stays above zero, unless it is close to
+    zero.
+    """
+    ratios = _pairwise(resampled, lambda old, new: new / old if old > 0 else math.nan)
+    if min(ratio, *ratios) > NEAR_ZERO and max(ratio, *ratios) < 1 / NEAR_ZERO:
+        low, high = bootstrap_interval(math.log(ratio), [math.log(one) for one in ratios], resampled.scale)
+        return math.exp(low), math.exp(high)
+    low, high = bootstrap_interval(ratio, ratios, resampled.scale)
+    return max(0.0, low), high
+
+
+def _pairwise(resampled: ResampledRatios, combine: Callable[[float, float], float]) -> list[float]:
+    values = [combine(old, new) for old, new in zip(resampled.before, resampled.after, strict=True)]
+    return [value for value in values if not math.isnan(value)] or [0.0]
+
+
+FEWEST_VALUES = 4
+
+
+class MeanEstimate(NamedTuple):
+    """A mean; `half_width` is that of its 95 % interval as a share of it, infinite if unknown."""
+
+    mean: float
+    half_width: float
+
+
+def estimate_mean(values: Sequence[float]) -> MeanEstimate:
+    """The mean of a settled series."""
+    count = len(values)
+    if not count:
+        return MeanEstimate(0.0, math.inf)
+    mean = math.fsum(values) / count
+    if count < FEWEST_VALUES or mean <= 0:
+        return MeanEstimate(mean, math.inf)
+    phi = autocorrelation(values)
+    independent = count * (1 - phi) / (1 + phi)
+    error = stdev(values) / math.sqrt(independent)
+    return MeanEstimate(mean, two_sided(LEVEL, max(2.0, independent - 1)) * error / mean)
+
+
+COSTS = tuple(
+    f"{resource}_per_{operation}" for operation in ("transaction", "query") for resource in Resource
+)
+"""The cost of an operation."""
+MORE = tuple(
+    figure.name
+    for figure in (*MAIN_FIGURES, *OTHER_FIGURES)
+    if figure.name not in CellFigures.__struct_fields__
+    and f"{figure.name}_ms" not in CellFigures.__struct_fields__
+)
+"""Figures of the table beside those with a field of their own."""
+FIGURES = (
+    *(name for name in CellFigures.__struct_fields__ if name not in ("per_transaction", "per_query", "more")),
+    *MORE,
+    *COSTS,
+)
+"""All figures of a run, by name."""
+
+
+def mean_with_interval(values: Sequence[float]) -> Mean:
+    """Mean and 95 % interval by Student's t, of at least one value."""
+    if len(values) < 2:
+        return Mean(mean=values[0], half_width=None, count=1)
+    half = two_sided(LEVEL, len(values) - 1) * stdev(values) / sqrt(len(values))
+    return Mean(mean=fmean(values), half_width=half, count=len(values))
+
+
+def sweep_points(plan: SweepPlan, results: Iterable[CellResult]) -> tuple[SweepPoint, ...]:
+    """Each combination that has a result, in the order of the plan."""
+    runs: dict[tuple[str, str, int], list[CellResult]] = {}
+    for result in results:
+        if result.outcome == "done" and result.figures is not None:
+            cell = result.cell
+            runs.setdefault((cell.case.name, cell.variant.name, cell.threads), []).append(result)
+    wanted = (
+        (case.name, variant.name, threads)
+        for case in plan.cases
+        for variant in plan.variants
+        for threads in plan.threads
+    )
+    return tuple(_sweep_point(runs[key]) for key in wanted if key in runs)
+
+
+def _sweep_point(runs: Sequence[CellResult]) -> SweepPoint:
+    first = runs[0]
+    measured = [run.figures for run in runs if run.figures is not None]
+    known = {
+        name: [value for each in measured if (value := each.value(name)) is not None] for name in FIGURES
+    }
+    return SweepPoint(
+        case=first.cell.case,
+        variant=first.cell.variant,
+        threads=first.cell.threads,
+        headline=first.headline,
+        figures={name: mean_with_interval(values) for name, values in known.items() if values},
+        limited=any(run.limited for run in runs),
+    )
+
+
+class Interval(NamedTuple):
+    """A difference of logarithms with its confidence interval; infinite bounds if nothing is known."""
+
+    estimate: float
+    low: float
+    high: float
+
+    @classmethod
+    def around(cls, estimate: float, half_width: float) -> "Interval":
+        return cls(estimate, estimate - half_width, estimate + half_width)
+
+    @property
+    def percent(self) -> "Interval":
+        """The interval as a relative difference in percent."""
+        return Interval(*(_percent(bound) for bound in self))
+
+    def verdict(self, tolerance: float = 0.0) -> Verdict:
+        """The verdict; `tolerance` is a share: 0.02 is ±2 %, and 0 never says "equal".
+
+        A difference that is known to be above zero is "higher" even if it is within the tolerance.
+        """
+        if self.low > 0:
+            return Verdict.HIGHER
+        if self.high < 0:
+            return Verdict.LOWER
+        if tolerance > 0 and math.log1p(-tolerance) <= self.low and self.high <= math.log1p(tolerance):
+            return Verdict.EQUAL
+        return Verdict.CANNOT_TELL
+
+
+def _percent(difference: float) -> float:
+    try:
+        return 100 * math.expm1(difference)
+    except OverflowError:
+        return math.inf
+
+
+NEXT_TO_NOTHING = 0.05
+"""The share of the highest level below which a level counts as zero."""
+
+
+class Scale(NamedTuple):
+    """Logarithms; or shares of `unit` if some level is near zero."""
+
+    unit: float | None = None
+
+    @classmethod
+    def of(cls, first: Iterable[float], other: Iterable[float]) -> "Scale":
+        """The scale of two sides, relative to the first: logarithms unless a level is near zero.
+
+        The logarithms of very small levels vary so much that they would hide a difference.
+        """
+        first, other = list(first), list(other)
+        every = [*first, *other]
+        if not every or min(every) > NEXT_TO_NOTHING * max(every):
+            return cls()
+        return cls(_mean(first) or _mean(other) or 1.0)
+
+    def __call__(self, level: float) -> float:
+        return math.log(level) if self.unit is None else level / self.unit
+
+    def level(self, value: float) -> float:
+        """The level of a value on this scale."""
+        return math.exp(value) if self.unit is None else value * self.unit
+
+    def interval(self, estimate: float, half_width: float) -> Interval:
+        """estimate ± half_width on this scale, as differences of logarithms."""
+        found = Interval.around(estimate, half_width)
+        if self.unit is None:
+            return found
+        return Interval(*(math.log1p(bound) if bound > -1 else -math.inf for bound in found))
+
+
+def _mean(levels: list[float]) -> float:
+    return math.fsum(levels) / len(levels) if levels else 0.0
+
+
+MOST_SLOTS = 400
+FEWEST_SLOTS = 5
+"""With fewer slots the noise cannot be estimated, and there is no verdict."""
+
+
+TickSeries = Sequence[Tick]
+
+
+def compare_figure(figure: Figure, first: TickSeries, other: TickSeries) -> Contrast:
+    """Compare the figure of another run with that of the first."""
+    before, after = _FigureResampler.of(figure, first), _FigureResampler.of(figure, other)
+    if before.value is None or after.value is None:
+        return Contrast(value=after.value)
+    relative = after.value / before.value if before.value else (1.0 if not after.value else None)
+    if min(len(before.parts.above), len(after.parts.above)) < FEWEST_SLOTS:
+        percent = None if relative is None else 100 * (relative - 1)
+        return Contrast(value=after.value, relative=relative, percent=percent)
+    resampled = resample(before.parts, after.parts)
+    found = estimate_difference(
+        before.value,
+        after.value,
+        ResampledRatios(before.read(resampled.before), after.read(resampled.after), resampled.scale),
+    )
+    return Contrast(
+        value=after.value,
+        relative=relative,
+        percent=found.percent,
+        low=found.percent_low,
+        high=found.percent_high,
+        verdict=judge(figure.better, found.verdict),
+    )
+
+
+def merge_ticks(ticks: Sequence[Tick], most: int = MOST_SLOTS) -> list[Tick]:
+    """Merge adjacent ticks evenly, so that at most `most` remain."""
+    length = max(1, ceil(len(ticks) / most))
+    return [total_tick(ticks[at : at + length]) for at in range(0, len(ticks), length)]
+
+
+def judge(better: Better | None, verdict: Verdict) -> ComparisonVerdict:
+    """Better or worse, by the direction in which the figure should change; a figure without one can only be
+    equal.
+    """
+    match verdict:
+        case Verdict.EQUAL:
+            return ComparisonVerdict.EQUAL
+        case Verdict.CANNOT_TELL:
+            return ComparisonVerdict.CANNOT_TELL
+        case Verdict.HIGHER | Verdict.LOWER if better is None:
+            return ComparisonVerdict.CANNOT_TELL
+        case Verdict.HIGHER | Verdict.LOWER:
+            return ComparisonVerdict.BETTER if verdict.value == better else ComparisonVerdict.WORSE
+
+
+class _FigureResampler(NamedTuple):
+    """The figure of one run, its resampling, and the conversion of resampled ratios to the figure."""
+
+    value: float | None
+    parts: RatioSeries
+    read: Callable[[list[float]], list[float]]
+
+    @classmethod
+    def of(cls, figure: Figure, ticks: TickSeries) -> "_FigureResampler":
+        if isinstance(figure.source, figures.Quantile) and 0 < figure.source.share < 1:
+            histograms = [each for tick in ticks if (each := tick.hist(figure.source.of)).count]
+            if not histograms:
+                return cls(None, RatioSeries([], []), list)
+            quantile = Quantile(histograms, figure.source.share)
+            return cls(quantile.value_ms, quantile.parts, quantile.read)
+        known = [parts for tick in ticks if (parts := figure.parts(tick)) is not None]
+        if not sum(below for _, below in known):
+            return cls(figure.value(total_tick(ticks)), RatioSeries([], []), list)
+        series = RatioSeries([above for above, _ in known], [below for _, below in known])
+        return cls(series.ratio, series, list)
+
+
+FIGURE_NAMES = {
+    EffectFigure.TPS: "TPS",
+    EffectFigure.QPS: "QPS",
+    EffectFigure.P95: "p95",
+    EffectFigure.FSYNCS: "fsyncs/trx",
+    EffectFigure.FSYNC_RATE: "fsyncs/s",
+}
+TREND_POINTS, TREND_SHARE = 2.0, 0.1
+"""The least deviation of a difference from that of its levels that is explained: points, share of it."""
+
+FACTOR_FROM_PERCENT = 1000.0
+
+FEWEST_NAME_LETTERS = 12
+"""Letters of a shortened name from which it is still recognised."""
+
+ALTERNATION = "an A/B test (--ab) alternates the values and excludes this"
+
+
+def verdict_text(verdict: Verdict, tolerance_percent: float) -> str:
+    """`higher`, `equal within ±5 %`, `cannot tell`."""
+    return f"equal within ±{tolerance_percent:g} %" if verdict is Verdict.EQUAL else str(verdict)
+
+
+def difference_text(one: Comparison, *, is_trial: bool = False) -> str:
+    """The difference and its interval; in the figure's own unit without a relative difference.
+
+    The result of a trial begins with the interval: a trial that stops with its verdict overestimates the
+    difference.
+    """
+    write = units.interval_with_estimate if is_trial else units.with_interval
+    if one.percent is None or one.percent_low is None or one.percent_high is None:
+        return write(one.delta, one.low, one.high, "")
+    return write(one.percent, one.percent_low, one.percent_high, " %")
+
+
+def comparison_text(one: Comparison, *, is_trial: bool = False) -> str:
+    """Verdict, difference and interval: `higher: +43 % (38..49 %)`; of a trial: `higher: 38..49 % (about
+    +43 %)`.
+    """
+    words = verdict_text(one.verdict, one.tolerance_percent)
+    return f"{words}: {difference_text(one, is_trial=is_trial)}"
+
+
+def short_text(one: Comparison, *, is_trial: bool = False) -> str:
+    """Like `comparison_text`, for narrow places: without the estimate if there is no difference, and as a
+    factor from `FACTOR_FROM_PERCENT` on.
+    """
+    difference = difference_text(one)
+    if one.differs:
+        known = (one.percent or 0.0, one.percent_low or 0.0, one.percent_high or 0.0)
+        is_large = known[0] >= FACTOR_FROM_PERCENT
+        if is_trial and not is_large:
+            return f"{one.verdict}: {difference_text(one, is_trial=True).replace('(about ', '(')}"
+        return f"{one.verdict}: {units.factor_with_interval(*known) if is_large else difference}"
+    interval = difference[difference.index("(") :]
+    words = f"equal ±{one.tolerance_percent:g} %" if one.verdict is Verdict.EQUAL else str(one.verdict)
+    return f"{words} {interval}"
+
+
+def trend_text(one: Comparison) -> str:
+    """Says that the trend before the change is taken out of the difference, if the levels alone give another
+    one; empty otherwise.
+    """
+    if not one.differs or one.percent is None or not one.before:
+        return ""
+    plain = 100 * (one.after / one.before - 1)
+    is_close = abs(plain - one.percent) <= max(TREND_POINTS, TREND_SHARE * abs(one.percent))
+    return "" if is_close else ", with the trend before the change taken out"
+
+
+def attribution_text(one: Comparison) -> str:
+    """Why the difference cannot be attributed to the change; empty if it can."""
+    reason = movement_reason(one)
+    return f"cannot be attributed: {reason}" if reason else ""
+
+
+def movement_reason(one: Comparison) -> str:
+    """How the level of the figure moved without the change; empty if it did not."""
+    if one.movement is None:
+        return ""
+    subject = "" if one.movement.kind is MovementKind.HOST else f"{FIGURE_NAMES[one.figure]} "
+    return f"{subject}{movement_text(one.movement)}"
+
+
+_CHANGE = re.compile(r"(?P<subject>[a-z_]+) (?P<before>\S+) → (?P<after>[^\s(;]+)(?: \(.*\))?")
+_PRESET_CHANGE = re.compile(r"preset (?P<name>\S+): (?P<steps>\S+ \S+ → \S+(?:, \S+ \S+ → \S+)*)")
+_STEP = re.compile(r"(?P<label>\S+) (?P<before>\S+) → [^\s,]+")
+
+
+def preset_change(preset: str, steps: Iterable[tuple[str, str, str]]) -> str:
+    """A preset with the values that it changed: `preset unsafe: flush_log 1 → 0, sync_binlog 1 → 0`.
+
+    A step is the label of a setting with its values before and after.
+    """
+    changed = [f"{label} {before or '?'} → {after}" for label, before, after in steps if before != after]
+    return f"preset {preset}: {', '.join(changed) or 'no value changed'}"
+
+
+def brief_change(change: str, width: int) -> str:
+    """A change for narrow places: a preset without its values, a setting with its name shortened."""
+    if len(change) <= width:
+        return change
+    if found := _PRESET_CHANGE.fullmatch(change):
+        return f"preset {found['name']}"
+    if found := _CHANGE.fullmatch(change):
+        values = f" {found['before']} → {found['after']}"
+        room = width - len(values)
+        if room >= FEWEST_NAME_LETTERS:
+            name = found["subject"]
+            return f"{name if len(name) <= room else name[: room - 1] + '…'}{values}"
+    return change
+
+
+def ab_order(change: str, presets: Iterable[PresetState]) -> str:
+    """The A/B test of a change, as `SETTING=V1,V2`; empty for a change without two values.
+
+    The values before a preset must be a preset themselves; otherwise there is no test.
+    """
+    if found := _PRESET_CHANGE.fullmatch(change):
+        before = _preset_before(found["name"], found["steps"], tuple(presets))
+        return f"preset={before},{found['name']}" if before and before != found["name"] else ""
+    found = _CHANGE.fullmatch(change)
+    if found is None or found["before"] == found["after"] or "," in found["before"] + found["after"]:
+        return ""
+    return f"{found['subject']}={found['before']},{found['after']}"
+
+
+def _preset_before(preset: str, steps: str, presets: tuple[PresetState, ...]) -> str:
+    """The preset whose values the settings had before another one was set; empty if there is none."""
+    target = next((each for each in presets if each.name == preset), None)
+    if target is None:
+        return ""
+    old = {step["label"]: step["before"] for step in _STEP.finditer(steps)}
+    values = {name: old.get(target.label(name), value) for name, value in target.values.items()}
+    return next((each.name for each in presets if each.values == values), "")
+
+
+def movement_text(movement: LevelMovement) -> str:
+    """The movement of the level: `was falling by 3 %/s before the change`."""
+    size = abs(movement.percent)
+    amount = f"{size:.2g}" if size < 10 else f"{size:.0f}"
+    match movement.kind:
+        case MovementKind.TREND:
+            direction = "falling" if movement.percent < 0 else "rising"
+            return f"was {direction} by {amount} %/s before the change"
+        case MovementKind.STEP:
+            direction = "fell" if movement.percent < 0 else "rose"
+            side = "before" if movement.seconds < 0 else "after"
+            return f"{direction} by {amount} % {abs(movement.seconds):.0f} s {side} the change"
+        case MovementKind.SAWTOOTH:
+            return f"was swinging by {amount} % every {movement.seconds:.0f} s before the change"
+        case MovementKind.WANDERING:
+            return f"was wandering by {amount} % before the change"
+        case MovementKind.UNKNOWN:
+            return f"was watched for only {movement.seconds:.0f} s before the change"
+        case MovementKind.HOST:
+            direction = "less" if movement.percent < 0 else "more"
+            return f"other programs or guests used {amount} % of the host's CPU {direction} after the change"
+
+
+STARTS_LEVEL = 0.045
+"""Slightly below 5 %, because Welch's test exceeds its level slightly for a few starts with different
+variances.
+"""
+
+Starts = Sequence[Sequence[float]]
+"""For each start, the levels of its runs, at least one."""
+
+
+class StartsComparison(NamedTuple):
+    """The second group against the first. With a single start on a side there is an estimate, but no interval
+    and no verdict: the variation between starts is unknown.
+    """
+
+    interval: Interval
+    verdict: Verdict
+
+
+def compare(
+    first: Starts, other: Starts, *, level: float = STARTS_LEVEL, tolerance: float = 0.0
+) -> StartsComparison:
+    """Compare two groups of independent starts."""
+    scale = Scale.of((run for start in first for run in start), (run for start in other for run in start))
+    a, b = _start_levels(first, scale), _start_levels(other, scale)
+    half = _welch(a, b, level) if min(len(a), len(b)) > 1 else math.inf
+    return _comparison(scale, fmean(b) - fmean(a), half, tolerance)
+
+
+def _start_levels(starts: Starts, scale: Scale) -> list[float]:
+    return [fmean(scale(run) for run in start) for start in starts]
+
+
+def _welch(a: Sequence[float], b: Sequence[float], level: float) -> float:
+    """Half the width of the interval of the difference of means."""
+    one, other = variance(a) / len(a), variance(b) / len(b)
+    if one + other == 0:
+        return 0.0
+    degrees = (one + other) ** 2 / (one**2 / (len(a) - 1) + other**2 / (len(b) - 1))
+    return two_sided(level, max(1.0, degrees)) * math.sqrt(one + other)
+
+
+def _comparison(scale: Scale, estimate: float, half: float, tolerance: float) -> StartsComparison:
+    interval = scale.interval(estimate, half)
+    verdict = interval.verdict(tolerance) if math.isfinite(half) else Verdict.CANNOT_TELL
+    return StartsComparison(interval, verdict)

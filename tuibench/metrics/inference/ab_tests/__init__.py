@@ -1,1 +1,0 @@
-"""Inference on A/B tests: windows, paired differences, confidence sequences, screenings."""

@@ -1,1 +1,0 @@
-"""Effects of changes: windows before and after a change, attribution, and levels that move by themselves."""

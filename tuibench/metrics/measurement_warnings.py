@@ -1,0 +1,460 @@
+"""Evidence about client, server and host, and warnings about a measurement.
+
+Indicators of client, server and host over several samples, and the limits of the diagnosis.
+
+Warnings about the measurement itself: client-limited, host busy, host disturbed.
+
+A worker limits the load if it uses more than 85 % of a core, or if its lateness (99th percentile) exceeds a
+tenth of the p95 that it reports. On asyncio, lateness is the delay of the event loop after its timer;
+natively, it is the delay of paced starts and the time that threads wait for a processor (schedstat).
+
+Evidence of a diagnosis, collected from samples: means of gauges, growth of counters.
+"""
+
+import math
+from collections import deque
+from collections.abc import Collection, Iterable, Sequence
+from statistics import median
+from typing import Generic, NamedTuple, TypeVar
+
+from tuibench.metrics.figures import read
+from tuibench.metrics.series import ratio
+from tuibench.model.cluster import LoadHost
+from tuibench.model.counters import Counter
+from tuibench.model.findings import Evidence
+from tuibench.model.notation import format_delay
+from tuibench.model.sample import Sample
+from tuibench.model.tick import HOST, RESPONSE, SERVICE, STATEMENT, US_PER_MS, Tick, total_tick
+from tuibench.units import decimal, percent
+
+COMMIT = "commit"
+"""The last statement of explicit transactions, by its name in the samples."""
+
+CPU_LIMIT = 0.85
+"""A worker that uses more of a core than this limits the load."""
+
+BUSY_PERCENT = 88.0
+"""A host with a higher CPU usage is saturated: schedulers and samples need the rest."""
+
+IDLE_PERCENT = 75.0
+DOMINANT_SHARE = 0.25
+COMMIT_SHARE, COMMIT_FSYNCS = 0.35, 0.02
+TABLE_MISSES_PERCENT, DISK_READS = 1.0, 1.0
+
+RATE_MET = 0.95
+MAX_BACKLOG_SECONDS = 0.5
+
+LATE_SHARE, MIN_LATE_MS = 0.5, 500.0
+"""A tick later than both this share of its interval and this time indicates a lack of CPU time."""
+
+STARVED_LAG_MS = 250.0
+"""Scheduling delay (p99) of a worker's event loop from which the worker lacks CPU time."""
+
+
+def is_rate_met(tps: float, rate: float, backlog: int, half_width: float = 0.0) -> bool:
+    """True if the server reached a target rate, within the random variation of arrivals."""
+    is_short = tps < (RATE_MET - half_width / 2) * rate
+    return not is_short and backlog <= max(5.0, MAX_BACKLOG_SECONDS * rate)
+
+
+def is_host_saturated(cpu_total: float | None) -> bool:
+    """True if a host has no CPU time left; False if its CPU usage is unknown."""
+    return (cpu_total or 0.0) >= BUSY_PERCENT
+
+
+def is_dominant_share(part: float | None, cpu_total: float | None) -> bool:
+    """True if one part uses a quarter or more of a saturated host's CPU time."""
+    return is_host_saturated(cpu_total) and (part or 0.0) >= DOMINANT_SHARE * (cpu_total or 0.0)
+
+
+def is_delayed_by_host(worker_cpu: float, cpu_total: float | None, cpu_others: float | None) -> bool:
+    """True if workers are late only because the server saturates the host that they share with it.
+
+    They could send more; only the latencies include their delay. `worker_cpu` is a share of a core, the
+    host's figures are percent.
+    """
+    return (
+        worker_cpu <= CPU_LIMIT
+        and is_host_saturated(cpu_total)
+        and not is_dominant_share(cpu_others, cpu_total)
+    )
+
+
+def is_host_starved(sample: Sample, interval_seconds: float) -> bool:
+    """True if this process or a worker waited for a processor during the tick."""
+    is_late = sample.late_ms > max(MIN_LATE_MS, 1000 * LATE_SHARE * interval_seconds)
+    return is_late or (read("scheduling_delay", sample.load) or 0.0) > STARVED_LAG_MS
+
+
+LAG_LIMIT = 0.10
+DISTURBED_PERCENT = 5.0
+"""Steal or throttling of this share or more is a disturbance."""
+
+TICKS_LOOKED_AT = 5
+TICKS_NEEDED = 3
+CALM_TICKS = 10
+"""Consecutive good ticks that clear the alarm: a flapping alarm would fill the list of events."""
+
+
+def simulated_network_warning(delay_ms: float) -> tuple[str, ...]:
+    """The warning about a simulated network delay of at most this much."""
+    if not delay_ms:
+        return ()
+    return (
+        f"simulated network delay (--client-delay): up to {format_delay(delay_ms)} on each round trip, "
+        "which the latencies include",
+    )
+
+
+def is_client_limited(load: Tick) -> bool:
+    """True if the client was the bottleneck in this interval, or distorted the latencies."""
+    p95_ms, lag_ms = read("p95", load), read("scheduling_delay", load) or 0.0
+    return _is_full(load) or (p95_ms is not None and lag_ms > LAG_LIMIT * p95_ms)
+
+
+def _is_full(load: Tick) -> bool:
+    """True if a worker uses all of its core."""
+    return (read("worker_cpu", load) or 0.0) > CPU_LIMIT
+
+
+class ClientLimitTick(NamedTuple):
+    """A tick in which the client was the limit, and whether its host had CPU time left. `hosts` drive the
+    load, empty for this host alone.
+    """
+
+    load: Tick
+    is_host_saturated: bool = False
+    hosts: tuple[LoadHost, ...] = ()
+
+    @property
+    def severity(self) -> tuple[bool, float]:
+        """A saturated worker is more severe than a late one."""
+        is_full = _is_full(self.load)
+        return is_full, read("worker_cpu" if is_full else "scheduling_delay", self.load) or 0.0
+
+    @property
+    def text(self) -> str:
+        """The limit, its extent, and how to fix it."""
+        is_full, worker, further = _is_full(self.load), "a worker", "another host"
+        if self.hosts:
+            worst = max(self.hosts, key=lambda host: host.worker_cpu if is_full else host.lag_p99_ms)
+            worker, further = f"a worker of host {worst.name}", "more hosts"
+        late = _milliseconds(read("scheduling_delay", self.load) or 0.0)
+        if is_full:
+            return (
+                f"client-limited: {worker} used {percent(100 * (read('worker_cpu', self.load) or 0.0))} of a "
+                f"core, scheduling delay p99 {late}; the server may do more: use --workers or {further}"
+            )
+        cause = "this host has no CPU left, " if self.is_host_saturated else ""
+        remedy = "load from another host" if self.is_host_saturated else f"use --workers or {further}"
+        return (
+            f"client-limited: {cause}scheduling delay p99 {late} of {worker}; it inflates the latencies "
+            f"shown; {remedy} to measure the server alone"
+        )
+
+
+class HostTick(NamedTuple):
+    """A tick in which a host was busy with other programs, or disturbed, with the extent in percent."""
+
+    severity: float
+    text: str
+
+
+class HostCpu(NamedTuple):
+    """CPU usage of a host that workers run on, in percent. `name` is empty for this host."""
+
+    name: str
+    total: float
+    others: float
+    steal: float
+    throttled: float
+
+
+def cpu_of_hosts(hosts: Sequence[LoadHost], host: Tick | None) -> list[HostCpu]:
+    """The hosts of the workers; `host` is this host, for a load without others."""
+    if hosts:
+        return [
+            HostCpu(
+                each.name,
+                each.cpu_total,
+                each.cpu_others or 0.0,
+                each.cpu_steal or 0.0,
+                each.cpu_throttled or 0.0,
+            )
+            for each in hosts
+            if each.cpu_total is not None
+        ]
+    return [] if host is None else [cpu_of_host("", host)]
+
+
+def cpu_of_host(name: str, host: Tick) -> HostCpu:
+    """The CPU usage of one host. What the hypervisor took is not that of other programs."""
+    total, rest, steal, throttled = (
+        read(figure, host) or 0.0 for figure in ("cpu_total", "cpu_rest", "steal", "throttled")
+    )
+    return HostCpu(name, total, max(0.0, rest - steal), steal, throttled)
+
+
+def busy_host(host: HostCpu) -> HostTick | None:
+    """A host saturated by other programs. CPU time stolen by the hypervisor does not count."""
+    if not is_dominant_share(host.others, host.total):
+        return None
+    of = f" of host {host.name}" if host.name else ""
+    text = (
+        f"host busy: other programs use {percent(host.others)} of CPU{of}, which skews the results; "
+        "stop them or use another host"
+    )
+    return HostTick(host.others, text)
+
+
+def disturbed_host(host: HostCpu) -> HostTick | None:
+    """A host that does not get the CPU time that it requests."""
+    most = max(host.steal, host.throttled)
+    if most < DISTURBED_PERCENT:
+        return None
+    name = f"host {host.name}: " if host.name else ""
+    if host.steal >= host.throttled:
+        text = f"{percent(most)} steal: the hypervisor gives the CPU to other guests; use another host"
+    else:
+        text = f"its control group is throttled {percent(most)} of the time; raise its CPU limit"
+    return HostTick(most, f"host disturbed: {name}{text}")
+
+
+def worst_of(ticks: Iterable[HostTick | None]) -> HostTick | None:
+    """The most severe one; None without any."""
+    return max((tick for tick in ticks if tick), key=lambda tick: tick.severity, default=None)
+
+
+def _milliseconds(value: float) -> str:
+    return f"{decimal(value, 1 if value >= 1 else 2)} ms"
+
+
+TickT = TypeVar("TickT", ClientLimitTick, HostTick)
+
+
+class TickAlarm(Generic[TickT]):
+    """Alarm with hysteresis, so that a single bad tick does not raise it and a single good one does not clear
+    it.
+
+    `now` is True from most of five ticks bad until ten consecutive ticks are good.
+    """
+
+    def __init__(self) -> None:
+        self._recent: deque[bool] = deque(maxlen=TICKS_LOOKED_AT)
+        self._ticks = 0
+        self._bad_ticks = 0
+        self._calm_ticks = 0
+        self._worst: TickT | None = None
+        self.now = False
+
+    def add(self, tick: TickT | None) -> None:
+        """Add a tick; None for a good one."""
+        is_bad = tick is not None
+        self._recent.append(is_bad)
+        self._ticks += 1
+        self._bad_ticks += is_bad
+        self._calm_ticks = 0 if is_bad else self._calm_ticks + 1
+        if tick is not None and (self._worst is None or tick.severity > self._worst.severity):
+            self._worst = tick
+        self.now = sum(self._recent) >= TICKS_NEEDED or (self.now and self._calm_ticks < CALM_TICKS)
+
+    @property
+    def overall(self) -> bool:
+        """True if more than a quarter of all ticks were bad."""
+        return self._bad_ticks * 4 > self._ticks
+
+    @property
+    def text(self) -> str:
+        """The warning of the worst tick; empty without one."""
+        return "" if self._worst is None else self._worst.text
+
+
+class ClientLimit:
+    """Alarms about the client and its host.
+
+    Lateness has one warning: if other programs or the hypervisor take the CPU time, they are the cause,
+    and the client is the limit only if a worker is saturated.
+    """
+
+    def __init__(self) -> None:
+        self._client: TickAlarm[ClientLimitTick] = TickAlarm()
+        self._busy: TickAlarm[HostTick] = TickAlarm()
+        self._disturbed: TickAlarm[HostTick] = TickAlarm()
+
+    def add(self, load: Tick, host: Tick | None = None, hosts: tuple[LoadHost, ...] = ()) -> None:
+        """Add a tick; `host` is this host, if it was sampled, and `hosts` those that drive the load."""
+        usage = cpu_of_hosts(hosts, host)
+        busy, disturbed = worst_of(map(busy_host, usage)), worst_of(map(disturbed_host, usage))
+        self._busy.add(busy)
+        self._disturbed.add(disturbed)
+        is_explained = (busy or disturbed) is not None and not _is_full(load)
+        is_saturated = not hosts and is_host_saturated(read("cpu_total", host))
+        limited = is_client_limited(load) and not is_explained
+        self._client.add(ClientLimitTick(load, is_saturated, hosts) if limited else None)
+
+    @property
+    def now(self) -> bool:
+        """True while the client is the limit."""
+        return self._client.now
+
+    @property
+    def raised(self) -> frozenset[str]:
+        """The names of the active alarms."""
+        return frozenset(text.partition(":")[0] for text in self.active_warnings)
+
+    @property
+    def overall(self) -> bool:
+        """True if the run as a whole was limited by the client."""
+        return self._client.overall
+
+    @property
+    def active_warnings(self) -> tuple[str, ...]:
+        """The active warnings."""
+        return tuple(alarm.text for alarm in self._alarms if alarm.now)
+
+    @property
+    def overall_warnings(self) -> tuple[str, ...]:
+        """The warnings about the run as a whole."""
+        return tuple(alarm.text for alarm in self._alarms if alarm.overall)
+
+    def text(self) -> str:
+        """The warning that the client is the limit, with how to fix it."""
+        return self._client.text
+
+    @property
+    def _alarms(self) -> tuple[TickAlarm[ClientLimitTick] | TickAlarm[HostTick], ...]:
+        return self._client, self._busy, self._disturbed
+
+
+def missing_worker_warnings(unresponsive: Collection[str]) -> tuple[str, ...]:
+    """The warning that workers or hosts, by name, did not report the end of their load."""
+    return tuple(
+        f"incomplete: {name} did not answer at the end; its last work is missing from the figures"
+        for name in unresponsive
+    )
+
+
+def measurement_warnings(
+    max_client_delay_ms: float, limit: ClientLimit, unresponsive: Collection[str] = ()
+) -> tuple[str, ...]:
+    """The warnings about the measurement as a whole."""
+    return (
+        *simulated_network_warning(max_client_delay_ms),
+        *limit.overall_warnings,
+        *missing_worker_warnings(unresponsive),
+    )
+
+
+OWN_THREAD = 1.0
+"""The server's thread that reads its figures is one of those that run."""
+
+
+def collect_evidence(
+    samples: Sequence[Sample], *, is_local: bool = True, round_trip_ms: float | None = None
+) -> Evidence:
+    """Collect the evidence from the measured samples.
+
+    `is_local` is True if the server runs on this host, `round_trip_ms` is that of an idle network.
+    """
+    loads = [sample.load for sample in samples if sample.load is not None]
+    servers = [sample.server for sample in samples if sample.server is not None]
+    hosts = [sample.host for sample in samples if sample.host is not None]
+    whole = total_tick(sample.tick for sample in samples)
+    host = whole if hosts else None
+    found = [tick for tick in hosts if HOST + "server_cpu" in tick.sums]
+    # Where the server's process was not found, its CPU time is not that of other programs.
+    process = host if len(found) in (0, len(hosts)) else total_tick(found)
+    attempted = (read("tps", whole) or 0.0) + (read("errors_per_second", whole) or 0.0)
+    rate = _mean(samples, "target_rate") or 0.0
+    backlog = int(read("backlog", loads[-1]) or 0) if loads else 0
+    newest = servers[-1] if servers else None
+    in_flight = ratio(_latency_us(whole), 1e6 * whole.seconds)
+    running = _mean(samples, "threads_running", less=OWN_THREAD)
+    return Evidence(
+        threads=_mean(samples, "requested_threads") or 0.0,
+        connections=int(max((read("open_connections", load) or 0 for load in loads), default=0)),
+        rate=rate,
+        is_rate_met=bool(rate) and is_rate_met(attempted, rate, backlog),
+        backlog=backlog,
+        client_limited_share=_weighted_mean((is_client_limited(load), load.seconds) for load in loads) or 0.0,
+        worker_cpu=read("worker_cpu", whole) or 0.0,
+        lag_ms=read("scheduling_delay", whole) or 0.0,
+        usual_lag_ms=median(read("scheduling_delay", load) or 0.0 for load in loads) if loads else 0.0,
+        network_share=_network_share(whole, round_trip_ms),
+        cpu_total=read("cpu_total", host),
+        cpu_server=read("cpu_server", process),
+        cpu_tuibench=read("cpu_tuibench", host),
+        cpu_others=others_percent(process, is_local=is_local) if process else None,
+        threads_running=running,
+        in_flight=in_flight,
+        outside_ms=_outside_ms(whole, in_flight, running, round_trip_ms or 0.0),
+        lock_waiters=read("lock_waiters", whole),
+        commit_share=_commit_share(whole),
+        log_fsyncs_per_transaction=read("fsyncs", whole),
+        log_waits_per_second=read("innodb_log_waits", whole),
+        table_misses_percent=read("table_misses", whole),
+        open_tables=_level(newest, Counter.OPEN_TABLES),
+        table_open_cache=_level(newest, "table_open_cache"),
+        buffer_pool_hit=read("pool_hit", whole),
+        disk_reads_per_transaction=read("disk_reads", whole),
+        foreign_percent=_foreign_percent(whole),
+    )
+
+
+def _level(tick: Tick | None, name: str) -> int | None:
+    return None if tick is None or name not in tick.levels else int(tick.levels[name])
+
+
+def others_percent(host: Tick, *, is_local: bool) -> float | None:
+    """The CPU share of other programs; None if the process of a server on this host was not found."""
+    is_known = HOST + "server_cpu" in host.sums or not (is_local or HOST + "local" in host.missing)
+    return read("cpu_rest", host) if is_known else None
+
+
+def _latency_us(whole: Tick) -> float:
+    """The time of all transactions together, without the wait for a free connection."""
+    return (whole.hists.get(SERVICE) or whole.hist(RESPONSE)).sum_us
+
+
+def _commit_share(whole: Tick) -> float | None:
+    """COMMIT's share of the transactions' time; None for a profile without explicit transactions."""
+    commits = whole.hists.get(STATEMENT + COMMIT)
+    return None if commits is None else ratio(commits.sum_us, _latency_us(whole))
+
+
+def _network_share(whole: Tick, round_trip_ms: float | None) -> float | None:
+    """The share of the transactions' time in which a query or its response is on the network."""
+    if round_trip_ms is None:
+        return None
+    trip_us = US_PER_MS * (round_trip_ms + whole.levels.get("client_delay_ms", 0.0))
+    share = ratio(whole.sums.get("queries", 0.0) * trip_us, _latency_us(whole))
+    return None if share is None else min(1.0, share)
+
+
+def _mean(samples: Sequence[Sample], figure: str, less: float = 0.0) -> float | None:
+    """The mean of a figure `less` a number, by the lengths of the ticks; never below 0."""
+    values = ((read(figure, sample.tick), sample.tick.seconds) for sample in samples)
+    return _weighted_mean((None if value is None else max(0.0, value - less), each) for value, each in values)
+
+
+def _weighted_mean(values: Iterable[tuple[float | None, float]]) -> float | None:
+    """The mean of the known values, by the lengths of their ticks in seconds."""
+    known = [(value, seconds) for value, seconds in values if value is not None]
+    return ratio(math.fsum(value * seconds for value, seconds in known), math.fsum(each for _, each in known))
+
+
+def _outside_ms(
+    whole: Tick, in_flight: float | None, running: float | None, round_trip_ms: float
+) -> float | None:
+    """The mean time of a query outside the server, by Little's law, without known network delays."""
+    qps = read("qps", whole)
+    if in_flight is None or running is None or not qps:
+        return None
+    delay_ms = round_trip_ms + whole.levels.get("client_delay_ms", 0.0)
+    return max(0.0, 1000 * (in_flight - running) / qps - delay_ms)
+
+
+def _foreign_percent(whole: Tick) -> float | None:
+    """The approximate share of other clients' statements: client and server are read at different moments."""
+    theirs = read("questions", whole)
+    return max(0.0, 100 * (1 - (read("qps", whole) or 0.0) / theirs)) if theirs else None

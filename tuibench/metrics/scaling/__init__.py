@@ -1,1 +1,0 @@
-"""Scalability: the knee of throughput against load, and the Universal Scalability Law."""

@@ -1,0 +1,314 @@
+"""Time series of a run: rates, slots, settling, slow transactions, statements in a window.
+
+Rates from cumulative counters: differences over the measured interval.
+
+An unknown figure is None, never zero: a counter missing on either side, or one that decreased.
+
+Detection of the end of a transient after a change.
+
+A window is settled if its least-squares slope is within `TREND_LIMIT` standard errors of zero. The
+first such window after the change is used, so that no usable slot is discarded. One and a half
+standard errors detect an exponential approach of several times the noise until its remainder is below the
+interval's own width, and discard less than one slot in steady noise.
+
+Truncation of a start-up transient is a known problem of simulation output: White, "An effective truncation
+heuristic for bias reduction in simulation output" (Simulation 69, 1997), whose MSER is about as good here,
+but needs twice as many slots for a reliable minimum.
+
+Least squares of a short series against its own index.
+
+Slots: the additive figures of one tick each.
+
+Texts of the slowest transactions: time, duration, and the statements that took the most of it.
+
+Statement statistics between two moments: differences of cumulative figures, ranked by time.
+"""
+
+import math
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+import msgspec
+
+from tuibench.model.environment import StatementFigures, StatementRow
+from tuibench.model.findings import ResourceUse
+from tuibench.model.sample import SlowTransaction, TimedStatement
+from tuibench.model.tick import US_PER_MS, Histogram, bucket_upper_bound, merge_histograms, rank_of
+from tuibench.units import hms, milliseconds, pluralize
+
+
+class CounterInterval(msgspec.Struct, frozen=True, kw_only=True):
+    """The growth of counters between two readings, `seconds` apart.
+
+    `deltas` holds the counters that both readings have and that did not decrease; `went_back` names those
+    that did, which indicates a restart or a reset in between.
+    """
+
+    seconds: float
+    deltas: dict[str, int]
+    went_back: tuple[str, ...] = ()
+
+    @property
+    def reset(self) -> bool:
+        return bool(self.went_back)
+
+
+def counter_interval(before: Mapping[str, int], after: Mapping[str, int], seconds: float) -> CounterInterval:
+    """Compare two readings of cumulative counters."""
+    deltas = {name: after[name] - value for name, value in before.items() if name in after}
+    return CounterInterval(
+        seconds=seconds,
+        deltas={name: delta for name, delta in deltas.items() if delta >= 0},
+        went_back=tuple(name for name, delta in deltas.items() if delta < 0),
+    )
+
+
+def growth(before: float | None, after: float | None) -> float | None:
+    """The growth of one cumulative counter; None if unknown on either side or if it decreased."""
+    if before is None or after is None or after < before:
+        return None
+    return after - before
+
+
+def ratio(part: float | None, whole: float | None) -> float | None:
+    """part / whole; None if either is unknown or the whole is zero."""
+    if part is None or whole is None or whole <= 0:
+        return None
+    return part / whole
+
+
+def trend_ratio(values: Sequence[float]) -> float:
+    """The slope in its own standard errors; 0 for fewer than three values, infinite for an exact line."""
+    count = len(values)
+    if count < 3:
+        return 0.0
+    mean, middle = math.fsum(values) / count, (count - 1) / 2
+    spread = (count**3 - count) / 12
+    slope = math.fsum((place - middle) * value for place, value in enumerate(values)) / spread
+    residual = math.fsum((value - mean - slope * (place - middle)) ** 2 for place, value in enumerate(values))
+    error = math.sqrt(residual / (count - 2) / spread)
+    if error <= 1e-12 * max(abs(mean), abs(slope)):
+        return 0.0 if abs(slope) <= 1e-12 * abs(mean) else math.copysign(math.inf, slope)
+    return slope / error
+
+
+TREND_LIMIT = 1.5
+
+
+def settled_at(
+    series: Sequence[Sequence[float]], window: int, *, least: int = 0, most: int | None = None
+) -> int | None:
+    """The number of slots to discard until a window of all the series is settled.
+
+    The series are of equal length and start at the change. At least `least` and at most `most` slots are
+    discarded. None if no window within that range is settled (yet).
+    """
+    length = min((len(one) for one in series), default=0)
+    last = length - window if most is None else min(most, length - window)
+    for start in range(least, last + 1):
+        if all(is_at_rest(one[start : start + window]) for one in series):
+            return start
+    return None
+
+
+def is_at_rest(values: Sequence[float]) -> bool:
+    """True if the values show no trend beyond their noise."""
+    return abs(trend_ratio(values)) <= TREND_LIMIT
+
+
+P95 = 0.95
+
+
+class Slot(NamedTuple):
+    """One tick, which ends `end_seconds` into the run and is `seconds` long.
+
+    `latency` is None if only `p95_ms` is known (a record); both are None if no transaction finished.
+    `log_fsyncs` is None if the server does not count them. `queries` is None if a load is measured: its
+    transactions are used instead. `use` is the use of server and client resources by its operations.
+    `foreign_cpu` is the percentage of this host's CPU that was lost to other programs, other guests or a CPU
+    limit; None if unknown.
+    """
+
+    end_seconds: float
+    seconds: float
+    transactions: float
+    latency: Histogram | None = None
+    p95_ms: float | None = None
+    log_fsyncs: float | None = None
+    queries: float | None = None
+    use: ResourceUse | None = None
+    foreign_cpu: float | None = None
+
+    @property
+    def start_seconds(self) -> float:
+        return self.end_seconds - self.seconds
+
+    @property
+    def tps(self) -> float:
+        return self.transactions / self.seconds
+
+    @property
+    def throughput(self) -> float:
+        """The throughput that decides whether the load has settled: queries per second if known."""
+        return (self.transactions if self.queries is None else self.queries) / self.seconds
+
+    @property
+    def own_p95_ms(self) -> float | None:
+        """The slot's own p95."""
+        if self.p95_ms is not None or self.latency is None or not self.latency.count:
+            return self.p95_ms
+        return self.latency.percentiles((100 * P95,))[0] / US_PER_MS
+
+
+class Ranks:
+    """The merged latencies of a window, for values at any rank."""
+
+    def __init__(self, histograms: Sequence[Histogram]) -> None:
+        whole = merge_histograms(histograms)
+        self.count = whole.count
+        self._buckets = sorted(whole.counts)
+        self._cumulated = list(accumulate(whole.counts[bucket] for bucket in self._buckets))
+
+    def bucket_at(self, share: float) -> int:
+        """The bucket of the value below which a share (0 to 1) of all latencies lies."""
+        rank = min(rank_of(100 * share, self.count), self.count)
+        return self._buckets[bisect_left(self._cumulated, rank)]
+
+    def at_ms(self, share: float) -> float:
+        """That value in milliseconds."""
+        return bucket_upper_bound(self.bucket_at(share)) / US_PER_MS
+
+
+def count_up_to(histogram: Histogram, bucket: int) -> int:
+    """The number of latencies in this bucket or below it."""
+    return sum(times for other, times in histogram.counts.items() if other <= bucket)
+
+
+SHOWN = 3
+"""Statements listed in a line; the others are added up."""
+
+
+def slow_text(slow: SlowTransaction, shown: int = SHOWN) -> str:
+    """`84 ms at 01:12, oltp_write_only: index_update 71 ms, commit 9.8 ms, 8 others 2.1 ms`."""
+    when = f" at {hms(slow.at_seconds)}" if slow.at_seconds > 0 else ""
+    return f"{milliseconds(slow.response_ms)}{when}, {slow.transaction}: {', '.join(slow_parts(slow, shown))}"
+
+
+def slow_parts(slow: SlowTransaction, shown: int = SHOWN) -> list[str]:
+    """The parts of the time, largest first: wait for a connection, statements, and the remainder."""
+    ordered = sorted(slow.statements, key=lambda each: -each.ms)
+    waited = slow.response_ms - slow.service_ms
+    parts = [f"{milliseconds(waited)} waiting for a connection"] if waited > 0.01 * slow.response_ms else []
+    parts += [statement_text(each) for each in ordered[:shown]]
+    rest = ordered[shown:]
+    if rest:
+        count = pluralize(sum(each.count for each in rest), "other")
+        parts.append(f"{count} {milliseconds(sum(each.ms for each in rest))}")
+    between = slow.service_ms - sum(each.ms for each in slow.statements)
+    if between > 0.1 * slow.response_ms:
+        parts.append(f"{milliseconds(between)} between statements")
+    return parts
+
+
+def statement_text(each: TimedStatement) -> str:
+    """`commit 9.8 ms`, `10 point_select 12 ms (longest 9 ms)`, `update 50 s (error 1205)`."""
+    name = f"{each.count} {each.name}" if each.count > 1 else each.name
+    longest = f" (longest {milliseconds(each.max_ms)})" if each.count > 1 else ""
+    error = f" (error {each.error})" if each.error else ""
+    return f"{name} {milliseconds(each.ms)}{longest}{error}"
+
+
+def slow_lines(slowest: Sequence[SlowTransaction], shown: int = SHOWN) -> Iterator[str]:
+    """The lines of a summary."""
+    if slowest:
+        yield "slowest transactions:"
+        yield from (f"    {slow_text(each)}" for each in slowest[:shown])
+
+
+MOST_ROWS = 40
+CLIENT_SOURCE = "client"
+"""The source of statements that the load measured itself; listed after those of the server."""
+
+P95_PERCENTILE = 95.0
+
+
+class StatementSums(NamedTuple):
+    """Cumulative figures of a statement. `distribution` is counts by upper bounds in µs, or None."""
+
+    text: str
+    source: str
+    calls: int
+    time_us: float
+    rows_examined: int | None = None
+    lock_us: float | None = None
+    cpu_us: float | None = None
+    distribution: Mapping[int, int] | None = None
+
+
+Sums = Mapping[str, StatementSums]
+
+
+def figures_between(before: StatementSums | None, after: StatementSums) -> StatementFigures | None:
+    """The figures of a statement in a span; None if it was not called, or its figures were reset."""
+    calls = after.calls - (before.calls if before else 0)
+    time_us = after.time_us - (before.time_us if before else 0.0)
+    if calls <= 0 or time_us < 0:
+        return None
+    return StatementFigures(
+        calls=calls,
+        total_ms=time_us / US_PER_MS,
+        p95_ms=_p95_ms(before, after),
+        rows_examined=_whole(_grown(before.rows_examined if before else 0, after.rows_examined)),
+        lock_ms=_ms(_grown(before.lock_us if before else 0.0, after.lock_us)),
+        cpu_ms=_ms(_grown((before.cpu_us or 0.0) if before else 0.0, after.cpu_us)),
+    )
+
+
+def statement_rows(first: Sums, changed: Sums | None, now: Sums) -> tuple[StatementRow, ...]:
+    """The statements since a change, or since the first reading, those with the most time first.
+
+    With a reading at a change (`changed`), each row also has the figures from the first reading to it.
+    """
+    base = changed if changed is not None else first
+    rows = []
+    for key, after in now.items():
+        figures = figures_between(base.get(key), after)
+        if figures is None:
+            continue
+        earlier = changed.get(key) if changed is not None else None
+        before = figures_between(first.get(key), earlier) if earlier is not None else None
+        rows.append(StatementRow(text=after.text, source=after.source, now=figures, before=before))
+    ranked = sorted(rows, key=lambda row: row.now.total_ms, reverse=True)
+    server = [row for row in ranked if row.source != CLIENT_SOURCE][:MOST_ROWS]
+    return (*server, *(row for row in ranked if row.source == CLIENT_SOURCE))
+
+
+def _p95_ms(before: StatementSums | None, after: StatementSums) -> float | None:
+    """The p95; None if the distribution is not known at both ends of the span."""
+    if after.distribution is None or (before is not None and before.calls and before.distribution is None):
+        return None
+    old = (before.distribution if before is not None else None) or {}
+    counts = {end: times - old.get(end, 0) for end, times in after.distribution.items()}
+    total = sum(counts.values())
+    if total <= 0 or min(counts.values()) < 0:
+        return None
+    wanted = rank_of(P95_PERCENTILE, total)
+    for end in sorted(counts):
+        wanted -= counts[end]
+        if wanted <= 0:
+            return end / US_PER_MS
+    return None
+
+
+def _grown(before: float | None, after: float | None) -> float | None:
+    return None if before is None or after is None or after < before else after - before
+
+
+def _ms(us: float | None) -> float | None:
+    return None if us is None else us / US_PER_MS
+
+
+def _whole(value: float | None) -> int | None:
+    return None if value is None else int(value)

@@ -1,1 +1,0 @@
-"""Time series: rates of counters, slots, settling, cost of a commit and of an operation."""

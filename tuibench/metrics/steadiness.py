@@ -1,0 +1,190 @@
+"""Steadiness of a series: change points, drifts, swings.
+
+Change point detection in the history of a figure: the runs at which its level changes.
+
+- `change_points` analyses the whole history: E-divisive (Matteson and James, JASA 109, 2014) finds the best
+  split of a stretch by the energy distance of its two sides, without an assumption about the distribution.
+  Student's t on both sides decides whether the split is significant, as in Hunter (Fleming et al., ICPE 2023;
+  apache-otava), and both sides are searched recursively.
+- `first_alarm` analyses the newest runs, when a change has few runs after it: a cumulative sum (Page,
+  Biometrika 41, 1954) of the evidence that the level has shifted by `shift` against the runs before. The
+  evidence is a ratio of t densities, because the level before and its noise are estimated.
+
+Levels are logarithms, in time order.
+
+Steadiness of a run: the distribution of its throughput from second to second.
+
+A mean hides a server that does nothing for two seconds in every thirty. The lowest seconds (p1 of one-second
+TPS), the coefficient of variation, and stalls reveal it.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from statistics import fmean, stdev, variance
+from typing import NamedTuple
+
+from tuibench.metrics import inference
+from tuibench.model.findings import Stall, Steadiness
+
+LEVEL = 0.001
+"""Significance level of the t test. It tests the best of many splits, so this is much smaller than the rate
+of false alarms.
+"""
+
+FEWEST_RUNS = 3
+"""The least runs on each side of a change point."""
+
+LONGEST_STRETCH = 400
+"""Runs searched at a time; the time of the search grows with the square."""
+
+BASELINE = 100
+FEWEST_BASELINE = 8
+EVIDENCE = 4.1
+"""The logarithm of the likelihood ratio at which the newest runs raise an alarm.
+
+It does so once in 200 runs without a change. A fall of 5 % in noise of 3 % is then detected within five
+runs in 77, 81 and 84 % (after 20, 40 and 100 runs). A sum with known level and noise, which is
+optimal (Moustakides, Annals of Statistics 14, 1986), detects it in 86 % at the same rate of alarms.
+"""
+
+LEAST_NOISE = 0.003
+"""The least noise assumed: closer agreement of runs is chance."""
+
+
+class ChangePoint(NamedTuple):
+    """`place` is the first run at the new level; `change` is the difference of logarithms."""
+
+    place: int
+    change: float
+
+
+class Alarm(NamedTuple):
+    """A shift that began at run `place` and was evident at run `seen`; `change` is the difference so far."""
+
+    place: int
+    seen: int
+    change: float
+
+
+def change_points(levels: Sequence[float]) -> list[ChangePoint]:
+    """All changes of level, in time order."""
+    start = max(0, len(levels) - LONGEST_STRETCH)
+    places = [start, *_places(levels, start, len(levels)), len(levels)]
+    return [
+        ChangePoint(place, fmean(levels[place:after]) - fmean(levels[before:place]))
+        for before, place, after in zip(places, places[1:], places[2:], strict=False)
+    ]
+
+
+def first_alarm(levels: Sequence[float], shift: float, since: int = 0) -> Alarm | None:
+    """The first shift that begins at run `since` or later; a negative `shift` is a fall.
+
+    The baseline is up to `BASELINE` runs before the shift, at the last level.
+    """
+    changed = [point.place for point in change_points(levels[:since])]
+    begin = changed[-1] if changed else 0
+    evidence, first = 0.0, max(since, begin + FEWEST_BASELINE)
+    for place in range(first, len(levels)):
+        if evidence <= 0:
+            evidence, first = 0.0, place
+        baseline = levels[max(begin, first - BASELINE) : first]
+        evidence += _evidence(levels[place], baseline, shift)
+        if evidence > EVIDENCE:
+            return Alarm(first, place, fmean(levels[first : place + 1]) - fmean(baseline))
+    return None
+
+
+def _places(levels: Sequence[float], start: int, end: int) -> list[int]:
+    place = _best_split(levels[start:end])
+    if place is None or not _differ(levels[start : start + place], levels[start + place : end]):
+        return []
+    middle = start + place
+    return [*_places(levels, start, middle), middle, *_places(levels, middle, end)]
+
+
+def _best_split(levels: Sequence[float]) -> int | None:
+    """The split with the largest energy distance of the two sides, weighted by their sizes."""
+    count = len(levels)
+    inside_left, inside_right, whole = 0.0, _distances(levels), _distances(levels)
+    best: tuple[float, int] | None = None
+    for place, level in enumerate(levels[: count - FEWEST_RUNS], 1):
+        inside_left += math.fsum(abs(level - other) for other in levels[: place - 1])
+        inside_right -= math.fsum(abs(level - other) for other in levels[place:])
+        if place < FEWEST_RUNS:
+            continue
+        left, right = place, count - place
+        between = 2 * (whole - inside_left - inside_right) / (left * right)
+        energy = between - 2 * inside_left / (left * (left - 1)) - 2 * inside_right / (right * (right - 1))
+        best = max(best or (-math.inf, 0), (energy * left * right / count, place))
+    return best[1] if best else None
+
+
+def _distances(levels: Sequence[float]) -> float:
+    """The sum of |x − y| over all pairs."""
+    return math.fsum((2 * place - len(levels) + 1) * level for place, level in enumerate(sorted(levels)))
+
+
+def _differ(left: Sequence[float], right: Sequence[float]) -> bool:
+    degrees = len(left) + len(right) - 2
+    pooled = (variance(left) * (len(left) - 1) + variance(right) * (len(right) - 1)) / degrees
+    error = math.sqrt(max(pooled, LEAST_NOISE**2) * (1 / len(left) + 1 / len(right)))
+    return abs(fmean(right) - fmean(left)) > inference.two_sided(LEVEL, degrees) * error
+
+
+def _evidence(level: float, baseline: Sequence[float], shift: float) -> float:
+    """The log likelihood ratio of a shift of the level against none."""
+    count = len(baseline)
+    noise = max(stdev(baseline), LEAST_NOISE)
+    scale = noise * noise * (1 + 1 / count) * (count - 1)
+    off = level - fmean(baseline)
+    return count / 2 * (math.log1p(off * off / scale) - math.log1p((off - shift) ** 2 / scale))
+
+
+SECOND = 1.0
+ROUNDING_SECONDS = 0.05
+
+
+class SteadinessTick(NamedTuple):
+    """One tick: its end, its length, and the transactions that ended in it."""
+
+    end_seconds: float
+    seconds: float
+    transactions: float
+
+    @property
+    def tps(self) -> float:
+        return self.transactions / self.seconds
+
+
+def steadiness(ticks: Sequence[SteadinessTick], stalls: Sequence[Stall] = ()) -> Steadiness | None:
+    """The steadiness of a run; None without a tick. The caller omits pauses."""
+    seconds = list(in_seconds(ticks))
+    if not seconds:
+        return None
+    rates = sorted(tick.tps for tick in seconds)
+    mean = math.fsum(rates) / len(rates)
+    deviation = math.sqrt(math.fsum((rate - mean) ** 2 for rate in rates) / max(len(rates) - 1, 1))
+    return Steadiness(
+        p1=at_rank(rates, 0.01),
+        p50=at_rank(rates, 0.50),
+        p99=at_rank(rates, 0.99),
+        variation=deviation / mean if mean > 0 else None,
+        longest_stall_seconds=max((stall.seconds for stall in stalls), default=0.0),
+        stalls=tuple(stalls),
+    )
+
+
+def in_seconds(ticks: Iterable[SteadinessTick]) -> Iterator[SteadinessTick]:
+    """Merge ticks shorter than a second to whole seconds; an incomplete second at the end is omitted."""
+    seconds = transactions = 0.0
+    for tick in ticks:
+        seconds += tick.seconds
+        transactions += tick.transactions
+        if seconds >= SECOND - ROUNDING_SECONDS:
+            yield SteadinessTick(tick.end_seconds, seconds, transactions)
+            seconds = transactions = 0.0
+
+
+def at_rank(ordered: Sequence[float], share: float) -> float:
+    """The value at rank ceil(share · n) of an ordered series."""
+    return ordered[max(1, math.ceil(share * len(ordered))) - 1]

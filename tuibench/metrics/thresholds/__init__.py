@@ -1,1 +1,0 @@
-"""Thresholds on figures and on differences between runs, and service level objectives."""

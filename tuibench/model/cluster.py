@@ -1,0 +1,310 @@
+"""A load from several hosts: places, plan, checks.
+
+Result of `tuibench cluster check` for one host.
+
+State and figures of a load host, per sample and per run.
+
+Parser of `--cluster`: the addresses of the load hosts, with brace ranges as in a shell.
+
+ssh:db-client-{1..4}             four hosts
+ssh:ann@a,bob@b:2222             two
+exec:kubectl exec -i load-{0..3} -- tuibench agent
+tls://scheduler:8786             the workers of a Dask scheduler
+
+Plan of a load from several hosts: addresses, connection options, behaviour when a host is lost.
+"""
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from typing import Annotated
+
+import msgspec
+
+from tuibench.errors import UsageError
+from tuibench.model.option import Option
+
+
+class HostCheck(msgspec.Struct, frozen=True, kw_only=True):
+    """One host. `problem` is the reason why it cannot take part, empty if it can; `notes` are differences to
+    this host.
+
+    `server_ms` is the time of a login to the server, None if none was tried or it failed. `native` is the
+    version of the native engine, empty without it. `descriptors` is the limit of open files per process.
+    """
+
+    name: str
+    version: str = ""
+    python: str = ""
+    cores: int = 0
+    descriptors: int = 0
+    native: str = ""
+    clock_offset_ms: float | None = None
+    clock_error_ms: float | None = None
+    round_trip_ms: float | None = None
+    server_ms: float | None = None
+    problem: str = ""
+    remedy: str = ""
+    notes: tuple[str, ...] = ()
+
+
+class HostState(StrEnum):
+    """RUNNING: the host answers. SILENT: it does not answer at the moment. LOST: it has ended, or its lease
+    has expired.
+    """
+
+    RUNNING = "running"
+    SILENT = "silent"
+    LOST = "lost"
+
+
+class LoadHost(msgspec.Struct, frozen=True, kw_only=True):
+    """One host of a load in one sample. Latencies and times are milliseconds, CPU figures percent of the
+    host.
+
+    `worker_cpu` is the busiest worker's share of one core (0 to 1), `lag_p99_ms` its scheduling delay.
+    `cpu_others` is the CPU used by other programs, `cpu_steal` the CPU that the hypervisor gave to other
+    guests, `cpu_throttled` the share of time in which a control group throttled the load; None if the host
+    was not sampled.
+
+    `clock_offset_ms` is how far its wall clock is ahead of the session's, with an error of at most
+    `clock_error_ms`, half of the shortest round trip. `round_trip_ms` is a recent round trip.
+    """
+
+    name: str
+    state: HostState = HostState.RUNNING
+    connections: int = 0
+    transactions_per_second: float = 0.0
+    p95_ms: float | None = None
+    workers: int = 0
+    worker_cpu: float = 0.0
+    lag_p99_ms: float = 0.0
+    cores: int = 0
+    cpu_total: float | None = None
+    cpu_others: float | None = None
+    cpu_steal: float | None = None
+    cpu_throttled: float | None = None
+    clock_offset_ms: float = 0.0
+    clock_error_ms: float = 0.0
+    round_trip_ms: float = 0.0
+
+
+class HostTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """One host in a run: its share of the load. `lost_after_seconds` is None if the host was not lost.
+
+    `late_commands_ms` is the delay of its latest command, 0 if no command was late.
+    """
+
+    name: str
+    version: str
+    cores: int
+    transactions: int
+    transactions_per_second: float
+    cpu_seconds: float
+    clock_offset_ms: float
+    clock_error_ms: float
+    late_commands_ms: float = 0.0
+    lost_after_seconds: float | None = None
+
+
+SSH_PLACE, EXEC_PLACE = "ssh:", "exec:"
+DASK_SCHEMES = ("tls://", "tcp://")
+MOST_HOSTS = 1000
+_BRACES = re.compile(r"\{([^{}]*)\}")
+_RANGE = re.compile(r"(\d+)\.\.(\d+)")
+_HOST = re.compile(r"[A-Za-z0-9_.@%\[\]:][A-Za-z0-9_.@%\[\]:-]*")
+EXAMPLES = "ssh:host1,host2 or 'ssh:load-{1..4}' or 'exec:kubectl exec -i load-{0..3} -- tuibench agent'"
+
+
+def parse_places(given: Iterable[str]) -> tuple[str, ...]:
+    """The address of each host. Raises UsageError for an invalid one."""
+    places = tuple(place for text in given for place in _places(text.strip()))
+    if len(places) > MOST_HOSTS:
+        raise UsageError(f"--cluster names {len(places)} hosts; the maximum is {MOST_HOSTS}")
+    twice = next((place for number, place in enumerate(places) if place in places[:number]), "")
+    if twice.startswith(SSH_PLACE):
+        raise UsageError(
+            f"--cluster names {twice.removeprefix(SSH_PLACE)} twice", "one agent uses all of its cores"
+        )
+    return places
+
+
+def _places(text: str) -> Iterator[str]:
+    if text.startswith(DASK_SCHEMES):
+        yield text
+    elif text.startswith(EXEC_PLACE):
+        yield from _commands(text.removeprefix(EXEC_PLACE))
+    elif text.startswith(SSH_PLACE):
+        for part in _outside_braces(text.removeprefix(SSH_PLACE)):
+            for host in expanded(part):
+                if not _HOST.fullmatch(host):
+                    raise UsageError(f"--cluster: '{host}' is not a host for ssh", f"such as {EXAMPLES}")
+                yield SSH_PLACE + host
+    else:
+        raise UsageError(f"--cluster: '{text}' has no ssh:, exec: or tls:", f"such as {EXAMPLES}")
+
+
+def _commands(text: str) -> Iterator[str]:
+    try:
+        is_empty = not shlex.split(text)
+    except ValueError as error:
+        raise UsageError(f"--cluster: {text}: {error}", "quote the command as in a shell") from error
+    if is_empty:
+        raise UsageError("--cluster: exec: needs a command", f"such as {EXAMPLES}")
+    yield from (EXEC_PLACE + command for command in expanded(text))
+
+
+def _outside_braces(text: str) -> list[str]:
+    """Split at commas outside braces."""
+    return re.split(r",(?![^{}]*\})", text)
+
+
+def expanded(text: str) -> list[str]:
+    """Expand the first braces of the text, {1..3} or {a,b}, to one text per value; without braces, the text
+    itself.
+    """
+    braces = _BRACES.search(text)
+    if braces is None:
+        return [text]
+    before, after = text[: braces.start()], text[braces.end() :]
+    return [before + value + rest for value in _values(braces[1]) for rest in expanded(after)]
+
+
+def _values(text: str) -> list[str]:
+    span = _RANGE.fullmatch(text)
+    if span is None:
+        return text.split(",")
+    first, last = int(span[1]), int(span[2])
+    if abs(last - first) >= MOST_HOSTS:
+        raise UsageError(f"--cluster: {{{text}}} are more than {MOST_HOSTS} hosts")
+    step = 1 if last >= first else -1
+    width = len(span[1]) if span[1].startswith("0") else 0
+    return [f"{number:0{width}d}" for number in range(first, last + step, step)]
+
+
+HOSTS = "Several hosts"
+"""Section of the help."""
+
+LEASE_SECONDS = 3.0
+"""Seconds that a host's load continues without a message from its session."""
+
+GRACE_SECONDS = 2.0
+"""Seconds that transactions in flight may take after a lease has expired."""
+
+AGENT_PROGRAM = "tuibench"
+
+
+class OnHostLoss(StrEnum):
+    """The consequence of the loss of a host: the other hosts take over its connections, or the run ends."""
+
+    CONTINUE = "continue"
+    STOP = "stop"
+
+
+class ClusterPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """The hosts of a load, one entry each, as given with `--cluster`: `ssh:HOST`, `exec:COMMAND`,
+    `tls://SCHEDULER`.
+
+    `program` is the command that starts tuibench on a host reached by ssh. `hosts` is the number of hosts
+    requested from a Dask scheduler, None for all of its workers. A scheduler without TLS beyond loopback
+    requires `insecure`; one with TLS requires `ca`, `cert` and `key`, unless Dask's configuration has them.
+    `lease_seconds` is how long a host continues without a message from the session.
+    """
+
+    places: Annotated[
+        tuple[str, ...],
+        Option(
+            "--cluster",
+            section=HOSTS,
+            metavar="PLACES",
+            help="Drive the load from these hosts instead of this one: ssh:HOST,HOST,…, exec:COMMAND, or "
+            "tls://SCHEDULER (Dask); repeatable. 'ssh:load-{1..4}' names four hosts.",
+            axis=False,
+        ),
+    ] = ()
+    program: Annotated[
+        str,
+        Option(
+            "--cluster-program",
+            section=HOSTS,
+            metavar="PROGRAM",
+            help="Command that starts tuibench on a host reached by ssh.",
+            axis=False,
+        ),
+    ] = AGENT_PROGRAM
+    lease_seconds: Annotated[
+        float,
+        Option(
+            "--cluster-lease",
+            section=HOSTS,
+            metavar="SECONDS",
+            low=1,
+            high=600,
+            help="Seconds without a message from this session after which a host ends its load.",
+            axis=False,
+        ),
+    ] = LEASE_SECONDS
+    on_host_loss: Annotated[
+        OnHostLoss,
+        Option(
+            "--on-host-loss",
+            section=HOSTS,
+            help="When a host is lost: continue (the other hosts take over its connections) or stop.",
+            axis=False,
+        ),
+    ] = OnHostLoss.CONTINUE
+    hosts: Annotated[
+        int | None,
+        Option(
+            "--cluster-hosts",
+            section=HOSTS,
+            high=MOST_HOSTS,
+            help="Workers of a Dask scheduler to use; 0 for all.",
+            axis=False,
+        ),
+    ] = None
+    ca: Annotated[
+        str,
+        Option(
+            "--cluster-ca",
+            section=HOSTS,
+            metavar="FILE",
+            help="Authority of a Dask cluster's certificates.",
+            axis=False,
+        ),
+    ] = ""
+    cert: Annotated[
+        str,
+        Option(
+            "--cluster-cert",
+            section=HOSTS,
+            metavar="FILE",
+            help="Client certificate for a Dask cluster.",
+            axis=False,
+        ),
+    ] = ""
+    key: Annotated[
+        str,
+        Option(
+            "--cluster-key",
+            section=HOSTS,
+            metavar="FILE",
+            help="Client key for a Dask cluster.",
+            axis=False,
+        ),
+    ] = ""
+    insecure: Annotated[
+        bool,
+        Option(
+            "--cluster-insecure",
+            section=HOSTS,
+            help="Allow a Dask scheduler without TLS (tcp://) on another host.",
+            axis=False,
+        ),
+    ] = False
+
+    @property
+    def silence_seconds(self) -> float:
+        """Seconds without a message after which the host's load has certainly ended."""
+        return self.lease_seconds + GRACE_SECONDS

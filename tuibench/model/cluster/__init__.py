@@ -1,1 +1,0 @@
-"""Load from several hosts: the plan, the hosts and their check."""

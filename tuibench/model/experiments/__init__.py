@@ -1,1 +1,0 @@
-"""Experiments on a running server: effects of changes, A/B tests, probes, screening of settings."""

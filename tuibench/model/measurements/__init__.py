@@ -1,1 +1,0 @@
-"""Measured data: samples, server activity, environment, findings, operation costs, steadiness."""

@@ -1,0 +1,232 @@
+"""Saturation probe: its steps of increasing load and its result.
+
+Levels are threads or transactions per second, depending on the order; half-widths are those of 95 %
+intervals, as a share of the value (0.03 is 3 %).
+"""
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+import msgspec
+
+from tuibench.model.findings import Evidence, Finding
+from tuibench.model.option import Option
+from tuibench.model.schedule import MAX_RATE, MAX_THREADS, Quantity
+
+MIN_SECONDS, MAX_SECONDS = 10.0, 86_400.0
+"""Limits of a probe's time after its warm-up."""
+
+
+def _by_threads(plan: Any) -> bool:
+    return bool(plan.probe.by is Quantity.THREADS)
+
+
+def _by_rate(plan: Any) -> bool:
+    return not _by_threads(plan)
+
+
+class ProbeOrder(msgspec.Struct, frozen=True, kw_only=True):
+    """What to probe. `slo` are objectives such as `p95<20ms`, which a level meets or misses.
+
+    `least` and `most` limit the levels; 0 for automatic limits. A step takes at most `step_seconds`, the
+    whole probe about `seconds`.
+    """
+
+    by: Annotated[
+        Quantity, Option("--by", help="What to increase: threads, or rate (with --threads connections).")
+    ] = Quantity.THREADS
+    slo: Annotated[
+        tuple[str, ...],
+        Option(
+            "--slo", metavar="CONDITION", help='Objective: "p95<20ms", "errors<1%", "tps>500"; repeatable.'
+        ),
+    ] = ()
+    step_seconds: Annotated[
+        float,
+        Option(
+            "--max-step-time", metavar="SECONDS", low=2, high=600, help="Time limit of a step in seconds."
+        ),
+    ] = 8.0
+    seconds: Annotated[
+        float,
+        Option(
+            "--max-time",
+            metavar="SECONDS",
+            help="Time limit of the probe in seconds.",
+            read=lambda plan: plan.probe.seconds + plan.warmup_seconds,
+        ),
+    ] = 90.0
+    least: Annotated[
+        float,
+        Option(
+            "--min-threads",
+            kind=int,
+            low=1,
+            high=MAX_THREADS,
+            help="Lowest number of threads.",
+            when=_by_threads,
+        ),
+        Option("--min-rate", high=MAX_RATE, help="With --by rate: the lowest rate.", when=_by_rate),
+    ] = 0.0
+    most: Annotated[
+        float,
+        Option(
+            "--max-threads",
+            kind=int,
+            high=MAX_THREADS,
+            help="Highest number of threads; 0: up to 1,024, or the server's limit.",
+            when=_by_threads,
+        ),
+        Option("--max-rate", high=MAX_RATE, help="With --by rate: the highest rate.", when=_by_rate),
+    ] = 0.0
+
+
+class StepPurpose(StrEnum):
+    """Why a level is measured: while the load increases, between two other levels, or again after the highest
+    level.
+
+    With a rate, the first step measures the maximum throughput, without a rate.
+    """
+
+    SCALE = "scale"
+    UP = "up"
+    REFINE = "refine"
+    BACK = "back"
+
+
+class ProbeEnd(StrEnum):
+    """Why the increase, or the whole probe, ended."""
+
+    KNEE = "knee"
+    SLO = "slo"
+    COLLAPSE = "collapse"
+    CONNECTIONS = "connections"
+    LIMIT = "limit"
+    TIME = "time"
+    ABORTED = "aborted"
+
+
+class ProbeStep(msgspec.Struct, frozen=True, kw_only=True):
+    """The measurement of one level, for `seconds` after `settling_seconds`, each added up over its samples.
+
+    `is_stable` is True if the throughput is known precisely enough. `missed` has the measured value of each
+    objective that was not met.
+    """
+
+    level: float
+    purpose: StepPurpose
+    at_seconds: float
+    seconds: float
+    settling_seconds: float
+    tps: float
+    half_width: float | None
+    is_stable: bool
+    qps: float = 0.0
+    p95_ms: float | None = None
+    errors_percent: float = 0.0
+    missed: tuple[str, ...] = ()
+    evidence: Evidence = Evidence()
+
+
+class SloResult(msgspec.Struct, frozen=True, kw_only=True):
+    """The result for all objectives together. `most` is the highest level that meets them, None if no level
+    does; `missed_at` is the lowest level above it that does not, with the `missed` objectives. `best` is the
+    lowest number of threads with almost the maximum throughput.
+    """
+
+    slo: tuple[str, ...]
+    most: float | None
+    missed_at: float | None
+    missed: tuple[str, ...]
+    best: float | None
+    tps: float | None
+    p95_ms: float | None
+
+
+class UslFit(msgspec.Struct, frozen=True, kw_only=True):
+    """Fit of the Universal Scalability Law to the measured levels; without a fit, `refusal` is the reason.
+
+    `peak_level` is None if it cannot be determined. `curve` are points to draw.
+    """
+
+    refusal: str = ""
+    lam: float = 0.0
+    sigma: float = 0.0
+    kappa: float = 0.0
+    r2: float = 0.0
+    peak_level: float | None = None
+    peak_tps: float | None = None
+    highest_fitted: float = 0.0
+    curve: tuple[tuple[float, float], ...] = ()
+
+
+class Recovery(msgspec.Struct, frozen=True, kw_only=True):
+    """The same level before and after the highest load; `percent` is the difference, `margin` half of its
+    interval in percentage points. `differs` is True if it is significant.
+    """
+
+    level: float
+    before: float
+    after: float
+    percent: float
+    margin: float | None
+    differs: bool
+
+
+class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
+    """Result of a probe. `knee` is the measured step at the saturation point, None if there is none; the
+    saturation point lies between `knee_low` and `knee_high`.
+
+    `reason` is why the increase ended. `peak` is the step with the highest throughput. `doubts` are reasons
+    against the result; `confidence` summarises them. If the client was the bottleneck, there is no knee.
+    `lines` are the result in words, `commands` are for the formal test. `durability` has the values, by name,
+    of the settings that determine what a commit waits for.
+    """
+
+    order: ProbeOrder
+    end: ProbeEnd
+    reason: str
+    seconds: float
+    steps: tuple[ProbeStep, ...]
+    ceiling: float
+    knee: ProbeStep | None = None
+    knee_low: float | None = None
+    knee_high: float | None = None
+    peak: ProbeStep | None = None
+    bottleneck: Finding | None = None
+    objective: SloResult | None = None
+    recovery: Recovery | None = None
+    fit: UslFit | None = None
+    confidence: str = "low"
+    doubts: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
+    commands: dict[str, str] = {}
+    client_limited: bool = False
+    durability: dict[str, str] = {}
+
+
+class ProbeState(msgspec.Struct, frozen=True, tag="probe", kw_only=True):
+    """Progress of a probe, sent with every sample. `result` is set at its end.
+
+    `level` is the level under measurement; `tps` and `half_width` are its figures so far; `waiting` describes
+    what the step waits for.
+    """
+
+    order: ProbeOrder
+    steps: tuple[ProbeStep, ...] = ()
+    ceiling: float = 0.0
+    purpose: StepPurpose = StepPurpose.UP
+    level: float = 0.0
+    step_seconds: float = 0.0
+    elapsed_seconds: float = 0.0
+    tps: float | None = None
+    half_width: float | None = None
+    p95_ms: float | None = None
+    waiting: str = ""
+    knee: float | None = None
+    fit: UslFit | None = None
+    result: ProbeResult | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.result is not None

@@ -1,1 +1,0 @@
-"""Written results: summaries, comparisons of runs, sweeps, comparisons of versions."""

@@ -1,0 +1,559 @@
+"""Login: handshake, TLS, passwords by plugin.
+
+What the first login at each server was: a later one accepts no less.
+
+Whoever comes between tuibench and the server during a run can neither turn TLS off, nor ask for a weaker
+proof of the password, nor present another RSA key.
+
+First packets of a connection that the driver does not handle: TLS before login, and login plugins.
+
+The driver would request TLS whether or not the server offers it, and would move the socket to another
+transport, which loses packets under uvloop. Here the server is asked first, and the transport in place is
+upgraded. Plugins that the driver lacks, or that would send a password unencrypted, are refused by name.
+
+The driver would also encrypt the password with any RSA key that the server sends, so that whoever pretends
+to be the server can read it. So the plugins with SHA-256 are played here: without TLS, they take a key only
+from a file, or the server's if the user trusts it.
+
+Passwords printed by a command, for servers whose tokens expire.
+
+The command runs in a shell, once for all simultaneous logins: its output is valid for a few seconds. The
+output is sent to the server and to nothing else.
+
+TLS with the options of the MySQL clients: --ssl-mode and the checks of the server's certificate.
+"""
+
+import asyncio
+import os
+import signal
+import ssl
+import struct
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import msgspec
+
+from tuibench import files, sanitize
+from tuibench.clock import wait_with_timeout
+from tuibench.errors import ProtocolError, ServerUnavailableError, TuibenchError, UsageError
+from tuibench.model.server import VERIFYING, SslMode, Target
+from tuibench.mysql import errors
+from tuibench.mysql.driver import CLIENT, auth, charset_by_name
+from tuibench.mysql.errors import PlainPasswordError, TLSError, tls_error
+
+NATIVE_PLUGIN = "mysql_native_password"
+CACHING_PLUGIN = "caching_sha2_password"
+SHA256_PLUGIN = "sha256_password"
+ED25519_PLUGIN = "client_ed25519"
+
+CLEARTEXT_PLUGINS = frozenset({"mysql_clear_password", "dialog"})
+"""Those that send the password as it is."""
+
+STRENGTHS = {
+    **dict.fromkeys(CLEARTEXT_PLUGINS, 0),
+    "": 1,
+    NATIVE_PLUGIN: 1,
+    SHA256_PLUGIN: 2,
+    CACHING_PLUGIN: 2,
+    ED25519_PLUGIN: 2,
+}
+"""The plugins that we can log in with, by what a listener learns: the password, its SHA-1, or less. A server
+without plugins ("") uses SHA-1.
+"""
+
+
+class FirstLogin(msgspec.Struct, frozen=True, kw_only=True):
+    """The first login of `user` at the server `where`. `key` is the RSA key that the server sent, if any."""
+
+    where: str
+    user: str
+    is_encrypted: bool
+    plugin: str
+    key: bytes = b""
+
+    @property
+    def strength(self) -> int:
+        """That of its plugin."""
+        return STRENGTHS.get(self.plugin, 0)
+
+
+class FirstLogins:
+    """Those of one event loop: of a session or a worker."""
+
+    def __init__(self) -> None:
+        self._by_account: dict[tuple[str, str], FirstLogin] = {}
+
+    def of(self, target: Target) -> FirstLogin | None:
+        """The first login at the target, None before it."""
+        return self._by_account.get((target.for_connection(0).where, target.user))
+
+    def learn(self, logins: Iterable[FirstLogin]) -> None:
+        """Remember logins, of this process or another, unless there was an earlier one; but the first key."""
+        for login in logins:
+            first = self._by_account.setdefault((login.where, login.user), login)
+            if login.key and not first.key:
+                self._by_account[login.where, login.user] = msgspec.structs.replace(first, key=login.key)
+
+    def all(self) -> tuple[FirstLogin, ...]:
+        """All of them, for the workers that this process starts."""
+        return tuple(self._by_account.values())
+
+
+_PER_LOOP: WeakKeyDictionary[asyncio.AbstractEventLoop, FirstLogins] = WeakKeyDictionary()
+
+
+def first_logins() -> FirstLogins:
+    """Those of the running event loop."""
+    return _PER_LOOP.setdefault(asyncio.get_running_loop(), FirstLogins())
+
+
+CLIENT_MYSQL = 1
+"""MariaDB reads extended capabilities from clients that do not set this flag."""
+
+BULK_STATEMENTS = 1 << 2
+"""MariaDB's bulk statements: the one extended capability that the driver uses."""
+
+CACHED_METADATA = 1 << 4
+"""MariaDB omits the columns of a prepared statement's result as long as they do not change."""
+
+EXTENDED_CAPABILITIES_OFFSET = 28
+"""Where a login has the extended capabilities, in four bytes."""
+
+MAX_PACKET_BYTES = 2**24 - 1
+ED25519_LIBRARY = "nacl"
+"""The driver signs with PyNaCl, which comes with the extra `tuibench[ed25519]`."""
+
+SCRAMBLE_BYTES = 20
+"""Length of the server's random number that a proof of the password contains."""
+
+FAST_LOGIN, WHOLE_PASSWORD = b"\x03", b"\x04"
+"""caching_sha2_password: the server knows the password and lets us in, or wants all of it."""
+
+_auth: Any = auth
+"""Has no types."""
+
+KEY_REQUESTS = {CACHING_PLUGIN: b"\x02", SHA256_PLUGIN: b"\x01"}
+"""What asks for the server's RSA key."""
+
+
+class Handshake:
+    """Controls one connection of the driver during the login. `first` is the first login there, if there was
+    one; it accepts no less.
+    """
+
+    def __init__(self, raw: Any, target: Target, tls_seconds: float, first: FirstLogin | None = None) -> None:
+        self._raw = raw
+        self._target = target
+        self._tls_seconds = tls_seconds
+        self._first = first
+        self._write_packet = raw.write_packet
+        self._read_packet: Callable[..., Any] = raw.read_packet
+        self._is_greeted = False
+        self._last: Any = None
+        self._plugin = ""
+        self._known_key = _read_key(target.server_public_key_path)
+        self._sent_key = b""
+        raw.login_steps = self
+
+    def login(self) -> FirstLogin:
+        """What this login was."""
+        return FirstLogin(
+            where=self._target.for_connection(0).where,
+            user=self._target.user,
+            is_encrypted=self._raw.is_encrypted,
+            plugin=self._plugin,
+            key=self._sent_key,
+        )
+
+    def release(self) -> None:
+        """Leaves the connection to itself, so that the two do not keep each other alive."""
+        self._raw.login_steps = None
+        self._raw.__dict__.pop("write_packet", None)
+
+    async def read_greeting(self) -> None:
+        """Read the server's greeting; encrypt the connection if the target requires it and the server
+        supports it.
+        """
+        raw, first = self._raw, self._first
+        await raw.driver_read_greeting()
+        self._check_version(raw.get_server_info())
+        self._is_greeted = True
+        await self._secure()
+        self._plugin = raw.login_plugin
+        if first is not None and STRENGTHS.get(self._plugin, 0) < first.strength:
+            self._plugin = first.plugin
+        if self._plugin == SHA256_PLUGIN:
+            self._plugin = CACHING_PLUGIN  # its first packet has the password, or asks for a key
+        raw.login_plugin = self._plugin
+        if self._extended:
+            self._raw.write_packet = self.send_login
+
+    async def authenticate(self) -> Any:
+        """Log in; the driver would accept any last packet except an error as OK."""
+        self._raw.read_packet = self._read_for_driver
+        try:
+            answer = await self._raw.driver_authenticate()
+        finally:
+            del self._raw.read_packet
+        if self._last is None or not self._last.is_ok_packet():
+            raise ProtocolError("it ends the login with neither OK nor error", self._target.where)
+        return answer
+
+    async def _read_for_driver(self, *kind: Any) -> Any:
+        """A packet of the server; what caching_sha2_password says besides is dealt with."""
+        packet = await self._read_packet(*kind)
+        if self._plugin == CACHING_PLUGIN and packet.is_extra_auth_data():
+            said = packet.get_all_data()[1:2]
+            if said == WHOLE_PASSWORD:
+                self._raw.write_packet(await self._whole_password())
+            elif said != FAST_LOGIN:
+                raise ProtocolError(f"{CACHING_PLUGIN} does not know {said.hex()}", self._target.where)
+            packet = await self._read_packet()
+        self._last = packet
+        return packet
+
+    async def _whole_password(self) -> bytes:
+        """The password as a plugin with SHA-256 wants it: as it is over TLS or a socket, else encrypted.
+
+        Raises PlainPasswordError unless the user has allowed a key.
+        """
+        raw, target = self._raw, self._target
+        password = raw.login_password
+        if raw.is_secure or not password:
+            return bytes(password + b"\0")
+        if self._known_key:
+            key = self._known_key
+        elif target.get_server_public_key:
+            key = await self._ask_for_key()
+        else:
+            raise PlainPasswordError(
+                f"the server at {target.where} asks for the whole password of '{target.user}' "
+                f"({self._plugin}), on a connection without TLS",
+                "encrypt it with --ssl-mode=required, or with the server's RSA key: "
+                "--server-public-key-path=FILE, or --get-server-public-key to trust whatever key it sends",
+                is_tls_offered=self._is_tls_offered,
+            )
+        try:
+            return bytes(_auth.sha2_rsa_encrypt(password, raw.salt[:SCRAMBLE_BYTES], key))
+        except (ValueError, TypeError, AttributeError) as error:
+            raise ServerUnavailableError(
+                f"{target.server_public_key_path or f'what {target.where} sends'} is no RSA key that the "
+                "password can be encrypted with",
+                "the server's is public_key.pem in its data directory",
+            ) from error
+
+    async def _ask_for_key(self) -> bytes:
+        """The RSA key that the server sends. Raises ServerUnavailableError if it is not that of the first
+        login.
+        """
+        self._raw.write_packet(KEY_REQUESTS[self._plugin])
+        packet = await self._read_packet()
+        if not packet.is_extra_auth_data():
+            raise ProtocolError("it sends no RSA key", self._target.where)
+        self._sent_key = bytes(packet.get_all_data()[1:])
+        if self._first is not None and self._first.key not in (b"", self._sent_key):
+            raise ServerUnavailableError(
+                f"the server at {self._target.where} sends another RSA key than at the first login",
+                "if its key was replaced, start again; --ssl-mode=verify-ca makes sure who answers",
+            )
+        return self._sent_key
+
+    def failure(self, error: BaseException) -> TuibenchError:
+        """The error for an exception of the driver, by the progress of the login."""
+        if not errors.is_malformed(error):
+            return errors.connect_error(error, self._target)
+        if not self._is_greeted:
+            return errors.not_a_server_error(self._target)
+        return ProtocolError(sanitize.excerpt(str(error)) or type(error).__name__, self._target.where)
+
+    def send_login(self, packet: bytes) -> None:
+        """Sends the login, with the extended capabilities that we want; the driver knows but one."""
+        del self._raw.write_packet
+        extended = struct.pack("<I", self._extended)
+        self._write_packet(
+            packet[:EXTENDED_CAPABILITIES_OFFSET]
+            + extended
+            + packet[EXTENDED_CAPABILITIES_OFFSET + len(extended) :]
+        )
+
+    @property
+    def _extended(self) -> int:
+        """Capabilities of both sides; the driver announces any only with bulk statements."""
+        offered: int = self._raw.mariadb_capabilities
+        return offered & (BULK_STATEMENTS | CACHED_METADATA) if offered & BULK_STATEMENTS else 0
+
+    def _check_version(self, version: str) -> None:
+        """The driver reads the number at the start of the version."""
+        number = version.partition(".")[0]
+        if not (number.isascii() and number.isdecimal()):
+            raise ServerUnavailableError(
+                f"the server at {self._target.where} has no version that starts with a number: "
+                f"'{sanitize.excerpt(version)}'",
+                "check --host and --port; a proxy's version can be configured",
+            )
+
+    @property
+    def _is_tls_offered(self) -> bool:
+        return bool(self._raw.server_capabilities & CLIENT.SSL)
+
+    async def _secure(self) -> None:
+        raw = self._raw
+        if raw.tls_context is None:
+            return
+        if self._is_tls_offered:
+            await self._encrypt()
+        elif self._target.ssl_mode == "preferred" and self._first is None:
+            raw.tls_context = None
+            raw.client_flags &= ~CLIENT.SSL
+        elif self._target.ssl_mode == "preferred":
+            raise TLSError(
+                f"the server at {self._target.where} offers no TLS any more; the first login was encrypted",
+                "if TLS was turned off there, start again",
+            )
+        else:
+            raise TLSError(
+                f"the server at {self._target.where} offers no TLS, "
+                f"and --ssl-mode={self._target.ssl_mode} requires it",
+                "give the server a certificate (ssl_cert, ssl_key), or use --ssl-mode=disabled",
+            )
+
+    async def authenticate_with_plugin(self, name: bytes | str, packet: Any) -> Any:
+        """Log in with the account's plugin. Raises ServerUnavailableError if it is not supported, or not
+        allowed.
+        """
+        raw, target = self._raw, self._target
+        plugin = name.decode(errors="replace") if isinstance(name, bytes) else name
+        who = f"'{target.user}' at {target.where}"
+        if not plugin or plugin not in STRENGTHS:
+            raise ServerUnavailableError(
+                f"the account {who} logs in with the plugin '{sanitize.excerpt(plugin)}', which is not "
+                "supported here",
+                errors.OTHER_PLUGIN_HINT,
+            )
+        if self._first is not None and STRENGTHS[plugin] < self._first.strength:
+            raise ServerUnavailableError(
+                f"the account {who} logs in with '{plugin}' now, which protects its password less than "
+                f"'{self._first.plugin}' at the first login",
+                "if the account was changed, start again",
+            )
+        if plugin == ED25519_PLUGIN and find_spec(ED25519_LIBRARY) is None:
+            raise ServerUnavailableError(
+                f"the account {who} logs in with ed25519, which needs PyNaCl",
+                "install it with pip install 'tuibench[ed25519]', or use another account",
+            )
+        if plugin in CLEARTEXT_PLUGINS and not target.enable_cleartext_plugin:
+            raise ServerUnavailableError(
+                f"the account {who} requires its password in clear text ('{plugin}')",
+                "--enable-cleartext-plugin allows it, over TLS or the unix socket; "
+                "--ssl-mode=verify-identity makes sure who gets it",
+            )
+        if plugin in CLEARTEXT_PLUGINS and not raw.is_secure:
+            raise PlainPasswordError(
+                f"the account {who} requires its password in clear text ('{plugin}'), on a connection "
+                "without TLS",
+                "encrypt it with --ssl-mode=required, or use the unix socket",
+                is_tls_offered=self._is_tls_offered,
+            )
+        self._plugin = plugin
+        if plugin not in KEY_REQUESTS:
+            return await raw.driver_authenticate_with_plugin(name, packet)
+        raw.salt = packet.read_all()
+        if plugin == SHA256_PLUGIN:
+            proof = await self._whole_password()
+        else:
+            proof = _auth.scramble_caching_sha2(raw.login_password, raw.salt[:SCRAMBLE_BYTES])
+        raw.write_packet(proof)
+        return await raw.read_packet()
+
+    async def _encrypt(self) -> None:
+        raw = self._raw
+        raw.write_packet(self._request())
+        try:
+            is_encrypted = await wait_with_timeout(raw.upgrade_to_tls(self._target.host), self._tls_seconds)
+        except (OSError, ssl.SSLError, TimeoutError) as error:
+            raise tls_error(error, self._target) from error
+        if not is_encrypted:
+            raise tls_error(ConnectionResetError("the server closed the connection"), self._target)
+
+    def _request(self) -> bytes:
+        """The packet that requests TLS: the start of the login, with the flags that will be in the login."""
+        raw = self._raw
+        raw.client_flags |= CLIENT.MULTI_RESULTS | (raw.server_capabilities & CLIENT.DEPRECATE_EOF)
+        flags = raw.client_flags & ~(CLIENT_MYSQL if self._extended else 0)
+        return struct.pack(
+            "<IIB19xI", flags, MAX_PACKET_BYTES, charset_by_name(raw.charset_name).id, self._extended
+        )
+
+
+def _read_key(path: str) -> bytes:
+    """The server's RSA key in a file of the user; empty for no file. Raises UsageError."""
+    if not path:
+        return b""
+    try:
+        return files.read_text(files.expand_path(path)).encode()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not text"
+        raise UsageError(f"cannot read the server's public key {path}: {reason}") from error
+
+
+CACHE_SECONDS = 10.0
+COMMAND_TIMEOUT_SECONDS = 30.0
+
+HINT = "run it manually: it must print the password and exit with 0"
+
+
+class PasswordCache:
+    """The last outputs of the commands of one event loop."""
+
+    def __init__(self, good_for_seconds: float = CACHE_SECONDS) -> None:
+        self._good_for_seconds = good_for_seconds
+        self._printed: dict[str, tuple[float, str]] = {}
+        self._running: dict[str, asyncio.Task[str]] = {}
+
+    async def of(self, target: Target) -> str:
+        """The target's current password. Raises ServerUnavailableError if its command fails."""
+        command = target.password_command
+        if not command:
+            return target.password
+        printed = self._printed.get(command)
+        if printed and time.monotonic() - printed[0] < self._good_for_seconds:
+            return printed[1]
+        return await asyncio.shield(self._run(command))
+
+    def forget(self, target: Target, password: str, since: float) -> bool:
+        """Discard a password that the server refused; `since` is the time of the request (monotonic seconds).
+
+        True if another attempt may succeed: the password was printed for an earlier login, or there is a
+        newer one.
+        """
+        command = target.password_command
+        if not command:
+            return False
+        printed = self._printed.get(command)
+        if printed and printed[1] == password:
+            del self._printed[command]
+            return printed[0] < since
+        return True
+
+    def _run(self, command: str) -> "asyncio.Task[str]":
+        """The run of a command that is under way, else a new one."""
+        if command not in self._running:
+            task = self._running[command] = asyncio.create_task(self._remembered(command))
+            task.add_done_callback(lambda done: self._ended(command, done))
+        return self._running[command]
+
+    def _ended(self, command: str, task: "asyncio.Task[str]") -> None:
+        """Retrieves the error, too: nothing else may be waiting for it."""
+        del self._running[command]
+        if not task.cancelled():
+            task.exception()
+
+    async def _remembered(self, command: str) -> str:
+        password = await run_password_command(command)
+        self._printed[command] = (time.monotonic(), password)
+        return password
+
+
+_PASSWORDS_PER_LOOP: WeakKeyDictionary[asyncio.AbstractEventLoop, PasswordCache] = WeakKeyDictionary()
+
+
+def password_cache() -> PasswordCache:
+    """Those of the running event loop."""
+    return _PASSWORDS_PER_LOOP.setdefault(asyncio.get_running_loop(), PasswordCache())
+
+
+async def run_password_command(command: str, longest_seconds: float = COMMAND_TIMEOUT_SECONDS) -> str:
+    """The output of a command, without the newline at its end. Raises ServerUnavailableError."""
+    process = await asyncio.create_subprocess_exec(
+        "/bin/sh",
+        "-c",
+        command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    try:
+        out, complaint = await wait_with_timeout(process.communicate(), longest_seconds)
+    except TimeoutError:
+        raise ServerUnavailableError(
+            f"the password command took longer than {longest_seconds:g} s", HINT
+        ) from None
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+    if process.returncode:
+        raise ServerUnavailableError(_failure_message(process.returncode, complaint), HINT)
+    return _parse_password(out)
+
+
+def _failure_message(status: int, complaint: bytes) -> str:
+    how = f"ended with {status}" if status > 0 else f"was ended by signal {-status}"
+    words = sanitize.excerpt(" ".join(complaint.decode(errors="replace").split()))
+    return f"the password command {how}" + (f": {words}" if words else "")
+
+
+def _parse_password(out: bytes) -> str:
+    try:
+        password = out.decode().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError:
+        raise ServerUnavailableError("the password command does not print text", HINT) from None
+    if not password:
+        raise ServerUnavailableError("the password command prints nothing", HINT)
+    if "\n" in password:
+        raise ServerUnavailableError("the password command prints more than one line", HINT)
+    return password
+
+
+def is_wanted(target: Target, first: FirstLogin | None) -> bool:
+    """Whether to request TLS, after this `first` login at the server.
+
+    `preferred` encrypts what leaves this host. The first login decides for all later ones.
+    """
+    if target.ssl_mode == "preferred":
+        return first.is_encrypted if first is not None else not target.is_local
+    return target.ssl_mode != "disabled"
+
+
+def tls_context(target: Target) -> ssl.SSLContext:
+    """The TLS context for a target. Raises UsageError for certificate files that cannot be read."""
+    return _shared_tls_context(target.ssl_mode, target.ssl_ca, target.ssl_cert, target.ssl_key)
+
+
+@lru_cache(maxsize=8)
+def _shared_tls_context(mode: SslMode, ca: str, cert: str, key: str) -> ssl.SSLContext:
+    """One for all connections alike: reading this host's trusted certificates takes 50 ms."""
+    for path in filter(None, (ca, cert, key)):
+        _check_readable(path)
+    try:
+        made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        made.check_hostname = mode == "verify-identity"
+        made.verify_mode = ssl.CERT_REQUIRED if mode in VERIFYING else ssl.CERT_NONE
+        if ca:
+            made.load_verify_locations(cafile=ca)
+        elif mode in VERIFYING:
+            made.load_default_certs()
+        if cert:
+            made.load_cert_chain(cert, key or None)
+    except (OSError, ssl.SSLError) as error:
+        raise UsageError(
+            f"cannot use the TLS files of this connection: {error}",
+            "they must be PEM, and the key unencrypted",
+        ) from error
+    return made
+
+
+def _check_readable(path: str) -> None:
+    """OpenSSL does not say which file it cannot read."""
+    try:
+        files.open_regular(Path(path), limit=files.MAX_FILE_BYTES).close()
+    except OSError as error:
+        raise UsageError(f"cannot read the TLS file {path}: {error.strerror}") from error

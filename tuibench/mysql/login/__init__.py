@@ -1,1 +1,0 @@
-"""Login: handshake, TLS, authentication plugins, password commands."""

@@ -1,1 +1,0 @@
-"""The client/server protocol on the hot path: command packets, response parsing, rows."""

@@ -1,0 +1,393 @@
+"""Statements on the wire: text and prepared, with a fast path for known responses.
+
+Fast parsing of responses that arrive in one piece and have rows of equal width.
+
+Much faster than `response_parser`, which reads all other responses and gives the same results. The header of
+every packet is checked, so that nothing within a row is taken for the end.
+
+A single row is usually enclosed by the same bytes as the previous one: the columns, and the end. Such frames
+are cached, once for all connections of a process, and compared as a whole.
+
+The hot path: statements and responses of one connection in sequence, without a task switch.
+
+A script is a generator (see `load.transactions`): it yields a packet, and is given what the statement
+affected, from within the callback that brings the last byte of the answer; so the next one leaves at once.
+Nobody reads the rows, but a script that yields its packet as `CaptureResponse`: it is given the answer
+itself, for `rows` to read. The driver logs in and does all else; its protocol gets all bytes that no script
+waits for.
+
+    play ──> script ──packet──> server
+               ^                  │
+               └──affected────────┘ data_received, Answer
+
+A script that has nothing to say yields None, and goes on when it is woken. One that wants something else (to
+sleep) yields a function that gives an awaitable: `run` returns it to whoever plays, who then plays on with
+the result.
+
+An answer that is wanted itself: it is kept while `response_parser` finds its end.
+
+Replaces the reader of responses only for that time, so that other connections are not slowed down.
+"""
+
+import asyncio
+import os
+import struct
+from collections.abc import Awaitable, Callable, Generator
+from typing import Any
+
+import msgspec
+
+from tuibench.errors import ConnectionLostError, ProtocolError, SQLError
+from tuibench.mysql.packets import CachingParser, ResponseParser, shared_cache
+from tuibench.units import binary_size as data_text
+
+OK, NULL, EOF, ERR = 0x00, 0xFB, 0xFE, 0xFF
+HEADER_BYTES = 4
+LENGTH_MASK = 0xFFFFFF
+MORE_RESULTS = 0x0008
+MIN_RESPONSE_BYTES = 11
+END_BYTES = 11
+"""The OK that ends a result, with its header: EOF's mark, two zeros, status, warnings."""
+
+END_LENGTH = END_BYTES - HEADER_BYTES
+MAX_ROWS = 4096
+SEQUENCES = bytes(range(256)) * (MAX_ROWS // 256 + 1)
+
+MAX_FRAMES = 1024
+KEY_BYTES = 48
+"""By so much of an answer its frame is found: how many columns, the first one's table, often its name."""
+
+KEY_BYTES_WITHOUT_COLUMNS = 6
+"""The same where MariaDB leaves the columns out: their number, and the zero that says so."""
+
+_unpack_start = struct.Struct("<IBBBB").unpack_from
+_unpack_end = struct.Struct("<IBHH").unpack_from
+_unpack_header = struct.Struct("<I").unpack_from
+_unpack_row = struct.Struct("<IB").unpack_from
+
+
+_frames: dict[bytes, tuple[bytes, bytes, int, int, int]] = {}
+"""What is before the row, and behind it; where it begins, the least bytes of such an answer, and what its
+header is besides their number."""
+
+
+def try_parse(data: bytes) -> int | None:
+    """The affected or returned rows, if this is a complete response of a known form; otherwise None.
+
+    Results are those of a server that omits EOFs (DEPRECATE_EOF).
+    """
+    size = len(data)
+    if size < MIN_RESPONSE_BYTES:
+        return None
+    if data[4] == OK:
+        header, _, second, third, status = _unpack_start(data)
+        is_plain = second < NULL and third < NULL and not status & MORE_RESULTS
+        return second if is_plain and header == size - HEADER_BYTES | 1 << 24 else None
+    key = data[:KEY_BYTES] if data[5] else data[:KEY_BYTES_WITHOUT_COLUMNS]
+    if key in _frames:
+        before, behind, place, least, besides = _frames[key]
+        if size >= least and data.startswith(before) and data.endswith(behind):
+            header, kind = _unpack_row(data, place)
+            if header == size + besides and kind < EOF:
+                return 1
+    return _parse_result_set(data, key)
+
+
+def _parse_result_set(data: bytes, key: bytes) -> int | None:
+    """The rows of a result whose frame is not known."""
+    header, columns, second, *_ = _unpack_start(data)
+    end = len(data) - END_BYTES
+    last, mark, numbers, status = _unpack_end(data, end)
+    if mark != EOF or numbers or status & MORE_RESULTS or last & LENGTH_MASK != END_LENGTH or columns >= NULL:
+        return None
+    if header >> 24 != 1:
+        return None
+    place, sequence = (header & LENGTH_MASK) + HEADER_BYTES, 2
+    for _ in range(columns if second or place == HEADER_BYTES + 1 else 0):
+        column = _unpack_header(data, place)[0] if place <= end else 0
+        if column >> 24 != sequence:
+            return None
+        place += (column & LENGTH_MASK) + HEADER_BYTES
+        sequence = sequence + 1 & 0xFF
+    rows = _count_rows(data, place, end, sequence, last >> 24)
+    if rows == 1:
+        _remember(key, data, place, sequence)
+    return rows
+
+
+def _remember(key: bytes, data: bytes, place: int, sequence: int) -> None:
+    """Remembers what is around the one row that begins at `place`."""
+    if len(_frames) >= MAX_FRAMES:
+        _frames.clear()
+    around = place + HEADER_BYTES + END_BYTES
+    _frames[key] = data[:place], data[-END_BYTES:], place, around + 1, (sequence << 24) - around
+
+
+def _count_rows(data: bytes, place: int, end: int, sequence: int, last: int) -> int | None:
+    """How many rows of one width fill the bytes up to `end`, where the packet has the sequence `last`."""
+    if place >= end:
+        return 0 if place == end and sequence == last else None
+    header, kind = _unpack_row(data, place)
+    length = header & LENGTH_MASK
+    rows, rest = divmod(end - place, length + HEADER_BYTES)
+    if rest or not length or kind >= EOF or header >> 24 != sequence or (sequence + rows) & 0xFF != last:
+        return None
+    return rows if rows == 1 or _are_alike(data, place, end, rows) else None
+
+
+def _are_alike(data: bytes, place: int, end: int, rows: int) -> bool:
+    """Whether these packets are rows of the first one's length, in sequence."""
+    stride = (end - place) // rows
+    kinds = data[place + HEADER_BYTES : end : stride]
+    sequence = data[place + 3]
+    return (
+        rows <= MAX_ROWS
+        and data[place:end:stride] == data[place : place + 1] * rows
+        and data[place + 1 : end : stride] == data[place + 1 : place + 2] * rows
+        and data[place + 2 : end : stride] == data[place + 2 : place + 3] * rows
+        and data[place + 3 : end : stride] == SEQUENCES[sequence : sequence + rows]
+        and EOF not in kinds
+        and ERR not in kinds
+    )
+
+
+MOST_BYTES = 1 << 26
+"""Longer responses are not kept: a server could send rows without end."""
+
+
+class ResponseCapture:
+    """Takes one answer for its reader; at its end, good or bad, calls `leave`."""
+
+    __slots__ = ("_answer", "_leave", "_left", "_most", "_pieces")
+
+    is_new = False
+    """Takes over the received bytes."""
+
+    def __init__(self, answer: CachingParser, leave: Callable[[], None], most_bytes: int) -> None:
+        self._answer = answer
+        self._leave = leave
+        self._most = self._left = most_bytes
+        self._pieces: list[bytes] = []
+
+    def feed(self, data: bytes) -> bytes | None:
+        """Takes what has come; with the end of the answer, returns all of it. Raises as `Answer` does."""
+        self._pieces.append(data)
+        self._left -= len(data)
+        if self._left < 0:
+            self._leave()
+            raise ProtocolError(f"its response has more than {data_text(self._most)}")
+        affected = try_parse(data) if self._answer.is_new else None
+        if affected is None:
+            try:
+                affected = self._answer.feed(data)
+            except SQLError:
+                self._leave()
+                raise
+            if affected is None:
+                return None
+        self._leave()
+        return b"".join(self._pieces)
+
+
+class CaptureResponse(msgspec.Struct, frozen=True, gc=False):
+    """A packet whose answer is wanted byte for byte. It has at most `most_bytes`, or else MOST_BYTES."""
+
+    packet: bytes
+    most_bytes: int = 0
+
+
+AsyncCall = Callable[[], Awaitable[Any]]
+Request = bytes | CaptureResponse | AsyncCall | None
+TransactionLoop = Generator[Request, Any, None]
+
+MOST_UNREAD_BYTES = 1 << 26
+"""Maximum number of unrequested bytes from a server before the connection is dropped."""
+
+CR_SERVER_GONE_ERROR, CR_SERVER_LOST = 2006, 2013
+SERVER_GONE_MESSAGE = "connection lost: the server has gone away"
+
+
+class StatementProtocol(asyncio.Protocol):
+    """Plays scripts over the transport of a connection of the driver that is logged in."""
+
+    def __init__(self, raw: Any, where: str = "") -> None:
+        self._raw = raw
+        self._where = where
+        self._transport = raw.transport
+        self._driver = raw.receiver
+        self._answer: CachingParser | ResponseCapture
+        self._answer = self._plain = CachingParser(
+            ResponseParser(without_eof=raw.deprecates_eof), shared_cache(without_eof=raw.deprecates_eof)
+        )
+        self._descriptor = _socket_descriptor(raw.transport)
+        self._script: TransactionLoop = _empty_loop()
+        self._ended: asyncio.Future[AsyncCall | None] | None = None
+        self._is_waiting = False
+        self._is_parked = False
+        self._transport.set_protocol(self)
+
+    async def run(self, script: TransactionLoop, answer: Any = None) -> AsyncCall | None:
+        """Continues a transaction loop with the `answer` to its request, or the error.
+
+        Returns its next wish; None at its end. Raises what the script raises. Cancelled while the server owes
+        an answer, it drops the connection.
+        """
+        self._script = script
+        self._ended = asyncio.get_running_loop().create_future()
+        self._look_at_transport()
+        self._go_on(script.throw if isinstance(answer, Exception) else script.send, answer)
+        try:
+            return await self._ended
+        finally:
+            self._is_parked = False
+            if self._is_waiting:
+                self._drop()
+
+    def wake(self) -> None:
+        """Resumes a script that yielded None; others wait for their own event."""
+        if self._is_parked:
+            self._is_parked = False
+            self._look_at_transport()
+            self._go_on(self._script.send, None)
+
+    def _look_at_transport(self) -> None:
+        """A descriptor that is closed, or about to be, may be another connection's next."""
+        if self._transport.is_closing():
+            self._descriptor = -1
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes of the answer that a script waits for, or else the driver's."""
+        if not self._is_waiting:
+            self._forward(data)
+            return
+        result: int | bytes | None = try_parse(data) if self._answer.is_new else None
+        if result is None and (result := self._feed(data)) is None:
+            return
+        try:
+            request = self._script.send(result)
+        except StopIteration:
+            self._end(None)
+        except Exception as error:
+            self._end_with(error)
+        else:
+            if type(request) is bytes:
+                self._write(request)
+            else:
+                self._execute(request)
+
+    def _feed(self, data: bytes) -> int | bytes | None:
+        """Reads what the fast path does not recognize; None until the response is complete.
+
+        None, too, for an error, which the script has received.
+        """
+        try:
+            return self._answer.feed(data)
+        except SQLError as error:
+            if isinstance(error, ConnectionLostError):
+                self._drop()
+            result = error.at(self._where) if isinstance(error, ProtocolError) else error
+            self._go_on(self._script.throw, result)
+            return None
+
+    def _go_on(self, resume: Callable[[Any], Request], answer: Any) -> None:
+        """Gives the script what it waits for, and sends at once what it yields."""
+        try:
+            request = resume(answer)
+        except StopIteration:
+            self._end(None)
+        except Exception as error:
+            self._end_with(error)
+        else:
+            self._execute(request)
+
+    def _execute(self, request: Request) -> None:
+        """Does what a script wants."""
+        if isinstance(request, bytes):
+            self._is_waiting = True
+            self._write(request)
+        elif request is None:
+            self._is_waiting = False
+            self._is_parked = True
+        elif isinstance(request, CaptureResponse):
+            most_bytes = request.most_bytes or MOST_BYTES
+            self._answer = ResponseCapture(self._plain, self._stop_capturing, most_bytes)
+            self._is_waiting = True
+            self._write(request.packet)
+        else:
+            self._end(request)
+
+    def _stop_capturing(self) -> None:
+        self._answer = self._plain
+
+    def _write(self, packet: bytes) -> None:
+        """Writes to the socket itself, which spares a plain connection the event loop's queue.
+
+        What does not go through at once is left to the transport, with all that follows.
+        """
+        if self._descriptor >= 0:
+            try:
+                written = os.write(self._descriptor, packet)
+            except OSError:
+                written = 0
+            if written == len(packet):
+                return
+            self._descriptor = -1
+            packet = packet[written:]
+        if self._transport.is_closing():
+            self._go_on(self._script.throw, ConnectionLostError(CR_SERVER_GONE_ERROR, SERVER_GONE_MESSAGE))
+        else:
+            self._transport.write(packet)
+
+    def _end(self, call: AsyncCall | None) -> None:
+        self._is_waiting = False
+        if self._ended is not None and not self._ended.done():
+            self._ended.set_result(call)
+
+    def _end_with(self, error: Exception) -> None:
+        self._is_waiting = False
+        if self._ended is not None and not self._ended.done():
+            self._ended.set_exception(error)
+
+    def _drop(self) -> None:
+        """Closes the connection: a later response would have no request."""
+        self._is_waiting = False
+        self._raw.close_on_cancel()
+
+    def eof_received(self) -> bool:
+        return bool(self._driver.eof_received())
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._driver.connection_lost(error)
+        if self._is_waiting:
+            words = f"connection lost: {error or 'the server hung up'}"
+            self._go_on(self._script.throw, ConnectionLostError(CR_SERVER_LOST, words))
+
+    def pause_writing(self) -> None:
+        self._driver.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._driver.resume_writing()
+
+    def _forward(self, data: bytes) -> None:
+        """Gives bytes to the driver's protocol, as much at a time as it has room for."""
+        while data:
+            room = self._driver.get_buffer(len(data))
+            taken = min(len(room), len(data))
+            room[:taken] = data[:taken]
+            self._driver.buffer_updated(taken)
+            data = data[taken:]
+        if self._driver.length - self._driver.pos > MOST_UNREAD_BYTES:
+            self._drop()
+
+
+def _empty_loop() -> TransactionLoop:
+    """A script that says nothing."""
+    yield from ()
+
+
+def _socket_descriptor(transport: Any) -> int:
+    """The file descriptor of a plain socket; -1 where the bytes must be encrypted."""
+    sock = transport.get_extra_info("socket")
+    if sock is None or transport.get_extra_info("ssl_object") is not None:
+        return -1
+    return int(sock.fileno())

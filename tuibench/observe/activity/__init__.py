@@ -1,1 +1,0 @@
-"""The server's sessions, open transactions, lock waits and last deadlock."""

@@ -1,0 +1,623 @@
+"""Samples of this host: CPU, memory, disks, network, the server's process.
+
+Control group limits: processors, memory, and the time that threads were throttled.
+
+A group is limited by its ancestors as well: the minimum of all levels applies. Version 2 of control groups
+is fully supported; of version 1, only the limits that a container sees as its own.
+
+Context switches and storage I/O of one process.
+
+/proc/PID/status counts the switches of the main thread only, so those of all threads are read and added up.
+The last switches of a thread that ended between two readings are lost. /proc/PID/io is readable for the
+process's own user and for root.
+
+Cumulative totals of this host: processor time of the machine and of processes, memory, disks, network.
+
+Disks and network cards are selected so that no byte is counted twice.
+
+A partition, a logical volume or a RAID array duplicates the I/O of its disks; a bridge that of its cards.
+Only devices with hardware behind them are counted; if there are none (a container), all except loopbacks.
+
+Loopback traffic is excluded: each byte counts as both sent and received, and a load over the unix socket does
+not use it at all. The server's Bytes_sent and Bytes_received measure the load's traffic.
+
+Conversion of two readings of a host's totals to a part of a tick: CPU time, bytes, requests.
+
+The totals may be from this host or another one.
+
+Finds the server's process on this host: by its pid file, its unix socket, or its listening port.
+
+The name is not used, because packages wrap the program. A found process is verified if possible: a pid file
+may contain the pid of another container, and a proxy may listen on a port.
+
+Samples this host: processor time split between the server, tuibench and the rest; memory, disks, network.
+
+Rates are differences of the system's totals over the measured interval.
+"""
+
+import os
+import socket
+import struct
+import sys
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import psutil
+from msgspec.structs import replace
+
+from tuibench.clock import NS_PER_SECOND, Clock
+from tuibench.metrics.series import growth, ratio
+from tuibench.model.server import ServerInfo
+from tuibench.model.tick import Tick
+
+CGROUP = Path("/sys/fs/cgroup")
+OWN_CGROUP = Path("/proc/self/cgroup")
+
+CPU_MAX, MEMORY_MAX, CPU_STAT = "cpu.max", "memory.max", "cpu.stat"
+THROTTLED = "throttled_usec"
+UNLIMITED_BYTES = 1 << 60
+"""Version 1 reports a number above this if memory has no limit."""
+
+
+class GroupLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """`cpu_cores` and `memory_bytes` are None without a limit, `throttled_seconds` if unknown."""
+
+    cpu_cores: float | None = None
+    memory_bytes: int | None = None
+    throttled_seconds: float | None = None
+
+
+def group_path(lines: Iterable[str]) -> str:
+    """The group's path of version 2, from the lines of /proc/PID/cgroup; empty if there is none."""
+    groups = [line.split(":", 2) for line in lines]
+    return next((group[2].strip() for group in groups if len(group) == 3 and group[0] == "0"), "")
+
+
+def group_levels(path: str) -> list[str]:
+    """The path and those of all its ancestors, the root ("") last."""
+    parts = [part for part in path.split("/") if part]
+    return ["".join(f"/{part}" for part in parts[:count]) for count in range(len(parts), -1, -1)]
+
+
+def parse_limits(files: Mapping[str, str], path: str, root: str = str(CGROUP)) -> GroupLimits:
+    """The limits of the group at `path`; `files` maps paths to contents."""
+    levels = [f"{root}{level}" for level in group_levels(path)]
+    cpu = [_cores(files.get(f"{level}/{CPU_MAX}", "")) for level in levels]
+    memory = [_number(files.get(f"{level}/{MEMORY_MAX}", "")) for level in levels]
+    return GroupLimits(
+        cpu_cores=min((cores for cores in cpu if cores is not None), default=None),
+        memory_bytes=min(
+            (size for size in memory if size is not None and size < UNLIMITED_BYTES), default=None
+        ),
+        throttled_seconds=_throttled(files.get(f"{levels[0]}/{CPU_STAT}", "")),
+    )
+
+
+def own_limits(own: Path = OWN_CGROUP, root: Path = CGROUP) -> GroupLimits:
+    """The limits of this process."""
+    path = group_path(_text(own).splitlines())
+    names = [f"{root}{level}/{name}" for level in group_levels(path) for name in (CPU_MAX, MEMORY_MAX)]
+    found = parse_limits({name: _text(Path(name)) for name in names}, path, str(root))
+    if found.cpu_cores is not None or found.memory_bytes is not None:
+        return found
+    quota, period = (_number(_text(root / "cpu" / f"cpu.cfs_{name}_us")) for name in ("quota", "period"))
+    memory = _number(_text(root / "memory" / "memory.limit_in_bytes"))
+    return GroupLimits(
+        cpu_cores=quota / period if quota and period else None,
+        memory_bytes=memory if memory is not None and memory < UNLIMITED_BYTES else None,
+    )
+
+
+def throttled_seconds(own: Path = OWN_CGROUP, root: Path = CGROUP) -> float | None:
+    """The time that our control group (version 2) was throttled by its CPU limit so far; None if unknown."""
+    path = group_path(_text(own).splitlines())
+    return _throttled(_text(root / path.lstrip("/") / CPU_STAT)) if path else None
+
+
+def _cores(text: str) -> float | None:
+    """Parse `cpu.max`: quota and period, or `max` and period."""
+    quota, _, period = text.strip().partition(" ")
+    if not quota.isdecimal() or not period.isdecimal() or not int(period):
+        return None
+    return int(quota) / int(period)
+
+
+def _throttled(text: str) -> float | None:
+    figures = dict(line.split(" ", 1) for line in text.splitlines() if " " in line)
+    micros = figures.get(THROTTLED, "")
+    return int(micros) / 1e6 if micros.isdecimal() else None
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.strip().isdecimal() else None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError:
+        return ""
+
+
+PROC = Path("/proc")
+MOST_THREADS = 512
+"""With more threads, reading them costs more than the figure is worth."""
+
+STATUS_BYTES = 8192
+
+Switches = dict[int, tuple[int, int]]
+"""Voluntary and involuntary switches so far, by thread."""
+
+
+def thread_switches(pid: int, proc: Path = PROC) -> Switches | None:
+    """The switches of each thread of a process; None if they cannot be read."""
+    tasks = proc / str(pid) / "task"
+    try:
+        threads = os.listdir(tasks)
+    except OSError:
+        return None
+    if len(threads) > MOST_THREADS:
+        return None
+    found = {int(thread): _switches(f"{tasks}/{thread}/status") for thread in threads}
+    known = {thread: switches for thread, switches in found.items() if switches is not None}
+    return known or None
+
+
+def _switches(status: str) -> tuple[int, int] | None:
+    """The switches in the last two lines of the file."""
+    try:
+        file = os.open(status, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        tail = os.read(file, STATUS_BYTES).rsplit(b"voluntary_ctxt_switches:", 2)
+    except OSError:
+        return None
+    finally:
+        os.close(file)
+    if len(tail) != 3:
+        return None
+    return int(tail[1].split(None, 1)[0]), int(tail[2])
+
+
+def storage_bytes(pid: int, proc: Path = PROC) -> tuple[int, int] | None:
+    """Bytes that a process has read from storage and written to it; None if they cannot be read."""
+    try:
+        lines = (proc / str(pid) / "io").read_text().splitlines()
+        figures = dict(line.split(": ", 1) for line in lines)
+        return int(figures["read_bytes"]), int(figures["write_bytes"])
+    except (OSError, KeyError, ValueError):
+        return None
+
+
+def grown_switches(before: Switches | None, after: Switches | None) -> tuple[int | None, int | None]:
+    """The switches between two readings; those of a new thread count in full."""
+    if before is None or after is None:
+        return None, None
+    pairs = [(before.get(thread, (0, 0)), now) for thread, now in after.items()]
+    return (
+        sum(max(0, now[0] - old[0]) for old, now in pairs),
+        sum(max(0, now[1] - old[1]) for old, now in pairs),
+    )
+
+
+def grown_pair(
+    before: tuple[int, int] | None, after: tuple[int, int] | None
+) -> tuple[int | None, int | None]:
+    """The increase of two totals; None if one is missing or decreased."""
+    if before is None or after is None or after[0] < before[0] or after[1] < before[1]:
+        return None, None
+    return after[0] - before[0], after[1] - before[1]
+
+
+class CpuTime(NamedTuple):
+    """Seconds of all cores since boot. `busy` is all except idle and iowait.
+
+    Steal time is busy: it was not available to the machine.
+    """
+
+    busy: float
+    total: float
+    steal: float = 0.0
+
+
+def cpu_time() -> CpuTime:
+    return _time_of(psutil.cpu_times())
+
+
+def core_cpu_times() -> tuple[CpuTime, ...]:
+    """The processor time of each core."""
+    return tuple(_time_of(core) for core in psutil.cpu_times(percpu=True))
+
+
+def _time_of(read: Any) -> CpuTime:
+    times = read._asdict()
+    # Linux includes guest time in user and nice.
+    total = sum(times.values()) - times.get("guest", 0.0) - times.get("guest_nice", 0.0)
+    busy = total - times["idle"] - times.get("iowait", 0.0)
+    return CpuTime(busy, total, times.get("steal", 0.0))
+
+
+class ProcessTimes:
+    """Processor seconds by pid. Handles are kept, so that a reading costs one small read per process."""
+
+    def __init__(self) -> None:
+        self._handles: dict[int, psutil.Process] = {}
+
+    def read(self, pids: Iterable[int]) -> dict[int, float]:
+        """Seconds used so far by those of the processes that are alive and readable."""
+        known = {pid: self._seconds(pid) for pid in set(pids)}
+        self._handles = {pid: handle for pid, handle in self._handles.items() if known.get(pid) is not None}
+        return {pid: seconds for pid, seconds in known.items() if seconds is not None}
+
+    def resident_bytes(self, pid: int) -> int | None:
+        """The resident set of a process; None if it has ended or cannot be read."""
+        try:
+            return int((self._handles.get(pid) or psutil.Process(pid)).memory_info().rss)
+        except (psutil.Error, OSError):
+            return None
+
+    def _seconds(self, pid: int) -> float | None:
+        try:
+            handle = self._handles.get(pid) or psutil.Process(pid)
+            times = handle.cpu_times()
+        except (psutil.Error, OSError):
+            return None
+        self._handles[pid] = handle
+        return float(times.user + times.system)
+
+
+BLOCK = Path("/sys/block")
+NET = Path("/sys/class/net")
+
+_LOOPBACKS = ("lo", "loop", "ram", "zram")
+
+
+class DiskTotals(NamedTuple):
+    """Disk totals since boot; the milliseconds are sums over all requests."""
+
+    read_bytes: int
+    written_bytes: int
+    reads: int
+    writes: int
+    read_ms: int
+    write_ms: int
+
+
+def disk_totals() -> DiskTotals | None:
+    """The totals of all counted disks; None if unavailable."""
+    disks = psutil.disk_io_counters(perdisk=True, nowrap=False) or {}
+    wanted = [disks[name] for name in counted_devices(disks, BLOCK)]
+    if not wanted:
+        return None
+    return DiskTotals(
+        read_bytes=sum(disk.read_bytes for disk in wanted),
+        written_bytes=sum(disk.write_bytes for disk in wanted),
+        reads=sum(disk.read_count for disk in wanted),
+        writes=sum(disk.write_count for disk in wanted),
+        read_ms=sum(disk.read_time for disk in wanted),
+        write_ms=sum(disk.write_time for disk in wanted),
+    )
+
+
+def net_bytes() -> tuple[int, int] | None:
+    """Bytes received and sent by the network cards since boot."""
+    cards = psutil.net_io_counters(pernic=True, nowrap=False) or {}
+    wanted = counted_devices(cards, NET)
+    if not wanted:
+        return None
+    return sum(cards[name].bytes_recv for name in wanted), sum(cards[name].bytes_sent for name in wanted)
+
+
+def counted_devices(names: Iterable[str], folder: Path) -> list[str]:
+    """The counted devices. `folder` is the kernel's list of whole devices on Linux."""
+    real = [name for name in names if name.rstrip("0123456789") not in _LOOPBACKS]
+    if not folder.is_dir():
+        return real
+    whole = [name for name in real if (folder / name.replace("/", "!")).exists()]
+    return [name for name in whole if (folder / name / "device").exists()] or whole
+
+
+def counted_among(names: Iterable[str], whole: Collection[str], with_hardware: Collection[str]) -> list[str]:
+    """The counted devices, from the whole devices and those with hardware behind them; both may be empty."""
+    real = [name for name in names if name.rstrip("0123456789") not in _LOOPBACKS]
+    chosen = [name for name in real if name in whole] if whole else real
+    return [name for name in chosen if name in with_hardware] or chosen
+
+
+class MemoryUse(msgspec.Struct, frozen=True, kw_only=True):
+    """Memory and swap space in bytes; `server` is the resident set of the server's process."""
+
+    used: int
+    total: int
+    swap_used: int | None = None
+    swap_total: int | None = None
+    server: int | None = None
+
+
+class HostTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """The system's totals at `at_ns` of a monotonic clock; processor seconds by pid.
+
+    `group` are the limits of a control group: tuibench's on this host, the server process's on
+    another one.
+    """
+
+    at_ns: int
+    machine: CpuTime
+    cores: tuple[CpuTime, ...] = ()
+    processes: dict[int, float] = {}
+    disk: DiskTotals | None = None
+    net: tuple[int, int] | None = None
+    group: GroupLimits = GroupLimits()
+    switches: Switches | None = None
+    storage: tuple[int, int] | None = None
+    memory: MemoryUse
+
+
+def host_tick(
+    before: HostTotals,
+    after: HostTotals,
+    *,
+    cores: int,
+    server_pid: int | None,
+    own_pids: Set[int] = frozenset(),
+    note: str = "",
+    origin: str = "",
+) -> Tick | None:
+    """The host between two readings, with keys without prefix; None if they are too close for any processor
+    time to have passed.
+
+    `note` is the reason why the server's process is not included, `origin` the source of another host.
+    """
+    seconds = (after.at_ns - before.at_ns) / NS_PER_SECOND
+    whole = growth(before.machine.total, after.machine.total)
+    if not whole or seconds <= 0:
+        return None
+    used = {pid: growth(before.processes.get(pid), cpu) for pid, cpu in after.processes.items()}
+    own = [cpu for pid, cpu in used.items() if pid in own_pids and cpu is not None]
+    voluntary, involuntary = grown_switches(before.switches, after.switches)
+    stored_read, stored_written = grown_pair(before.storage, after.storage)
+    received, sent = grown_pair(before.net, after.net)
+    disk_before, disk_after = before.disk, after.disk
+    disk = {
+        name: growth(getattr(disk_before, name), getattr(disk_after, name))
+        for name in DiskTotals._fields
+        if disk_before is not None and disk_after is not None
+    }
+    sums = {
+        "seconds": seconds,
+        "core_seconds": seconds * cores,
+        "total": whole,
+        "busy": growth(before.machine.busy, after.machine.busy),
+        "steal": growth(before.machine.steal, after.machine.steal),
+        "throttled": growth(before.group.throttled_seconds, after.group.throttled_seconds),
+        "server_cpu": None if server_pid is None else used.get(server_pid),
+        "tuibench_cpu": sum(own),
+        "voluntary_switches": voluntary,
+        "involuntary_switches": involuntary,
+        "server_read_bytes": stored_read,
+        "server_written_bytes": stored_written,
+        **disk,
+        "received_bytes": received,
+        "sent_bytes": sent,
+        **core_seconds(before.cores, after.cores, seconds),
+    }
+    levels = {
+        "cores": cores,
+        "memory_used": after.memory.used,
+        "memory_total": after.memory.total,
+        "memory_server": after.memory.server,
+        "swap_used": after.memory.swap_used,
+        "swap_total": after.memory.swap_total,
+        "cpu_limit": after.group.cpu_cores,
+        "memory_limit": after.group.memory_bytes,
+    }
+    return Tick(
+        sums={name: value for name, value in sums.items() if value is not None},
+        levels={name: value for name, value in levels.items() if value is not None},
+        missing={name: why for name, why in (("server_cpu", note), ("local", origin)) if why},
+    )
+
+
+def core_seconds(before: tuple[CpuTime, ...], after: tuple[CpuTime, ...], seconds: float) -> dict[str, float]:
+    """The busy time of each core; empty if the number of cores changed."""
+    if len(before) != len(after):
+        return {}
+    pairs = zip(before, after, strict=True)
+    shares = [ratio(growth(old.busy, new.busy), growth(old.total, new.total)) or 0.0 for old, new in pairs]
+    return {f"core.{core}": min(1.0, share) * seconds for core, share in enumerate(shares)}
+
+
+AGE_TOLERANCE_SECONDS = 30.0
+"""Tolerated difference between a process's age and the server's uptime: slow starts, clock corrections."""
+
+_CREDENTIALS = struct.Struct("3i")
+_PEER_TIMEOUT_SECONDS = 0.5
+
+
+class ServerProcess(msgspec.Struct, frozen=True, kw_only=True):
+    """The server's process; if it was not found, `pid` is None and `note` is the reason."""
+
+    pid: int | None
+    note: str = ""
+
+
+def find_server_process(info: ServerInfo) -> ServerProcess:
+    """Find the server's process. `info` must be fresh: its uptime is compared with the process's age.
+
+    Takes milliseconds, tens of them on a host with thousands of processes: for use at a start and a restart,
+    not in every tick.
+    """
+    if not info.is_local:
+        return ServerProcess(pid=None, note="the server runs on another host")
+    doubts: list[str] = []
+    for road, candidates in _SEARCHES.items():
+        for pid in candidates(info):
+            if is_server_process(pid, info):
+                return ServerProcess(pid=pid)
+            doubts.append(f"the process of its {road} ({pid}) is another one")
+    return ServerProcess(pid=None, note=doubts[0] if doubts else "the server's process was not found")
+
+
+def is_server_process(pid: int, info: ServerInfo) -> bool:
+    """True if the process works in the server's data directory, as every server does from its start.
+
+    The working directory of another user's process cannot be read; then its age must match the uptime.
+    """
+    try:
+        process = psutil.Process(pid)
+    except psutil.Error:
+        return False
+    try:
+        return os.path.realpath(process.cwd()) == os.path.realpath(info.datadir)
+    except (psutil.Error, OSError):
+        return _is_as_old(process, info.uptime_seconds)
+
+
+def _is_as_old(process: psutil.Process, uptime_seconds: int | None) -> bool:
+    if uptime_seconds is None:
+        return False
+    try:
+        age_seconds = time.time() - process.create_time()
+    except psutil.Error:
+        return False
+    return abs(age_seconds - uptime_seconds) <= AGE_TOLERANCE_SECONDS
+
+
+def _by_pid_file(info: ServerInfo) -> Iterator[int]:
+    try:
+        yield int(Path(info.pid_file).read_text("ascii"))
+    except (OSError, ValueError):
+        return
+
+
+def _by_socket(info: ServerInfo) -> Iterator[int]:
+    """The listener of the socket: from the kernel's tables, else from the socket itself."""
+    if not info.socket:
+        return
+    owners = {found.pid for found in _connections("unix") if found.pid and found.laddr == info.socket}
+    if owners:
+        yield from owners
+    elif sys.platform == "linux":
+        yield from _socket_peer(info.socket)
+
+
+def _socket_peer(path: str) -> Iterator[int]:
+    """The pid of a socket's listener, which the kernel reports to every peer of it.
+
+    The server counts this as one aborted connect.
+    """
+    try:
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.settimeout(_PEER_TIMEOUT_SECONDS)
+            probe.connect(path)
+            credentials = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    except OSError:
+        return
+    pid = _CREDENTIALS.unpack(credentials)[0]
+    if pid:
+        yield pid
+
+
+def _by_port(info: ServerInfo) -> Iterator[int]:
+    for found in _connections("tcp"):
+        if found.pid and found.status == psutil.CONN_LISTEN and found.laddr.port == info.port:
+            yield found.pid
+
+
+def _connections(kind: str) -> Sequence[Any]:
+    """All connections of a kind; those of other users have no pid, or are missing."""
+    try:
+        return psutil.net_connections(kind)
+    except (psutil.Error, OSError):
+        return []
+
+
+_SEARCHES: dict[str, Callable[[ServerInfo], Iterator[int]]] = {
+    "pid file": _by_pid_file,
+    "socket": _by_socket,
+    "port": _by_port,
+}
+
+
+class HostSampler:
+    """Reads the host's figures. Synchronous: a sample takes about a millisecond.
+
+    `server` is None if the server runs on another host. `own_pids` returns the pids of tuibench's current
+    processes: session, workers, guardian, viewers. The first totals are read at once, so the first sample has
+    rates.
+    """
+
+    def __init__(
+        self, server: ServerProcess | None, own_pids: Callable[[], Iterable[int]], clock: Clock
+    ) -> None:
+        self._server = server
+        self._own_pids = own_pids
+        self._clock = clock
+        self._times = ProcessTimes()
+        self._cores = psutil.cpu_count() or 1
+        self._limits = own_limits()
+        self._last = self._totals(set(own_pids()))
+
+    def follow(self, server: ServerProcess) -> None:
+        """Replace the server's process, as after a restart."""
+        self._server = server
+
+    def sample(self) -> Tick | None:
+        """The host since the last call; None if no processor time has passed since then."""
+        own = set(self._own_pids())
+        after = self._totals(own)
+        found = host_tick(
+            self._last,
+            after,
+            cores=self._cores,
+            server_pid=self._pid,
+            own_pids=own,
+            note=self._note(after),
+        )
+        if found is not None:
+            self._last = after
+        return found
+
+    @property
+    def _pid(self) -> int | None:
+        return self._server.pid if self._server is not None else None
+
+    def _totals(self, own: set[int]) -> HostTotals:
+        pid = self._pid
+        watched = own if pid is None else own | {pid}
+        return HostTotals(
+            switches=None if pid is None else thread_switches(pid),
+            storage=None if pid is None else storage_bytes(pid),
+            at_ns=self._clock.now_ns(),
+            machine=cpu_time(),
+            cores=core_cpu_times(),
+            processes=self._times.read(watched),
+            disk=disk_totals(),
+            net=net_bytes(),
+            group=replace(self._limits, throttled_seconds=throttled_seconds()),
+            memory=self._memory(pid),
+        )
+
+    def _memory(self, pid: int | None) -> MemoryUse:
+        memory, swap = psutil.virtual_memory(), psutil.swap_memory()
+        return MemoryUse(
+            used=memory.total - memory.available,
+            total=memory.total,
+            swap_used=swap.used,
+            swap_total=swap.total,
+            server=None if pid is None else self._times.resident_bytes(pid),
+        )
+
+    def _note(self, totals: HostTotals) -> str:
+        """Why the server's share is missing; empty if it is not."""
+        if self._server is None:
+            return ""
+        if self._server.pid is None:
+            return self._server.note
+        if self._server.pid in totals.processes:
+            return ""
+        return f"the server's process {self._server.pid} has ended or cannot be read"

@@ -1,1 +1,0 @@
-"""CPU, memory, disks, network and properties of this host."""

@@ -1,1 +1,0 @@
-"""Figures of a remote host, over ssh or from a node_exporter."""

@@ -1,0 +1,577 @@
+"""Facts about host and environment, read once.
+
+Properties of this host: system, processor, memory, hypervisor, container, storage medium, limits.
+
+Unknown properties stay empty. `root` replaces `/` in tests.
+
+Current conditions: limits, swap, disk, processor governors, clock.
+
+Environment of a run, read before the load starts: host, disk, server variables, network.
+
+Disk benchmark of a folder: flushes per second with their latency, and random reads.
+
+A flush is what a commit waits for: 4 KiB overwritten in a preallocated file, then fdatasync, sequentially, as
+a server writes its redo log. Reads are of 16 KiB, an InnoDB page, with O_DIRECT past the page cache, by one
+reader and by several. The files are temporary.
+"""
+
+import asyncio
+import contextlib
+import mmap
+import os
+import platform
+import random
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import psutil
+
+from tuibench import __version__
+from tuibench.clock import NS_PER_MS
+from tuibench.errors import RunError, TuibenchError
+from tuibench.model.environment import DiskFacts, DiskSpeed, Environment, HostConditions, HostFacts, RoundTrip
+from tuibench.model.server import ServerInfo, Target
+from tuibench.mysql.connection import Connection
+from tuibench.mysql.info import connect_with_defaults
+from tuibench.observe.status import is_volatile
+
+GOVERNORS = "devices/system/cpu/cpu*/cpufreq/scaling_governor"
+CLOCKSOURCE = "devices/system/clocksource/clocksource0/current_clocksource"
+
+
+def host_conditions(datadir: str = "", sys_folder: Path = Path("/sys")) -> HostConditions:
+    """The current conditions. `datadir` is the server's data directory, if the server is on this host."""
+    soft, hard = (_limit_or_none(limit) for limit in resource.getrlimit(resource.RLIMIT_NOFILE))
+    swap = _swap()
+    disk = _disk(datadir)
+    return HostConditions(
+        files_soft=soft,
+        files_hard=hard,
+        swap_used_bytes=swap[0] if swap else None,
+        swap_total_bytes=swap[1] if swap else None,
+        disk_free_bytes=disk[0] if disk else None,
+        disk_total_bytes=disk[1] if disk else None,
+        governors=tuple(sorted({_first_line(path) for path in sys_folder.glob(GOVERNORS)} - {""})),
+        clocksource=_first_line(sys_folder / CLOCKSOURCE),
+        fine_timers=sys.platform.startswith("linux"),
+        cores=os.cpu_count() or 0,
+        load_average=_load_average(),
+    )
+
+
+def _limit_or_none(limit: int) -> int | None:
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def _swap() -> tuple[int, int] | None:
+    try:
+        swap = psutil.swap_memory()
+    except (psutil.Error, OSError, RuntimeError):
+        return None
+    return swap.used, swap.total
+
+
+def _disk(datadir: str) -> tuple[int, int] | None:
+    """Free and total bytes of the data directory's file system; None without permission."""
+    try:
+        usage = shutil.disk_usage(datadir) if datadir else None
+    except OSError:
+        return None
+    return (usage.free, usage.total) if usage else None
+
+
+def _first_line(path: Path) -> str:
+    """The content of a one-line file; empty if it cannot be read."""
+    try:
+        return path.read_text("ascii").strip()
+    except (OSError, ValueError):
+        return ""
+
+
+ROOT = Path("/")
+NETWORK_FILE_SYSTEMS = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "ceph", "glusterfs", "lustre", "9p", "virtiofs"}
+)
+MEMORY_FILE_SYSTEMS = frozenset({"tmpfs", "ramfs"})
+VIRTUAL_DISKS = ("vd", "xvd", "sr")
+CONTAINER_FILES = {"/run/.containerenv": "podman", "/.dockerenv": "docker"}
+CONTAINER_MARK = "container"
+CONTAINER_GROUPS = ("kubepods", "docker", "lxc", "containerd", "libpod", "garden")
+HYPERVISORS = {
+    "kvm": "KVM",
+    "qemu": "KVM",
+    "vmware": "VMware",
+    "virtualbox": "VirtualBox",
+    "innotek": "VirtualBox",
+    "xen": "Xen",
+    "microsoft corporation": "Hyper-V",
+    "amazon ec2": "Amazon EC2",
+    "google": "Google Cloud",
+    "firecracker": "Firecracker",
+    "digitalocean": "DigitalOcean",
+    "openstack": "OpenStack",
+    "parallels": "Parallels",
+}
+"""Strings in the vendor and product name of a virtual machine, and the hypervisor they indicate."""
+
+
+def host_facts(datadir: str = "", root: Path = ROOT) -> HostFacts:
+    """The constant properties of this host. `datadir` is the server's, if the server is on this host."""
+    system = platform.uname()
+    return HostFacts(
+        name=system.node,
+        os=_os(root) or f"{system.system} {system.release}",
+        kernel=f"{system.system} {system.release}",
+        architecture=system.machine,
+        cpu_model=_cpu_model(root),
+        cores=os.cpu_count() or 0,
+        physical_cores=psutil.cpu_count(logical=False),
+        cpu_limit=_cpu_limit(root),
+        memory_bytes=psutil.virtual_memory().total,
+        memory_limit_bytes=_memory_limit(root),
+        virtualisation=_virtualisation(root),
+        container=_container(root),
+        conditions=host_conditions(datadir),
+    )
+
+
+def disk_facts(folder: str, root: Path = ROOT) -> DiskFacts | None:
+    """The file system of a folder and its storage medium; None if unknown."""
+    found = _mount_of(os.path.realpath(folder), root) if folder else None
+    if found is None:
+        return None
+    number, mount, file_system = found
+    device, kind = _medium(number, file_system, root)
+    try:
+        room = psutil.disk_usage(folder)
+    except OSError:
+        return DiskFacts(mount=mount, file_system=file_system, device=device, kind=kind)
+    return DiskFacts(
+        mount=mount,
+        file_system=file_system,
+        device=device,
+        kind=kind,
+        total_bytes=room.total,
+        free_bytes=room.free,
+    )
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _os(root: Path) -> str:
+    """The distribution's name."""
+    if sys.platform == "darwin":
+        return f"macOS {platform.mac_ver()[0]}"
+    for line in _text(root / "etc/os-release").splitlines():
+        name, _, value = line.partition("=")
+        if name == "PRETTY_NAME":
+            return value.strip('"')
+    return ""
+
+
+def _cpu_model(root: Path) -> str:
+    if sys.platform == "darwin":
+        return _mac_cpu()
+    for line in _text(root / "proc/cpuinfo").splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() in ("model name", "Model", "Hardware", "cpu model"):
+            return " ".join(value.split())
+    return platform.processor()
+
+
+def _mac_cpu() -> str:
+    try:
+        asked = subprocess.run(
+            ["/usr/sbin/sysctl", "-n", "machdep.cpu.brand_string"], capture_output=True, text=True, timeout=2
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return platform.processor()
+    return asked.stdout.strip() or platform.processor()
+
+
+def _cpu_limit(root: Path) -> float | None:
+    """The control group's limit in cores, for both versions of control groups."""
+    words = _text(root / "sys/fs/cgroup/cpu.max").split()
+    if not words:
+        folder = root / "sys/fs/cgroup/cpu"
+        words = [_text(folder / "cpu.cfs_quota_us"), _text(folder / "cpu.cfs_period_us")]
+    quota, period = _number(words[0]), _number(words[-1])
+    return quota / period if quota and period and quota > 0 else None
+
+
+def _memory_limit(root: Path) -> int | None:
+    limit = _number(_text(root / "sys/fs/cgroup/memory.max")) or _number(
+        _text(root / "sys/fs/cgroup/memory/memory.limit_in_bytes")
+    )
+    return limit if limit and limit < psutil.virtual_memory().total else None
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.lstrip("-").isdecimal() else None
+
+
+def _virtualisation(root: Path) -> str:
+    """The hypervisor's name; "none" on bare metal, empty if unknown."""
+    named = " ".join(
+        _text(root / "sys/class/dmi/id" / name) for name in ("sys_vendor", "product_name", "bios_vendor")
+    ).lower()
+    for mark, name in HYPERVISORS.items():
+        if mark in named:
+            return name
+    if kind := _text(root / "sys/hypervisor/type"):
+        return HYPERVISORS.get(kind, kind)
+    cpuinfo = _text(root / "proc/cpuinfo")
+    if " hypervisor" in cpuinfo:
+        return "a hypervisor"
+    return "none" if cpuinfo and named.strip() else ""
+
+
+def _container(root: Path) -> str:
+    for file, kind in CONTAINER_FILES.items():
+        if (root / file.lstrip("/")).exists():
+            return kind
+    if container := os.environ.get(CONTAINER_MARK, ""):
+        return container
+    groups = _text(root / "proc/1/cgroup")
+    return next((kind for kind in CONTAINER_GROUPS if kind in groups), "")
+
+
+def _mount_of(path: str, root: Path) -> tuple[str, str, str] | None:
+    """Device number, mount point and file system of the mount that holds a path; of several mounts on one
+    mount point, the last one.
+    """
+    found, longest = None, -1
+    for number, mount, file_system in _mounts(root):
+        inside = path == mount or path.startswith(mount.rstrip("/") + "/")
+        if inside and len(mount) >= longest:
+            found, longest = (number, mount, file_system), len(mount)
+    return found
+
+
+def _mounts(root: Path) -> Iterator[tuple[str, str, str]]:
+    """Device number, mount point and file system of each mount; macOS has no device numbers."""
+    if sys.platform == "darwin" and root == ROOT:
+        for each in psutil.disk_partitions(all=True):
+            yield "", each.mountpoint, each.fstype
+        return
+    for line in _text(root / "proc/self/mountinfo").splitlines():
+        before, _, after = line.partition(" - ")
+        fields, kind = before.split(), after.split()
+        if len(fields) >= 5 and kind:
+            yield fields[2], fields[4].replace("\\040", " "), kind[0]
+
+
+def _medium(number: str, file_system: str, root: Path) -> tuple[str, str]:
+    """The block device's name and kind."""
+    if file_system in MEMORY_FILE_SYSTEMS:
+        return "", "memory"
+    if file_system in NETWORK_FILE_SYSTEMS or file_system.startswith("fuse."):
+        return "", "network"
+    if file_system == "overlay":
+        return "", "overlay"
+    link = root / "sys/dev/block" / number
+    if not number or not link.exists():
+        return "", ""
+    place = link.resolve()
+    disk = place if (place / "queue").is_dir() else place.parent
+    return place.name, _kind(disk)
+
+
+def _kind(disk: Path) -> str:
+    if disk.name.startswith("nvme"):
+        return "NVMe SSD"
+    if disk.name.startswith(VIRTUAL_DISKS):
+        return "virtual disk"
+    turns = _text(disk / "queue/rotational")
+    return {"0": "SSD", "1": "HDD"}.get(turns, "")
+
+
+def free_memory_bytes() -> int:
+    """Memory that is available to programs without swapping."""
+    return int(psutil.virtual_memory().available)
+
+
+class CpuWatch:
+    """Processor usage since the creation of this object."""
+
+    def __init__(self) -> None:
+        self._before = psutil.cpu_times()
+
+    def shares(self) -> tuple[float, float] | None:
+        """The shares in use and stolen, 0 to 1; None if no time has passed."""
+        now = psutil.cpu_times()
+        grown = {name: getattr(now, name) - getattr(self._before, name) for name in now._fields}
+        for guest in ("guest", "guest_nice"):
+            grown.pop(guest, None)
+        total = sum(grown.values())
+        if total <= 0:
+            return None
+        idle = grown.get("idle", 0.0) + grown.get("iowait", 0.0)
+        steal = grown.get("steal", 0.0)
+        return max(0.0, total - idle - steal) / total, max(0.0, steal) / total
+
+
+def _load_average() -> float | None:
+    try:
+        return os.getloadavg()[0]
+    except (OSError, AttributeError):
+        return None
+
+
+ROUND_TRIPS = 20
+NOTHING_SQL = "DO 0"
+
+RECORDED_VARIABLES = (
+    "aria_pagecache_buffer_size",
+    "autocommit",
+    "back_log",
+    "binlog_*",
+    "character_set_server",
+    "collation_server",
+    "default_storage_engine",
+    "enforce_gtid_consistency",
+    "flush*",
+    "general_log",
+    "gtid_mode",
+    "have_ssl",
+    "innodb_*",
+    "interactive_timeout",
+    "join_buffer_size",
+    "key_buffer_size",
+    "large_pages",
+    "log_bin",
+    "log_output",
+    "log_replica_updates",
+    "log_slave_updates",
+    "long_query_time",
+    "lower_case_table_names",
+    "max_connections",
+    "max_heap_table_size",
+    "max_prepared_stmt_count",
+    "net_buffer_length",
+    "open_files_limit",
+    "performance_schema",
+    "query_cache_size",
+    "query_cache_type",
+    "read_buffer_size",
+    "read_only",
+    "read_rnd_buffer_size",
+    "require_secure_transport",
+    "rpl_semi_sync_*",
+    "skip_name_resolve",
+    "slow_query_log",
+    "sort_buffer_size",
+    "sql_mode",
+    "super_read_only",
+    "sync_*",
+    "table_definition_cache",
+    "table_open_cache*",
+    "thread_*",
+    "tmp_table_size",
+    "transaction_isolation",
+    "tx_isolation",
+    "userstat",
+    "version*",
+    "wsrep_on",
+)
+"""Patterns of the variables that matter to speed or durability."""
+
+EXCLUDED_VARIABLES = ("innodb_*_dir*", "innodb_ft_*", "innodb_monitor_*", "innodb_tmpdir", "innodb_version")
+"""Recorded variables to exclude: file names and variables without effect on a load."""
+
+
+async def read_environment(
+    target: Target, server: ServerInfo, now_ns: Callable[[], int], version: str = __version__
+) -> Environment:
+    """Read the environment. Data that cannot be read becomes a gap and does not fail the run."""
+    variables: dict[str, str] = {}
+    trip, gaps = None, []
+    try:
+        connection = await connect_with_defaults(target, use_database=False)
+        try:
+            variables = await _variables(connection)
+            trip = await _round_trip(connection, now_ns)
+        finally:
+            await connection.close()
+    except TuibenchError as error:
+        gaps.append(f"the server's variables and the round trip: {error.message}")
+    host, disk = await asyncio.to_thread(_host_and_disk, server)
+    if disk is None and server.is_local and server.datadir:
+        gaps.append(f"the disk: this system lists no file system that holds {server.datadir}")
+    return Environment(
+        tuibench=version,
+        python=platform.python_version(),
+        location="local" if server.is_local else "remote",
+        host=host,
+        round_trip=trip,
+        disk=disk,
+        variables=variables,
+        gaps=tuple(gaps),
+    )
+
+
+def is_recorded_variable(name: str) -> bool:
+    """True for a variable that is recorded."""
+    wanted = any(fnmatchcase(name, pattern) for pattern in RECORDED_VARIABLES)
+    return (
+        wanted and not is_volatile(name) and not any(fnmatchcase(name, each) for each in EXCLUDED_VARIABLES)
+    )
+
+
+async def _variables(connection: Connection) -> dict[str, str]:
+    rows = await connection.query("SHOW GLOBAL VARIABLES")
+    return {str(name): str(value) for name, value in sorted(rows) if is_recorded_variable(str(name))}
+
+
+async def _round_trip(connection: Connection, now_ns: Callable[[], int]) -> RoundTrip:
+    """The round trip of a trivial statement; the first one is a warm-up and does not count."""
+    await connection.query(NOTHING_SQL)
+    took_ms = []
+    for _ in range(ROUND_TRIPS):
+        sent_ns = now_ns()
+        await connection.query(NOTHING_SQL)
+        took_ms.append((now_ns() - sent_ns) / NS_PER_MS)
+    return RoundTrip(
+        tries=ROUND_TRIPS,
+        min_ms=min(took_ms),
+        median_ms=statistics.median(took_ms),
+        max_ms=max(took_ms),
+    )
+
+
+def _host_and_disk(server: ServerInfo) -> tuple[HostFacts, DiskFacts | None]:
+    datadir = server.datadir if server.is_local else ""
+    return host_facts(datadir), disk_facts(datadir)
+
+
+KIB, MIB = 1024, 1024 * 1024
+LOG_BYTES, WRITE_BYTES = 16 * MIB, 4 * KIB
+READ_FILE_BYTES, PAGE_BYTES = 256 * MIB, 16 * KIB
+FREE_BYTES = 2 * (LOG_BYTES + READ_FILE_BYTES)
+"""The least free space; with less, nothing is written."""
+
+FLUSH_SECONDS, READ_SECONDS = 3.0, 2.0
+READERS = 16
+SEED = 7
+
+Clock = Callable[[], float]
+
+
+def measure_disk(
+    folder: str, *, seconds: float = FLUSH_SECONDS, clock: Clock = time.perf_counter
+) -> DiskSpeed:
+    """Measure the file system of a folder for about seven seconds. Raises RunError if that is impossible."""
+    with _working_folder(folder) as place:
+        flushes = _flushes(place / "log", seconds, clock)
+        reads = _reads(place / "pages", READ_SECONDS * seconds / FLUSH_SECONDS, clock)
+    flushes.sort()
+    return DiskSpeed(
+        folder=folder,
+        flushes_per_second=len(flushes) / sum(flushes),
+        flush_p50_us=1e6 * _rank(flushes, 0.5),
+        flush_p95_us=1e6 * _rank(flushes, 0.95),
+        flush_p99_us=1e6 * _rank(flushes, 0.99),
+        flush_max_us=1e6 * flushes[-1],
+        reads_per_second=reads[0] if reads else None,
+        reads_per_second_parallel=reads[1] if reads else None,
+        readers=READERS,
+    )
+
+
+@contextlib.contextmanager
+def _working_folder(folder: str) -> Iterator[Path]:
+    """A folder for temporary files on the same file system, beside the data directory if possible."""
+    where = Path(folder)
+    try:
+        device = where.stat().st_dev
+        room = os.statvfs(where)
+    except OSError as error:
+        raise RunError(f"{folder} cannot be read: {error.strerror}", "choose a folder: --disk-dir") from error
+    if room.f_bavail * room.f_frsize < FREE_BYTES:
+        raise RunError(
+            f"too little space is free in {folder} to measure its disk", "free some space, or use --disk-dir"
+        )
+    for parent in (where.parent, where):
+        if parent.stat().st_dev != device or not os.access(parent, os.W_OK | os.X_OK):
+            continue
+        with tempfile.TemporaryDirectory(prefix="tuibench-disk-", dir=parent) as name:
+            yield Path(name)
+            return
+    raise RunError(
+        f"this user may not write beside {folder}, so its disk cannot be measured",
+        "choose a folder on the same file system: --disk-dir=/path",
+    )
+
+
+def _flushes(path: Path, seconds: float, clock: Clock) -> list[float]:
+    """Seconds of each write with its flush."""
+    block = os.urandom(WRITE_BYTES)
+    taken: list[float] = []
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        os.write(file, os.urandom(LOG_BYTES))
+        os.fsync(file)
+        flush = getattr(os, "fdatasync", os.fsync)
+        end, at = clock() + seconds, 0
+        while not taken or clock() < end:
+            begun = clock()
+            os.pwrite(file, block, at)
+            flush(file)
+            taken.append(clock() - begun)
+            at = (at + WRITE_BYTES) % LOG_BYTES
+    finally:
+        os.close(file)
+    return taken
+
+
+def _reads(path: Path, seconds: float, clock: Clock) -> tuple[float, float] | None:
+    """Reads per second of one reader and of several; None if the file system does not support O_DIRECT."""
+    direct = getattr(os, "O_DIRECT", 0)
+    if not direct:
+        return None
+    with path.open("wb") as stream:
+        for _ in range(READ_FILE_BYTES // MIB):
+            stream.write(os.urandom(MIB))
+        os.fsync(stream.fileno())
+    try:
+        file = os.open(path, os.O_RDONLY | direct)
+    except OSError:
+        return None
+    try:
+        one = _reader(file, seconds, clock, SEED)
+        with ThreadPoolExecutor(READERS) as pool:
+            many = list(pool.map(lambda seed: _reader(file, seconds, clock, seed), range(READERS)))
+    except OSError:
+        return None
+    finally:
+        os.close(file)
+    return one, sum(many)
+
+
+def _reader(file: int, seconds: float, clock: Clock, seed: int) -> float:
+    """Pages per second of one reader. A mapping is page-aligned, as O_DIRECT requires."""
+    rng = random.Random(seed)
+    with mmap.mmap(-1, PAGE_BYTES) as buffer:
+        begun, done = clock(), 0
+        while not done or clock() < begun + seconds:
+            os.preadv(file, [buffer], PAGE_BYTES * rng.randrange(READ_FILE_BYTES // PAGE_BYTES))
+            done += 1
+        return done / max(clock() - begun, 1e-9)
+
+
+def _rank(ordered: list[float], share: float) -> float:
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]

@@ -1,0 +1,500 @@
+"""A server's host that is not this one: node exporter, ssh.
+
+Source of a remote host's figures: parser of `--host-metrics`, and the protocol of a reader.
+
+ssh:USER@db1            the system's ssh; nothing is installed there
+http://db1:9100/metrics a node_exporter
+
+Reads a remote host from its node_exporter: one request per reading, limited to the collectors needed.
+
+A node_exporter has host figures but no processes: the server's share is unknown.
+
+Reads a remote Linux host over the system's ssh: one long-running command that prints figures on request.
+
+Keys, jump hosts and known hosts are those of ~/.ssh: ssh runs with BatchMode, so it never prompts. The
+command ends when its input is closed, including by the end of this process.
+
+Sampling of a remote host in parallel with a session's ticks; a failed or late reading is a gap with a
+reason.
+
+A reading starts at the beginning of a tick and is collected at its end, so that it does not delay the tick. A
+late reading is collected by a later tick. The delay before the next attempt grows with each failure.
+"""
+
+import asyncio
+import contextlib
+import re
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Iterator
+from http.client import HTTPException
+from typing import NamedTuple, Protocol
+from urllib.error import HTTPError, URLError
+from urllib.parse import urlsplit
+from urllib.request import ProxyHandler, build_opener
+
+from tuibench.clock import NS_PER_SECOND, Clock
+from tuibench.errors import UsageError
+from tuibench.model.server import ServerInfo
+from tuibench.model.tick import Tick
+from tuibench.observe.host import CpuTime, DiskTotals, HostTotals, MemoryUse, host_tick
+from tuibench.observe.proc_text import COMMAND, RemoteFacts, parse_facts, parse_totals, request_line
+
+EXAMPLES = "for example ssh:ann@db1, ssh:ann@db1:2222 or http://db1:9100/metrics"
+SSH, HTTP = "ssh", ("http", "https")
+_USER = r"(?:(?P<user>[^@/\s-][^@/\s]*)@)?"
+_HOST = r"(?P<host>\[[0-9A-Fa-f:.%]+\]|[^@:/\s\[\]-][^@:/\s\[\]]*)"
+_SSH = re.compile(rf"{_USER}{_HOST}(?::(?P<port>\d+))?/?")
+
+
+class HostAddress(NamedTuple):
+    """A parsed `--host-metrics`. `url` is set for a node_exporter, the others for ssh."""
+
+    text: str
+    url: str = ""
+    user: str = ""
+    host: str = ""
+    port: int | None = None
+
+
+class HostReading(NamedTuple):
+    """Totals of a host; `note` is the reason why the server's process is not included."""
+
+    totals: HostTotals
+    cores: int
+    server_pid: int | None = None
+    note: str = ""
+
+
+class HostSourceError(Exception):
+    """The figures cannot be read at the moment; the message is the reason."""
+
+
+class HostSource(Protocol):
+    """Reads a host. After an error the next reading starts from scratch."""
+
+    async def read(self) -> HostReading:
+        """One reading. Raises HostSourceError."""
+
+    def follow(self, server: ServerInfo) -> None:
+        """Find the server's process again after a restart."""
+
+    async def close(self) -> None: ...
+
+
+def parse_host_metrics(text: str) -> HostAddress:
+    """Parse `--host-metrics`. Raises UsageError for an invalid value."""
+    scheme, _, rest = text.partition(":")
+    if scheme in HTTP:
+        return _exporter(text)
+    match = _SSH.fullmatch(rest.removeprefix("//")) if scheme == SSH else None
+    if match is None or not 0 < int(match["port"] or 22) < 65_536:
+        raise UsageError(f"--host-metrics takes ssh:[USER@]HOST[:PORT] or a URL, not '{text}'", EXAMPLES)
+    port = int(match["port"]) if match["port"] else None
+    return HostAddress(text, user=match["user"] or "", host=match["host"].strip("[]"), port=port)
+
+
+def _exporter(text: str) -> HostAddress:
+    try:
+        parts = urlsplit(text)
+        _ = parts.port
+    except ValueError as error:
+        raise UsageError(f"--host-metrics: '{text}' is no URL: {error}", EXAMPLES) from error
+    if not parts.hostname:
+        raise UsageError(f"--host-metrics: '{text}' names no host", EXAMPLES)
+    if parts.username is not None or parts.password is not None:
+        raise UsageError(
+            "--host-metrics takes no user and password in a URL: it is recorded and shown",
+            "let the exporter answer this host without one",
+        )
+    return HostAddress(text, url=text if parts.path not in ("", "/") else f"{text.rstrip('/')}/metrics")
+
+
+class NamedSample(NamedTuple):
+    """A sample of a remote host, or the reason for its absence; `failed` if it could not be read."""
+
+    sample: Tick | None
+    note: str = ""
+    failed: bool = False
+
+
+COLLECTORS = ("cpu", "meminfo", "diskstats", "netdev", "time")
+QUERY = "&".join(f"collect[]={name}" for name in COLLECTORS)
+MAX_BYTES = 16 << 20
+NOTE = "node_exporter has no figures of processes; ssh: has"
+BAD_REQUEST = 400
+MS_PER_SECOND = 1000.0
+
+_LINE = re.compile(r"(node_\w+)(?:\{(.*)\})? (\S+)")
+_LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+_PASS_ON = re.compile(
+    r"(lo|loop|ram|zram|dm-|md|sr|veth|docker|br-|virbr|bond|team|tun|tap|cali|flannel|cni)[\d\w.-]*"
+)
+"""Devices that duplicate the traffic of others, or are not real devices."""
+
+
+class Figure(NamedTuple):
+    """One line of the page."""
+
+    name: str
+    labels: dict[str, str]
+    value: float
+
+
+class NodeExporterSource(HostSource):
+    """`timeout_seconds` limits each request."""
+
+    def __init__(self, address: HostAddress, timeout_seconds: float) -> None:
+        self._address = address
+        self._timeout_seconds = timeout_seconds
+        self._query = "" if urlsplit(address.url).query else f"?{QUERY}"
+
+    async def read(self) -> HostReading:
+        """One reading. Raises HostSourceError."""
+        where = urlsplit(self._address.url).netloc
+        try:
+            page = await asyncio.to_thread(self._get)
+        except (HTTPException, OSError, ValueError) as error:
+            reason = error.reason if isinstance(error, URLError) else error
+            raise HostSourceError(f"node_exporter {where}: {reason}") from error
+        totals = parse_page(page)
+        if totals is None:
+            raise HostSourceError(f"{where} answers, but is not a node_exporter of a Linux host")
+        return HostReading(totals, len(totals.cores), None, NOTE)
+
+    def follow(self, server: ServerInfo) -> None:
+        """Nothing to do: the host remains the same."""
+
+    async def close(self) -> None:
+        """Nothing to do: no connection is open between readings."""
+
+    def _get(self) -> str:
+        """The page. An exporter without one of the collectors refuses the query: then all collectors are
+        requested.
+        """
+        try:
+            return self._get_url(self._address.url + self._query)
+        except HTTPError as error:
+            error.close()
+            if error.code != BAD_REQUEST or not self._query:
+                raise
+        self._query = ""
+        return self._get_url(self._address.url)
+
+    def _get_url(self, url: str) -> str:
+        with build_opener(ProxyHandler({})).open(url, timeout=self._timeout_seconds) as answer:
+            return str(answer.read(MAX_BYTES).decode("utf-8", errors="replace"))
+
+
+def parse_figures(page: str) -> Iterator[Figure]:
+    """The lines of node_exporter's own metrics; others are ignored."""
+    for line in page.splitlines():
+        if match := _LINE.match(line):
+            name, labels, value = match.groups()
+            try:
+                yield Figure(name, dict(_LABEL.findall(labels or "")), float(value))
+            except ValueError:
+                continue
+
+
+def parse_page(page: str) -> HostTotals | None:
+    """The totals of a page, by that host's own clock; None if the processors or the time are missing."""
+    figures = list(parse_figures(page))
+    plain = {figure.name: figure.value for figure in figures if not figure.labels}
+    at = plain.get("node_time_seconds")
+    cores = _cores(figures)
+    memory = _memory(plain)
+    if at is None or not cores or memory is None:
+        return None
+    return HostTotals(
+        at_ns=round(at * NS_PER_SECOND),
+        machine=CpuTime(*(sum(values) for values in zip(*cores, strict=True))),
+        cores=tuple(cores),
+        disk=_disks(figures),
+        net=_network(figures),
+        memory=memory,
+    )
+
+
+def _cores(figures: list[Figure]) -> list[CpuTime]:
+    """Processor times by core number; these modes do not include guest time."""
+    modes: dict[str, dict[str, float]] = {}
+    for figure in figures:
+        if figure.name == "node_cpu_seconds_total" and "mode" in figure.labels:
+            modes.setdefault(figure.labels.get("cpu", ""), {})[figure.labels["mode"]] = figure.value
+    ordered = sorted(modes, key=lambda core: (len(core), core))
+    return [_cpu_time(modes[core]) for core in ordered]
+
+
+def _cpu_time(modes: dict[str, float]) -> CpuTime:
+    total = sum(modes.values())
+    return CpuTime(total - modes.get("idle", 0.0) - modes.get("iowait", 0.0), total, modes.get("steal", 0.0))
+
+
+def _memory(plain: dict[str, float]) -> MemoryUse | None:
+    total, available = plain.get("node_memory_MemTotal_bytes"), plain.get("node_memory_MemAvailable_bytes")
+    if total is None or available is None:
+        return None
+    swap, free = plain.get("node_memory_SwapTotal_bytes"), plain.get("node_memory_SwapFree_bytes")
+    return MemoryUse(
+        used=int(total - available),
+        total=int(total),
+        swap_used=None if swap is None or free is None else int(swap - free),
+        swap_total=None if swap is None else int(swap),
+    )
+
+
+def _by_device(figures: list[Figure], name: str) -> dict[str, float]:
+    return {
+        figure.labels["device"]: figure.value
+        for figure in figures
+        if figure.name == name and "device" in figure.labels
+    }
+
+
+def _own_devices(names: dict[str, float]) -> set[str]:
+    """Devices of the host itself; if there are none, all except loopbacks."""
+    own = {name for name in names if not _PASS_ON.fullmatch(name)}
+    return own or {name for name in names if not name.startswith(("lo", "ram", "zram"))}
+
+
+def _disks(figures: list[Figure]) -> DiskTotals | None:
+    tables = [
+        _by_device(figures, f"node_disk_{name}_total")
+        for name in (
+            "read_bytes", "written_bytes", "reads_completed", "writes_completed", "read_time_seconds",
+            "write_time_seconds",
+        )
+    ]  # fmt: skip
+    wanted = _own_devices(tables[0])
+    if not wanted:
+        return None
+    read, written, reads, writes, read_seconds, write_seconds = (
+        sum(value for device, value in table.items() if device in wanted) for table in tables
+    )
+    return DiskTotals(
+        read_bytes=int(read),
+        written_bytes=int(written),
+        reads=int(reads),
+        writes=int(writes),
+        read_ms=int(read_seconds * MS_PER_SECOND),
+        write_ms=int(write_seconds * MS_PER_SECOND),
+    )
+
+
+def _network(figures: list[Figure]) -> tuple[int, int] | None:
+    received, sent = (
+        _by_device(figures, f"node_network_{name}_bytes_total") for name in ("receive", "transmit")
+    )
+    wanted = _own_devices(received)
+    if not wanted:
+        return None
+    return int(sum(received[name] for name in wanted)), int(sum(sent.get(name, 0.0) for name in wanted))
+
+
+SSH_OPTIONS = (
+    "-T", "-oBatchMode=yes", "-oConnectTimeout=10", "-oServerAliveInterval=5", "-oServerAliveCountMax=3",
+    "-oClearAllForwardings=yes",
+)  # fmt: skip
+LINE_BYTES = 1 << 20
+STDERR_BYTES = 2000
+END_SECONDS = 1.0
+
+
+class SshSource(HostSource):
+    """One connection; the next reading after its loss opens another one."""
+
+    def __init__(self, address: HostAddress, server: ServerInfo) -> None:
+        self._address = address
+        self._server = server
+        self._process: Process | None = None
+        self._facts = RemoteFacts()
+        self._number = 0
+
+    @property
+    def arguments(self) -> list[str]:
+        """The command line of ssh."""
+        address = self._address
+        port = ("-p", str(address.port)) if address.port else ()
+        user = ("-l", address.user) if address.user else ()
+        return ["ssh", *SSH_OPTIONS, *port, *user, "--", address.host, f"exec sh -c '{COMMAND}'"]
+
+    async def read(self) -> HostReading:
+        """One reading. Raises HostSourceError with the error message of ssh."""
+        try:
+            process = await self._connected()
+            self._number += 1
+            lines = await self._ask(process, request_line(self._number, self._facts), self._number)
+            totals = parse_totals(lines, self._facts)
+        except (OSError, ValueError, IndexError) as error:
+            raise HostSourceError(await self._reason(str(error))) from error
+        except asyncio.CancelledError:
+            await self.close()
+            raise
+        if totals is None:
+            raise HostSourceError(await self._reason("its figures are not complete"))
+        facts = self._facts
+        ended = facts.server_pid is not None and facts.server_pid not in totals.processes
+        note = f"the server's process {facts.server_pid} has ended" if ended else facts.note
+        return HostReading(totals, len(totals.cores) or 1, facts.server_pid, note)
+
+    def follow(self, server: ServerInfo) -> None:
+        """Find the server's process again, over a new connection."""
+        self._server = server
+        process, self._process = self._process, None
+        if process is not None and process.stdin is not None:
+            process.stdin.close()
+
+    async def close(self) -> None:
+        """End the command; kill ssh if it does not exit by itself."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if process.stdin is not None:
+            process.stdin.close()
+        try:
+            await asyncio.wait_for(process.wait(), END_SECONDS)
+        except TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+    async def _connected(self) -> Process:
+        if self._process is not None:
+            return self._process
+        self._process = await asyncio.create_subprocess_exec(
+            *self.arguments, stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=LINE_BYTES, start_new_session=True
+        )
+        path = self._server.pid_file.replace("\n", "")
+        self._facts = parse_facts(await self._ask(self._process, f"{path}\n", 0), self._server)
+        return self._process
+
+    async def _ask(self, process: Process, request: str, number: int) -> list[str]:
+        """The lines of a response. Raises OSError if the connection is lost."""
+        if process.stdin is None or process.stdout is None:
+            raise OSError("ssh has no pipes")
+        process.stdin.write(request.encode())
+        await process.stdin.drain()
+        lines: list[str] = []
+        while True:
+            line = (await process.stdout.readline()).decode(errors="replace")
+            if not line.endswith("\n"):
+                raise OSError("the connection was closed")
+            text = line[:-1]
+            if text == f"end {number}":
+                return lines
+            if text.startswith("error "):
+                raise OSError(text.removeprefix("error "))
+            lines.append(text)
+
+    async def _reason(self, otherwise: str) -> str:
+        """The reason for a lost connection: the last line that ssh wrote to stderr; ends ssh."""
+        process = self._process
+        await self.close()
+        output = b""
+        if process is not None and process.stderr is not None:
+            with contextlib.suppress(TimeoutError):
+                output = await asyncio.wait_for(process.stderr.read(STDERR_BYTES), END_SECONDS)
+        lines = [line.strip() for line in output.decode(errors="replace").splitlines() if line.strip()]
+        return f"ssh {self._address.host}: {lines[-1] if lines else otherwise}"
+
+
+ANSWER_SECONDS = 5.0
+CONNECT_SECONDS = 15.0
+"""Timeout of a reading that opens a connection."""
+FIRST_RETRY_SECONDS, LAST_RETRY_SECONDS = 1.0, 30.0
+TIMEOUT_SHARE, MIN_TIMEOUT_SECONDS = 0.5, 0.5
+FIRST_NOTE = "the next sample has its figures"
+
+
+class RemoteHost:
+    """One host. `begin` never waits; `finish` waits for a part of a tick at most."""
+
+    def __init__(self, source: HostSource, origin: str, clock: Clock, interval_seconds: float) -> None:
+        self._source = source
+        self._origin = origin
+        self._clock = clock
+        self._timeout_seconds = min(
+            max(TIMEOUT_SHARE * interval_seconds, MIN_TIMEOUT_SECONDS), ANSWER_SECONDS
+        )
+        self._task: asyncio.Task[HostReading] | None = None
+        self._last: HostReading | None = None
+        self._note = ""
+        self._retry_seconds = FIRST_RETRY_SECONDS
+        self._retry_at_ns = 0
+
+    @classmethod
+    def of(cls, text: str, server: ServerInfo, clock: Clock, interval_seconds: float) -> "RemoteHost":
+        """Create for a value of `--host-metrics`, without sending anything. Raises UsageError if it is
+        invalid.
+        """
+        address = parse_host_metrics(text)
+        return cls(_source_of(address, server), text, clock, interval_seconds)
+
+    def follow(self, server: ServerInfo) -> None:
+        """Find the server's process again after a restart."""
+        self._last = None
+        self._source.follow(server)
+
+    def begin(self) -> None:
+        """Start a reading, unless one is in progress or the delay after a failure has not passed."""
+        if self._task is None and self._clock.now_ns() >= self._retry_at_ns:
+            self._task = asyncio.create_task(self._read(), name="host metrics")
+
+    async def finish(self, timeout_seconds: float | None = None) -> NamedSample:
+        """The sample of the current reading, or the reason why there is none."""
+        task = self._task
+        if task is None:
+            return NamedSample(None, self._note, failed=True)
+        timeout = self._timeout_seconds if timeout_seconds is None else timeout_seconds
+        done, _ = await asyncio.wait({task}, timeout=timeout)
+        if not done:
+            return NamedSample(None, f"no answer from {self._origin} in time", failed=True)
+        self._task = None
+        try:
+            reading = task.result()
+        except HostSourceError as error:
+            return self._failed(str(error))
+        self._retry_seconds = FIRST_RETRY_SECONDS
+        return self._sample(reading)
+
+    async def close(self) -> None:
+        """Cancel a reading in progress and close the connection."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+        await self._source.close()
+
+    async def _read(self) -> HostReading:
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                return await self._source.read()
+        except TimeoutError as error:
+            raise HostSourceError(f"{self._origin} does not answer") from error
+
+    def _failed(self, note: str) -> NamedSample:
+        self._last, self._note = None, note
+        self._retry_at_ns = self._clock.now_ns() + int(self._retry_seconds * NS_PER_SECOND)
+        self._retry_seconds = min(2 * self._retry_seconds, LAST_RETRY_SECONDS)
+        return NamedSample(None, note, failed=True)
+
+    def _sample(self, reading: HostReading) -> NamedSample:
+        before, self._last, self._note = self._last, reading, ""
+        if before is None or before.cores != reading.cores or before.server_pid != reading.server_pid:
+            return NamedSample(None, FIRST_NOTE)
+        found = host_tick(
+            before.totals,
+            reading.totals,
+            cores=reading.cores,
+            server_pid=reading.server_pid,
+            note=reading.note,
+            origin=self._origin,
+        )
+        return NamedSample(found, "" if found else FIRST_NOTE)
+
+
+def _source_of(address: HostAddress, server: ServerInfo) -> HostSource:
+    """Create the source. The HTTP client is imported only for a node_exporter."""
+    if not address.url:
+        return SshSource(address, server)
+
+    return NodeExporterSource(address, ANSWER_SECONDS)

@@ -1,1 +1,0 @@
-"""Replication: the replicas of a server, and their lag."""

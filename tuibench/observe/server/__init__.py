@@ -1,1 +1,0 @@
-"""The server's status and variables, read over a separate connection."""

@@ -1,0 +1,359 @@
+"""Sessions and locks of the server.
+
+Lock waits and last deadlock: the lock wait query of each flavour, parsers of its result and of InnoDB's
+status.
+
+The server reports the start of a wait in its own time zone, which may differ from the session's.
+
+The deadlock comes from the section LATEST DETECTED DEADLOCK of SHOW ENGINE INNODB STATUS, in the formats of
+MariaDB and MySQL.
+
+The server's session list: other sessions individually, our own by state, both limited in number.
+
+Our own may be thousands: the server filters and aggregates them itself, by ranges of their ids.
+
+Open InnoDB transactions: the query and the parser of its result, the oldest first.
+
+The server reports their start in its own time zone, which may differ from the session's.
+
+Sampling of server sessions over a connection that is open only while a viewer shows them.
+"""
+
+import asyncio
+import re
+from collections.abc import Iterable, Sequence, Set
+from functools import partial
+
+from tuibench.clock import Clock
+from tuibench.errors import ConnectionLostError, ServerUnavailableError, SQLError
+from tuibench.model.environment import (
+    Activity,
+    Deadlock,
+    DeadlockParty,
+    LockWait,
+    OpenTransaction,
+    OwnSessions,
+    ServerSession,
+)
+from tuibench.model.server import Flavour, Target
+from tuibench.mysql.connection import Connection
+from tuibench.mysql.rows import Row
+from tuibench.observe.statements import normalize_sql
+from tuibench.observe.status import Connect, MonitoringConnection, log_in
+
+MOST_WAITS = 100
+"""Limit of the query: a hot row results in as many pairs as the square of its waiters."""
+
+STATEMENT_CHARACTERS = 1000
+
+_PARTIES = """
+  TIMESTAMPDIFF(SECOND, w.trx_wait_started, CONVERT_TZ(NOW(), @@time_zone, 'SYSTEM')),
+  LEFT(w.trx_query, {characters}), LEFT(b.trx_query, {characters})
+"""
+
+WAITS_SQL = {
+    Flavour.MARIADB: """
+SELECT w.trx_mysql_thread_id, b.trx_mysql_thread_id, l.lock_table, {parties}
+FROM information_schema.INNODB_LOCK_WAITS p
+JOIN information_schema.INNODB_TRX w ON w.trx_id = p.requesting_trx_id
+JOIN information_schema.INNODB_TRX b ON b.trx_id = p.blocking_trx_id
+LEFT JOIN information_schema.INNODB_LOCKS l ON l.lock_id = p.requested_lock_id
+LIMIT {most}
+""",
+    Flavour.MYSQL: """
+SELECT w.trx_mysql_thread_id, b.trx_mysql_thread_id, CONCAT(l.OBJECT_SCHEMA, '.', l.OBJECT_NAME), {parties}
+FROM performance_schema.data_lock_waits p
+JOIN information_schema.INNODB_TRX w ON w.trx_id = p.REQUESTING_ENGINE_TRANSACTION_ID
+JOIN information_schema.INNODB_TRX b ON b.trx_id = p.BLOCKING_ENGINE_TRANSACTION_ID
+LEFT JOIN performance_schema.data_locks l
+  ON l.ENGINE_LOCK_ID = p.REQUESTING_ENGINE_LOCK_ID AND l.ENGINE = 'INNODB'
+LIMIT {most}
+""",
+}
+
+
+def waits_sql(flavour: Flavour) -> str:
+    """The query for lock waits. It needs the PROCESS privilege, on MySQL SELECT on performance_schema."""
+    parties = _PARTIES.format(characters=STATEMENT_CHARACTERS)
+    return WAITS_SQL[flavour].format(parties=parties, most=MOST_WAITS)
+
+
+def lock_waits(rows: Sequence[Row], own_ids: Set[int]) -> tuple[LockWait, ...]:
+    """The waits without duplicates, the longest first."""
+    pairs = {(int(row[0]), int(row[1])): _wait(row, own_ids) for row in rows}
+    return tuple(sorted(pairs.values(), key=lambda wait: (-wait.seconds, wait.waiting, wait.blocking)))
+
+
+def _wait(row: Row, own_ids: Set[int]) -> LockWait:
+    waiting, blocking, table, seconds, waiting_statement, blocking_statement = row
+    return LockWait(
+        waiting=int(waiting),
+        blocking=int(blocking),
+        waiting_is_ours=int(waiting) in own_ids,
+        blocking_is_ours=int(blocking) in own_ids,
+        table=str(table or "").replace("`", ""),
+        seconds=max(0, int(seconds or 0)),
+        waiting_statement=normalize_sql(waiting_statement or ""),
+        blocking_statement=normalize_sql(blocking_statement or ""),
+    )
+
+
+_SECTION = re.compile(
+    r"^LATEST DETECTED DEADLOCK\n-+\n(.*?)(?=^-+\n[A-Z ]+\n-+$|\Z)", re.DOTALL | re.MULTILINE
+)
+_AT = re.compile(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", re.MULTILINE)
+_PARTY = re.compile(r"^\*\*\* \((\d+)\) TRANSACTION:$", re.MULTILINE)
+_STATEMENT = re.compile(r"^(?:MariaDB|MySQL) thread id (\d+),.*\n((?:(?!^\*\*\* )[^\n]*\n)*)", re.MULTILINE)
+_TABLE = re.compile(r"of table (\S+) trx id")
+_VICTIM = re.compile(r"^\*\*\* WE ROLL BACK TRANSACTION \((\d+)\)", re.MULTILINE)
+
+
+def last_deadlock(status: str) -> Deadlock | None:
+    """The last deadlock in InnoDB's status; None without one, or if its format is unknown."""
+    section = _SECTION.search(status)
+    at = _AT.search(section[1]) if section else None
+    if section is None or at is None:
+        return None
+    victim = _VICTIM.search(section[1])
+    parts = _PARTY.split(section[1])[1:]
+    parties = tuple(
+        _party(text, rolled_back=victim is not None and victim[1] == number)
+        for number, text in zip(parts[::2], parts[1::2], strict=True)
+    )
+    return Deadlock(at=at[0], parties=parties)
+
+
+def _party(text: str, *, rolled_back: bool) -> DeadlockParty:
+    found = _STATEMENT.search(text)
+    tables = dict.fromkeys(name.replace("`", "") for name in _TABLE.findall(text))
+    return DeadlockParty(
+        connection=int(found[1]) if found else 0,
+        statement=normalize_sql(found[2]) if found else "",
+        tables=tuple(tables),
+        rolled_back=rolled_back,
+    )
+
+
+MOST_SESSIONS = 200
+MOST_STATES = 20
+
+LONGEST_SECONDS = 10 * 365 * 86_400
+"""A time above this is the server's -1 read as unsigned."""
+
+SOURCES = {
+    Flavour.MARIADB: ("information_schema.PROCESSLIST",),
+    Flavour.MYSQL: ("performance_schema.processlist", "information_schema.PROCESSLIST"),
+}
+"""Where each flavour has the list, the cheaper source first."""
+
+_OTHERS = """
+SELECT ID, USER, HOST, DB, COMMAND, STATE, TIME, LEFT(INFO, {characters}) FROM {source}
+WHERE COMMAND <> 'Daemon' AND NOT ({ours}) ORDER BY COMMAND = 'Sleep', TIME DESC, ID LIMIT {most}
+"""
+_COUNT = "SELECT COUNT(*) FROM {source} WHERE COMMAND <> 'Daemon' AND NOT ({ours})"
+_OWN = """
+SELECT COMMAND, STATE, COUNT(*), MAX(TIME) FROM {source} WHERE {ours}
+GROUP BY COMMAND, STATE ORDER BY 3 DESC LIMIT {most}
+"""
+
+
+def others_sql(source: str, own_ids: Iterable[int]) -> str:
+    return _OTHERS.format(
+        source=source, ours=_among(own_ids), most=MOST_SESSIONS, characters=STATEMENT_CHARACTERS
+    )
+
+
+def count_sql(source: str, own_ids: Iterable[int]) -> str:
+    return _COUNT.format(source=source, ours=_among(own_ids))
+
+
+def own_sql(source: str, own_ids: Iterable[int]) -> str:
+    return _OWN.format(source=source, ours=_among(own_ids), most=MOST_STATES)
+
+
+def ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """The numbers as contiguous ranges, both ends inclusive."""
+    runs: list[tuple[int, int]] = []
+    for number in sorted(set(numbers)):
+        if runs and number == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], number)
+        else:
+            runs.append((number, number))
+    return runs
+
+
+def _among(ids: Iterable[int]) -> str:
+    return " OR ".join(f"ID BETWEEN {low} AND {high}" for low, high in ranges(ids)) or "FALSE"
+
+
+def parse_server_sessions(rows: Sequence[Row]) -> tuple[ServerSession, ...]:
+    return tuple(
+        ServerSession(
+            id=int(id),
+            user=str(user or ""),
+            host=str(host or ""),
+            database=str(database or ""),
+            command=str(command or ""),
+            state=str(state or ""),
+            seconds=_seconds(seconds),
+            statement=normalize_sql(statement or ""),
+        )
+        for id, user, host, database, command, state, seconds, statement in rows
+    )
+
+
+def parse_own_sessions(rows: Sequence[Row]) -> tuple[OwnSessions, ...]:
+    return tuple(
+        OwnSessions(
+            command=str(command or ""), state=str(state or ""), count=int(count), seconds=_seconds(seconds)
+        )
+        for command, state, count, seconds in rows
+    )
+
+
+def _seconds(value: object) -> int:
+    seconds = int(str(value or 0))
+    return seconds if 0 <= seconds < LONGEST_SECONDS else 0
+
+
+MOST_TRANSACTIONS = 200
+
+COUNT_SQL = "SELECT COUNT(*) FROM information_schema.INNODB_TRX"
+_OPEN = """
+SELECT trx_mysql_thread_id, TIMESTAMPDIFF(SECOND, trx_started, CONVERT_TZ(NOW(), @@time_zone, 'SYSTEM')),
+  trx_rows_locked, trx_rows_modified
+FROM information_schema.INNODB_TRX ORDER BY trx_started LIMIT {most}
+"""
+OPEN_SQL = _OPEN.format(most=MOST_TRANSACTIONS)
+"""The query needs the PROCESS privilege. Locked rows are InnoDB's estimate."""
+
+
+def open_transactions(rows: Sequence[Row], own_ids: Set[int]) -> tuple[OpenTransaction, ...]:
+    return tuple(
+        OpenTransaction(
+            connection=int(connection or 0),
+            seconds=max(0, int(seconds or 0)),
+            rows_locked=int(locked or 0),
+            rows_changed=int(changed or 0),
+            is_ours=int(connection or 0) in own_ids,
+        )
+        for connection, seconds, locked, changed in rows
+    )
+
+
+TIMEOUT_SECONDS = 2.0
+GIVE_UP_SECONDS = 15.0
+DEADLOCK_EVERY_SAMPLES = 10
+"""Samples between two reads of the deadlock: InnoDB writes its whole status for this one section."""
+
+NO_TABLE_CODES = frozenset({1109, 1146})
+
+
+class ActivitySampler:
+    """Samples sessions and kills queries, one operation at a time.
+
+    Sampling never raises for server errors; data without a privilege is reported as a gap.
+    """
+
+    def __init__(self, target: Target, clock: Clock, flavour: Flavour, *, log_in: Connect = log_in) -> None:
+        self._connection = MonitoringConnection(
+            target, clock, timeout_seconds=TIMEOUT_SECONDS, give_up_seconds=GIVE_UP_SECONDS, log_in=log_in
+        )
+        self._flavour = flavour
+        self._sources = list(SOURCES[flavour])
+        self._lock = asyncio.Lock()
+        self._looks = 0
+        self._deadlock: Deadlock | None = None
+        self._deadlock_gap = ""
+
+    @property
+    def statements(self) -> int:
+        """The number of statements sent, for the reconciliation."""
+        return self._connection.statements
+
+    async def look(self, own_ids: Set[int]) -> Activity | None:
+        """The server's current sessions; None without a response within the timeout."""
+        async with self._lock:
+            return await self._connection.run(partial(self._read, own_ids))
+
+    async def kill(self, id: int) -> None:
+        """Kill the current query of connection `id`. Raises SQLError for an error or a lost connection."""
+        async with self._lock:
+            refusal = await self._connection.run(partial(_kill, id))
+            if refusal is None:
+                raise ServerUnavailableError(f"the server does not answer: {self._connection.last_error}")
+            if isinstance(refusal, SQLError):
+                raise refusal
+
+    async def close(self) -> None:
+        """Log out; the next sample logs in again."""
+        async with self._lock:
+            self._looks = 0
+            await self._connection.close()
+
+    async def _read(self, own_ids: Set[int], connection: Connection) -> Activity:
+        ids = own_ids | {connection.thread_id}
+        listed, own = await self._listed(connection, ids)
+        others = len(listed)
+        if others == MOST_SESSIONS:
+            others = int((await connection.query(count_sql(self._sources[0], ids)))[0][0])
+        waits, waits_gap = await _query_or_reason(connection, waits_sql(self._flavour), "lock waits")
+        opened, opened_gap = await _query_or_reason(connection, OPEN_SQL, "open transactions")
+        open_count = len(opened)
+        if open_count == MOST_TRANSACTIONS:
+            open_count = int((await connection.query(COUNT_SQL))[0][0])
+        await self._look_for_deadlock(connection)
+        return Activity(
+            sessions=parse_server_sessions(listed),
+            others=others,
+            own=parse_own_sessions(own),
+            waits=lock_waits(waits, ids),
+            deadlock=self._deadlock,
+            gaps=tuple(gap for gap in (waits_gap, opened_gap, self._deadlock_gap) if gap),
+            transactions=open_transactions(opened, ids),
+            open_transactions=open_count,
+        )
+
+    async def _listed(self, connection: Connection, ids: Set[int]) -> tuple[Sequence[Row], Sequence[Row]]:
+        """Other sessions and our own, from the cheapest source of this server.
+
+        With performance_schema off, its list exists but is empty: it does not even contain this connection.
+        """
+        while True:
+            source, is_last = self._sources[0], len(self._sources) == 1
+            try:
+                own = await connection.query(own_sql(source, ids))
+                if own or is_last:
+                    return await connection.query(others_sql(source, ids)), own
+            except SQLError as error:
+                if error.code not in NO_TABLE_CODES or is_last:
+                    raise
+            del self._sources[0]
+
+    async def _look_for_deadlock(self, connection: Connection) -> None:
+        self._looks += 1
+        if self._looks % DEADLOCK_EVERY_SAMPLES == 1:
+            rows, self._deadlock_gap = await _query_or_reason(
+                connection, "SHOW ENGINE INNODB STATUS", "the last deadlock"
+            )
+            self._deadlock = last_deadlock(str(rows[0][2])) if rows else None
+
+
+async def _kill(id: int, connection: Connection) -> SQLError | bool:
+    try:
+        await connection.query(f"KILL QUERY {id:d}")
+    except ConnectionLostError:
+        raise
+    except SQLError as error:
+        return error
+    return True
+
+
+async def _query_or_reason(connection: Connection, sql: str, what: str) -> tuple[Sequence[Row], str]:
+    """The rows, or the reason why they cannot be read."""
+    try:
+        return await connection.query(sql), ""
+    except ConnectionLostError:
+        raise
+    except SQLError as error:
+        return (), f"{what}: {error.message}"

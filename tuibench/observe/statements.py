@@ -1,0 +1,284 @@
+"""Statements with the most time, and their normal form.
+
+Normalization of statements for display, without their values: `SELECT c FROM t WHERE id IN (?, …)`.
+
+Reads the server's cumulative statement statistics from the performance schema.
+
+Two tables are read. `events_statements_summary_by_digest` has the statements sent as text. Newer servers
+count prepared statements in it, too, with the prefix EXECUTE. Older servers count them in
+`prepared_statements_instances`, one row for each statement currently prepared on any connection; the row
+disappears with the statement.
+
+A reading is limited to the most recent statements, and to the histograms of those that took the most time.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import msgspec
+
+from tuibench.clock import Clock
+from tuibench.errors import ConnectionLostError, SQLError
+from tuibench.model.server import Flavour, Target
+from tuibench.mysql.connection import Connection
+from tuibench.mysql.rows import Row
+from tuibench.observe.status import Connect, MonitoringConnection, log_in
+
+LONGEST = 240
+
+_VALUES = re.compile(
+    r"""
+    (?P<comment>/\*(?!!).*?(?:\*/|\Z) | (?:--\s|\#)[^\n]*)
+  | (?P<name>`(?:[^`]|``)*(?:`|\Z) | [@$]?[A-Za-z_\x80-\uffff][\w$\x80-\uffff.]*(?!['"\w]))
+  | (?P<value>
+        (?:(?<!\w)(?:[NnXxBb]|_[a-z0-9]+\s*))?'(?:[^'\\]|''|\\.)*(?:'|\Z)
+      | "(?:[^"\\]|""|\\.)*(?:"|\Z)
+      | 0[xX][0-9a-fA-F]+
+      | (?<![\w.])(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?
+    )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_LIST = re.compile(r"-?\?(?:\s*,\s*-?\?)+")
+_ROWS = re.compile(r"(\((?:\?|\?, …)\))(?:\s*,\s*\((?:\?|\?, …)\))+")
+
+
+def normalize_sql(statement: str, longest: int = LONGEST) -> str:
+    """The statement on one line of at most `longest` characters, its literals as `?`, lists shortened."""
+    text = " ".join(_VALUES.sub(_replaced, statement).split())
+    text = _ROWS.sub(r"\1, …", _LIST.sub("?, …", text))
+    return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
+
+
+def _replaced(match: re.Match[str]) -> str:
+    if match["comment"] is not None:
+        return " "
+    return match["name"] if match["name"] is not None else "?"
+
+
+TIMEOUT_SECONDS, GIVE_UP_SECONDS = 5.0, 15.0
+MOST_STATEMENTS, MOST_HISTOGRAMS = 500, 20
+PS_PER_US = 1_000_000
+
+DIGEST, PREPARED = "digest", "prepared"
+OFF = "performance_schema is OFF: the server counts no statements"
+NO_HISTOGRAMS = "p95: this server has no distribution of statement times"
+PREPARED_NOTE = (
+    "this server does not include prepared statements in its digests; they are read from "
+    "prepared_statements_instances as long as they are prepared"
+)
+EXECUTED_NOTE = "digests that begin with EXECUTE are prepared statements"
+EXECUTED = re.compile(r"EXECUTE [A-Z(]")
+"""A prepared statement among the digests; the statement EXECUTE itself is followed by a quoted name."""
+
+OWN_TABLES = "performance_schema"
+
+KEY_SQL = "CONCAT(IFNULL(SCHEMA_NAME, ''), ' ', IFNULL(DIGEST, ''))"
+DIGESTS_SQL = (
+    f"SELECT {KEY_SQL}, DIGEST_TEXT, COUNT_STAR, SUM_TIMER_WAIT, SUM_LOCK_TIME, "  # noqa: S608 (names of our own)
+    "SUM_ROWS_EXAMINED{cpu} FROM performance_schema.events_statements_summary_by_digest "
+    f"ORDER BY LAST_SEEN DESC LIMIT {MOST_STATEMENTS}"
+)
+PREPARED_SQL = (
+    "SELECT SQL_TEXT, SUM(COUNT_EXECUTE), SUM(SUM_TIMER_EXECUTE), SUM(SUM_LOCK_TIME), "  # noqa: S608 (our own)
+    "SUM(SUM_ROWS_EXAMINED){cpu} FROM performance_schema.prepared_statements_instances "
+    f"GROUP BY SQL_TEXT LIMIT {MOST_STATEMENTS}"
+)
+HISTOGRAM_SQL = (
+    f"SELECT {KEY_SQL}, BUCKET_TIMER_HIGH, COUNT_BUCKET "  # noqa: S608 (names of our own)
+    "FROM performance_schema.events_statements_histogram_by_digest "
+    "WHERE SCHEMA_NAME {schema} AND DIGEST = '{digest}' AND COUNT_BUCKET > 0"
+)
+"""Reads one statement by the table's key: any other condition reads the whole table, 450 rows for each
+digest.
+"""
+
+NO_CPU = ", NULL"
+
+
+Distribution = dict[int, int]
+"""Counts of a statement's times by the upper bound of their bucket, in microseconds."""
+
+
+class StatementTotals(msgspec.Struct, frozen=True, kw_only=True):
+    """Cumulative figures of a statement; times are picoseconds, as the server counts them."""
+
+    text: str
+    source: str
+    calls: int
+    time_ps: int
+    lock_ps: int | None = None
+    rows_examined: int | None = None
+    cpu_ps: int | None = None
+
+
+class StatementReading(msgspec.Struct, frozen=True, kw_only=True):
+    """One reading: totals and, for some statements, the distributions of their times; `gaps` describes
+    missing data.
+    """
+
+    totals: dict[str, StatementTotals] = {}
+    distributions: dict[str, Distribution] = {}
+    gaps: tuple[str, ...] = ()
+
+
+class StatementSampler:
+    """Reads statement statistics, one reading at a time, over a connection opened at the first one."""
+
+    def __init__(self, target: Target, clock: Clock, flavour: Flavour, *, log_in: Connect = log_in) -> None:
+        self._connection = MonitoringConnection(
+            target, clock, timeout_seconds=TIMEOUT_SECONDS, give_up_seconds=GIVE_UP_SECONDS, log_in=log_in
+        )
+        self._flavour = flavour
+
+    @property
+    def statements(self) -> int:
+        """The number of statements sent, for the reconciliation."""
+        return self._connection.statements
+
+    @property
+    def connection_ids(self) -> set[int]:
+        return self._connection.connection_ids
+
+    async def read(self, wanted: Sequence[str] = ()) -> StatementReading | None:
+        """The current statistics; None without a response. `wanted` selects the histograms to read."""
+        return await self._connection.run(partial(self._read, tuple(wanted)))
+
+    async def close(self) -> None:
+        await self._connection.close()
+
+    async def _read(self, wanted: Sequence[str], connection: Connection) -> StatementReading:
+        rows = await connection.query("SHOW GLOBAL VARIABLES LIKE 'performance_schema'")
+        if not rows or str(rows[0][1]).upper() != "ON":
+            return StatementReading(gaps=(OFF,))
+        gaps: list[str] = []
+        digests = await _first_allowed(connection, DIGESTS_SQL, ", SUM_CPU_TIME", gaps)
+        totals = {str(row[0]): parse_digest(row) for row in digests if is_foreign(row[1])}
+        if any(EXECUTED.match(each.text) for each in totals.values()):
+            gaps.append(EXECUTED_NOTE)
+        else:
+            totals |= await self._prepared(connection, gaps)
+        return StatementReading(
+            totals=totals,
+            distributions=await self._distributions(connection, totals, wanted, gaps),
+            gaps=tuple(dict.fromkeys(gaps)),
+        )
+
+    async def _prepared(self, connection: Connection, gaps: list[str]) -> dict[str, StatementTotals]:
+        """Statements currently prepared, if the digests do not count them."""
+        rows = await _first_allowed(connection, PREPARED_SQL, ", SUM(SUM_CPU_TIME)", gaps)
+        found: dict[str, StatementTotals] = {}
+        for row in rows:
+            each = parse_prepared(row)
+            key = f"{PREPARED} {each.text}"
+            found[key] = _added(found.get(key), each)
+        if found:
+            gaps.append(PREPARED_NOTE)
+        return found
+
+    async def _distributions(
+        self,
+        connection: Connection,
+        totals: Mapping[str, StatementTotals],
+        wanted: Sequence[str],
+        gaps: list[str],
+    ) -> dict[str, Distribution]:
+        """The distributions of the `wanted` statements, and of those that took the most time so far."""
+        if self._flavour is not Flavour.MYSQL:
+            gaps.append(NO_HISTOGRAMS)
+            return {}
+        ranked = sorted(totals, key=lambda key: totals[key].time_ps, reverse=True)
+        keys = dict.fromkeys((*wanted[:MOST_HISTOGRAMS], *ranked[:MOST_HISTOGRAMS]))
+        parts = [
+            part for key in keys if totals[key].source == DIGEST and (part := _histogram_sql(connection, key))
+        ]
+        if not parts:
+            return {}
+        try:
+            rows = await connection.query(" UNION ALL ".join(parts))
+        except ConnectionLostError:
+            raise
+        except SQLError:
+            gaps.append(NO_HISTOGRAMS)
+            return {}
+        return parse_distributions(rows)
+
+
+def _histogram_sql(connection: Connection, key: str) -> str:
+    """The query for one statement; empty for an invalid key."""
+    schema, _, digest = key.rpartition(" ")
+    if not digest.isalnum():
+        return ""
+    named = f"= {connection.quote(schema)}" if schema else "IS NULL"
+    return HISTOGRAM_SQL.format(schema=named, digest=digest)
+
+
+async def _first_allowed(connection: Connection, sql: str, cpu: str, gaps: list[str]) -> Sequence[Row]:
+    """The rows, without CPU time if the server does not count it; a refusal becomes a gap."""
+    try:
+        return await connection.query(sql.format(cpu=cpu))
+    except ConnectionLostError:
+        raise
+    except SQLError:
+        pass
+    try:
+        return await connection.query(sql.format(cpu=NO_CPU))
+    except ConnectionLostError:
+        raise
+    except SQLError as error:
+        gaps.append(f"statements: {error.message}")
+        return ()
+
+
+def is_foreign(text: object) -> bool:
+    """False for statements without a digest, and for those that read the performance schema, as ours do."""
+    return bool(text) and OWN_TABLES not in str(text)
+
+
+def parse_digest(row: Row) -> StatementTotals:
+    """Parse a row of the digests. A CPU time of 0 means that it is not counted."""
+    _, text, calls, time, lock, examined, cpu = row
+    return _totals(str(text), DIGEST, (calls, time, lock, examined, cpu))
+
+
+def parse_prepared(row: Row) -> StatementTotals:
+    """Parse a row of the prepared statements, with normalized text."""
+    text, *figures = row
+    return _totals(normalize_sql(str(text)), PREPARED, figures)
+
+
+def _totals(text: str, source: str, figures: Sequence[object]) -> StatementTotals:
+    calls, time, lock, examined, cpu = (None if each is None else int(str(each)) for each in figures)
+    return StatementTotals(
+        text=text,
+        source=source,
+        calls=calls or 0,
+        time_ps=time or 0,
+        lock_ps=lock,
+        rows_examined=examined,
+        cpu_ps=cpu or None,
+    )
+
+
+def _added(before: StatementTotals | None, more: StatementTotals) -> StatementTotals:
+    if before is None:
+        return more
+    return msgspec.structs.replace(
+        more,
+        calls=before.calls + more.calls,
+        time_ps=before.time_ps + more.time_ps,
+        lock_ps=(before.lock_ps or 0) + (more.lock_ps or 0),
+        rows_examined=(before.rows_examined or 0) + (more.rows_examined or 0),
+        cpu_ps=((before.cpu_ps or 0) + (more.cpu_ps or 0)) or None,
+    )
+
+
+def parse_distributions(rows: Sequence[Row]) -> dict[str, Distribution]:
+    """The distribution of each statement."""
+    found: dict[str, Distribution] = {}
+    for key, upper_ps, count in rows:
+        upper_us = max(1, int(upper_ps) // PS_PER_US)
+        counts = found.setdefault(str(key), {})
+        counts[upper_us] = counts.get(upper_us, 0) + int(count)
+    return found

@@ -1,0 +1,628 @@
+"""Samples of the server's status and variables.
+
+Conversion of two readings of the server's status to a sample.
+
+Without I/O: readings in, an observation out.
+
+Connection of a sampler: one job at a time, with a timeout shorter than a tick.
+
+A job that exceeds its timeout stays in flight and is collected by a later call, so a slow response costs a
+gap and not the connection: with max_connections exhausted, a new login might fail.
+
+Sampling of the server: one SHOW GLOBAL STATUS per tick, over a separate connection.
+
+All other queries of a tick are sent before it, so that the status has counted every statement of ours.
+
+InnoDB: MySQL has the history list's length and deadlocks in information_schema.innodb_metrics only. Reading
+that table takes about as long as the whole status, so it is read every few ticks. MariaDB has both in its
+status.
+
+Binary log: MySQL's status has no counter of its syncs and bytes. The performance schema counts the operations
+on the binary log's files; those that are neither reads nor writes are syncs, plus a few for each new file.
+MariaDB has group commits and bytes in its status.
+
+Changes of global variables between two readings, apart from variables that always change.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from tuibench.clock import NS_PER_SECOND, Clock
+from tuibench.errors import ConnectionLostError, RunError, SQLError, TuibenchError
+from tuibench.metrics.series import CounterInterval, counter_interval, growth
+from tuibench.model.counters import (
+    CUMULATIVE_NAMES,
+    SAMPLED_NAMES,
+    Counter,
+)
+from tuibench.model.server import ServerInfo, Target
+from tuibench.model.settings import ServerVariable
+from tuibench.model.tick import Tick
+from tuibench.mysql.connection import Connection
+from tuibench.mysql.errors import UNSUPPORTED_CODES
+from tuibench.mysql.info import Manner, connect_with_defaults, instance_identity, server_info
+from tuibench.observe.statement_times import (
+    OwnStatements,
+    Queries,
+    QueryTimer,
+    StatementTimes,
+    StatementTimesReader,
+    times_between,
+    traffic_in,
+)
+
+INNODB = "Innodb_"
+"""Prefix of InnoDB's counters."""
+
+RESTART_SLACK_SECONDS = 2.0
+"""Tolerated lag of Uptime behind our clock: it has whole seconds, and the server's clock may be corrected."""
+
+
+class StatusReading(msgspec.Struct, frozen=True, kw_only=True):
+    """Result of SHOW GLOBAL STATUS at `at_ns` of the monotonic clock.
+
+    `connection` is the number of the connection used, `identity` names the server instance.
+    `own_statements` and `transactions` are our own totals at that moment. For a session without load `own`
+    is all that the session has sent, and `times` are the server's statement times; None with a load.
+    """
+
+    at_ns: int
+    connection: int
+    identity: str
+    status: dict[str, int]
+    max_connections: int
+    table_open_cache: int
+    own_statements: int
+    transactions: int | None
+    unavailable: dict[str, str] = {}
+    own: OwnStatements = OwnStatements()
+    times: StatementTimes | None = None
+
+
+class ServerObservation(msgspec.Struct, frozen=True, kw_only=True):
+    """One sample of the server, and events detected with it.
+
+    `tick` is the server's part of a tick, None for a gap; then `last_error` is the reason. `counters` are the
+    cumulative counters, `uptime_seconds` is None if the server does not report it. `restarted` and
+    `counters_reset` are True once, in the first sample after it. `own_statements` is the sampler's total that
+    the counters include, for the reconciliation. `traffic` is that of the server's clients since the previous
+    sample, None if a load is measured instead, if there are no rates, and if the server does not count its
+    statements.
+    """
+
+    tick: Tick | None
+    counters: dict[str, int] = {}
+    uptime_seconds: int | None = None
+    last_error: str = ""
+    restarted: bool = False
+    counters_reset: bool = False
+    own_statements: int = 0
+    traffic: Tick | None = None
+
+
+def observation_between(before: StatusReading | None, after: StatusReading) -> ServerObservation:
+    """The sample of `after`, with the growth of the counters since `before`."""
+    restarted = before is not None and has_restarted(before, after)
+    interval = None if before is None or restarted else _interval(before, after)
+    reset = before is not None and interval is not None and was_reset(before, after, interval)
+    interval = None if reset else interval
+    traffic = _traffic(before, after, interval)
+    return ServerObservation(
+        tick=_server_tick(before, after, interval, traffic),
+        counters=_cumulative(after),
+        uptime_seconds=after.status.get(Counter.UPTIME),
+        restarted=restarted,
+        counters_reset=reset,
+        own_statements=after.own_statements,
+        traffic=traffic,
+    )
+
+
+def _traffic(
+    before: StatusReading | None, after: StatusReading, interval: CounterInterval | None
+) -> Tick | None:
+    if before is None or interval is None or after.times is None or Counter.QUESTIONS not in interval.deltas:
+        return None
+    own = OwnStatements(*(now - then for now, then in zip(after.own, before.own, strict=True)))
+    return traffic_in(interval, own, times_between(before.times, after.times))
+
+
+def has_restarted(before: StatusReading, after: StatusReading) -> bool:
+    """True after a restart, or if it is another server.
+
+    One sign alone is not proof: the server's clock may be set back, a connection may be killed, counters may
+    be reset; and a proxy keeps our connection over a restart. Two signs are. An uptime shorter than the slack
+    may show only one, and be taken for a reset of the counters. A server of another make may not report its
+    uptime: then both other signs are needed.
+    """
+    if before.identity != after.identity:
+        return True
+    elapsed = (after.at_ns - before.at_ns) / NS_PER_SECOND
+    aged = _grown(Counter.UPTIME, before, after)
+    signs = (
+        aged is not None and aged < elapsed - RESTART_SLACK_SECONDS,
+        _has_fewer_counted(before, after),
+        after.connection != before.connection,
+    )
+    return sum(signs) >= 2
+
+
+def _has_fewer_counted(before: StatusReading, after: StatusReading) -> bool:
+    """True if the number of statements decreased; on a server that does not count them, any counter."""
+    grown = _grown(Counter.QUESTIONS, before, after)
+    return grown < 0 if grown is not None else _interval(before, after).reset
+
+
+def _grown(counter: Counter, before: StatusReading, after: StatusReading) -> int | None:
+    """The difference between the readings; None if the server does not report the counter."""
+    then, now = before.status.get(counter), after.status.get(counter)
+    return now - then if then is not None and now is not None else None
+
+
+def was_reset(before: StatusReading, after: StatusReading, interval: CounterInterval) -> bool:
+    """True after FLUSH STATUS: the time since the flush is shorter than the uptime, or a counter
+    decreased.
+    """
+    return interval.reset or _flushed_at(after) > _flushed_at(before)
+
+
+def _flushed_at(reading: StatusReading) -> int:
+    """The time of the last reset of the counters, in seconds of uptime. Both values are of one moment."""
+    uptime = reading.status.get(Counter.UPTIME, 0)
+    return uptime - reading.status.get(Counter.FLUSH_AGE, uptime)
+
+
+def _interval(before: StatusReading, after: StatusReading) -> CounterInterval:
+    return counter_interval(
+        _cumulative(before), _cumulative(after), (after.at_ns - before.at_ns) / NS_PER_SECOND
+    )
+
+
+def _cumulative(reading: StatusReading) -> dict[str, int]:
+    return {name: value for name, value in reading.status.items() if name in CUMULATIVE_NAMES}
+
+
+def kept_status(rows: Iterable[Sequence[str]]) -> dict[str, int]:
+    """The rows of SHOW GLOBAL STATUS that samples are made of, as numbers.
+
+    Counters of InnoDB are left out where its page size is 0: some servers of another make list them without
+    having an InnoDB.
+    """
+    status = {name: int(value) for name, value in rows if name in SAMPLED_NAMES and value.isdigit()}
+    if status.get(Counter.PAGE_SIZE) != 0:
+        return status
+    return {name: value for name, value in status.items() if not name.startswith(INNODB)}
+
+
+def _server_tick(
+    before: StatusReading | None,
+    after: StatusReading,
+    interval: CounterInterval | None,
+    traffic: Tick | None,
+) -> Tick:
+    """Without an interval there are values, and no growth."""
+    status = after.status
+    levels: dict[str, float] = {
+        "max_connections": after.max_connections,
+        "table_open_cache": after.table_open_cache,
+        **status,
+    }
+    if before is None or interval is None:
+        return Tick(levels=levels, missing=after.unavailable)
+    done = traffic.sums["completed"] if traffic else growth(before.transactions, after.transactions)
+    completed = {} if done is None else {"server.completed": done}
+    return Tick(
+        sums={**interval.deltas, "server.seconds": interval.seconds, **completed},
+        levels=levels,
+        missing=after.unavailable,
+    )
+
+
+T = TypeVar("T")
+Job = Callable[[Connection], Awaitable[T]]
+Connect = Callable[[Target], Awaitable[Connection]]
+
+CONNECT_TIMEOUT_SECONDS = 5.0
+
+
+async def log_in(target: Target) -> Connection:
+    seconds = min(target.connect_timeout, CONNECT_TIMEOUT_SECONDS)
+    return await connect_with_defaults(
+        target, use_database=False, timeout_seconds=seconds, manner=Manner.IS_TIMED
+    )
+
+
+class MonitoringConnection:
+    """A connection that reconnects by itself.
+
+    `last_error` is the reason why the last job failed, and is empty after a success. `logins` counts
+    the connections made so far.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        clock: Clock,
+        *,
+        timeout_seconds: float,
+        give_up_seconds: float,
+        log_in: Connect = log_in,
+    ) -> None:
+        self._target = target
+        self._clock = clock
+        self._timeout_seconds = timeout_seconds
+        self._give_up_ns = int(give_up_seconds * NS_PER_SECOND)
+        self._log_in = log_in
+        self._connection: Connection | None = None
+        self._closed_statements = 0
+        self._job: Job[Any] | None = None
+        self._task: asyncio.Task[Any] | None = None
+        self._since_ns = 0
+        self.logins = 0
+        self.last_error = ""
+
+    @property
+    def statements(self) -> int:
+        """The number of statements sent over all connections of this object."""
+        current = self._connection.statements if self._connection else 0
+        return self._closed_statements + current
+
+    @property
+    def connection_ids(self) -> set[int]:
+        """The server's id of the connection, if it is open."""
+        return {self._connection.thread_id} if self._connection else set()
+
+    async def run(self, job: Job[T]) -> T | None:
+        """The job's result; None if it failed or timed out (see `last_error`).
+
+        A job still in flight from an earlier call is waited for first; its result is returned
+        if it is the same job.
+        """
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._timeout_seconds
+        while True:
+            task, running = self._current(job)
+            await asyncio.wait({task}, timeout=max(0.0, deadline - loop.time()))
+            if not task.done():
+                self._note_silence()
+                return None
+            self._task = None
+            result: T | None = task.result()
+            if running == job:
+                return result
+
+    async def close(self) -> None:
+        """Quit, which the server counts as one more statement; discard the job in flight."""
+        if self._task:
+            self._cancel()
+            self._drop()
+        if self._connection:
+            self._closed_statements += self._connection.statements + 1
+            connection, self._connection = self._connection, None
+            await connection.close()
+
+    def _current(self, job: Job[Any]) -> tuple[asyncio.Task[Any], Job[Any]]:
+        """The task in flight and its job; starts the given one if there is none."""
+        if self._task is None or self._job is None:
+            self._task = asyncio.create_task(self._perform(job))
+            self._job, self._since_ns = job, self._clock.now_ns()
+        return self._task, self._job
+
+    async def _perform(self, job: Job[T]) -> T | None:
+        try:
+            if self._connection is None:
+                self._connection = await self._log_in(self._target)
+                self.logins += 1
+            result = await job(self._connection)
+        except ConnectionLostError as error:
+            self._drop()
+            self.last_error = error.message
+        except TuibenchError as error:
+            self.last_error = error.message
+        else:
+            self.last_error = ""
+            return result
+        return None
+
+    def _note_silence(self) -> None:
+        waited_ns = self._clock.now_ns() - self._since_ns
+        self.last_error = f"no answer for {waited_ns / NS_PER_SECOND:.1f} s"
+        if waited_ns >= self._give_up_ns:
+            self._cancel()
+            self._drop()
+
+    def _cancel(self) -> None:
+        if self._task:
+            self._task.cancel()
+            self._task = None
+
+    def _drop(self) -> None:
+        """Discard a connection that is no longer usable."""
+        if self._connection:
+            self._closed_statements += self._connection.statements
+            self._connection.abort()
+            self._connection = None
+
+
+INNODB_METRICS = {
+    "trx_rseg_history_len": str(Counter.METRICS_HISTORY_LIST_LENGTH),
+    "lock_deadlocks": str(Counter.METRICS_DEADLOCKS),
+}
+INNODB_METRICS_SQL = (
+    f"SELECT name, count FROM information_schema.innodb_metrics "  # noqa: S608 (names of our own)
+    f"WHERE name IN {tuple(INNODB_METRICS)}"
+)
+INNODB_EVERY_TICKS = 5
+"""Ticks between two queries; the last values are used meanwhile."""
+
+PROCESS_NEEDED = "needs the PROCESS privilege"
+NOT_KNOWN = "not known here"
+
+
+class InnodbMetrics:
+    """Queries a MySQL server; not again after a missing privilege, with the reason in `unavailable`."""
+
+    def __init__(self) -> None:
+        self.unavailable: dict[str, str] = {}
+        self._known: dict[str, int] = {}
+        self._ticks = 0
+
+    async def read(self, connection: Queries, variables: Mapping[str, str]) -> dict[str, int]:
+        """Both figures, under tuibench's own names; empty if unavailable."""
+        if self.unavailable or "mariadb" in variables.get("version", "").lower():
+            return {}
+        if self._ticks % INNODB_EVERY_TICKS == 0:
+            await self._ask(connection)
+        self._ticks += 1
+        return dict(self._known)
+
+    async def _ask(self, connection: Queries) -> None:
+        try:
+            rows = await connection.query(INNODB_METRICS_SQL)
+        except ConnectionLostError:
+            raise
+        except SQLError as error:
+            why = NOT_KNOWN if error.code in UNSUPPORTED_CODES else PROCESS_NEEDED
+            self._known, self.unavailable = {}, dict.fromkeys(INNODB_METRICS.values(), why)
+        else:
+            self._known = {INNODB_METRICS[name]: int(count) for name, count in rows}
+
+
+BINLOG_SQL = (
+    "SELECT COUNT_MISC, SUM_NUMBER_OF_BYTES_WRITE FROM performance_schema.file_summary_by_event_name "
+    "WHERE EVENT_NAME = 'wait/io/file/sql/binlog'"
+)
+BINLOG_REQUIRES = {ServerVariable.PERFORMANCE_SCHEMA: "ON", ServerVariable.LOG_BIN: "ON"}
+
+GROUP_SQL = (
+    "SELECT COUNT_TRANSACTIONS_IN_QUEUE, COUNT_TRANSACTIONS_REMOTE_IN_APPLIER_QUEUE "
+    "FROM performance_schema.replication_group_member_stats WHERE MEMBER_ID = @@server_uuid"
+)
+
+
+class OptionalFigures:
+    """Reads a row of figures if the server has them; not again after a missing privilege."""
+
+    def __init__(self, sql: str, *names: Counter) -> None:
+        self._sql = sql
+        self._names = names
+        self._is_refused = False
+
+    async def read(self, connection: Queries) -> dict[str, int]:
+        """The figures, under tuibench's own names; empty if unavailable."""
+        if self._is_refused:
+            return {}
+        try:
+            rows = await connection.query(self._sql)
+        except ConnectionLostError:
+            raise
+        except SQLError:
+            self._is_refused = True
+            return {}
+        return dict(zip(map(str, self._names), map(int, rows[0]), strict=True)) if rows else {}
+
+
+STATUS_SQL = "SHOW GLOBAL STATUS"
+VARIABLES_SQL = "SHOW GLOBAL VARIABLES"
+NO_STATUS = "SHOW GLOBAL STATUS has none of the counters of MySQL and MariaDB"
+
+TIMEOUT_SHARE = 0.8
+MAX_TIMEOUT_SECONDS = 2.0
+"""Limits of a call's wait for the server: share of a tick, and seconds."""
+
+GIVE_UP_SECONDS = 15.0
+"""Seconds without a response after which the connection is replaced."""
+
+
+class StatusSampler:
+    """Reads status and variables. Its methods never raise for server errors, and never wait for long.
+
+    `interval_seconds` is the tick. Nothing is sent before the first call. `with_traffic` also measures the
+    server's own traffic, for a session without load.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        clock: Clock,
+        *,
+        interval_seconds: float = 1.0,
+        log_in: Connect = log_in,
+        with_traffic: bool = False,
+    ) -> None:
+        self._clock = clock
+        self._timer = QueryTimer()
+        self._times = StatementTimesReader(self._timer) if with_traffic else None
+        self._connection = MonitoringConnection(
+            target,
+            clock,
+            timeout_seconds=min(TIMEOUT_SHARE * interval_seconds, MAX_TIMEOUT_SECONDS),
+            give_up_seconds=GIVE_UP_SECONDS,
+            log_in=log_in,
+        )
+        self._variables: dict[str, str] = {}
+        self._variables_of = 0
+        self._binlog = OptionalFigures(
+            BINLOG_SQL, Counter.PERFORMANCE_BINLOG_SYNCS, Counter.PERFORMANCE_BINLOG_BYTES
+        )
+        self._innodb = InnodbMetrics()
+        self._group = OptionalFigures(GROUP_SQL, Counter.GROUP_QUEUE, Counter.GROUP_APPLIER_QUEUE)
+        self._last: StatusReading | None = None
+
+    @property
+    def own_statements(self) -> int:
+        """The number of statements sent over all connections of this sampler."""
+        return self._connection.statements
+
+    @property
+    def connection_ids(self) -> set[int]:
+        """The server's id of the sampler's connection, if it has one."""
+        return self._connection.connection_ids
+
+    @property
+    def last_error(self) -> str:
+        """Why the last call got no response; empty if it got one."""
+        return self._connection.last_error
+
+    async def sample(
+        self, transactions_total: int | None = None, other_statements: int = 0
+    ) -> ServerObservation:
+        """The current status, with rates since the last reading, however long ago.
+
+        `transactions_total` is the number of transactions that the load has committed so far; without it
+        there is no figure per transaction. `other_statements` are those that the session sent over other
+        connections.
+        """
+        reading = await self._connection.run(self._read)
+        if reading is None:
+            return ServerObservation(
+                tick=None, last_error=self.last_error, own_statements=self.own_statements
+            )
+        own = OwnStatements(reading.own_statements + other_statements, reading.own.selects)
+        reading = msgspec.structs.replace(reading, transactions=transactions_total, own=own)
+        before, self._last = self._last, reading
+        return observation_between(before, reading)
+
+    async def variables(self) -> dict[str, str] | None:
+        """All global variables; None without a response."""
+        return await self._connection.run(self._read_variables)
+
+    async def info(self) -> ServerInfo | None:
+        """The server's identity, to be read again after a restart; None without a response."""
+        return await self._connection.run(server_info)
+
+    async def close(self) -> None:
+        await self._connection.close()
+
+    async def _read(self, connection: Connection) -> StatusReading:
+        if self._variables_of != self._connection.logins:
+            await self._read_variables(connection)
+        timed = self._timer.on(connection)
+        innodb = await self._innodb.read(timed, self._variables)
+        binlog = await self._binlog.read(timed) if BINLOG_REQUIRES.items() <= self._variables.items() else {}
+        group = await self._group.read(timed) if self._variables.get(ServerVariable.GROUP_NAME) else {}
+        times = await self._times.read(timed, self._variables) if self._times is not None else None
+        sent_ns = self._clock.now_ns()
+        status = kept_status(await timed.query(STATUS_SQL))
+        received_ns = self._clock.now_ns()
+        if not status:
+            raise RunError(NO_STATUS)
+        return StatusReading(
+            at_ns=(sent_ns + received_ns) // 2,
+            connection=self._connection.logins,
+            identity=instance_identity(self._variables),
+            status=status | binlog | innodb | group,
+            unavailable=dict(self._innodb.unavailable),
+            max_connections=_whole_number(self._variables.get(ServerVariable.MAX_CONNECTIONS, "")),
+            table_open_cache=_whole_number(self._variables.get(ServerVariable.TABLE_OPEN_CACHE, "")),
+            own_statements=self.own_statements,
+            transactions=None,
+            own=OwnStatements(self.own_statements, self._timer.selects),
+            times=times,
+        )
+
+    async def _read_variables(self, connection: Connection) -> dict[str, str]:
+        """All of them; empty for a server that does not support the statement."""
+        try:
+            variables: dict[str, str] = dict(await self._timer.on(connection).query(VARIABLES_SQL))
+        except SQLError as error:
+            if error.code not in UNSUPPORTED_CODES:
+                raise
+            variables = {}
+        self._variables, self._variables_of = variables, self._connection.logins
+        return dict(variables)
+
+
+def _whole_number(text: str) -> int:
+    """The number of a variable; 0 if the server does not report it."""
+    return int(text) if text.isdigit() else 0
+
+
+VOLATILE_VARIABLES = (
+    "error_count",
+    "external_user",
+    "gtid_*_pos",
+    "gtid_*_state",
+    "gtid_executed",
+    "gtid_owned",
+    "gtid_purged",
+    "gtid_seq_no",
+    "identity",
+    "in_transaction",
+    "innodb_thread_sleep_delay",
+    "insert_id",
+    "last_*",
+    "proxy_user",
+    "pseudo_thread_id",
+    "rand_seed*",
+    "timestamp",
+    "warning_count",
+    "wsrep_last_*",
+)
+"""Patterns of variables that report the server's activity, not its configuration."""
+
+ALIASES = {
+    "log_slow_min_examined_row_limit": "min_examined_row_limit",
+    "log_slow_query": "slow_query_log",
+    "log_slow_query_file": "slow_query_log_file",
+    "log_slow_query_time": "long_query_time",
+    "tmp_memory_table_size": "tmp_table_size",
+    "tx_isolation": "transaction_isolation",
+    "tx_read_only": "transaction_read_only",
+}
+"""Second names that some servers list beside the first: a change is reported once, under the first name."""
+
+
+class VariableChange(NamedTuple):
+    """A variable with a changed value."""
+
+    name: str
+    before: str
+    after: str
+
+
+def variable_changes(
+    before: Mapping[str, str], after: Mapping[str, str], ours: Mapping[str, str] | None = None
+) -> tuple[VariableChange, ...]:
+    """The settings that differ, by name. A variable that was added or removed (a plugin) is ignored.
+
+    `ours` holds values that we set meanwhile, as the server reads them back: they are not reported.
+    """
+    known = ours or {}
+    return tuple(
+        VariableChange(name, before[name], value)
+        for name, value in sorted(after.items())
+        if before.get(name, value) != value
+        and known.get(name) != value
+        and not is_volatile(name)
+        and ALIASES.get(name) not in after
+    )
+
+
+def is_volatile(name: str) -> bool:
+    """True for a variable that changes by itself."""
+    return any(fnmatchcase(name, pattern) for pattern in VOLATILE_VARIABLES)

@@ -1,0 +1,172 @@
+"""Probe panel: progress, result, and the commands of the formal run."""
+
+from collections.abc import Sequence
+from itertools import zip_longest
+
+from tuibench.model.probe import ProbeEnd, ProbeResult, ProbeState, ProbeStep, StepPurpose
+from tuibench.model.schedule import Quantity
+from tuibench.tui.panels.plots import GAP, is_inconclusive
+from tuibench.tui.text import (
+    TextLine,
+    TextSpan,
+    fit_line,
+    join_parts,
+    line_width,
+    pad_line,
+    text_lines,
+    wrap_text,
+)
+from tuibench.tui.view import View
+from tuibench.units import count, decimal, milliseconds
+
+PROBE_END_TEXTS = {
+    ProbeEnd.KNEE: "throughput stopped growing",
+    ProbeEnd.SLO: "no level meets the objective",
+    ProbeEnd.COLLAPSE: "throughput collapsed",
+    ProbeEnd.CONNECTIONS: "the server refused more connections",
+    ProbeEnd.LIMIT: "the upper limit was reached",
+    ProbeEnd.TIME: "the time limit was reached",
+    ProbeEnd.ABORTED: "it was stopped early",
+}
+"""Headings for the reasons why a probe ended."""
+FORMAL = "For the formal run:"
+_WITH_STEPS = 160
+"""Width from which the steps are beside the result."""
+_STEPS = 76
+
+
+def probe_status(view: View, width: int, height: int) -> list[TextLine]:
+    """Current activity of the probe; after its end, the reason for it."""
+    state = view.probe
+    if state is None:
+        return [pad_line((TextSpan("No probe has run yet: P starts one.", "muted"),), width)][:height]
+    title = (TextSpan(f"PROBE by {state.order.by}", "title"),)
+    slo: TextLine = (TextSpan(" and ".join(state.order.slo), "warn"),) if state.order.slo else ()
+    seconds = f"{state.elapsed_seconds:.0f}"
+    if state.result is not None:
+        spent: TextLine = (TextSpan(f"took {seconds} s", "muted"),)
+        end = (TextSpan(f"done: {_end_text(state, state.result)}", "strong"),)
+        return [pad_line(_join_fitting((title, end, slo, spent), width), width)][:height]
+    spent = (TextSpan(f"{seconds} of about {state.order.seconds:.0f} s", "muted"),)
+    under_way = _join_fitting((title, _current_level(state), slo, spent), width)
+    waits = f"waiting for {state.waiting}" if state.waiting else "setting the next level"
+    return [pad_line(fit_line(line, width), width) for line in (under_way, (TextSpan(waits, "muted"),))][
+        :height
+    ]
+
+
+def _join_fitting(parts: Sequence[TextLine], width: int) -> TextLine:
+    """The parts joined, without the last ones that do not fit."""
+    while line_width(line := join_parts(parts, GAP)) > width and len(parts) > 2:
+        parts = parts[:-1]
+    return line
+
+
+def probe_answer(view: View, width: int, height: int) -> list[TextLine]:
+    """Result in one sentence, coloured by its confidence; empty before there is one."""
+    state = view.probe
+    if state is None or state.result is None:
+        return []
+    role = _answer_role(state, state.result)
+    return [
+        pad_line((TextSpan(part, role),), width) for part in wrap_text(state.result.lines[0], width)[:height]
+    ]
+
+
+def probe_answer_height(view: View, width: int) -> int:
+    """Height of the result sentence in lines."""
+    if view.probe is None or view.probe.result is None:
+        return 0
+    return len(wrap_text(view.probe.result.lines[0], max(width, 1)))
+
+
+def probe_result(view: View, width: int, height: int) -> list[TextLine]:
+    """Further findings and the commands of the formal run, never cut; before that, the newest steps."""
+    state = view.probe
+    if state is None:
+        return []
+    if state.result is None:
+        lines = [_measured_step_line(step) for step in reversed(state.steps)] or [
+            (TextSpan("No step has finished yet.", "muted"),)
+        ]
+        return [pad_line(fit_line(line, width), width) for line in lines[:height]]
+    if width >= _WITH_STEPS:
+        return _beside_steps(state.result, state.steps, width, height)
+    return _found_lines(state.result, width, height)
+
+
+def _beside_steps(result: ProbeResult, steps: Sequence[ProbeStep], width: int, height: int) -> list[TextLine]:
+    """The result on the left, the newest steps that fit on the right."""
+    left = _found_lines(result, width - _STEPS, height)
+    measured = [_measured_step_line(step) for step in steps][1 - height :]
+    right: list[TextLine] = [(TextSpan("STEPS as measured", "title"),), *measured]
+    rows = zip_longest(left, right, fillvalue=())
+    return [pad_line((*pad_line(line, width - _STEPS), *beside), width) for line, beside in rows][:height]
+
+
+def _found_lines(result: ProbeResult, width: int, height: int) -> list[TextLine]:
+    """Findings and commands."""
+    formal = _formal_lines(result, width, max(height - 1, 2))
+    room = height - len(formal)
+    details = text_lines(result.lines[1:], width)
+    if len(details) > room > 0:
+        details = [*details[: room - 1], (TextSpan("… the rest is in the summary", "muted"),)]
+    return [pad_line(line, width) for line in (*details[: max(room, 0)], *formal)][:height]
+
+
+def _answer_role(state: ProbeState, result: ProbeResult) -> str:
+    if result.objective is not None and result.objective.most is not None:
+        return "good"
+    if is_inconclusive(state) or result.client_limited or result.end is ProbeEnd.ABORTED:
+        return "warn"
+    return "good" if result.knee is not None else "strong"
+
+
+def _end_text(state: ProbeState, result: ProbeResult) -> str:
+    """Reason for the end. If a level meets the objective, that is the reason, however the steps ended."""
+    if result.objective is not None and result.objective.most is not None:
+        unit = "/s" if state.order.by is Quantity.RATE else " threads"
+        return f"the objective is met up to {count(result.objective.most)}{unit}"
+    if is_inconclusive(state) and result.end is ProbeEnd.KNEE:
+        return "inconclusive"
+    return PROBE_END_TEXTS[result.end]
+
+
+def _formal_lines(result: ProbeResult, width: int, height: int) -> list[TextLine]:
+    """As many of the commands as fit, the first ones first, none of them cut."""
+    lines: list[TextLine] = [(TextSpan(FORMAL, "title"),)]
+    for command in result.commands.values():
+        parts: list[TextLine] = [(TextSpan(f"  {part}", "strong"),) for part in wrap_text(command, width - 2)]
+        if len(lines) + len(parts) > height:
+            break
+        lines += parts
+    return lines if len(lines) > 1 else []
+
+
+def _current_level(state: ProbeState) -> TextLine:
+    if not state.level:
+        return (
+            TextSpan(
+                "without a rate" if state.purpose is StepPurpose.SCALE else "between two steps", "muted"
+            ),
+        )
+    level = f"{count(state.level)}{'/s' if state.order.by is Quantity.RATE else ' threads'}"
+    known = f" {count(state.tps)} TPS" if state.tps else ""
+    width = f" ±{decimal(100 * state.half_width, 1)} %" if state.half_width is not None else ""
+    return (
+        TextSpan(f"{level} ({state.purpose})", "strong"),
+        TextSpan(f" {state.step_seconds:.0f} s", "muted"),
+        TextSpan(f"{known}{width}", "tps"),
+    )
+
+
+def _measured_step_line(step: ProbeStep) -> TextLine:
+    known = f" ±{decimal(100 * step.half_width, 1)} %" if step.half_width is not None else ""
+    missed = f"  missed {'; '.join(step.missed)}" if step.missed else ""
+    return (
+        TextSpan(f"{count(step.level):>7}", "strong"),
+        TextSpan(f"{count(step.tps):>9} TPS{known:<10}", "tps"),
+        TextSpan(f" p95 {milliseconds(step.p95_ms):>9}", "latency"),
+        TextSpan("" if step.is_stable else "  not stable", "warn"),
+        TextSpan(missed, "warn"),
+    )

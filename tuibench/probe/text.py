@@ -1,0 +1,216 @@
+"""Result of a probe: sentences, the table of its steps, and the commands of the formal run."""
+
+from collections.abc import Iterator, Sequence
+
+from tuibench.document import Block, Shape, Table, Text, write_text
+from tuibench.metrics.diagnosis import HOST_CPU_OTHERS
+from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeResult, ProbeStep, StepPurpose, UslFit
+from tuibench.model.schedule import Quantity
+from tuibench.units import DASH, count, decimal, milliseconds, signed
+
+LOW = "low"
+"""The confidence below which no saturation point is claimed."""
+SMALL_PERCENT = 10.0
+"""A change that is certainly within this is not reported."""
+
+REASONS = {
+    ProbeEnd.SLO: "the objectives are missed before the server is saturated",
+    ProbeEnd.COLLAPSE: "throughput collapsed",
+    ProbeEnd.CONNECTIONS: "the server accepted no more connections",
+    ProbeEnd.LIMIT: "throughput still grew at the highest level allowed",
+    ProbeEnd.TIME: "the time limit was reached while throughput still grew",
+    ProbeEnd.ABORTED: "the probe ended early",
+    ProbeEnd.KNEE: "throughput stopped growing",
+}
+
+
+def probe_level_text(order: ProbeOrder, level: float | None) -> str:
+    """24 threads, 400/s."""
+    if level is None:
+        return DASH
+    if order.by is Quantity.RATE:
+        return f"{level:,.6g}/s"
+    return f"{level:,.0f} thread{'' if level == 1 else 's'}"
+
+
+def probe_text(result: ProbeResult) -> str:
+    """The whole result, ending in a newline."""
+    return write_text(probe_blocks(result))
+
+
+def probe_blocks(result: ProbeResult) -> tuple[Block, ...]:
+    """The table, the explanation, the commands."""
+    return (probe_table(result), Text(result.lines), *probe_commands(result))
+
+
+def probe_commands(result: ProbeResult) -> tuple[Text, ...]:
+    """The commands of the formal run, if there are any."""
+    commands = tuple(result.commands.values())
+    return (Text(commands, Shape.CODE, title="For the formal run:"),) if commands else ()
+
+
+def probe_table(result: ProbeResult) -> Table:
+    """A row for each step: on the way up and in between by level, then those on the way back down."""
+    name = "rate/s" if result.order.by is Quantity.RATE else "threads"
+    rows = tuple(_cells(result, step) for step in steps_in_order(result.steps))
+    return Table(header=(name, "TPS", "± 95 %", "QPS", "p95", "errors", ""), rows=rows, words=0, remarks=1)
+
+
+def steps_in_order(steps: Sequence[ProbeStep]) -> list[ProbeStep]:
+    """Steps on the way up and in between by level, then those on the way back down, as measured."""
+    on_the_way = [step for step in steps if step.purpose is not StepPurpose.BACK]
+    back = [step for step in steps if step.purpose is StepPurpose.BACK]
+    return [*sorted(on_the_way, key=lambda step: step.level), *back]
+
+
+def step_line(order: ProbeOrder, step: ProbeStep) -> str:
+    """One step for progress output: `16 threads: 2,104 TPS ±1.2 %, p95 9.8 ms, in 5.0 s`."""
+    known = f" ±{100 * step.half_width:.1f} %" if step.half_width is not None else ""
+    missed = "".join(f", missed {each}" for each in step.missed)
+    steady = "" if step.is_stable else ", not stable"
+    level = "without a rate" if step.purpose is StepPurpose.SCALE else probe_level_text(order, step.level)
+    spent = step.seconds + step.settling_seconds
+    return (
+        f"{level}: {count(step.tps)} TPS{known}, p95 {milliseconds(step.p95_ms)}, in {spent:.1f} s"
+        f"{steady}{missed}"
+    )
+
+
+def probe_lines(result: ProbeResult) -> tuple[str, ...]:
+    """The findings, one or two sentences per line."""
+    return tuple(
+        line
+        for lines in (
+            _objective(result),
+            _saturation(result),
+            _durability(result),
+            _bottleneck(result),
+            _recovery(result),
+            [fit_line(result.fit)] if result.fit else [],
+            _confidence(result),
+        )
+        for line in lines
+    )
+
+
+def fit_line(fit: UslFit) -> str:
+    """The parameters of the curve, or why there is none."""
+    if fit.refusal:
+        return f"USL: no fit: {fit.refusal}"
+    peak = (
+        f"highest throughput {count(fit.peak_tps)} TPS at {fit.peak_level:,.0f} threads"
+        if fit.peak_level is not None
+        else "no peak up to four times the highest measured level"
+    )
+    return f"USL: σ {fit.sigma:.4f}, κ {fit.kappa:.3g}, R² {fit.r2:.3f}: {peak}"
+
+
+def _saturation(result: ProbeResult) -> Iterator[str]:
+    order, knee, peak = result.order, result.knee, result.peak
+    if peak is None:
+        yield f"Nothing was measured: {result.reason or REASONS[result.end]}."
+        return
+    most = f"{count(peak.tps)} TPS at {probe_level_text(order, peak.level)}"
+    if result.reason:
+        yield f"Ended early: {result.reason}. The results are from the time before."
+    if result.client_limited:
+        yield _client_bottleneck(result, most)
+    elif knee is not None and result.confidence == LOW:
+        yield (
+            f"Inconclusive: throughput stops growing somewhere from {_number(result.knee_low)} to "
+            f"{probe_level_text(order, result.knee_high)}. Most: {most}."
+        )
+    elif knee is not None:
+        between = f" ({_number(result.knee_low)} to {_number(result.knee_high)})"
+        yield (
+            f"Saturated at {probe_level_text(order, knee.level)}{between}: {count(knee.tps)} TPS, "
+            f"p95 {milliseconds(knee.p95_ms)}. Most: {most}."
+        )
+    else:
+        yield f"Not saturated: {REASONS[result.end]}. Most: {most}, p95 {milliseconds(peak.p95_ms)}."
+
+
+def _durability(result: ProbeResult) -> Iterator[str]:
+    """The durability settings during the probe."""
+    if result.durability:
+        values = ", ".join(f"{name}={value}" for name, value in result.durability.items())
+        yield f"Measured with {values}."
+
+
+def _client_bottleneck(result: ProbeResult, most: str) -> str:
+    if result.bottleneck is not None and result.bottleneck.id == HOST_CPU_OTHERS:
+        return f"Other programs take this host's CPU: the server did {most}, and may do more without them."
+    return f"The load generator was the limit, not the server, which can do {most} or more."
+
+
+def _objective(result: ProbeResult) -> Iterator[str]:
+    found, order = result.objective, result.order
+    if found is None:
+        return
+    what = " and ".join(found.slo)
+    # A single objective is named once: `p95<50ms: 128 ms` is `128 ms`.
+    values = found.missed if len(found.slo) > 1 else [each.rpartition(": ")[2] for each in found.missed]
+    missed = f"missed at {probe_level_text(order, found.missed_at)} ({'; '.join(values)})"
+    if found.most is None:
+        yield f"{what}: met at no level; {missed}."
+        return
+    until = missed if found.missed_at is not None else "the highest measured"
+    yield (
+        f"{what}: met up to {probe_level_text(order, found.most)}, {until}. Best within it: "
+        f"{probe_level_text(order, found.best)}, {count(found.tps)} TPS, p95 {milliseconds(found.p95_ms)}."
+    )
+
+
+def _bottleneck(result: ProbeResult) -> Iterator[str]:
+    found = result.bottleneck
+    if found is None:
+        return
+    yield f"Bottleneck: {found.found}."
+    for line in found.evidence:
+        yield f"  {line}"
+    yield f"  → {found.remedy}"
+
+
+def _recovery(result: ProbeResult) -> Iterator[str]:
+    found = result.recovery
+    if found is None:
+        return
+    margin = f" ± {found.margin:.1f}" if found.margin is not None else ""
+    is_small = found.margin is not None and abs(found.percent) + found.margin <= SMALL_PERCENT
+    equal = f"equal within ±{SMALL_PERCENT:g} %"
+    verdict = "differs" if found.differs else equal if is_small else "not significant"
+    yield (
+        f"Back at {probe_level_text(result.order, found.level)}: {count(found.before)} TPS before the "
+        f"highest load, {count(found.after)} after it: {verdict} ({signed(found.percent, 1)}{margin} %)."
+    )
+
+
+def _confidence(result: ProbeResult) -> Iterator[str]:
+    yield f"Confidence: {result.confidence}, from {len(result.steps)} steps in {result.seconds:.0f} s."
+    for doubt in result.doubts:
+        yield f"  {doubt}"
+
+
+def _cells(result: ProbeResult, step: ProbeStep) -> tuple[str, ...]:
+    remarks = (
+        ("saturated", result.knee == step),
+        ("most", result.peak == step),
+        ("on the way back", step.purpose is StepPurpose.BACK),
+        ("not stable", not step.is_stable),
+        (f"missed {'; '.join(step.missed)}", bool(step.missed)),
+    )
+    return (
+        "no rate" if step.purpose is StepPurpose.SCALE else _number(step.level),
+        decimal(step.tps, 1),
+        DASH if step.half_width is None else f"{100 * step.half_width:.1f} %",
+        count(step.qps),
+        milliseconds(step.p95_ms),
+        f"{step.errors_percent:.2g} %" if step.errors_percent else "0",
+        ", ".join(words for words, holds in remarks if holds),
+    )
+
+
+def _number(level: float | None) -> str:
+    if level is None:
+        return DASH
+    return f"{level:,.0f}" if level >= 100 or level == int(level) else f"{level:.3g}"

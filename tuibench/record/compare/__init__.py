@@ -1,1 +1,0 @@
-"""Comparison of recorded runs, as figures and as text."""

@@ -1,0 +1,322 @@
+"""Latency histograms on disk, and the limits of every reader of a record.
+
+Limits of a record that is read: the folder may be damaged, or come from somebody else.
+
+Valid records stay below: ten hours at ten samples per second, or a probe with thousands of events. A line
+beyond the limits is left out and named; a file beyond them is refused.
+
+HdrHistogram interval log, version 1.3, with the latencies of a run: writer and reader.
+
+Lines without a tag are the response times of all transactions, one line for each tick of the measured load;
+`Tag=service` are the service times of an open loop, `Tag=transaction:NAME` the response times of one kind of
+transaction, if there are several. Values are µs; the maximum in its own column is in ms.
+
+The payloads are encoded by hdrhistogram (V2, compressed, base64), which is imported with the first of them.
+Its array of counts has the same buckets as `metrics.histogram`, so it is filled directly: recording value by
+value would block the session's loop. Lines and payloads are decoded here: the library trusts them.
+"""
+
+import base64
+import re
+import struct
+import time
+import zlib
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from tuibench.errors import RunError
+from tuibench.model.summary import KindTotals, StatementTotals
+from tuibench.model.tick import US_PER_MS, Histogram, bucket_index, bucket_upper_bound
+
+LONGEST_SECONDS = 366 * 86_400.0
+LATEST_AT = 1e11
+"""Unix time, in the year 5138."""
+SHORTEST_SECONDS = 1e-3
+DOCUMENT_BYTES = 16 << 20
+HISTOGRAM_BYTES = 1 << 19
+"""A decoded histogram: each of its 23,000 buckets takes at most nine bytes."""
+INFLATED_BYTES = 4 << 30
+"""Decompressed samples: 12 KiB in each of 10 hours at ten samples per second."""
+LARGEST_INTEGER, LARGEST_FRACTION = 1 << 64, 1e18
+MOST_FIGURES = 10_000_000
+"""Sums and levels in all samples of a run: 140 in each sample of 20 hours."""
+MIB = 1 << 20
+
+
+class FileLimits(NamedTuple):
+    """Limits of a file of lines."""
+
+    lines: int
+    line_bytes: int = MIB
+    file_bytes: int = 1 << 30
+
+
+SAMPLES = FileLimits(lines=400_000)
+EVENTS = FileLimits(lines=50_000, line_bytes=1 << 18, file_bytes=64 * MIB)
+STATUS = FileLimits(lines=400_000, file_bytes=128 * MIB)
+REPORTS = FileLimits(lines=10_000, file_bytes=256 * MIB)
+HISTOGRAMS = FileLimits(lines=2_000_000)
+RESULTS = FileLimits(lines=10_000, file_bytes=64 * MIB)
+"""Cells of a sweep, blocks of a screening."""
+
+_MAYBE_HUGE = re.compile(rb"[\[:,]\s*-?(?:[0-9.]+[eE]\+?[0-9]{2}|[0-9]{19})")
+
+
+def number_refusal(document: bytes) -> str:
+    """The reason why a JSON document is refused: a number that cannot be calculated with; empty if none."""
+    return _huge(msgspec.json.decode(document)) if _MAYBE_HUGE.search(document) else ""
+
+
+def _huge(value: Any, name: str = "a value") -> str:
+    """The first number that is too large, with its name."""
+    match value:
+        case int() if abs(value) > LARGEST_INTEGER:
+            return f"{name} is a number of {len(str(abs(value)))} digits"
+        case float() if abs(value) > LARGEST_FRACTION:
+            return f"{name} is {value:g}"
+        case dict():
+            return next(filter(None, (_huge(inner, key) for key, inner in value.items())), "")
+        case list():
+            return next(filter(None, (_huge(inner, name) for inner in value)), "")
+    return ""
+
+
+def time_refusal(elapsed_seconds: float, at: float = 0.0) -> str:
+    """The reason why a time is refused; empty if it is not."""
+    if not abs(elapsed_seconds) <= LONGEST_SECONDS:
+        return f"elapsed_seconds is {elapsed_seconds:g}"
+    return "" if 0 <= at <= LATEST_AT else f"at is {at:g}"
+
+
+def length_refusal(seconds: float) -> str:
+    """The reason why the length of an interval is refused; empty if it is not."""
+    return "" if seconds == 0 or SHORTEST_SECONDS <= seconds <= LONGEST_SECONDS else f"seconds is {seconds:g}"
+
+
+class SampleTimes:
+    """The time axis of a run's samples: within the limits, and not going back in the measured load."""
+
+    def __init__(self) -> None:
+        self._last_seconds = 0.0
+
+    def refusal(self, elapsed_seconds: float, at: float) -> str:
+        """The reason why the next sample is refused; empty if it is not."""
+        if found := time_refusal(elapsed_seconds, at):
+            return found
+        if 0 < elapsed_seconds < self._last_seconds:
+            return f"elapsed_seconds goes back from {self._last_seconds:g} to {elapsed_seconds:g}"
+        self._last_seconds = max(self._last_seconds, elapsed_seconds)
+        return ""
+
+
+HIGHEST_US = 3_600_000_000
+"""An hour: longer times are stored as an hour."""
+SIGNIFICANT_DIGITS = 3
+_LAST_BUCKET = bucket_index(HIGHEST_US)
+MS_PER_SECOND = 1e3
+
+_OUTER = struct.Struct(">II")
+"""Cookie, length of the compressed rest."""
+_INNER = struct.Struct(">IIIIQQd")
+"""Cookie, length of the counts, offset, digits, lowest and highest value, conversion ratio."""
+_COOKIES = 0x1C849314, 0x1C849313
+_LAST_SHIFT = 56
+"""The ninth byte of a number has eight bits."""
+
+
+def encode_histogram(histogram: Histogram) -> str:
+    """The compressed V2 encoding of a histogram of microseconds, in base64."""
+    from hdrh.histogram import HdrHistogram
+
+    encoder = HdrHistogram(1, HIGHEST_US, SIGNIFICANT_DIGITS)
+    for bucket, times in histogram.counts.items():
+        encoder.counts[min(bucket, _LAST_BUCKET)] += times
+    if histogram.counts:
+        used = min(max(histogram.counts), _LAST_BUCKET)
+        first = min(min(histogram.counts), _LAST_BUCKET)
+        encoder.set_internal_tacking_values(first, used, sum(histogram.counts.values()))
+    return str(encoder.encode().decode("ascii"))
+
+
+def decode_histogram(
+    text: str,
+    *,
+    sum_us: int | None = None,
+    min_us: int | None = None,
+    max_us: int | None = None,
+    where: str = "",
+) -> Histogram:
+    """The histogram of a payload of microseconds with three significant digits.
+
+    The encoding contains neither the exact sum nor the exact minimum and maximum; unless given, they are
+    those of the buckets. Raises RunError for an invalid payload, with the place `where` it is.
+    """
+    try:
+        counts = _decode_counts(text)
+    except (ValueError, IndexError, zlib.error, struct.error) as error:
+        place = f"{where}: " if where else ""
+        raise RunError(f"{place}this is not a histogram of tuibench: {error}") from error
+    if not counts:
+        return Histogram()
+    return Histogram(
+        counts,
+        sum(counts.values()),
+        sum(bucket_upper_bound(bucket) * times for bucket, times in counts.items())
+        if sum_us is None
+        else sum_us,
+        bucket_upper_bound(min(counts)) if min_us is None else min_us,
+        bucket_upper_bound(max(counts)) if max_us is None else max_us,
+    )
+
+
+def _decode_counts(text: str) -> dict[int, int]:
+    """The counts by bucket: of each bucket in turn a ZigZag LEB128 number, a negative one for empty buckets.
+
+    The library allocates what a payload claims; this decodes no more than a histogram can have. Raises
+    ValueError, IndexError, struct.error or zlib.error for an invalid payload.
+    """
+    packed = base64.b64decode(text, validate=True)
+    cookie, _ = _OUTER.unpack_from(packed)
+    inflate = zlib.decompressobj()
+    data = inflate.decompress(packed[_OUTER.size :], HISTOGRAM_BYTES)
+    if not inflate.eof:
+        raise ValueError("truncated, or too large")
+    inner, length, offset, digits, lowest, _, _ = _INNER.unpack_from(data)
+    if (cookie, inner) != _COOKIES or length != len(data) - _INNER.size:
+        raise ValueError("not in V2 encoding")
+    if (offset, digits, lowest) != (0, SIGNIFICANT_DIGITS, 1):
+        raise ValueError("not of microseconds with three significant digits")
+    counts: dict[int, int] = {}
+    bucket, place = 0, _INNER.size
+    while place < len(data):
+        value, shift = 0, 0
+        while (byte := data[place]) >= 0x80 and shift < _LAST_SHIFT:
+            value |= (byte & 0x7F) << shift
+            shift, place = shift + 7, place + 1
+        value |= byte << shift
+        place += 1
+        times = (value >> 1) ^ -(value & 1)
+        if times > 0:
+            counts[bucket] = times
+        bucket += max(1, -times)
+    if counts and max(counts) > _LAST_BUCKET:
+        raise ValueError("longer times than an hour")
+    return counts
+
+
+RESPONSE = ""
+SERVICE = "service"
+TRANSACTION = "transaction:"
+_TAG = "Tag="
+_SPOILT = str.maketrans(dict.fromkeys(", \r\n", "_"))
+"""Characters that are not allowed in a tag."""
+
+
+class LogLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One interval: `start_seconds` into the measured load, `seconds` long. `payload` is encoded; `where` is
+    the place of the line.
+    """
+
+    tag: str
+    start_seconds: float
+    seconds: float
+    max_us: int
+    payload: str
+    where: str = ""
+
+    @property
+    def end_seconds(self) -> float:
+        return self.start_seconds + self.seconds
+
+    def histogram(self, *, sum_us: int | None = None, min_us: int | None = None) -> Histogram:
+        """The latencies of the interval, with the exact maximum; minimum and sum are those of the buckets
+        unless given. Raises RunError for a damaged payload.
+        """
+        return decode_histogram(
+            self.payload, sum_us=sum_us, min_us=min_us, max_us=self.max_us, where=self.where
+        )
+
+
+def log_header(base_seconds: float) -> str:
+    """The head of a log whose times are relative to `base_seconds` (Unix time)."""
+    when = time.strftime("%a %b %d %H:%M:%S UTC %Y", time.gmtime(base_seconds))
+    return (
+        "#[Latencies in microseconds, written by tuibench]\n"
+        "#[Histogram log format version 1.3]\n"
+        f"#[StartTime: {base_seconds:.3f} (seconds since epoch), {when}]\n"
+        f"#[BaseTime: {base_seconds:.3f} (seconds since epoch)]\n"
+        '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"\n'
+    )
+
+
+def log_lines(start_seconds: float, seconds: float, histograms: Mapping[str, Histogram]) -> str:
+    """One interval, a line for each tag; empty histograms with a tag are omitted."""
+    return "".join(
+        _line(start_seconds, seconds, tag, histogram)
+        for tag, histogram in histograms.items()
+        if histogram.count or tag == RESPONSE
+    )
+
+
+def by_tag(
+    response: Histogram, service: Histogram, by_transaction: Mapping[str, Histogram]
+) -> dict[str, Histogram]:
+    """The histograms of an interval under the tags of this log."""
+    kinds = {TRANSACTION + name.translate(_SPOILT): each for name, each in by_transaction.items()}
+    return {RESPONSE: response, SERVICE: service, **kinds}
+
+
+def parse_line(line: str, where: str = "") -> LogLine | None:
+    """The interval of a complete line; None for a comment. Raises RunError for anything else."""
+    if line.startswith(("#", '"')) or not line.strip():
+        return None
+    fields = line.rstrip("\n").split(",")
+    tag = fields.pop(0).removeprefix(_TAG) if line.startswith(_TAG) else ""
+    try:
+        start, seconds, highest_ms = map(float, fields[:-1])
+    except ValueError:
+        raise RunError(f"{where}: this is not an interval of latencies") from None
+    refusal = time_refusal(start) or time_refusal(seconds)
+    if refusal or not 0 <= highest_ms / MS_PER_SECOND <= LONGEST_SECONDS:
+        reason = refusal or f"a latency of {highest_ms:g} ms"
+        raise RunError(f"{where}: this is not an interval of latencies: {reason}")
+    return LogLine(
+        tag=tag,
+        start_seconds=start,
+        seconds=seconds,
+        max_us=round(highest_ms * US_PER_MS),
+        payload=fields[-1],
+        where=where,
+    )
+
+
+def _line(start_seconds: float, seconds: float, tag: str, histogram: Histogram) -> str:
+    before = f"{_TAG}{tag}," if tag else ""
+    highest_ms = histogram.max_us / US_PER_MS
+    return f"{before}{start_seconds:.3f},{seconds:.3f},{highest_ms:.3f},{encode_histogram(histogram)}\n"
+
+
+def statement_totals(histogram: Histogram) -> StatementTotals:
+    p50, p95, p99 = _milliseconds(histogram, 50, 95, 99)
+    return StatementTotals(count=histogram.count, p50=p50, p95=p95, p99=p99, max=histogram.max_us / US_PER_MS)
+
+
+def kind_totals(histogram: Histogram, *, retries: int = 0, rolled_back: int = 0) -> KindTotals:
+    """One kind of transaction: its latencies and other counts."""
+    p50, p90, p95, p99 = _milliseconds(histogram, 50, 90, 95, 99)
+    return KindTotals(
+        count=histogram.count,
+        p50=p50,
+        p90=p90,
+        p95=p95,
+        p99=p99,
+        max=histogram.max_us / US_PER_MS,
+        rolled_back=rolled_back,
+        retries=retries,
+    )
+
+
+def _milliseconds(histogram: Histogram, *percentiles: float) -> list[float]:
+    return [us / US_PER_MS for us in histogram.percentiles(percentiles)]

@@ -1,1 +1,0 @@
-"""History: the recorded runs of one plan over time."""

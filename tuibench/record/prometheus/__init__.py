@@ -1,1 +1,0 @@
-"""Prometheus metrics of a running session: names, units, help texts."""

@@ -1,0 +1,539 @@
+"""Reading a record: files, run, reconstruction after a crash.
+
+Reads the files of a run directory in any state that a crash can leave, within the limits of `limits`.
+
+A truncated last line is skipped. Any other line that cannot be read, or is beyond the limits, is left out and
+counted, and the first one is named.
+
+A recorded run as one value: the source of reports, comparisons and replays. `loading.load_run` reads it.
+
+Everything but the HDR log is in memory.
+
+Reconstruction of the summary of an interrupted or running run from samples and latencies.
+
+It lacks the session's own data: fairness of the connections, the server's last counters,
+and transactions in flight.
+
+Loads a run directory as a `Run`, without a server.
+"""
+
+import fcntl
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import BinaryIO, TypeVar
+
+import msgspec
+
+from tuibench import files
+from tuibench.errors import RunError
+from tuibench.files import DECODE_ERRORS
+from tuibench.metrics.costs import CostLedger
+from tuibench.metrics.figures import read
+from tuibench.model.counters import CUMULATIVE_NAMES
+from tuibench.model.effect import CommitCost, latest_effects
+from tuibench.model.environment import Environment
+from tuibench.model.event import COST_CHANGE_KINDS, Event, EventKind
+from tuibench.model.findings import Headline, HeadlineTotals
+from tuibench.model.message import Status
+from tuibench.model.sample import Sample
+from tuibench.model.settings import SettingState
+from tuibench.model.summary import (
+    ClientTotals,
+    ErrorTotals,
+    Fairness,
+    QueryTotals,
+    Reconciliation,
+    ServerTotals,
+    Summary,
+    TransactionTotals,
+)
+from tuibench.model.tick import (
+    ERROR,
+    RESPONSE,
+    SERVICE,
+    STATEMENT,
+    TRANSACTION,
+    US_PER_MS,
+    Histogram,
+    Tick,
+    total_tick,
+)
+from tuibench.record import hdr_log
+from tuibench.record import hdr_log as limits
+from tuibench.record.hdr_log import (
+    FileLimits,
+    LogLine,
+    decode_histogram,
+    encode_histogram,
+    kind_totals,
+    statement_totals,
+)
+from tuibench.record.recorder import (
+    ENVIRONMENT,
+    EVENTS,
+    HISTOGRAMS,
+    PLAN,
+    REPORTS,
+    SAMPLES,
+    STATUS,
+    SUMMARY,
+    InflatedFile,
+    PlanRecord,
+    ReportLine,
+    SampleLine,
+    StatusLine,
+    decode_sample,
+    is_histogram,
+    status_from_line,
+)
+
+T = TypeVar("T")
+
+
+class JsonLines(msgspec.Struct):
+    """The content of files of lines; `unreadable` counts the lines that are left out, `first` is the first of
+    them with the reason.
+    """
+
+    unreadable: int = 0
+    first: str = ""
+
+    def of(
+        self, path: Path, kind: type[T], within: FileLimits, refusal: Callable[[T], str] = lambda _: ""
+    ) -> Iterator[T]:
+        """Decode each line as a `kind`, unless `refusal` has a reason against it; none of a missing file.
+
+        Raises RunError for a file that is too large, has too many lines, or cannot be read.
+        """
+        decoder = msgspec.json.Decoder(kind)
+        for number, line in _whole_lines(path, within):
+            try:
+                found = decoder.decode(line)
+                reason = hdr_log.number_refusal(line) or refusal(found)
+            except DECODE_ERRORS as error:
+                reason = _too_long(line, within) or str(error)
+            if reason:
+                self.unreadable += 1
+                self.first = self.first or f"{path.name}, line {number}: {reason}"
+            else:
+                yield found
+
+    @property
+    def note(self) -> str:
+        """What was left out, in a sentence; empty for nothing."""
+        if not self.unreadable:
+            return ""
+        lines = (
+            "1 line of the record is"
+            if self.unreadable == 1
+            else f"{self.unreadable:,} lines of the record are"
+        )
+        return f"{lines} left out: {self.first}{' …' if self.unreadable > 1 else ''}"
+
+
+def read_document(path: Path, kind: type[T]) -> T | None:
+    """Read a file of one JSON value; None if it is missing. Raises RunError if it cannot be read."""
+    try:
+        data = files.read_bytes(path, limit=hdr_log.DOCUMENT_BYTES)
+        found = msgspec.json.decode(data, type=kind)
+        reason = hdr_log.number_refusal(data)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    except DECODE_ERRORS as error:
+        raise RunError(f"{path} is damaged: {error}") from error
+    if reason:
+        raise RunError(f"{path} is damaged: {reason}")
+    return found
+
+
+def read_histograms(directory: Path) -> Iterator[LogLine]:
+    """The intervals of a run's latencies, in order. Raises RunError with the number of a damaged line."""
+    path = directory / HISTOGRAMS
+    for number, line in _whole_lines(path, hdr_log.HISTOGRAMS):
+        where = f"{path}, line {number}"
+        if reason := _too_long(line, hdr_log.HISTOGRAMS):
+            raise RunError(f"{where}: {reason}")
+        found = hdr_log.parse_line(line.decode("ascii", "replace"), where)
+        if found is not None:
+            yield found
+
+
+def is_being_written(directory: Path, locked: str = SAMPLES) -> bool:
+    """True while the process that writes this record is alive and holds the lock of this file."""
+    try:
+        with files.open_regular(directory / locked) as stream:
+            fcntl.flock(stream.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def list_directory(folder: Path) -> list[Path]:
+    """The names in a folder; empty if it is missing. Raises RunError without permission to read it."""
+    try:
+        return sorted(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise _unreadable(folder, error) from error
+
+
+def _whole_lines(path: Path, within: FileLimits) -> Iterator[tuple[int, bytes]]:
+    """The complete lines, numbered from 1; of one that is too long, the beginning; of a compressed file
+    that is damaged, the rest as an empty one.
+    """
+    try:
+        with files.open_regular(path, limit=within.file_bytes) as raw:
+            inflated = InflatedFile(raw, hdr_log.INFLATED_BYTES) if path.suffix == ".gz" else None
+            stream = io.BufferedReader(inflated) if inflated else raw
+            number = 0
+            while line := stream.readline(within.line_bytes + 1):
+                number += 1
+                if number > within.lines:
+                    raise RunError(f"{path}, line {number}: more than {within.lines:,} lines are not read")
+                if line.endswith(b"\n") or _skip_line(stream):
+                    yield number, line
+                else:
+                    number -= 1
+            if inflated and inflated.is_damaged:
+                yield number + 1, b""
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _skip_line(stream: BinaryIO) -> bool:
+    """Skip the rest of a line; False if it has no end."""
+    while rest := stream.readline(hdr_log.MIB):
+        if rest.endswith(b"\n"):
+            return True
+    return False
+
+
+def _too_long(line: bytes, within: FileLimits) -> str:
+    if not line:
+        return "the compressed data is damaged from here on"
+    return "" if line.endswith(b"\n") else f"longer than {within.line_bytes >> 10:,} KiB"
+
+
+def _unreadable(path: Path, error: OSError) -> RunError:
+    return RunError(f"cannot read {path}: {error.strerror}")
+
+
+class StatusAt(msgspec.Struct, frozen=True, kw_only=True):
+    """The status from a moment on; `elapsed_seconds` counts from the start of the measured load."""
+
+    elapsed_seconds: float
+    status: Status
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One run, as far as it was recorded.
+
+    `samples` begin with the warm-up, whose `elapsed_seconds` are 0 or less. `summary` is the run's own, or
+    with `cut_short` one made from the samples, because the session ended without one (or is still running:
+    see `is_live`). `environment` is None if its file is missing. `costs` has the cost of commits up to each
+    sample. `unreadable_lines` are left out, `refusal` says so and why.
+    """
+
+    directory: Path
+    plan: PlanRecord
+    environment: Environment | None
+    samples: tuple[Sample, ...]
+    events: tuple[Event, ...]
+    states: tuple[StatusAt, ...]
+    reports: tuple[ReportLine, ...]
+    costs: tuple[tuple[CommitCost, ...], ...]
+    summary: Summary
+    cut_short: bool = False
+    is_live: bool = False
+    unreadable_lines: int = 0
+    refusal: str = ""
+
+    @property
+    def id(self) -> str:
+        """The run's name: that of its directory, which may have been renamed."""
+        return self.directory.name
+
+    @property
+    def measured(self) -> tuple[Sample, ...]:
+        """The samples without the warm-up."""
+        return tuple(sample for sample in self.samples if sample.elapsed_seconds > 0)
+
+    def histograms(self) -> Iterator[LogLine]:
+        """The latencies of each tick, under the tags of `hdr_log`."""
+        return read_histograms(self.directory)
+
+    def latencies(self) -> Histogram:
+        """The response times of the whole run."""
+        return _whole(self.summary, str(self.directory / SUMMARY))
+
+    def intervals(self) -> Iterator[Tick]:
+        """Each measured tick with a throughput, as printed."""
+        return (sample.tick for sample in self.measured if sample.throughput is not None)
+
+
+def _whole(summary: Summary, where: str) -> Histogram:
+    latency = summary.latency_ms
+    if latency is None or not summary.latency_histogram:
+        return Histogram()
+    return decode_histogram(
+        summary.latency_histogram,
+        sum_us=round(summary.latency_sum_ms * 1e3),
+        min_us=round(latency.min * 1e3),
+        max_us=round(latency.max * 1e3),
+        where=where,
+    )
+
+
+CUT_SHORT = "cut short: the session ended without a summary; this summary was computed from its samples"
+STILL_RUNS = "the run is still in progress; these are the figures so far"
+UNKNOWN = (
+    "unknown in a summary computed from samples: fairness, reconciliation, transactions in flight at the end"
+)
+
+
+def empty_summary(plan: PlanRecord) -> Summary:
+    """The summary of a run of which only the plan is known."""
+    return Summary(
+        session=plan.session,
+        profile=plan.plan.profile,
+        threads=plan.plan.threads,
+        seconds=0.0,
+        rate=plan.plan.rate,
+        percentiles=dict.fromkeys(f"{each:g}" for each in plan.plan.percentiles),
+        outcome="cut short",
+        transactions=TransactionTotals(total=0, per_second=0.0),
+        queries=QueryTotals(read=0, write=0, other=0, total=0, per_second=0.0),
+        errors=ErrorTotals(total=0, by_code={}),
+        retries=0,
+        reconnects=0,
+        scheduled=0,
+        failed=0,
+        abandoned=0,
+        latency_ms=None,
+        service_ms=None,
+        latency_sum_ms=0.0,
+        latency_histogram="",
+        fairness=Fairness(events_avg=0.0, events_stddev=0.0, seconds_avg=0.0, seconds_stddev=0.0),
+        statements={},
+        server=ServerTotals(version=plan.server.version_text, flavour=plan.server.flavour, deltas={}),
+        reconciliation=Reconciliation(
+            questions_client=0,
+            questions_server=None,
+            own=0,
+            foreign=None,
+            commits_client=0,
+            commits_server=None,
+        ),
+        client=ClientTotals(workers=0, cpu_share=0.0, cpu_seconds=0.0, limited=False),
+        events=(),
+        warnings=(),
+    )
+
+
+def summary_from_samples(run: Run) -> Summary:
+    """The summary of a run, from its samples since the last reset."""
+    since = max((event.elapsed_seconds for event in run.events if event.kind is EventKind.RESET), default=0.0)
+    samples = [sample for sample in run.samples if sample.elapsed_seconds > since]
+    blank = empty_summary(run.plan)
+    warnings = run.states[-1].status.warnings if run.states else ()
+    known = {"events": run.events, "warnings": (*warnings, STILL_RUNS if run.is_live else CUT_SHORT, UNKNOWN)}
+    if not samples:
+        return _with(blank, **known)
+    return _with(blank, **known, **_figures(run, samples, since))
+
+
+def _figures(run: Run, samples: Sequence[Sample], since: float) -> dict[str, object]:
+    loads = [sample.load for sample in samples if sample.load]
+    whole = total_tick(sample.tick for sample in samples)
+    response, service, kinds = whole.hist(RESPONSE), whole.hist(SERVICE), whole.named(TRANSACTION)
+    seconds = whole.end - since
+    return {
+        "seconds": seconds,
+        **({"threads": int(loads[-1].levels["threads"]), "rate": loads[-1].levels["rate"]} if loads else {}),
+        **_totals(whole, seconds),
+        "percentiles": {
+            f"{wanted:g}": us / US_PER_MS
+            for wanted, us in zip(
+                run.plan.plan.percentiles, response.percentiles(run.plan.plan.percentiles), strict=True
+            )
+        },
+        "latency_ms": response.latency(),
+        "service_ms": service.latency(),
+        "latency_sum_ms": response.sum_us / US_PER_MS,
+        "latency_histogram": encode_histogram(response),
+        "statements": {name: statement_totals(each) for name, each in sorted(whole.named(STATEMENT).items())},
+        "by_transaction": {name: kind_totals(each) for name, each in kinds.items()},
+        "server": ServerTotals(
+            version=run.plan.server.version_text,
+            flavour=run.plan.server.flavour,
+            deltas=_growth(run, whole),
+        ),
+        "client": _client(run, loads, seconds),
+        "client_delay_ms": max((load.levels.get("client_delay_ms", 0.0) for load in loads), default=0.0),
+        "effects": latest_effects(event.effect for event in run.events if event.effect),
+        "costs": run.costs[-1] if run.costs else (),
+        "headline": _headline(run.plan.headline, kinds, response, seconds),
+    }
+
+
+def _headline(
+    headline: Headline | None, kinds: Mapping[str, Histogram], all_kinds: Histogram, seconds: float
+) -> HeadlineTotals | None:
+    if headline is None:
+        return None
+    kind = kinds.get(headline.transaction, Histogram()) if kinds else all_kinds
+    return HeadlineTotals.of(headline, kind.count, seconds)
+
+
+def _with(summary: Summary, **fields: object) -> Summary:
+    return Summary(**{**{name: getattr(summary, name) for name in Summary.__struct_fields__}, **fields})
+
+
+def _totals(whole: Tick, seconds: float) -> dict[str, object]:
+    def total(name: str) -> int:
+        return round(whole.sums.get(name, 0))
+
+    codes = {code: round(times) for code, times in whole.counts(ERROR).items()}
+    queries = total("reads") + total("writes") + total("others")
+    return {
+        "transactions": TransactionTotals(total=total("completed"), per_second=total("completed") / seconds),
+        "queries": QueryTotals(
+            read=total("reads"),
+            write=total("writes"),
+            other=total("others"),
+            total=queries,
+            per_second=queries / seconds,
+        ),
+        "errors": ErrorTotals(total=sum(codes.values()), by_code=codes),
+        **{name: total(name) for name in ("retries", "reconnects", "scheduled", "failed", "abandoned")},
+        "reconciliation": Reconciliation(
+            questions_client=total("questions"),
+            questions_server=None,
+            own=0,
+            foreign=None,
+            commits_client=total("commits"),
+            commits_server=None,
+        ),
+    }
+
+
+def _growth(run: Run, whole: Tick) -> dict[str, int]:
+    """The growth of the server's counters; empty after a restart."""
+    if any(event.kind is EventKind.RESTART for event in run.events):
+        return {}
+    return {name: int(value) for name, value in whole.sums.items() if name in CUMULATIVE_NAMES}
+
+
+def _client(run: Run, loads: Sequence[Tick], seconds: float) -> ClientTotals:
+    workers = run.states[-1].status.workers if run.states else 0
+    busy = sum((read("worker_cpu", load) or 0.0) * load.seconds for load in loads)
+    return ClientTotals(
+        workers=workers,
+        cpu_share=busy / seconds,
+        cpu_seconds=busy * workers,
+        limited=any("client-limited" in text for state in run.states for text in state.status.warnings),
+    )
+
+
+def load_run(directory: Path) -> Run:
+    """Load a run. Raises RunError if there is none, or its plan cannot be read."""
+    plan = read_document(directory / PLAN, PlanRecord)
+    if plan is None:
+        raise RunError(f"there is no recorded run in {directory}", "see tuibench runs list")
+    lines = JsonLines()
+    samples = tuple(read_samples(directory / SAMPLES, lines))
+    events = tuple(lines.of(directory / EVENTS, Event, limits.EVENTS, _event_refusal))
+    states = _states(directory / STATUS, lines, zero_of(samples, events, plan))
+    costs = rebuild_costs(samples, events, [(state.elapsed_seconds, state.status) for state in states])
+    summary = read_document(directory / SUMMARY, Summary)
+    run = Run(
+        directory=directory,
+        plan=plan,
+        environment=read_document(directory / ENVIRONMENT, Environment),
+        samples=samples,
+        events=events,
+        states=states,
+        reports=tuple(lines.of(directory / REPORTS, ReportLine, limits.REPORTS)),
+        costs=costs,
+        summary=summary or empty_summary(plan),
+        cut_short=summary is None,
+        is_live=summary is None and is_being_written(directory),
+        unreadable_lines=lines.unreadable,
+        refusal=lines.note,
+    )
+    return run if summary else msgspec.structs.replace(run, summary=summary_from_samples(run))
+
+
+def zero_of(samples: tuple[Sample, ...], events: tuple[Event, ...], plan: PlanRecord) -> float:
+    """The wall clock at second 0 of the measured load; the start of the session if the load never started."""
+    dated = next((event for event in reversed(events) if event.elapsed_seconds), None)
+    newest = samples[-1] if samples else None
+    if newest is not None:
+        return newest.at - newest.elapsed_seconds - newest.late_ms / 1e3
+    return dated.at - dated.elapsed_seconds if dated else plan.started_at
+
+
+def read_samples(path: Path, lines: JsonLines) -> Iterator[Sample]:
+    """The samples of a file that are on one time axis."""
+    times = limits.SampleTimes()
+
+    def refusal(line: SampleLine) -> str:
+        damaged = next((name for name, row in line.tick.hists.items() if not is_histogram(row)), "")
+        return (
+            limits.length_refusal(line.tick.seconds)
+            or times.refusal(line.tick.end, line.at)
+            or (f"{damaged} is not a histogram" if damaged else "")
+        )
+
+    figures = 0
+    for line in lines.of(path, SampleLine, limits.SAMPLES, refusal):
+        figures += len(line.tick.sums) + len(line.tick.levels)
+        if figures > limits.MOST_FIGURES:
+            raise RunError(f"{path}: more than {limits.MOST_FIGURES:,} values are not read")
+        yield decode_sample(line)
+
+
+def _event_refusal(event: Event) -> str:
+    return limits.time_refusal(event.elapsed_seconds, event.at)
+
+
+def _states(path: Path, lines: JsonLines, zero: float) -> tuple[StatusAt, ...]:
+    def refusal(line: StatusLine) -> str:
+        return limits.time_refusal(line.at - zero, line.at)
+
+    found: list[StatusAt] = []
+    for line in lines.of(path, StatusLine, limits.STATUS, refusal):
+        status = status_from_line(line, found[-1].status if found else None)
+        if status is not None:
+            found.append(StatusAt(elapsed_seconds=line.at - zero, status=status))
+    return tuple(found)
+
+
+def rebuild_costs(
+    samples: Sequence[Sample], events: Sequence[Event], states: Sequence[tuple[float, Status]]
+) -> tuple[tuple[CommitCost, ...], ...]:
+    """The cost of commits up to each sample, as reported by the session."""
+    ledger = CostLedger()
+    changes = [event.elapsed_seconds for event in events if event.kind in COST_CHANGE_KINDS]
+    found: list[tuple[CommitCost, ...]] = []
+    settings: tuple[SettingState, ...] = ()
+    waiting, applied = 0, 0
+    for sample in samples:
+        while waiting < len(changes) and changes[waiting] <= sample.elapsed_seconds:
+            ledger.changed()
+            waiting += 1
+        while applied < len(states) and states[applied][0] <= sample.elapsed_seconds:
+            settings = states[applied][1].settings
+            applied += 1
+        if sample.elapsed_seconds > 0 and sample.server and sample.load:
+            ledger.add(sample.tick, settings)
+        found.append(ledger.costs)
+    return tuple(found)

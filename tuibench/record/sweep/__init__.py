@@ -1,1 +1,0 @@
-"""Reports of a sweep: tables, relative tables, CSV, JSON and HTML."""

@@ -1,0 +1,523 @@
+"""Markup and charts of the HTML report.
+
+HTML as a text type that escapes everything that is not markup, and the HTML of a document's blocks.
+
+Time series reduced to the points that a chart can show, with gaps.
+
+SVG chart over time: axis from zero, gaps, a numbered line for each change, labels at line ends.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+from itertools import groupby, pairwise
+from typing import NamedTuple
+
+from tuibench import sanitize, units
+from tuibench.document import (
+    Bar,
+    Block,
+    Cell,
+    Chart,
+    Section,
+    Shape,
+    Styled,
+    Table,
+    TableStyle,
+    Text,
+    axis_of,
+)
+from tuibench.model.sample import Sample
+
+Attribute = str | int | float | bool | None
+
+
+class Markup(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+Child = str | Markup | Iterable["Child"] | None
+
+
+def tag(name: str, /, *children: Child, **attributes: Attribute) -> Markup:
+    """An element. `class_` is `class`, other underscores are hyphens; None and False are omitted."""
+    written = "".join(_attribute(key, value) for key, value in attributes.items())
+    inside = join_markup(*children)
+    if not children and name in VOID:
+        return Markup(f"<{name}{written}>")
+    return Markup(f"<{name}{written}>{inside}</{name}>")
+
+
+def join_markup(*children: Child) -> Markup:
+    """Concatenate several pieces."""
+    return Markup("".join(_piece(child) for child in children))
+
+
+NARROW = 3
+"""A table with more columns is as wide as the page."""
+
+VOID = frozenset({"meta", "img", "br", "hr", "col"})
+
+
+def _piece(child: Child) -> str:
+    if child is None:
+        return ""
+    if isinstance(child, Markup):
+        return child
+    if isinstance(child, str):
+        return escape(sanitize.text(child), quote=False)
+    return "".join(_piece(each) for each in child)
+
+
+def _attribute(key: str, value: Attribute) -> str:
+    if value is None or value is False:
+        return ""
+    name = key.rstrip("_").replace("_", "-")
+    if value is True:
+        return f" {name}"
+    text = f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+    return f' {name}="{escape(sanitize.text(text))}"'
+
+
+BAR_WIDTH, BAR_HEIGHT = 300, 14
+
+
+def blocks_markup(blocks: Iterable[Block | Section]) -> Markup:
+    """Blocks within a section; cards that follow each other stand side by side."""
+    written = []
+    for is_card, some in groupby(blocks, lambda each: isinstance(each, Section) and bool(each.badge)):
+        parts = [block_markup(each) for each in some]
+        written.append(tag("div", parts, class_="cards") if is_card else join_markup(parts))
+    return join_markup(written)
+
+
+def block_markup(block: Block | Section) -> Markup:
+    """One block: a section within a section has a smaller heading, or is folded."""
+    match block:
+        case Section(folded=True):
+            return tag("details", tag("summary", block.title), blocks_markup(block.blocks))
+        case Section(badge=badge) if badge:
+            title = tag("h3", tag("span", badge, class_="badge"), tag("span", block.title))
+            return tag("div", title, blocks_markup(block.blocks), class_="card")
+        case Section():
+            return join_markup(tag("h3", block.title) if block.title else None, blocks_markup(block.blocks))
+        case Table():
+            heading = tag("h3", block.title) if block.title else None
+            notes = [tag("p", note, class_="note") for note in block.notes]
+            return join_markup(heading, _table(block), notes)
+        case Text():
+            return _text(block)
+        case Chart():
+            return join_markup(block.draw())
+
+
+def _text(block: Text) -> Markup:
+    match block.shape:
+        case Shape.CODE:
+            inside = Markup("\n".join(join_markup(line) for line in block.lines))
+            return join_markup(tag("p", block.title) if block.title else None, tag("pre", inside))
+        case Shape.LIST:
+            items = [tag("li", line) for line in block.lines]
+            if block.role and block.title:
+                return tag("div", tag("b", block.title), tag("ul", items), class_=block.role)
+            title = tag("p", block.title) if block.title else None
+            return join_markup(title, tag("ul", items, class_=block.role or None))
+        case Shape.PARAGRAPHS:
+            lines = [tag("p", line, class_=block.role or None) for line in block.lines]
+            return join_markup(tag("p", block.title) if block.title else None, lines)
+
+
+def _table(table: Table) -> Markup | None:
+    match table.style:
+        case _ if not table.rows:
+            return None
+        case TableStyle.TILES:
+            tiles = [
+                tag("div", tag("span", name), tag("b", figure), tag("small", more), class_="tile")
+                for name, figure, more in (map(_cell, row) for row in table.rows)
+            ]
+            return tag("div", tiles, class_="tiles")
+        case TableStyle.PROPERTIES:
+            rows = [
+                tag("tr", tag("th", _cell(name), scope="row"), tag("td", _cell(value), class_="value"))
+                for name, value in table.rows
+            ]
+            return tag("table", rows, class_="named")
+        case TableStyle.FIGURES:
+            kinds = [None if table.is_words(place) else "number" for place in range(table.columns)]
+            titles = [_title(table, place) for place in range(len(table.header))]
+            head = [
+                tag("th", each, class_=kind, scope="col") for each, kind in zip(titles, kinds, strict=False)
+            ]
+            body = [
+                tag(
+                    "tr", [tag("td", _cell(cell), class_=kind) for cell, kind in zip(row, kinds, strict=True)]
+                )
+                if len(row) > 1
+                else tag("tr", tag("th", _cell(row[0]), colspan=table.columns, scope="rowgroup"))
+                for row in table.rows
+            ]
+            is_wide = "wide" if table.columns > NARROW else None
+            inside = tag(
+                "table", tag("thead", tag("tr", head)) if head else None, tag("tbody", body), class_=is_wide
+            )
+            return tag("div", inside, class_="scroll")
+
+
+def _title(table: Table, column: int) -> Child:
+    """The title of a column; the ends of the axis for one of bars."""
+    most = axis_of(table, column)
+    if most is None:
+        return table.header[column]
+    ends = ((0, "start", f"−{most:g} %"), (BAR_WIDTH / 2, "middle", "0"), (BAR_WIDTH, "end", f"{most:g} %"))
+    labels = [tag("text", words, class_="axis", x=x, y=11, text_anchor=anchor) for x, anchor, words in ends]
+    return tag("svg", labels, class_="bar", viewBox=f"0 0 {BAR_WIDTH} {BAR_HEIGHT}")
+
+
+def _cell(cell: Cell) -> Child:
+    match cell:
+        case Bar():
+            return _bar(cell)
+        case Styled():
+            return tag(
+                "span", cell.text, tag("small", cell.note) if cell.note else None, class_=cell.role or None
+            )
+        case _:
+            return cell
+
+
+def _bar(bar: Bar) -> Markup:
+    """The interval with its estimate on the axis of the column."""
+    low, high = (-bar.most if bar.low is None else bar.low), (bar.most if bar.high is None else bar.high)
+    left, right, middle, y = _x(low, bar), _x(high, bar), _x(bar.value or 0.0, bar), BAR_HEIGHT / 2
+    return tag(
+        "svg",
+        tag("line", class_="grid", x1=BAR_WIDTH / 2, x2=BAR_WIDTH / 2, y1=-6, y2=BAR_HEIGHT + 6),
+        tag("rect", x=left, y=y - 4, width=max(right - left, 1.0), height=8, rx=2, fill_opacity="0.45"),
+        tag("circle", cx=middle, cy=y, r=4.5),
+        class_=f"bar {bar.role}".strip(),
+        viewBox=f"0 0 {BAR_WIDTH} {BAR_HEIGHT}",
+        role="img",
+        fill="currentColor",
+    )
+
+
+def _x(value: float, bar: Bar) -> float:
+    return BAR_WIDTH / 2 * (1 + max(-1.0, min(1.0, value / bar.most)))
+
+
+MOST_POINTS = 600
+"""A chart is about this many pixels wide: more points would overlap."""
+
+SampleValue = Callable[[Sample], float | None]
+
+
+class Series(NamedTuple):
+    """One line: its mean at each of the axis' times, and the lowest and highest there; None is a gap.
+
+    `kind` is line, or area for one that is stacked on those before it; `dashed` is for a requested value.
+    """
+
+    name: str
+    means: list[float | None]
+    lows: list[float | None]
+    highs: list[float | None]
+    dashed: bool = False
+
+    @property
+    def is_empty(self) -> bool:
+        return all(value is None for value in self.means)
+
+    @property
+    def is_zero(self) -> bool:
+        """True if nothing would be visible."""
+        return not any(self.highs)
+
+    @property
+    def highest(self) -> float:
+        return max((value for value in self.highs if value is not None), default=0.0)
+
+    @property
+    def mean(self) -> float | None:
+        known = [value for value in self.means if value is not None]
+        return math.fsum(known) / len(known) if known else None
+
+
+class TimeAxis:
+    """The time axis of all charts of a run: samples in slots, at most `MOST_POINTS` of them."""
+
+    def __init__(self, samples: Sequence[Sample]) -> None:
+        length = max(1, math.ceil(len(samples) / MOST_POINTS))
+        self._slots = [samples[start : start + length] for start in range(0, len(samples), length)]
+        self.times = [slot[-1].elapsed_seconds for slot in self._slots]
+        first, second = samples[0].elapsed_seconds, samples[min(1, len(samples) - 1)].elapsed_seconds
+        self.start = min(first - max(second - first, 0.0), 0.0) if first > 0 else first
+        self.end = max(samples[-1].elapsed_seconds, self.start + 1e-3)
+
+    def series(self, name: str, figure: SampleValue, *, dashed: bool = False) -> Series:
+        """A figure of each sample as a line."""
+        columns: list[list[float]] = []
+        for slot in self._slots:
+            columns.append([value for value in map(figure, slot) if value is not None])
+        return Series(
+            name,
+            [math.fsum(column) / len(column) if column else None for column in columns],
+            [min(column, default=None) for column in columns],
+            [max(column, default=None) for column in columns],
+            dashed,
+        )
+
+
+def stack_series(parts: Sequence[Series]) -> list[Series]:
+    """Stack each series on the sum of those before it."""
+    below = [0.0] * (len(parts[0].means) if parts else 0)
+    found = []
+    for part in parts:
+        tops: list[float | None] = [
+            None if value is None else value + base for value, base in zip(part.means, below, strict=True)
+        ]
+        found.append(Series(part.name, tops, list[float | None](below), tops))
+        below = [base if top is None else top for top, base in zip(tops, below, strict=True)]
+    return found
+
+
+LEFT, RIGHT, TOP, BOTTOM = 58, 92, 24, 22
+LABEL_HEIGHT = 13
+SECONDS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 43_200, 86_400)
+TIME_WIDTH = 84
+"""Width of one label of the time axis."""
+
+LOG_STEPS = (1, 2, 5)
+UNSTYLED = {"fill": "none", "stroke": "currentColor"}
+"""For a group of lines where the style sheet is blocked. On a line itself, it would override the colour that
+the line inherits from the class of its group."""
+
+
+class ChartMark(NamedTuple):
+    """A change: its time, number and text."""
+
+    at: float
+    number: int
+    text: str
+
+
+class ChartSpan(NamedTuple):
+    """The time axis: its ends, the start of measuring, and the changes."""
+
+    start: float
+    end: float
+    marks: Sequence[ChartMark]
+    times: Sequence[float]
+
+
+class ChartStyle(NamedTuple):
+    """Style of a chart: size, format of values, stacked, logarithmic."""
+
+    width: int = 1000
+    height: int = 210
+    write: Callable[[float | None], str] = units.si
+    stacked: bool = False
+    logarithmic: bool = False
+    maximum: float | None = None
+
+
+class ChartScale:
+    """Conversion of figures to coordinates."""
+
+    def __init__(self, span: ChartSpan, style: ChartStyle, series: Sequence[Series]) -> None:
+        self._span, self._style = span, style
+        self.right, self.bottom = style.width - RIGHT, style.height - BOTTOM
+        highest = max((one.highest for one in series), default=0.0)
+        self.top = style.maximum or units.axis_maximum(highest)
+        self.floor = _floor(series, self.top) if style.logarithmic else 0.0
+
+    def x(self, seconds: float) -> float:
+        span = self._span
+        share = (seconds - span.start) / (span.end - span.start)
+        return LEFT + min(max(share, 0.0), 1.0) * (self.right - LEFT)
+
+    def y(self, value: float) -> float:
+        if self._style.logarithmic:
+            share = math.log(max(value, self.floor) / self.floor) / math.log(self.top / self.floor)
+        else:
+            share = value / self.top
+        return self.bottom - min(max(share, 0.0), 1.0) * (self.bottom - TOP)
+
+    @property
+    def ticks(self) -> list[float]:
+        """Values of the grid lines."""
+        if not self._style.logarithmic:
+            parts = units.axis_parts(self.top)
+            return [self.top * part / parts for part in range(parts + 1)]
+        low, high = math.floor(math.log10(self.floor)), math.ceil(math.log10(self.top))
+        steps = LOG_STEPS if high - low <= 2 else (1,)
+        places = (step * 10.0**power for power in range(low, high + 1) for step in steps)
+        return [place for place in places if self.floor <= place <= self.top * 1.001]
+
+
+def time_chart(span: ChartSpan, style: ChartStyle, series: Sequence[Series], label: str) -> Markup:
+    """The SVG; `label` is its description for screen readers."""
+    scale = ChartScale(span, style, series)
+    order = range(len(series), 0, -1) if style.stacked else range(1, len(series) + 1)
+    return tag(
+        "svg",
+        _grid(scale, style),
+        _warm_up(scale, span),
+        _times(scale, span),
+        [_drawn(scale, span, style, series[number - 1], number) for number in order],
+        _marks(scale, span),
+        _names(scale, series),
+        tag("line", class_="cursor", x1=0, x2=0, y1=TOP, y2=scale.bottom),
+        class_="chart",
+        viewBox=f"0 0 {style.width} {style.height}",
+        role="img",
+        aria_label=label,
+        data_left=LEFT,
+        data_right=scale.right,
+    )
+
+
+def _grid(scale: ChartScale, style: ChartStyle) -> Markup:
+    return join_markup(
+        [
+            [
+                tag("line", class_="grid", x1=LEFT, x2=scale.right, y1=scale.y(value), y2=scale.y(value)),
+                tag(
+                    "text",
+                    style.write(value),
+                    class_="axis",
+                    x=LEFT - 8,
+                    y=scale.y(value) + 4,
+                    text_anchor="end",
+                ),
+            ]
+            for value in scale.ticks
+        ]
+    )
+
+
+def _times(scale: ChartScale, span: ChartSpan) -> Markup:
+    step = time_step(span.end - span.start, (scale.right - LEFT) // TIME_WIDTH)
+    first = math.ceil(span.start / step) * step
+    count = int((span.end - first) / step) + 1
+    return join_markup(
+        [
+            tag(
+                "text",
+                units.hms(at),
+                class_="axis",
+                x=scale.x(at),
+                y=scale.bottom + 16,
+                text_anchor="middle",
+            )
+            for at in (first + number * step for number in range(count))
+        ]
+    )
+
+
+def time_step(seconds: float, most: int) -> float:
+    """Seconds between labels of the axis, with at most this many labels."""
+    known = next((float(step) for step in SECONDS if seconds / step <= most), None)
+    return known or SECONDS[-1] * math.ceil(seconds / SECONDS[-1] / most)
+
+
+def _warm_up(scale: ChartScale, span: ChartSpan) -> Markup | None:
+    if span.start >= 0:
+        return None
+    edge = scale.x(0.0)
+    return join_markup(
+        tag("rect", class_="warm-up", x=LEFT, y=TOP, width=edge - LEFT, height=scale.bottom - TOP),
+        tag("text", "warm-up", class_="axis", x=LEFT + 5, y=TOP + 13),
+    )
+
+
+def _drawn(scale: ChartScale, span: ChartSpan, style: ChartStyle, one: Series, number: int) -> Markup:
+    """A line with the band between its lowest and highest values, or the area of a stacked one."""
+    lower, upper = one.lows, one.means if style.stacked else one.highs
+    band = _band(scale, span, lower, upper) if style.stacked or _has_band(one) else ""
+    return tag(
+        "g",
+        tag("path", class_="band", d=band) if band else None,
+        tag(
+            "path",
+            class_="line dashed" if one.dashed else "line",
+            d=_path(scale, span, one.means),
+        ),
+        class_=f"s{number}",
+        **UNSTYLED,
+    )
+
+
+def _has_band(one: Series) -> bool:
+    return any(low != high for low, high in zip(one.lows, one.highs, strict=True))
+
+
+def _stretches(values: Sequence[float | None]) -> list[range]:
+    """The coordinates of values without a gap between them."""
+    edges = [-1, *(place for place, value in enumerate(values) if value is None), len(values)]
+    return [range(low + 1, high) for low, high in pairwise(edges) if high - low > 1]
+
+
+def _path(scale: ChartScale, span: ChartSpan, values: Sequence[float | None]) -> str:
+    """One line for each stretch; a single value is a dot."""
+    parts = []
+    for stretch in _stretches(values):
+        points = [_point(scale, span, values, place) for place in stretch]
+        parts.append(f"M{'L'.join(points)}" if len(points) > 1 else f"M{points[0]}h.1")
+    return "".join(parts)
+
+
+def _band(
+    scale: ChartScale, span: ChartSpan, lower: Sequence[float | None], upper: Sequence[float | None]
+) -> str:
+    parts = []
+    for stretch in _stretches(upper):
+        there = [_point(scale, span, upper, place) for place in stretch]
+        back = [_point(scale, span, lower, place) for place in reversed(stretch)]
+        parts.append(f"M{'L'.join(there + back)}Z")
+    return "".join(parts)
+
+
+def _point(scale: ChartScale, span: ChartSpan, values: Sequence[float | None], place: int) -> str:
+    return f"{scale.x(span.times[place]):.1f},{scale.y(values[place] or 0.0):.1f}"
+
+
+def _marks(scale: ChartScale, span: ChartSpan) -> Markup:
+    return join_markup([_mark(scale, mark) for mark in span.marks if span.start <= mark.at <= span.end])
+
+
+def _mark(scale: ChartScale, mark: ChartMark) -> Markup:
+    x = scale.x(mark.at)
+    return tag(
+        "g",
+        tag("title", f"{units.hms(mark.at)} {mark.text}"),
+        tag("line", x1=x, x2=x, y1=18, y2=scale.bottom),
+        tag("circle", cx=x, cy=10, r=8.5),
+        tag("text", str(mark.number), x=x, y=14, text_anchor="middle"),
+        class_="mark",
+    )
+
+
+def _names(scale: ChartScale, series: Sequence[Series]) -> Markup:
+    """Each line's name at its end, moved apart where they would overlap."""
+    ends = [(number, one, _last(one)) for number, one in enumerate(series, 1)]
+    wanted = sorted((scale.y(value), number, one.name) for number, one, value in ends if value is not None)
+    placed: list[Markup] = []
+    lowest = float(TOP - LABEL_HEIGHT)
+    for place, (y, number, name) in enumerate(wanted):
+        most = scale.bottom - LABEL_HEIGHT * (len(wanted) - 1 - place)
+        lowest = min(max(y, lowest + LABEL_HEIGHT), most)
+        placed.append(tag("text", name, class_=f"name n{number}", x=scale.right + 7, y=lowest + 4))
+    return join_markup(placed)
+
+
+def _last(one: Series) -> float | None:
+    return next((value for value in reversed(one.means) if value is not None), None)
+
+
+def _floor(series: Sequence[Series], top: float) -> float:
+    """The lower end of a logarithmic axis: the power of ten below the smallest value."""
+    lowest = min((low for one in series for low in one.lows if low), default=top / 10)
+    return min(10.0 ** math.floor(math.log10(lowest)), top / 10)

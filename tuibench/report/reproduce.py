@@ -1,0 +1,127 @@
+"""Commands that repeat a recorded run: tuibench's, and sysbench's if it has the same test.
+
+Changes during the run are shown as the commands that repeat them, with their times.
+"""
+
+import shlex
+from collections.abc import Container, Mapping, Sequence
+from typing import NamedTuple
+
+from tuibench.model.event import Event, EventKind
+from tuibench.model.plan import OptionValue, RunPlan, command_of, option_words, sysbench_words
+from tuibench.model.server import Target, address_options, server_words
+from tuibench.model.sysbench import SYSBENCH_TESTS
+from tuibench.record.reader import Run
+from tuibench.units import hms
+
+PASSWORD = '"$MYSQL_PWD"'  # noqa: S105
+"""The placeholder of a password, which is never printed."""
+
+
+SYSBENCH_NAMES = {"database": "db"}
+
+
+def sysbench_server_arguments(target: Target) -> list[str]:
+    """The options for server and login of sysbench, which has no others."""
+    values = address_options(target) | {"user": target.user, "database": target.database}
+    return [f"--mysql-{SYSBENCH_NAMES.get(name, name)}={value}" for name, value in values.items()]
+
+
+def load_arguments(plan: RunPlan) -> Sequence[str]:
+    """The arguments for the load: a profile, or ad-hoc SQL."""
+    return plan.sql_words or (plan.profile,)
+
+
+def option_arguments(options: Mapping[str, OptionValue]) -> list[str]:
+    """The options of a profile."""
+    return [f"--{name.replace('_', '-')}={_value(value)}" for name, value in options.items()]
+
+
+def _value(value: OptionValue) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value)
+
+
+def shell_line(words: Sequence[str]) -> str:
+    """A command line quoted for a shell; a variable is not quoted."""
+    return " ".join(word if PASSWORD in word else shlex.quote(word) for word in words)
+
+
+STEERED = frozenset(
+    {EventKind.THREADS, EventKind.RATE, EventKind.SETTING, EventKind.WEIGHTS, EventKind.DELAY}
+)
+
+
+class ReproductionCommands(NamedTuple):
+    """`prepare` is None without tables to create, `sysbench` if it does not have the test.
+
+    `by_hand` describes changes during the run.
+    """
+
+    prepare: str | None
+    tuibench: str
+    sysbench: str | None
+    by_hand: tuple[str, ...]
+
+
+LEVEL_AND_TIME = frozenset(
+    {"threads", "time", "events", "warmup_time", "rate", "plan", "rand_seed", "interval", "report_interval"}
+)
+"""The options that differ in a formal run: the load and its duration."""
+
+
+def command_line(
+    plan: RunPlan,
+    target: Target,
+    *given: str,
+    command: str = "",
+    without: Container[str] = frozenset(),
+) -> str:
+    """The line that makes the plan again on this server; `given` come first, in place of those `without`."""
+    name = command or command_of(plan)
+    load = [] if plan.is_watch else load_arguments(plan)
+    options = [*option_words(plan, name, without), *option_arguments(plan.options)]
+    return shell_line(["tuibench", name, *load, *given, *server_words(target), *options])
+
+
+def sysbench_command_line(
+    plan: RunPlan,
+    target: Target,
+    *given: str,
+    has_password: bool = True,
+    without: Container[str] = frozenset(),
+) -> str | None:
+    """The same for sysbench; None if it does not have the test, or cannot follow a plan."""
+    if plan.profile not in SYSBENCH_TESTS or plan.schedule:
+        return None
+    server = [*sysbench_server_arguments(target), *[f"--mysql-password={PASSWORD}"] * has_password]
+    options = [*sysbench_words(plan, without), *option_arguments(plan.options)]
+    return shell_line(["sysbench", plan.profile, *given, *server, *options, "run"])
+
+
+def prepare_line(plan: RunPlan, target: Target) -> str | None:
+    """The line that creates the tables; None if the load has none."""
+    if plan.sql_words or plan.is_watch:
+        return None
+    words = [plan.profile, *server_words(target), *option_arguments(plan.options)]
+    return shell_line(["tuibench", "prepare", *words])
+
+
+def reproduction_commands(run: Run) -> ReproductionCommands:
+    """The commands that repeat this run."""
+    plan, target = run.plan.plan, run.plan.target
+    return ReproductionCommands(
+        prepare=prepare_line(plan, target),
+        tuibench=command_line(plan, target),
+        sysbench=sysbench_command_line(plan, target),
+        by_hand=tuple(_change_text(event) for event in run.events if _is_steered(event)),
+    )
+
+
+def _is_steered(event: Event) -> bool:
+    return event.kind in STEERED and event.elapsed_seconds > 0 and event.marker is not None
+
+
+def _change_text(event: Event) -> str:
+    return f"after {hms(event.elapsed_seconds)}: {event.text}"

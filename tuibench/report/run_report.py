@@ -1,0 +1,520 @@
+"""Report of a run as a document, for Markdown and HTML: verdict, warnings, charts, results, environment."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import groupby
+from typing import NamedTuple
+
+from tuibench import units
+from tuibench.document import (
+    Block,
+    Chart,
+    Document,
+    Section,
+    Shape,
+    Table,
+    TableStyle,
+    Text,
+    properties,
+    section,
+    write_markdown,
+)
+from tuibench.effects.text import cost_table, effect_card, effect_text, trial_section
+from tuibench.metrics.costs import cost_rows
+from tuibench.metrics.figures import FIGURES
+from tuibench.metrics.series import slow_parts
+from tuibench.model.event import CHANGE_KINDS, Event, EventKind
+from tuibench.model.plan import OptionValue, RunPlan, setup_rows
+from tuibench.model.probe import ProbeResult, ProbeStep, StepPurpose
+from tuibench.model.schedule import Quantity
+from tuibench.model.settings import REPORTED_READ_ONLY, SettingRole, SettingState, settings_with
+from tuibench.model.summary import StatementTotals, engine_text
+from tuibench.model.sweep import Mean
+from tuibench.model.tick import Latency, Tick, total_tick
+from tuibench.mysql.errors import error_name
+from tuibench.probe.text import probe_commands, probe_lines, probe_table, steps_in_order
+from tuibench.record.reader import Run
+from tuibench.report.analysis import analysis
+from tuibench.report.html_chart import ChartMark, ChartSpan, Markup, TimeAxis, join_markup, tag
+from tuibench.report.html_page import document_page, tooltip_script
+from tuibench.report.html_plots import DrawnChart, draw_charts, latency_chart
+from tuibench.report.html_threads import SMALL, ThreadsLine, threads_chart
+from tuibench.report.reproduce import reproduction_commands
+from tuibench.tune.text import tune_blocks
+from tuibench.units import (
+    binary_size,
+    count,
+    decimal,
+    first_to_last,
+    hms,
+    local_time,
+    milliseconds,
+    pluralize,
+)
+
+MOST_MARKS = 60
+"""Changes that are marked in the charts and listed: the many of a screening would hide the figures."""
+
+HINT = "All charts share one time axis; point at one to see the values of all at that time. {marks}"
+LEAST_SECONDS = 3.0
+"""The minimum length of a level of threads; the steps of a ramp are shorter."""
+
+
+def run_markdown(run: Run) -> str:
+    """The report as Markdown, for an issue or a chat; ends in a newline."""
+    return write_markdown(run_document(run))
+
+
+def html_report(run: Run) -> str:
+    """The report as a self-contained page, ending in a newline."""
+    title = f"{run.plan.plan.profile}, {run.id}"
+    if not run.samples:
+        return document_page(run_document(run), title=title)
+    axis = TimeAxis(run.samples)
+    marks = _marks(run)
+    span = ChartSpan(axis.start, axis.end, marks if len(marks) <= MOST_MARKS else [], axis.times)
+    pictures = dict(draw_charts(axis, span))
+    return document_page(run_document(run, pictures), tooltip_script(axis.times, span, pictures), title=title)
+
+
+def run_document(run: Run, pictures: Mapping[str, DrawnChart] | None = None) -> Document:
+    """The document. `pictures` are its charts over time."""
+    return Document(
+        title=f"{run.plan.plan.profile} on {run.plan.server.flavour} {run.plan.server.version}",
+        lead=tuple(_lead(run)),
+        sections=tuple(each for each in _sections(run, pictures or {}) if each.blocks),
+        foot=f"Written by tuibench {run.plan.version or ''} from the record of run {run.id}. "
+        f"Times count from the start of the measured load; {units.DASH} means not measured.",
+    )
+
+
+def _sections(run: Run, pictures: Mapping[str, DrawnChart]) -> Iterator[Section]:
+    """The sections, from the main results to the commands that repeat the run."""
+    summary, levels = run.summary, thread_levels(run)
+    if summary.tune is not None:
+        yield section("Screening of settings", *tune_blocks(summary.tune))
+    if pictures:
+        yield section("Over time", Chart(partial(_over_time, run, pictures)))
+    yield section("Changes", *_changes(run))
+    if summary.ab_tests:
+        yield section("A against B", *map(trial_section, summary.ab_tests))
+    if summary.probe is not None and summary.probe.steps:
+        yield _saturation(summary.probe)
+    yield section("Result", *_results(run, levels))
+    latencies = run.latencies()
+    if latencies.count:
+        yield section("Latency distribution", Chart(partial(latency_chart, latencies)))
+    if summary.slowest:
+        yield section("Slowest transactions", _slowest(run))
+    yield section("Analysis", *analysis(run))
+    yield section("Environment", *_environment(run))
+    yield section("Method", *_method(run))
+    yield section("Commands", *_commands(run))
+
+
+# Lead
+
+
+def _lead(run: Run) -> Iterator[Block]:
+    """When and how it ran, the main figures, the conclusion in a few sentences, the warnings."""
+    summary = run.summary
+    words = (
+        f"{local_time(run.plan.started_at)} · {_load_words(run)} · "
+        f"{summary.outcome} after {hms(summary.seconds)} · run {run.id}"
+    )
+    yield Text((words,), role="soft")
+    yield Table(rows=tuple(_tiles(run)), words=1, remarks=1, style=TableStyle.TILES)
+    verdicts = [summary.probe.lines[0]] if summary.probe is not None and summary.probe.lines else []
+    verdicts += [result.sentence for result in summary.ab_tests]
+    verdicts += [f"{effect.change}: {effect_text(effect)}" for effect in summary.effects]
+    if verdicts:
+        yield Text(tuple(verdicts), Shape.LIST, "verdict")
+    failure = f"the run failed: {summary.failure}" if summary.failure else ""
+    warnings = tuple(filter(None, (failure, *summary.warnings, run.refusal)))
+    yield (
+        Text(warnings, Shape.LIST, "warnings", "Warnings")
+        if warnings
+        else Text(("No warnings.",), role="fine")
+    )
+
+
+def _load_words(run: Run) -> str:
+    """The tables and the threads, or the absence of a load."""
+    plan = run.plan.plan
+    if plan.is_watch or run.summary.watched is not None:
+        return "the server's own traffic"
+    threads = first_to_last(plan.threads, run.summary.threads)
+    return f"{run.plan.data_set or 'tables not described'} · {threads} thread{'s' * (threads != '1')}"
+
+
+def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
+    summary, latency = run.summary, run.summary.latency_ms
+    if has_several(levels := thread_levels(run)):
+        best = max(levels, key=lambda level: level.tps)
+        words = f"with {pluralize(best.threads, 'thread')}, for {best.seconds:.0f} s"
+        yield "most transactions per second", decimal(best.tps, 1), words
+        if best.p95_ms is not None:
+            yield "p95 there", f"{decimal(best.p95_ms, 1)} ms", "of its transactions"
+        yield "transactions", count(summary.transactions.total), f"in {hms(summary.seconds)}"
+        yield "errors", count(summary.errors.total), f"{count(summary.retries)} transactions retried"
+        return
+    yield (
+        "transactions per second",
+        decimal(summary.transactions.per_second, 1),
+        f"{count(summary.transactions.total)} in all",
+    )
+    yield (
+        "queries per second",
+        decimal(summary.queries.per_second, 1),
+        f"{count(summary.queries.total)} in all",
+    )
+    if latency is not None:
+        yield "p95", milliseconds(latency.p95), f"median {milliseconds(latency.p50)}"
+        yield "p99", milliseconds(latency.p99), f"slowest {milliseconds(latency.max)}"
+    if summary.watched is not None:
+        yield "rollbacks", count(summary.watched.rollbacks), "by ROLLBACK statements"
+        return
+    yield "errors", count(summary.errors.total), f"{count(summary.retries)} transactions retried"
+
+
+# Charts over time, changes
+
+
+def _over_time(run: Run, pictures: Mapping[str, DrawnChart]) -> Markup:
+    """Large charts below each other, small ones in pairs under the names of their groups."""
+    changes = len(_marks(run))
+    many = f"{count(changes)} changes are too many to be marked; the events list them."
+    hint = HINT.format(marks="Numbers mark changes." if changes <= MOST_MARKS else many)
+    groups: dict[str, list[Markup]] = {}
+    for each in pictures.values():
+        groups.setdefault(each.group, []).append(each.figure)
+    large = groups.pop("", [])
+    small = [
+        join_markup(tag("h3", name, class_="group"), tag("div", pair, class_="pair"))
+        for name, pair in groups.items()
+    ]
+    return join_markup(tag("p", hint, class_="note screen"), large, small)
+
+
+def _marks(run: Run) -> list[ChartMark]:
+    return [
+        ChartMark(event.elapsed_seconds, event.marker, event.text)
+        for event in run.events
+        if event.kind in CHANGE_KINDS and event.marker is not None
+    ]
+
+
+def _changes(run: Run) -> Iterator[Block | Section]:
+    """Each change with its effect, or the list of changes; the cost of a commit; all events."""
+    effects = {effect.markers[-1]: effect for effect in run.summary.effects}
+    changes = [event for event in run.events if event.kind in CHANGE_KINDS or event.not_measured]
+    cards = [
+        effect_card(effects[event.marker], event.text)
+        for event in changes
+        if event.kind in CHANGE_KINDS and event.marker in effects
+    ]
+    yield from cards
+    if not cards:
+        yield Text((_without_effects(run, changes),))
+    if len(changes) > len(cards) and len(changes) <= MOST_MARKS:
+        rows = tuple((hms(event.elapsed_seconds), str(event.marker or ""), event.text) for event in changes)
+        yield Table(header=("at", "no.", "what"), rows=rows, words=3)
+    if (costs := cost_table(run.summary.costs)) is not None:
+        yield costs
+    events = [event for event in run.events if event.kind is not EventKind.EFFECT or event.not_measured]
+    listed = tuple(
+        (hms(event.elapsed_seconds), str(event.marker or ""), str(event.kind), event.text) for event in events
+    )
+    yield section(
+        f"All {len(listed)} events",
+        Table(header=("at", "no.", "kind", "what"), rows=listed, words=4),
+        folded=True,
+    )
+
+
+def _without_effects(run: Run, changes: Sequence[Event]) -> str:
+    if run.summary.tune is not None:
+        return "The effects of the changes are those of the screening."
+    if any(event.marker is not None for event in changes):
+        return "No effect of a change was measured; the events show the reasons."
+    return "Nothing was changed during the run."
+
+
+def _saturation(found: ProbeResult) -> Section:
+    """The findings of a probe, throughput and p95 by level, the steps, the formal run."""
+    lines = Text(found.lines or probe_lines(found))
+    chart = Chart(partial(_probe_charts, found))
+    return section("Saturation", lines, chart, probe_table(found), *probe_commands(found))
+
+
+ON_THE_WAY = frozenset({StepPurpose.UP, StepPurpose.REFINE})
+
+
+def _probe_charts(found: ProbeResult) -> Markup | None:
+    """Throughput and p95 by level, side by side."""
+    steps = [step for step in steps_in_order(found.steps) if step.purpose in ON_THE_WAY]
+    if not steps:
+        return None
+    name = "rate" if found.order.by is Quantity.RATE else "threads"
+    levels = sorted({round(step.level) for step in steps})
+    measured = {round(step.level): _mean(step.tps, step) for step in steps}
+    p95 = {
+        round(step.level): Mean(mean=step.p95_ms, half_width=None, count=1) for step in steps if step.p95_ms
+    }
+    charts = [
+        threads_chart(f"TPS against {name}", levels, [ThreadsLine("measured", measured)], width=SMALL),
+        threads_chart(
+            f"p95 against {name}", levels, [ThreadsLine("p95", p95)], units.milliseconds, width=SMALL
+        ),
+    ]
+    return tag("div", charts, class_="pair")
+
+
+def _mean(value: float, step: ProbeStep) -> Mean:
+    half = None if step.half_width is None else step.half_width * value
+    return Mean(mean=value, half_width=half, count=1)
+
+
+# Results
+
+
+def _results(run: Run, levels: Sequence["ThreadLevel"]) -> Iterator[Block]:
+    """The figures of the run; for several numbers of threads, those of each."""
+    summary = run.summary
+    seconds = summary.seconds or 1.0
+    totals = [
+        ("transactions", summary.transactions.total),
+        ("queries", summary.queries.total),
+        ("· reads", summary.queries.read),
+        ("· writes", summary.queries.write),
+        ("· others", summary.queries.other),
+    ]
+    if summary.watched is None:
+        totals += [
+            ("errors", summary.errors.total),
+            ("retries", summary.retries),
+            ("reconnects", summary.reconnects),
+        ]
+    latencies = [("response time", summary.latency_ms), ("service time", summary.service_ms)]
+    if (connections := summary.connection_load) is not None:
+        totals += [("logins", connections.logins), ("logins missed", connections.missed_logins)]
+        latencies += [("wait for a connection", connections.wait_ms), ("login", connections.login_ms)]
+    if has_several(levels):
+        yield _level_table(levels)
+        yield Table(header=("", "total"), rows=tuple((name, count(total)) for name, total in totals))
+    else:
+        rates = tuple((name, count(total), decimal(total / seconds)) for name, total in totals)
+        yield Table(header=("", "total", "per second"), rows=rates)
+    header = ("", "count", "min", "avg", "p50", "p95", "p99", "p99.9", "max")
+    known = tuple((name, *_latency(each)) for name, each in latencies if each is not None)
+    yield Table(title="Latency, ms", header=header, rows=known)
+    yield from _kinds("Kinds of transactions, ms", "transaction", summary.by_transaction)
+    yield from _kinds("Statements, ms", "statement", summary.statements)
+    if codes := summary.errors.by_code:
+        rows = tuple((code, error_name(int(code)), count(times)) for code, times in codes.items())
+        yield Table(title="Errors", header=("code", "name", "times"), rows=rows, words=2)
+    if costs := cost_rows(summary.operation_cost):
+        yield Table(
+            title="Cost of an operation", header=("", "per transaction", "per query"), rows=tuple(costs)
+        )
+
+
+def _latency(each: Latency) -> list[str]:
+    figures = (each.min, each.avg, each.p50, each.p95, each.p99, each.p999, each.max)
+    return [count(each.count), *map(decimal, figures)]
+
+
+def _kinds(title: str, name: str, kinds: Mapping[str, StatementTotals]) -> Iterator[Table]:
+    rows = tuple(
+        (kind, count(each.count), *(decimal(ms) for ms in (each.p50, each.p95, each.p99, each.max)))
+        for kind, each in kinds.items()
+    )
+    if rows:
+        yield Table(title=title, header=(name, "count", "p50", "p95", "p99", "max"), rows=rows)
+
+
+def _slowest(run: Run) -> Table:
+    """The slowest transactions, with the time of their statements."""
+    rows = tuple(
+        (hms(slow.at_seconds), slow.transaction, milliseconds(slow.response_ms), "; ".join(slow_parts(slow)))
+        for slow in run.summary.slowest
+    )
+    return Table(header=("at", "transaction", "took", "share of time"), rows=rows, words=2, remarks=1)
+
+
+class ThreadLevel(NamedTuple):
+    """A stretch with one number of threads. `p95_ms` is None without transactions."""
+
+    threads: int
+    from_seconds: float
+    seconds: float
+    tps: float
+    p95_ms: float | None
+
+
+def thread_levels(run: Run) -> list[ThreadLevel]:
+    """The levels in time order; a repeated number of threads is a level of its own."""
+    ticks = [sample.tick for sample in run.measured if sample.load is not None]
+    stretches = (list(each) for _, each in groupby(ticks, lambda tick: tick.levels["threads"]))
+    return [level for each in stretches if (level := _level(each)).seconds >= LEAST_SECONDS]
+
+
+def _level(ticks: list[Tick]) -> ThreadLevel:
+    whole = total_tick(ticks)
+    return ThreadLevel(
+        threads=int(ticks[0].levels["threads"]),
+        from_seconds=ticks[0].end - ticks[0].seconds,
+        seconds=whole.seconds,
+        tps=FIGURES["tps"].value(whole) or 0.0,
+        p95_ms=FIGURES["p95"].value(whole),
+    )
+
+
+def has_several(levels: Sequence[ThreadLevel]) -> bool:
+    return len({level.threads for level in levels}) > 1
+
+
+def _level_table(levels: Sequence[ThreadLevel]) -> Table:
+    """A row for each level: an average over several is meaningless."""
+    rows = tuple(
+        (
+            count(level.threads),
+            f"{max(0.0, level.from_seconds):.0f}",
+            f"{level.seconds:.0f}",
+            decimal(level.tps, 1),
+            "" if level.p95_ms is None else decimal(level.p95_ms, 1),
+        )
+        for level in levels
+    )
+    return Table(header=("threads", "from second", "seconds", "TPS", "p95, ms"), rows=rows)
+
+
+# Environment, method, commands
+
+
+def _environment(run: Run) -> Iterator[Block | Section]:
+    """Server, host, network, and the most important variables; the others are folded."""
+    seen, server = run.environment, run.plan.server
+    rows = [
+        ("server", f"{server.flavour} {server.version_text}"),
+        ("address", f"{server.where}, database {run.plan.target.database}"),
+    ]
+    if seen is None:
+        yield properties(rows)
+        return
+    yield properties([*rows, *_host(run), *important_variables(run)])
+    if seen.gaps:
+        yield Text(tuple(f"Unknown: {gap}" for gap in seen.gaps), role="note")
+    if variables := seen.variables:
+        title = f"All {len(variables)} server variables that were recorded"
+        yield section(title, properties(sorted(variables.items())), folded=True)
+
+
+def _host(run: Run) -> Iterator[tuple[str, str]]:
+    seen = run.environment
+    if seen is None:
+        return
+    host, disk, trip = seen.host, seen.disk, seen.round_trip
+    limit = f", limited to {host.cpu_limit:g}" if host.cpu_limit else ""
+    place = "on the server's host" if seen.location == "local" else "on another host than the server"
+    yield "client", f"{host.name}, {place}; tuibench {seen.tuibench}, Python {seen.python}"
+    yield "system", ", ".join(filter(None, (host.os, host.kernel, host.architecture)))
+    yield "processor", f"{host.cpu_model or 'unknown'}, {host.cores} cores{limit}"
+    yield "memory", binary_size(host.memory_bytes) if host.memory_bytes else ""
+    yield (
+        "virtual",
+        ", ".join(part for part in (host.virtualisation, host.container) if part and part != "none"),
+    )
+    if disk is not None:
+        sizes = (
+            f"{binary_size(disk.free_bytes)} of {binary_size(disk.total_bytes)} free"
+            if disk.total_bytes
+            else ""
+        )
+        yield "disk", ", ".join(filter(None, (disk.kind, disk.device, disk.file_system, sizes)))
+    if trip is not None:
+        yield (
+            "round trip",
+            f"{trip.median_ms:.3f} ms median of {trip.tries} tries "
+            f"({trip.min_ms:.3f} to {trip.max_ms:.3f} ms)",
+        )
+
+
+def important_variables(run: Run) -> Iterator[tuple[str, str]]:
+    """Names and values at the start of the run; sizes also in binary units."""
+    if run.environment is None:
+        return
+    values = run.environment.variables
+    first = run.states[0].status.settings if run.states else ()
+    reported = {setting.name: setting for setting in settings_with(SettingRole.REPORT, first)}
+    for name in (*reported, *REPORTED_READ_ONLY):
+        if name in values:
+            yield str(name), _in_words(reported.get(name), values[name])
+
+
+def _in_words(setting: SettingState | None, value: str) -> str:
+    is_size = setting is not None and setting.is_size and value.isdecimal()
+    return f"{binary_size(int(value))} ({value})" if is_size else value
+
+
+WATCH_METHOD = (
+    "The session had no load: it watched the server's own traffic. Queries, reads, writes and commits are "
+    "increases of the server's counters, without the session's own statements; an autocommitted statement "
+    "is not a commit. Latencies are statement times measured by the server, if it provides them."
+)
+
+
+METHOD = (
+    "A transaction counts if its COMMIT, or its only statement, succeeded. Latencies are recorded "
+    "in HDR histograms with three significant digits; percentiles of the run are computed from all "
+    "transactions, not as means of percentiles."
+)
+
+
+def _method(run: Run) -> Iterator[Block]:
+    """The plan, the load and the method of measuring."""
+    plan = run.plan.plan
+    if plan.is_watch:
+        yield Text((WATCH_METHOD,), role="note")
+        return
+    rows = [
+        ("load", f"{plan.profile} on {run.plan.data_set}" if run.plan.data_set else plan.profile),
+        ("pace", _pace(plan)),
+        *setup_rows(plan),
+        ("engine", engine_text(run.summary.client)),
+        ("options", _options(run.plan.options or plan.options)),
+    ]
+    yield properties(rows)
+    yield Text((METHOD,), role="note")
+
+
+def _pace(plan: RunPlan) -> str:
+    if plan.users:
+        return f"{count(plan.users)} users share the connections; latency is measured from a user's request"
+    if not plan.rate:
+        return "closed loop: each connection starts its next transaction when the last one has ended"
+    return (
+        f"open loop: {plan.rate:g} transactions per second, {plan.arrival} arrivals; latency is measured "
+        "from the scheduled start"
+    )
+
+
+def _options(given: Mapping[str, OptionValue]) -> str:
+    present = ((name, value) for name, value in sorted(given.items()) if value not in ("", None))
+    return ", ".join(f"{name} {_value_text(value)}" for name, value in present)
+
+
+def _value_text(value: object) -> str:
+    return ("on" if value else "off") if isinstance(value, bool) else str(value)
+
+
+def _commands(run: Run) -> Iterator[Block]:
+    """The commands that repeat the run."""
+    commands = reproduction_commands(run)
+    yield Text(tuple(line for line in (commands.prepare, commands.tuibench) if line), Shape.CODE)
+    if commands.sysbench:
+        yield Text((commands.sysbench,), Shape.CODE, title="The same load with sysbench:")
+    if commands.by_hand:
+        yield Text(commands.by_hand, Shape.LIST, title="Changed during the run:")
+    note = "The password comes from an option file or MYSQL_PWD; it is not recorded."
+    yield Text((note,), role="note")

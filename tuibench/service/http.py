@@ -1,0 +1,286 @@
+"""HTTP server with the Prometheus page.
+
+An HTTP/1.1 server for a few pages: GET and HEAD, one response per connection.
+
+It runs in the event loop of a session that measures, so the number of connections, the size of a request and
+its time are limited. prometheus_client's own server has none of these limits, starts a thread per connection,
+and cannot respond 503 before the load runs.
+
+Prometheus endpoint of a session: metrics page and HTTP server.
+
+A scrape costs the run little: its event loop only copies the figures; a thread renders the page.
+"""
+
+import asyncio
+import contextlib
+import socket
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from typing import NamedTuple
+
+from tuibench import __version__
+from tuibench.errors import RunError
+from tuibench.model.event import Event
+from tuibench.model.message import RunState, SessionMessage, Status
+from tuibench.model.sample import Sample
+from tuibench.model.tick import RESPONSE, Histogram, merge_histograms
+from tuibench.record.prometheus_metrics import MetricsSnapshot, RunTotals, TrafficTotals
+from tuibench.session.load import LoadController
+from tuibench.session.load_run import LoadRun
+from tuibench.session.run import WatchRun
+from tuibench.session.run_summary import WatchTotals
+from tuibench.session.spec import Address
+
+MAX_CONNECTIONS = 16
+REQUEST_TIMEOUT_SECONDS = 5.0
+LONGEST_REQUEST_BYTES = 1 << 14
+PLAIN = "text/plain; charset=utf-8"
+HINT = "choose another port, or 0 for any free port"
+
+
+class HttpContent(NamedTuple):
+    """The body of a response and its content type."""
+
+    body: bytes
+    content_type: str = PLAIN
+
+
+ContentSource = Callable[[str], Awaitable[HttpContent | None]]
+"""Makes a page in a format that the request accepts; None if it is too early for one."""
+
+
+class HttpRequest(NamedTuple):
+    """The relevant part of a request."""
+
+    method: str
+    path: str
+    accept: str
+
+
+class HttpResponse(NamedTuple):
+    status: HTTPStatus
+    page: HttpContent
+
+
+class HttpServer:
+    """Serves pages by their path, from `open` to `close`."""
+
+    def __init__(self, pages: Mapping[str, ContentSource]) -> None:
+        self._pages = pages
+        self._server: asyncio.Server | None = None
+        self._connections: set[asyncio.Task[None]] = set()
+        self.url = ""
+
+    async def open(self, address: Address) -> None:
+        """Start to listen. Raises RunError if that is not possible."""
+        sock = await asyncio.get_running_loop().run_in_executor(None, listen_tcp, address)
+        host, port = sock.getsockname()[:2]
+        self.url = f"http://{Address(host, port)}"
+        self._server = await asyncio.start_server(self._on_connect, sock=sock, limit=LONGEST_REQUEST_BYTES)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._server is not None:
+            self._server.close()
+        for caller in list(self._connections):
+            caller.cancel()
+        await asyncio.gather(*self._connections, return_exceptions=True)
+
+    async def _on_connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        if task is not None and len(self._connections) < MAX_CONNECTIONS:
+            self._connections.add(task)
+            task.add_done_callback(self._connections.discard)
+            with contextlib.suppress(OSError, TimeoutError, asyncio.CancelledError, ValueError, EOFError):
+                async with asyncio.timeout(REQUEST_TIMEOUT_SECONDS):
+                    await self._serve(reader, writer)
+        writer.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            request = parse_request(await reader.readuntil(b"\r\n\r\n"))
+        except (ValueError, asyncio.LimitOverrunError):
+            request = None
+        answer = await self._answer(request)
+        writer.write(encode_response(answer, with_body=request is None or request.method != "HEAD"))
+        await writer.drain()
+
+    async def _answer(self, request: HttpRequest | None) -> HttpResponse:
+        if request is None:
+            return _status_response(HTTPStatus.BAD_REQUEST)
+        if request.method not in ("GET", "HEAD"):
+            return _status_response(HTTPStatus.METHOD_NOT_ALLOWED)
+        if request.path == "/":
+            return _status_response(HTTPStatus.OK, "".join(f"{path}\n" for path in self._pages))
+        source = self._pages.get(request.path)
+        if source is None:
+            return _status_response(HTTPStatus.NOT_FOUND)
+        page = await source(request.accept)
+        if page is None:
+            return _status_response(HTTPStatus.SERVICE_UNAVAILABLE, "the load does not run yet\n")
+        return HttpResponse(HTTPStatus.OK, page)
+
+
+def _status_response(status: HTTPStatus, text: str = "") -> HttpResponse:
+    return HttpResponse(status, HttpContent((text or f"{status.phrase}\n").encode()))
+
+
+def parse_request(head: bytes) -> HttpRequest:
+    """The request line and the relevant header. Raises ValueError for an invalid request."""
+    first, *lines = head.decode("latin-1").split("\r\n")
+    method, target, version = first.split(" ")
+    if not version.startswith("HTTP/1."):
+        raise ValueError(version)
+    headers = {
+        name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)
+    }
+    return HttpRequest(method, target.partition("?")[0], headers.get("accept", ""))
+
+
+def encode_response(answer: HttpResponse, *, with_body: bool) -> bytes:
+    """The response as bytes."""
+    status, page = answer
+    head = (
+        f"HTTP/1.1 {status.value} {status.phrase}\r\n"
+        f"Content-Type: {page.content_type}\r\n"
+        f"Content-Length: {len(page.body)}\r\n"
+        "Connection: close\r\n\r\n"
+    )
+    return head.encode("latin-1") + (page.body if with_body else b"")
+
+
+def listen_tcp(address: Address, what: str = "metrics") -> socket.socket:
+    """A listening socket. Raises RunError, with its purpose, if that is not possible."""
+    try:
+        found = socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+        family, kind, protocol, _, name = min(found, key=lambda one: one[0] != socket.AF_INET)
+        sock = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise _unusable(address, what, error) from error
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(name)
+        sock.listen()
+        sock.setblocking(False)
+    except OSError as error:
+        sock.close()
+        raise _unusable(address, what, error) from error
+    return sock
+
+
+def _unusable(address: Address, what: str, error: OSError) -> RunError:
+    return RunError(f"cannot serve {what} at {address}: {error.strerror or error}", HINT)
+
+
+METRICS = "/metrics"
+UNMEASURED = frozenset({RunState.STARTING, RunState.WARMING})
+"""States in which nothing is counted yet."""
+
+
+@asynccontextmanager
+async def serve_metrics(run: LoadRun | WatchRun) -> AsyncIterator[str]:
+    """Serve the run's metrics within the context, if its spec requests it; yields the address, or nothing.
+
+    Raises RunError at once if that is not possible. Until the load runs, a scrape gets status 503.
+    """
+    if run.spec.metrics_at is None:
+        yield ""
+        return
+    from tuibench.record.prometheus import render_page
+
+    exporter = MetricsExporter(run, render_page)
+    responder = HttpServer({METRICS: exporter.page})
+    await responder.open(run.spec.metrics_at)
+    try:
+        yield responder.url + METRICS
+    finally:
+        await responder.close()
+
+
+class MetricsExporter:
+    """Listens to a run, and renders its metrics at any time."""
+
+    def __init__(
+        self, run: LoadRun | WatchRun, make: Callable[[MetricsSnapshot, str], tuple[bytes, str]]
+    ) -> None:
+        self._run = run
+        self._make = make
+        self._created_at = time.time()
+        self._status: Status | None = None
+        self._sample: Sample | None = None
+        self._events: Counter[str] = Counter()
+        run.watcher.bus.listeners.append(self._on_message)
+
+    async def page(self, accept: str) -> HttpContent | None:
+        """The current page; None before the first status."""
+        if self._status is None:
+            return None
+        return HttpContent(*await asyncio.to_thread(self._make, self._snapshot(self._status), accept))
+
+    def _snapshot(self, status: Status) -> MetricsSnapshot:
+        run = self._run
+        return MetricsSnapshot(
+            version=__version__,
+            session=run.spec.session,
+            plan=run.spec.plan,
+            where=run.spec.target.where,
+            server=run.watcher.server,
+            started_at=self._created_at,
+            status=status,
+            totals=self._totals(measured=status.state not in UNMEASURED),
+            traffic=traffic_totals(run.totals) if isinstance(run, WatchRun) else None,
+            sample=self._sample,
+            events=dict(self._events),
+            use=run.effect_tracker.total_use,
+        )
+
+    def _totals(self, *, measured: bool) -> RunTotals | None:
+        """None for a session without load: the server's counters describe the traffic."""
+        return run_totals(self._run.load, measured=measured) if isinstance(self._run, LoadRun) else None
+
+    def _on_message(self, message: SessionMessage) -> None:
+        match message:
+            case Status():
+                self._status = message
+            case Sample():
+                self._sample = message
+            case Event():
+                self._events[str(message.kind)] += 1
+
+
+def traffic_totals(totals: WatchTotals) -> TrafficTotals:
+    """A copy that does not change while the page is rendered."""
+    return TrafficTotals(
+        reads=totals.count("reads"),
+        writes=totals.count("writes"),
+        others=totals.count("others"),
+        latency=totals.tick.hist(RESPONSE),
+    )
+
+
+def run_totals(load: LoadController, *, measured: bool) -> RunTotals:
+    """The load's totals since measuring began, of each kind of transaction; zeros before."""
+    response = {name: Histogram() for name in load.weights}
+    if not measured:
+        return RunTotals(response=response)
+    parts = load.accounting.all_parts
+    for name in response:
+        response[name] = merge_histograms(part.of_kind(name) for part in parts)
+    return RunTotals(
+        completed=sum(part.counters.completed for part in parts),
+        failed=sum(part.counters.failed for part in parts),
+        abandoned=sum(part.counters.abandoned for part in parts),
+        retries=sum(part.counters.retries for part in parts),
+        reconnects=sum(part.counters.reconnects for part in parts),
+        reads=sum(part.counters.reads for part in parts),
+        writes=sum(part.counters.writes for part in parts),
+        others=sum(part.counters.others for part in parts),
+        errors=dict(sum((Counter(part.counters.errors) for part in parts), Counter[int]())),
+        response=response,
+        service=merge_histograms(part.service for part in parts),
+    )

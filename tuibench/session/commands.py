@@ -1,0 +1,285 @@
+"""Commands of a running session, and what they do to the load.
+
+Commands that need no load: settings, marks, the server's sessions, and the stop.
+
+Commands to the settings are executed one after the other. A stop waits for none of them, and neither does
+the end of a query: a change may wait for that very query.
+
+Commands that change the load, and the changes that a plan or a probe makes of itself.
+
+They are executed one after the other, and do not wait for a command to the settings.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import assert_never
+
+from tuibench.errors import UsageError
+from tuibench.model import command as commands
+from tuibench.model.command import (
+    Command,
+    KillQuery,
+    Mark,
+    SettingCommand,
+    Stop,
+    WatchActivity,
+    WatchStatements,
+)
+from tuibench.model.event import EventKind
+from tuibench.model.message import NO_LOAD_REFUSAL, RunState
+from tuibench.model.notation import format_delay, format_weights
+from tuibench.model.schedule import Quantity, checked_delay_ms, checked_rate, checked_threads
+from tuibench.probe.runner import ProbeRunner
+from tuibench.session.lifecycle import Lifecycle
+from tuibench.session.load import LoadController
+from tuibench.session.sampling import ActivityMonitor, StatementMonitor
+from tuibench.session.settings import Settings
+from tuibench.session.timeline import LevelChange, PlanRunner
+
+
+class SessionCommands:
+    """Executes commands and returns replies. A refusal is raised as a TuibenchError and changes nothing."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        activity_monitor: ActivityMonitor,
+        statement_monitor: StatementMonitor,
+        lifecycle: Lifecycle,
+        emit: Callable[[EventKind, str], object],
+    ) -> None:
+        self._settings = settings
+        self._activity_monitor = activity_monitor
+        self._statement_monitor = statement_monitor
+        self._lifecycle = lifecycle
+        self._emit = emit
+        self._settings_lock = asyncio.Lock()
+
+    async def execute(self, command: Command) -> str:
+        """Executes a command; returns the reply as text."""
+        match command:
+            case Stop():
+                self._lifecycle.request_stop()
+                return "stopping"
+            case WatchActivity():
+                self._activity_monitor.renew()
+                return "watching"
+            case WatchStatements():
+                self._statement_monitor.renew()
+                return "reading statements"
+            case KillQuery(id=id):
+                return await self._kill(id)
+            case Mark(text=text):
+                self._lifecycle.check_running()
+                self._emit(EventKind.MARK, text or "mark")
+                return "marked"
+        if isinstance(command, SettingCommand):
+            async with self._settings_lock:
+                self._lifecycle.check_running()
+                return await self._settings.execute(command)
+        raise UsageError(NO_LOAD_REFUSAL)
+
+    async def _kill(self, id: int) -> str:
+        self._lifecycle.check_running()
+        text = await self._activity_monitor.kill(id)
+        self._emit(EventKind.KILL, text)
+        return text
+
+
+Emit = Callable[[EventKind, str], object]
+
+
+class LoadChanges:
+    """The changes of a plan and a probe. `lock` is shared with the operators' commands."""
+
+    def __init__(self, load: LoadController, lifecycle: Lifecycle, emit: Emit) -> None:
+        self.load = load
+        self.lifecycle = lifecycle
+        self.emit = emit
+        self.lock = asyncio.Lock()
+
+    async def follow(self, due: Callable[[], list[LevelChange]]) -> None:
+        """Make the changes of a plan that are due; none once the run is ending."""
+        async with self.lock:
+            if self.lifecycle.is_ending:
+                return
+            for move in due():
+                match move.quantity:
+                    case Quantity.THREADS:
+                        await self._threads(move)
+                    case Quantity.RATE:
+                        self._rate(move)
+                    case _:
+                        assert_never(move.quantity)
+
+    async def set_level(self, threads: int, rate: float) -> None:
+        """Sets the level of a probe; the backlog of another rate is dropped."""
+        async with self.lock:
+            if self.lifecycle.is_ending:
+                return
+            load = self.load
+            if rate != load.rate:
+                load.set_rate(0.0)
+                load.set_rate(rate)
+            if threads != load.threads:
+                load.accepted_connections = None
+                await load.set_threads(threads)
+
+    def _rate(self, move: LevelChange) -> None:
+        load = self.load
+        is_change = move.level != load.rate
+        load.set_rate(move.level)
+        self._emit_change(move, EventKind.RATE, is_change=is_change)
+
+    async def _threads(self, move: LevelChange) -> None:
+        """Connections that the server refused are not retried at every change."""
+        load = self.load
+        threads = int(move.level)
+        if load.accepted_connections is not None:
+            threads = min(threads, load.accepted_connections)
+        is_change = threads != load.threads
+        if is_change:
+            await load.set_threads(threads)
+        self._emit_change(move, EventKind.THREADS, is_change=is_change)
+
+    def _emit_change(self, move: LevelChange, kind: EventKind, *, is_change: bool) -> None:
+        """Emits a level or the start of a ramp as a change; the steps of a ramp are not emitted."""
+        if move.text:
+            self.emit(kind if is_change or move.is_ramp else EventKind.PLAN, move.text)
+
+
+def rate_text(rate: float) -> str:
+    return f"{rate:,g}/s" if rate else "open"
+
+
+class LoadCommands:
+    """Executes commands and returns replies. A refusal is raised as a TuibenchError and changes nothing."""
+
+    def __init__(
+        self,
+        changes: LoadChanges,
+        plan_runner: PlanRunner,
+        probe_runner: ProbeRunner,
+        reset_stats: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._lock = changes.lock
+        self._load = changes.load
+        self._lifecycle = changes.lifecycle
+        self._emit = changes.emit
+        self._plan_runner = plan_runner
+        self._probe_runner = probe_runner
+        self._reset_stats = reset_stats
+
+    async def execute(self, command: commands.LoadCommand) -> str:
+        """Execute a command after the previous ones; returns the reply as text."""
+        async with self._lock:
+            self._lifecycle.check_running()
+            return await self._execute(command)
+
+    async def _execute(self, command: commands.LoadCommand) -> str:
+        match command:
+            case commands.SetThreads(threads=threads):
+                return await self._threads(checked_threads(threads, self._load.fewest_threads))
+            case commands.SetRate(rate=rate):
+                return self._rate(checked_rate(rate))
+            case commands.SetWeights(weights=weights):
+                return self._weights(weights)
+            case commands.SetPlan(stages=stages):
+                return self._plan_runner.set(stages)
+            case commands.HoldPlan():
+                return self._plan_runner.hold()
+            case commands.ResumePlan():
+                return self._plan_runner.resume()
+            case commands.StartProbe(order=order):
+                return self._probe_runner.start(order)
+            case commands.StopProbe():
+                return self._probe_runner.stop()
+            case commands.NextStep():
+                return self._probe_runner.next_step()
+            case commands.SetDelay(milliseconds=milliseconds):
+                return self._delay(checked_delay_ms(milliseconds))
+            case commands.Pause():
+                return self._pause()
+            case commands.Resume():
+                return self._resume()
+            case commands.ResetStats():
+                return await self._reset()
+            case _:
+                assert_never(command)
+
+    def _rate(self, rate: float) -> str:
+        if self._load.users:
+            raise UsageError(
+                f"{self._load.users:,} users share the connections: a rate cannot be set",
+                "change the threads, or start a load without --users",
+            )
+        before = self._load.rate
+        self._load.set_rate(rate)
+        self._emit(EventKind.RATE, f"rate {rate_text(before)} → {rate_text(rate)}")
+        return f"rate: {rate_text(rate)}" + self._override(Quantity.RATE)
+
+    def _weights(self, given: Mapping[str, float]) -> str:
+        load = self._load
+        before = load.weights
+        load.set_weights(given)
+        after = load.weights
+        if after == before:
+            return f"weights: {format_weights(after)}, as before"
+        changed = ", ".join(
+            f"{name} {before[name]:g} → {weight:g}"
+            for name, weight in after.items()
+            if weight != before[name]
+        )
+        self._emit(EventKind.WEIGHTS, f"weights: {changed}")
+        return f"weights: {format_weights(after)}"
+
+    def _delay(self, milliseconds: float) -> str:
+        before = self._load.client_delay_ms
+        self._load.set_delay(milliseconds)
+        change = f"{format_delay(before)} → {format_delay(milliseconds)}"
+        self._emit(EventKind.DELAY, f"simulated network delay {change} on each round trip")
+        return f"simulated network delay: {format_delay(milliseconds)} on each round trip"
+
+    async def _threads(self, threads: int) -> str:
+        before = self._load.threads
+        if threads == before:
+            return f"threads: {threads}, as before"
+        self._load.accepted_connections = None
+        await self._load.set_threads(threads)
+        self._emit(EventKind.THREADS, f"threads {before} → {threads}")
+        return f"threads: {threads}" + self._override(Quantity.THREADS)
+
+    def _override(self, quantity: Quantity) -> str:
+        """End a probe, or hold a plan, whose quantity the operator has changed; returns an addition to the
+        reply.
+        """
+        return self._probe_runner.on_manual_change(quantity) + self._plan_runner.on_manual_change(quantity)
+
+    async def _reset(self) -> str:
+        if self._lifecycle.state in (RunState.STARTING, RunState.WARMING):
+            raise UsageError("nothing has been measured yet")
+        await self._reset_stats()
+        self._emit(EventKind.RESET, "figures of the run are reset")
+        return "the figures of the run are reset"
+
+    def _pause(self) -> str:
+        if self._lifecycle.state is RunState.STARTING:
+            raise UsageError("the load has not started yet")
+        if self._lifecycle.state is RunState.WARMING:
+            raise UsageError("the load is still warming up", "pause it after the warm-up")
+        if self._lifecycle.state is RunState.PAUSED:
+            return "already paused"
+        self._load.pause()
+        self._plan_runner.pause()
+        self._lifecycle.set_state(RunState.PAUSED)
+        self._emit(EventKind.PAUSE, "paused")
+        return "paused"
+
+    def _resume(self) -> str:
+        if self._lifecycle.state is not RunState.PAUSED:
+            return "not paused"
+        self._load.resume()
+        self._plan_runner.unpause()
+        self._lifecycle.set_state(RunState.RUNNING)
+        self._emit(EventKind.RESUME, "resumed")
+        return "resumed"

@@ -1,1 +1,0 @@
-"""Operator commands: their execution, limits, and the guard for production servers."""

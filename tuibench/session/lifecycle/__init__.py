@@ -1,1 +1,0 @@
-"""The life of a session: state, background tasks, ticks, closing steps, crash log."""

@@ -1,0 +1,363 @@
+"""The load of a session: threads, rate, hosts.
+
+The load of a run: its workers, its level, and the totals of their reports.
+
+The fleet of a run: workers on this host, or load hosts; totals of the hosts in the summary.
+
+Refused before the load starts: a host that does not answer, or has another protocol version; a server address
+that means another machine on that host; too few descriptors. Another version of tuibench is a warning.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from tuibench import __version__
+from tuibench.clock import NS_PER_MS, NS_PER_SECOND, Clock
+from tuibench.cluster.fleet import Cluster, HostFleet
+from tuibench.cluster.host import find_carriers
+from tuibench.errors import ExitCode, RunError, UsageError
+from tuibench.load.fleet import Fleet, worker_count
+from tuibench.load.messages import WorkerReport
+from tuibench.load.native_engine import Chosen
+from tuibench.model.cluster import HostTotals, LoadHost
+from tuibench.model.findings import Headline
+from tuibench.model.plan import EngineChoice, RunPlan
+from tuibench.model.sample import SlowTransaction
+from tuibench.model.server import ServerInfo
+from tuibench.model.tick import RESPONSE, TRANSACTION, Histogram, Tick
+from tuibench.record.sysbench_report import FullReport
+from tuibench.session.run_summary import full_report
+from tuibench.session.spec import SessionSpec
+from tuibench.session.totals import Alarms, LoadTotals
+from tuibench.workload.program import Program, validated_mix, weights_of, with_weights
+
+POLL_SECONDS = 0.02
+
+
+class LoadTick(NamedTuple):
+    """The load in one sample. `refused` describes connections that the server refused, otherwise it is empty.
+
+    `has_reported` is False if no worker answered in time: the sample is then a gap, and the next one covers
+    it.
+    """
+
+    tick: Tick
+    slowest: tuple[SlowTransaction, ...]
+    hosts: tuple[LoadHost, ...]
+    refused: str
+    has_reported: bool = True
+
+
+class LoadController:
+    """Controls the fleet. `threads`, `rate`, `weights` and `client_delay_ms` are the requested values.
+
+    `checkpoint_listeners` receive the full reports of checkpoints. `accepted_connections` is the number of
+    connections that the server accepted when it refused some, None if it refused none. `max_client_delay_ms`
+    is the largest simulated delay so far, `seconds` the measured time of the load, from `zero_ns` on.
+    `unresponsive` are the workers that did not answer at the end: their last work is in no figure.
+    """
+
+    def __init__(self, plan: RunPlan, program: Program, fleet: Fleet, clock: Clock) -> None:
+        self.threads = plan.threads
+        self.fewest_threads = 0 if plan.starts_idle else 1
+        self.rate = plan.rate
+        self.accepted_connections: int | None = None
+        self.unresponsive: tuple[str, ...] = ()
+        self.client_delay_ms = self.max_client_delay_ms = plan.client_delay_ms
+        self.accounting = LoadTotals()
+        self.alarms = Alarms()
+        self.fleet = fleet
+        self._plan = plan
+        self._program = program
+        self._clock = clock
+        self.zero_ns: int | None = None
+        self.seconds = 0.0
+        self._known: dict[int, WorkerReport] = {}
+        self.checkpoint_listeners: list[Callable[[FullReport], None]] = []
+        self._checkpoint_seconds = 0.0
+
+    @property
+    def headline(self) -> Headline | None:
+        """The profile's headline figure."""
+        return self._program.headline
+
+    def _headline_of(self, tick: Tick) -> dict[str, float]:
+        """What adds up to the headline figure: its value times the seconds."""
+        headline = self._program.headline
+        if headline is None:
+            return {}
+        kinds = tick.named(TRANSACTION)
+        kind = kinds.get(headline.transaction, Histogram()) if kinds else tick.hist(RESPONSE)
+        return {"headline": headline.value(kind.count, 1.0)}
+
+    @property
+    def users(self) -> int:
+        """The number of users that share the connections; 0 for one user per connection."""
+        return self._plan.users
+
+    def pause(self) -> None:
+        self.fleet.pause()
+
+    def resume(self) -> None:
+        self.fleet.resume()
+
+    async def set_threads(self, threads: int) -> None:
+        self.threads = threads
+        await self.fleet.set_threads(threads)
+
+    def set_rate(self, rate_per_second: float) -> None:
+        self.rate = rate_per_second
+        self.fleet.set_rate(rate_per_second)
+
+    @property
+    def weights(self) -> dict[str, float]:
+        return weights_of(self._program)
+
+    def set_weights(self, given: Mapping[str, float]) -> None:
+        """Set the weights of the transactions. Raises UsageError for invalid weights."""
+        mix = tuple(validated_mix(self._program, given).values())
+        self._program = with_weights(self._program, mix)
+        self.fleet.set_weights(mix)
+
+    def set_delay(self, milliseconds: float) -> None:
+        self.client_delay_ms = milliseconds
+        self.max_client_delay_ms = max(self.max_client_delay_ms, milliseconds)
+        self.fleet.set_delay(milliseconds)
+
+    async def open(self, is_over: Callable[[], bool]) -> str:
+        """Open the connections while the load is held; returns a description of refused ones.
+
+        Raises RunError, with the reason, if none opens, or not all of them in time.
+        """
+        self.fleet.pause()
+        await self.fleet.set_threads(self.threads)
+        deadline_ns = self._clock.now_ns() + int(self._plan.opening_seconds * NS_PER_SECOND)
+        while not is_over():
+            await self._report()
+            reports = self._latest
+            opened = sum(report.connections for report in reports)
+            if opened + self.alarms.refusals(reports) >= self.threads and self._has_idle(reports):
+                if not opened and self.threads:
+                    raise RunError("the server refused every connection", self.refusal_remedy)
+                return await self._keep_what_opened(reports)
+            if self._clock.now_ns() > deadline_ns:
+                raise self._too_slow(opened, reports)
+            await self._clock.sleep(POLL_SECONDS)
+        return ""
+
+    def _has_idle(self, reports: Sequence[WorkerReport]) -> bool:
+        """Whether the idle connections are open, or the server refuses some of them."""
+        opened = sum(report.idle_connections for report in reports)
+        return opened >= self._plan.idle_connections or any(report.idle_refusal for report in reports)
+
+    @property
+    def refusal_remedy(self) -> str:
+        """The setting with which the server would accept the refused connections."""
+        return self.alarms.refusal_remedy(self._latest)
+
+    async def drain(self, seconds: float) -> None:
+        """Hold the load until no transaction is in flight, and discard those that are due: nothing of a
+        warm-up remains.
+        """
+        self.fleet.pause()
+        deadline_ns = self._clock.now_ns() + int(seconds * NS_PER_SECOND)
+        while True:
+            self.accounting.add_reports(await self._report())
+            if not any(report.counters.in_flight for report in self._latest):
+                break
+            if self._clock.now_ns() > deadline_ns:
+                break
+            await self._clock.sleep(POLL_SECONDS)
+        self.fleet.reset_stats()
+
+    async def begin(self) -> int:
+        """Start counting reports; the load is still held. Returns the time (ns)."""
+        self.accounting = LoadTotals()
+        self.max_client_delay_ms = self.client_delay_ms
+        await self._report()
+        self.accounting.begin(self._latest)
+        self.zero_ns = self._clock.now_ns()
+        return self.zero_ns
+
+    async def reset_stats(self) -> None:
+        """Restart the run's figures; the load is held and drained."""
+        self.accounting.reset_stats(await self._report())
+        self.max_client_delay_ms = self.client_delay_ms
+        self.zero_ns, self._checkpoint_seconds = self._clock.now_ns(), 0.0
+
+    async def tick(self) -> LoadTick:
+        """A round of reports. Raises RunError when a worker fails, with its reason and exit code."""
+        threads, rate, delay_ms = self.threads, self.rate, self.client_delay_ms
+        reports = await self._report()
+        tick = self.accounting.tick(reports, threads, rate)
+        tick = replace(
+            tick,
+            sums=tick.sums | self._headline_of(tick),
+            levels=tick.levels | {"client_delay_ms": delay_ms} | self._connection_levels(tick),
+        )
+        refused = await self._keep_what_opened(self._latest)
+        return LoadTick(tick, self.accounting.slowest, self.fleet.hosts, refused, has_reported=bool(reports))
+
+    def _connection_levels(self, tick: Tick) -> dict[str, float]:
+        """Connections outside the load, and the users that share those of the load."""
+        plan = self._plan
+        if not plan.has_connection_load:
+            return {}
+        return {
+            "idle": self.accounting.idle_connections,
+            "idle_wanted": plan.idle_connections,
+            "users": plan.users,
+            "waiting": tick.levels["backlog"] if plan.users else 0,
+        }
+
+    def remainder(self) -> Tick | None:
+        """The figures after the last sample, None if there are none."""
+        return self.accounting.remainder()
+
+    async def checkpoint(self) -> FullReport:
+        """The figures since the last checkpoint, or the start; starts the next one."""
+        self.accounting.add_reports(await self._report(checkpoint=True))
+        self.seconds = self._elapsed()
+        report = self.since_checkpoint()
+        self.accounting.checkpoint()
+        self._checkpoint_seconds = self.seconds
+        for listener in self.checkpoint_listeners:
+            listener(report)
+        return report
+
+    def since_checkpoint(self) -> FullReport:
+        """The figures since the last checkpoint as known now; those of the whole run if there was none."""
+        seconds = self.seconds - self._checkpoint_seconds
+        return full_report(self.accounting, seconds, self.seconds, self._plan.percentiles)
+
+    async def finish(self, drain_seconds: float) -> None:
+        """End the load and the workers, and collect their last reports."""
+        try:
+            reports = await self.fleet.finish(drain_seconds)
+            self.unresponsive = self.fleet.unresponsive
+            if self.zero_ns is not None:
+                self.seconds = self._elapsed(self.fleet.ended_ns)
+                self.accounting.add_reports(reports)
+        finally:
+            await self.fleet.kill()
+
+    def _elapsed(self, until_ns: int | None = None) -> float:
+        """Seconds since the start of the measurement, until now or a given end."""
+        now_ns = self._clock.now_ns() if until_ns is None else until_ns
+        return max(1e-9, (now_ns - (self.zero_ns or 0)) / NS_PER_SECOND)
+
+    async def _report(self, *, checkpoint: bool = False) -> list[WorkerReport]:
+        reports = await self.fleet.report(checkpoint=checkpoint)
+        self.alarms.report_unresponsive(self.fleet.overdue, self.fleet.silent)
+        self.alarms.lost(self.fleet.losses)
+        self.alarms.notice(self.fleet.take_notices())
+        for report in reports:
+            self._known[report.worker] = report
+            if report.failure:
+                error = RunError(report.failure, report.failure_hint)
+                error.exit_code = ExitCode(report.failure_exit)
+                raise error
+        return reports
+
+    @property
+    def _latest(self) -> list[WorkerReport]:
+        """The latest report of every worker, the silent ones included."""
+        return [report for _, report in sorted(self._known.items())]
+
+    async def _keep_what_opened(self, reports: Sequence[WorkerReport]) -> str:
+        """Continues with the open connections; returns a description of refused ones, or nothing."""
+        count = self.alarms.refusals(reports)
+        refused = self.alarms.refused(reports)
+        if not refused:
+            return ""
+        await self.set_threads(max(1, self.threads - count))
+        if count:
+            self.accepted_connections = self.threads
+        return f"{refused}; continuing with {self.threads}"
+
+    def _too_slow(self, opened: int, reports: Sequence[WorkerReport]) -> RunError:
+        seconds = self._plan.opening_seconds
+        reason = next((report.last_refusal for report in reports if report.last_refusal), "")
+        return RunError(
+            f"only {opened} of {self.threads} connections opened in {seconds:g} s"
+            + (f": {reason}" if reason else ""),
+            "increase --thread-init-timeout",
+        )
+
+
+MS_PER_SECOND = 1000.0
+
+
+class MadeFleet(NamedTuple):
+    """The fleet of a run, the engine that all of its hosts have, and warnings about them."""
+
+    fleet: Fleet
+    engine: Chosen
+    warnings: tuple[str, ...] = ()
+
+
+async def make_fleet(
+    spec: SessionSpec, program: Program, engine: Chosen, server: ServerInfo, clock: Clock
+) -> MadeFleet:
+    """The workers of this host, or the hosts of the plan, connected.
+
+    Raises a TuibenchError that names the host that cannot take part.
+    """
+    plan, target = spec.plan, spec.target
+    if plan.cluster is None:
+        most = worker_count(plan, is_beside_server=server.is_local, is_native=engine.is_native)
+        return MadeFleet(Fleet(plan, target, program, most, is_native=engine.is_native), engine)
+    carriers, discover = await find_carriers(plan.cluster, clock)
+    cluster = await Cluster.connect(plan.cluster, carriers, clock, discover)
+    try:
+        cluster.check_target(target)
+        engine = _engine_of_all(cluster, plan.engine, engine)
+        cluster.check_descriptors(plan.most_threads, plan.workers, is_native=engine.is_native)
+    except BaseException:
+        await cluster.close()
+        raise
+    fleet = HostFleet(plan, target, program, cluster, is_native=engine.is_native)
+    return MadeFleet(fleet, engine, (*cluster.warnings, *cluster.version_warnings(__version__)))
+
+
+def _engine_of_all(cluster: Cluster, wanted: EngineChoice, engine: Chosen) -> Chosen:
+    """The native engine where all hosts have it. Raises UsageError if it is required and one has not."""
+    lacking = cluster.without_native_engine() if engine.is_native else ""
+    if not lacking:
+        return engine
+    if wanted is EngineChoice.NATIVE:
+        raise UsageError(
+            f"the native engine cannot run this load: {lacking} does not have tuibench-native",
+            "install it there, or use --engine=auto",
+        )
+    return Chosen(is_native=False, reason=f"{lacking} does not have tuibench-native")
+
+
+def host_totals(load: LoadController) -> tuple[HostTotals, ...]:
+    """Totals of each host in the measured time; empty for a load from this host."""
+    fleet, zero_ns = load.fleet, load.zero_ns
+    if not isinstance(fleet, HostFleet) or zero_ns is None:
+        return ()
+    run, lost = load.accounting.run, {id(each.host): each.at_ns for each in fleet.all_lost}
+    seconds = load.seconds or 1e-9
+    totals = []
+    for worker, host in fleet.host_of_worker.items():
+        share, reading = run.share_of(worker), host.offset.best
+        lost_ns = lost.get(id(host))
+        totals.append(
+            HostTotals(
+                name=host.label,
+                version=host.hello.version,
+                cores=host.hello.cores,
+                transactions=share.grown.completed,
+                transactions_per_second=share.grown.completed / seconds,
+                cpu_seconds=share.all_cpu_seconds,
+                clock_offset_ms=reading.wall_offset_seconds * MS_PER_SECOND,
+                clock_error_ms=reading.round_trip_ns / 2 / NS_PER_MS,
+                late_commands_ms=host.late_commands_ms,
+                lost_after_seconds=None if lost_ns is None else (lost_ns - zero_ns) / NS_PER_SECOND,
+            )
+        )
+    return tuple(totals)

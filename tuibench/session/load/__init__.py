@@ -1,1 +1,0 @@
-"""The load of a session: its workers or hosts, its level, its totals."""

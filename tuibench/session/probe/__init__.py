@@ -1,1 +1,0 @@
-"""The saturation probe: which levels to measure, when a step is known well enough, and the result."""

@@ -1,0 +1,374 @@
+"""Summaries of runs and of watched servers.
+
+Builds the summary of a run from its accounting and from the server's own counters.
+
+The totals of a session without load: the server's own traffic from its first tick to its last.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from tuibench.load.messages import Counters, FairnessStats
+from tuibench.load.native_engine import Chosen
+from tuibench.metrics.figures import all_values
+from tuibench.metrics.series import ratio
+from tuibench.model.cluster import HostTotals
+from tuibench.model.counters import Counter
+from tuibench.model.effect import AbTestResult, CommitCost, Effect
+from tuibench.model.event import Event
+from tuibench.model.findings import Headline, HeadlineTotals, OperationCost, Steadiness
+from tuibench.model.plan import RunPlan
+from tuibench.model.probe import ProbeResult
+from tuibench.model.sample import SlowTransaction
+from tuibench.model.server import ServerInfo
+from tuibench.model.summary import (
+    ClientTotals,
+    ConnectionTotals,
+    ErrorTotals,
+    Fairness,
+    KindTotals,
+    QueryTotals,
+    Reconciliation,
+    ReplicationTotals,
+    RunOutcome,
+    ServerTotals,
+    Summary,
+    TransactionTotals,
+    WatchedTotals,
+)
+from tuibench.model.tick import RESPONSE, US_PER_MS, Histogram, Tick
+from tuibench.model.tune import TuneResult
+from tuibench.observe.status import ServerObservation
+from tuibench.record.hdr_log import encode_histogram, kind_totals, statement_totals
+from tuibench.record.sysbench_report import FullReport
+from tuibench.session.spec import SessionSpec
+from tuibench.session.totals import LoadTotals
+
+
+class ServerReading(msgspec.Struct, frozen=True, kw_only=True):
+    """The server's cumulative counters at one moment, and how many statements we had sent it by then.
+
+    `own` counts sampling and steering, the reading itself included; `uptime_seconds` shows a restart, if the
+    server reports it.
+    """
+
+    counters: Mapping[str, int]
+    own: int
+    uptime_seconds: int | None
+
+
+def counter_deltas(before: ServerReading | None, after: ServerReading | None) -> dict[str, int] | None:
+    """How much each counter grew; None if a reading is missing or the counters were reset in between."""
+    if before is None or after is None or (after.uptime_seconds or 0) < (before.uptime_seconds or 0):
+        return None
+    grown = {
+        name: value - before.counters[name]
+        for name, value in after.counters.items()
+        if name in before.counters
+    }
+    return None if grown.get(Counter.QUESTIONS, 0) < 0 else grown
+
+
+def reconcile(
+    totals: Counters, before: ServerReading | None, after: ServerReading | None, *, is_complete: bool = True
+) -> Reconciliation:
+    """Client against server: what is left over was sent by others, if the client's figures are complete."""
+    grown = counter_deltas(before, after)
+    own = after.own - before.own if before and after else 0
+    questions = grown.get(Counter.QUESTIONS) if grown is not None else None
+    return Reconciliation(
+        questions_client=totals.questions,
+        questions_server=questions,
+        own=own,
+        foreign=None if questions is None or not is_complete else questions - own - totals.questions,
+        commits_client=totals.commits,
+        commits_server=grown.get(Counter.COM_COMMIT) if grown is not None else None,
+    )
+
+
+class RunEnding(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run ended: what the summary needs beside the accounting. `seconds` is the time of the load.
+
+    Unless it `is_complete`, some of what the workers did was never reported. `kinds` are the profile's
+    transactions, in its order. `tick` is the sum of all of the run.
+    """
+
+    seconds: float
+    outcome: RunOutcome
+    failure: str
+    events: tuple[Event, ...]
+    threads: int = 0
+    rate: float = 0.0
+    workers: int = 0
+    limited: bool = False
+    client_delay_ms: float = 0.0
+    warnings: tuple[str, ...] = ()
+    before: ServerReading | None = None
+    after: ServerReading | None = None
+    effects: tuple[Effect, ...] = ()
+    costs: tuple[CommitCost, ...] = ()
+    ab: AbTestResult | None = None
+    earlier_ab_tests: tuple[AbTestResult, ...] = ()
+    tune: TuneResult | None = None
+    steadiness: Steadiness | None = None
+    slowest: tuple[SlowTransaction, ...] = ()
+    operation_cost: OperationCost = OperationCost()
+    replication: ReplicationTotals | None = None
+    tick: Tick = Tick()
+    is_complete: bool = True
+    probe: ProbeResult | None = None
+    headline: Headline | None = None
+    kinds: tuple[str, ...] = ()
+    engine: Chosen = Chosen(is_native=False)
+    hosts: tuple[HostTotals, ...] = ()
+
+
+PER_CONNECTION = ("events_per_connection", "seconds_per_connection")
+
+
+def build_summary(
+    spec: SessionSpec, server: ServerInfo, accounting: LoadTotals, ending: RunEnding
+) -> Summary:
+    """The whole run in figures."""
+    totals, plan, seconds = accounting.totals, spec.plan, ending.seconds or 1e-9
+    transactions = accounting.transactions
+    return Summary(
+        session=spec.session,
+        profile=plan.profile,
+        threads=ending.threads,
+        seconds=ending.seconds,
+        rate=ending.rate,
+        percentiles=_percentiles(transactions, plan.percentiles),
+        deviations=plan.deviations,
+        outcome=ending.outcome,
+        failure=ending.failure,
+        transactions=TransactionTotals(total=totals.completed, per_second=totals.completed / seconds),
+        queries=_queries(totals, seconds),
+        errors=_errors(totals),
+        retries=totals.retries,
+        reconnects=totals.reconnects,
+        scheduled=totals.scheduled,
+        failed=totals.failed,
+        abandoned=totals.abandoned,
+        latency_ms=transactions.latency(),
+        service_ms=accounting.service.latency(),
+        latency_sum_ms=transactions.sum_us / US_PER_MS,
+        latency_histogram=encode_histogram(transactions),
+        fairness=_fairness(*map(accounting.per_connection, PER_CONNECTION)),
+        statements={name: statement_totals(each) for name, each in accounting.statements.items()},
+        by_transaction=_kinds(accounting, ending.kinds),
+        server=ServerTotals(
+            version=server.version_text,
+            flavour=server.flavour,
+            deltas=counter_deltas(ending.before, ending.after) or {},
+        ),
+        reconciliation=reconcile(totals, ending.before, ending.after, is_complete=ending.is_complete),
+        client=_client(accounting, ending, seconds),
+        events=ending.events,
+        warnings=ending.warnings,
+        client_delay_ms=ending.client_delay_ms,
+        effects=ending.effects,
+        costs=ending.costs,
+        ab=ending.ab,
+        earlier_ab_tests=ending.earlier_ab_tests,
+        tune=ending.tune,
+        steadiness=ending.steadiness,
+        slowest=ending.slowest,
+        operation_cost=ending.operation_cost,
+        replication=ending.replication,
+        figures=all_values(ending.tick),
+        is_complete=ending.is_complete,
+        probe=ending.probe,
+        headline=_headline(ending.headline, accounting, seconds),
+        connection_load=_connection_totals(plan, accounting, seconds),
+    )
+
+
+def _client(accounting: LoadTotals, ending: RunEnding, seconds: float) -> ClientTotals:
+    return ClientTotals(
+        workers=ending.workers,
+        cpu_share=accounting.cpu_seconds / seconds / max(1, ending.workers),
+        cpu_seconds=accounting.cpu_seconds,
+        limited=ending.limited,
+        engine=ending.engine.name,
+        engine_reason=ending.engine.reason,
+        hosts=ending.hosts,
+    )
+
+
+def _connection_totals(plan: RunPlan, accounting: LoadTotals, seconds: float) -> ConnectionTotals | None:
+    if not plan.has_connection_load:
+        return None
+    totals, run = accounting.totals, accounting.run
+    return ConnectionTotals(
+        idle=accounting.idle_connections,
+        idle_wanted=plan.idle_connections,
+        logins=totals.logins,
+        logins_per_second=totals.logins / seconds,
+        missed_logins=totals.missed_logins,
+        login_ms=run.logins.latency(),
+        users=plan.users,
+        wait_ms=run.waits.latency(),
+    )
+
+
+def latency_fields(transactions: Histogram, percentiles: tuple[float, ...]) -> dict[str, Any]:
+    """The fields of a summary that follow from all latencies."""
+    return {
+        "percentiles": _percentiles(transactions, percentiles),
+        "latency_ms": transactions.latency(),
+        "latency_sum_ms": transactions.sum_us / US_PER_MS,
+    }
+
+
+def _headline(headline: Headline | None, accounting: LoadTotals, seconds: float) -> HeadlineTotals | None:
+    if headline is None:
+        return None
+    return HeadlineTotals.of(headline, accounting.of_kind(headline.transaction).count, seconds)
+
+
+def _kinds(accounting: LoadTotals, order: tuple[str, ...]) -> dict[str, KindTotals]:
+    """The kinds of transactions, in the order of the profile."""
+    totals, found = accounting.totals, accounting.by_transaction
+    names = [name for name in order if name in found]
+    return {
+        name: kind_totals(
+            each, retries=totals.retried.get(name, 0), rolled_back=totals.rolled_back.get(name, 0)
+        )
+        for name, each in ((name, found[name]) for name in dict.fromkeys((*names, *found)))
+    }
+
+
+def full_report(
+    accounting: LoadTotals, seconds: float, total_seconds: float, percentiles: tuple[float, ...]
+) -> FullReport:
+    """The `seconds` since the last checkpoint in figures, as sysbench has them at the next or the end."""
+    since = accounting.since_checkpoint
+    totals, transactions = since.counters, since.transactions
+    time = seconds or 1e-9
+    return FullReport(
+        seconds=seconds,
+        total_seconds=total_seconds,
+        transactions=TransactionTotals(total=totals.completed, per_second=totals.completed / time),
+        queries=_queries(totals, time),
+        errors=totals.failures,
+        reconnects=totals.reconnects,
+        latency=transactions.latency(),
+        percentiles=_percentiles(transactions, percentiles),
+        latency_sum_ms=transactions.sum_us / US_PER_MS,
+        fairness=_fairness(
+            accounting.per_connection("events_since"), accounting.per_connection("seconds_since")
+        ),
+    )
+
+
+def _queries(totals: Counters, seconds: float) -> QueryTotals:
+    return QueryTotals(
+        read=totals.reads,
+        write=totals.writes,
+        other=totals.others,
+        total=totals.queries,
+        per_second=totals.queries / seconds,
+    )
+
+
+def _errors(totals: Counters) -> ErrorTotals:
+    return ErrorTotals(
+        total=totals.failures,
+        by_code={str(code): times for code, times in totals.errors.items()},
+    )
+
+
+def _percentiles(histogram: Histogram, wanted: tuple[float, ...]) -> dict[str, float | None]:
+    """In milliseconds, by their number; None where nothing was done that could have taken its time."""
+    if not histogram.count:
+        return dict.fromkeys(f"{each:g}" for each in wanted)
+    found_us = histogram.percentiles(wanted)
+    return {f"{each:g}": us / US_PER_MS for each, us in zip(wanted, found_us, strict=True)}
+
+
+def _fairness(events: FairnessStats, seconds: FairnessStats) -> Fairness:
+    return Fairness(
+        events_avg=events.mean,
+        events_stddev=events.deviation,
+        seconds_avg=seconds.mean,
+        seconds_stddev=seconds.deviation,
+    )
+
+
+class WatchTotals:
+    """Ticks in, totals out: `tick` is their sum, whose seconds are those with figures of the traffic."""
+
+    def __init__(self) -> None:
+        self.tick = Tick()
+        self._threads_seconds = self._threads_counted_seconds = 0.0
+        self._most_threads: int | None = None
+
+    def add(self, tick: Tick) -> None:
+        """One more interval. Of its levels, only the running threads are used."""
+        shown = Tick(
+            end=tick.end,
+            seconds=tick.seconds,
+            sums={name: tick.sums[name] for name in TRAFFIC_SUMS if name in tick.sums},
+            hists={RESPONSE: tick.hists[RESPONSE]} if RESPONSE in tick.hists else {},
+            missing=tick.missing,
+        )
+        self.tick += shown
+        running = tick.levels.get(Counter.THREADS_RUNNING)
+        if running is not None:
+            self._threads_seconds += running * tick.seconds
+            self._threads_counted_seconds += tick.seconds
+            self._most_threads = max(self._most_threads or 0, int(running))
+
+    def add_last(self, observations: Iterable[ServerObservation]) -> None:
+        """The readings after the last tick."""
+        for observed in observations:
+            if observed.traffic is not None and observed.tick is not None:
+                self.add(replace(observed.traffic, end=self.tick.end, levels=observed.tick.levels))
+
+    def count(self, name: str) -> int:
+        """One of the sums, over all ticks."""
+        return round(self.tick.sums.get(name, 0))
+
+    @property
+    def watched(self) -> WatchedTotals:
+        """What the summary of a run has no field for."""
+        sums = self.tick.sums
+        return WatchedTotals(
+            rollbacks=self.count("rollbacks"),
+            threads_running_avg=ratio(self._threads_seconds, self._threads_counted_seconds),
+            threads_running_max=self._most_threads,
+            latency_avg_ms=ratio(sums.get("statement_ms"), sums.get("timed")),
+            latency_note=self.tick.missing.get("latency", ""),
+        )
+
+
+TRAFFIC_SUMS = (
+    "completed", "commits", "rollbacks", "queries", "questions", "reads", "writes", "others", "timed",
+    "statement_ms",
+)  # fmt: skip
+
+
+def build_watch_summary(
+    spec: SessionSpec, server: ServerInfo, totals: WatchTotals, ending: RunEnding
+) -> Summary:
+    """The whole session in figures."""
+    seconds = totals.tick.seconds or 1e-9
+    latency = totals.tick.hist(RESPONSE)
+    commits = totals.count("completed")
+    reads, writes, others = map(totals.count, ("reads", "writes", "others"))
+    queries = reads + writes + others
+    return replace(
+        build_summary(spec, server, LoadTotals(), ending),
+        transactions=TransactionTotals(total=commits, per_second=commits / seconds),
+        queries=QueryTotals(
+            read=reads, write=writes, other=others, total=queries, per_second=queries / seconds
+        ),
+        **latency_fields(latency, spec.plan.percentiles),
+        latency_histogram=encode_histogram(latency),
+        steadiness=ending.steadiness if commits else None,
+        watched=totals.watched,
+    )

@@ -1,0 +1,681 @@
+"""Sampling: one tick of load, server, host, sessions, statements.
+
+The hosts of a session: the server's host, local or remote, and the client's host if it is another one.
+
+One observation of server and host per tick, with the events that follow from it.
+
+Reads the server's sessions and locks for as long as a viewer shows them, and ends queries.
+
+A viewer renews its lease every few seconds. When the lease runs out the connection to the server is closed,
+so a viewer that vanished costs nothing.
+
+The server's statements on demand: from a viewer's first request until now.
+
+Nothing is read before a viewer's request. After that, statements are read at further requests, at most every
+three seconds, and once at each change with a marker on the charts, so that the periods before and after it
+can be compared. The load's own statements, as measured by the client, are always included.
+"""
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Set
+from typing import NamedTuple
+
+import msgspec
+
+from tuibench.clock import NS_PER_SECOND, Clock
+from tuibench.errors import DeniedError, RunError, SQLError
+from tuibench.metrics.series import CLIENT_SOURCE, StatementSums, statement_rows
+from tuibench.model.counters import Counter
+from tuibench.model.environment import Activity, StatementReport
+from tuibench.model.event import Event, EventKind
+from tuibench.model.server import ServerInfo, Target
+from tuibench.model.tick import (
+    CLIENT,
+    ERROR,
+    HOST,
+    OWN,
+    SERVER,
+    Histogram,
+    Tick,
+    bucket_upper_bound,
+    prefixed,
+)
+from tuibench.observe.host import HostSampler, find_server_process
+from tuibench.observe.remote_host import CONNECT_SECONDS, RemoteHost
+from tuibench.observe.sessions import ActivitySampler
+from tuibench.observe.statements import PS_PER_US, StatementReading, StatementSampler
+from tuibench.observe.status import ServerObservation, StatusSampler, variable_changes
+from tuibench.replicas.monitor import Replicas, ReplicasObservation
+from tuibench.session.lifecycle import StartTask
+from tuibench.session.run_summary import ServerReading
+from tuibench.session.spec import ReplicaChoice, SessionSpec
+from tuibench.tuning.restore import UNKNOWN_AUTHOR
+from tuibench.units import DASH
+
+
+class HostsObservation(NamedTuple):
+    """`host` is the server's host, `client` this host if the server is on another one; `note` is the reason
+    why the former is missing. `news` is the text of an event: the remote host was lost, or is back.
+    """
+
+    host: Tick | None = None
+    client: Tick | None = None
+    note: str = ""
+    news: str = ""
+
+
+class Hosts:
+    """`local` is None only in tests. `remote` reads the server's host, None if this was not requested."""
+
+    def __init__(self, local: HostSampler | None, remote: RemoteHost | None, *, is_local: bool) -> None:
+        self._local = local
+        self._remote = remote
+        self._is_local = is_local
+        self._is_lost = False
+
+    @classmethod
+    def of(
+        cls,
+        server: ServerInfo,
+        host_metrics: str,
+        own_pids: Callable[[], Iterable[int]],
+        clock: Clock,
+        interval_seconds: float,
+    ) -> "Hosts":
+        """Nothing is sent yet. Raises UsageError for a source that is none."""
+        remote = RemoteHost.of(host_metrics, server, clock, interval_seconds) if host_metrics else None
+        is_local = server.is_local and remote is None
+        process = find_server_process(server) if is_local else None
+        return cls(HostSampler(process, own_pids, clock), remote, is_local=is_local)
+
+    async def connect(self) -> None:
+        """The first reading of the other host. Raises RunError where it cannot be read."""
+        if self._remote is None:
+            return
+        self._remote.begin()
+        first = await self._remote.finish(CONNECT_SECONDS)
+        if first.failed:
+            raise RunError(
+                f"--host-metrics: {first.note}",
+                "ssh must log in without a prompt (ssh -o BatchMode=yes HOST true); "
+                "a node_exporter answers with curl URL",
+            )
+
+    def begin(self) -> None:
+        """Start the slow part; `finish` collects it."""
+        if self._remote is not None:
+            self._remote.begin()
+
+    async def finish(self) -> HostsObservation:
+        """The hosts since the last call."""
+        local = self._local.sample() if self._local is not None else None
+        if self._is_local:
+            return HostsObservation(local)
+        if self._remote is None:
+            return HostsObservation(client=local)
+        found = await self._remote.finish()
+        return HostsObservation(found.sample, local, found.note, self._news(found.failed, found.note))
+
+    def follow(self, server: ServerInfo) -> None:
+        """The server was restarted: it has another process."""
+        if self._remote is not None:
+            self._remote.follow(server)
+        elif self._is_local and self._local is not None:
+            self._local.follow(find_server_process(server))
+
+    async def close(self) -> None:
+        if self._remote is not None:
+            await self._remote.close()
+
+    def _news(self, failed: bool, note: str) -> str:
+        before, self._is_lost = self._is_lost, failed
+        if failed == before:
+            return ""
+        return f"the server's host cannot be read: {note}" if failed else "the server's host is read again"
+
+
+VARIABLES_EVERY_TICKS = 10
+LAST_LOOK_ATTEMPTS = 10
+LONGEST_READING = 1.5
+"""The longest reading of a host, in ticks, whose CPU time is that of the tick's operations."""
+SILENCE_SECONDS = 0.5
+"""Seconds without a reading before a warning: a reading may last longer than a very short interval."""
+
+
+class TickObservation(msgspec.Struct, frozen=True, kw_only=True):
+    """One observation. `settings_changed` is True if variables changed, but not by this session, or
+    `restarted`.
+
+    `traffic` is the work of the server's clients, in a session without load.
+    """
+
+    server: Tick | None
+    hosts: HostsObservation
+    replicas: ReplicasObservation = ReplicasObservation()
+    events: tuple[tuple[EventKind, str], ...] = ()
+    settings_changed: bool = False
+    restarted: bool = False
+    traffic: Tick | None = None
+
+    def tick(self, end: float, load: Tick | None, *, shows_traffic: bool) -> Tick:
+        """The whole tick, with all sources under their prefixes; it ends `end` seconds into the load.
+
+        Its throughput is that of the server's traffic if the session `shows_traffic`, else that of the load.
+        """
+        shown = self.traffic if shows_traffic else load
+        server, hosts = self.server or Tick(), self.hosts
+        host, client = hosts.host or Tick(), hosts.client or Tick()
+        sums = dict(shown.sums) if shown else {}
+        done: dict[str, float] = {name: sums[name] for name in ("completed", "queries") if name in sums}
+        if server.sums:
+            sums |= prefixed(SERVER, done) | server.sums
+        if host.sums and host.sums["seconds"] <= LONGEST_READING * (shown.seconds if shown else 0.0):
+            sums |= prefixed(HOST, done)
+        sums |= prefixed(HOST, host.sums) | prefixed(CLIENT, client.sums)
+        hists = dict(shown.hists) if shown else {}
+        levels = server.levels | prefixed(HOST, host.levels) | prefixed(CLIENT, client.levels)
+        missing = {**(shown.missing if shown else {}), **server.missing}
+        for prefix, source in ((HOST, host), (CLIENT, client)):
+            missing |= {prefix + name: why for name, why in source.missing.items()}
+        if hosts.note:
+            missing["host"] = hosts.note
+        lags = [each.lag_seconds for each in self.replicas.samples if each.lag_seconds is not None]
+        peaks = {"lag_seconds": max(lags)} if lags else {}
+        arrears: dict[str, float] = {}
+        if load is not None:
+            levels |= load.levels
+            peaks |= load.peaks
+            if shows_traffic:
+                sums |= prefixed(OWN, {**load.sums, "seconds": load.seconds})
+                sums |= {name: load.sums[name] for name in load.sums if name.startswith(ERROR)}
+                hists |= {OWN + name: each for name, each in load.hists.items()}
+            else:
+                arrears = load.arrears
+        return Tick(
+            end=end,
+            seconds=shown.seconds if shown else 0.0,
+            sums=sums,
+            arrears=arrears,
+            levels=levels,
+            peaks=peaks,
+            hists=hists,
+            missing=missing,
+        )
+
+
+class Sampler:
+    """Samples server and host, and keeps the first and the last reading for the reconciliation.
+
+    `own_changes` are the number of settings that this session has changed, and whether a change is in
+    progress.
+    """
+
+    def __init__(
+        self,
+        sampler: StatusSampler,
+        hosts: Hosts,
+        replicas: Replicas,
+        author_of: Callable[[str, str], str] = lambda setting, value: UNKNOWN_AUTHOR,
+        interval_seconds: float = 1.0,
+    ) -> None:
+        self.own_changes: Callable[[], tuple[int, bool]] = lambda: (0, False)
+        self._author_of = author_of
+        self._sampler = sampler
+        self._hosts = hosts
+        self._replicas = replicas
+        self._variables: dict[str, str] | None = None
+        self._first: ServerReading | None = None
+        self._pending: ServerObservation | None = None
+        self._ticks_to_warn = max(1, math.ceil(SILENCE_SECONDS / interval_seconds))
+        self._silent_ticks = 0
+        self._is_status_checked = False
+        self._counters_restarted = False
+        self.last_observations: list[ServerObservation] = []
+        """What `end` has read: the traffic after the last tick that had an answer."""
+
+    @classmethod
+    def of(
+        cls,
+        target: Target,
+        server: ServerInfo,
+        clock: Clock,
+        interval_seconds: float,
+        own_pids: Callable[[], Set[int]],
+        author_of: Callable[[str, str], str],
+        *,
+        with_traffic: bool = False,
+        host_metrics: str = "",
+        replicas: ReplicaChoice = ReplicaChoice(),  # noqa: B008 (it is frozen)
+    ) -> "Sampler":
+        """Eyes on a server, its host and this one. Nothing is sent yet.
+
+        `author_of` names the author of a setting's value, as the beginning of a sentence.
+        """
+        sampler = StatusSampler(target, clock, interval_seconds=interval_seconds, with_traffic=with_traffic)
+        hosts = Hosts.of(server, host_metrics, own_pids, clock, interval_seconds)
+        return cls(sampler, hosts, Replicas(replicas, target, clock), author_of, interval_seconds)
+
+    async def log_in(self) -> None:
+        """Open the connections: a load that starts first may use up all connections of the server."""
+        await self._sampler.variables()
+        await self._hosts.connect()
+        await self._replicas.connect()
+
+    async def begin(self, steering_statements: int) -> None:
+        """The reading that everything later is compared with, before the start of the load."""
+        self._variables = await self._sampler.variables()
+        self._hosts.begin()
+        await self._hosts.finish()
+        self._first = _reading(await self._sampler.sample(0, steering_statements), steering_statements)
+
+    async def reset_stats(self, steering_statements: int, transactions_total: int) -> None:
+        """Repeats the first reading, while the load is idle. The next observation contains its result."""
+        observation = await self._sample(transactions_total)
+        self._first = _reading(observation, steering_statements)
+        self._pending, self._counters_restarted = observation, False
+
+    async def observe(
+        self,
+        tick: int,
+        transactions_total: int | None,
+        ours: Mapping[str, str],
+        steering_statements: int = 0,
+    ) -> TickObservation:
+        """Samples server and host. `ours` are the values of the settings that this session changed.
+
+        `transactions_total` is None without a load.
+        """
+        changes = self.own_changes()
+        self._hosts.begin()
+        self._replicas.begin()
+        observation = self._with_pending(await self._sample(transactions_total, steering_statements))
+        events = self._noticed(observation)
+        foreign: list[tuple[EventKind, str]] = []
+        if observation.restarted:
+            await self._follow()
+        elif tick % VARIABLES_EVERY_TICKS == 0:
+            foreign = await self._foreign_changes(ours, changes)
+        hosts, replicas = await self._hosts.finish(), await self._replicas.finish()
+        lost = [(EventKind.WARNING, text) for text in (hosts.news, *replicas.news) if text]
+        return TickObservation(
+            server=observation.tick,
+            hosts=hosts,
+            replicas=replicas,
+            events=(*events, *foreign, *lost),
+            settings_changed=bool(foreign) or observation.restarted,
+            restarted=observation.restarted,
+            traffic=observation.traffic,
+        )
+
+    async def end(
+        self, steering_statements: int, questions: int
+    ) -> tuple[ServerReading | None, ServerReading | None]:
+        """The first and the last reading; the load must have ended, after this many `questions`.
+
+        There is no first one to compare with if the counters were reset in between.
+
+        The server processes the disconnects of many connections slightly later: the last reading
+        is one that has all the load's questions, and after which nothing but our own reading was counted.
+        """
+        before, last = None, None
+        for _ in range(LAST_LOOK_ATTEMPTS):
+            observation = await self._sample(steering_statements=steering_statements)
+            self.last_observations.append(observation)
+            before, last = last, _reading(observation, steering_statements)
+            if before is None or last is None or _others(before) != _others(last):
+                continue
+            first = None if self._counters_restarted else self._first
+            if first is None or _others(last) - _others(first) >= questions:
+                break
+        return None if self._counters_restarted else self._first, last
+
+    @property
+    def connection_ids(self) -> set[int]:
+        """The server's ids of the sampler's connections."""
+        return self._sampler.connection_ids | self._replicas.connection_ids
+
+    @property
+    def replica_statements(self) -> int:
+        """Statements sent to the server for its replicas' sake."""
+        return self._replicas.statements
+
+    async def close(self) -> None:
+        await self._hosts.close()
+        await self._replicas.close()
+        await self._sampler.close()
+
+    async def _sample(
+        self, transactions_total: int | None = None, steering_statements: int = 0
+    ) -> ServerObservation:
+        observation = await self._sampler.sample(transactions_total, steering_statements)
+        self._counters_restarted |= observation.restarted or observation.counters_reset
+        return observation
+
+    def _with_pending(self, observation: ServerObservation) -> ServerObservation:
+        """The look, and what a reading in between has noticed."""
+        pending, self._pending = self._pending, None
+        if pending is None:
+            return observation
+        return msgspec.structs.replace(
+            observation,
+            restarted=observation.restarted or pending.restarted,
+            counters_reset=observation.counters_reset or pending.counters_reset,
+        )
+
+    async def _follow(self) -> None:
+        """After a restart the server is another process, with the variables it starts with."""
+        self._variables = await self._sampler.variables()
+        info = await self._sampler.info()
+        if info is not None:
+            self._hosts.follow(info)
+
+    def _noticed(self, observation: ServerObservation) -> list[tuple[EventKind, str]]:
+        events: list[tuple[EventKind, str]] = []
+        self._silent_ticks = self._silent_ticks + 1 if observation.tick is None else 0
+        if self._silent_ticks == self._ticks_to_warn:
+            events.append((EventKind.WARNING, f"the server does not answer: {observation.last_error}"))
+        if observation.tick is not None and not self._is_status_checked:
+            self._is_status_checked = True
+            events += [(EventKind.WARNING, text) for text in status_gaps(observation.tick)]
+        if observation.restarted:
+            events.append((EventKind.RESTART, "the server was restarted; its counters restarted from zero"))
+        elif observation.counters_reset:
+            events.append((EventKind.WARNING, "the server's counters were reset (FLUSH STATUS)"))
+        return events
+
+    async def _foreign_changes(
+        self, ours: Mapping[str, str], changes: tuple[int, bool]
+    ) -> list[tuple[EventKind, str]]:
+        """Changes by others. What is read while we change a setting is compared the next time."""
+        before, after = self._variables, await self._sampler.variables()
+        if after is None or changes[1] or self.own_changes() != changes:
+            return []
+        self._variables = after
+        return [
+            (
+                EventKind.FOREIGN,
+                f"{self._author_of(change.name, change.after)} "
+                f"{change.name} {change.before} → {change.after}",
+            )
+            for change in variable_changes(before or after, after, ours)
+        ]
+
+
+def status_gaps(tick: Tick) -> list[str]:
+    """The warning about figures that a server of another make lacks; empty if it has all of them."""
+    expected = (
+        Counter.UPTIME,
+        Counter.QUESTIONS,
+        Counter.THREADS_RUNNING,
+        Counter.THREADS_CONNECTED,
+        Counter.OPEN_TABLES,
+        Counter.SLOW_QUERIES,
+    )
+    missing = ", ".join(counter for counter in expected if counter not in tick.levels)
+    return [f"the server's status lacks {missing}: these figures are {DASH}"] if missing else []
+
+
+def _others(reading: ServerReading) -> int:
+    """Statements that were not our own sampling and steering; 0 if the server does not count statements."""
+    return reading.counters.get(Counter.QUESTIONS, reading.own) - reading.own
+
+
+def _reading(observation: ServerObservation, steering_statements: int) -> ServerReading | None:
+    if observation.tick is None:
+        return None
+    return ServerReading(
+        counters=observation.counters,
+        own=observation.own_statements + steering_statements,
+        uptime_seconds=observation.uptime_seconds,
+    )
+
+
+LEASE_SECONDS = 5.0
+LEASE_TICKS = 3.0
+"""Duration of one renewal in samples; the longer of both limits applies."""
+
+OwnIds = Callable[[], Awaitable[Set[int]]]
+ExpectKill = Callable[[int], Awaitable[None]]
+
+KILL_PRIVILEGE = "KILL needs CONNECTION ADMIN (MariaDB), CONNECTION_ADMIN (MySQL) or SUPER"
+REFUSALS = {
+    1094: ("connection {id} no longer exists", "its query may have ended by itself"),
+    1095: ("connection {id} belongs to another user", KILL_PRIVILEGE),
+}
+
+
+class ActivityMonitor:
+    """Reads at every sample, unless the previous reading is still in progress."""
+
+    def __init__(
+        self,
+        sampler: ActivitySampler,
+        own_ids: OwnIds,
+        publish: Callable[[Activity], None],
+        clock: Clock,
+        interval_seconds: float,
+        expect_kill: ExpectKill,
+        start_task: StartTask,
+    ) -> None:
+        self._sampler = sampler
+        self._own_ids = own_ids
+        self._publish = publish
+        self._clock = clock
+        self._expect_kill = expect_kill
+        self._start_task = start_task
+        self._is_closed = False
+        self._lease_ns = int(max(LEASE_SECONDS, LEASE_TICKS * interval_seconds) * NS_PER_SECOND)
+        self._until_ns: int | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        spec: SessionSpec,
+        server: ServerInfo,
+        own_ids: OwnIds,
+        publish: Callable[[Activity], None],
+        clock: Clock,
+        expect_kill: ExpectKill,
+        start_task: StartTask,
+    ) -> "ActivityMonitor":
+        """For the server of a session; `expect_kill` prepares the load for the end of a query.
+
+        Nothing is sent yet.
+        """
+        sampler = ActivitySampler(spec.target, clock, server.flavour)
+        return cls(sampler, own_ids, publish, clock, spec.plan.interval_seconds, expect_kill, start_task)
+
+    @property
+    def statements(self) -> int:
+        """All statements sent, for the reconciliation."""
+        return self._sampler.statements
+
+    @property
+    def is_wanted(self) -> bool:
+        return self._until_ns is not None and self._clock.now_ns() < self._until_ns
+
+    def renew(self) -> None:
+        """Renew the lease. The first reading starts at once."""
+        was_wanted = self.is_wanted
+        self._until_ns = self._clock.now_ns() + self._lease_ns
+        if not was_wanted:
+            self.tick()
+
+    def tick(self) -> None:
+        """Start another reading, or close the connection if the lease has expired. Returns at once."""
+        if self._is_closed or (self._task is not None and not self._task.done()):
+            return
+        if self.is_wanted:
+            self._task = self._start_task(self._take_sample(), "activity")
+        elif self._until_ns is not None:
+            self._until_ns = None
+            self._task = self._start_task(self._sampler.close(), "activity")
+
+    async def kill(self, id: int) -> str:
+        """Kills the query of a connection; returns the reply as text. Raises SQLError for a refusal."""
+        await self._expect_kill(id)
+        try:
+            await self._sampler.kill(id)
+        except SQLError as error:
+            raise kill_error(error, id) from error
+        finally:
+            self._until_ns = self._until_ns or 0
+        return f"connection {id} was asked to end its query"
+
+    async def close(self) -> None:
+        """End the query in progress, and log out. No further query is sent."""
+        self._is_closed = True
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+        self._until_ns = None
+        await self._sampler.close()
+
+    async def _take_sample(self) -> None:
+        activity = await self._sampler.look(await self._own_ids())
+        if activity is not None:
+            self._publish(activity)
+
+
+def kill_error(error: SQLError, id: int) -> SQLError:
+    """A refusal of KILL as a message with a hint."""
+    if error.code in REFUSALS:
+        message, hint = REFUSALS[error.code]
+        return SQLError(error.code, f"{message.format(id=id)} (error {error.code})", hint)
+    if isinstance(error, DeniedError):
+        return SQLError(
+            error.code, f"this login has no privilege to end queries (error {error.code})", KILL_PRIVILEGE
+        )
+    return error
+
+
+LEAST_SECONDS = 3.0
+"""Minimum time between two readings for viewers."""
+
+OwnStatements = Callable[[], Mapping[str, Histogram]]
+
+
+class _TimedSums:
+    """The cumulative figures at one moment."""
+
+    def __init__(self, at_ns: int, sums: dict[str, StatementSums], label: str = "") -> None:
+        self.at_ns = at_ns
+        self.sums = sums
+        self.label = label
+
+
+class StatementMonitor:
+    """`own` are the load's statements so far, by name; empty without a load."""
+
+    def __init__(
+        self,
+        sampler: StatementSampler,
+        publish: Callable[[StatementReport], None],
+        clock: Clock,
+        start_task: StartTask,
+    ) -> None:
+        self.own: OwnStatements = dict
+        self._sampler = sampler
+        self._publish = publish
+        self._clock = clock
+        self._start_task = start_task
+        self._first: _TimedSums | None = None
+        self._changed: _TimedSums | None = None
+        self._top: tuple[str, ...] = ()
+        self._task: asyncio.Task[None] | None = None
+        self._is_closed = False
+        self._read_at_ns: int | None = None
+        self._pending: str = ""
+
+    @property
+    def statements(self) -> int:
+        """All statements sent, for the reconciliation."""
+        return self._sampler.statements
+
+    @property
+    def connection_ids(self) -> set[int]:
+        return self._sampler.connection_ids
+
+    def renew(self) -> None:
+        """Process a viewer's request. Returns at once; the report is published."""
+        now_ns = self._clock.now_ns()
+        is_due = self._read_at_ns is None or now_ns - self._read_at_ns >= LEAST_SECONDS * NS_PER_SECOND
+        if is_due:
+            self._begin("")
+
+    def on_event(self, event: Event) -> None:
+        """A change with a marker on the charts starts another period, if statements were requested."""
+        if event.marker is not None and self._first is not None:
+            self._pending = event.text
+            self._begin(event.text)
+
+    async def close(self) -> None:
+        self._is_closed = True
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+        await self._sampler.close()
+
+    def _begin(self, change: str) -> None:
+        if self._is_closed or (self._task is not None and not self._task.done()):
+            return
+        self._task = self._start_task(self._take_reading(change), "statements")
+
+    async def _take_reading(self, change: str) -> None:
+        change, self._pending = change or self._pending, ""
+        reading = await self._sampler.read(self._top)
+        if reading is None:
+            return
+        timed = _TimedSums(self._clock.now_ns(), self._sums(reading), change)
+        self._read_at_ns = timed.at_ns
+        if self._first is None:
+            self._first = timed
+        elif change:
+            self._first, self._changed = self._changed or self._first, timed
+        self._report(timed, reading.gaps)
+
+    def _report(self, now: _TimedSums, gaps: tuple[str, ...]) -> None:
+        first, changed = self._first, self._changed
+        if first is None:
+            return
+        rows = statement_rows(first.sums, changed.sums if changed else None, now.sums)
+        self._top = tuple(key for key, sums in now.sums.items() if any(row.text == sums.text for row in rows))
+        base = changed or first
+        self._publish(
+            StatementReport(
+                seconds=(now.at_ns - base.at_ns) / NS_PER_SECOND,
+                rows=rows,
+                before_seconds=(changed.at_ns - first.at_ns) / NS_PER_SECOND if changed else 0.0,
+                change=changed.label if changed else "",
+                gaps=gaps,
+            )
+        )
+
+    def _sums(self, reading: StatementReading) -> dict[str, StatementSums]:
+        server = {
+            key: StatementSums(
+                totals.text,
+                totals.source,
+                totals.calls,
+                totals.time_ps / PS_PER_US,
+                totals.rows_examined,
+                _us(totals.lock_ps),
+                _us(totals.cpu_ps),
+                reading.distributions.get(key),
+            )
+            for key, totals in reading.totals.items()
+        }
+        own = {f"{CLIENT_SOURCE} {name}": client_sums(name, times) for name, times in self.own().items()}
+        return server | own
+
+
+def client_sums(name: str, times: Histogram) -> StatementSums:
+    """A statement of the load as the client measured it, the network included."""
+    ends = {int(bucket_upper_bound(bucket)): count for bucket, count in times.counts.items()}
+    return StatementSums(name, CLIENT_SOURCE, times.count, float(times.sum_us), distribution=ends)
+
+
+def _us(ps: int | None) -> float | None:
+    return None if ps is None else ps / PS_PER_US

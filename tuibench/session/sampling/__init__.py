@@ -1,1 +1,0 @@
-"""Sampling of server, host and server activity, once per tick."""

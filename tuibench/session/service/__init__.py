@@ -1,1 +1,0 @@
-"""The session as a process: Unix socket, viewers, client, registry, and the Prometheus endpoint."""

@@ -1,0 +1,301 @@
+"""Settings in a session: changes by command, guard of production servers.
+
+Refusal of changes on a server that looks like production, until the operator has consented.
+
+The server's settings, as a session changes and restores them.
+
+The settings manager executes the changes. The guardian is a process that restores them if this process dies.
+A server that looks like production is changed only after a confirmation; restoring needs none.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import assert_never
+
+from tuibench.clock import Clock
+from tuibench.errors import ConnectionLostError, ServerUnavailableError, TuibenchError
+from tuibench.metrics.inference import preset_change
+from tuibench.model.command import ApplyPreset, ChangeSetting, RestoreSettings, SettingCommand, TrustServer
+from tuibench.model.event import EventKind
+from tuibench.model.plan import RunPlan
+from tuibench.model.server import ServerInfo
+from tuibench.model.settings import PresetState, ServerVariable, SettingState
+from tuibench.session.spec import SessionSpec
+from tuibench.tuning.catalogue import lookup
+from tuibench.tuning.catalogue.setting import SettingScope
+from tuibench.tuning.changer import (
+    ConsentRecord,
+    ProductionConsent,
+    ProductionError,
+    RunOnConnections,
+    SettingsManager,
+    WorkloadSettings,
+    session_journal,
+)
+from tuibench.tuning.connection import admin_connector
+from tuibench.tuning.guardian import Guardian
+from tuibench.tuning.guardian_process import GUARDIAN_RETRY_SECONDS, GuardianRequest
+from tuibench.tuning.journal import JournalError
+from tuibench.tuning.restore import ChangeAttribution, OtherServerError, RestoreOutcome, restore_with_retries
+
+
+class ProductionGuard:
+    """`signs` are the reasons against a change; empty once changes are allowed."""
+
+    def __init__(
+        self,
+        server: ServerInfo,
+        signs: tuple[str, ...],
+        clock: Clock,
+        consent: ProductionConsent | None = None,
+    ) -> None:
+        self._server = server
+        self._clock = clock
+        self._consent = consent or ProductionConsent()
+        self.signs = () if not signs or self._consent.is_given(server.identity) else signs
+
+    def require_confirmation(self) -> None:
+        """Raises ProductionError with the signs, unless changes are allowed."""
+        if self.signs:
+            raise ProductionError(self._server.where, self.signs)
+
+    def confirm(self) -> str:
+        """Allows changes of this server, now and in later sessions; returns the reply as text."""
+        if not self.signs:
+            return "changes of this server are already allowed"
+        yes = ConsentRecord(identity=self._server.identity, at=self._clock.wall_seconds(), signs=self.signs)
+        self._consent.give(yes)
+        self.signs = ()
+        return f"{self._server.where} may be changed now"
+
+
+RESTORE_SECONDS = 10.0
+"""How long the end of a run waits for an unresponsive server in order to restore the settings."""
+
+RESTORED_OUTCOMES = frozenset({RestoreOutcome.RESTORED, RestoreOutcome.UNCHANGED})
+
+Emit = Callable[[EventKind, str], object]
+
+
+class Settings:
+    """Starts a guardian before the first change, and before the next one if it has died.
+
+    `guard` refuses changes of a server that looks like production. `not_restored` are the settings that the
+    last restore could not restore.
+    """
+
+    def __init__(
+        self,
+        manager: SettingsManager,
+        guardian: Guardian,
+        workload: WorkloadSettings,
+        guard: ProductionGuard,
+        clock: Clock,
+        emit: Emit,
+    ) -> None:
+        self.guard = guard
+        self._manager = manager
+        self._emit = emit
+        self._guardian = guardian
+        self._workload = workload
+        self._touched: set[str] = set()
+        self._clock = clock
+        self._restarted = False
+        self._changes = 0
+        self.not_restored: tuple[str, ...] = ()
+
+    @classmethod
+    async def open(
+        cls, spec: SessionSpec, server: ServerInfo, guard: ProductionGuard, clock: Clock, emit: Emit
+    ) -> "Settings":
+        """Read the settings of the server, and which of them this login can change."""
+        journal = session_journal(spec.session, spec.target, server, clock)
+        guardian = Guardian(GuardianRequest(target=spec.target, journal=str(journal.path)), spec.inherit_fds)
+        workload = WorkloadSettings(_set_at_login(spec.plan))
+        manager = SettingsManager(
+            admin_connector(spec.target),
+            journal,
+            server,
+            clock=clock,
+            guard=guardian.ensure_alive,
+            presets=lookup.all_presets(),
+            workload=workload,
+        )
+        try:
+            await manager.open()
+        except BaseException:
+            await manager.close()
+            raise
+        return cls(manager, guardian, workload, guard, clock, emit)
+
+    @property
+    def states(self) -> tuple[SettingState, ...]:
+        return self._manager.known
+
+    @property
+    def presets(self) -> tuple[PresetState, ...]:
+        return self._manager.presets
+
+    @property
+    def statements(self) -> int:
+        """Statements sent, for the reconciliation."""
+        return self._manager.own_statements
+
+    @property
+    def connection_ids(self) -> set[int]:
+        """The server's id of the connection for settings, if there is one."""
+        return self._manager.connection_ids
+
+    @property
+    def guardian_pid(self) -> int:
+        """The guardian's process id; 0 without a guardian."""
+        return self._guardian.pid
+
+    @property
+    def ours(self) -> Mapping[str, str]:
+        """The values that this session has set, by setting, including restored originals."""
+        mine = (
+            state
+            for state in self.states
+            if (state.changed or state.name in self._touched) and state.scope != SettingScope.WORKLOAD
+        )
+        return {state.name: state.value for state in mine}
+
+    @cached_property
+    def _authors(self) -> ChangeAttribution:
+        return ChangeAttribution(self._manager.journal)
+
+    def author_of(self, setting: str, value: str) -> str:
+        """The author of a value that this session did not set, as the beginning of a sentence."""
+        return self._authors.author_of(setting, value)
+
+    def control_load(self, run: RunOnConnections) -> None:
+        """Send changes of the load's own settings to its connections from now on, with `run`."""
+        self._workload.run = run
+
+    async def start_guardian(self) -> None:
+        """Starts the guardian before it is needed, so that the first change does not wait for it.
+
+        A guardian that does not start is a warning here, and a refusal of every change.
+        """
+        try:
+            await self._guardian.ensure_alive()
+        except TuibenchError as error:
+            self._emit(EventKind.WARNING, str(error))
+
+    async def execute(self, command: SettingCommand) -> str:
+        """Executes a command; returns the reply as text. Raises TuibenchError for a refusal."""
+        match command:
+            case ChangeSetting(name=name, value=value):
+                self.guard.require_confirmation()
+                return self._reply(EventKind.SETTING, await self.change(name, value))
+            case ApplyPreset(name=name):
+                self.guard.require_confirmation()
+                return self._reply(EventKind.SETTING, await self.apply(name))
+            case RestoreSettings(names=names):
+                if not (texts := await self.restore_named(names)):
+                    return "nothing was changed, so there is nothing to restore"
+                return self._reply(EventKind.SETTING, "; ".join(texts))
+            case TrustServer():
+                return self._reply(EventKind.WARNING, self.guard.confirm())
+            case _:
+                assert_never(command)
+
+    def _reply(self, kind: EventKind, text: str) -> str:
+        self._emit(kind, text)
+        return text
+
+    async def change(self, name: str, value: str) -> str:
+        """Set one setting; returns the change as text."""
+        before = self._values()
+        state = await self._manager.change(name, value)
+        self._changes += 1
+        self._touched.add(state.name)
+        rounding = self._manager.rounding(name, value, state.value)
+        change = f"{state.name} {before.get(state.name, '')} → {state.value}"
+        return f"{change} ({rounding})" if rounding else change
+
+    async def apply(self, preset: str) -> str:
+        """Set a preset; returns the change as text."""
+        before = self._values()
+        states = await self._manager.apply(preset)
+        self._changes += 1
+        self._touched.update(state.name for state in states)
+        return preset_change(preset, ((each.label, before.get(each.name, ""), each.value) for each in states))
+
+    async def restore_named(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Restore the changes of this session, or those of the named settings; returns the result for each as
+        text.
+
+        Raises UsageError for an unknown name.
+        """
+        wanted = {lookup.find_setting(name).name for name in names}
+        restored = await self._manager.restore(wanted)
+        self._changes += 1
+        self._touched.update(one.setting for one in restored)
+        return tuple(one.text for one in restored)
+
+    @property
+    def changes(self) -> tuple[int, bool]:
+        """The number of changes that this session has made, and whether one is in progress."""
+        return self._changes, self._manager.is_busy
+
+    async def variables(self, names: Iterable[str]) -> dict[str, str]:
+        """The values of server variables, including variables outside the catalogue, if the server has
+        them.
+        """
+        return await self._manager.control.values(names)
+
+    async def catch_up(self, *, restarted: bool) -> list[str]:
+        """Read the settings again after other clients changed some; settles changes that a restart has reset.
+
+        Returns the result for each setting that this session had changed, as text. While the server does not
+        answer, this is left to the next call.
+        """
+        self._restarted |= restarted
+        try:
+            if not self._restarted:
+                await self._manager.states()
+                return []
+            texts = await self._manager.after_restart()
+        except (ServerUnavailableError, ConnectionLostError, JournalError):
+            return []
+        except OtherServerError as error:
+            texts = [f"{error}: no setting is changed or restored here"]
+        self._restarted = False
+        return texts
+
+    @property
+    def is_behind(self) -> bool:
+        """True while a restart of the server has not been settled."""
+        return self._restarted
+
+    async def restore(self, report: Callable[[str], None] = lambda _: None) -> list[str]:
+        """Restore all settings; returns the result for each as text. `report` is called with the reason for a
+        delay.
+        """
+        restored = await restore_with_retries(self._manager.restore, self._clock, RESTORE_SECONDS, report)
+        self.not_restored = tuple(one.setting for one in restored if one.outcome not in RESTORED_OUTCOMES)
+        texts = [one.text for one in restored]
+        if any(one.outcome is RestoreOutcome.UNREACHABLE for one in restored):
+            texts.append(f"the guardian retries for {GUARDIAN_RETRY_SECONDS:.0f} s; then: tuibench restore")
+        return texts
+
+    async def drop_changes(self, why: str) -> None:
+        """Settle all changes without a restore, because the server does not exist any more."""
+        await self._manager.drop_changes(why)
+
+    async def close(self) -> None:
+        """Log out and release the guardian, which restores what is left and ends."""
+        try:
+            await self._manager.close()
+        finally:
+            await self._guardian.release()
+
+    def _values(self) -> dict[str, str]:
+        return {state.name: state.value for state in self._manager.known}
+
+
+def _set_at_login(plan: RunPlan) -> dict[str, str]:
+    """The session settings that the plan gives to each connection of the load."""
+    return {ServerVariable.ISOLATION: plan.isolation.upper().replace(" ", "-")} if plan.isolation else {}

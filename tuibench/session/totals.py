@@ -1,0 +1,475 @@
+"""Totals of workers' reports, alarms, replication lag.
+
+Adds up what the workers report: the load part of a sample at every tick, checkpoints, the run's totals.
+
+What the workers reported over a stretch of time, added up: counts, histograms, and the rates of it.
+
+Most workers report in every round. One that was silent covers more than the stretch when it answers, one that
+is new covers less: neither says how long the stretch was, as long as there are others.
+
+Events about errors, lost and refused connections, limited in number.
+
+How far the replicas were behind over a whole session.
+"""
+
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
+
+import msgspec
+from msgspec.structs import replace
+
+from tuibench.load.fleet import Loss
+from tuibench.load.messages import CompletionGaps, Counters, FairnessStats, GapsOfWorkers, WorkerReport
+from tuibench.model.event import EventKind
+from tuibench.model.sample import ReplicaSample, SlowTransaction, slowest_of
+from tuibench.model.server import error_text
+from tuibench.model.summary import ReplicationTotals
+from tuibench.model.tick import ERROR, LOGIN, RESPONSE, SERVICE, STATEMENT, TRANSACTION, WAIT, Histogram, Tick
+from tuibench.mysql.errors import TOO_MANY_CONNECTIONS_HINTS
+
+NO_TIME = 1e-9
+
+
+class WorkerShare(msgspec.Struct):
+    """One worker's part: what its counters grew by, the seconds that took, and what its busiest thread burnt.
+
+    `steady_seconds` are those of the reports that followed on one in the round before. `all_cpu_seconds` is
+    what all of its threads burnt.
+    """
+
+    grown: Counters
+    seconds: float = 0.0
+    steady_seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    all_cpu_seconds: float = 0.0
+
+    def include(self, other: "WorkerShare") -> None:
+        self.grown = self.grown + other.grown
+        self.seconds += other.seconds
+        self.steady_seconds += other.steady_seconds
+        self.cpu_seconds += other.cpu_seconds
+        self.all_cpu_seconds += other.all_cpu_seconds
+
+
+class ReportAggregate:
+    """Reports in, in any number and order; figures out."""
+
+    def __init__(self) -> None:
+        self.counters = Counters()
+        self.transactions = Histogram()
+        self.service = Histogram()
+        self.logins = Histogram()
+        self.waits = Histogram()
+        self.statements: dict[str, Histogram] = {}
+        self.by_transaction: dict[str, Histogram] = {}
+        self.slowest: tuple[SlowTransaction, ...] = ()
+        self.cpu_seconds = 0.0
+        self.lag_p99_ms = 0.0
+        self._shares: dict[int, WorkerShare] = {}
+
+    def add(self, report: WorkerReport, grown: Counters, *, is_steady: bool = True) -> None:
+        """Takes a report in; `grown` is what its counters grew by since this worker's last one."""
+        self.counters = self.counters + grown
+        self._add_figures(report)
+        share = self._shares.setdefault(report.worker, WorkerShare(Counters()))
+        share.grown = share.grown + grown
+        share.seconds += report.seconds
+        share.steady_seconds += report.seconds * is_steady
+        share.all_cpu_seconds += report.cpu_seconds
+        share.cpu_seconds += report.cpu_seconds if report.core_seconds is None else report.core_seconds
+
+    def include(self, other: "ReportAggregate") -> None:
+        """Adds what another stretch has gathered."""
+        self.counters = self.counters + other.counters
+        self._add_figures(other)
+        for worker, share in other._shares.items():
+            self._shares.setdefault(worker, WorkerShare(Counters())).include(share)
+
+    def _add_figures(self, other: "WorkerReport | ReportAggregate") -> None:
+        self.transactions.add(other.transactions)
+        self.service.add(other.service)
+        self.logins.add(other.logins)
+        self.waits.add(other.waits)
+        _add(self.statements, other.statements)
+        _add(self.by_transaction, other.by_transaction)
+        self.slowest = slowest_of((*self.slowest, *other.slowest))
+        self.cpu_seconds += other.cpu_seconds
+        self.lag_p99_ms = max(self.lag_p99_ms, other.lag_p99_ms)
+
+    def of_kind(self, name: str) -> Histogram:
+        """The latencies of one kind of transaction; of all, where there is only one kind."""
+        return self.by_transaction.get(name, Histogram()) if self.by_transaction else self.transactions
+
+    @property
+    def is_empty(self) -> bool:
+        """True if no worker has reported."""
+        return not self._shares
+
+    @property
+    def seconds(self) -> float:
+        """How long the stretch was; never zero."""
+        shares = self._shares.values()
+        steady = max((share.steady_seconds for share in shares), default=0.0)
+        return steady or max((share.seconds for share in shares), default=0.0) or NO_TIME
+
+    def share_of(self, worker: int) -> WorkerShare:
+        """One worker's part; an empty one if it has not reported."""
+        return self._shares.get(worker, WorkerShare(Counters()))
+
+    @property
+    def worker_cpu(self) -> float:
+        """The busiest worker's share of a core."""
+        shares = self._shares.values()
+        return max((share.cpu_seconds / share.seconds for share in shares if share.seconds), default=0.0)
+
+    def tick(self) -> Tick:
+        """The stretch as a tick, without its end. What a silent worker did is spread over its silence: the
+        part before this stretch is in arrears.
+        """
+        seconds = self.seconds
+        sums: dict[str, float] = {}
+        arrears: dict[str, float] = {}
+        for share in self._shares.values():
+            now = min(1.0, seconds / share.seconds) if share.seconds > ROUNDING * seconds else 1.0
+            for name, count in counter_sums(share.grown).items():
+                sums[name] = sums.get(name, 0) + now * count
+                if now < 1.0:
+                    arrears[name] = arrears.get(name, 0) + (1.0 - now) * count
+        hists = {RESPONSE: self.transactions, SERVICE: self.service, LOGIN: self.logins, WAIT: self.waits}
+        hists |= {TRANSACTION + name: each for name, each in self.by_transaction.items()}
+        hists |= {STATEMENT + name: each for name, each in self.statements.items()}
+        return Tick(
+            seconds=seconds,
+            sums=sums,
+            arrears=arrears,
+            peaks={"worker_cpu": self.worker_cpu, "lag_p99_ms": self.lag_p99_ms},
+            hists={name: each for name, each in hists.items() if each.count},
+        )
+
+
+ROUNDING = 1.05
+"""Reports that cover so much more than the tick were not late: they were asked for one by one."""
+
+
+def counter_sums(grown: Counters) -> dict[str, float]:
+    """The counts of a tick, by their names; zeros only of what every load has."""
+    plain = {name: getattr(grown, name) for name in COUNTED}
+    named: dict[str, Mapping[int, int] | Mapping[str, int]] = {
+        ERROR: grown.errors,
+        "retried.": grown.retried,
+        "rolled_back.": grown.rolled_back,
+    }
+    return {
+        "completed": grown.completed,
+        "queries": grown.queries,
+        "reads": grown.reads,
+        "writes": grown.writes,
+        "others": grown.others,
+        **{name: value for name, value in plain.items() if value},
+        **{f"{prefix}{key}": times for prefix, counts in named.items() for key, times in counts.items()},
+    }
+
+
+COUNTED = (
+    "scheduled", "failed", "abandoned", "commits", "questions", "retries", "reconnects", "logins",
+    "missed_logins",
+)  # fmt: skip
+
+
+def _add(totals: dict[str, Histogram], more: Mapping[str, Histogram]) -> None:
+    for name, histogram in more.items():
+        totals.setdefault(name, Histogram()).add(histogram)
+
+
+class LoadTotals:
+    """Reports in, figures out. Counters are cumulative per worker; each report takes the difference.
+
+    Histograms are wide, so each report is folded once, into the open part. The open part is folded once into
+    the section between two checkpoints, and is the tick, or a piece of it if a checkpoint splits the tick. A
+    section is folded into the run when it ends.
+
+    `slowest` are the slowest transactions of the last tick; `idle_connections` were open at it.
+    """
+
+    def __init__(self) -> None:
+        self.slowest: tuple[SlowTransaction, ...] = ()
+        self.idle_connections = 0
+        self._before = ReportAggregate()
+        self._done_before = 0
+        self._closed_sections: ReportAggregate | None = None
+        self._section = ReportAggregate()
+        self._tick = ReportAggregate()
+        self._open = ReportAggregate()
+        self._last: dict[int, WorkerReport] = {}
+        self._latest_round: frozenset[int] = frozenset()
+        self._gaps = GapsOfWorkers()
+
+    def begin(self, reports: Sequence[WorkerReport]) -> None:
+        """The load starts now: what was reported until here (logins, say) is not part of the run."""
+        self._last = {report.worker: report for report in reports}
+        self._latest_round = frozenset(self._last)
+        for report in reports:
+            self._gaps.add(report.worker, report.gaps)
+
+    @property
+    def completion_gaps(self) -> CompletionGaps:
+        """The times in which no worker completed a transaction."""
+        return self._gaps.common
+
+    @property
+    def since_checkpoint(self) -> ReportAggregate:
+        """What was gathered since the last checkpoint, or since the figures began to count."""
+        self._close_open_part()
+        return self._section
+
+    @property
+    def run(self) -> ReportAggregate:
+        """What was gathered since the figures began to count."""
+        section = self.since_checkpoint
+        if self._closed_sections is None:
+            return section
+        whole = ReportAggregate()
+        whole.include(self._closed_sections)
+        whole.include(section)
+        return whole
+
+    @property
+    def totals(self) -> Counters:
+        """The counters of the whole run, over all workers."""
+        counters = self._section.counters + self._open.counters
+        return counters if self._closed_sections is None else self._closed_sections.counters + counters
+
+    @property
+    def transactions(self) -> Histogram:
+        return self.run.transactions
+
+    @property
+    def service(self) -> Histogram:
+        return self.run.service
+
+    @property
+    def statements(self) -> dict[str, Histogram]:
+        return self.run.statements
+
+    @property
+    def by_transaction(self) -> dict[str, Histogram]:
+        return self.run.by_transaction
+
+    def of_kind(self, name: str) -> Histogram:
+        return self.run.of_kind(name)
+
+    @property
+    def cpu_seconds(self) -> float:
+        return self.run.cpu_seconds
+
+    @property
+    def all_parts(self) -> tuple[ReportAggregate, ...]:
+        """Everything since measuring began: before and after the last reset of the figures."""
+        return self._before, self.run
+
+    @property
+    def connections(self) -> int:
+        return sum(report.connections for report in self._last.values())
+
+    def per_connection(self, name: str) -> FairnessStats:
+        """A figure of each connection, by its name in the reports, over all workers."""
+        return sum(map(attrgetter(name), self._last.values()), FairnessStats())
+
+    def add_reports(self, reports: Sequence[WorkerReport]) -> None:
+        """Takes a round of reports in."""
+        for report in reports:
+            before = self._last.get(report.worker)
+            grown = report.counters - (before.counters if before else Counters())
+            is_steady = report.worker in self._latest_round
+            self._open.add(report, grown, is_steady=is_steady)
+            self._last[report.worker] = report
+            self._gaps.add(report.worker, report.gaps)
+        self._latest_round = frozenset(report.worker for report in reports)
+
+    def reset_stats(self, reports: Sequence[WorkerReport]) -> None:
+        """Resets the run's figures; the current tick continues, and so does the sample's total.
+
+        Transactions in flight end in the new figures, so they start in them.
+        """
+        self.add_reports(reports)
+        self._done_before += self.totals.completed
+        self._before.include(self.run)
+        counters = [report.counters for report in self._last.values()]
+        flying, waiting = sum(each.in_flight for each in counters), sum(each.backlog for each in counters)
+        self._closed_sections, self._section = None, ReportAggregate()
+        self._section.counters = Counters(scheduled=flying + waiting, in_flight=flying, backlog=waiting)
+
+    @property
+    def transactions_total(self) -> int:
+        """All that were done since measuring began, whatever the figures count from."""
+        return self._done_before + self.totals.completed
+
+    def checkpoint(self) -> None:
+        """What comes from now on is the next checkpoint's."""
+        self._closed_sections, self._section = self.run, ReportAggregate()
+
+    def tick(self, reports: Sequence[WorkerReport], threads: int, rate: float) -> Tick:
+        """Takes a round in; what was taken since the last tick."""
+        self.add_reports(reports)
+        self._close_open_part()
+        gathered, self._tick = self._tick, ReportAggregate()
+        self.slowest = gathered.slowest
+        self.idle_connections = sum(report.idle_connections for report in self._last.values())
+        return replace(gathered.tick(), levels=self._levels | {"threads": threads, "rate": rate})
+
+    @property
+    def _levels(self) -> dict[str, float]:
+        counters = [report.counters for report in self._last.values()]
+        return {
+            "connections": self.connections,
+            "backlog": sum(each.backlog for each in counters),
+            "in_flight": sum(each.in_flight for each in counters),
+        }
+
+    def _close_open_part(self) -> None:
+        """Folds the open part into the section; it becomes the tick, or a piece of it."""
+        part, self._open = self._open, ReportAggregate()
+        if part.is_empty:
+            return
+        self._section.include(part)
+        if self._tick.is_empty:
+            self._tick = part
+        else:
+            self._tick.include(part)
+
+    def remainder(self) -> Tick | None:
+        """What was taken since the last tick; None without a report."""
+        self._close_open_part()
+        return None if self._tick.is_empty else replace(self._tick.tick(), levels=self._levels)
+
+
+ERROR_SHARE = 0.05
+"""Errors per transaction that make a burst; a few deadlocks are everyday life."""
+
+QUIET_TICKS = 10
+"""Ticks between two reports of the same problem."""
+
+REFUSALS = {
+    1040: "too many connections (error 1040, max_connections)",
+    1203: "too many connections of this user (error 1203, max_user_connections)",
+    1226: "the account's resource limit (error 1226)",
+}
+PREPARED_LIMIT = 1461
+PREPARED_LIMIT_WORDS = "the server accepts no more prepared statements (error 1461, max_prepared_stmt_count)"
+
+SILENT = "{name} does not answer: its figures are missing until it does"
+LATE = (
+    "{name} reports late: this host has more runnable threads than CPUs; its figures come with a later report"
+)
+
+
+class Alarms:
+    """Checks each tick and reports what is new."""
+
+    def __init__(self) -> None:
+        self._quiet_until: dict[EventKind, int] = {}
+        self._tick = 0
+        self._refused_before: dict[int, int] = {}
+        self._reported_unresponsive: dict[str, set[str]] = {}
+        self._told_losses = 0
+        self._pending: list[str] = []
+
+    def check(self, tick: Tick) -> list[tuple[EventKind, str]]:
+        """What happened in this tick that an operator should know."""
+        self._tick += 1
+        alarms = [(EventKind.WARNING, text) for text in self._pending]
+        self._pending = []
+        errors = tick.errors
+        if errors > ERROR_SHARE * (tick.sums.get("completed", 0) + errors):
+            codes = ", ".join(f"{error_text(code)} × {times:g}" for code, times in tick.counts(ERROR).items())
+            alarms += self._once(EventKind.ERRORS, f"errors: {codes}")
+        if reconnects := tick.sums.get("reconnects"):
+            count = round(reconnects)
+            alarms += self._once(EventKind.RECONNECT, f"{count} connections were reopened")
+        return alarms
+
+    def report_unresponsive(self, overdue: Sequence[str], silent: Sequence[str]) -> None:
+        """Workers whose report is missing or that do not run; `look` reports each once."""
+        for name in overdue:
+            if name in silent:
+                self._report_once(name, SILENT)
+            elif name not in self._reported_unresponsive:
+                self._report_once(name, LATE)
+
+    def _report_once(self, name: str, text: str) -> None:
+        reported = self._reported_unresponsive.setdefault(name, set())
+        if text not in reported:
+            reported.add(text)
+            self._pending.append(text.format(name=name))
+
+    def lost(self, losses: Sequence[Loss]) -> None:
+        """All workers that ended so far; `look` reports each once."""
+        self._pending += [loss.event for loss in losses[self._told_losses :]]
+        self._told_losses = len(losses)
+
+    def notice(self, texts: Sequence[str]) -> None:
+        """What `look` is to say as it is."""
+        self._pending += texts
+
+    def refusals(self, reports: Sequence[WorkerReport]) -> int:
+        """Connections that the server has refused since they were last asked for."""
+        refused = _refused(reports)
+        return sum(refused.get(code, 0) - self._refused_before.get(code, 0) for code in REFUSALS)
+
+    def refusal_remedy(self, reports: Sequence[WorkerReport]) -> str:
+        """What would let in those that were refused, whenever that was."""
+        refused = _refused(reports)
+        return "; ".join(
+            refusal_remedy for code, refusal_remedy in TOO_MANY_CONNECTIONS_HINTS.items() if code in refused
+        )
+
+    def refused(self, reports: Sequence[WorkerReport]) -> str:
+        """A description of what the server refuses; empty if nothing new was refused."""
+        refused = _refused(reports)
+        new = {code: times - self._refused_before.get(code, 0) for code, times in refused.items()}
+        self._refused_before = refused
+        alarms = [f"{new[code]} refused: {words}" for code, words in REFUSALS.items() if new.get(code)]
+        if new.get(PREPARED_LIMIT):
+            alarms.append(f"{new[PREPARED_LIMIT]} statements are sent as text: {PREPARED_LIMIT_WORDS}")
+        return "; ".join(alarms)
+
+    def _once(self, kind: EventKind, text: str) -> list[tuple[EventKind, str]]:
+        if self._tick < self._quiet_until.get(kind, 0):
+            return []
+        self._quiet_until[kind] = self._tick + QUIET_TICKS
+        return [(kind, text)]
+
+
+def _refused(reports: Sequence[WorkerReport]) -> dict[int, int]:
+    return sum((report.counters for report in reports), Counters()).refused
+
+
+class LagTotals:
+    """Ticks in, the worst of all out."""
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+        self._seconds: float | None = None
+        self._bytes: int | None = None
+        self._stopped_ticks = 0
+
+    def add(self, replicas: Sequence[ReplicaSample]) -> None:
+        """One tick."""
+        for each in replicas:
+            self._names.add(each.name)
+            if each.lag_seconds is not None:
+                self._seconds = max(self._seconds or 0.0, each.lag_seconds)
+            if each.lag_bytes is not None:
+                self._bytes = max(self._bytes or 0, each.lag_bytes)
+        self._stopped_ticks += any(not each.is_running for each in replicas)
+
+    def total(self) -> ReplicationTotals | None:
+        """The session's; None where it read no replica."""
+        if not self._names:
+            return None
+        return ReplicationTotals(
+            replicas=tuple(sorted(self._names)),
+            lag_max_seconds=self._seconds,
+            lag_max_bytes=self._bytes,
+            stopped_ticks=self._stopped_ticks,
+        )

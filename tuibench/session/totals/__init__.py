@@ -1,1 +1,0 @@
-"""Aggregation of worker reports into ticks, checkpoints, alarms and the run summary."""

@@ -1,1 +1,0 @@
-"""Screening of settings on the running server: candidates, windows, verdicts."""

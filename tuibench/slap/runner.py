@@ -1,0 +1,638 @@
+"""mysqlslap's test: schema, clients, rounds.
+
+Schema of a slap: created before each iteration and dropped after it; never a schema of others.
+
+mysqlslap drops what `--create-schema` names without a check. Here, an existing schema is dropped only if it
+has mysqlslap's name, contains nothing but mysqlslap's table, or if `--drop-schema` allows it.
+
+At the end of a slap its schema is dropped in any case, over a new connection if the old one is lost.
+
+A lost connection ends the test, as in mysqlslap. The result depends on whether the server is back in time: a
+failed run, or an unreachable server. In the latter case the schema remains, and a message contains its name
+and the statement that removes it.
+
+Specification of a slap.
+
+Clients of one iteration: login, queries, disconnect, timed.
+
+As in mysqlslap, the time includes logins and disconnects, but not the start of processes.
+
+Runner of mysqlslap's test: all iterations for each engine and number of clients.
+
+    each iteration    drop, create, fill ──> pre-query ──> clients, timed ──> post-query
+    at the end        drop, unless it is to stay
+
+Whatever happens, a schema that we have made does not stay behind.
+"""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from types import TracebackType
+from typing import NamedTuple
+
+import msgspec
+
+from tuibench.clock import NS_PER_SECOND, Clock, SystemClock
+from tuibench.errors import (
+    ConnectionLostError,
+    RunError,
+    ServerUnreachableError,
+    SQLError,
+    TuibenchError,
+    UsageError,
+)
+from tuibench.load.connections import TRANSIENT_CODES
+from tuibench.load.fleet import Fleet, WorkerPool, worker_count
+from tuibench.load.messages import Counters
+from tuibench.load.native_engine import choose
+from tuibench.model.plan import EngineChoice, RunPlan
+from tuibench.model.server import Flavour, Target
+from tuibench.model.summary import OWN_QUERIES, QueryTotals, SlapBenchmark
+from tuibench.model.tick import merge_histograms
+from tuibench.mysql.connection import CHARSET, Connection, connect
+from tuibench.mysql.errors import UNREACHABLE_CODES
+from tuibench.mysql.info import READ_ONLY_BYPASS_WARNING, detect_flavour, is_read_only
+from tuibench.observe.status import kept_status
+from tuibench.session.load import LoadController
+from tuibench.session.totals import LoadTotals
+from tuibench.slap.sql import (
+    COMMIT,
+    SLAP_PROFILE,
+    TABLE,
+    Keys,
+    QueryCycle,
+    SlapScript,
+    StorageEngine,
+    client_program,
+)
+from tuibench.workload.program import Program
+
+DEFAULT_SCHEMA = "mysqlslap"
+SYSTEM_SCHEMAS = frozenset({"mysql", "information_schema", "performance_schema", "sys"})
+DATABASE_EXISTS, NO_SUCH_DATABASE = 1007, 1049
+COLUMN_NAMES = ("id", "intcol", "charcol")
+
+_TABLES = "SELECT table_name FROM information_schema.tables WHERE table_schema = {schema}"
+_COLUMNS = (
+    "SELECT column_name FROM information_schema.columns "
+    "WHERE table_schema = {schema} AND table_name = {table}"
+)
+
+
+def quote_schema(name: str) -> str:
+    """A schema's name, quoted for SQL."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def check_not_system_schema(name: str) -> None:
+    """Raises UsageError for a system schema."""
+    if name.lower() in SYSTEM_SCHEMAS:
+        raise UsageError(
+            f"'{name}' is a system schema: nothing is created or dropped in it",
+            "choose another one with --create-schema",
+        )
+
+
+class SlapSchema:
+    """The schema over one connection. `is_ours` is True after this run has created it."""
+
+    def __init__(self, connection: Connection, name: str) -> None:
+        self._connection = connection
+        self._name = name
+        self.is_ours = False
+
+    async def check_droppable(self, *, may_drop: bool) -> None:
+        """Raises RunError if it exists and contains tables of others."""
+        if may_drop or self._name == DEFAULT_SCHEMA:
+            return
+        tables = await self._names(_TABLES)
+        if not tables or (tables == [TABLE] and await self._is_slaps()):
+            return
+        raise RunError(
+            f"the schema '{self._name}' exists with {_table_list(tables)}: mysqlslap would drop it",
+            "choose another one with --create-schema, or add --drop-schema to allow it",
+        )
+
+    @property
+    def quoted(self) -> str:
+        """Its name, quoted for SQL."""
+        return quote_schema(self._name)
+
+    async def drop(self, connection: Connection | None = None) -> None:
+        """Drop it, over another connection if one is given."""
+        await (connection or self._connection).execute(f"DROP SCHEMA IF EXISTS {self.quoted}")
+        self.is_ours = False
+
+    async def make(self) -> None:
+        """Create and select it. Raises RunError if it exists."""
+        try:
+            await self._connection.execute(f"CREATE SCHEMA {self.quoted}")
+        except ConnectionLostError:
+            self.is_ours = True  # It may be there now.
+            raise
+        except SQLError as error:
+            if error.code != DATABASE_EXISTS:
+                raise
+            raise RunError(
+                f"the schema '{self._name}' already exists", "drop it first, or leave out --no-drop"
+            ) from error
+        self.is_ours = True
+        await self.enter()
+
+    async def enter(self) -> None:
+        """Select it. Raises RunError if it does not exist."""
+        try:
+            await self._connection.execute(f"USE {self.quoted}")
+        except SQLError as error:
+            if error.code != NO_SUCH_DATABASE:
+                raise
+            raise RunError(
+                f"the schema '{self._name}' does not exist",
+                "name an existing one with --create-schema, or create tables with --create or -a",
+            ) from error
+
+    async def _is_slaps(self) -> bool:
+        """Whether the one table has mysqlslap's columns and no others."""
+        return all(name.startswith(COLUMN_NAMES) for name in await self._names(_COLUMNS))
+
+    async def _names(self, sql: str) -> list[str]:
+        quote = self._connection.quote
+        rows = await self._connection.query(sql.format(schema=quote(self._name), table=quote(TABLE)))
+        return [str(name) for (name,) in rows]
+
+
+def _table_list(tables: Iterable[str]) -> str:
+    names = list(tables)
+    some = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return f"the table{'s' * (len(names) > 1)} {some}"
+
+
+CLEANUP_TIMEOUT_SECONDS = 20.0
+"""How long the end of a test that went wrong may take."""
+
+RETRY_SECONDS = 0.5
+SEE_THE_LOG = (
+    "its error log says whether it was restarted, crashed, or killed a connection; run the test again"
+)
+
+Dial = Callable[[], Awaitable[Connection]]
+"""Makes a new connection to the server, in no database."""
+
+
+class ConnectionLostInTestError(RunError):
+    """The test has lost a connection: it was killed, or its server went away."""
+
+
+@contextmanager
+def raise_as_lost(target: Target, doing: str) -> Iterator[None]:
+    """Raises LostError for a lost connection, with where and when that was."""
+    try:
+        yield
+    except ConnectionLostError as error:
+        raise ConnectionLostInTestError(
+            f"the server at {target.where} closed the connection during {doing}: {error.message}", SEE_THE_LOG
+        ) from error
+
+
+class SchemaCleanup:
+    """Drops the schema at the end of a test; `schema` is set as soon as there is one to drop.
+
+    Without an error, a drop may take as long as it needs; after an error, the time is limited.
+    """
+
+    def __init__(
+        self, connection: Connection, dial: Dial, report: Callable[[str], None], clock: Clock
+    ) -> None:
+        self.schema: SlapSchema | None = None
+        self._connection = connection
+        self._dial = dial
+        self._where = connection.target.where
+        self._report = report
+        self._clock = clock
+
+    async def __aenter__(self) -> "SchemaCleanup":
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Raises ServerAwayError if the server is lost and does not return; an earlier error comes first."""
+        try:
+            async with asyncio.timeout(None if error is None else CLEANUP_TIMEOUT_SECONDS):
+                await self._clear(is_lost=isinstance(error, ConnectionLostInTestError))
+        except asyncio.CancelledError:
+            self._report_leftover()
+            raise
+        except (TuibenchError, TimeoutError) as failure:
+            self._report_leftover()
+            if error is None or isinstance(error, ConnectionLostInTestError):
+                raise self._final_error(error, failure) from failure
+        finally:
+            await self._close_connection(in_order=error is None)
+
+    async def _clear(self, *, is_lost: bool) -> None:
+        """Has the schema gone. After a loss, it also takes the server to be back."""
+        if not is_lost:
+            try:
+                return await self._drop(self._connection)
+            except ConnectionLostError:
+                pass
+        async with asyncio.timeout(CLEANUP_TIMEOUT_SECONDS):
+            again = await self._back()
+            try:
+                await self._drop(again)
+            finally:
+                await again.close()
+
+    async def _drop(self, connection: Connection) -> None:
+        if self.schema is not None and self.schema.is_ours:
+            await self.schema.drop(connection)
+
+    async def _back(self) -> Connection:
+        """A new connection, as soon as there is one."""
+        is_reported = False
+        while True:
+            try:
+                return await self._dial()
+            except (ServerUnreachableError, SQLError) as error:
+                if isinstance(error, SQLError) and error.code not in TRANSIENT_CODES:
+                    raise
+                if not is_reported:
+                    self._report(
+                        f"waiting up to {CLEANUP_TIMEOUT_SECONDS:.0f} s for the server: {error.message}"
+                    )
+                is_reported = True
+            await self._clock.sleep(RETRY_SECONDS)
+
+    def _report_leftover(self) -> None:
+        if self.schema is not None and self.schema.is_ours:
+            name = self.schema.quoted
+            self._report(
+                f"the schema {name} was not removed at {self._where}; to remove it: DROP SCHEMA {name}"
+            )
+
+    def _final_error(self, lost: BaseException | None, failure: BaseException) -> TuibenchError:
+        """What the test ends with when its schema could not be dropped, or its server did not come back."""
+        if isinstance(failure, SQLError) and not isinstance(failure, ConnectionLostError):
+            return failure
+        what = (
+            lost.message
+            if isinstance(lost, ConnectionLostInTestError)
+            else f"lost the connection to the server at {self._where}"
+        )
+        return ServerUnreachableError(
+            f"{what}; it did not come back within {CLEANUP_TIMEOUT_SECONDS:.0f} s",
+            "check that it is running, and its error log",
+        )
+
+    async def _close_connection(self, *, in_order: bool) -> None:
+        """Closes the connection; without waiting after an error, as the server may not answer."""
+        if in_order:
+            await self._connection.close()
+        else:
+            self._connection.abort()
+
+
+CHARSETS = {Flavour.MARIADB: "latin1", Flavour.MYSQL: CHARSET}
+"""What mysqlslap speaks, whatever its server's default: texts in another than a table's are converted there,
+which on MariaDB with latin1 tables is a twentieth of the whole time."""
+
+
+class Hooks(msgspec.Struct, frozen=True):
+    """Shell commands to run before the clients start and after they have ended."""
+
+    before: str = ""
+    after: str = ""
+
+
+class SlapSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """One mysqlslap test on one server.
+
+    The database of `target` is the schema. Without `engines` the tables use the server's default engine. Each
+    client gets its share of `queries_in_all`; `queries_per_client` is 0 if not given, and if both are 0, each
+    client runs its list once. With `drops`, an existing schema is dropped at the start, and the test's own at
+    the end; `may_drop` allows the former for a schema with other tables. `init_sql` is run at logins.
+    """
+
+    target: Target
+    script: SlapScript
+    clients: tuple[int, ...] = (1,)
+    iterations: int = 1
+    engines: tuple[StorageEngine, ...] = ()
+    load_type: str = OWN_QUERIES
+    queries_in_all: int = 0
+    queries_per_client: int = 0
+    commit: int = 0
+    detach: int = 0
+    drops: bool = True
+    may_drop: bool = False
+    hooks: Hooks = Hooks()
+    init_sql: str = ""
+    seed: int = 0
+    workers: int | None = None
+    load_engine: EngineChoice = EngineChoice.AUTO
+
+    def rhythm(self, clients: int) -> QueryCycle:
+        """How each client runs its queries; at least once, as mysqlslap does."""
+        queries = self.queries_per_client or self.queries_in_all // clients
+        return QueryCycle(queries=queries or len(self.script.queries), commit=self.commit, detach=self.detach)
+
+    def charset(self, flavour: Flavour) -> str:
+        """What the clients speak: what mysqlslap does, if all that they send is ASCII."""
+        sent = (self.init_sql, *(query.sql for query in self.script.queries))
+        return CHARSETS[flavour] if all(text.isascii() for text in sent) else CHARSET
+
+
+REPORT_SECONDS = 1.0
+DRAIN_SECONDS = 2.0
+
+
+class IterationResult(NamedTuple):
+    """The duration of an iteration, and what the clients did."""
+
+    seconds: float
+    accounting: LoadTotals
+    workers: int
+
+    @property
+    def cpu_share(self) -> float:
+        """How busy the workers were, of one core each."""
+        return self.accounting.cpu_seconds / (self.seconds or 1e-9) / self.workers
+
+
+class SlapClients:
+    """The clients of one iteration, in the `pool` processes of the previous one."""
+
+    def __init__(
+        self,
+        target: Target,
+        program: Program,
+        plan: RunPlan,
+        clock: Clock,
+        *,
+        is_native: bool,
+        charset: str,
+        pool: WorkerPool,
+    ) -> None:
+        most = worker_count(plan, is_beside_server=target.is_local, is_native=is_native)
+        fleet = Fleet(plan, target, program, most, charset=charset, is_native=is_native, pool=pool)
+        self._load = LoadController(plan, program, fleet, clock)
+        self._clock = clock
+
+    async def ready(self, session_sql: Sequence[str]) -> None:
+        """Start the processes; each connection will begin with these statements."""
+        await self._load.fleet.start()
+        if session_sql:
+            self._load.fleet.set_session(tuple(session_sql))
+
+    async def play(self) -> IterationResult:
+        """Start the clients; returns when the last connection is closed. Raises an error that prevents their
+        work.
+        """
+        load, fleet = self._load, self._load.fleet
+        began_ns = await load.begin()
+        await fleet.set_threads(load.threads)
+        ended_ns = await self._end()
+        workers = len(fleet)
+        await load.finish(DRAIN_SECONDS)
+        return IterationResult((ended_ns - began_ns) / NS_PER_SECOND, load.accounting, workers)
+
+    async def kill(self) -> None:
+        """End the remaining processes."""
+        await self._load.fleet.kill()
+
+    async def _end(self) -> int:
+        """The time at which all have done their work; looks now and then whether they still can."""
+        finished = asyncio.create_task(self._finished())
+        try:
+            while not finished.done():
+                await asyncio.wait({finished}, timeout=REPORT_SECONDS)
+                ended_ns = finished.result() if finished.done() else 0
+                await self._check_clients()
+            return ended_ns or finished.result()
+        finally:
+            finished.cancel()
+
+    async def _finished(self) -> int:
+        await self._load.fleet.finished()
+        return self._clock.now_ns()
+
+    async def _check_clients(self) -> None:
+        """Raises what keeps them from their work: as in mysqlslap, none may lose its connection."""
+        load = self._load
+        if refused := (await load.tick()).refused:
+            raise RunError(f"not all clients could log in: {refused}", load.refusal_remedy)
+        check_no_connection_lost(load.accounting.totals.errors)
+
+
+def check_no_connection_lost(errors: Mapping[int, int]) -> None:
+    """Raises ConnectionLostError if the error codes mean that a client lost its connection."""
+    lost = {code: times for code, times in errors.items() if code in UNREACHABLE_CODES}
+    if lost:
+        words = ", ".join(f"error {code} ({times} ×)" for code, times in lost.items())
+        raise ConnectionLostError(min(lost), words)
+
+
+def iteration_plan(spec: SlapSpec, clients: int, turns: int, seed: int) -> RunPlan:
+    """The plan of an iteration with this number of queries per client. Statements are sent as text."""
+    return RunPlan(
+        profile=SLAP_PROFILE,
+        threads=clients,
+        seconds=None,
+        events=clients * turns,
+        seed=seed,
+        prepared=False,
+        workers=spec.workers,
+        engine=spec.load_engine,
+    )
+
+
+KEYS_SQL = f"SELECT id FROM {TABLE} ORDER BY id"  # noqa: S608 (a name of our own)
+NO_AUTOCOMMIT = "SET SESSION autocommit=0"
+STAYS_OPEN = "SET SESSION wait_timeout=28800"
+"""Ours is silent while the clients work, for longer than a server may bear."""
+
+SHOWN_CHARACTERS = 200
+Report = Callable[[str], None]
+
+
+class _Iteration(NamedTuple):
+    """What one iteration gave."""
+
+    played: IterationResult
+    server: dict[str, int]
+
+
+class SlapRunner:
+    """Runs a slap. `report` receives warnings, `note` the time of each iteration."""
+
+    def __init__(
+        self, spec: SlapSpec, report: Report, clock: Clock | None = None, note: Report = lambda _: None
+    ) -> None:
+        self._spec = spec
+        self._report = report
+        self._note = note
+        self._clock = clock or SystemClock()
+        self._connection: Connection
+        self._schema: SlapSchema
+        self._charset: str
+        self._pool = WorkerPool()
+        self._warned = False
+
+    async def run(self) -> AsyncIterator[SlapBenchmark]:
+        """One benchmark after the other. Raises TuibenchError for what goes wrong, with the SQL that did."""
+        spec = self._spec
+        dial = partial(connect, spec.target, use_database=False)
+        self._connection = await dial()
+        async with SchemaCleanup(self._connection, dial, self._report, self._clock) as ending, self._pool:
+            await self._connection.execute(STAYS_OPEN)
+            self._charset = spec.charset(detect_flavour(self._connection.version_text))
+            self._schema = SlapSchema(self._connection, spec.target.database)
+            if spec.drops:
+                ending.schema = self._schema
+                await self._schema.check_droppable(may_drop=spec.may_drop)
+            elif not spec.script.create:
+                await self._schema.enter()
+            for engine in spec.engines or (None,):
+                for clients in spec.clients:
+                    yield await self._benchmark(engine, clients)
+
+    async def _benchmark(self, engine: StorageEngine | None, clients: int) -> SlapBenchmark:
+        spec, done = self._spec, []
+        for number in range(spec.iterations):
+            doing = f"iteration {number + 1} of {spec.iterations} with {clients} client{'s' * (clients != 1)}"
+            with raise_as_lost(spec.target, doing):
+                done.append(await self._iteration(engine, clients, number))
+        return _summed(spec, engine, clients, done)
+
+    async def _iteration(self, engine: StorageEngine | None, clients: int, number: int) -> _Iteration:
+        spec = self._spec
+        await self._fill(engine)
+        keys = await self._keys(engine)
+        rhythm = spec.rhythm(clients)
+        program = client_program(spec.script, rhythm, keys)
+        turns = program.turns.total if program.turns is not None else 0
+        plan = iteration_plan(spec, clients, turns, spec.seed + number)
+        crowd = SlapClients(
+            spec.target,
+            program,
+            plan,
+            self._clock,
+            is_native=(await choose(plan.engine, program, spec.target)).is_native,
+            charset=self._charset,
+            pool=self._pool,
+        )
+        try:
+            await crowd.ready((spec.init_sql,) * bool(spec.init_sql) + (NO_AUTOCOMMIT,) * bool(spec.commit))
+            await self._shell(spec.hooks.before, "pre-system")
+            await self._send_all(spec.script.before)
+            before = await self._counters()
+            played = await crowd.play()
+        finally:
+            await crowd.kill()
+        grown = _grown(before, await self._counters())
+        await self._send_all(spec.script.after)
+        await self._shell(spec.hooks.after, "post-system")
+        self._note(f"{clients} clients, iteration {number + 1} of {spec.iterations}: {played.seconds:.3f} s")
+        return _Iteration(played, grown)
+
+    async def _fill(self, engine: StorageEngine | None) -> None:
+        """Recreates the schema and its contents."""
+        script = self._spec.script
+        if self._spec.drops or self._schema.is_ours:
+            await self._schema.drop()
+        if not script.create:
+            return
+        await self._schema.make()
+        if not self._warned and await is_read_only(self._connection):
+            self._report(f"warning: {READ_ONLY_BYPASS_WARNING}")
+        self._warned = True
+        statements = script.creation(engine)
+        await self._send(next(statements))
+        if script.writes:
+            await self._connection.execute("BEGIN")
+        for sql in statements:
+            await self._send(sql)
+        if script.writes:
+            await self._connection.execute("COMMIT")
+
+    async def _keys(self, engine: StorageEngine | None) -> Keys:
+        if not self._spec.script.wants_keys:
+            return ()
+        rows = await self._connection.query(KEYS_SQL)
+        if rows:
+            return [row[0] for row in rows]
+        name = engine.name if engine is not None else "this engine"
+        raise RunError(
+            f"{name} stores no rows, so there is no key to select",
+            "use --auto-generate-sql-load-type=write",
+        )
+
+    async def _send_all(self, statements: tuple[str, ...]) -> None:
+        for sql in statements:
+            await self._send(sql)
+
+    async def _send(self, sql: str) -> None:
+        try:
+            await self._connection.execute(sql)
+        except SQLError as error:
+            raise type(error)(
+                error.code, f"cannot run {_shortened(sql)}: {error.message}", error.hint
+            ) from error
+
+    async def _shell(self, command: str, name: str) -> None:
+        """Runs a command of the user's; its failure is reported and ends nothing, as in mysqlslap."""
+        if not command:
+            return
+        process = await asyncio.create_subprocess_shell(command, stdout=sys.stderr)
+        if code := await process.wait():
+            self._report(f"--{name} ended with exit code {code}")
+
+    async def _counters(self) -> dict[str, int]:
+        return kept_status(await self._connection.query("SHOW GLOBAL STATUS"))
+
+
+def _summed(
+    spec: SlapSpec, engine: StorageEngine | None, clients: int, done: list[_Iteration]
+) -> SlapBenchmark:
+    """All iterations of a benchmark in one."""
+    books = [each.played.accounting for each in done]
+    totals = sum((book.totals for book in books), Counters())
+    latency = merge_histograms(
+        histogram for book in books for name, histogram in book.statements.items() if name != COMMIT.name
+    )
+    seconds = tuple(each.played.seconds for each in done)
+    return SlapBenchmark(
+        engine=engine.name if engine is not None else "",
+        load_type=spec.load_type,
+        clients=clients,
+        queries_per_client=spec.rhythm(clients).queries,
+        seconds=seconds,
+        queries=QueryTotals(
+            read=totals.reads,
+            write=totals.writes,
+            other=latency.count - totals.reads - totals.writes,
+            total=latency.count,
+            per_second=latency.count / (sum(seconds) or 1e-9),
+        ),
+        latency_ms=latency.latency(),
+        errors={str(code): times for code, times in totals.errors.items()},
+        retries=totals.retries,
+        server=_added([each.server for each in done]),
+        cpu_share=max(each.played.cpu_share for each in done),
+    )
+
+
+def _added(readings: list[dict[str, int]]) -> dict[str, int]:
+    return {name: sum(each.get(name, 0) for each in readings) for name in readings[0]}
+
+
+def _grown(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
+    return {name: value - before[name] for name, value in after.items() if name in before}
+
+
+def _shortened(sql: str) -> str:
+    return sql if len(sql) <= SHOWN_CHARACTERS else sql[: SHOWN_CHARACTERS - 1] + "…"

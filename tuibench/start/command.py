@@ -1,0 +1,32 @@
+"""`tuibench start`, and `tuibench` alone in a terminal: the start form, then the live screen."""
+
+import click
+
+from tuibench.cli.options import ScreenOptions
+from tuibench.cli.runner import end_viewer, open_viewer, require_terminal, run_async
+from tuibench.errors import ExitCode
+
+
+def start(screen: ScreenOptions) -> None:
+    """`tuibench` without arguments does the same in a terminal. The form offers the servers of your option
+    files, servers used recently, and a private server that is removed at the end. Passwords are never
+    stored.
+    """
+    require_terminal("tuibench run --help")
+    display = screen.display_options()
+    from tuibench.start.screen import StartApp
+    from tuibench.start.setup import CliStartController
+
+    controller = CliStartController()
+    try:
+        socket = StartApp(controller, display).shown()
+        if socket is None:
+            raise click.exceptions.Exit(ExitCode.DONE)
+        ended = open_viewer(socket, display)
+        if ended is None and controller.private is not None:
+            controller.private.release()
+            controller.private = None
+        raise click.exceptions.Exit(end_viewer(ended, socket))
+    finally:
+        if controller.private is not None:
+            run_async(controller.private.stop())

@@ -1,0 +1,397 @@
+"""Execution of a sweep from the command line: progress, results.
+
+Progress of a sweep on stderr: a line per finished cell, and on a terminal a progress bar.
+
+Results of sweeps: selection, output and notes.
+
+Execution of a sweep: creates its folder or resumes it, shows progress, prints the table.
+"""
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import fields
+from os.path import exists
+from pathlib import Path
+from typing import Any
+
+import click
+from msgspec.structs import replace
+
+from tuibench import paths, sanitize, units
+from tuibench.cli.click_command import PlanValues, is_given
+from tuibench.cli.headless import warn_leftovers
+from tuibench.cli.options import AdhocSqlOptions, PrivateServerOptions, SessionOptions
+from tuibench.cli.output import check_writable, info, timestamp
+from tuibench.cli.runner import ENDING_SIGNALS, record_folder, run_async
+from tuibench.cli.server_options import ServerOptions
+from tuibench.errors import ExitCode, TuibenchError, UsageError
+from tuibench.load.tables import LoadProgress, ensure_database
+from tuibench.model.event import Event, EventKind
+from tuibench.model.message import SessionMessage
+from tuibench.model.sample import Sample
+from tuibench.model.server import Target
+from tuibench.model.sweep import Cell, CellResult, Sweep, SweepPlan, VersionsSetup
+from tuibench.mysql.errors import NoDatabaseError
+from tuibench.record.store import has_tables
+from tuibench.sweep import runner as sweeping
+from tuibench.sweep.folder import SweepFolder, load_sweep
+from tuibench.sweep.formats import check_format, compare_sweeps, sweep_text
+from tuibench.sweep.matrix import all_cells, remaining_seconds, starting_seconds
+from tuibench.sweep.options import ResultOptions, SweepOptions
+from tuibench.sweep.planning import parse_words, with_servers
+from tuibench.sweep.runner import InterruptedSweep
+from tuibench.sweep.tables import ping_ms, rate_text
+from tuibench.sweep.versions import create_server_sweep, parse_builds, versions_runner, with_limits
+from tuibench.units import pluralize
+
+REPORTED_CELL_EVENTS = frozenset({EventKind.RESTART, EventKind.FOREIGN, EventKind.RECONNECT})
+"""Events of a cell that are reported immediately."""
+
+SWEEP_WORDS = ("cell", "case", "variant", "run")
+VERSIONS_WORDS = ("run", "test", "server", "start")
+"""Words for a cell and its axes, of a sweep and of a comparison of versions."""
+
+BarUpdate = Callable[[float, str], None]
+"""Receives the number of finished cells, and the current activity."""
+
+
+class SweepProgress:
+    """Reports the progress of a sweep. `print_line` prints a line, `move` updates the bar, if any."""
+
+    def __init__(
+        self, plan: SweepPlan, print_line: Callable[[str], None] = info, move: BarUpdate | None = None
+    ) -> None:
+        self._plan = plan
+        self._total = len(all_cells(plan))
+        self._print = print_line
+        self._move: BarUpdate = move or (lambda done, words: None)
+        self._words = ""
+        self._done = 0
+
+    def outlook(self, sweep: Sweep) -> str:
+        """Number of cells and estimated duration; with the creation of tables only on private servers."""
+        left = self._total - len(sweep.done)
+        self._done = len(sweep.done)
+        plan, base = self._plan, self._plan.base
+        took = units.hms(remaining_seconds(base, sweep.done, left) + starting_seconds(sweep))
+        already = f", {self._done} of them done" if self._done else ""
+        cell, case, variant, repeat = VERSIONS_WORDS if sweep.record.versions else SWEEP_WORDS
+        order = "" if sweep.record.versions else f", {plan.order}"
+        return (
+            f"{pluralize(self._total, cell)}{already}: {pluralize(len(plan.cases), case)} × "
+            f"{pluralize(len(plan.variants), variant)} × "
+            f"{pluralize(len(plan.threads), 'number')} of threads × "
+            f"{pluralize(plan.repeats, repeat)}{order}, "
+            f"{base.warmup_seconds:g} + {base.seconds or 0:g} s each{_starts_text(sweep)}: "
+            f"about {took} to go"
+        )
+
+    def on_cell_start(self, cell: Cell, place: int) -> None:
+        self._words = f"{place}/{self._total} {cell.words}"
+        self._move(self._done, self._words)
+
+    def on_message(self, message: SessionMessage) -> None:
+        """Handle a message of the current cell's session."""
+        if isinstance(message, Sample):
+            load = self._plan.base.warmup_seconds + (self._plan.base.seconds or 0)
+            gone = message.elapsed_seconds + self._plan.base.warmup_seconds
+            self._move(self._done + min(0.99, gone / load), self._words)
+        elif isinstance(message, Event) and message.kind in REPORTED_CELL_EVENTS:
+            self.report(f"{timestamp(message.elapsed_seconds)} {message.text}")
+
+    def ended(self, result: CellResult, place: int, sweep: Sweep) -> None:
+        self._done = len(sweep.done)
+        left = units.hms(
+            remaining_seconds(self._plan.base, sweep.done, self._total - len(sweep.results))
+            + starting_seconds(sweep, is_running=True)
+        )
+        self._print(f"[{place:>{len(str(self._total))}}/{self._total}] {result.cell.words}: "
+                  f"{cell_result_text(result)}; {left} left")  # fmt: skip
+        self._move(self._done, self._words)
+
+    def report(self, text: str) -> None:
+        self._print(text)
+
+    def loading(self, progress: LoadProgress) -> None:
+        """Report the progress of loading tables."""
+        self._move(self._done, f"loading {progress.rows:,.0f} of {progress.total_rows:,.0f} rows")
+
+
+def _starts_text(sweep: Sweep) -> str:
+    seconds = starting_seconds(sweep)
+    return f", and {units.hms(seconds)} for starts and tables" if seconds else ""
+
+
+def cell_result_text(result: CellResult) -> str:
+    """A cell's result in a few words."""
+    figures = result.figures
+    if figures is None:
+        return f"failed: {result.failure}"
+    limited = ", client-limited" if result.limited else ""
+    return (
+        f"{rate_text(figures.headline)} {result.headline}, p95 {units.milliseconds(figures.p95_ms)}{limited}"
+    )
+
+
+@contextmanager
+def show_sweep_progress(plan: SweepPlan) -> Iterator[SweepProgress]:
+    """Progress of a sweep, with a bar if stderr is a terminal."""
+    if not sys.stderr.isatty():
+        yield SweepProgress(plan)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
+
+    console = Console(file=sanitize.unsafe(sys.stderr))
+    columns = (BarColumn(bar_width=20), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Bars(*columns, console=console, transient=True) as bars:
+        task = bars.add_task("", total=len(all_cells(plan)))
+        yield SweepProgress(
+            plan,
+            lambda text: console.print(sanitize.text(text), markup=False, highlight=False, soft_wrap=True),
+            lambda done, words: bars.update(task, completed=done, description=sanitize.text(words)),
+        )
+
+
+def sweep_notes(known: Sweep, directory: Path) -> list[str]:
+    """Notes below the tables: skipped cells, warnings, location of the files."""
+    lines = [f"failed: {one.cell.words}: {one.failure}" for one in known.results if one.outcome == "failed"]
+    lines += sweep_warnings(known)
+    left = known.record.plan.cell_count - len(known.done)
+    if left:
+        are = "1 cell is" if left == 1 else f"{left} cells are"
+        lines.append(f"{are} left; continue with: tuibench sweep --resume {directory}")
+    if has_tables(known):
+        lines.append("the tables that the sweep created still exist")
+    lines.append(f"recorded in {directory}")
+    return lines
+
+
+def sweep_warnings(known: Sweep) -> list[str]:
+    """One warning of each kind, in the wording of its first cell; its figures differ from cell to cell."""
+    kinds: dict[str, list[str]] = {}
+    for result in known.done:
+        for warning in result.warnings:
+            kinds.setdefault(warning.partition(":")[0], []).append(warning)
+    return [f"warning: {same[0]} ({len(same)} of {len(known.done)} cells)" for same in kinds.values()]
+
+
+def recorded_sweeps_text(places: list[str], results: ResultOptions) -> str:
+    """Table of earlier sweeps."""
+    sweeps = [load_sweep(sweep_folder(place)) for place in places if place]
+    if not sweeps:
+        raise UsageError("no sweep is named", "give its folder; they are in " + str(paths.sweeps_dir()))
+    if results.compare:
+        return compare_sweeps(sweeps, results.form)
+    if len(sweeps) > 1:
+        raise UsageError("--show takes one sweep", "--compare compares several")
+    return sweep_text(sweeps[0], results.table, results.form)
+
+
+def sweep_folder(place: str) -> Path:
+    """Folder of a sweep, given as a path or by its name among all sweeps."""
+    named = paths.sweeps_dir() / place
+    return named if not exists(place) and exists(named) else Path(place)
+
+
+def run_sweep(
+    context: click.Context,
+    server: ServerOptions,
+    adhoc: AdhocSqlOptions,
+    axes: SweepOptions,
+    options: PlanValues,
+    session: SessionOptions,
+    private: PrivateServerOptions,
+    results: ResultOptions,
+    profile: str,
+) -> None:
+    """Execute the command. Raises click's Exit with the exit code."""
+    check_format(results.table, results.form)
+    session.keep_records()
+    login = Target()
+    if results.show or results.compare:
+        results.write(recorded_sweeps_text([profile, *context.args], results))
+        return
+    check_writable(results.out)
+    plan = _plan_from_options(context, profile, adhoc, axes, options)
+    if options["host_metrics"] and axes.server_programs:
+        raise UsageError("--host-metrics is for a server on another host", "private servers are on this host")
+    if private.is_given and not axes.server_programs:
+        raise UsageError(
+            "--cpus, --memory, --my-cnf and --mysqld-option are for private servers",
+            "--server=mariadbd starts them",
+        )
+    warn_leftovers()
+    if results.resume:
+        folder = SweepFolder.resume(sweep_folder(results.resume))
+        if folder.sweep.record.versions is not None:
+            folder.close()
+            raise UsageError(
+                f"{folder.directory} is a comparison of versions",
+                "tuibench versions --resume continues it",
+            )
+    elif plan is not None and axes.server_programs:
+        login = Target()
+        folder = _create_on_private_servers(plan, axes, private)
+    elif plan is not None:
+        login = server.target()
+        folder = run_async(_create_sweep(plan, login, create_database=axes.create_database))
+    else:
+        raise UsageError("no profile is named", "give one, such as oltp_read_write, --sql, or --resume DIR")
+    with closing(folder):
+        is_resumed = results.resume and folder.sweep.record.servers is None
+        target = _resumed_target(folder, plan, server, options) if is_resumed else login
+        code = run_and_print(
+            folder,
+            _run(folder, target, yes_this_server=session.yes_this_server),
+            lambda known: results.write(sweep_text(known, results.table, results.form)),
+            sweep_notes,
+            keeps_tables=True,
+        )
+    raise click.exceptions.Exit(code)
+
+
+def _create_on_private_servers(
+    plan: SweepPlan, axes: SweepOptions, private: PrivateServerOptions
+) -> SweepFolder:
+    """Create a sweep on private servers of these programs, each started once as a check."""
+    limits = private.every_limit()
+    programs = [
+        private.build(name, binary)
+        for name, binary in parse_builds(parse_words("--server", axes.server_programs))
+    ]
+    builds = with_limits(programs, limits)
+    variants = with_servers(plan.variants, [build.name for build in builds])
+    info(f"starting each server once: {', '.join(build.words for build in builds)}")
+    plan = replace(plan, variants=variants, prepare=True, cleanup=False)
+    return run_async(create_server_sweep(plan, builds, limits[0], _new_folder(plan)))
+
+
+async def _create_sweep(plan: SweepPlan, target: Target, *, create_database: bool) -> SweepFolder:
+    """Create a sweep, and its database if requested."""
+    if create_database:
+        await ensure_database(target)
+    try:
+        return await sweeping.create_sweep(plan, target, _new_folder(plan))
+    except NoDatabaseError as error:
+        if plan.prepare:
+            error.hint = "--create-database creates it, too"
+        raise
+
+
+def _resumed_target(
+    folder: SweepFolder, plan: SweepPlan | None, server: ServerOptions, options: PlanValues
+) -> Target:
+    """Server of a resumed sweep. Raises UsageError if the plan or the server differs."""
+    record = folder.sweep.record
+    if plan is not None:
+        sweeping.check_same_plan(record.plan, plan, any_seed=not options["rand_seed"])
+    target = server.over(record.target, server.target())
+    run_async(sweeping.check_same_server(folder, target))
+    return target
+
+
+def _plan_from_options(
+    context: click.Context, profile: str, adhoc: AdhocSqlOptions, axes: SweepOptions, options: PlanValues
+) -> SweepPlan | None:
+    """Plan given on the command line; None without one."""
+    if profile or adhoc.is_given:
+        return axes.plan(*adhoc.profile_and_options(profile, context.args), options, adhoc)
+    own = [one.name for group in (AdhocSqlOptions, SweepOptions) for one in fields(group)]
+    given = [name for name in own if is_given(context, name)] + sorted(options.given)
+    if given or context.args:
+        name = given[0].removesuffix("_programs").replace("_", "-") if given else ""
+        option = context.args[0] if context.args else f"--{name}"
+        raise UsageError(
+            f"{option} is part of a plan, but no profile is named", "give the whole plan, or none"
+        )
+    return None
+
+
+def run_and_print(
+    folder: SweepFolder,
+    run: Coroutine[Any, Any, None],
+    write: Callable[[Sweep], None],
+    notes: Callable[[Sweep, Path], list[str]],
+    *,
+    keeps_tables: bool = False,
+) -> ExitCode:
+    """Run the rest of a sweep, then write its results and notes, even if it fails or is interrupted.
+
+    A new one that fails before its first result is discarded, unless it left tables on the server.
+    """
+    failure: TuibenchError | None = None
+    interrupted = False
+    try:
+        run_async(run)
+    except InterruptedSweep:
+        interrupted = True
+    except TuibenchError as error:
+        failure = error
+    known = folder.sweep
+    has_tables = keeps_tables and any(one.prepared for one in known.data)
+    if failure is not None and not known.results and not has_tables:
+        folder.discard()
+        raise failure
+    if known.done:
+        write(known)
+    for line in notes(known, folder.directory):
+        info(line)
+    if failure is not None:
+        raise failure
+    if interrupted:
+        return ExitCode.INTERRUPTED
+    return ExitCode.RUN_FAILED if len(known.done) < len(known.results) else ExitCode.DONE
+
+
+async def _run(folder: SweepFolder, target: Target, *, yes_this_server: bool) -> None:
+    record = folder.sweep.record
+    if record.servers is not None:
+        await run_on_private_servers(folder, record.servers)
+        return
+    server = record.surroundings.server
+    with show_sweep_progress(record.plan) as progress:
+        conductor = sweeping.build_runner(
+            folder,
+            target,
+            progress,
+            on_message=progress.on_message,
+            show=progress.loading,
+            yes_this_server=yes_this_server,
+        )
+        _on_ending_signals(conductor.interrupt)
+        progress.report(
+            f"{server.version_text} at {target.where}, ping {units.milliseconds(ping_ms(folder.sweep))}"
+        )
+        progress.report(progress.outlook(folder.sweep))
+        await conductor.run()
+
+
+async def run_on_private_servers(folder: SweepFolder, setup: VersionsSetup) -> None:
+    """Run the rest of a sweep, each start on a server of its own."""
+    with show_sweep_progress(folder.sweep.record.plan) as progress:
+        async with versions_runner(
+            folder, progress, on_message=progress.on_message, show=progress.loading
+        ) as conductor:
+            _on_ending_signals(conductor.interrupt)
+            for line in setup.limit_lines:
+                progress.report(line)
+            progress.report(progress.outlook(folder.sweep))
+            await conductor.run()
+
+
+def _on_ending_signals(interrupt: Callable[[], None]) -> None:
+    loop = asyncio.get_running_loop()
+    for number in ENDING_SIGNALS:
+        loop.add_signal_handler(number, interrupt)
+
+
+def _new_folder(plan: SweepPlan) -> Path:
+    first, *others = dict.fromkeys(case.name.partition(",")[0] for case in plan.cases)
+    more = f"-and-{len(others)}-more" if others else ""
+    stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{first}{more}"
+    return record_folder(paths.sweeps_dir(), stem)

@@ -1,0 +1,467 @@
+"""Export formats and pages of a sweep.
+
+HTML page of a sweep: its tables, and charts of the figures against threads.
+
+HTML page of a comparison of server programs: the table of ratios, its chart, and every test.
+
+Output formats of a sweep, by the names of the command line.
+
+For programs: JSON with all data, CSV with a row per combination or per run.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+import msgspec
+
+from tuibench import suggestions, units
+from tuibench.document import (
+    Chart,
+    Document,
+    Section,
+    Table,
+    Text,
+    properties,
+    section,
+    write_csv,
+    write_markdown,
+    write_text,
+)
+from tuibench.errors import UsageError
+from tuibench.metrics.inference import FIGURES, sweep_points
+from tuibench.model.sweep import (
+    SUMMARY,
+    CellResult,
+    ServerStart,
+    Sweep,
+    SweepPoint,
+    SweepRecord,
+    VersionComparison,
+    VersionsSetup,
+)
+from tuibench.record.recorder import pretty_json
+from tuibench.report.html_chart import Markup, join_markup, tag
+from tuibench.report.html_page import document_page
+from tuibench.report.html_threads import LARGE, SMALL, ThreadsLine, colour, threads_chart
+from tuibench.sweep import tables
+from tuibench.sweep.tables import data_files_bytes, has_binlog, ping_ms, variant_label
+from tuibench.sweep.versions_text import (
+    GEOMETRIC_MEAN,
+    differing_variables,
+    interval_text,
+    version_comparisons,
+    versions_csv,
+    versions_table,
+)
+
+PAIRED: tuple[tuple[str, str, Callable[[float | None], str]], ...] = (
+    ("p95_ms", "latency p95", units.milliseconds),
+    ("qps", "QPS", units.si),
+    ("slow_queries", "slow queries", units.si),
+    ("open_tables", "open tables", units.si),
+    ("questions_per_second", "Questions/s", units.si),
+    ("cpu_server", "CPU of the server", units.percent),
+    ("server_cpu_us_per_transaction", "server CPU of a transaction (µs)", units.si),
+    ("client_cpu_us_per_transaction", "client CPU of a transaction (µs)", units.si),
+)
+"""Figures with a small chart, in pairs."""
+
+
+def sweep_html(sweep: Sweep) -> str:
+    """The self-contained page, ending in a newline."""
+    server = sweep.record.surroundings.server
+    document = Document(
+        title=f"Sweep on {server.flavour} {server.version}",
+        lead=(Text((_subtitle(sweep),), role="soft"),),
+        sections=(
+            *case_sections(sweep),
+            *runs_sections(sweep),
+            section("Server and method", properties(_facts(sweep))),
+        ),
+    )
+    return document_page(document, title=f"Sweep {sweep.record.name}")
+
+
+def _subtitle(sweep: Sweep) -> str:
+    started = units.local_time(sweep.record.started_at)
+    failed = len(sweep.results) - len(sweep.done)
+    failures = f", {failed} failed" if failed else ""
+    return f"{started} · {len(sweep.done)} runs{failures} · {sweep.record.name}"
+
+
+def runs_sections(sweep: Sweep) -> list[Section]:
+    """The table of runs, if any have ended."""
+    return [section("All runs", tables.runs_table(sweep))] if sweep.done else []
+
+
+def case_sections(sweep: Sweep) -> Iterator[Section]:
+    """The tables and charts of each case with results."""
+    known = sweep_points(sweep.record.plan, sweep.results)
+    for case in sweep.record.plan.cases:
+        if own := [point for point in known if point.case.name == case.name]:
+            first, *others = tables.case_tables(sweep, case)
+            yield section(case.name, first, Chart(partial(_charts, sweep, own)), *others)
+
+
+def _charts(sweep: Sweep, own: Sequence[SweepPoint]) -> Markup:
+    """The headline over the whole width, the other figures in pairs."""
+    small = [
+        _chart(sweep, own, *each, width=SMALL)
+        for each in PAIRED
+        if any(each[0] in point.figures for point in own)
+    ]
+    return join_markup(_chart(sweep, own, "headline", own[0].headline), tag("div", small, class_="pair"))
+
+
+def _chart(
+    sweep: Sweep,
+    own: Sequence[SweepPoint],
+    figure: str,
+    title: str,
+    write: Callable[[float | None], str] = units.si,
+    width: int = LARGE,
+) -> Markup:
+    lines = [
+        ThreadsLine(
+            variant_label(variant),
+            {
+                point.threads: point.figures[figure]
+                for point in own
+                if point.variant.name == variant.name and figure in point.figures
+            },
+        )
+        for variant in sweep.record.plan.variants
+    ]
+    return threads_chart(title, sorted(sweep.record.plan.threads), lines, write, width=width)
+
+
+def _facts(sweep: Sweep) -> list[tuple[str, str]]:
+    record = sweep.record
+    plan, around = record.plan, record.surroundings
+    host, base = around.environment.host, plan.base
+    return [
+        ("Server", f"{around.server.version_text} at {around.server.where}"),
+        *(("Limits", line) for line in (record.servers.limit_lines if record.servers else [])),
+        ("Round trip", units.milliseconds(around.ping_ms)),
+        ("Client host", ", ".join(word for word in (host.os, host.cpu_model, f"{host.cores} cores") if word)),
+        ("Each run", f"{base.warmup_seconds:g} s of warm-up, then {base.seconds or 0:g} s"),
+        ("Repeats", f"{plan.repeats}, {plan.order}"),
+        ("Intervals", "95 %, Student's t over the repeats"),
+    ]
+
+
+WIDTH, LEFT, RIGHT, TOP, ROW, BOTTOM = 1000, 300, 24, 10, 22, 24
+DOT = 4
+STEPS = (0.05, 0.1, 0.2, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0)
+"""Intervals of the chart's grid."""
+
+MOST_GRID_LINES = 12
+ROOM = 1.5
+"""The axis ends at this multiple of the largest ratio: longer intervals are cut."""
+
+
+def versions_html(sweep: Sweep) -> str:
+    """The self-contained page, ending in a newline."""
+    setup = sweep.record.versions
+    assert setup is not None  # noqa: S101
+    names = [build.name for build in setup.builds]
+    document = Document(
+        title=" against ".join(names),
+        lead=(Text((_versions_page_subtitle(sweep),), role="soft"),),
+        sections=(
+            section("Result", versions_table(sweep), Chart(partial(ratio_chart, sweep, setup))),
+            *case_sections(sweep),
+            *runs_sections(sweep),
+            section("Servers and method", properties(_versions_page_facts(sweep, setup))),
+            *_settings_sections(setup, names),
+        ),
+    )
+    return document_page(document, title=f"Versions: {', '.join(names)}")
+
+
+def _versions_page_subtitle(sweep: Sweep) -> str:
+    plan = sweep.record.plan
+    started = units.local_time(sweep.record.started_at)
+    runs = f"{len(sweep.done)} of {plan.cell_count} runs"
+    return f"{started} · {runs}, {units.pluralize(len(sweep.starts), 'start')} · {sweep.record.name}"
+
+
+def _versions_page_facts(sweep: Sweep, setup: VersionsSetup) -> list[tuple[str, str]]:
+    plan, host = sweep.record.plan, sweep.record.surroundings.environment.host
+    base = plan.base
+    size = "; ".join(dict.fromkeys(case.size for case in plan.cases))
+    return [
+        *((build.name, f"{build.flavour} {build.version}, {build.path}") for build in setup.builds),
+        *((f"Options of {build.name}", " ".join(build.options)) for build in setup.builds),
+        ("Limits", "; ".join(setup.limit_lines) or "none"),
+        ("Host", ", ".join(word for word in (host.os, host.cpu_model, f"{host.cores} cores") if word)),
+        ("Tables", f"{size}, made for every start"),
+        ("Each run", f"{base.warmup_seconds:g} s of warm-up, then {base.seconds or 0:g} s"),
+        (
+            "Starts",
+            f"{plan.repeats} of each, in alternating order; a new server in a new directory each time",
+        ),
+        ("Intervals", "95 %, Welch's t over the starts; the means are geometric"),
+    ]
+
+
+def _settings_sections(setup: VersionsSetup, names: Sequence[str]) -> list[Section]:
+    rows = differing_variables(setup.builds)
+    note = "Only settings that all of them have and that affect speed or durability."
+    table = Table(header=("setting", *names), rows=tuple(rows), words=1 + len(names), notes=(note,))
+    return [section("Settings that differ", table)] if rows else []
+
+
+# The chart
+
+
+class RatioScale:
+    """Conversion of ratios to coordinates: a linear axis that contains 1 and all ratios.
+
+    It contains all intervals, too, unless they are much longer.
+    """
+
+    def __init__(self, found: Sequence[VersionComparison]) -> None:
+        ratios = [1.0, *(one.relative for one in found if one.relative is not None)]
+        low = min([*ratios, *(one.low for one in found if one.low is not None)])
+        high = max([*ratios, *(one.high for one in found if one.high is not None)])
+        high = min(high, ROOM * max(ratios))
+        wide = (step for step in STEPS if (high - low) / step <= MOST_GRID_LINES)
+        self.step = next(wide, high - low)
+        self.low = max(0.0, math.floor(low / self.step) * self.step)
+        self.high = max(math.ceil(high / self.step) * self.step, self.low + self.step)
+
+    def x(self, ratio: float) -> float:
+        share = (min(ratio, self.high) - self.low) / (self.high - self.low)
+        return LEFT + share * (WIDTH - LEFT - RIGHT)
+
+    @property
+    def lines(self) -> list[float]:
+        count = round((self.high - self.low) / self.step)
+        return [self.low + number * self.step for number in range(count + 1)]
+
+
+def ratio_chart(sweep: Sweep, setup: VersionsSetup) -> Markup | None:
+    """A row per test, a dot with its interval for each build; None without comparisons."""
+    others = [build.name for build in setup.builds[1:]]
+    found = [one for one in version_comparisons(sweep) if one.build in others and one.relative is not None]
+    if not found:
+        return None
+    scale = RatioScale(found)
+    tests = list(dict.fromkeys((one.case, one.threads) for one in found))
+    height = TOP + len(tests) * ROW * len(others) + BOTTOM
+    picture = tag(
+        "svg",
+        [_grid_line(scale, ratio, height) for ratio in scale.lines],
+        [_test(scale, test, place, found, others) for place, test in enumerate(tests)],
+        viewBox=f"0 0 {WIDTH} {height}",
+        role="img",
+        aria_label=f"each test relative to {setup.builds[0].name}",
+    )
+    key = [tag("span", tag("i"), name, class_=f"key n{colour(number)}") for number, name in enumerate(others)]
+    caption = tag(
+        "figcaption", tag("b", f"relative to {setup.builds[0].name}"), tag("span", "higher is better"), key
+    )
+    return tag("figure", caption, picture)
+
+
+def _grid_line(scale: RatioScale, ratio: float, height: int) -> Markup:
+    x, bottom = scale.x(ratio), height - BOTTOM
+    width = 3 if abs(ratio - 1) < 1e-9 else None
+    return join_markup(
+        tag("line", class_="grid", x1=x, x2=x, y1=TOP, y2=bottom, stroke_width=width),
+        tag("text", f"{ratio:.2f}", class_="axis", x=x, y=bottom + 16, text_anchor="middle"),
+    )
+
+
+def _test(
+    scale: RatioScale,
+    test: tuple[str, int | None],
+    place: int,
+    found: Sequence[VersionComparison],
+    others: Sequence[str],
+) -> Markup:
+    case, threads = test
+    words = f"{case}, {threads}" if case else GEOMETRIC_MEAN
+    top = TOP + place * ROW * len(others)
+    own = {one.build: one for one in found if (one.case, one.threads) == test}
+    return join_markup(
+        tag("text", words, class_="axis", x=LEFT - 10, y=top + ROW * len(others) / 2 + 4, text_anchor="end"),
+        [
+            _ratio(scale, own[name], top + ROW * (number + 0.5), number)
+            for number, name in enumerate(others)
+            if name in own
+        ],
+    )
+
+
+def _ratio(scale: RatioScale, one: VersionComparison, y: float, number: int) -> Markup:
+    """The ratio as a dot, its interval as a line with ends."""
+    assert one.relative is not None  # noqa: S101
+    whisker = None
+    if one.low is not None and one.high is not None:
+        low, high = scale.x(one.low), scale.x(one.high)
+        path = f"M{low:.1f},{y}H{high:.1f}M{low:.1f},{y - DOT}v{2 * DOT}M{high:.1f},{y - DOT}v{2 * DOT}"
+        whisker = tag("path", class_="line", d=path)
+    edges = "" if one.low is None or one.high is None else f" ({interval_text(one.low, one.high)})"
+    title = tag("title", f"{one.build}: {one.relative:.2f}{edges}")
+    dot = tag("circle", title, class_=f"dot n{colour(number)}", cx=scale.x(one.relative), cy=y, r=DOT)
+    return tag("g", whisker, dot, class_=f"s{colour(number)}")
+
+
+class SweepExport(msgspec.Struct, frozen=True, kw_only=True):
+    """`tuibench.sweep/1` as exported: the record, the result of each cell, and the means over the repeats.
+
+    A comparison of server programs also has the starts, and every test relative to the first program.
+    """
+
+    record: SweepRecord
+    results: tuple[CellResult, ...]
+    points: tuple[SweepPoint, ...]
+    starts: tuple[ServerStart, ...] = ()
+    comparisons: tuple[VersionComparison, ...] = ()
+
+
+def sweep_json(sweep: Sweep) -> str:
+    """The whole sweep as JSON; ends in a newline."""
+    export = SweepExport(
+        record=sweep.record,
+        results=sweep.results,
+        points=sweep_points(sweep.record.plan, sweep.results),
+        starts=sweep.starts,
+        comparisons=version_comparisons(sweep) if sweep.record.versions else (),
+    )
+    return pretty_json(export).decode()
+
+
+def sweep_points_csv(sweep: Sweep) -> str:
+    """A row per combination: the mean of each figure and half of its 95 % interval, empty if unknown."""
+    header = ("case", "settings", "threads", "runs", "headline_name", "client_limited")
+    columns = (part for name in FIGURES for part in (name, f"{name}_ci95"))
+    rows = [_point_row(point) for point in sweep_points(sweep.record.plan, sweep.results)]
+    return write_csv((*header, *columns), tuple(rows))
+
+
+def _point_row(point: SweepPoint) -> tuple[object, ...]:
+    row: list[object] = [
+        point.case.name,
+        point.variant.name,
+        point.threads,
+        point.figures["headline"].count,
+        point.headline,
+        int(point.limited),
+    ]
+    for name in FIGURES:
+        mean = point.figures.get(name)
+        row += [mean.mean, mean.half_width] if mean else [None, None]
+    return tuple(row)
+
+
+def sweep_runs_csv(sweep: Sweep) -> str:
+    """A row per run that counts, in plain units: bytes, milliseconds, percent."""
+    header = (
+        "case",
+        "settings",
+        "threads",
+        "run",
+        "attempt",
+        "started_at",
+        "headline_name",
+        "client_limited",
+    )
+    machine = ("cores", "memory_bytes", "ping_ms", "binlog", "data", "files_bytes")
+    rows = tuple(_run_row(sweep, result) for result in sweep.done)
+    return write_csv((*header, *machine, *FIGURES), rows)
+
+
+def _run_row(sweep: Sweep, result: CellResult) -> tuple[object, ...]:
+    cell, figures = result.cell, result.figures
+    return (
+        cell.case.name,
+        cell.variant.name,
+        cell.threads,
+        cell.repeat,
+        result.attempt,
+        result.started_at,
+        result.headline,
+        int(result.limited),
+        result.cores,
+        result.memory_total_bytes,
+        ping_ms(sweep),
+        "on" if has_binlog(sweep, cell.variant) else "off",
+        cell.case.size,
+        data_files_bytes(sweep, cell.case.data),
+        *(figures.value(name) if figures is not None else None for name in FIGURES),
+    )
+
+
+RUNS, RELATIVE = "runs", "relative"
+
+TABLES: dict[str, Callable[[Sweep], Sequence[Table]]] = {
+    SUMMARY: tables.summary_tables,
+    RUNS: lambda sweep: (tables.runs_table(sweep),),
+    RELATIVE: lambda sweep: (tables.variants_table(sweep),),
+}
+AS_CSV = {SUMMARY: sweep_points_csv, RUNS: sweep_runs_csv}
+"""Tables for programs have plain units; the others have formatted values."""
+
+DOCUMENTS: dict[str, Callable[[Sweep], str]] = {"json": sweep_json, "html": sweep_html}
+"""Formats that contain all tables."""
+
+FORMATS = ("text", "markdown", "csv", "json", "html")
+
+
+def check_format(table: str, form: str) -> None:
+    """Raises UsageError for an unknown table or format."""
+    for option, word, known in (("--table", table, tuple(TABLES)), ("--format", form, FORMATS)):
+        if word not in known:
+            raise UsageError(f"{option}: '{word}' is unknown", suggestions.did_you_mean(word, known))
+
+
+def sweep_text(sweep: Sweep, table: str = SUMMARY, form: str = "text") -> str:
+    """One sweep's table; ends in a newline. JSON and HTML contain everything, whatever the table."""
+    check_format(table, form)
+    if form in DOCUMENTS:
+        return DOCUMENTS[form](sweep)
+    if form == "csv" and table in AS_CSV:
+        return AS_CSV[table](sweep)
+    return tables_text(TABLES[table](sweep), form)
+
+
+def compare_sweeps(sweeps: Sequence[Sweep], form: str = "text") -> str:
+    """Several sweeps, each relative to the first; ends in a newline."""
+    check_format(RELATIVE, form)
+    if form == "html":
+        raise UsageError(
+            "sweeps are compared as text, markdown, csv or json", "--show DIR --format html shows one"
+        )
+    if form == "json":
+        return "[\n" + ",\n".join(sweep_json(sweep).rstrip("\n") for sweep in sweeps) + "\n]\n"
+    return tables_text((tables.servers_table(sweeps),), form)
+
+
+VERSIONS_FORMATS: dict[str, Callable[[Sweep], str]] = {
+    "text": lambda sweep: tables_text((versions_table(sweep),), "text"),
+    "markdown": lambda sweep: tables_text((versions_table(sweep),), "markdown"),
+    "csv": versions_csv,
+    "json": sweep_json,
+    "html": versions_html,
+}
+
+
+def versions_text(sweep: Sweep, form: str = "text") -> str:
+    """A comparison of server programs; ends in a newline."""
+    check_format(SUMMARY, form)
+    return VERSIONS_FORMATS[form](sweep)
+
+
+def tables_text(tables: Sequence[Table], form: str) -> str:
+    """The tables, one below the other."""
+    match form:
+        case "csv":
+            return "\n".join(write_csv(table.header, table.rows) for table in tables)
+        case "markdown":
+            return write_markdown(Document(lead=tuple(tables)))
+        case _:
+            return write_text(tables)

@@ -1,0 +1,347 @@
+"""Tables of a sweep and of a comparison of versions.
+
+Tables of a sweep: the headline figure against threads for each variant, and related figures.
+
+The table of runs has one row per run, with the conditions that affect the result: machine, network, binary
+log, size of the data.
+
+Relative tables: the first column is 1.00, the others are ratios to it.
+
+For several sweeps the columns are their servers, for one sweep its variants. A row is a case at a number of
+threads.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from tuibench import units
+from tuibench.document import Table
+from tuibench.metrics.costs import resource_text
+from tuibench.metrics.inference import sweep_points
+from tuibench.model.findings import Resource
+from tuibench.model.summary import struct_differences
+from tuibench.model.sweep import TPS, CellResult, Mean, Sweep, SweepCase, SweepPoint, SweepVariant
+
+AS_IT_STANDS = "unchanged"
+"""The name of the variant without any settings, if it needs one."""
+
+SIDE_FIGURES: tuple[tuple[str, str, Callable[[float], str]], ...] = (
+    ("tps", TPS, lambda value: rate_text(value)),
+    ("qps", "QPS", lambda value: rate_text(value)),
+    ("avg_ms", "latency avg (ms)", lambda value: f"{value:.2f}"),
+    ("p50", "latency p50 (ms)", lambda value: f"{value:.2f}"),
+    ("p95_ms", "latency p95 (ms)", lambda value: f"{value:.2f}"),
+    ("p99", "latency p99 (ms)", lambda value: f"{value:.2f}"),
+    ("errors", "errors", lambda value: f"{value:,.4g}"),
+    ("slow_queries", "slow queries", lambda value: f"{value:,.4g}"),
+    ("open_tables", "open tables", lambda value: f"{value:,.0f}"),
+    ("questions_per_second", "Questions/s", lambda value: rate_text(value)),
+    ("cpu_server", "CPU server (%)", lambda value: f"{value:.0f}"),
+    ("cpu_tuibench", "CPU tuibench (%)", lambda value: f"{value:.0f}"),
+    ("memory_server_bytes", "memory server", units.binary_size),
+    *(
+        (f"{resource}_per_transaction", f"{resource.facts.label}/trx", partial(resource_text, resource))
+        for resource in Resource
+    ),
+)
+"""A figure of each run, its title, and the format of its mean."""
+
+LIMITED_MARK = "*"
+DECIMALS_BELOW = 100
+"""Rates below this are shown with decimals."""
+
+
+def rate_text(value: float) -> str:
+    """A rate with three significant digits, or all digits before the decimal point."""
+    return f"{value:,.0f}" if value >= DECIMALS_BELOW else f"{value:.3g}"
+
+
+def summary_tables(sweep: Sweep) -> tuple[Table, ...]:
+    """The tables of all cases."""
+    return tuple(grid for case in sweep.record.plan.cases for grid in case_tables(sweep, case))
+
+
+def case_tables(sweep: Sweep, case: SweepCase) -> Iterator[Table]:
+    """The headline table of a case, then one table for each variant; empty without results."""
+    plan = sweep.record.plan
+    known = [point for point in sweep_points(plan, sweep.results) if point.case.name == case.name]
+    if not known:
+        return
+    variants = [one for one in plan.variants if any(point.variant.name == one.name for point in known)]
+    threads = [one for one in plan.threads if any(point.threads == one for point in known)]
+    found = {(point.variant.name, point.threads): point for point in known}
+    yield _headline(sweep, case, variants, threads, found)
+    for variant in variants:
+        yield _side_table(case, variant, threads, found, headline=known[0].headline)
+
+
+Found = dict[tuple[str, int], SweepPoint]
+
+
+def _headline(
+    sweep: Sweep, case: SweepCase, variants: Sequence[SweepVariant], threads: Sequence[int], found: Found
+) -> Table:
+    plan, name = sweep.record.plan, next(iter(found.values())).headline
+    rows = [
+        (variant_label(one), *(_headline_cell(found.get((one.name, n))) for n in threads)) for one in variants
+    ]
+    rows += [
+        (
+            f"{variant_label(one)} : {variant_label(variants[0])}",
+            *(_ratio(found, one, variants[0], n) for n in threads),
+        )
+        for one in variants[1:]
+    ]
+    runs = f"{plan.repeats} runs" if plan.repeats > 1 else "one run"
+    mean = ", mean ± 95 % interval" if plan.repeats > 1 else ""
+    size = "; ".join([case.size, *shared_settings(plan.variants)])
+    return Table(
+        title=f"{case.name} ({size}): {name} by threads{mean}; {runs} of {plan.base.seconds:g} s",
+        header=("threads", *map(str, threads)),
+        rows=tuple(rows),
+        notes=(
+            f"{LIMITED_MARK} client-limited: the load generator is the bottleneck, or too slow to measure "
+            "latency exactly",
+        )
+        * any(point.limited for point in found.values()),
+    )
+
+
+def shared_settings(variants: Sequence[SweepVariant]) -> list[str]:
+    """The settings common to all variants, which are therefore not part of their names."""
+    first = variants[0]
+    alike = {
+        name: value
+        for name, value in first.settings.items()
+        if all(one.settings.get(name) == value for one in variants)
+    }
+    words = [f"{name}={value}" for name, value in alike.items()]
+    return [word for word in words if word not in first.name.split(", ")]
+
+
+def _headline_cell(point: SweepPoint | None) -> str:
+    if point is None:
+        return units.DASH
+    return plus_minus(point.figures["headline"]) + LIMITED_MARK * point.limited
+
+
+def plus_minus(mean: Mean) -> str:
+    """A mean with its interval, if it has one: 1,234 ± 56."""
+    if mean.half_width is None:
+        return rate_text(mean.mean)
+    write = rate_text if mean.mean < DECIMALS_BELOW else units.count
+    return f"{rate_text(mean.mean)} ± {write(mean.half_width)}"
+
+
+def _ratio(found: Found, one: SweepVariant, first: SweepVariant, threads: int) -> str:
+    there, here = found.get((first.name, threads)), found.get((one.name, threads))
+    if there is None or here is None or not there.figures["headline"].mean:
+        return units.DASH
+    return f"{here.figures['headline'].mean / there.figures['headline'].mean:.2f}"
+
+
+def _side_table(
+    case: SweepCase, variant: SweepVariant, threads: Sequence[int], found: Found, *, headline: str
+) -> Table:
+    rows = (
+        (words, *(_cell(found.get((variant.name, n)), figure, write) for n in threads))
+        for figure, words, write in SIDE_FIGURES
+        if words != headline
+    )
+    known = tuple(row for row in rows if set(row[1:]) != {units.DASH})
+    return Table(
+        title=f"{case.name}, {variant_label(variant)}", header=("threads", *map(str, threads)), rows=known
+    )
+
+
+def _cell(point: SweepPoint | None, figure: str, write: Callable[[float], str]) -> str:
+    mean = point.figures.get(figure) if point else None
+    return units.DASH if mean is None else write(mean.mean)
+
+
+def variant_label(variant: SweepVariant) -> str:
+    return variant.name or AS_IT_STANDS
+
+
+COLUMNS = (
+    "CPU",
+    "Mem",
+    "Ping",
+    "Binlog",
+    "Threads",
+    "Table Size",
+    "Files Size",
+    "CPU Used",
+    "Mem Used",
+    TPS,
+    "QPS",
+    "ERR",
+    "Latency",
+)
+
+NOTES = (
+    "CPU Used, Mem Used: the server's process, the former as a share of its host; Latency: 95th percentile",
+)
+WITHOUT_BINLOG = {"off", "0", "false", "no"}
+
+
+def runs_table(sweep: Sweep) -> Table:
+    """The runs that count, in the order of their ends. A value common to all of them has no column."""
+    plan = sweep.record.plan
+    shown = {
+        "Profile": len(plan.cases) > 1,
+        "Settings": len(plan.variants) > 1,
+        "Run": plan.repeats > 1,
+    }
+    before = tuple(name for name, is_shown in shown.items() if is_shown)
+    rows = []
+    for result in sweep.done:
+        cell = result.cell
+        words = {"Profile": cell.case.name, "Settings": variant_label(cell.variant), "Run": str(cell.repeat)}
+        rows.append((*(words[name] for name in before), *_row(sweep, result)))
+    return Table(
+        title="", header=(*before, *_columns(sweep)), rows=tuple(rows), words=len(before), notes=NOTES
+    )
+
+
+def _columns(sweep: Sweep) -> tuple[str, ...]:
+    """The columns of the table. TPS has the title of the profiles' headline figure."""
+    names = " or ".join(dict.fromkeys(result.headline for result in sweep.done))
+    return tuple(names or TPS if column == TPS else column for column in COLUMNS)
+
+
+def _row(sweep: Sweep, result: CellResult) -> tuple[str, ...]:
+    cell, figures = result.cell, result.figures
+    if figures is None:
+        return (units.DASH,) * len(COLUMNS)
+    return (
+        units.count(result.cores),
+        units.binary_size(result.memory_total_bytes),
+        units.milliseconds(ping_ms(sweep)),
+        "on" if has_binlog(sweep, cell.variant) else "off",
+        str(cell.threads),
+        cell.case.size,
+        units.binary_size(data_files_bytes(sweep, cell.case.data)),
+        units.percent(figures.cpu_server),
+        units.binary_size(figures.memory_server_bytes),
+        rate_text(figures.headline),
+        rate_text(figures.qps),
+        f"{figures.errors:,.0f}",
+        units.milliseconds(figures.p95_ms),
+    )
+
+
+def ping_ms(sweep: Sweep) -> float | None:
+    """The round trip including the plan's simulated delay; None if unknown."""
+    known = sweep.record.surroundings.ping_ms
+    return None if known is None else known + sweep.record.plan.base.client_delay_ms
+
+
+def has_binlog(sweep: Sweep, variant: SweepVariant) -> bool:
+    """True if the writes of the load go to the binary log."""
+    binlog = variant.settings.get("sql_log_bin", "on").lower()
+    return sweep.record.surroundings.binlog and binlog not in WITHOUT_BINLOG
+
+
+def data_files_bytes(sweep: Sweep, data: str) -> int | None:
+    """The size of the files of a case's tables, before its cells ran."""
+    return next((one.files_bytes for one in sweep.data if one.data == data), None)
+
+
+OVERLAPPING = "~"
+NOTE = f"{OVERLAPPING} the 95 % intervals of both overlap: the difference may be chance"
+
+MAY_DIFFER = ("base.seed", "prepare", "cleanup", "order")
+"""Differences that do not prevent a comparison of two sweeps."""
+
+
+class RowKey(NamedTuple):
+    """A row: `variant` is empty if the variants are the columns."""
+
+    case: str
+    variant: str
+    threads: int
+
+
+def servers_table(sweeps: Sequence[Sweep]) -> Table:
+    """Sweeps of the same plan compared: one column per server."""
+    columns = [
+        {
+            RowKey(one.case.name, variant_label(one.variant), one.threads): one.figures["headline"]
+            for one in known
+        }
+        for known in (sweep_points(sweep.record.plan, sweep.results) for sweep in sweeps)
+    ]
+    return _grid(_names(sweeps), columns, notes=tuple(_unlike(sweeps)))
+
+
+def variants_table(sweep: Sweep) -> Table:
+    """The variants of one sweep relative to its first."""
+    plan, known = sweep.record.plan, sweep_points(sweep.record.plan, sweep.results)
+    columns = [
+        {
+            RowKey(one.case.name, "", one.threads): one.figures["headline"]
+            for one in known
+            if one.variant.name == variant.name
+        }
+        for variant in plan.variants
+    ]
+    return _grid([variant_label(one) for one in plan.variants], columns)
+
+
+def _grid(names: Sequence[str], columns: Sequence[dict[RowKey, Mean]], notes: tuple[str, ...] = ()) -> Table:
+    keys = list(dict.fromkeys(key for column in columns for key in column))
+    with_variant = len({key.variant for key in keys}) > 1
+    rows = tuple(
+        (*_words(key, with_variant), *(_relative_cell(columns, key, place) for place in range(len(columns))))
+        for key in keys
+    )
+    is_doubtful = any(cell.endswith(OVERLAPPING) for row in rows for cell in row)
+    heading = ("case", "settings", "threads") if with_variant else ("case", "threads")
+    return Table(
+        title=f"relative to {names[0]}",
+        header=(*heading, *names),
+        rows=rows,
+        words=len(heading),
+        notes=(*([NOTE] * is_doubtful), *notes),
+    )
+
+
+def _words(key: RowKey, with_variant: bool) -> tuple[str, ...]:
+    return (key.case, key.variant, str(key.threads)) if with_variant else (key.case, str(key.threads))
+
+
+def _relative_cell(columns: Sequence[dict[RowKey, Mean]], key: RowKey, place: int) -> str:
+    first, here = columns[0].get(key), columns[place].get(key)
+    if first is None or here is None or not first.mean:
+        return units.DASH
+    doubtful = OVERLAPPING if place and _overlap(first, here) else ""
+    return f"{here.mean / first.mean:.2f}{doubtful}"
+
+
+def _overlap(one: Mean, other: Mean) -> bool:
+    """True if the intervals overlap; single runs have no interval."""
+    if one.half_width is None or other.half_width is None:
+        return False
+    return abs(one.mean - other.mean) <= one.half_width + other.half_width
+
+
+def _names(sweeps: Sequence[Sweep]) -> list[str]:
+    """Each server by flavour and version; equal names are numbered."""
+    servers = [sweep.record.surroundings.server for sweep in sweeps]
+    names = [f"{server.flavour} {server.version}" for server in servers]
+    return [
+        name if names.count(name) == 1 else f"{name} ({names[: place + 1].count(name)})"
+        for place, name in enumerate(names)
+    ]
+
+
+def _unlike(sweeps: Sequence[Sweep]) -> list[str]:
+    """Other differences between the sweeps: the ratio does not depend on the servers alone."""
+    first = sweeps[0].record.plan
+    return [
+        f"sweep {number} differs from the first: {difference}"
+        for number, sweep in enumerate(sweeps[1:], 2)
+        for difference in struct_differences(first, sweep.record.plan, MAY_DIFFER)
+    ]

@@ -1,0 +1,231 @@
+"""Assembly of a comparison of server programs: builds, tests, directory, runner."""
+
+import os
+import shutil
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from tuibench.clock import NS_PER_SECOND, SystemClock
+from tuibench.demo.binaries import Binary, inspect_binary
+from tuibench.demo.limits import limit_names
+from tuibench.demo.server import PrivateServer
+from tuibench.errors import UsageError
+from tuibench.model.message import SessionMessage
+from tuibench.model.plan import OptionValue
+from tuibench.model.server import ServerLimits, Target
+from tuibench.model.sweep import ServerBuild, Sweep, SweepCase, SweepEnvironment, SweepPlan, VersionsSetup
+from tuibench.sweep.cell import CaseTables, OnProgress, PrivateServers, read_surroundings
+from tuibench.sweep.folder import SweepFolder
+from tuibench.sweep.matrix import cells_by_start, max_threads
+from tuibench.sweep.planning import build_cases
+from tuibench.sweep.runner import (
+    SweepListener,
+    SweepRunner,
+    cell_attempts,
+    check_variant_possible,
+    new_record,
+)
+from tuibench.workload import library
+from tuibench.workload.compiler import known_options
+from tuibench.workload.datasets import build_data_set
+from tuibench.workload.language import canonical_name
+
+SUITE: tuple[tuple[str, dict[str, OptionValue]], ...] = (
+    ("oltp_point_select", {}),
+    ("oltp_read_only", {"range_size": 10}),
+    ("oltp_read_only", {"range_size": 10_000}),
+    ("oltp_read_write", {"range_size": 100}),
+    ("oltp_read_write", {"range_size": 10_000}),
+    ("oltp_update_index", {}),
+    ("oltp_update_non_index", {}),
+    ("oltp_write_only", {}),
+    ("oltp_insert", {}),
+)
+"""The tests without --profile: reads before writes, and what makes the tables larger last."""
+
+SUITE_SIZE: dict[str, OptionValue] = {"tables": 4, "table_size": 100_000}
+ROWS_PER_SECOND = 50_000
+"""How fast tables are expected to be made, as long as none have been."""
+
+
+def parse_builds(words: Sequence[str]) -> list[tuple[str, Binary]]:
+    """`NAME:PATH`, or a path alone, which is called by flavour and version.
+
+    Raises UsageError for a name that comes twice, ServerUnavailableError for what is no server.
+    """
+    found = [_parse_build(word) for word in words]
+    names = [name for name, _ in found]
+    twice = next((name for name in names if names.count(name) > 1), "")
+    if twice:
+        raise UsageError(f"two servers are called '{twice}'", "name them: old:/path/mysqld new:/path/mysqld")
+    return found
+
+
+def _parse_build(word: str) -> tuple[str, Binary]:
+    name, colon, path = word.partition(":")
+    if not colon or "/" in name:
+        name, path = "", word
+    if not path or (colon and not name and word.startswith(":")):
+        raise UsageError(f"'{word}' is not NAME:PATH of a server program", "mariadb:/usr/sbin/mariadbd")
+    real = shutil.which(os.path.expanduser(path)) or path
+    binary = inspect_binary(os.path.abspath(real) if os.path.exists(real) else real)
+    return name or f"{binary.flavour} {binary.version}", binary
+
+
+def with_limits(builds: Sequence[ServerBuild], limits: Sequence[ServerLimits]) -> list[ServerBuild]:
+    """Each build with each of the limits, in its name; unchanged if there is only one combination."""
+    if len(limits) < 2:
+        return list(builds)
+    return [
+        replace(build, name=", ".join([*called, *limit_names(one)]), limits=one)
+        for build in builds
+        for called in [[build.name] if len(builds) > 1 else []]
+        for one in limits
+    ]
+
+
+def suite_cases(given: Mapping[str, OptionValue], most_threads: int) -> tuple[SweepCase, ...]:
+    """The tests of the suite; options that were given take precedence in the tests that know them.
+
+    Raises UsageError for one that none of them knows.
+    """
+    shared = {**SUITE_SIZE, **{canonical_name(name): value for name, value in given.items()}}
+    build_cases(list(dict.fromkeys(profile for profile, _ in SUITE)), shared, most_threads)
+    cases: dict[str, SweepCase] = {}
+    for profile, options in SUITE:
+        known = known_options(library.load_profile(profile))
+        own = {name: value for name, value in {**options, **shared}.items() if name in known}
+        for case in build_cases([profile], own, most_threads):
+            words = (f", {name}={case.options[name]}" for name in options if f" {name}=" not in case.name)
+            named = replace(case, name=case.name + "".join(words))
+            cases.setdefault(named.name, named)
+    return tuple(cases.values())
+
+
+async def create_versions(
+    plan: SweepPlan,
+    builds: Sequence[ServerBuild],
+    limits: ServerLimits,
+    directory: Path,
+) -> SweepFolder:
+    """A new comparison of builds. Raises ServerUnavailableError for one that does not start."""
+    setup, around = await _try_builds(plan, builds, limits)
+    record = new_record(plan, directory, Target(), around[0])
+    return SweepFolder.create(directory, replace(record, versions=setup))
+
+
+async def create_server_sweep(
+    plan: SweepPlan,
+    builds: Sequence[ServerBuild],
+    limits: ServerLimits,
+    directory: Path,
+) -> SweepFolder:
+    """A new sweep on private servers in a new folder; each variant names its build.
+
+    Raises UsageError for a setting that its server does not have.
+    """
+    setup, around = await _try_builds(plan, builds, limits)
+    surroundings = dict(zip((build.name for build in builds), around, strict=True))
+    for variant in plan.variants:
+        check_variant_possible(variant, surroundings[variant.server])
+    record = new_record(plan, directory, Target(), around[0])
+    return SweepFolder.create(directory, replace(record, servers=setup))
+
+
+async def _try_builds(
+    plan: SweepPlan, builds: Sequence[ServerBuild], limits: ServerLimits
+) -> tuple[VersionsSetup, list[SweepEnvironment]]:
+    """Starts each server once, so that what cannot start is known before anything is measured."""
+    begun_ns = SystemClock.now_ns()
+    tried: dict[tuple[object, ...], tuple[SweepEnvironment, str]] = {}
+    for build in builds:
+        if _server_of(build, limits) not in tried:
+            tried[_server_of(build, limits)] = await _try_server(build, build.limits or limits)
+    seconds = (SystemClock.now_ns() - begun_ns) / NS_PER_SECOND / len(tried)
+    found = [tried[_server_of(build, limits)] for build in builds]
+    loading = _loading_seconds(plan)
+    setup = VersionsSetup(
+        builds=tuple(
+            replace(build, variables=around.environment.variables, limited=limited if build.limits else "")
+            for build, (around, limited) in zip(builds, found, strict=True)
+        ),
+        limits=limits,
+        limited="" if builds[0].limits else found[0][1],
+        start_seconds=seconds + sum(loading.values()),
+        loading_seconds=loading,
+    )
+    return setup, [around for around, _ in found]
+
+
+def _server_of(build: ServerBuild, limits: ServerLimits) -> tuple[object, ...]:
+    """What makes two builds the same server under two names."""
+    return build.path, build.options, build.limits or limits
+
+
+async def _try_server(build: ServerBuild, limits: ServerLimits) -> tuple[SweepEnvironment, str]:
+    async with await _start(build, limits) as server:
+        return await read_surroundings(server.target), server.limited
+
+
+async def _start(build: ServerBuild, limits: ServerLimits) -> PrivateServer:
+    binary = Binary(path=build.path, flavour=build.flavour, version=build.version)
+    return await PrivateServer.start(binary, options=build.options, limits=limits)
+
+
+def _loading_seconds(plan: SweepPlan) -> dict[str, float]:
+    """Of the tables of each case."""
+    return {case.data: _rows(plan, case) / ROWS_PER_SECOND for case in plan.cases}
+
+
+def _rows(plan: SweepPlan, case: SweepCase) -> float:
+    options = {**case.options, "threads": max_threads(plan)}
+    data = build_data_set(library.load_program(case.profile, options, plan.base.profile_text))
+    return sum(data.size(name) for name in data.table_names())
+
+
+def versions_setup(sweep: Sweep) -> VersionsSetup:
+    """Of a comparison of versions. Raises UsageError for any other sweep."""
+    if sweep.record.versions is None:
+        raise UsageError(
+            f"{sweep.record.name} is not a comparison of versions", "tuibench sweep --show shows it"
+        )
+    return sweep.record.versions
+
+
+def private_servers(sweep: Sweep) -> VersionsSetup:
+    """The private servers of a sweep or of a comparison of versions. Raises UsageError if it has none."""
+    return sweep.record.servers or versions_setup(sweep)
+
+
+@asynccontextmanager
+async def versions_runner(
+    folder: SweepFolder,
+    listener: SweepListener,
+    *,
+    on_message: Callable[[SessionMessage], None],
+    show: OnProgress | None = None,
+) -> AsyncIterator[SweepRunner]:
+    """What runs cells on private servers; the last one is stopped at the end."""
+    clock, plan = SystemClock(), folder.sweep.record.plan
+    setup = private_servers(folder.sweep)
+    servers = PrivateServers(
+        setup.builds,
+        lambda build: _start(build, build.limits or setup.limits),
+        lambda target: CaseTables(target, plan, show, listener.report),
+        listener.report,
+        clock,
+    )
+    attempt = cell_attempts(
+        folder,
+        lambda: servers.target,
+        clock,
+        on_message=on_message,
+        private_server=lambda: str(servers.directory),
+    )
+    try:
+        yield SweepRunner(folder, servers, attempt, servers.reach, listener, clock, cells_by_start(plan))
+    finally:
+        await servers.stop()

@@ -1,0 +1,424 @@
+"""Actions, keys and the command palette.
+
+Table of all actions: the source of key bindings, footer, palette and help.
+
+An entry with a `command` submits it, if there is one now; one with a `change` changes the thread count; one
+with a `view_change` changes the charts; one with a `place` opens a screen of the tab line. The others open a
+dialog of `screens.dialog_table`, or call the app's method `_open_NAME`. A new action is a new entry here.
+
+In the replay of a recorded run an entry with a `play` calls that; every action that would control the load is
+refused.
+
+Command palette: key and action, in the order of the action table.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from textual.binding import Binding, BindingType
+from textual.command import DiscoveryHit, Hit, Hits
+from textual.content import Content
+from textual.system_commands import SystemCommandsProvider
+
+from tuibench.model.command import (
+    Command,
+    HoldPlan,
+    Mark,
+    Pause,
+    Resume,
+    ResumePlan,
+    StopAbTest,
+    StopProbe,
+    StopTune,
+)
+from tuibench.model.message import NO_LOAD_REFUSAL, READ_ONLY_REFUSAL, REPLAY_REFUSAL, RunState
+from tuibench.model.schedule import PlanPhase
+from tuibench.tui import steering
+from tuibench.tui.steering import ReplayPlayer, ThreadChange, ViewChange
+from tuibench.tui.view import View
+
+STEERABLE_STATES = frozenset({RunState.RUNNING, RunState.PAUSED})
+ALL_STATES = frozenset(RunState)
+
+
+class UserAction(NamedTuple):
+    """An action of the operator.
+
+    `keys` are Textual's key names, `shown` is the footer's text for them. `states` are the states in which
+    the action is possible; in others it is dimmed. Entries with the same `label` share a place in the footer;
+    when space is short, the one with the highest `rarity` is dropped first, one with rarity 0 never; one that
+    is not `in_footer` is only in the help. An action that does not apply is not offered; `absent` is the
+    message for its key.
+    """
+
+    name: str
+    keys: str
+    shown: str
+    label: str
+    help: str
+    states: frozenset[RunState] = STEERABLE_STATES
+    command: Callable[[View], Command | None] | None = None
+    change: ThreadChange | None = None
+    rarity: int = 0
+    applies: Callable[[View], bool] = lambda _: True
+    place: str = ""
+    view_change: ViewChange | None = None
+    in_footer: bool = True
+    play: Callable[[ReplayPlayer], None] | None = None
+    absent: str = ""
+
+    @property
+    def steers(self) -> bool:
+        """True if the action changes the run, or queries its server."""
+        return self.states is STEERABLE_STATES
+
+
+def _has_load(view: View) -> bool:
+    return not view.is_watch
+
+
+def _load_action(
+    name: str,
+    keys: str,
+    shown: str,
+    label: str,
+    help: str,
+    *,
+    change: ThreadChange | None = None,
+    rarity: int = 0,
+) -> UserAction:
+    """An action on the load, refused with a message in a session without load."""
+    return UserAction(
+        name,
+        keys,
+        shown,
+        label,
+        help,
+        change=change,
+        rarity=rarity,
+        applies=_has_load,
+        absent=NO_LOAD_REFUSAL,
+    )
+
+
+def _chart_action(name: str, keys: str, shown: str, label: str, help: str, change: ViewChange) -> UserAction:
+    return UserAction(name, keys, shown, label, help, states=ALL_STATES, view_change=change, in_footer=False)
+
+
+def _pause_or_resume(view: View) -> Command:
+    return Resume() if view.status.state is RunState.PAUSED else Pause()
+
+
+def _hold_or_resume_plan(view: View) -> Command:
+    plan = view.plan_under_way
+    return ResumePlan() if plan is not None and plan.phase is PlanPhase.HELD else HoldPlan()
+
+
+def _stop_probe(view: View) -> Command | None:
+    """Command that ends a probe; None without one: the key then opens the probe dialog."""
+    return StopProbe() if view.is_probing else None
+
+
+def _stop_ab_test(view: View) -> Command | None:
+    """Command that ends an A/B test; one that is the run itself ends with the run."""
+    return StopAbTest() if view.is_ab_testing else None
+
+
+def _stop_tune(view: View) -> Command | None:
+    """Command that ends a screening of settings."""
+    is_stoppable = view.tune is not None and view.tune.can_be_stopped and not view.stopping
+    return StopTune() if is_stoppable else None
+
+
+CHART_ACTIONS = (
+    _chart_action("cursor_left", "left", "←", "cursor", "Scroll the charts back", steering.move_cursor(-1)),
+    _chart_action(
+        "cursor_right", "right", "→", "cursor", "Scroll the charts forward", steering.move_cursor(1)
+    ),
+    _chart_action(
+        "cursor_far_left", "shift+left", "⇧←", "cursor", "Ten columns back", steering.move_cursor(-10)
+    ),
+    _chart_action(
+        "cursor_far_right", "shift+right", "⇧→", "cursor", "Ten columns forward", steering.move_cursor(10)
+    ),
+    _chart_action(
+        "cursor_oldest", "home", "home", "cursor", "Cursor to the oldest column", steering.cursor_to_oldest
+    ),
+    _chart_action(
+        "cursor_newest", "end", "end", "cursor", "Cursor to the newest column", steering.cursor_to_newest
+    ),
+    _chart_action(
+        "zoom_out", "z", "z", "zoom", "More time on the charts: 1, 5, 15, 60 min, all", steering.zoom_by(1)
+    ),
+    _chart_action("zoom_in", "Z", "Z", "zoom", "Less time on the charts", steering.zoom_by(-1)),
+    _chart_action(
+        "clock", "a", "a", "clock", "Time of day on the axis, or seconds ago", steering.toggle_clock
+    ),
+    _chart_action("freeze", "v", "v", "freeze", "Freeze the display, or resume it", steering.toggle_freeze),
+    _chart_action(
+        "pin",
+        "e",
+        "e",
+        "effects",
+        "Pin an effect: the newest, the one before it, …",
+        steering.pin_previous_effect,
+    ),
+    _chart_action("compare_effects", "E", "E", "effects", "Compare two effects", steering.compare_effects),
+    _chart_action(
+        "compare", "c", "c", "compare", "Compare two spans: mark A's ends, then B's", steering.mark_span_end
+    ),
+)
+
+WHOLE_RUN_SECONDS = 1e9
+
+
+def _replay_action(
+    name: str, keys: str, shown: str, label: str, help: str, play: Callable[[ReplayPlayer], None]
+) -> UserAction:
+    return UserAction(
+        name,
+        keys,
+        shown,
+        label,
+        help,
+        states=ALL_STATES,
+        play=play,
+        applies=lambda view: view.replay is not None,
+    )
+
+
+def _seek(seconds: float) -> Callable[[ReplayPlayer], None]:
+    return lambda player: player.seek(seconds)
+
+
+REPLAY_ACTIONS = (
+    _replay_action(
+        "seek_start", "circumflex_accent", "^", "start/end", "Replay: to the start", _seek(-WHOLE_RUN_SECONDS)
+    ),
+    _replay_action(
+        "seek_end", "dollar_sign", "$", "start/end", "Replay: to the end", _seek(WHOLE_RUN_SECONDS)
+    ),
+    _replay_action("seek_back", "comma", ",", "10 s", "Replay: 10 s back", _seek(-10)),
+    _replay_action("seek_on", "full_stop", ".", "10 s", "Replay: 10 s on", _seek(10)),
+    _replay_action("seek_far_back", "less_than_sign", "<", "1 min", "Replay: a minute back", _seek(-60)),
+    _replay_action("seek_far_on", "greater_than_sign", ">", "1 min", "Replay: a minute forward", _seek(60)),
+    _replay_action(
+        "slower", "left_curly_bracket", "{", "speed", "Replay: half as fast", lambda it: it.slower()
+    ),
+    _replay_action(
+        "faster", "right_curly_bracket", "}", "speed", "Replay: twice as fast", lambda it: it.faster()
+    ),
+)
+
+ACTIONS = (
+    _load_action("more", "plus,equals_sign", "+", "threads", "One thread more", change=lambda n: n + 1),
+    _load_action("fewer", "minus", "−", "threads", "One thread fewer", change=lambda n: n - 1),
+    _load_action("halve", "left_square_bracket", "[", "threads", "Half the threads", change=lambda n: n // 2),
+    _load_action(
+        "double", "right_square_bracket", "]", "threads", "Twice the threads", change=lambda n: n * 2
+    ),
+    _load_action("type_threads", "t", "t", "threads", "Type a number of threads"),
+    _load_action(
+        "rate", "r", "r", "rate", "Type a target rate in transactions per second, 0 for none", rarity=1
+    ),
+    UserAction(
+        "weights",
+        "w",
+        "w",
+        "weights",
+        "Type the weights of the profile's transactions",
+        rarity=1,
+        applies=lambda view: bool(view.status.weights),
+        absent="this load has only one kind of transaction: there are no weights",
+    ),
+    _load_action(
+        "delay", "n", "n", "network", "Simulate network latency: a delay on each round trip", rarity=1
+    ),
+    UserAction(
+        "plan",
+        "H",
+        "H",
+        "plan",
+        "Hold the planned load, or resume it",
+        command=_hold_or_resume_plan,
+        rarity=1,
+        applies=lambda view: view.plan_under_way is not None,
+        absent="no plan is running: T enters one",
+    ),
+    _load_action("type_plan", "T", "T", "plan", "Type a plan: threads and rate in stages", rarity=2),
+    UserAction(
+        "probe",
+        "P",
+        "P",
+        "probe",
+        "Probe: find the saturation point, or end a probe (screen 8)",
+        command=_stop_probe,
+        applies=_has_load,
+        absent=NO_LOAD_REFUSAL,
+    ),
+    UserAction(
+        "ab_test",
+        "A",
+        "A",
+        "A/B",
+        "A/B test of two values, or end it",
+        command=_stop_ab_test,
+        in_footer=False,
+    ),
+    UserAction(
+        "tune",
+        "U",
+        "U",
+        "tune",
+        "Tune: find the settings that matter, or end it (screen 9)",
+        command=_stop_tune,
+        in_footer=False,
+    ),
+    UserAction("durability", "d", "d", "durability", "Durability: choose a preset or change one setting"),
+    UserAction(
+        "locks", "l", "l", "locks", "Sessions and locks of the server", place="sessions", in_footer=False
+    ),
+    UserAction(
+        "pause",
+        "p",
+        "p",
+        "pause",
+        "Pause the load, or resume it",
+        command=_pause_or_resume,
+        applies=lambda view: _has_load(view) or view.replay is not None,
+        absent=NO_LOAD_REFUSAL,
+        play=lambda player: player.toggle(),
+    ),
+    UserAction(
+        "mark",
+        "space",
+        "space",
+        "mark",
+        "Add a numbered mark to the time axis",
+        command=lambda _: Mark(),
+        rarity=1,
+    ),
+    UserAction(
+        "name_mark",
+        "m",
+        "m",
+        "mark",
+        "Add a mark with your own text to the time axis",
+        rarity=1,
+        in_footer=False,
+    ),
+    *CHART_ACTIONS,
+    *REPLAY_ACTIONS,
+    UserAction(
+        "copy",
+        "y",
+        "y",
+        "copy",
+        "Copy the figures, or the chosen command",
+        states=ALL_STATES,
+        in_footer=False,
+    ),
+    UserAction(
+        "save",
+        "S",
+        "S",
+        "save",
+        "Save the screen as SVG, and as PNG with a converter",
+        states=ALL_STATES,
+        in_footer=False,
+    ),
+    UserAction(
+        "menu",
+        "ctrl+p",
+        "^p",
+        "menu",
+        "Menu: all commands by name, and the themes",
+        states=ALL_STATES,
+        rarity=1,
+    ),
+    UserAction(
+        "help", "question_mark,f1", "?", "help", "This help, and the warnings in full", states=ALL_STATES
+    ),
+    UserAction(
+        "leave",
+        "x",
+        "x",
+        "leave",
+        "Leave the screen; the run continues (see --grace)",
+        states=ALL_STATES,
+        applies=lambda view: view.replay is None,
+    ),
+    UserAction("stop", "q", "q", "stop", "Stop, restore the settings, print the summary", states=ALL_STATES),
+)
+ACTIONS_BY_NAME = {action.name: action for action in ACTIONS}
+
+
+def action_bindings() -> list[BindingType]:
+    """The table as Textual's bindings; ids let a user's keymap change the keys."""
+    return [
+        Binding(
+            action.keys,
+            f"act('{action.name}')",
+            action.label,
+            tooltip=action.help,
+            id=action.name,
+            show=False,
+        )
+        for action in ACTIONS
+    ]
+
+
+def is_possible(action: UserAction, view: View) -> bool:
+    """True if the action is possible in this run, in the session's last reported state."""
+    if view.replay is not None:
+        return action.applies(view) and (action.play is not None or not action.steers)
+    if is_refused_read_only(action, view):
+        return False
+    return view.status.state in action.states and action.applies(view)
+
+
+def is_refused_read_only(action: UserAction, view: View) -> bool:
+    """True for an action that controls the session, on a read-only screen; switching screens is allowed."""
+    return view.read_only and action.steers and not action.place
+
+
+def refusal(action: UserAction, view: View) -> str | None:
+    """Reason why an action's key does nothing now, empty for no message; None if the action is possible."""
+    if view.replay is not None and action.steers and action.play is None:
+        return REPLAY_REFUSAL
+    if is_refused_read_only(action, view):
+        return READ_ONLY_REFUSAL
+    if is_possible(action, view):
+        return None
+    return "" if action.applies(view) else action.absent
+
+
+def is_offered(action: UserAction, view: View) -> bool:
+    """True if the action is listed: a replay lists no action that it would refuse."""
+    return action.applies(view) and (view.replay is None or is_possible(action, view))
+
+
+def action_key(action: UserAction, view: View) -> str:
+    """Key label of the action in footer and help: the user's own, if configured."""
+    return view.keys.get(action.name, action.shown)
+
+
+KEY_WIDTH = 8
+
+
+class ActionPalette(SystemCommandsProvider):
+    """Textual's provider with an entry for each command; its help text is the key."""
+
+    async def discover(self) -> Hits:
+        for title, key, callback, _ in self.app.get_system_commands(self.screen):
+            yield DiscoveryHit(_palette_line(key, Content(title)), callback, text=title)
+
+    async def search(self, query: str) -> Hits:
+        matcher = self.matcher(query)
+        for title, key, callback, _ in self.app.get_system_commands(self.screen):
+            if (score := matcher.match(title)) > 0:
+                yield Hit(score, _palette_line(key, matcher.highlight(title)), callback, text=title)
+
+
+def _palette_line(key: str, title: Content) -> Content:
+    return Content.assemble((f"{key:<{KEY_WIDTH}}", "bold"), title)

@@ -1,0 +1,547 @@
+"""Charts in cells: points, scales, history, time grid.
+
+History of a run for the charts, in bounded memory.
+
+A pyramid: the newest ticks singly, and below them ever coarser levels of blocks, each `FACTOR` times as long
+as those of the level above. A block merges its ticks: rates are the mean over the measured time, latencies
+(also percentiles) are the maximum, counts by latency bucket are sums. So no peak is lost at any zoom.
+
+Time grid of the charts: the time of each column, at every zoom.
+
+Columns are aligned to the run's ticks, not to the newest one: a column keeps its ticks while the chart moves
+on, so that merged columns do not flicker. At the start of a run each tick is two columns wide, until the
+ticks need the whole width.
+
+Conversion of a sample to a point of the charts.
+
+State of the charts: zoom, cursor, and comparison of two spans.
+
+The cursor is a time range of the run, not a column, so it keeps its position in the data while the charts
+move.
+
+Two spans selected by the operator are compared by TPS, QPS and p95, each with its 95 % interval. The
+intervals are those of `metrics.inference.bootstrap`. The p95 of a span is the mean of its samples' p95,
+weighted by their transactions: the screen has no histograms to merge.
+
+Scale of a sparkline or a chart: its lower and upper bound.
+
+The lower bound is zero, unless all values are far from zero and differ: bars of a buffer pool that is 97 to
+98 % full, or of 21 GiB of memory, would fill every cell otherwise. A chart of a rate starts at zero, so that
+its bars are proportional to the rate.
+"""
+
+import math
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+import msgspec
+
+from tuibench.metrics.figures import read
+from tuibench.metrics.inference import RatioSeries, comparison_from_resamples, resample
+from tuibench.model.effect import Comparison, EffectFigure
+from tuibench.model.sample import Sample
+from tuibench.model.tick import RESPONSE, Latency, Tick, coarse_counts
+from tuibench.tui.figures import mean_figures, read_figures, read_lags, worst_lags
+from tuibench.units import axis_maximum
+
+BLOCKS_PER_LEVEL = 4096
+"""Blocks kept on each level: more than an hour of single seconds."""
+FACTOR = 8
+LEVELS = 5
+"""Number of levels; the last one holds half a year of seconds."""
+
+
+CpuShares = tuple[float, float, float]
+"""Percent of the whole host: the server, tuibench, other programs."""
+
+
+class ChartPoint(NamedTuple):
+    """One tick, or several merged, for the charts. Load figures are None where the load was not measured.
+
+    `slot` numbers the (last) tick from 1, `seconds` is the measured time, 0 for a gap. `counts` are the
+    transactions by latency bucket (see `metrics.histogram`), empty if unknown. `headline` is the profile's
+    headline figure, if it has one. `fsyncs` are the server's log fsyncs per transaction; `cpu` is the
+    percentage of this host used by server, tuibench and other programs.
+    """
+
+    elapsed_seconds: float
+    tps: float | None
+    qps: float | None
+    p95_ms: float | None
+    latency: Latency | None = None
+    slot: int = 0
+    seconds: float = 0.0
+    counts: Sequence[int] = ()
+    headline: float | None = None
+    fsyncs: float | None = None
+    cpu: CpuShares | None = None
+    ticks: int = 1
+    figures: Sequence[float] = ()
+    lags: Mapping[str, float] = MappingProxyType({})
+
+
+Blocks = tuple[ChartPoint, ...]
+
+
+class ChartHistory:
+    """Immutable sequence of points in the order of their slots; `added` returns the next history."""
+
+    def __init__(
+        self, levels: tuple[Blocks, ...] = ((),) * LEVELS, cache: "ColumnCache | None" = None
+    ) -> None:
+        self.levels = levels
+        self._cache = ColumnCache() if cache is None else cache
+
+    @classmethod
+    def of(cls, points: Iterable[ChartPoint]) -> "ChartHistory":
+        """A history of these points."""
+        levels = [tuple(points)]
+        for level in range(1, LEVELS):
+            levels.append(_blocks(levels[-1], FACTOR**level))
+        return cls(tuple(level[-BLOCKS_PER_LEVEL:] for level in levels))
+
+    def added(self, point: ChartPoint) -> "ChartHistory":
+        """The history with this tick appended."""
+        levels = tuple(_append(level, point, FACTOR**n) for n, level in enumerate(self.levels))
+        return ChartHistory(levels, self._cache)
+
+    @property
+    def points(self) -> Blocks:
+        """The newest ticks, not merged."""
+        return self.levels[0]
+
+    @property
+    def first_slot(self) -> int:
+        """First slot of the oldest point that is kept; 1 while empty."""
+        for number, level in enumerate(self.levels):
+            if len(level) < BLOCKS_PER_LEVEL or number == LEVELS - 1:
+                return max(1, _block_start(level[0], FACTOR**number)) if level else 1
+        raise AssertionError
+
+    @property
+    def last_slot(self) -> int:
+        return self.points[-1].slot if self.points else 0
+
+    def between(self, start_seconds: float, end_seconds: float) -> Blocks:
+        """Points of a time range, on the finest level that reaches back to its start."""
+        for level in self.levels:
+            if len(level) < BLOCKS_PER_LEVEL or level[0].elapsed_seconds <= start_seconds:
+                break
+        return tuple(point for point in level if start_seconds < point.elapsed_seconds <= end_seconds)
+
+    def window(self, slots: int, last: int, count: int) -> list[ChartPoint | None]:
+        """Columns `last - count + 1` to `last` of `slots` slots each; None for a column without data.
+
+        Column n holds the slots n·slots + 1 to (n + 1)·slots. `slots` must be a result of `slots_per_column`.
+        """
+        known = self._cache.of(slots)
+        finished = (self.last_slot - 1) // slots
+        wanted = range(last - count + 1, last + 1)
+        missing = [column for column in wanted if column >= finished or column not in known]
+        if missing:
+            groups = self.groups(slots, last, last - missing[0] + 1)
+            fresh = {missing[0] + n: merge_points(group) if group else None for n, group in enumerate(groups)}
+            known = known | fresh
+            self._cache.keep({column: point for column, point in fresh.items() if column < finished})
+        return [known[column] for column in wanted]
+
+    def groups(self, slots: int, last: int, count: int) -> list[list[ChartPoint]]:
+        """The points of the same columns before merging, on the coarsest level that is still exact."""
+        first = last - count + 1
+        groups: list[list[ChartPoint]] = [[] for _ in range(count)]
+        for point in reversed(self.levels[coarsest_level(slots)]):
+            column = (point.slot - 1) // slots - first
+            if column < 0:
+                break
+            if column < count:
+                groups[column].append(point)
+        return groups
+
+
+class ColumnCache:
+    """Cache of the completed columns of the zoom that was drawn last.
+
+    They are the same in every later history, so a tick costs no more than the column it belongs to.
+    """
+
+    def __init__(self) -> None:
+        self._slots = 0
+        self._known: dict[int, ChartPoint | None] = {}
+
+    def of(self, slots: int) -> dict[int, ChartPoint | None]:
+        """The cached columns of this number of slots."""
+        if slots != self._slots or len(self._known) > BLOCKS_PER_LEVEL:
+            self._slots, self._known = slots, {}
+        return self._known
+
+    def keep(self, columns: dict[int, ChartPoint | None]) -> None:
+        self._known.update(columns)
+
+
+def slots_per_column(slots: float, count: int) -> int:
+    """Number of slots per column so that `count` columns show at least `slots` slots."""
+    wanted = max(1, math.ceil(slots))
+    for level in range(LEVELS):
+        unit = int(FACTOR**level)
+        whole = math.ceil(wanted / unit) * unit
+        if whole * count <= (BLOCKS_PER_LEVEL - 1) * unit or level == LEVELS - 1:
+            return whole
+    raise AssertionError
+
+
+def coarsest_level(slots: int) -> int:
+    """The coarsest level whose blocks do not cross the borders of such columns."""
+    return max(level for level in range(LEVELS) if slots % FACTOR**level == 0)
+
+
+def merge_points(points: Sequence[ChartPoint]) -> ChartPoint:
+    """Merge points into one."""
+    if len(points) == 1:
+        return points[0]
+    newest = max(points, key=lambda point: point.slot)
+    return ChartPoint(
+        elapsed_seconds=newest.elapsed_seconds,
+        tps=_mean([(point.tps, point.seconds) for point in points]),
+        qps=_mean([(point.qps, point.seconds) for point in points]),
+        p95_ms=_worst([point.p95_ms for point in points]),
+        latency=_worst_latency([point.latency for point in points]),
+        slot=newest.slot,
+        seconds=sum(point.seconds for point in points),
+        counts=sum_counts([point.counts for point in points]),
+        headline=_mean([(point.headline, point.seconds) for point in points]),
+        fsyncs=_mean([(point.fsyncs, point.seconds) for point in points]),
+        cpu=_mean_shares([(point.cpu, point.ticks) for point in points]),
+        ticks=sum(point.ticks for point in points),
+        figures=mean_figures([(point.figures, point.ticks) for point in points]),
+        lags=worst_lags([point.lags for point in points]),
+    )
+
+
+def sum_counts(counts: Sequence[Sequence[int]]) -> Sequence[int]:
+    """Sums of counts by bucket; unknown counts are left out."""
+    known = [each for each in counts if each]
+    if len(known) < 2:
+        return known[0] if known else ()
+    return array("Q", map(sum, zip(*known, strict=True)))
+
+
+def pack_counts(counts: Sequence[int]) -> Sequence[int]:
+    """Store counts compactly."""
+    return array("Q", counts) if counts else ()
+
+
+def _mean(values: Sequence[tuple[float | None, float]]) -> float | None:
+    known = [(value, seconds) for value, seconds in values if value is not None]
+    whole = sum(seconds for _, seconds in known)
+    return sum(value * seconds for value, seconds in known) / whole if whole > 0 else None
+
+
+def _mean_shares(shares: Sequence[tuple[CpuShares | None, int]]) -> CpuShares | None:
+    known = [(each, ticks) for each, ticks in shares if each is not None]
+    if not known:
+        return None
+    whole = sum(ticks for _, ticks in known)
+    server, own, rest = (sum(each[part] * ticks for each, ticks in known) / whole for part in range(3))
+    return server, own, rest
+
+
+def _worst(values: Sequence[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def _worst_latency(latencies: Sequence[Latency | None]) -> Latency | None:
+    """Maximum of each latency figure."""
+    known = [each for each in latencies if each is not None]
+    if len(known) < 2:
+        return known[0] if known else None
+    return Latency(**{name: max(getattr(each, name) for each in known) for name in Latency.__struct_fields__})
+
+
+def _block_start(point: ChartPoint, unit: int) -> int:
+    return (point.slot - 1) // unit * unit + 1
+
+
+def _blocks(points: Sequence[ChartPoint], unit: int) -> Blocks:
+    level: list[list[ChartPoint]] = []
+    for point in points:
+        if level and _block_start(level[-1][-1], unit) == _block_start(point, unit):
+            level[-1].append(point)
+        else:
+            level.append([point])
+    return tuple(merge_points(block) for block in level)
+
+
+def _append(level: Blocks, point: ChartPoint, unit: int) -> Blocks:
+    if level and _block_start(level[-1], unit) == _block_start(point, unit):
+        return (*level[:-1], merge_points((level[-1], point)))
+    return (*level[-(BLOCKS_PER_LEVEL - 1) :], point)
+
+
+SLOT_TOLERANCE = 1e-6
+STARTING_CELLS = 2
+
+
+class Zoom(NamedTuple):
+    """Minimum time that the charts show. `seconds` is 0 for one tick per column."""
+
+    label: str
+    seconds: float
+
+
+ZOOMS = (
+    Zoom("1 min", 0),
+    Zoom("5 min", 300),
+    Zoom("15 min", 900),
+    Zoom("60 min", 3600),
+    Zoom("all", math.inf),
+)
+
+
+class TimeGrid(NamedTuple):
+    """Blocks of equal numbers of slots, each drawn in `cells` columns; `last` is the number of the newest
+    block, counted from the run's start.
+    """
+
+    slots: int
+    last: int
+    columns: int
+    interval_seconds: float
+    cells: int = 1
+
+    @property
+    def column_seconds(self) -> float:
+        return self.slots * self.interval_seconds / self.cells
+
+    @property
+    def blocks(self) -> int:
+        """Number of visible blocks; the leftmost one may be partly visible."""
+        return -(-self.columns // self.cells)
+
+    def column_of(self, slot: int) -> int:
+        """First column of a tick, counted from the left; outside 0 to columns − 1 it is not visible."""
+        return ((slot - 1) // self.slots - self.last - 1) * self.cells + self.columns
+
+    def column_at(self, elapsed_seconds: float) -> int:
+        """Column of a time: that of the first tick that ends after it."""
+        return self.column_of(math.ceil(elapsed_seconds / self.interval_seconds - SLOT_TOLERANCE))
+
+    def stretch_of(self, column: int) -> tuple[float, float]:
+        """Start and end of the block of a column, in seconds into the run."""
+        seconds = self.slots * self.interval_seconds
+        end = (self.last - (self.columns - 1 - column) // self.cells + 1) * seconds
+        return end - seconds, end
+
+
+def slot_of(elapsed_seconds: float, interval_seconds: float) -> int:
+    """Number of the tick due at that time, starting at 1."""
+    return round(elapsed_seconds / interval_seconds)
+
+
+def make_grid(history: ChartHistory, zoom: Zoom, count: int, interval_seconds: float) -> TimeGrid:
+    """Grid of a chart that is `count` cells wide, with the newest column at its right edge."""
+    slots = slots_per_column(_wanted_slots(history, zoom, count, interval_seconds), count)
+    is_young = not zoom.seconds and (history.last_slot - history.first_slot + 1) * STARTING_CELLS <= count
+    cells = STARTING_CELLS if is_young else 1
+    return TimeGrid(slots, (history.last_slot - 1) // slots, count, interval_seconds, cells)
+
+
+def _wanted_slots(history: ChartHistory, zoom: Zoom, count: int, interval_seconds: float) -> float:
+    if not zoom.seconds:
+        return 1
+    if math.isinf(zoom.seconds):
+        # one column more: the first and the last one may be partial
+        return (history.last_slot - history.first_slot + 1) / max(count - 1, 1)
+    return zoom.seconds / interval_seconds / count
+
+
+def chart_point(sample: Sample, interval_seconds: float) -> ChartPoint:
+    """The chart point of a sample."""
+    host = sample.shown_host
+    point = ChartPoint(
+        sample.elapsed_seconds,
+        None,
+        None,
+        None,
+        slot=slot_of(sample.elapsed_seconds, interval_seconds),
+        fsyncs=read("fsyncs", sample.server),
+        cpu=None if host is None else cpu_shares(host),
+        figures=read_figures(sample),
+        lags=read_lags(sample),
+    )
+    load = sample.throughput
+    if load is None:
+        return point
+    latency = sample.latency if load is sample.tick else load.hist(RESPONSE).latency()
+    return point._replace(
+        tps=read("tps", load) or 0.0,
+        qps=read("qps", load) or 0.0,
+        p95_ms=latency.p95 if latency else None,
+        latency=latency,
+        seconds=load.seconds,
+        counts=pack_counts(coarse_counts(load.hist(RESPONSE))),
+        headline=read("headline", sample.load),
+    )
+
+
+def cpu_shares(host: Tick) -> CpuShares:
+    """The CPU time of a host by its users."""
+    server, own, rest = (read(f"cpu_{name}", host) or 0.0 for name in ("server", "tuibench", "rest"))
+    return server, own, rest
+
+
+MIN_POINTS = 4
+"""Minimum number of measured points in each span."""
+
+
+class SpanComparison(NamedTuple):
+    """Differences between span A and span B; `reason` says why there are none, otherwise it is empty."""
+
+    tps: Comparison | None = None
+    qps: Comparison | None = None
+    p95: Comparison | None = None
+    reason: str = ""
+
+
+def compare_spans(
+    points: Sequence[ChartPoint], a: tuple[float, float], b: tuple[float, float]
+) -> SpanComparison:
+    """Compare the points measured within two spans; the start of a span is exclusive."""
+    before, after = (_measured_points(points, span) for span in (a, b))
+    for name, found in (("A", before), ("B", after)):
+        if len(found) < MIN_POINTS:
+            return SpanComparison(
+                reason=f"span {name} has {len(found)} measured points, {MIN_POINTS} are needed"
+            )
+    return SpanComparison(
+        tps=_ratio_comparison(EffectFigure.TPS, _rate_parts(before, "tps"), _rate_parts(after, "tps")),
+        qps=_ratio_comparison(EffectFigure.TPS, _rate_parts(before, "qps"), _rate_parts(after, "qps")),
+        p95=_ratio_comparison(EffectFigure.P95, _latency_parts(before), _latency_parts(after)),
+    )
+
+
+def _measured_points(points: Sequence[ChartPoint], span: tuple[float, float]) -> list[ChartPoint]:
+    return [point for point in points if span[0] < point.elapsed_seconds <= span[1] and point.tps is not None]
+
+
+def _rate_parts(points: Sequence[ChartPoint], name: str) -> RatioSeries:
+    return RatioSeries(
+        [getattr(point, name) * point.seconds for point in points], [point.seconds for point in points]
+    )
+
+
+def _latency_parts(points: Sequence[ChartPoint]) -> RatioSeries | None:
+    known = [
+        (point.p95_ms, (point.tps or 0.0) * point.seconds) for point in points if point.p95_ms is not None
+    ]
+    return (
+        RatioSeries([p95 * count for p95, count in known], [count for _, count in known]) if known else None
+    )
+
+
+def _ratio_comparison(
+    figure: EffectFigure, before: RatioSeries | None, after: RatioSeries | None
+) -> Comparison | None:
+    if before is None or after is None or not sum(before.below) or not sum(after.below):
+        return None
+    return comparison_from_resamples(figure, before.ratio, after.ratio, resample(before, after))
+
+
+TimeRange = tuple[float, float]
+"""Start and end, in seconds into the run."""
+
+MAX_MARKS = 4
+MAX_FIGURES = 4
+"""Maximum number of figures on the charts of a screen."""
+
+
+class ChartState(msgspec.Struct, frozen=True, kw_only=True):
+    """Zoom, cursor, marks, pins and chosen figures.
+
+    `zoom` is an index into `ZOOMS`; `cursor` is the time range of the selected column, None without a cursor.
+
+    `marks` are the columns marked for a comparison: both ends of A, then of B. `difference` is the result
+    once there are four. `pins` are the changes whose effects are pinned, by their last marker: one that is
+    shown, or two that are compared. With `clock` the axis shows the time of day.
+
+    `figures` are the keys of the figures on the charts, None while the operator has chosen none: each screen
+    then shows its own. `on_live` are the figures that the first screen shows, too.
+    """
+
+    zoom: int = 0
+    cursor: TimeRange | None = None
+    marks: tuple[TimeRange, ...] = ()
+    difference: SpanComparison | None = None
+    pins: tuple[int, ...] = ()
+    clock: bool = False
+    figures: tuple[str, ...] | None = None
+    on_live: tuple[str, ...] = ()
+
+    @property
+    def zoomed(self) -> Zoom:
+        return ZOOMS[self.zoom]
+
+    @property
+    def is_engaged(self) -> bool:
+        """True if there is a cursor, a span or a pin to clear."""
+        return self.cursor is not None or bool(self.marks) or bool(self.pins)
+
+    def points_at(self, elapsed_seconds: float) -> bool:
+        """True if the cursor is at this time."""
+        return self.cursor is not None and self.cursor[0] < elapsed_seconds <= self.cursor[1]
+
+    @property
+    def spans(self) -> tuple[TimeRange, ...]:
+        """Spans A and B. A span without its second mark is as long as its first."""
+        pairs = (self.marks[:2], self.marks[2:])
+        return tuple((min(start for start, _ in pair), max(end for _, end in pair)) for pair in pairs if pair)
+
+
+NEAR_ZERO, LEAST_SPREAD = 0.5, 0.005
+"""Values that all exceed this share of the maximum, and differ by more than that share of it, are drawn
+between their minimum and their maximum.
+"""
+_STEPS = 4
+"""Number of steps of an axis that does not start at zero."""
+_KIB, _LEAST_CARRIED, _MOST_CARRIES = 1024.0, 1000.0, 6
+
+
+class Scale(NamedTuple):
+    """Values at the lower and the upper edge of a chart."""
+
+    base: float
+    top: float
+
+
+def baseline(least: float, most: float) -> float:
+    """Lower bound of a sparkline: zero, unless all values are far from it and differ. The minimum is then
+    drawn at a third of the height, so that it is not mistaken for zero; negligible differences are not
+    magnified.
+    """
+    spread = most - least
+    if least < NEAR_ZERO * most or spread < LEAST_SPREAD * most:
+        return 0.0
+    return least - spread / 2
+
+
+def chart_scale(values: Sequence[float], *, may_rise: bool, is_bytes: bool = False) -> Scale:
+    """Rounded axis bounds for these values; with `may_rise` the lower one may be above zero. Bytes are
+    rounded in binary units, in which they are labelled.
+    """
+    most = max(values, default=0.0)
+    base = baseline(min(values, default=0.0), most) if may_rise else 0.0
+    rounded = _byte_maximum if is_bytes else axis_maximum
+    if not base:
+        return Scale(0.0, rounded(most))
+    step = rounded((most - base) / _STEPS)
+    return Scale(math.floor(base / step) * step, math.ceil(most / step) * step)
+
+
+def _byte_maximum(value: float) -> float:
+    """The next round number of bytes, KiB, MiB or more: 14.3 MiB gives 15 MiB, 900 KiB give 1 MiB."""
+    unit = 1.0
+    for _ in range(_MOST_CARRIES):
+        unit *= _KIB if value >= _KIB * unit else 1.0
+    rounded = axis_maximum(value / unit)
+    return (rounded if rounded < _LEAST_CARRIED else _KIB) * unit

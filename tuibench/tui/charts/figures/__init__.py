@@ -1,1 +1,0 @@
-"""Figures of the server and host screens: source and number format of each."""

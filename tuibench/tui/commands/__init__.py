@@ -1,1 +1,0 @@
-"""The operator's actions: action table, chart navigation, thread control, command palette."""

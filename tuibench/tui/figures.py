@@ -1,0 +1,423 @@
+"""Figures on the screen: rows of server and host, charts by name.
+
+A row of a figure list: the name of a figure of `metrics.figures`, and how it is drawn.
+
+Figures of the host screen: the server's host, and the client's if it is another one.
+
+Figures of the server screen: counters and gauges by flavour.
+
+Table of all figures that a chart can show, by key, and their values in the samples.
+
+The values of a sample are an array of numbers in the order of the table: 4 bytes each, UNKNOWN for unknown
+ones, so that hours of all figures fit into the viewer's memory. The set of replicas changes during a run, so
+their lag is stored by name.
+"""
+
+import math
+import zlib
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from tuibench.metrics.figures import (
+    FIGURES,
+    MAIN_FIGURES,
+    OTHER_FIGURES,
+    SERVER_TIME,
+    FigureUnit,
+    Level,
+    Ratio,
+)
+from tuibench.metrics.figures import Figure as TableFigure
+from tuibench.model.counters import REDO_CAPACITY, Counter, first_known
+from tuibench.model.sample import Sample
+from tuibench.model.tick import HOST, Latency, Tick
+from tuibench.units import DASH, binary_size, count, decimal, milliseconds, percent, si, small_number
+
+NumberFormat = Callable[[float | None], str]
+
+
+def rate_text(value: float | None) -> str:
+    """A rate with the digits that are significant to a reader."""
+    return decimal(value, 1) if value is not None and 0 < value < 100 else count_text(value)
+
+
+def per_second_text(value: float | None) -> str:
+    """A rate with its unit."""
+    return DASH if value is None else f"{rate_text(value)}/s"
+
+
+def count_text(value: float | None) -> str:
+    """A count in at most eight cells."""
+    return count(value) if value is None or value < 999_999.5 else si(value)
+
+
+def bytes_per_second(value: float | None) -> str:
+    return DASH if value is None else f"{binary_size(value)}/s"
+
+
+def seconds_text(value: float | None) -> str:
+    return DASH if value is None else f"{small_number(value)} s"
+
+
+WRITERS: dict[FigureUnit, NumberFormat] = {
+    FigureUnit.PER_SECOND: rate_text,
+    FigureUnit.MILLISECONDS: milliseconds,
+    FigureUnit.SECONDS: seconds_text,
+    FigureUnit.PERCENT: percent,
+    FigureUnit.BYTES: binary_size,
+    FigureUnit.BYTES_PER_SECOND: bytes_per_second,
+    FigureUnit.NUMBER: small_number,
+}
+
+
+LATENCIES = frozenset(FIGURES) & frozenset(Latency.__struct_fields__)
+"""Figures of the response times, which a sample has computed already."""
+
+
+class FigureRow(NamedTuple):
+    """One row: `figure` is the name of the figure, `name` that below the heading, `title` that of its own
+    chart.
+
+    `format` replaces that of the unit. `beside` writes a limit; a counter has its total there. `why` says why
+    there is no value. A counter that `alarms` should stay at 0; a `rare` row is left out if space is short.
+    `called` is the row's name if the figure comes from a counter other than the first that counts something
+    else. `of` is the tick that the figure is read from.
+    """
+
+    figure: str
+    name: str
+    title: str = ""
+    format: NumberFormat | None = None
+    beside: Callable[[Tick], str] = lambda _: ""
+    why: str = "not reported here"
+    alarms: bool = False
+    rare: bool = False
+    called: str = ""
+    of: Callable[[Sample], Tick | None] = lambda sample: sample.tick
+
+    @property
+    def facts(self) -> TableFigure:
+        return FIGURES[self.figure]
+
+    @property
+    def write(self) -> NumberFormat:
+        is_count = self.facts.unit is FigureUnit.NUMBER and isinstance(self.facts.source, Level)
+        return self.format or (count_text if is_count else WRITERS[self.facts.unit])
+
+    @property
+    def is_counter(self) -> bool:
+        """True for the growth of a counter of the server, which has a total."""
+        source = self.facts.source
+        return isinstance(source, Ratio) and source.below == SERVER_TIME
+
+    @property
+    def counters(self) -> tuple[str, ...]:
+        """The server's names for the figure, in order of preference."""
+        source = self.facts.source
+        return source.above if isinstance(source, Ratio) else source.of if isinstance(source, Level) else ()
+
+    def counter(self, tick: Tick) -> str | None:
+        """The first of the counters that this server has."""
+        return next((name for name in self.counters if name in tick.levels), None)
+
+    def total(self, value: float) -> str:
+        """The total of a counter."""
+        is_bytes = self.facts.unit is FigureUnit.BYTES_PER_SECOND
+        return binary_size(value) if is_bytes else count_text(value)
+
+    def value(self, sample: Sample) -> float | None:
+        """The figure of a sample; None over a gap, or if unknown."""
+        if self.figure in LATENCIES:
+            return None if sample.latency is None else float(getattr(sample.latency, self.figure))
+        tick = self.of(sample)
+        return None if tick is None else FIGURES[self.figure].source.value(tick)
+
+
+SEE_ABOVE = "see above"
+CLIENT = "CLIENT"
+"""Heading of the client's host."""
+
+
+def _of_memory(host: Tick) -> str:
+    limit = host.levels.get(HOST + "memory_limit")
+    return f"max {binary_size(limit)}" if limit is not None else f"of {binary_size(memory_total(host))}"
+
+
+def memory_total(host: Tick) -> float:
+    return host.levels.get(HOST + "memory_total", 0.0)
+
+
+def _of_swap(host: Tick) -> str:
+    total = host.levels.get(HOST + "swap_total")
+    return f"of {binary_size(total)}" if total else "no swap"
+
+
+def _of_limit(host: Tick) -> str:
+    limit = host.levels.get(HOST + "cpu_limit")
+    return "no limit" if limit is None else f"max {limit:g} cores"
+
+
+_host = partial(FigureRow, of=lambda sample: sample.shown_host, why="not readable here")
+_client = partial(FigureRow, of=lambda sample: sample.client_host, why="not readable here")
+
+HOST_TABLES: dict[str, tuple[FigureRow, ...]] = {
+    "PROCESSOR": (
+        _host("cpu_server", "Server", "CPU, server", why=SEE_ABOVE),
+        _host("cpu_tuibench", "tuibench", "CPU, tuibench"),
+        _host("cpu_rest", "Rest", "CPU, rest"),
+        _host("cpu_idle", "Idle", "CPU, idle"),
+        _host("steal", "Steal", rare=True),
+        _host("throttled", "Throttled", beside=_of_limit, rare=True),
+    ),
+    "MEMORY": (
+        _host("memory_used", "Used", "Memory used", beside=_of_memory),
+        _host("memory_server", "by the server", "Server's memory", why=SEE_ABOVE),
+        _host("swap_used", "Swap", "Swap used", beside=_of_swap),
+    ),
+    "DISKS": (
+        _host("disk_read", "Read", "Disk read"),
+        _host("disk_write", "Write", "Disk write"),
+        _host("disk_read_ms", "a read takes", "A read takes", why="no reads"),
+        _host("disk_write_ms", "a write takes", "A write takes", why="no writes"),
+    ),
+    "NETWORK": (_host("net_received", "In", "Network in"), _host("net_sent", "Out", "Network out")),
+}
+
+CLIENT_TABLE = (
+    _client("cpu_total", "CPU"),
+    _client("cpu_tuibench", "tuibench", "CPU, tuibench"),
+    _client("memory_used", "Memory", "Memory used", beside=_of_memory, rare=True),
+    _client("net_received", "Network in", "Network in", rare=True),
+    _client("net_sent", "out", "Network out", rare=True),
+    _client("steal", "Steal", rare=True),
+    _client("throttled", "Throttled", beside=_of_limit, rare=True),
+)
+
+
+def _pool_size(tick: Tick) -> str:
+    pages, size = tick.levels.get(Counter.POOL_PAGES_TOTAL), tick.levels.get(Counter.PAGE_SIZE)
+    return f"of {binary_size(pages * size)}" if pages and size else ""
+
+
+def _redo_room(tick: Tick) -> str:
+    room = first_known(REDO_CAPACITY, tick.levels)
+    return f"of {binary_size(room)}" if room else ""
+
+
+def _of_connections(tick: Tick) -> str:
+    most = tick.levels.get("max_connections")
+    return f"of {most:,.0f}" if most else ""
+
+
+def _of_tables(tick: Tick) -> str:
+    most = tick.levels.get("table_open_cache")
+    return f"of {most:,.0f}" if most else ""
+
+
+_gauge = FigureRow
+_counter = partial(FigureRow, why="not counted here")
+
+COMMANDS = (
+    _counter("questions", "Questions"),
+    _counter("com_select", "SELECT"),
+    _counter("com_insert", "INSERT"),
+    _counter("com_update", "UPDATE"),
+    _counter("com_delete", "DELETE"),
+    _counter("com_commit", "COMMIT"),
+    _counter("com_rollback", "ROLLBACK", rare=True),
+    _counter("slow_queries", "Slow queries", alarms=True),
+)
+CONNECTIONS = (
+    _gauge("threads_running", "Threads running"),
+    _gauge("threads_connected", "connected", "Connections", beside=_of_connections),
+    _counter("threads_created", "created", "Threads created", rare=True),
+    _counter("aborted_clients", "Aborted clients", alarms=True),
+    _counter("aborted_connects", "aborted logins", "Aborted logins", alarms=True),
+)
+TABLES = (
+    _gauge("open_tables", "Open tables", beside=_of_tables),
+    _counter("table_open_cache_hits", "cache hits", "Table cache hits", rare=True),
+    _counter("table_open_cache_misses", "cache misses", "Cache misses"),
+    _counter("table_open_cache_overflows", "cache overflows", "Cache overflows", alarms=True),
+)
+BINARY_LOG = (
+    _counter("binlog_written", "Written", "Binlog written"),
+    _counter("binlog_syncs_per_second", "syncs", "Binlog syncs", called="group commits"),
+    _counter("binlog_transactions", "transactions", "Binlog trx", rare=True),
+    _counter("binlog_cache_disk_use", "spilled to disk", "Binlog spills", alarms=True, rare=True),
+)
+ROWS = (
+    _counter("row_reads", "Rows read"),
+    _counter("row_inserts", "inserted", "Rows inserted"),
+    _counter("row_updates", "updated", "Rows updated"),
+    _counter("row_deletes", "deleted", "Rows deleted"),
+    _counter("innodb_row_lock_waits", "Row lock waits"),
+    _gauge("innodb_row_lock_current_waits", "waiting now", "Rows waited for"),
+    _counter("deadlocks", "Deadlocks"),
+    _counter("created_tmp_tables", "Tmp tables"),
+    _counter("created_tmp_disk_tables", "on disk", "Tmp on disk"),
+)
+INNODB = (
+    _gauge("pool_used", "Buffer pool", "Pool used", beside=_pool_size),
+    _gauge("innodb_buffer_pool_bytes_dirty", "dirty", "Pool dirty"),
+    _gauge("pool_hit", "hits", "Pool hits", partial(percent, digits=2), why="no reads"),
+    _counter("innodb_buffer_pool_reads", "pages read", "Pages read"),
+    _counter("innodb_buffer_pool_pages_flushed", "pages flushed", "Pages flushed", rare=True),
+    _counter("redo_written", "Redo written"),
+    _gauge("checkpoint_age", "checkpoint age", "Checkpoint age", beside=_redo_room),
+    _counter("innodb_log_waits", "log waits", "Log waits", alarms=True, rare=True),
+    _counter("innodb_os_log_fsyncs", "Log fsyncs", "Log fsyncs", why="part of data fsyncs"),
+    _counter("innodb_data_fsyncs", "Data fsyncs", "Data fsyncs"),
+    _gauge("history_list", "History list"),
+)
+GROUP = (
+    _gauge("performance_schema.group_queue", "Certification", "Group queue", why="no member"),
+    _gauge("performance_schema.group_applier_queue", "Applier", "Applier queue", why="no member"),
+)
+"""Queues of a group replication member; listed on a member only."""
+GROUP_HEADING = "GROUP REPLICATION QUEUES"
+ServerTable = Sequence[tuple[str, Sequence[FigureRow]]]
+LEFT_TABLES: ServerTable = (
+    ("COMMANDS", COMMANDS),
+    ("CONNECTIONS", CONNECTIONS),
+    ("TABLES", TABLES),
+    ("BINARY LOG", BINARY_LOG),
+    (GROUP_HEADING, GROUP),
+)
+RIGHT_TABLES: ServerTable = (("INNODB", INNODB), ("ROWS AND LOCKS", ROWS))
+
+
+UNKNOWN = -math.inf
+AXIS_CELLS = 6
+REPLICA = "replica/"
+"""Prefix of the key of a replica's lag, before the replica's name."""
+
+
+class Figure(NamedTuple):
+    """A figure: `title` names its own chart, `section` is its heading in the list."""
+
+    key: str
+    title: str
+    section: str
+    write: NumberFormat
+    unit: FigureUnit
+
+    @property
+    def is_rate(self) -> bool:
+        """True for a rate per second."""
+        return self.unit in (FigureUnit.PER_SECOND, FigureUnit.BYTES_PER_SECOND)
+
+    @property
+    def is_bytes(self) -> bool:
+        """True for a size, or a rate of bytes."""
+        return self.unit in (FigureUnit.BYTES, FigureUnit.BYTES_PER_SECOND)
+
+    def axis(self, value: float | None) -> str:
+        """The value in the six cells of an axis label: 14.3 MiB/s becomes 14.3 M."""
+        text = self.write(value).removesuffix("/s").replace("iB", "")
+        if len(text) > AXIS_CELLS:
+            text = text.replace(" ", "")
+        return text if len(text) <= AXIS_CELLS else si(value)
+
+
+def figure_key(section: str, name: str) -> str:
+    """Key of a row, from its heading and its name."""
+    return f"{section}/{name}"
+
+
+LISTS = (*LEFT_TABLES, *RIGHT_TABLES, *HOST_TABLES.items(), (CLIENT, CLIENT_TABLE))
+_LISTED = {row.figure for _, rows in LISTS[:-1] for row in rows}
+OTHERS = tuple(
+    FigureRow(figure.name, figure.name, figure.heading)
+    for figure in (*MAIN_FIGURES, *OTHER_FIGURES)
+    if figure.name not in _LISTED
+)
+"""Figures in no list; the command palette puts them on a chart."""
+SOURCES: tuple[tuple[str, FigureRow], ...] = tuple(
+    (section, row) for section, rows in (*LISTS, ("FIGURES", OTHERS)) for row in rows
+)
+
+
+def _chart_figure(section: str, row: FigureRow) -> Figure:
+    """A chart names the unit of a rate, a list does not."""
+    write, unit = row.write, row.facts.unit
+    heading = "InnoDB" if section == "INNODB" else section.lower()
+    return Figure(
+        figure_key(section, row.name),
+        row.title or row.name,
+        heading,
+        per_second_text if write is rate_text else write,
+        unit,
+    )
+
+
+CHARTED_FIGURES = tuple(_chart_figure(section, row) for section, row in SOURCES)
+PLACES = {figure.key: place for place, figure in enumerate(CHARTED_FIGURES)}
+
+
+def figure_number(key: str) -> int:
+    """A number for a figure key, constant while the viewer runs."""
+    return PLACES[key] if key in PLACES else len(CHARTED_FIGURES) + zlib.crc32(key.encode())
+
+
+def lag_text(value: float | None) -> str:
+    """A lag in seconds: whole numbers as the server reports them, merged ones with one decimal."""
+    return DASH if value is None else f"{value:g} s" if value == round(value) else f"{decimal(value, 1)} s"
+
+
+def figure_of(key: str) -> Figure | None:
+    """The figure of a key; None for an unknown key."""
+    if key.startswith(REPLICA):
+        return Figure(key, key.removeprefix(REPLICA), "replica lag", lag_text, FigureUnit.SECONDS)
+    return CHARTED_FIGURES[PLACES[key]] if key in PLACES else None
+
+
+def read_figures(sample: Sample) -> Sequence[float]:
+    """Values of all figures in a sample, in the order of the table."""
+    values = (row.value(sample) for _, row in SOURCES)
+    return array("f", [UNKNOWN if value is None else value for value in values])
+
+
+def read_lags(sample: Sample) -> dict[str, float]:
+    """Lag of each replica that reported it, in seconds, by name."""
+    return {each.name: each.lag_seconds for each in sample.replicas if each.lag_seconds is not None}
+
+
+def figure_value(key: str, figures: Sequence[float], lags: Mapping[str, float]) -> float | None:
+    """Value of one figure; None if unknown."""
+    if key.startswith(REPLICA):
+        return lags.get(key.removeprefix(REPLICA))
+    place = PLACES.get(key)
+    if place is None or not figures or figures[place] == UNKNOWN:
+        return None
+    return figures[place]
+
+
+def mean_figures(weighted: Sequence[tuple[Sequence[float], int]]) -> Sequence[float]:
+    """Mean of each figure, weighted by ticks; an unknown value is replaced by the known one."""
+    known = [(figures, ticks) for figures, ticks in weighted if figures]
+    if not known:
+        return ()
+    mean, whole = known[0]
+    for figures, ticks in known[1:]:
+        old, new = whole / (whole + ticks), ticks / (whole + ticks)
+        mean = array(
+            "f",
+            [
+                (a * old + b * new) if a != UNKNOWN != b else max(a, b)
+                for a, b in zip(mean, figures, strict=True)
+            ],
+        )
+        whole += ticks
+    return mean
+
+
+def worst_lags(lags: Sequence[Mapping[str, float]]) -> Mapping[str, float]:
+    """Maximum lag of each replica."""
+    known = [each for each in lags if each]
+    if len(known) < 2:
+        return known[0] if known else {}
+    names = {name for each in known for name in each}
+    return {name: max(each[name] for each in known if name in each) for name in sorted(names)}

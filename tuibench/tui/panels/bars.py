@@ -1,0 +1,546 @@
+"""Bars: header, verdict, caption, footer.
+
+Caption of a scene in a band above the keys: a statement, a question, or a result.
+
+Verdict line below the header: the most important fact for judging the figures.
+
+A cause takes precedence over its symptom: other programs that use up the host come before a client that is
+limited by it. The text is not cut inside a clause: if space is short, it ends after a clause. The help lists
+every verdict in full. The coach line suggests the first change in a demo.
+
+Footer: the session's reply, the keys of the screen, and the keys of all screens.
+
+Long operations (opening, warming up, restoring) show their progress and the key that ends them.
+
+Header of two lines, server and state of the run, and the tab line.
+
+The tab line lists every screen with its key, marks the visible one, and ends with a note on a frozen view. If
+space is short, the names are shortened; finally only the marked tab has a name.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from tuibench.metrics.diagnosis import is_taken_by_others
+from tuibench.metrics.figures import read
+from tuibench.metrics.measurement_warnings import collect_evidence, is_host_starved
+from tuibench.model.counters import Counter
+from tuibench.model.event import CHANGE_KINDS, EventKind
+from tuibench.model.message import ReplayState, RunState
+from tuibench.model.notation import format_delay, format_weights
+from tuibench.model.probe import ProbeState
+from tuibench.model.schedule import PlanPhase, PlanProgress
+from tuibench.tui.actions import ACTIONS, ACTIONS_BY_NAME, UserAction, action_key, is_offered, is_possible
+from tuibench.tui.text import (
+    TextLine,
+    TextSpan,
+    fit_line,
+    join_parts,
+    justify,
+    line_width,
+    pad_line,
+    shorten,
+    shorten_start,
+    wrap_text,
+)
+from tuibench.tui.view import Caption, MessageLine, View
+from tuibench.units import DASH, count, duration, hms, percent
+
+MOST_LINES = 4
+_INDENT = 1
+_HEADS = {"say": "", "ask": "YOUR GUESS", "reveal": "FOUND", "nothing": "FOUND", "unknown": "NOT DECIDED"}
+_ROLES = {"say": "strong", "ask": "warn", "reveal": "good", "nothing": "muted", "unknown": "muted"}
+
+
+def caption_lines(view: View, width: int, height: int) -> list[TextLine]:
+    """Title and position in the scene, with the text below."""
+    caption = view.caption
+    if caption is None:
+        return []
+    role = _ROLES[caption.kind]
+    body: list[TextLine] = [
+        (TextSpan(" " * _INDENT), TextSpan(part, role))
+        for part in wrap_text(caption.text, width - 2 * _INDENT)
+    ]
+    return [pad_line(line, width) for line in (_title_line(caption, width), *body)][:height]
+
+
+def caption_height(view: View, width: int) -> int:
+    """Height of the caption in lines; 0 without a scene."""
+    if view.caption is None:
+        return 0
+    return min(1 + len(wrap_text(view.caption.text, max(width - 2 * _INDENT, 1))), MOST_LINES)
+
+
+def _title_line(caption: Caption, width: int) -> TextLine:
+    head = _HEADS[caption.kind]
+    left: TextLine = (
+        TextSpan(f" {caption.title} ", "brand"),
+        TextSpan(f" {caption.place}  ", "muted"),
+        TextSpan(head, _ROLES[caption.kind]),
+    )
+    if caption.is_over:
+        return left
+    waiting = f"{caption.waiting} …   " if caption.waiting else ""
+    return justify(
+        left, (TextSpan(waiting, "muted"), TextSpan("space", "key"), TextSpan(" continues ", "muted")), width
+    )
+
+
+RECENT_SAMPLES = 5
+"""Number of newest samples whose mean is diagnosed."""
+CLIENT_LIMITED = "client-limited"
+CLAUSE_ENDS = ("; ", ", ", ": ")
+_GLYPH_WIDTH = 2
+UNSAFE = "unsafe"
+"""The preset with the most visible effect."""
+TRIED_KINDS = CHANGE_KINDS - {EventKind.MARK, EventKind.RESTART, EventKind.FOREIGN}
+
+
+class Verdict(NamedTuple):
+    """Fact about the validity of the figures. `role` is its colour; `glyph` works without colour."""
+
+    text: str
+    glyph: str = "▲"
+    role: str = "warn"
+
+
+def verdicts(view: View) -> list[Verdict]:
+    """All verdicts, most important first."""
+    return [*_states(view), *_warnings(view), *_progress(view)]
+
+
+def verdict_line(view: View, width: int, height: int) -> list[TextLine]:
+    """The first verdict, and the number of further ones in the help; empty without a verdict."""
+    found = verdicts(view)
+    if not found:
+        return []
+    first = found[0]
+    key = action_key(ACTIONS_BY_NAME["help"], view)
+    more = f"   +{len(found) - 1} in the help ({key})" if len(found) > 1 else ""
+    text = fitting_clauses(first.text, width - _GLYPH_WIDTH - len(more))
+    if text != first.text and not more:
+        more = f"   {key} for all"
+        text = fitting_clauses(first.text, width - _GLYPH_WIDTH - len(more))
+    line = (TextSpan(f"{first.glyph} {text}", first.role), TextSpan(more, "muted"))
+    return [pad_line(line, width)][:height]
+
+
+def fitting_clauses(text: str, room: int) -> str:
+    """Longest prefix of the text that ends at a clause and fits the room."""
+    if len(text) <= room:
+        return text
+    for end in CLAUSE_ENDS:
+        shorter = text
+        while end in shorter:
+            shorter = shorter.rpartition(end)[0]
+            if len(shorter) <= room:
+                return shorter
+    return text.partition(": ")[0] if ": " in text else "a warning about the measurement"
+
+
+def _states(view: View) -> Iterator[Verdict]:
+    """States in which the current figures do not describe the server: paused, host busy, host disturbed."""
+    if view.status.state is RunState.PAUSED and view.replay is None:
+        key = action_key(ACTIONS_BY_NAME["pause"], view)
+        yield Verdict(f"paused: no load is running; {key} resumes it", "‖")
+    recent, interval = view.recent[-RECENT_SAMPLES:], view.plan.interval_seconds
+    evidence = collect_evidence(recent, is_local=view.server_info.is_local)
+    if is_taken_by_others(evidence):
+        yield Verdict(f"host busy: other programs use {percent(evidence.cpu_others)} of CPU")
+    if any(is_host_starved(sample, interval) for sample in recent):
+        yield Verdict(
+            "host disturbed: it was suspended, or tuibench got no CPU time; the last figures are wrong"
+        )
+
+
+def _warnings(view: View) -> Iterator[Verdict]:
+    """The session's warnings: client limits first, then the newest."""
+    newest_first = tuple(reversed(view.status.warnings))
+    limits = [text for text in newest_first if text.startswith(CLIENT_LIMITED)]
+    yield from map(Verdict, [*limits, *(text for text in newest_first if text not in limits)])
+
+
+def _progress(view: View) -> Iterator[Verdict]:
+    """Automatic changes of the load: probe and plan."""
+    if view.is_probing and view.probe is not None:
+        yield Verdict(_probe_text(view.probe), "◆", "strong")
+    if view.plan_under_way is not None:
+        yield Verdict(_plan_text(view, view.plan_under_way), "◆", "strong")
+
+
+def _probe_text(probe: ProbeState) -> str:
+    """Progress of a probe. Its time is known in advance, its number of steps is not."""
+    left = hms(max(0.0, probe.order.seconds - probe.elapsed_seconds))
+    return f"probe: step {len(probe.steps) + 1} at {probe.level:,g} {probe.order.by}, about {left} left"
+
+
+def _plan_text(view: View, plan: PlanProgress) -> str:
+    key = action_key(ACTIONS_BY_NAME["plan"], view)
+    stage = f"plan: stage {plan.stage} of {len(plan.stages)}"
+    if plan.due_seconds is None:
+        words = f"held; {key} resumes it" if plan.phase is PlanPhase.HELD else plan.phase.value
+        return f"{stage}, {words}"
+    left = hms(max(0.0, plan.due_seconds - view.elapsed_seconds))
+    return f"{stage}, {plan.following or 'ends'} in {left}; {key} holds it"
+
+
+def coach_line(view: View) -> TextLine:
+    """Suggestion of a first change, until one was made; empty if not applicable."""
+    if not view.coach or view.cannot_steer or view.stopping or not view.points or not _can_be_unsafe(view):
+        return ()
+    if any(event.kind in TRIED_KINDS for event in view.events):
+        return ()
+    key = action_key(ACTIONS_BY_NAME["durability"], view)
+    return (
+        TextSpan("Press ", "server"),
+        TextSpan(key, "key", "app.act('durability')"),
+        TextSpan(f" and choose {UNSAFE}: watch fsyncs fall and TPS rise", "server"),
+    )
+
+
+def _can_be_unsafe(view: View) -> bool:
+    preset = next((preset for preset in view.status.presets if preset.name == UNSAFE), None)
+    settings = [view.setting(name) for name in preset.values] if preset else []
+    return bool(settings) and all(setting and not setting.unavailable for setting in settings)
+
+
+_BAR_WIDTH = 24
+QUIT_AGAIN_HINT = "q again leaves without waiting"
+
+
+def pending_work(view: View, width: int) -> TextLine:
+    """One line about the operation in progress; empty while the load runs."""
+    if view.stopping:
+        return fit_line(_stopping_line(view), width)
+    match view.status.state:
+        case RunState.STARTING:
+            work = "connecting" if view.is_watch else f"opening {view.status.threads:,} connections"
+            return fit_line(_work_line("○ ", work, "q ends it"), width)
+        case RunState.WARMING:
+            return fit_line(_warmup_line(view), width)
+        case _:
+            return ()
+
+
+def _work_line(glyph: str, words: str, key: str) -> TextLine:
+    return (TextSpan(glyph, "warn"), TextSpan(words, "warn"), TextSpan(f"   {key}", "muted"))
+
+
+def _warmup_line(view: View) -> TextLine:
+    """Progress of the warm-up: its time runs from a negative value up to zero."""
+    whole = view.plan.warmup_seconds
+    left = min(max(-view.elapsed_seconds, 0.0), whole) if view.points else whole
+    done = round((whole - left) / whole * _BAR_WIDTH) if whole else _BAR_WIDTH
+    bar = (TextSpan("█" * done, "warn"), TextSpan("·" * (_BAR_WIDTH - done), "faint"))
+    return (
+        TextSpan("◐ ", "warn"),
+        TextSpan("warming up ", "warn"),
+        *bar,
+        TextSpan(f" {hms(left)} left", "strong"),
+        TextSpan("   q ends it", "muted"),
+    )
+
+
+def _stopping_line(view: View) -> TextLine:
+    """Progress of stopping: what the session is restoring."""
+    ours = [setting.name for setting in view.status.settings if setting.changed_by == "us"]
+    count = f"{len(ours)} setting{'s' if len(ours) > 1 else ''}"
+    what = f"stopping, restoring {count}…" if ours else "stopping, writing the summary…"
+    return (*_work_line("■ ", what, QUIT_AGAIN_HINT), TextSpan(f"   {', '.join(ours)}", "muted"))
+
+
+KEY_GAP = 2
+
+
+def message_line(view: View, width: int, height: int) -> list[TextLine]:
+    """The session's last reply, verbatim; otherwise the coach line. Pending work takes precedence."""
+    if under_way := pending_work(view, width):
+        line: TextLine = under_way
+    elif view.note is None:
+        line = coach_line(view)
+    else:
+        line = _note_line(view.note, width)
+    return [pad_line(line, width)][:height]
+
+
+def _note_line(note: MessageLine, width: int) -> TextLine:
+    """The reply with a glyph: done, refused, or a hint."""
+    if note.is_hint:
+        glyph, role, text_role = "→ ", "server", ""
+    else:
+        glyph, role, text_role = ("✓ ", "ok", "") if note.ok else ("✗ ", "risk", "risk")
+    return (TextSpan(glyph, role), TextSpan(shorten(note.text, width - 2), text_role))
+
+
+def footer(view: View, width: int, height: int) -> list[TextLine]:
+    """Every key once, clickable; keys that do nothing now are dimmed.
+
+    If space is short, the rarest keys are left out first, of these the last one; the help lists them.
+    """
+    shown = [action for action in ACTIONS if action.in_footer and is_offered(action, view)]
+    rare = sorted((action for action in shown if action.rarity), key=lambda action: action.rarity)
+    while line_width(line := _key_row(shown, view)) > width and rare:
+        shown.remove(rare.pop())
+    return [pad_line(line, width)][:height]
+
+
+def screen_keys(entries: Sequence[tuple[str, str]], view: View, width: int, height: int) -> list[TextLine]:
+    """Keys that apply to one screen only: key and label."""
+    parts = [(TextSpan(key, "key"), TextSpan(f" {label}", "muted")) for key, label in entries]
+    line = join_parts(parts, TextSpan(" " * KEY_GAP))
+    return [pad_line(line, width)][:height]
+
+
+def _key_row(actions: Sequence[UserAction], view: View) -> TextLine:
+    """The keys in a row, without a trailing gap."""
+    line: TextLine = ()
+    for number, action in enumerate(actions):
+        following = actions[number + 1] if number + 1 < len(actions) else None
+        line = (
+            *line,
+            *_key_spans(action, view, ends_group=following is None or following.label != action.label),
+        )
+    return line[:-1]
+
+
+def _key_spans(action: UserAction, view: View, *, ends_group: bool) -> TextLine:
+    enabled = is_possible(action, view)
+    key = TextSpan(action_key(action, view), "key" if enabled else "faint", f"app.act('{action.name}')")
+    if not ends_group:
+        return (key, TextSpan(" "))
+    label = _action_label(action, view)
+    return (key, TextSpan(f" {label}", "muted" if enabled else "faint"), TextSpan(" " * KEY_GAP))
+
+
+def _action_label(action: UserAction, view: View) -> str:
+    """Label of an action in the current state: `pause` becomes `resume`, `stop` of a viewer `quit`."""
+    paused = view.status.state is RunState.PAUSED if view.replay is None else view.replay.paused
+    if action.name == "pause" and paused:
+        return "resume"
+    if action.name == "mark" and view.caption is not None and not view.caption.is_over:
+        return "continue"
+    if action.name == "stop" and view.cannot_steer:
+        return "quit"
+    return action.label
+
+
+DOT_SEPARATOR = TextSpan(" · ", "faint")
+_PLAN_PHASES = {PlanPhase.HELD: "held (H)", PlanPhase.PAUSED: "paused", PlanPhase.WAITING: "waits"}
+WIDE_HEADER = 100
+_STATE_SPANS = {
+    RunState.STARTING: TextSpan("○ starting", "muted"),
+    RunState.WARMING: TextSpan("◐ warming up", "warn"),
+    RunState.RUNNING: TextSpan("● running", "ok"),
+    RunState.PAUSED: TextSpan("‖ paused", "warn"),
+    RunState.STOPPING: TextSpan("■ stopping", "warn"),
+    RunState.ENDED: TextSpan("■ ended", "muted"),
+}
+
+
+def header(view: View, width: int, height: int) -> list[TextLine]:
+    """Server line and run line."""
+    return [_server_line(view, width), _run_line(view, width)][:height]
+
+
+def _server_line(view: View, width: int) -> TextLine:
+    info = view.server_info
+    brand = TextSpan(" tuibench ", "brand")
+    name: TextLine = (TextSpan(f"{info.flavour} {info.version}", "strong"),)
+    up: TextLine = (_uptime(view),)
+    tls: TextLine = (TextSpan("TLS", "muted"),) if info.is_encrypted else ()
+    state = _state_part(view, width)
+    taken = sum(line_width(part) for part in ((brand,), name, tls, up, state)) + 10 + 3 * bool(tls)
+    where: TextLine = (TextSpan(shorten_start(info.where, max(width - taken, 8)), "muted"),)
+    return justify((brand, TextSpan("  "), *join_parts((name, where, tls, up), DOT_SEPARATOR)), state, width)
+
+
+def _uptime(view: View) -> TextSpan:
+    """Uptime of the server, or a note that it did not answer."""
+    if view.sample is not None and view.server is None:
+        return TextSpan("no answer", "warn")
+    uptime = view.server.levels.get(Counter.UPTIME) if view.server else view.server_info.uptime_seconds
+    return TextSpan(f"up {DASH if uptime is None else duration(uptime)}", "muted")
+
+
+def _state_part(view: View, width: int) -> TextLine:
+    if view.replay is not None:
+        return _replay_part(view, view.replay, width)
+    limit = f" of {hms(view.plan.seconds)}" if view.plan.seconds else ""
+    return (
+        _STATE_SPANS[view.status.state],
+        TextSpan("  "),
+        TextSpan(hms(view.run_seconds), "strong"),
+        TextSpan(limit, "muted"),
+    )
+
+
+def _replay_part(view: View, replay: ReplayState, width: int) -> TextLine:
+    """Replay indicator: speed and position, and the recorded state of the run unless it was running."""
+    still = width >= WIDE_HEADER and view.status.state is not RunState.RUNNING
+    return (
+        *((_STATE_SPANS[view.status.state], TextSpan("  ")) if still else ()),
+        TextSpan("‖ replay" if replay.paused else "▶ replay", "warn"),
+        TextSpan(f" ×{replay.speed:g}", "muted"),
+        TextSpan("  "),
+        TextSpan(hms(replay.position_seconds), "strong"),
+        TextSpan(f" of {hms(replay.last_seconds)}", "muted"),
+        *((TextSpan(", cut short", "risk"),) if replay.cut_short else ()),
+    )
+
+
+def _watch_line(view: View, width: int) -> TextLine:
+    """Run line of a session without load: title, and number of running threads."""
+    server, traffic = view.server, view.sample.traffic if view.sample else None
+    running = (
+        (
+            TextSpan(f"{count(read('threads_running', server))} ", "strong"),
+            TextSpan("threads running", "muted"),
+        )
+        if server
+        else ()
+    )
+    why = traffic.missing.get("latency") if traffic else None
+    note = f"times: {why}" if why else ""
+    if server is not None and Counter.QUESTIONS not in server.levels:
+        note = "no traffic: the server does not count its statements"
+    times: TextLine = (TextSpan(note, "muted"),) if note else ()
+    title: TextLine = (TextSpan("watch", "strong"), TextSpan(" no load of ours", "muted"))
+    return pad_line(_drop_until_fits((times,), (title, running, times), width), width)
+
+
+def _run_line(view: View, width: int) -> TextLine:
+    if view.is_watch:
+        return _watch_line(view, width)
+    status = view.status
+    data: TextLine = (TextSpan(view.data_set, "muted"),) if view.data_set else ()
+    engine = f"{view.engine} " if view.engine else ""
+    workers: TextLine = (
+        TextSpan(f"{count(status.workers)} {engine}{_plural('worker', status.workers)}", "muted"),
+    )
+    why = view.engine_reason.partition(":")[0]
+    reason: TextLine = (TextSpan(why, "muted"),) if why else ()
+    mix: TextLine = (TextSpan(f"mix {format_weights(status.weights)}", "muted"),) if status.weights else ()
+    parts = (
+        (TextSpan(view.plan.profile.rsplit("/", 1)[-1], "strong"),),
+        data,
+        (
+            TextSpan(f"{count(status.threads)} ", "strong"),
+            TextSpan(_plural("thread", status.threads), "muted"),
+        ),
+        (TextSpan(f"{count(view.plan.users)} ", "strong"), TextSpan("users", "muted"))
+        if view.plan.users
+        else (),
+        (TextSpan("rate ", "muted"), TextSpan(f"{status.rate:,g}/s", "strong")) if status.rate else (),
+        mix,
+        _delay_part(view, width),
+        _plan_part(view),
+        workers,
+        reason,
+    )
+    dispensable = (data, reason, workers, mix) if why else (workers, data, mix)
+    return pad_line(_drop_until_fits(dispensable, parts, width), width)
+
+
+def _drop_until_fits(dispensable: Sequence[TextLine], parts: Sequence[TextLine], room: int) -> TextLine:
+    """The parts in one line; if space is short, without the dispensable ones."""
+    line = join_parts(parts, DOT_SEPARATOR)
+    for least in dispensable:
+        if line_width(line) > room:
+            parts = [part for part in parts if part is not least]
+            line = join_parts(parts, DOT_SEPARATOR)
+    return line
+
+
+def _plan_part(view: View) -> TextLine:
+    """Next stage of the plan and its time, or the phase of a plan without a next stage, such as held."""
+    plan = view.plan_under_way
+    if plan is None:
+        return (TextSpan("plan done", "muted"),) if view.status.plan else ()
+    place = f"plan {plan.stage}/{len(plan.stages)}"
+    if plan.due_seconds is None:
+        return (
+            TextSpan(f"{place} {_PLAN_PHASES[plan.phase]}", "warn"),
+            TextSpan(f", {hms(plan.left_seconds)} left", "muted"),
+        )
+    coming = f" → {plan.following}" if plan.following else " ends"
+    left = hms(max(0.0, plan.due_seconds - view.elapsed_seconds))
+    return (TextSpan(place, "muted"), TextSpan(coming, "strong"), TextSpan(f", {left}", "muted"))
+
+
+def _delay_part(view: View, width: int) -> TextLine:
+    delay_ms = view.status.client_delay_ms
+    what = "simulated network delay " if width >= WIDE_HEADER else "simulated +"
+    return (TextSpan(f"{what}{format_delay(delay_ms)}", "warn"),) if delay_ms else ()
+
+
+def _plural(word: str, number: int) -> str:
+    return word if number == 1 else f"{word}s"
+
+
+TAB_GAP = TextSpan(" ")
+_WIDE_TABS = 110
+_MIN_GAP = 3
+"""Minimum gap between the tabs and the note at the end."""
+
+
+class TabLabel(NamedTuple):
+    """Label of one screen: key, internal name, displayed name, and its short form."""
+
+    key: str
+    name: str
+    label: str
+    short: str
+
+
+VisibleTabs = Callable[[View], Sequence[TabLabel]]
+
+
+def tab_line(offered: VisibleTabs, here: str, view: View, width: int, height: int) -> list[TextLine]:
+    """Tab line of the offered screens; a click has the effect of the key."""
+    ending = _frozen_notice(view, width)
+    room = width - (line_width(ending) + _MIN_GAP if ending else 0)
+    line: TextLine = ()
+    for write in _TAB_STYLES:
+        line = join_parts((write(tab, tab.name == here) for tab in offered(view)), TAB_GAP)
+        if line_width(line) <= room:
+            break
+    return [justify(line, ending, width)][:height]
+
+
+def _frozen_notice(view: View, width: int) -> TextLine:
+    """Notice that the view is frozen, with the key that resumes it."""
+    if view.picture_of is None:
+        return ()
+    when = hms(view.elapsed_seconds)
+    long = f" ‖ PICTURE FROZEN AT {when} · v resumes "
+    return (
+        TextSpan(long if width >= _WIDE_TABS else f" ‖ FROZEN {when} (v) ", "frozen", "app.act('freeze')"),
+    )
+
+
+def _full_tab(tab: TabLabel, here: bool) -> TextLine:
+    return _tab_spans(tab, tab.label, here, margin=" ")
+
+
+def _tight_tab(tab: TabLabel, here: bool) -> TextLine:
+    return _tab_spans(tab, tab.label, here)
+
+
+def _short_tab(tab: TabLabel, here: bool) -> TextLine:
+    return _tab_spans(tab, tab.short, here)
+
+
+def _key_tab(tab: TabLabel, here: bool) -> TextLine:
+    return _tab_spans(tab, tab.short if here else "", here)
+
+
+_TAB_STYLES = (_full_tab, _tight_tab, _short_tab, _key_tab)
+
+
+def _tab_spans(tab: TabLabel, label: str, here: bool, margin: str = "") -> TextLine:
+    action = f"app.go('{tab.name}')"
+    name = f" {label}" if label else ""
+    if here:
+        return (TextSpan(f"{margin}{tab.key}{name}{margin}", "here", action),)
+    return (TextSpan(f"{margin}{tab.key}", "key", action), TextSpan(f"{name}{margin}", "muted", action))

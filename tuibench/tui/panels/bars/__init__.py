@@ -1,1 +1,0 @@
-"""The bars above and below every screen: header, verdict line, caption, footer."""

@@ -1,1 +1,0 @@
-"""Panels for experiments: probes, screenings of settings."""

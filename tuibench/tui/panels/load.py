@@ -1,0 +1,591 @@
+"""Panels of the load: latencies, measures, costs, slowest transactions.
+
+Main figures of the charts: source, format and details of each.
+
+Draws the big number left of a chart, with its details below.
+
+Latency table: all transactions, each kind of transaction, each statement; now and in the last minute.
+
+Rows keep their order from sample to sample. COMMIT is the first statement, so that it is always visible.
+
+Cost of operations: the resources per query and per transaction, over the last seconds.
+
+Breakdown of transaction time: the statements of the newest sample, and the slowest transaction.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from tuibench import units
+from tuibench.metrics.costs import operation_cost, resource_text, resource_use, total_use
+from tuibench.metrics.figures import read
+from tuibench.metrics.measurement_warnings import COMMIT
+from tuibench.metrics.series import slow_parts
+from tuibench.model.findings import Headline, OperationCost, Resource, ResourceUse
+from tuibench.model.sample import Sample, SlowTransaction, slowest_of
+from tuibench.model.server import error_rate_label
+from tuibench.model.tick import ERROR, LOGIN, RESPONSE, SERVICE, STATEMENT, TRANSACTION, WAIT, Latency, Tick
+from tuibench.tui.charts import ChartPoint
+from tuibench.tui.text import (
+    DIGIT_ROWS,
+    TextLine,
+    TextSpan,
+    big_digits,
+    justify,
+    line_width,
+    pad_line,
+    shorten,
+    wrap_text,
+)
+from tuibench.tui.view import View
+from tuibench.units import DASH, hms, milliseconds
+
+
+class MeasureDetail(NamedTuple):
+    """A smaller figure below the big one. `alarm` highlights the value."""
+
+    name: str
+    value: str
+    alarm: bool = False
+
+
+class Measure(NamedTuple):
+    """A figure plotted over time. `name` identifies it, `role` names its colour. With `may_rise` its axis may
+    start above zero; with `is_bytes` it is rounded in binary units.
+    """
+
+    name: str
+    role: str
+    title: str
+    unit: str
+    value: Callable[[ChartPoint], float | None]
+    big: Callable[[float | None], tuple[str, str]]
+    axis: Callable[[float | None], str]
+    details: Callable[[Tick], tuple[MeasureDetail, ...]]
+    may_rise: bool = False
+    is_bytes: bool = False
+
+
+def three_digits(value: float) -> str:
+    """Exactly three significant digits, so that a number keeps its width: 49.0, 4.82, 163."""
+    if value >= 99.95:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
+
+
+def big_rate(value: float | None) -> tuple[str, str]:
+    """Digits and prefix, at most four digits: ("2,412", ""), ("48.2", "k")."""
+    if value is None:
+        return units.DASH, ""
+    if value < 9_999.5:
+        return ("0" if value == 0 else three_digits(value)), ""
+    factor, prefix = (1e6, "M") if value >= 999_500 else (1e3, "k")
+    return three_digits(value / factor), prefix
+
+
+def big_latency(value: float | None) -> tuple[str, str]:
+    """Digits and unit: ("26.4", "ms")."""
+    if value is None:
+        return units.DASH, ""
+    return (three_digits(value / 1000), "s") if value >= 999.5 else (three_digits(value), "ms")
+
+
+def _number_text(number: tuple[str, str]) -> str:
+    return " ".join(number).rstrip()
+
+
+def _tps_details(load: Tick) -> tuple[MeasureDetail, ...]:
+    levels = load.levels
+    if _is_traffic(load):
+        return (MeasureDetail("rollbacks/s", _none_or_rate(read("rollbacks", load))),)
+    errors, reconnects = read("errors_per_second", load) or 0.0, read("reconnects_per_second", load) or 0.0
+    opened, asked, backlog = (levels.get(name, 0) for name in ("connections", "threads", "backlog"))
+    waiting = (MeasureDetail("backlog", _number_text(big_rate(backlog)), alarm=backlog > 0),)
+    codes = {code: int(times) for code, times in load.counts(ERROR).items()}
+    users = (MeasureDetail("waiting", f"{levels.get('waiting', 0):,.0f} of {levels.get('users', 0):,.0f}"),)
+    return (
+        *(waiting if levels.get("rate") else ()),
+        *(users if levels.get("users") else ()),
+        MeasureDetail(error_rate_label(codes), _none_or_rate(errors), alarm=errors > 0),
+        MeasureDetail("clients", f"{opened:,.0f} of {asked:,.0f}", alarm=opened < asked),
+        *_extra_details(load),
+        MeasureDetail("reconnects/s", _none_or_rate(reconnects), alarm=reconnects > 0),
+    )
+
+
+def _is_traffic(tick: Tick) -> bool:
+    """True for a server's own traffic, which counts rollbacks."""
+    return "rollbacks" in tick.sums
+
+
+def _extra_details(load: Tick) -> tuple[MeasureDetail, ...]:
+    """Idle connections and logins, if the load has them."""
+    idle, wanted = load.levels.get("idle", 0), load.levels.get("idle_wanted", 0)
+    missed = (read("missed_logins", load) or 0.0) > 0
+    logins = MeasureDetail("logins/s", _none_or_rate(read("logins", load)), alarm=missed)
+    return (
+        *((MeasureDetail("idle", f"{idle:,.0f}", alarm=idle < wanted),) if wanted else ()),
+        *((logins,) if load.hist(LOGIN).count or missed else ()),
+    )
+
+
+def _none_or_rate(value: float | None) -> str:
+    return units.decimal(value, 1) if value else "0"
+
+
+def _qps_details(load: Tick) -> tuple[MeasureDetail, ...]:
+    return tuple(
+        MeasureDetail(name, _number_text(big_rate(read(f"{name}s", load) or 0.0)))
+        for name in ("read", "write", "other")
+    )
+
+
+def _latency_details(load: Tick) -> tuple[MeasureDetail, ...]:
+    def detail(name: str, figure: str) -> MeasureDetail:
+        return MeasureDetail(name, _number_text(big_latency(read(figure, load))))
+
+    if _is_traffic(load) and not load.hist(RESPONSE).count:
+        is_timed = read("statement_avg", load) is not None
+        return (detail("average", "statement_avg") if is_timed else MeasureDetail("2 says why", ""),)
+    waits = (("wait", "wait_p95", WAIT), ("login", "login_p95", LOGIN))
+    return (
+        *(detail(name, figure) for name, figure, histogram in waits if load.hist(histogram).count),
+        detail("service", "service_p95") if load.hist(SERVICE).count else detail("p50", "p50"),
+        detail("p99", "p99"),
+        detail("max", "max"),
+    )
+
+
+TPS = Measure(
+    "tps", "tps", "TPS", "transactions/s", lambda point: point.tps, big_rate, units.si, _tps_details
+)
+QPS = Measure("qps", "qps", "QPS", "queries/s", lambda point: point.qps, big_rate, units.si, _qps_details)
+P95 = Measure(
+    "p95",
+    "latency",
+    "p95",
+    "latency",
+    lambda point: point.p95_ms,
+    big_latency,
+    units.milliseconds,
+    _latency_details,
+)
+MEASURES = (TPS, QPS, P95)
+FSYNCS = Measure(
+    "fsyncs",
+    "server",
+    "fsyncs/trx",
+    "",
+    lambda point: point.fsyncs,
+    lambda value: (units.small_number(value), ""),
+    units.small_number,
+    lambda _: (),
+)
+"""Fsyncs of the log per transaction: the cost of durability."""
+FEWEST_FSYNCS = 0.05
+"""Below this a transaction rarely waits for the disk: the load is read-only."""
+
+
+def commits_matter(view: View) -> bool:
+    """True if durability matters in this run: commits are flushed, or settings prevent that."""
+    if any(setting.changed or setting.at_risk for setting in view.durability):
+        return any(point.fsyncs is not None for point in view.points)
+    return any((point.fsyncs or 0.0) >= FEWEST_FSYNCS for point in view.points[-_RECENT_POINTS:])
+
+
+_RECENT_POINTS = 60
+
+
+WATCH_MEASURES = (TPS._replace(unit="commits/s"), QPS, P95._replace(unit="statements"))
+"""Charts of a session without load, from the server's own counters."""
+
+
+def measures_of(headline: Headline | None, *, is_watch: bool = False) -> tuple[Measure, ...]:
+    """The three charts; a headline replaces the TPS chart, which becomes a detail of it."""
+    if is_watch:
+        return WATCH_MEASURES
+    if headline is None:
+        return MEASURES
+    first = TPS._replace(
+        name="headline",
+        title=headline.title,
+        unit=f"({headline.note})" if headline.note else "",
+        value=lambda point: point.headline,
+        details=lambda load: (
+            MeasureDetail("TPS", _number_text(big_rate(read("tps", load) or 0.0))),
+            *_tps_details(load),
+        ),
+    )
+    return (first, QPS, P95)
+
+
+def _no_details(_: Tick) -> tuple[MeasureDetail, ...]:
+    return ()
+
+
+def _percentile(title: str, meaning: str, figure: Callable[[Latency], float]) -> Measure:
+    return Measure(
+        f"{title} alone",
+        "latency",
+        title,
+        meaning,
+        lambda point: None if point.latency is None else figure(point.latency),
+        big_latency,
+        units.milliseconds,
+        _no_details,
+    )
+
+
+PERCENTILES = (
+    _percentile("p50", "half are slower", lambda latency: latency.p50),
+    _percentile("p95", "1 of 20 is slower", lambda latency: latency.p95),
+    _percentile("p99", "1 of 100 is slower", lambda latency: latency.p99),
+    _percentile("max", "the slowest", lambda latency: latency.max),
+)
+"""Charts of the latency screen, one per field of `Latency`."""
+
+
+def big_figure(
+    measure: Measure, view: View, width: int, height: int, *, ascii_only: bool = False
+) -> list[TextLine]:
+    """Title, big digits, and as many details as fit, with a free line below them.
+
+    If the digits do not fit, the value is written small.
+    """
+    if height <= DIGIT_ROWS:
+        return small_figure(measure, view, width, height)
+    value = measure.value(view.points[-1]) if view.points else None
+    digits, unit = measure.big(value)
+    role = measure.role if value is not None else "muted"
+    digit_role = "strong" if ascii_only else role
+    rows = [_digit_line(row, digit_role) for row in big_digits(digits, ascii_only=ascii_only)]
+    last = 1 if ascii_only else -1
+    rows[last] = (*rows[last], TextSpan(f" {unit}", role))
+    room = max(height - 1 - DIGIT_ROWS - 1, 0)
+    details = (
+        [_detail_line(detail, width) for detail in measure.details(view.throughput)[:room]]
+        if view.throughput
+        else []
+    )
+    title = (TextSpan(measure.title, "strong"), TextSpan(f" {measure.unit}", "muted"))
+    return [pad_line(line, width) for line in (title, *rows, *details)][:height]
+
+
+def small_figure(measure: Measure, view: View, width: int, height: int) -> list[TextLine]:
+    """The same in small, beside a chart with little room: name, value, and meaning of the name."""
+    value = measure.value(view.points[-1]) if view.points else None
+    written = " ".join(measure.big(value)).rstrip()
+    number = (TextSpan(written, measure.role if value is not None else "muted"),)
+    first = justify((TextSpan(measure.title, "strong"),), number, width - 2)
+    return [pad_line(line, width) for line in (first, (TextSpan(measure.unit, "muted"),))][:height]
+
+
+def line_figure(measure: Measure, view: View, width: int, height: int) -> list[TextLine]:
+    """Name and value in one line, beside a chart of one row."""
+    value = measure.value(view.points[-1]) if view.points else None
+    number = TextSpan(" ".join(measure.big(value)).rstrip(), measure.role if value is not None else "muted")
+    return [pad_line(justify((TextSpan(measure.title, "strong"),), (number,), width - 2), width)][:height]
+
+
+def _digit_line(row: str, role: str) -> TextLine:
+    return (TextSpan(row, role),)
+
+
+def _detail_line(detail: MeasureDetail, width: int) -> TextLine:
+    value = (TextSpan(detail.value, "warn" if detail.alarm else ""),)
+    return justify(
+        (TextSpan(detail.name, "warn" if detail.alarm else "muted"),), value, max(width, line_width(value))
+    )
+
+
+_NAME = 22
+_COLUMNS = (
+    ("per s", 8),
+    ("of time", 9),
+    ("p50", 9),
+    ("p95", 9),
+    ("p99", 9),
+    ("max", 9),
+    ("p99 of 1 min", 15),
+)
+
+BEGIN = "begin"
+"""The statement of the last row: it does no work."""
+
+
+class LatencyGroup(NamedTuple):
+    """Operations whose times add up to a total, of which each has a share: the histograms of a prefix."""
+
+    prefix: str
+    title: str
+    role: str
+
+
+class LatencyRow(NamedTuple):
+    """One operation: latencies in the newest sample, percentage of the time, and highest p99 of the last
+    minute.
+    """
+
+    name: str
+    role: str
+    now: Latency | None
+    share: float | None
+    worst_p99: float
+
+
+LATENCY_GROUPS = (
+    LatencyGroup(RESPONSE, "", "strong"),
+    LatencyGroup(TRANSACTION, "transaction ", ""),
+    LatencyGroup(STATEMENT, "", "muted"),
+)
+
+
+def _why_nothing(view: View) -> str:
+    """Why the table is empty; some servers record no statement times."""
+    if view.sample is None:
+        return "waiting for the first sample"
+    if view.sample.traffic is not None and (note := view.sample.traffic.missing.get("latency")):
+        return f"no percentiles: {note}"
+    return "no transaction finished in the last minute"
+
+
+def latency_table(view: View, width: int, height: int) -> list[TextLine]:
+    """Heading and as many rows as fit, with the number of the remaining ones."""
+    rows = [row for group in LATENCY_GROUPS for row in _latency_rows(view, group)]
+    if not rows:
+        silent = _why_nothing(view)
+        return [
+            pad_line(_table_heading(width), width),
+            pad_line((TextSpan(f"{DASH} {silent}", "muted"),), width),
+        ][:height]
+    seconds = view.throughput.seconds if view.throughput else 1.0
+    room = height - 1
+    lines = [_row_line(row, seconds, width) for row in rows[:room]]
+    if len(rows) > room and lines:
+        lines[-1] = (TextSpan(f"… and {len(rows) - room + 1} more", "muted"),)
+    return [pad_line(line, width) for line in (_table_heading(width), *lines)][:height]
+
+
+def latency_table_height(view: View) -> int:
+    """Height in lines in which no row is left out."""
+    rows = sum(len(_latency_rows(view, group)) for group in LATENCY_GROUPS)
+    return 1 + max(rows, 1)
+
+
+def _latency_rows(view: View, group: LatencyGroup) -> list[LatencyRow]:
+    """Every operation of the last minute: COMMIT, the others by name, BEGIN."""
+    newest = _of_group(view.sample, group)
+    whole = sum(each.count * each.avg for each in newest.values())
+    worst: dict[str, float] = {}
+    for sample in view.recent:
+        for name, latency in _of_group(sample, group).items():
+            worst[name] = max(worst.get(name, 0.0), latency.p99)
+    rows = []
+    for name in sorted(worst, key=lambda name: (name != COMMIT, name == BEGIN, name)):
+        now = newest.get(name)
+        share = 100 * now.count * now.avg / whole if now and whole else None
+        rows.append(LatencyRow(f"{group.title}{name}", group.role, now, share, worst[name]))
+    return rows
+
+
+def _of_group(sample: Sample | None, group: LatencyGroup) -> dict[str, Latency]:
+    """The latencies of a sample, by the names of the operations."""
+    if sample is None:
+        return {}
+    every = "all statements" if sample.traffic is not None else "all transactions"
+    return {
+        name.removeprefix(group.prefix) or every: latency
+        for name, latency in sample.latencies.items()
+        if name.startswith(group.prefix)
+    }
+
+
+def _table_heading(width: int) -> TextLine:
+    cells = (TextSpan(f"{name:>{size}}", "muted") for name, size in _visible_columns(width))
+    return (TextSpan(f"{'LATENCIES':<{_NAME}}", "title"), *cells)
+
+
+def _row_line(row: LatencyRow, seconds: float, width: int) -> TextLine:
+    cells = _row_cells(row, seconds)
+    line: TextLine = (TextSpan(f"{shorten(row.name, _NAME - 1):<{_NAME}}", row.role),)
+    for name, size in _visible_columns(width):
+        line = (*line, TextSpan(f"{cells[name]:>{size}}", "latency" if name == "p95" else row.role))
+    return line
+
+
+def _row_cells(row: LatencyRow, seconds: float) -> dict[str, str]:
+    now = row.now
+    return {
+        "per s": _written(big_rate(now.count / seconds if now else None)),
+        "of time": DASH if row.share is None else f"{row.share:.1f} %",
+        "p50": _written(big_latency(now.p50 if now else None)),
+        "p95": _written(big_latency(now.p95 if now else None)),
+        "p99": _written(big_latency(now.p99 if now else None)),
+        "max": _written(big_latency(now.max if now else None)),
+        "p99 of 1 min": _written(big_latency(row.worst_p99)),
+    }
+
+
+def _visible_columns(width: int) -> list[tuple[str, int]]:
+    """The columns that fit."""
+    room, shown = width - _NAME, []
+    for name, size in _COLUMNS:
+        room -= size
+        if room < 0:
+            break
+        shown.append((name, size))
+    return shown
+
+
+def _written(number: tuple[str, str]) -> str:
+    return " ".join(number).rstrip()
+
+
+WINDOW_SAMPLES = 10
+"""Samples averaged. Over these, the different read times of server and load are negligible."""
+
+_OPERATION_COST_NAME, _VALUE = 22, 18
+
+
+def operation_cost_panel(view: View, width: int, height: int) -> list[TextLine]:
+    """One row per resource: per query, per transaction. Notes give the reason for a missing figure."""
+    use = recent_use(view.recent)
+    cost = operation_cost(use)
+    heading = (
+        TextSpan(f"{'COST OF AN OPERATION':<{_OPERATION_COST_NAME}}", "title"),
+        TextSpan(f"{'per query':>{_VALUE}}{'per transaction':>{_VALUE}}", "muted"),
+    )
+    listed = [resource for resource in Resource if resource is not Resource.HOST_CPU or resource in use.used]
+    reasons = {resource: _missing_reason(resource, use, cost) for resource in listed}
+    notes = [reason for reason in dict.fromkeys(reasons.values()) if reason]
+    rows = [_row(resource, cost, notes, reasons[resource]) for resource in listed]
+    span = f"Over the last {WINDOW_SAMPLES} samples. A query is any statement, a transaction a commit."
+    lines = [heading, *rows, (), *_note_lines(notes, width), *_wrapped(span, width)]
+    return [pad_line(line, width) for line in lines][:height]
+
+
+def recent_use(samples: Sequence[Sample]) -> ResourceUse:
+    """Resource usage over the newest samples."""
+    return total_use(resource_use(sample.tick) for sample in samples[-WINDOW_SAMPLES:])
+
+
+def _missing_reason(resource: Resource, use: ResourceUse, cost: OperationCost) -> str:
+    """Why a figure of the row is missing; empty if none is."""
+    if resource not in cost.per_query:
+        return "no queries" if resource in use.used else resource.facts.why
+    return "" if resource in cost.per_transaction else "no transactions"
+
+
+def _row(resource: Resource, cost: OperationCost, notes: Sequence[str], reason: str) -> TextLine:
+    query, transaction = cost.per_query.get(resource), cost.per_transaction.get(resource)
+    cells = "".join(f"{resource_text(resource, value):>{_VALUE}}" for value in (query, transaction))
+    return (
+        TextSpan(f"{resource.facts.label:<{_OPERATION_COST_NAME}}", "muted"),
+        TextSpan(cells, "strong" if query is not None else "muted"),
+        TextSpan(f" [{notes.index(reason) + 1}]" if reason else "", "muted"),
+    )
+
+
+def _note_lines(notes: Sequence[str], width: int) -> list[TextLine]:
+    texts = (f"[{number}] {note}" for number, note in enumerate(notes, 1))
+    return [line for text in texts for line in _wrapped(text, width)]
+
+
+def _wrapped(text: str, width: int) -> list[TextLine]:
+    return [(TextSpan(part, "muted"),) for part in wrap_text(text, width)]
+
+
+_TITLE = "SLOWEST of 1 min"
+_STATEMENTS = 8
+_LIST_HEIGHT = 4
+"""From this height the panel lists several transactions."""
+_P95, _SHARE = 10, 9
+
+
+def slowest_panel(view: View, width: int, height: int) -> list[TextLine]:
+    """The transaction with its statements in one line, or more if there is room; several if there is much."""
+    if height >= _LIST_HEIGHT:
+        return _slowest_list(view, width, height)
+    found = slowest_recent(view)
+    if found is None:
+        return []
+    is_short = height == 1
+    name = "" if is_short and found.transaction == view.plan.profile else f" {found.transaction}"
+    head: TextLine = (
+        TextSpan(f"{_TITLE.partition(' ')[0] if is_short else _TITLE}  ", "title"),
+        TextSpan(f"{milliseconds(found.response_ms)} ", "latency"),
+        TextSpan(f"at {hms(found.at_seconds)}{name}  ", "muted"),
+    )
+    parts = ", ".join(slow_parts(found, _STATEMENTS))
+    taken = sum(len(span.text) for span in head)
+    if is_short or len(parts) <= width - taken:
+        return [pad_line((*head, TextSpan(parts)), width)]
+    lines: list[TextLine] = [head, *((TextSpan(line),) for line in wrap_text(parts, width))]
+    return [pad_line(line, width) for line in lines[:height]]
+
+
+def _slowest_list(view: View, width: int, height: int) -> list[TextLine]:
+    """One line per transaction, the slowest first."""
+    found = _slowest_of_recent(view, height - 1)
+    if not found:
+        return []
+    named = max(len(slow.transaction) for slow in found)
+    lines: list[TextLine] = [(TextSpan(_TITLE, "title"),)]
+    for slow in found:
+        head = f"{milliseconds(slow.response_ms):>{_P95}}"
+        when = f" at {hms(slow.at_seconds)}  {slow.transaction:<{named}}  "
+        parts = shorten(", ".join(slow_parts(slow, _STATEMENTS)), max(width - len(head) - len(when), 1))
+        lines.append((TextSpan(head, "latency"), TextSpan(when, "muted"), TextSpan(parts)))
+    return [pad_line(line, width) for line in lines[:height]]
+
+
+def slowest_recent(view: View) -> SlowTransaction | None:
+    """Slowest transaction of the samples kept for the screen, about a minute."""
+    return next(iter(_slowest_of_recent(view, 1)), None)
+
+
+def _slowest_of_recent(view: View, number: int) -> Sequence[SlowTransaction]:
+    every = (slow for sample in view.recent for slow in sample.slowest)
+    return slowest_of(every, number)
+
+
+def side_statements(view: View, width: int, height: int) -> list[TextLine]:
+    """Statements by share of the time, and the slowest transaction; beside the charts, if there is room."""
+    named = view.load.named(STATEMENT) if view.load else {}
+    statements = {name: latency for name, each in named.items() if (latency := each.latency())}
+    if not statements:
+        return []
+    times = {name: each.count * each.avg for name, each in statements.items()}
+    whole = sum(times.values()) or 1.0
+    lines: list[TextLine] = [_slowest_row("STATEMENTS", "p95", "of time", width, "title", "muted")]
+    for name in sorted(times, key=lambda name: -times[name]):
+        p95 = milliseconds(statements[name].p95)
+        lines.append(_slowest_row(name, p95, f"{100 * times[name] / whole:.0f} %", width, "muted", "strong"))
+    found = slowest_recent(view)
+    if found is not None:
+        head: TextLine = (
+            TextSpan(f"{_TITLE}  ", "title"),
+            TextSpan(milliseconds(found.response_ms), "latency"),
+        )
+        parts = _wrap_parts(slow_parts(found, _STATEMENTS), width)
+        lines += [(), head, *((TextSpan(part, "muted"),) for part in parts)]
+    return [pad_line(line, width) for line in lines[:height]]
+
+
+def _wrap_parts(parts: Sequence[str], width: int) -> list[str]:
+    """The parts in lines; one is broken before its parenthesis, or if it is longer than a line."""
+    lines: list[str] = []
+    for text in ", ".join(parts).replace(", ", ",\n").replace(" (", "\n(").splitlines():
+        if lines and len(lines[-1]) + 1 + len(text) <= width:
+            lines[-1] += f" {text}"
+        else:
+            lines += wrap_text(text, width)
+    return lines
+
+
+def _slowest_row(name: str, p95: str, share: str, width: int, name_role: str, role: str) -> TextLine:
+    room = width - _P95 - _SHARE
+    return (
+        TextSpan(f"{shorten(name, room - 1):<{room}}", name_role),
+        TextSpan(f"{p95:>{_P95}}{share:>{_SHARE}}", role),
+    )

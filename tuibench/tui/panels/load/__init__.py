@@ -1,1 +1,0 @@
-"""Panels for the load: main figures, latencies, costs, load hosts."""

@@ -1,0 +1,516 @@
+"""Numbers: the big figures, the host.
+
+Big numbers for a projector: the figures, the effect of the shown change, durability.
+
+They are drawn below one wide chart of the TPS. Each figure has a column, with its difference in it.
+
+Host panels: CPU usage by process group, memory, disks, network; server's host and client's host.
+
+The host screen shows each core, its usage, memory and swap, disks and network.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tuibench.effects.panel import FIGURES, before_after_text, difference_role, difference_span, progress_text
+from tuibench.metrics.figures import core_shares, read
+from tuibench.metrics.inference import FACTOR_FROM_PERCENT, FIGURE_NAMES, movement_reason
+from tuibench.model.effect import Comparison, Verdict
+from tuibench.model.tick import HOST, Tick
+from tuibench.tui import text as big_font
+from tuibench.tui import text as drawing
+from tuibench.tui.charts import cpu_shares
+from tuibench.tui.figures import CLIENT, CLIENT_TABLE, HOST_TABLES, FigureRow, figure_key, memory_total
+from tuibench.tui.panels.lists import TrendRow, TrendSection
+from tuibench.tui.panels.load import FSYNCS, P95, Measure, commits_matter, measures_of
+from tuibench.tui.text import (
+    TextLine,
+    TextSpan,
+    fit_line,
+    justify,
+    line_width,
+    pad_line,
+    share_runs,
+    wrap_text,
+)
+from tuibench.tui.view import View
+from tuibench.units import DASH, binary_size, factor, percent, signed
+
+MAX_SCALE = 6
+_LESS_DURABILITY = 5
+"""Rows by which the durability word is smaller than the figures: the figures are the most prominent."""
+_WIDEST, _UNIT_WIDTH = "0,000", 4
+_NO_CHANGE = "No change yet: d changes durability, + and − the threads."
+_NO_CHANGE_WITHOUT_LOAD = "No change yet: d changes durability."
+
+
+class LetterBlock(NamedTuple):
+    """Rows of big letters in one role, with a word after their last row."""
+
+    rows: Sequence[str]
+    role: str
+    unit: str = ""
+
+
+def big_numbers(view: View, width: int, height: int, *, ascii_only: bool = False) -> list[TextLine]:
+    """Figures, effect and durability from the top down, each as large as its share of the screen allows."""
+    for share in range(height // 2, 2, -1):
+        parts = [
+            _number_lines(view, width, share, ascii_only=ascii_only),
+            _effect_lines(view, width, share, ascii_only=ascii_only),
+            _durability_lines(view, width, max(3, share - _LESS_DURABILITY), ascii_only=ascii_only),
+        ]
+        if sum(map(len, parts)) + len(parts) - 1 <= height:
+            break
+    else:
+        parts[-1] = [_durability_in_a_line(view, width)]
+    free = height - sum(map(len, parts))
+    lines: list[TextLine] = []
+    for number, part in enumerate(parts):
+        lines += [(TextSpan(""),)] * max(0, (free + number) // (len(parts) + 1))
+        lines += part
+    return [pad_line(line, width) for line in lines][:height]
+
+
+def big_measures(view: View) -> tuple[Measure, ...]:
+    """The columns: throughput, latency, and fsyncs per commit if durability matters in this run."""
+    first = measures_of(view.headline, is_watch=view.shows_traffic)[0]
+    return (first, P95, FSYNCS) if commits_matter(view) else (first, P95)
+
+
+def _number_lines(view: View, width: int, height: int, *, ascii_only: bool) -> list[TextLine]:
+    """The figures side by side, at the same scale."""
+    measures = big_measures(view)
+    column = width // len(measures)
+    scale = _scale(column, height)
+    newest = view.points[-1] if view.points else None
+    blocks = []
+    for measure in measures:
+        digits, unit = measure.big(measure.value(newest) if newest else None)
+        rows = big_font.big_letters(digits, scale, ascii_only=ascii_only)
+        blocks.append(LetterBlock(rows, measure.role, f" {unit}"))
+    return [
+        _side_by_side([_measure_title(measure) for measure in measures], column),
+        *_blocks_side_by_side(blocks, column),
+    ]
+
+
+def _scale(column: int, height: int) -> int:
+    """Scale of the figures, independent of their current values; the maximum for all other text."""
+    return min(MAX_SCALE, big_font.largest_scale(_WIDEST, column - _UNIT_WIDTH, height))
+
+
+def _measure_title(measure: Measure) -> TextLine:
+    return (TextSpan(measure.title, "strong"), TextSpan(f" {measure.unit}", "muted"))
+
+
+def _durability_lines(view: View, width: int, height: int, *, ascii_only: bool) -> list[TextLine]:
+    """Durability word, and below it each setting with its value and original value."""
+    if not view.durability:
+        return [(TextSpan(f"durability {DASH} unknown", "muted"),)]
+    word, role = _durability_word(view)
+    column = width // len(big_measures(view))
+    scale = min(_scale(column, height), big_font.largest_scale("DURABLE", width, height))
+    rows = [(TextSpan(row, role),) for row in big_font.big_letters(word, scale, ascii_only=ascii_only)]
+    glyph = TextSpan("▲ " if view.at_risk else "● ", role)
+    return [*rows, _with_settings((glyph,), view, width)]
+
+
+def _durability_in_a_line(view: View, width: int) -> TextLine:
+    """The same in one line, if there is no room for big letters."""
+    if not view.durability:
+        return (TextSpan(f"durability {DASH} unknown", "muted"),)
+    word, role = _durability_word(view)
+    head = TextSpan(f" ▲ {word} ", "alarm") if view.at_risk else TextSpan(f" ● {word} ", role)
+    return _with_settings((head, TextSpan(" ")), view, width)
+
+
+def _with_settings(head: TextLine, view: View, width: int) -> TextLine:
+    """The durability word with its settings, by their short names if space is short."""
+    whole = (*head, *_durability_settings(view))
+    if line_width(whole) > width:
+        whole = (*head, *_durability_settings(view, short=True))
+    return fit_line(whole, width)
+
+
+def _durability_word(view: View) -> tuple[str, str]:
+    return ("AT RISK", "risk") if view.at_risk else ("DURABLE", "ok")
+
+
+def _durability_settings(view: View, *, short: bool = False) -> TextLine:
+    """Each setting with its value and original value."""
+    settings: TextLine = ()
+    for number, setting in enumerate(view.durability):
+        name = setting.short_name if short and setting.short_name else setting.name
+        gap = "   " if number else ""
+        was = f" (was {setting.original})" if setting.changed else ""
+        value = TextSpan(setting.value, "risk" if setting.at_risk else "strong")
+        settings = (*settings, TextSpan(f"{gap}{name} ", "muted"), value, TextSpan(was, "warn"))
+    return settings
+
+
+def _effect_lines(view: View, width: int, height: int, *, ascii_only: bool) -> list[TextLine]:
+    """Effect of the shown change: differences in big letters, levels and intervals below."""
+    effect = view.effect
+    measures = big_measures(view)
+    column = width // len(measures)
+    if (progress := view.effect_progress) is not None:
+        measuring = TextSpan(f"effect: {progress_text(view, progress)}", "muted")
+        rows = [_change_line(progress.markers[-1], progress.change, width), (measuring,)]
+        later = len(big_font.big_letters("0", _scale(column, height))) + 3
+        return rows + [(TextSpan(""),)] * (later - len(rows))
+    if effect is None:
+        return [(TextSpan(_NO_CHANGE_WITHOUT_LOAD if view.is_watch else _NO_CHANGE, "muted"),)]
+    found = [
+        effect.comparison(FIGURES[measure.name]) if measure.name in FIGURES else None for measure in measures
+    ]
+    reason = next(filter(None, map(movement_reason, effect.comparisons)), "")
+    room = max(3, height - 3)
+    words = [_difference_text(one) for one in found]
+    scale = min(
+        _scale(column, height),
+        *(big_font.largest_scale(word.ljust(4, "0"), column - 2, room) for word in words),
+    )
+    blocks = [
+        LetterBlock(big_font.big_letters(word, scale, ascii_only=ascii_only), difference_role(one))
+        for word, one in zip(words, found, strict=True)
+    ]
+    return [
+        _change_line(effect.markers[-1], effect.change, width, reason),
+        *_blocks_side_by_side(blocks, column),
+        _side_by_side([_before_after(one) for one in found], column),
+        _side_by_side([(difference_span(one),) if one else () for one in found], column),
+    ]
+
+
+def _change_line(marker: int, change: str, width: int, reason: str = "") -> TextLine:
+    """The change, and the reason why its effect is unknown."""
+    number = TextSpan(f" {marker} ", "badge")
+    why = (TextSpan(f"   not attributed: {reason}", "warn"),) if reason else ()
+    return fit_line((number, TextSpan(f" {change}", "strong"), *why), width)
+
+
+def _before_after(one: Comparison | None) -> TextLine:
+    if one is None:
+        return (TextSpan(f"{DASH} not compared", "muted"),)
+    return (TextSpan(f"{FIGURE_NAMES[one.figure]} ", "muted"), TextSpan(before_after_text(one), "strong"))
+
+
+def _difference_text(one: Comparison | None) -> str:
+    """Difference as text: +55%, ×84, = if equal, ? if inconclusive."""
+    if one is None:
+        return DASH
+    if not one.differs or one.percent is None:
+        return "=" if one.verdict is Verdict.EQUAL else "?"
+    if one.percent >= FACTOR_FROM_PERCENT:
+        return f"×{factor(one.percent)}"
+    return f"{signed(one.percent, 0 if abs(one.percent) >= 10 else 1)}%"
+
+
+def _blocks_side_by_side(blocks: Sequence[LetterBlock], width: int) -> list[TextLine]:
+    """Blocks in columns of equal width."""
+    lines = []
+    last = max(place for place, row in enumerate(blocks[0].rows) if row.strip() or not place)
+    for number in range(len(blocks[0].rows)):
+        is_last = number == last
+        cells = [
+            (
+                TextSpan(block.rows[number], _letter_role(block)),
+                TextSpan(block.unit if is_last else "", block.role),
+            )
+            for block in blocks
+        ]
+        lines.append(_side_by_side(cells, width))
+    return lines
+
+
+def _letter_role(block: LetterBlock) -> str:
+    """Role of a block: plain digits become bold."""
+    is_plain = block.rows[0].strip() == "" and any(sign.isalnum() for row in block.rows for sign in row)
+    return "strong" if is_plain else block.role
+
+
+def _side_by_side(cells: Sequence[TextLine], width: int) -> TextLine:
+    line: TextLine = ()
+    for cell in cells:
+        line = (
+            *line,
+            *(
+                pad_line(cell, width)
+                if line_width(cell) < width
+                else (*fit_line(cell, width - 1), TextSpan(" "))
+            ),
+        )
+    return line
+
+
+CPU_BAR_PARTS = (("server", "█", "server"), ("tuibench", "▓", "own"), ("rest", "▒", "rest"))
+_IDLE = "·"
+_NAME = 7
+_MEMORY = 16
+"""Width of the memory figures if both have the same unit: 9.12 of 23.5 GiB."""
+
+
+NOTEWORTHY_PERCENT = 0.5
+SATURATED_PERCENT, BUSY_PERCENT = 97.0, 90.0
+"""CPU percentages from which the host counts as full, or nearly full."""
+
+
+def cpu_role(percent: float) -> str:
+    """Role of a percentage of all cores."""
+    return "alarm" if percent >= SATURATED_PERCENT else "warn" if percent >= BUSY_PERCENT else "strong"
+
+
+def host_panel(view: View, width: int, height: int) -> list[TextLine]:
+    """The figures in rows, for the side of a wide screen."""
+    host = view.host
+    if host is None:
+        return [pad_line(line, width) for line in (_host_title(view), *_no_sample(view, width))][:height]
+    cores, total = f"{_cores(host)} core{'s' if _cores(host) != 1 else ''}", _total(host)
+    memory = _memory_text(host)
+    lines: list[TextLine] = [
+        justify(_host_title(view), (TextSpan(cores, "muted"),), width),
+        _bar_row(
+            "CPU",
+            cpu_bar(host, width - _NAME - 6),
+            percent(total),
+            width,
+            cpu_role(total),
+        ),
+        *cpu_legend(host, width),
+        _bar_row("Memory", _memory_bar(host, width - _NAME - max(len(memory), _MEMORY) - 1), memory, width),
+        _rate_row("Disk read", read("disk_read", host), width),
+        _rate_row("Disk write", read("disk_write", host), width),
+        _rate_row("Network in", read("net_received", host), width),
+        _rate_row("Network out", read("net_sent", host), width),
+        *_client_row(view, width),
+    ]
+    return lines[:height]
+
+
+def _client_row(view: View, width: int) -> list[TextLine]:
+    """CPU usage of the client's host, if the panel shows the server's."""
+    client = view.client_host
+    if client is None:
+        return []
+    value = f"CPU {percent(_total(client))}, tuibench {percent(read('cpu_tuibench', client))}"
+    return [justify((TextSpan("Client", "muted"),), (TextSpan(value, cpu_role(_total(client))),), width)]
+
+
+def _cores(host: Tick) -> int:
+    return int(host.levels.get(HOST + "cores", 0))
+
+
+def _total(host: Tick) -> float:
+    return read("cpu_total", host) or 0.0
+
+
+def host_strip(view: View, width: int, height: int) -> list[TextLine]:
+    """The same in one line, for a narrow screen."""
+    host = view.host
+    if host is None:
+        return [pad_line((TextSpan("Host  ", "muted"), *_no_sample(view, width)[0]), width)]
+    memory = percent(read("memory_used_percent", host))
+    disk = "/".join(_short_rate(read(name, host)) for name in ("disk_read", "disk_write"))
+    left: TextLine = (
+        TextSpan("CPU ", "muted"),
+        *cpu_bar(host, max(8, width - 70)),
+        TextSpan(" "),
+        TextSpan(f"{percent(_total(host)):>5}", cpu_role(_total(host))),
+        TextSpan(" "),
+        *_cpu_text(host, " "),
+    )
+    right: TextLine = (
+        TextSpan("Mem ", "muted"),
+        TextSpan(memory, "strong"),
+        TextSpan("  Disk r/w ", "muted"),
+        TextSpan(disk, "strong"),
+    )
+    return [justify(left, right, width)][:height]
+
+
+def _host_title(view: View) -> TextLine:
+    return (TextSpan("HOST", "title"), TextSpan(f" {_whose(view)}".rstrip(), "muted"))
+
+
+def _whose(view: View) -> str:
+    """Label of the host, if client and server have different ones."""
+    if view.is_host_remote:
+        return "of the server"
+    return "" if view.server_info.is_local else "of the client"
+
+
+def _why_missing(view: View) -> str:
+    if view.sample is None:
+        return "waiting for the first sample"
+    return view.sample.host_note or "not measured in this sample"
+
+
+def _no_sample(view: View, width: int) -> list[TextLine]:
+    reason = _why_missing(view)
+    return [(TextSpan(text, "muted"),) for text in wrap_text(f"{DASH} {reason}", width)]
+
+
+def _bar_row(name: str, bar: TextLine, value: str, width: int, role: str = "strong") -> TextLine:
+    return justify((TextSpan(f"{name:<{_NAME}}", "muted"), *bar), (TextSpan(value, role),), width)
+
+
+def cpu_bar(host: Tick, width: int) -> TextLine:
+    """All cores as one bar, split by process group."""
+    glyphs = [glyph for _, glyph, _ in CPU_BAR_PARTS]
+    runs = share_runs(list(zip(cpu_shares(host), glyphs, strict=True)), width, _IDLE)
+    roles = [role for _, _, role in CPU_BAR_PARTS]
+    return tuple(TextSpan(run, role) for run, role in zip(runs, (*roles, "faint"), strict=True) if run)
+
+
+def cpu_legend(host: Tick, width: int) -> list[TextLine]:
+    """Legend of the bar. The reason why the server process was not found has a line of its own."""
+    line = _cpu_text(host, " ", glyphs=True)
+    note = host.missing.get(HOST + "server_cpu")
+    reasons = wrap_text(note, width) if note else []
+    return [pad_line(line, width), *(pad_line((TextSpan(text, "muted"),), width) for text in reasons)]
+
+
+def _cpu_text(host: Tick, gap: str, *, glyphs: bool = False) -> TextLine:
+    """CPU usage by process group, in the order of the bar."""
+    values = cpu_parts(host)
+    line: TextLine = ()
+    for (name, glyph, role), value in zip(CPU_BAR_PARTS, values, strict=True):
+        lead = (TextSpan(f"{glyph} ", role),) if glyphs else ()
+        line = (
+            *line,
+            *lead,
+            TextSpan(f"{name} ", "muted"),
+            TextSpan(_share_text(value), "strong"),
+            TextSpan(gap),
+        )
+    return line[:-1]
+
+
+def cpu_parts(host: Tick) -> tuple[float | None, ...]:
+    """The CPU time of server, tuibench and other programs in percent; None if unknown."""
+    return tuple(read(f"cpu_{name}", host) for name, _, _ in CPU_BAR_PARTS)
+
+
+def _share_text(value: float | None) -> str:
+    return DASH if value is None else f"{value:.0f}"
+
+
+def _memory_bar(host: Tick, width: int) -> TextLine:
+    used = read("memory_used_percent", host) or 0.0
+    filled, rest = share_runs([(used, "█")], width, _IDLE)
+    return (TextSpan(filled, "rest"), TextSpan(rest, "faint"))
+
+
+def _memory_text(host: Tick) -> str:
+    """Memory in the unit of the total: 9.1 of 24 GiB."""
+    total = binary_size(memory_total(host))
+    used = binary_size(read("memory_used", host) or 0.0)
+    same_unit = used.split(" ")[-1] == total.split(" ")[-1]
+    return f"{used.split(' ')[0] if same_unit else used} of {total}"
+
+
+def _rate_row(name: str, bytes_per_second: float | None, width: int) -> TextLine:
+    if bytes_per_second is None:
+        return justify((TextSpan(name, "muted"),), (TextSpan(f"not readable here  {DASH}", "muted"),), width)
+    return justify(
+        (TextSpan(name, "muted"),), (TextSpan(f"{binary_size(bytes_per_second)}/s", "strong"),), width
+    )
+
+
+def _short_rate(bytes_per_second: float | None) -> str:
+    """Shortest form of a rate: 11.8M."""
+    return (
+        DASH
+        if bytes_per_second is None
+        else binary_size(bytes_per_second).removesuffix("iB").replace(" ", "")
+    )
+
+
+_CORE_WIDTH = 24
+
+
+def core_bars(view: View, width: int, height: int) -> list[TextLine]:
+    """Bar of all cores with its legend, and a bar for each core in columns."""
+    host = view.host
+    if host is None:
+        missing = f" {_whose(view)}  {DASH} {_why_missing(view)}"
+        return [pad_line((TextSpan("HOST", "title"), TextSpan(missing, "muted")), width)][:height]
+    title: TextLine = (TextSpan(f"CPU of {_cores(host)} cores", "title"), TextSpan(_cores_of(view), "muted"))
+    busy: TextLine = (
+        *cpu_bar(host, width - 8),
+        TextSpan(" "),
+        TextSpan(f"{percent(_total(host)):>6}", cpu_role(_total(host))),
+    )
+    return [
+        pad_line(line, width) for line in (title, busy, *cpu_legend(host, width), *_core_rows(host, width))
+    ][:height]
+
+
+def _cores_of(view: View) -> str:
+    """Whose cores they are, with CPU limit, steal and throttling, if any."""
+    host, parts = view.host or Tick(), []
+    if view.is_host_remote:
+        origin = host.missing.get(HOST + "local")
+        parts.append(f"of the server, {origin}" if origin else "of the server")
+    elif not view.server_info.is_local:
+        parts.append("of the client; --host-metrics shows those of the server")
+    if HOST + "cpu_limit" in host.levels:
+        parts.append(f"limited to {host.levels[HOST + 'cpu_limit']:g}")
+    steal, throttled = read("steal", host) or 0.0, read("throttled", host) or 0.0
+    if steal >= NOTEWORTHY_PERCENT:
+        parts.append(f"steal {percent(steal)}")
+    if throttled >= NOTEWORTHY_PERCENT:
+        parts.append(f"throttled {percent(throttled)} of the time")
+    return f"  {', '.join(parts)}" if parts else ""
+
+
+def core_bars_height(view: View, width: int) -> int:
+    """Height of the core bars: at most a third of the screen."""
+    host = view.host
+    if host is None:
+        return 1
+    columns = max(width // _CORE_WIDTH, 1)
+    return 2 + len(cpu_legend(host, width)) + min(-(-len(core_shares(host)) // columns), 8)
+
+
+def _core_rows(host: Tick, width: int) -> list[TextLine]:
+    """A bar for each core, several per line, numbered row by row."""
+    columns = max(width // _CORE_WIDTH, 1)
+    cells = [_core_bar(number, busy, width // columns) for number, busy in enumerate(core_shares(host))]
+    rows = [cells[start : start + columns] for start in range(0, len(cells), columns)]
+    return [tuple(span for cell in row for span in cell) for row in rows]
+
+
+def _core_bar(number: int, busy: float, width: int) -> TextLine:
+    bar, rest = drawing.share_runs([(busy, "█")], width - 12, "·")
+    name, value = (
+        TextSpan(f"{number:>3} ", "muted"),
+        TextSpan(f"{busy:>5.0f} %", "strong" if busy >= 90 else ""),
+    )
+    return pad_line((name, TextSpan(bar, "server"), TextSpan(rest, "faint"), value), width)
+
+
+def host_sections(view: View) -> list[TrendSection]:
+    """CPU, memory, disks and network over the last minute."""
+    return [
+        TrendSection(title, [_host_row(view, row, title) for row in rows])
+        for title, rows in HOST_TABLES.items()
+    ]
+
+
+def client_section(view: View) -> list[TrendSection]:
+    """The client's host, if the other sections show the server's; otherwise empty."""
+    if not view.is_host_remote:
+        return []
+    return [TrendSection(CLIENT, [_host_row(view, row, CLIENT) for row in CLIENT_TABLE])]
+
+
+def _host_row(view: View, row: FigureRow, section: str) -> TrendRow:
+    values = [row.value(sample) for sample in view.recent]
+    newest = row.of(view.recent[-1]) if view.recent else None
+    key = figure_key(section, row.name)
+    if newest is None or values[-1] is None:
+        why = row.why if newest else "no answer"
+        return TrendRow(row.name, DASH, why, values, rare=row.rare, key=key)
+    return TrendRow(row.name, row.write(values[-1]), row.beside(newest), values, rare=row.rare, key=key)

@@ -1,0 +1,331 @@
+"""Panels of the server: durability, figures, tables.
+
+Durability panel: each setting with its value and meaning, and whether data is at risk.
+
+If there is room, each value is followed by the cost of a commit with it, and with the original value.
+
+Server panel: figures of the server's own counters, beside those of the client.
+
+Tables of the server screen: figures with sparkline and total, limit, or reason for a missing value.
+"""
+
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
+from typing import NamedTuple
+
+from tuibench.metrics.figures import read
+from tuibench.model.counters import Counter
+from tuibench.model.effect import CommitCost
+from tuibench.model.sample import Sample
+from tuibench.model.settings import CostFigure, SettingState, consequence
+from tuibench.model.tick import Tick
+from tuibench.tui.figures import GROUP_HEADING, REPLICA, FigureRow, ServerTable, figure_key, lag_text
+from tuibench.tui.panels.lists import TrendRow, TrendSection
+from tuibench.tui.text import TextLine, TextSpan, justify, line_width, pad_line, shorten
+from tuibench.tui.view import View
+from tuibench.units import DASH, binary_size, count, decimal, percent, si, small_number
+
+_NAME_WIDTH = 12
+_VERDICT_WIDTH = 13
+_COST_WIDTH = 33
+_WIDE_ENOUGH = 110
+
+
+class CommitPrice(NamedTuple):
+    """Cost unit of a setting: number and size of its operations."""
+
+    often: Callable[[CommitCost], float | None]
+    often_name: str
+    much: Callable[[CommitCost], float | None]
+    much_name: str
+
+
+_COMMIT_PRICES = {
+    CostFigure.REDO_LOG: CommitPrice(
+        lambda cost: cost.log_fsyncs, "fsyncs/trx", lambda cost: cost.log_bytes, "redo"
+    ),
+    CostFigure.BINARY_LOG: CommitPrice(
+        lambda cost: cost.binlog_syncs, "syncs/trx", lambda cost: cost.binlog_bytes, "binlog"
+    ),
+}
+
+
+def durability_panel_height(view: View) -> int:
+    """Height of the panel: one line per setting, at least two for title and verdict."""
+    return max(2, len(view.durability))
+
+
+def durability_panel(view: View, width: int, height: int) -> list[TextLine]:
+    """Title with the verdict below it, and one line per setting: name, value, original, meaning."""
+    title: TextLine = (TextSpan(" DURABILITY", "title"),)
+    heads: tuple[TextLine, ...] = (title, (_durability_verdict(view),))
+    room = width - _VERDICT_WIDTH
+    lines = [
+        (*pad_line(head or (), _VERDICT_WIDTH), *_setting_line(view, setting, room))
+        for head, setting in zip_longest(heads, view.durability)
+    ]
+    return [pad_line(line, width) for line in lines[:height]]
+
+
+def _setting_line(view: View, setting: SettingState | None, width: int) -> TextLine:
+    if setting is None:
+        return () if view.durability else (TextSpan(f"{DASH} unknown to this server", "muted"),)
+    name_width = max(_NAME_WIDTH, *(len(other.label) + 1 for other in view.durability))
+    cost = _cost_span(view, setting) if width + _VERDICT_WIDTH >= _WIDE_ENOUGH else ()
+    room = width - name_width - (_COST_WIDTH if cost else 0)
+    label = TextSpan(f"{setting.label:<{name_width}}", "muted")
+    return (label, *pad_line(_setting_state(view, setting, room), room), *cost)
+
+
+def _cost_span(view: View, setting: SettingState) -> TextLine:
+    """Current cost of a commit, followed by its cost with the original value, or by the bytes written."""
+    now, price = view.cost(setting.name, setting.value), _COMMIT_PRICES.get(setting.cost)
+    if now is None or price is None or price.often(now) is None:
+        return ()
+    text = f"{small_number(price.often(now))} {price.often_name}"
+    before = view.cost(setting.name, setting.original) if setting.changed else None
+    if before is not None and price.often(before) is not None:
+        text += f" (at {setting.original}: {small_number(price.often(before))})"
+    elif price.much(now) is not None:
+        text += f", {binary_size(price.much(now))} {price.much_name}"
+    return (TextSpan(f"{shorten(text, _COST_WIDTH):>{_COST_WIDTH}}", "server"),)
+
+
+def _durability_verdict(view: View) -> TextSpan:
+    if not view.durability:
+        return TextSpan(f" {DASH} unknown", "muted")
+    return TextSpan(" ▲ AT RISK ", "alarm") if view.at_risk else TextSpan(" ● DURABLE ", "ok")
+
+
+def _setting_state(view: View, setting: SettingState, room: int) -> TextLine:
+    if not setting.value:
+        return (TextSpan(f"{DASH} unknown to this server", "muted"),)
+    value_width = max(len(other.value) for other in view.durability) + 1
+    line: TextLine = (
+        TextSpan(f"{setting.value:<{value_width}}", "risk" if setting.at_risk else "strong"),
+        TextSpan(f"was {setting.original} " if setting.changed else "", "warn"),
+        TextSpan(" "),
+    )
+    meaning = _value_meaning(setting, room - line_width(line))
+    return (*line, TextSpan(meaning, "" if setting.at_risk else "muted"))
+
+
+def _value_meaning(setting: SettingState, room: int) -> str:
+    """Meaning of the value; if space is short, its consequence only."""
+    meaning = (
+        f"{setting.meaning}, read-only: {setting.unavailable}" if setting.unavailable else setting.meaning
+    )
+    if len(meaning) > room:
+        meaning = consequence(setting.meaning)
+    return shorten(meaning, room)
+
+
+TOTAL_WIDTH = 12
+
+
+def _rate_text(value: float | None) -> str:
+    """A rate with the digits that are significant to a reader."""
+    if value is None:
+        return DASH
+    return count(value) if value >= 100 or value == 0 else decimal(value, 1)
+
+
+def _hit_text(hit: float | None) -> str:
+    """Hit ratio in percent, with decimals below 100."""
+    return percent(hit, 0 if hit is not None and hit >= 99.995 else 2)
+
+
+class ServerTile(NamedTuple):
+    """One figure: its name in `metrics.figures`, title, format, and the short title for narrow screens.
+
+    Beside it stands its total, its limit, or the figure `beside_figure` per second; without a value, the
+    reason `why`. On a narrow screen, `short_parts` stand after it, divided by slashes.
+    """
+
+    figure: str
+    name: str
+    write: Callable[[float | None], str]
+    short_name: str
+    total: str = ""
+    limit: str = ""
+    beside_figure: str = ""
+    why: str = ""
+    short_parts: tuple[str, ...] = ()
+
+    def value(self, tick: Tick) -> float | None:
+        return read(self.figure, tick)
+
+    def beside(self, tick: Tick) -> str:
+        if self.total:
+            total = tick.levels.get(self.total)
+            return count(total) if total is None or total < 1_000_000_000 else si(total)
+        if self.limit:
+            limit = tick.levels.get(self.limit)
+            return f"of {count(limit)}" if limit else ""
+        if self.value(tick) is None:
+            is_first = read("questions", tick) is None and Counter.QUESTIONS in tick.levels
+            return "next sample" if is_first and self.why else self.why
+        return f"{_rate_text(read(self.beside_figure, tick))}/s" if self.beside_figure else ""
+
+    def short(self, tick: Tick) -> str:
+        value = self.value(tick)
+        if self.figure == "slow":
+            return f"{count(value)} of {count(tick.levels.get(self.total))}"
+        if self.figure == "questions" and (value or 0) >= 99_999:
+            return si(value)
+        limits = ("max_connections", "table_open_cache")
+        parts = (
+            _short_limit(name, tick.levels.get(name)) if name in limits else count(tick.levels.get(name))
+            for name in self.short_parts
+        )
+        return "/".join((self.write(value), *parts))
+
+
+def _short_limit(name: str, value: float | None) -> str:
+    if name == "table_open_cache":
+        return count(value or None)
+    return si(value).replace(" ", "") if value else DASH
+
+
+TILES = (
+    ServerTile("questions", "Questions/s", _rate_text, "Questions/s", total=Counter.QUESTIONS),
+    ServerTile("com_commit", "Commits/s", _rate_text, "Commits/s", why="not counted"),
+    ServerTile("slow", "Slow queries", count, "Slow", total=Counter.SLOW_QUERIES),
+    ServerTile(
+        "open_tables", "Open tables", count, "Tables",
+        limit="table_open_cache", short_parts=("table_open_cache",),
+    ),
+    ServerTile(
+        "threads_running", "Threads running", count, "Threads",
+        short_parts=(Counter.THREADS_CONNECTED, "max_connections"),
+    ),
+    ServerTile(
+        "threads_connected", "Threads connected", count, "Connected",
+        limit="max_connections", short_parts=("max_connections",),
+    ),
+    ServerTile(
+        "fsyncs", "Log fsyncs/trx", decimal, "Fsyncs/trx",
+        beside_figure="fsyncs_per_second", why="no commits",
+    ),
+    ServerTile("pool_hit", "Buffer pool hit", _hit_text, "Pool hit", why="no reads"),
+    ServerTile("innodb_row_lock_waits", "Row lock waits/s", _rate_text, "Lock waits/s", why="not counted"),
+)  # fmt: skip
+STRIP = (0, 2, 3, 4, 6, 7, 8, 1)
+"""Indices of the tiles on the narrow screen: two rows of four."""
+_STRIP_GAP = 2
+
+
+def server_panel(view: View, width: int, height: int) -> list[TextLine]:
+    """Table of name, current value, total."""
+    beside = pad_line((), TOTAL_WIDTH - 5)
+    heading = justify(
+        (TextSpan("SERVER", "title"),), (TextSpan("now", "muted"), *beside, TextSpan("total", "muted")), width
+    )
+    part = view.server
+    if part is None:
+        return [justify((TextSpan("SERVER", "title"),), (), width), *_no_server_sample(view, width)][:height]
+    rows = [_tile_row(tile, part, width) for tile in TILES]
+    return [heading, *rows, *_lag_row(view, width)][:height]
+
+
+def _lag_row(view: View, width: int) -> list[TextLine]:
+    """The replica with the highest lag, if replicas are read."""
+    sample = view.sample
+    if sample is None or not sample.replicas:
+        return []
+    stopped = sum(not each.is_running for each in sample.replicas)
+    lag = DASH if sample.lag_seconds is None else f"{sample.lag_seconds:g} s"
+    beside = f"{stopped} stopped" if stopped else binary_size(sample.lag_bytes)
+    now = (TextSpan(lag, "strong"), TextSpan(f"{beside:>{TOTAL_WIDTH}}", "warn" if stopped else "muted"))
+    return [justify((TextSpan("Replica lag", "muted"),), now, width)]
+
+
+def server_strip(view: View, width: int, height: int) -> list[TextLine]:
+    """The same figures for a narrow screen, four per row."""
+    part = view.server
+    if part is None:
+        return _no_server_sample(view, width)[:height]
+    cells = [TILES[number] for number in STRIP]
+    rows = [cells[:4], cells[4:]]
+    return [_strip_row(row, part, width) for row in rows][:height]
+
+
+def _tile_row(tile: ServerTile, part: Tick, width: int) -> TextLine:
+    beside = tile.beside(part)
+    now = (TextSpan(tile.write(tile.value(part)), "strong"), TextSpan(f"{beside:>{TOTAL_WIDTH}}", "muted"))
+    return justify((TextSpan(tile.name, "muted"),), now, width)
+
+
+def _strip_row(tiles: list[ServerTile], part: Tick, width: int) -> TextLine:
+    cell = (width + _STRIP_GAP) // len(tiles) - _STRIP_GAP
+    line: TextLine = ()
+    for tile in tiles:
+        gap = (TextSpan(" " * _STRIP_GAP),) if line else ()
+        value = (TextSpan(tile.short(part), "strong"),)
+        line = (*line, *gap, *justify((TextSpan(tile.short_name, "muted"),), value, cell))
+    return line
+
+
+def _no_server_sample(view: View, width: int) -> list[TextLine]:
+    """Why there is nothing to show."""
+    reason = "no answer from the server" if view.sample else "waiting for the first sample"
+    return [pad_line((TextSpan(f"{DASH} {reason}", "muted"),), width)]
+
+
+def server_sections(view: View, chosen: ServerTable) -> list[TrendSection]:
+    """The tables with their current values."""
+    return [
+        TrendSection(
+            title, [table_row(item, view.recent, figure_key(title, item.name)) for item in items], "total"
+        )
+        for title, items in chosen
+        if title != GROUP_HEADING or _is_group_member(view)
+    ]
+
+
+def _is_group_member(view: View) -> bool:
+    return any(Counter.GROUP_QUEUE in sample.tick.levels for sample in view.recent)
+
+
+def replica_sections(view: View) -> list[TrendSection]:
+    """Replicas with their lag in seconds and in bytes; empty if none are read."""
+    names = list(dict.fromkeys(each.name for sample in view.recent for each in sample.replicas))
+    if not names:
+        return []
+    return [TrendSection("REPLICAS", [_replica_row(name, view.recent) for name in names], "behind")]
+
+
+def _replica_row(name: str, samples: Sequence[Sample]) -> TrendRow:
+    found = [next((each for each in sample.replicas if each.name == name), None) for sample in samples]
+    values = [each.lag_seconds if each is not None else None for each in found]
+    newest = found[-1]
+    if newest is None or newest.lag_seconds is None:
+        why = "is gone" if newest is None else newest.note or newest.state
+        return TrendRow(name, DASH, why, values, alarm=True, key=REPLICA + name)
+    now, behind = lag_text(newest.lag_seconds), binary_size(newest.lag_bytes)
+    return TrendRow(name, now, behind, values, key=REPLICA + name)
+
+
+def table_row(item: FigureRow, samples: Sequence[Sample], key: str = "") -> TrendRow:
+    """Row of one figure over the last minute; `key` is that of its chart."""
+    tick = samples[-1].server if samples else None
+    values = [item.value(sample) for sample in samples]
+    counter = item.counter(tick) if tick is not None and item.is_counter else None
+    if tick is None or (counter is None if item.is_counter else values[-1] is None):
+        shown = () if item.is_counter else values
+        return TrendRow(item.name, DASH, _reason_missing(tick, item), shown, key=key)
+    if counter is None:
+        return TrendRow(item.name, item.write(values[-1]), item.beside(tick), values, key=key)
+    name = item.called if item.called and counter != item.counters[0] else item.name
+    if values[-1] is None:
+        return TrendRow(name, DASH, "next sample", values, key=key)
+    alarm = item.alarms and values[-1] > 0
+    total = item.total(tick.levels[counter])
+    return TrendRow(name, item.write(values[-1]), total, values, alarm, item.rare, key)
+
+
+def _reason_missing(tick: Tick | None, item: FigureRow) -> str:
+    """Reason in place of the value: no answer, no privilege, not in this flavour."""
+    if tick is None:
+        return "no answer"
+    return next((tick.missing[name] for name in item.counters if name in tick.missing), item.why)

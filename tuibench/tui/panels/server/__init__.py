@@ -1,1 +1,0 @@
-"""Panels for the server: figures, counters, sessions, statements, settings, durability."""

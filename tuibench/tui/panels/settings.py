@@ -1,0 +1,569 @@
+"""Lists of settings, sessions and statements.
+
+Settings table: each setting with its current and original value, and the details of one.
+
+Sessions panel: lock waits, sessions with their statements and times, the last deadlock.
+
+Statements panel: those that took the most server time, now and before the last change.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from tuibench.metrics.inference import brief_change
+from tuibench.model.environment import (
+    Activity,
+    DeadlockParty,
+    LockWait,
+    OpenTransaction,
+    OwnSessions,
+    ServerSession,
+    StatementFigures,
+    StatementReport,
+    StatementRow,
+)
+from tuibench.model.settings import SettingState, SettingTopic, consequence
+from tuibench.tui.panels.lists import Selection, first_visible
+from tuibench.tui.text import TextLine, TextSpan, fit_line, line_width, pad_line, shorten, wrap_text
+from tuibench.tui.view import View
+from tuibench.units import DASH, count, hms, milliseconds, pluralize, si
+
+WIDE_SETTINGS = 112
+"""Width from which the meaning of a value is shown: most of them fit."""
+
+WIDEST = 150
+"""Width from which the author of a change fits beside the meaning."""
+
+MARGIN_WIDTH = 3
+NAME_WIDTH = 42
+"""Every name fits if there is room for the meaning beside it."""
+
+VALUE_WIDTH, WIDE_VALUE_WIDTH = 18, 36
+TOPIC_TITLES = {str(topic): topic.heading for topic in SettingTopic}
+CHANGED_BY_TEXT = {"us": ("tuibench", "warn"), "others": ("others", "risk")}
+SCOPE_TEXT = {
+    "server": "for all sessions of the server",
+    "default": "for new connections, and for the load's at once",
+    "workload": "for the load's connections only",
+}
+"""Sessions affected by a change, by scope of the setting."""
+
+_LABEL_WIDTH = 12
+
+
+def matching_settings(settings: Sequence[SettingState], words: str) -> list[int]:
+    """Indices of the settings that contain every word: in name, topic, value, meaning, risk or author."""
+    wanted = words.lower().split()
+    return [
+        place
+        for place, setting in enumerate(settings)
+        if all(word in _search_text(setting) for word in wanted)
+    ]
+
+
+def settings_table(
+    settings: Sequence[SettingState], shown: Sequence[int], selection: Selection, width: int, height: int
+) -> list[TextLine]:
+    """Column heads, then the settings by topic, scrolled so that the selected one is visible."""
+    if not shown:
+        return [_column_heads(width), pad_line((TextSpan("  no matching setting", "muted"),), width)][:height]
+    lines, place = _table_body(settings, shown, selection, width)
+    first = first_visible(place, len(lines), height - 1)
+    return [_column_heads(width), *lines[first : first + height - 1]][:height]
+
+
+def _table_body(
+    settings: Sequence[SettingState], shown: Sequence[int], selection: Selection, width: int
+) -> tuple[list[TextLine], int]:
+    """All lines, and the index of the selected one."""
+    lines: list[TextLine] = []
+    chosen, group = 0, None
+    for number in shown:
+        setting = settings[number]
+        if setting.topic != group:
+            group = setting.topic
+            lines.append(pad_line((TextSpan(f" {TOPIC_TITLES.get(group, group)}", "title"),), width))
+        if number == selection.id:
+            chosen = len(lines)
+        lines.append(_setting_row(setting, number, width, chosen=number == selection.id))
+    return lines, chosen
+
+
+class _Widths(NamedTuple):
+    """Widths of the columns; a meaning of no width is not shown."""
+
+    name: int
+    value: int
+    meaning: int
+
+
+def _column_widths(width: int) -> _Widths:
+    room = width - MARGIN_WIDTH
+    if width < WIDE_SETTINGS:
+        name = min(NAME_WIDTH, room * 6 // 11)
+        return _Widths(name, room - name, 0)
+    value = VALUE_WIDTH if width < WIDEST else WIDE_VALUE_WIDTH
+    return _Widths(NAME_WIDTH, value, room - NAME_WIDTH - value)
+
+
+def _column_heads(width: int) -> TextLine:
+    columns = _column_widths(width)
+    text = f"{'':{MARGIN_WIDTH}}{'setting':{columns.name}}{'now':{columns.value}}"
+    return pad_line((TextSpan(f"{text}meaning" if columns.meaning else text.rstrip(), "muted"),), width)
+
+
+def _setting_row(setting: SettingState, number: int, width: int, *, chosen: bool) -> TextLine:
+    columns = _column_widths(width)
+    name = f" {'▸' if chosen else ' '} {_padded_cell(setting.name, columns.name)}"
+    cells = (
+        TextSpan(name, "muted" if setting.unavailable else ""),
+        *pad_line(_value_cell(setting, columns.value - 1), columns.value),
+        TextSpan(_brief_meaning(setting.meaning, columns.meaning), "muted"),
+    )
+    action = f"screen.pick({number})"
+    line = pad_line(tuple(span._replace(action=action) for span in cells), width)
+    return tuple(span._replace(role="selected") for span in line) if chosen else line
+
+
+def _value_cell(setting: SettingState, room: int) -> TextLine:
+    """The value, and its state as far as there is room."""
+    value = TextSpan(f"{_value_text(setting.value)}{' ▲' * setting.at_risk}", _value_role(setting))
+    texts, role = _state_texts(setting)
+    left = room - line_width((value,)) - 1
+    state = next((text for text in texts if len(text) <= left), "")
+    return fit_line((value, TextSpan(f" {state}", role)), room) if state else fit_line((value,), room)
+
+
+def _state_texts(setting: SettingState) -> tuple[tuple[str, ...], str]:
+    """With the role: the value before a change and its author, the longest form first; otherwise why there is
+    none.
+    """
+    if setting.changed_by not in CHANGED_BY_TEXT:
+        return (_unavailable_text(setting),), "muted"
+    role = CHANGED_BY_TEXT[setting.changed_by][1]
+    return (_changed_text(setting), f"was {original_value(setting)}", "changed"), role
+
+
+def _changed_text(setting: SettingState) -> str:
+    return f"was {_value_text(original_value(setting))}, changed by {CHANGED_BY_TEXT[setting.changed_by][0]}"
+
+
+def _brief_meaning(meaning: str, room: int) -> str:
+    """The meaning of a value; if space is short, its consequence only."""
+    return shorten(meaning if len(meaning) <= room else consequence(meaning), room)
+
+
+def setting_detail(setting: SettingState | None, width: int, height: int) -> list[TextLine]:
+    """Meaning of the value, risk of a change, valid values, affected sessions, and required privilege."""
+    if setting is None:
+        return []
+    may = f"not here: {setting.unavailable}" if setting.unavailable else _privilege_text(setting)
+    entries = (
+        (
+            "value",
+            f"{_value_text(setting.value)}: {setting.meaning}" if setting.value else "unknown here",
+            "strong",
+        ),
+        (
+            "state",
+            _changed_text(setting) if setting.changed_by else "",
+            CHANGED_BY_TEXT.get(setting.changed_by, ("", ""))[1],
+        ),
+        ("risk", setting.risk, "warn"),
+        ("takes", f"{setting.takes}, {SCOPE_TEXT[setting.scope]}" if setting.takes else "", ""),
+        ("to change", may, "risk" if setting.unavailable else ""),
+        ("shows in", ", ".join(setting.counters), "muted"),
+    )
+    lines = [
+        line for label, text, role in entries if text for line in _detail_entry(label, text, role, width)
+    ]
+    return [pad_line(line, width) for line in _truncate(lines, height)]
+
+
+def _truncate(lines: list[TextLine], height: int) -> list[TextLine]:
+    """The lines that fit; the last one indicates that there are more."""
+    if len(lines) <= height or not height:
+        return lines[:height]
+    head, text = lines[height - 1]
+    return [*lines[: height - 1], (head, text._replace(text=f"{text.text.rstrip(', ')} …"))]
+
+
+def original_value(setting: SettingState) -> str:
+    """Value to restore: before our first change, or at the start of the session."""
+    return setting.original if setting.changed_by == "us" else setting.began or setting.original
+
+
+def _detail_entry(label: str, text: str, role: str, width: int) -> list[TextLine]:
+    pieces = wrap_text(text, width - _LABEL_WIDTH - 1)
+    heads = [f" {label:{_LABEL_WIDTH}}", *[" " * (_LABEL_WIDTH + 1)] * len(pieces)]
+    return [
+        (TextSpan(head, "muted"), TextSpan(piece, role)) for head, piece in zip(heads, pieces, strict=False)
+    ]
+
+
+def _value_role(setting: SettingState) -> str:
+    return "risk" if setting.at_risk else "strong" if setting.value else "muted"
+
+
+def _privilege_text(setting: SettingState) -> str:
+    return (
+        f"allowed for this login; requires {' or '.join(setting.needs)}"
+        if setting.needs
+        else "no privilege required"
+    )
+
+
+def _value_text(value: str) -> str:
+    return value or DASH
+
+
+def _padded_cell(text: str, width: int) -> str:
+    return f"{shorten(text, width - 1):<{width}}"
+
+
+def _search_text(setting: SettingState) -> str:
+    changed = f"changed by {CHANGED_BY_TEXT[setting.changed_by][0]}" if setting.changed_by else ""
+    words = (setting.name, setting.topic, setting.value, setting.meaning, setting.risk, changed)
+    return " ".join((*words, _unavailable_text(setting))).lower()
+
+
+def _unavailable_text(setting: SettingState) -> str:
+    """Why the setting cannot be changed, in two words; empty if it can."""
+    if setting.only:
+        return f"{setting.only} only"
+    return "read-only" if setting.unavailable else ""
+
+
+ID_WIDTH, TIME_WIDTH, WHO_WIDTH, STATE_WIDTH = 8, 8, 20, 18
+WIDE_SESSIONS = 110
+"""Width from which database and state are shown beside the statement."""
+
+MAX_WAITS = 6
+MISSING_PRIVILEGE = re.compile(r"you need \(at least one of\) the ([\w ,]+) privilege")
+"""The server's message for a missing privilege."""
+
+
+def lock_waits(activity: Activity | None, width: int, height: int) -> list[TextLine]:
+    """Heading and the longest waits."""
+    if activity is None:
+        return [pad_line((TextSpan("LOCK WAITS", "title"),), width)][:height]
+    found = activity.waits
+    number = (
+        TextSpan(f"  {len(found)}", "risk")
+        if found
+        else TextSpan("  no session waits for a row lock", "muted")
+    )
+    if hidden := _reason_hidden(activity, "lock waits"):
+        number = TextSpan(f"  {hidden}", "muted")
+    heading = pad_line((TextSpan("LOCK WAITS", "title"), number), width)
+    who = max((len(_wait_text(wait)) for wait in found), default=0)
+    table = max((len(wait.table) for wait in found), default=0)
+    return [heading, *(_wait_line(wait, who, table, width) for wait in found)][:height]
+
+
+def lock_waits_height(activity: Activity | None) -> int:
+    """Height of the lock waits in rows."""
+    return 1 + min(MAX_WAITS, len(activity.waits) if activity else 0)
+
+
+def open_transactions(activity: Activity | None, width: int, height: int) -> list[TextLine]:
+    """Number of open transactions, and the resources held by the oldest."""
+    title = TextSpan("OPEN TRANSACTIONS", "title")
+    if activity is None:
+        return [pad_line((title,), width)][:height]
+    if hidden := _reason_hidden(activity, "open transactions"):
+        text: TextLine = (TextSpan(f"  {hidden}", "muted"),)
+    elif not activity.transactions:
+        text = (TextSpan("  none", "muted"),)
+    else:
+        oldest = _oldest_transaction(activity.transactions[0])
+        text = (TextSpan(f"  {activity.open_transactions:,}", "strong"), *oldest)
+    return [pad_line((title, *text), width)][:height]
+
+
+def _oldest_transaction(oldest: OpenTransaction) -> TextLine:
+    who = _connection_text(oldest.connection, oldest.is_ours) if oldest.connection else "no connection (XA)"
+    holds = f" by {who}: {pluralize(oldest.rows_locked, 'row')} locked, {oldest.rows_changed:,} changed"
+    return (
+        TextSpan("  the oldest ", "muted"),
+        TextSpan(hms(oldest.seconds), "strong"),
+        TextSpan(holds, "muted"),
+    )
+
+
+def matching_sessions(activity: Activity | None, words: str) -> list[ServerSession]:
+    """The sessions of other clients that contain every word."""
+    wanted = words.lower().split()
+    listed = activity.sessions if activity else ()
+    return [session for session in listed if all(word in _sessions_search_text(session) for word in wanted)]
+
+
+def _sessions_search_text(session: ServerSession) -> str:
+    who = f"{session.id} {session.user}@{session.host}"
+    return f"{who} {session.database} {session.command} {session.state} {session.statement}".lower()
+
+
+def session_list(
+    activity: Activity | None, selection: Selection, width: int, height: int, words: str = ""
+) -> list[TextLine]:
+    """Heading, one line per foreign session with the selected one marked, then our own by state.
+
+    With `words` only the sessions that contain them.
+    """
+    if activity is None:
+        return [pad_line((TextSpan("reading the sessions …", "muted"),), width)][:height]
+    is_filtered = bool(words.split())
+    groups = () if is_filtered else activity.own
+    own = [_own_sessions_line(each, width) for each in groups][: max(1, height // 3)]
+    room = height - 2 - len(own)
+    listed = matching_sessions(activity, words)
+    first = first_visible(selection.place, len(listed), room)
+    ages = {each.connection: each.seconds for each in activity.transactions}
+    lines = [
+        _session_line(session, ages.get(session.id), width, chosen=session.id == selection.id)
+        for session in listed[first : first + room]
+    ]
+    heading = _matches_heading(activity, len(listed), width) if is_filtered else None
+    return [heading or _sessions_heading(activity, width), _sessions_column_heads(width), *lines, *own][
+        :height
+    ]
+
+
+def last_deadlock(activity: Activity | None, width: int, height: int) -> list[TextLine]:
+    """Time of the last deadlock, and each of its transactions."""
+    if activity is None:
+        return []
+    deadlock = activity.deadlock
+    if deadlock is None:
+        text = _reason_hidden(activity, "the last deadlock") or "none since the server started"
+        return [_deadlock_heading(text, width)][:height]
+    tables = dict.fromkeys(table for party in deadlock.parties for table in party.tables)
+    heading = _deadlock_heading(f"{deadlock.at}  on {', '.join(tables)}" if tables else deadlock.at, width)
+    return [heading, *(_party_line(party, width) for party in deadlock.parties)][:height]
+
+
+def _reason_hidden(activity: Activity, what: str) -> str:
+    """Why this login cannot see it, in few words; empty if it can."""
+    reason = next((gap.partition(": ")[2] for gap in activity.gaps if gap.startswith(what)), "")
+    if needed := MISSING_PRIVILEGE.search(reason):
+        return f"not visible: requires the {needed[1]} privilege"
+    return f"not visible: {reason}" if reason else ""
+
+
+def _wait_text(wait: LockWait) -> str:
+    blocking = _connection_text(wait.blocking, wait.blocking_is_ours, is_idle=not wait.blocking_statement)
+    return f"{_connection_text(wait.waiting, wait.waiting_is_ours)} waits for {blocking}"
+
+
+def _wait_line(wait: LockWait, who_width: int, table_width: int, width: int) -> TextLine:
+    """A lock wait in columns as wide as all waits need."""
+    statements = wait.waiting_statement
+    if wait.blocking_statement:
+        statements += f"  ←  {wait.blocking_statement}"
+    line: TextLine = (
+        TextSpan(f"{hms(wait.seconds):>{TIME_WIDTH - 1}} ", "warn"),
+        TextSpan(f"{_wait_text(wait):<{who_width}}  ", "strong"),
+        TextSpan(f"{wait.table:<{table_width}}  " if table_width else "", "muted"),
+        TextSpan(statements),
+    )
+    return pad_line(line, width)
+
+
+def _connection_text(id: int, is_ours: bool, *, is_idle: bool = False) -> str:
+    """The blocking connection; one without a statement is idle in its transaction."""
+    marks = ["tuibench"] * is_ours + ["idle"] * is_idle
+    return f"{id} ({', '.join(marks)})" if marks else str(id)
+
+
+def _sessions_heading(activity: Activity, width: int) -> TextLine:
+    shown, there = len(activity.sessions), activity.others
+    ours = sum(own.count for own in activity.own)
+    is_blind = bool(_reason_hidden(activity, "open transactions"))
+    none = "others hidden from this login" if is_blind else "no others"
+    others = f"{there:,} {'other' if there == 1 else 'others'}" if there else none
+    counted = f"  {ours:,} tuibench {'session' if ours == 1 else 'sessions'}, {others}"
+    counted += f", {shown} shown" if shown < there else ""
+    return pad_line((TextSpan("SESSIONS", "title"), TextSpan(counted, "muted")), width)
+
+
+def _matches_heading(activity: Activity, matches: int, width: int) -> TextLine:
+    counted = f"  {matches} of the {len(activity.sessions)} shown match; esc shows all"
+    return pad_line((TextSpan("SESSIONS", "title"), TextSpan(counted, "muted")), width)
+
+
+def _sessions_column_heads(width: int) -> TextLine:
+    state = f"{'database':<{STATE_WIDTH}}{'state':<{STATE_WIDTH}}" if width >= WIDE_SESSIONS else ""
+    text = f"{'id':>{ID_WIDTH}}{'time':>{TIME_WIDTH}}{'in trx':>{TIME_WIDTH}}  "
+    text += f"{'user@host':<{WHO_WIDTH}}{state}statement"
+    return pad_line((TextSpan(text, "muted"),), width)
+
+
+def _session_line(session: ServerSession, open_seconds: int | None, width: int, *, chosen: bool) -> TextLine:
+    """Line of a session; one that sleeps in an open transaction is highlighted, as it keeps its locks."""
+    who = _sessions_padded_cell(f"{session.user}@{session.host.partition(':')[0]}", WHO_WIDTH)
+    asleep = session.command == "Sleep"
+    doing = session.statement or session.state or session.command
+    middle = ""
+    if width >= WIDE_SESSIONS:
+        middle = _sessions_padded_cell(session.database, STATE_WIDTH) + _sessions_padded_cell(
+            session.state or session.command, STATE_WIDTH
+        )
+        doing = session.statement
+    role = "selected" if chosen else "muted" if asleep else ""
+    opened = f"{'' if open_seconds is None else hms(open_seconds):>{TIME_WIDTH}}"
+    line: TextLine = (
+        TextSpan(f"{session.id:>{ID_WIDTH}}{hms(session.seconds):>{TIME_WIDTH}}", role),
+        TextSpan(opened, "warn" if asleep and not chosen else role),
+        TextSpan(f"  {who}{middle}{doing}", role),
+    )
+    return tuple(span._replace(role=span.role or role) for span in pad_line(line, width))
+
+
+def _own_sessions_line(own: OwnSessions, width: int) -> TextLine:
+    count = f"tuibench × {own.count:,}"
+    what = ", ".join(part for part in (own.command, own.state) if part)
+    time = TextSpan(f"{'':>{ID_WIDTH}}{hms(own.seconds):>{TIME_WIDTH}}{'':>{TIME_WIDTH}}  ", "muted")
+    database = " " * STATE_WIDTH if width >= WIDE_SESSIONS else ""
+    return pad_line(
+        (time, TextSpan(_sessions_padded_cell(count, WHO_WIDTH), "own"), TextSpan(database + what, "muted")),
+        width,
+    )
+
+
+def _deadlock_heading(text: str, width: int) -> TextLine:
+    return pad_line((TextSpan("LAST DEADLOCK", "title"), TextSpan(f"  {text}", "muted")), width)
+
+
+def _party_line(party: DeadlockParty, width: int) -> TextLine:
+    fate = TextSpan("rolled back  ", "risk") if party.rolled_back else TextSpan("continued    ", "muted")
+    return pad_line((TextSpan(f"{party.connection:>{ID_WIDTH}}  "), fate, TextSpan(party.statement)), width)
+
+
+def _sessions_padded_cell(text: str, width: int) -> str:
+    """Text in a column of that width, with a trailing blank."""
+    return f"{shorten(text, width - 1):<{width}}"
+
+
+_SOURCE = 9
+_LEAST_TEXT = 24
+_SHORT_MS = 0.1
+
+
+class _Column(NamedTuple):
+    """One figure: heading, width, and text; `seconds` is the length of the span."""
+
+    title: str
+    width: int
+    write: Callable[[StatementFigures, float], str]
+
+
+def _share(figures: StatementFigures, seconds: float) -> str:
+    """Statement time per second: the average number of concurrent executions."""
+    return f"{figures.total_ms / 1000 / seconds:.2f}" if seconds else DASH
+
+
+def _per_second(figures: StatementFigures, seconds: float) -> str:
+    return si(figures.calls / seconds).replace(" ", "") if seconds else DASH
+
+
+def _each(value: float | None, figures: StatementFigures) -> float | None:
+    return None if value is None else value / figures.calls
+
+
+def _duration(ms: float | None) -> str:
+    """A time per call, in microseconds if it is short."""
+    return milliseconds(ms) if ms is None or ms >= _SHORT_MS or not ms else f"{ms * 1000:.3g} µs"
+
+
+def _rows_each(figures: StatementFigures, _: float) -> str:
+    each = _each(figures.rows_examined, figures)
+    return DASH if each is None else count(each) if each >= 10 else f"{each:.1f}"
+
+
+MOST_NEEDED = (
+    _Column("load", 7, _share),
+    _Column("calls/s", 9, _per_second),
+    _Column("avg", 10, lambda figures, _: _duration(figures.avg_ms)),
+    _Column("p95", 10, lambda figures, _: _duration(figures.p95_ms)),
+)
+FURTHER = (
+    _Column("rows/call", 12, _rows_each),
+    _Column("lock/call", 12, lambda figures, _: _duration(_each(figures.lock_ms, figures))),
+    _Column("CPU/call", 12, lambda figures, _: _duration(_each(figures.cpu_ms, figures))),
+)
+BEFORE = (
+    _Column("calls/s", 9, _per_second),
+    _Column("avg", 10, lambda figures, _: _duration(figures.avg_ms)),
+    _Column("p95", 10, lambda figures, _: _duration(figures.p95_ms)),
+)
+"""Columns of the span before a change."""
+
+
+def statements_panel(view: View, width: int, height: int) -> list[TextLine]:
+    """Title, heading, one row per statement, and a note on unreadable data."""
+    report = view.statements
+    if report is None:
+        waiting = TextSpan("  reading the statements …", "muted")
+        return [pad_line((TextSpan("STATEMENTS", "title"), waiting), width)]
+    gaps = [(TextSpan(line, "muted"),) for gap in report.gaps for line in wrap_text(f"{DASH} {gap}", width)]
+    columns, before = _columns(report, width)
+    rows = [_row(row, report, columns, before, width) for row in report.rows]
+    if not rows:
+        rows = [(TextSpan("no statements in this span yet", "muted"),)]
+    room = max(height - 3 - len(gaps), 1)
+    lines = [_title(report, width), _heading(report, columns, before), *rows[:room], (), *gaps]
+    return [pad_line(line, width) for line in lines][:height]
+
+
+def _title(report: StatementReport, width: int) -> TextLine:
+    head, room = f"  by time on the server, {report.seconds:.0f} s since ", width - len("STATEMENTS")
+    since = brief_change(report.change, room - len(head)) if report.change else "the first request"
+    return (TextSpan("STATEMENTS", "title"), TextSpan(shorten(head + since, room), "muted"))
+
+
+def _columns(report: StatementReport, width: int) -> tuple[tuple[_Column, ...], tuple[_Column, ...]]:
+    """The columns that fit beside a readable text; those of the span before a change precede further ones."""
+    chosen, before = list(MOST_NEEDED), BEFORE if report.before_seconds else ()
+    room = width - _LEAST_TEXT - _SOURCE - sum(column.width for column in chosen)
+    if before and room >= sum(column.width for column in before) + 2:
+        room -= sum(column.width for column in before) + 2
+    else:
+        before = ()
+    for column in FURTHER:
+        if room >= column.width:
+            chosen.append(column)
+            room -= column.width
+    return tuple(chosen), before
+
+
+def _heading(report: StatementReport, columns: tuple[_Column, ...], before: tuple[_Column, ...]) -> TextLine:
+    """Column names; those of the span before a change begin with a bar."""
+    now = "".join(f"{column.title:>{column.width}}" for column in columns)
+    earlier = "".join(f"{column.title:>{column.width}}" for column in before)
+    bar = f" │{earlier}  ← the {report.before_seconds:.0f} s before" if before else ""
+    return (TextSpan(f"{now}{bar if before else ''}", "muted"),)
+
+
+def _row(
+    row: StatementRow,
+    report: StatementReport,
+    columns: tuple[_Column, ...],
+    before: tuple[_Column, ...],
+    width: int,
+) -> TextLine:
+    now = "".join(f"{column.write(row.now, report.seconds):>{column.width}}" for column in columns)
+    line: TextLine = (TextSpan(now, "strong"),)
+    if before:
+        cells = "".join(
+            f"{column.write(row.before, report.before_seconds) if row.before else DASH:>{column.width}}"
+            for column in before
+        )
+        line = (*line, TextSpan(f" │{cells}", "muted"))
+    taken = sum(len(span.text) for span in line)
+    source = f"  {row.source:<{_SOURCE - 2}} "
+    return (
+        *line,
+        TextSpan(source, "muted"),
+        TextSpan(shorten(row.text, max(width - taken - len(source), 1))),
+    )

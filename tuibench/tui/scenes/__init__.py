@@ -1,1 +1,0 @@
-"""Scenes: scripted demonstrations with captions, written as TOML files."""

@@ -1,0 +1,410 @@
+"""Dialogs: input, confirmation, change of a setting, search.
+
+Confirmation dialogs: of a change to the server (old value, new value, risk), and of stopping the run.
+
+A viewer that joined a run is asked before it stops it: the run belongs to another user or has other viewers.
+
+Dialog for a new value of one setting: choose or type it, then confirm.
+
+Dialogs for one line of text or one number, validated during input.
+
+Base class of the screens whose list is filtered by typed words.
+"""
+
+from collections.abc import Callable
+from enum import Enum
+from functools import partial
+from typing import ClassVar, Generic, NamedTuple, TypeVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.validation import ValidationResult, Validator
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from tuibench import sanitize
+from tuibench.errors import UsageError
+from tuibench.model.command import ApplyPreset, ChangeSetting, KillQuery, RestoreSettings
+from tuibench.model.settings import SettingState, consequence
+from tuibench.tui.panels.settings import SCOPE_TEXT
+from tuibench.tui.screens.base import MainScreen, ScreenFrame
+from tuibench.tui.text import shorten
+from tuibench.tui.view import View
+
+RESTORED_NOTE = "The original state is recorded, and restored when the run ends."
+
+
+class ChangePrompt(NamedTuple):
+    """A change to the server, to be confirmed. `steps` are lines of "name  from → to".
+
+    `meaning` is its risk, or the statement that there is none; `at_risk` distinguishes the two. `promise`
+    says how the change is undone; `verb` names the confirming action.
+    """
+
+    command: ApplyPreset | ChangeSetting | KillQuery | RestoreSettings
+    title: str
+    steps: tuple[str, ...]
+    meaning: str
+    at_risk: bool
+    promise: str = RESTORED_NOTE
+    verb: str = "apply"
+
+    @property
+    def verdict(self) -> str:
+        return f"{'▲' if self.at_risk else '●'} {self.meaning}"
+
+
+class ConfirmDialog(ModalScreen[bool]):
+    """Asks once. Only `y` confirms: a repeated enter from the previous dialog must not.
+
+    `production_signs` are the reasons why the server looks like production; confirming allows changes to it.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("y", "dismiss(True)", "Apply"),
+        ("n", "dismiss(False)", "Back"),
+        ("escape", "dismiss(False)", "Back"),
+    ]
+
+    def __init__(self, proposal: ChangePrompt, production_signs: tuple[str, ...] = ()) -> None:
+        super().__init__()
+        self._proposal = proposal
+        self._production_signs = production_signs
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog", id="confirm-dialog") as dialog:
+            dialog.border_title = Content(sanitize.text(self._proposal.title))
+            for step in self._proposal.steps:
+                yield Static(sanitize.text(step), markup=False)
+            role = "risk" if self._proposal.at_risk else "calm"
+            yield Static(sanitize.text(self._proposal.verdict), classes=role, markup=False)
+            if self._production_signs:
+                yield Static(production_question(self._production_signs), classes="risk", markup=False)
+            yield Static(self._proposal.promise, classes="quiet gap", markup=False)
+            yes = "yes, change this server" if self._production_signs else self._proposal.verb
+            yield Static(
+                f"[b][@click=screen.dismiss(True)] y  {yes} [/][/b]     "
+                "[b][@click=screen.dismiss(False)] n  go back [/][/b]",
+                classes="gap",
+            )
+
+
+def production_question(production_signs: tuple[str, ...]) -> str:
+    """Question with the reasons why the server looks like production."""
+    signs = sanitize.text("; ".join(production_signs))
+    return f"This looks like a production server: {signs}. Change it anyway?"
+
+
+class StopChoice(Enum):
+    """Stop the run, or leave this viewer only."""
+
+    STOP = "stop"
+    LEAVE = "leave"
+
+
+class StopDialog(ModalScreen[StopChoice | None]):
+    """Returns the choice, None if cancelled."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("s", "choose('stop')", "Stop"),
+        ("x", "choose('leave')", "Leave"),
+        ("escape,n", "dismiss(None)", "Back"),
+    ]
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog", id="stop-dialog") as dialog:
+            dialog.border_title = "Stop the run?"
+            dialog.border_subtitle = "esc goes back"
+            yield Static(
+                "It ends for all viewers: the settings are restored, and the summary is written. To leave "
+                "only this screen, press x: the run continues."
+            )
+            yield Static(
+                "[b][@click=screen.choose('stop')] s  stop the run [/][/b]     "
+                "[b][@click=screen.choose('leave')] x  leave it running [/][/b]",
+                classes="gap",
+            )
+
+    def action_choose(self, choice: str) -> None:
+        self.dismiss(StopChoice(choice))
+
+
+MAX_VALUE_LENGTH = 40
+_WIDEST, _FRAME = 96, 8
+"""Width of the dialog, and the cells of its frame and padding around a value."""
+
+
+class ChangeDialog(ModalScreen[ChangePrompt | None]):
+    """Returns the confirmed change, None if cancelled.
+
+    The offered values are listed; the arrow keys copy them to the field. Any typed value is submitted: the
+    session knows which values the server accepts.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("escape", "dismiss(None)", "Back"),
+        Binding("down", "offer(1)", show=False, priority=True),
+        Binding("up", "offer(-1)", show=False, priority=True),
+    ]
+
+    def __init__(self, setting: SettingState, production_signs: tuple[str, ...] = ()) -> None:
+        super().__init__()
+        self._setting = setting
+        self._production_signs = production_signs
+        self._values = list(setting.choices)
+
+    def compose(self) -> ComposeResult:
+        setting = self._setting
+        with Vertical(classes="dialog", id="change-dialog") as dialog:
+            dialog.border_title = Content(sanitize.text(setting.name))
+            choose = "↑ ↓ choose · " if self._values else ""
+            dialog.border_subtitle = f"{choose}enter asks to confirm · esc goes back"
+            yield Static(
+                f"Takes {setting.takes}; {SCOPE_TEXT[setting.scope]}.", classes="quiet", markup=False
+            )
+            yield Static(setting.risk, classes="warn", markup=False)
+            value = sanitize.text(setting.value)
+            yield Static(f"Now {value}: {setting.meaning}", classes="gap", markup=False)
+            line = Input(placeholder=f"now {value}", max_length=MAX_VALUE_LENGTH)
+            line.cursor_blink = line.select_on_focus = False
+            yield line
+            yield Static("", id="ask-error", classes="error", markup=False)
+            room = min(self.app.size.width, _WIDEST) - _FRAME
+            options = OptionList(*(Option(self._offer(value, room)) for value in self._values), markup=False)
+            options.can_focus = False
+            yield options
+
+    def on_mount(self) -> None:
+        if self._setting.value in self._values:
+            self.query_one(OptionList).highlighted = self._values.index(self._setting.value)
+        self.query_one(Input).focus()
+
+    def action_offer(self, by: int) -> None:
+        """Copy the next offered value to the field."""
+        if not self._values:
+            return
+        options = self.query_one(OptionList)
+        now = -1 if options.highlighted is None else options.highlighted
+        place = min(max(now + by, 0), len(self._values) - 1)
+        options.highlighted = place
+        self._fill(self._values[place])
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Handle a mouse click on an offered value."""
+        self._fill(self._values[event.option_index])
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        self.query_one("#ask-error", Static).update("")
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        value = event.value.strip()
+        if not value or value == self._setting.value:
+            self.query_one("#ask-error", Static).update(self._missing(value))
+            return
+        proposal = self.proposal(value)
+
+        def decided(apply: bool | None) -> None:
+            if apply:
+                self.dismiss(proposal)
+
+        self.app.push_screen(ConfirmDialog(proposal, self._production_signs), decided)
+
+    def proposal(self, value: str) -> ChangePrompt:
+        """The change to that value, with its meaning, or the risk of any change of the setting."""
+        setting = self._setting
+        meaning = setting.choices.get(value)
+        is_known = meaning is not None
+        return ChangePrompt(
+            command=ChangeSetting(setting.name, value),
+            title=setting.name,
+            steps=(f"{setting.name:<32} {setting.value} → {value}",),
+            meaning=f"{meaning}. {setting.risk}" if is_known else setting.risk,
+            at_risk=value in setting.risky or (not is_known and setting.group == "durability"),
+        )
+
+    def _missing(self, value: str) -> str:
+        """Why the value cannot be submitted."""
+        if value:
+            return f"it is already {value}"
+        return "type a value, or choose one with ↑ ↓" if self._values else "type a value"
+
+    def _fill(self, value: str) -> None:
+        line = self.query_one(Input)
+        line.value = value
+        line.cursor_position = len(value)
+
+    def _offer(self, value: str, room: int) -> str:
+        """The value and its meaning; if space is short, the consequence without the mechanism."""
+        now = "●" if value == self._setting.value else " "
+        risk = "▲" if value in self._setting.risky else " "
+        start = f"{now} {risk} {value:<{max(map(len, self._values))}}  "
+        meaning = self._setting.choices[value]
+        if len(start) + len(meaning) > room:
+            meaning = consequence(meaning)
+        return shorten(start + meaning, room)
+
+
+Meaning = TypeVar("Meaning")
+Parser = Callable[[str], Meaning]
+"""Converts a text to a value. Raises UsageError with the reason for an invalid one."""
+
+
+class ParseValidator(Validator):
+    """Accepts any text that the parser accepts."""
+
+    def __init__(self, read: Parser[object]) -> None:
+        super().__init__()
+        self._read = read
+
+    def validate(self, value: str) -> ValidationResult:
+        try:
+            self._read(value)
+        except UsageError as error:
+            return self.failure(str(error))
+        return self.success()
+
+
+class InputDialog(ModalScreen[Meaning | None], Generic[Meaning]):
+    """Returns the parsed value, None if cancelled.
+
+    `hint` is shown dimmed in the empty field; its wording marks it as no value ("now 64", "for example …").
+    `verb` names the action of enter.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss(None)", "Back")]
+
+    def __init__(
+        self,
+        title: str,
+        facts: str,
+        hint: str,
+        read: Parser[Meaning],
+        *,
+        verb: str = "sets",
+        max_length: int = 200,
+    ) -> None:
+        super().__init__()
+        self._title = title
+        self._facts = facts
+        self._hint = hint
+        self._read = read
+        self._verb = verb
+        self._max_length = max_length
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog ask") as dialog:
+            dialog.border_title = Content(sanitize.text(self._title))
+            dialog.border_subtitle = f"enter {self._verb} · esc goes back"
+            yield Static(sanitize.lines(self._facts), classes="quiet", markup=False)
+            line = Input(
+                placeholder=sanitize.text(self._hint),
+                validators=[ParseValidator(self._read)],
+                validate_on=["changed", "submitted"],
+                max_length=self._max_length,
+            )
+            line.cursor_blink = line.select_on_focus = False
+            yield line
+            yield Static("", id="ask-error", classes="error", markup=False)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        self._show_error(event.validation_result if event.value else None)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        if event.validation_result is None or event.validation_result.is_valid:
+            self.dismiss(self._read(event.value))
+        else:
+            self._show_error(event.validation_result)
+
+    def _show_error(self, result: ValidationResult | None) -> None:
+        reasons = [] if result is None else result.failure_descriptions
+        self.query_one("#ask-error", Static).update(sanitize.text(reasons[0]) if reasons else "")
+
+
+Reason = str
+NumberCheck = Callable[[float], Reason]
+"""Returns the reason why a number is invalid, empty if it is valid."""
+
+MAX_NUMBER_LENGTH = 12
+
+
+def parse_number(text: str) -> float | None:
+    """Parse a number, with optional thousands separators; None if it is not a number."""
+    plain = text.strip().replace(",", "")
+    try:
+        number = float(plain)
+    except ValueError:
+        return None
+    return number if plain[:1].isdecimal() and number < float("inf") else None
+
+
+def parse_checked_number(text: str, check: NumberCheck, *, whole: bool) -> float:
+    """Parse a number. Raises UsageError if it is not a number, or `check` rejects it."""
+    if not text.strip():
+        raise UsageError("type a number")
+    number = parse_number(text)
+    if number is None or (whole and number != int(number)):
+        raise UsageError(f"{text.strip()!r} is not a {'whole ' if whole else ''}number")
+    if reason := check(number):
+        raise UsageError(reason)
+    return number
+
+
+class NumberDialog(InputDialog[float]):
+    """Returns the number, None if cancelled; whole numbers only, if `whole`."""
+
+    def __init__(self, title: str, facts: str, hint: str, check: NumberCheck, *, whole: bool) -> None:
+        read = partial(parse_checked_number, check=check, whole=whole)
+        super().__init__(title, facts, hint, read, max_length=MAX_NUMBER_LENGTH)
+
+
+class SearchScreen(MainScreen):
+    """`/` shows the search line; `escape` ends the search, and without one leaves the screen.
+
+    A subclass yields `search_line()` in its body, filters by `words`, and redraws in `repaint`.
+    """
+
+    AUTO_FOCUS = ""
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "back", "Back", show=False),
+        Binding("slash", "search", "Search", show=False),
+    ]
+
+    def __init__(self, view: View, frame: ScreenFrame) -> None:
+        super().__init__(view, frame)
+        self.words = ""
+
+    def repaint(self) -> None:
+        """Draw the list again: the words or the selection changed."""
+        raise NotImplementedError
+
+    def search_line(self, placeholder: str) -> Input:
+        """The line for the words, hidden until the search begins."""
+        line = Input(placeholder=placeholder, id="search", compact=True)
+        line.cursor_blink = False
+        return line
+
+    def action_search(self) -> None:
+        self.set_class(True, "-searching")
+        self.query_one("#search").focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        self.words = event.value
+        self.repaint()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self._end_search()
+
+    async def action_back(self) -> None:
+        """End a search; without one, return to the first screen."""
+        if not self.has_class("-searching"):
+            await self.run_action("app.go('live')")
+            return
+        self.query_one("#search", Input).value = ""
+        self._end_search()
+
+    def _end_search(self) -> None:
+        self.set_class(bool(self.query_one("#search", Input).value), "-searching")
+        self.set_focus(None)

@@ -1,0 +1,327 @@
+"""Screens with a list: events, sessions, settings.
+
+Events screen: timeline, effects, and jumps to the charts.
+
+Sessions screen: lock waits, sessions, the last deadlock; a query can be killed.
+
+Settings screen: the catalogue, filtered by typed words; changes and restores after a confirmation.
+"""
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+
+from tuibench.model.command import KillQuery, RestoreSettings, WatchActivity
+from tuibench.model.environment import ServerSession
+from tuibench.model.event import Event
+from tuibench.model.settings import SettingState
+from tuibench.tui.panels import lists as lists_panel
+from tuibench.tui.panels import settings as settings_panel
+from tuibench.tui.panels.lists import MOVE_KEYS, Selection, effect_text_lines
+from tuibench.tui.screens.base import MainScreen, ScreenFrame
+from tuibench.tui.screens.dialogs import ChangeDialog, ChangePrompt, ConfirmDialog, SearchScreen
+from tuibench.tui.text import TextLine
+from tuibench.tui.view import View
+from tuibench.tui.widgets import Panel
+from tuibench.units import hms, local_time
+
+
+class EventsScreen(MainScreen):
+    """Follows the newest event until another is selected; home follows again."""
+
+    KEYS = (
+        ("↑ ↓", "choose"),
+        ("f", "filter"),
+        ("enter", "show it on the charts"),
+        ("e", "pin its effect"),
+        ("esc", "back"),
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f", "next_filter(1)", "Filter", show=False),
+        Binding("F", "next_filter(-1)", "Filter", show=False),
+        Binding("enter", "jump", "Show it on the charts", show=False),
+        Binding("e", "pin", "Pin its effect", show=False),
+        *(Binding(key, f"move({by})", show=False) for key, by in MOVE_KEYS.items()),
+    ]
+
+    def __init__(self, view: View, frame: ScreenFrame) -> None:
+        super().__init__(view, frame)
+        self._selection = Selection()
+        self._filter = 0
+
+    def body(self) -> ComposeResult:
+        yield self.panel(self._filters, id="filters")
+        yield self.panel(self._timeline, id="timeline")
+        yield self.panel(self._detail, id="event")
+
+    def prepare(self, view: View) -> None:
+        if self._selection.id is not None:
+            self._selection = self._selection.settled(self._ids)
+
+    @property
+    def chosen(self) -> Event | None:
+        """The selected event."""
+        return self._listed[self._selection.place] if self._listed else None
+
+    def action_move(self, by: int) -> None:
+        """Move the selection; at the top it follows the newest event again."""
+        moved = self._selection.moved(self._ids, by)
+        self._selection = moved if moved.place else Selection()
+        self._repaint()
+
+    def action_pick(self, place: int) -> None:
+        """Handle a click: the first one selects the event, the second jumps to the charts."""
+        if place == self._selection.place:
+            self.action_jump()
+        else:
+            self._selection = Selection(self._ids[place], place)
+            self._repaint()
+
+    def action_next_filter(self, by: int) -> None:
+        self.action_filter((self._filter + by) % len(lists_panel.EVENT_FILTERS))
+
+    def action_filter(self, place: int) -> None:
+        self._filter = place
+        self._selection = Selection()
+        self._repaint()
+
+    def action_jump(self) -> None:
+        if self.chosen is not None:
+            self.post_message(self.JumpRequested(self.chosen.elapsed_seconds))
+
+    def copied(self, view: View) -> str:
+        """The selected event, with its effect."""
+        event = self.chosen
+        if event is None:
+            return ""
+        when = f"{local_time(event.at)}, {hms(event.elapsed_seconds)} into the run: {event.text}"
+        effect = lists_panel.effect_of(event, view.events)
+        return "\n".join([when, *(effect_text_lines(effect) if effect else ())]) + "\n"
+
+    def action_pin(self) -> None:
+        """Pin the event's effect, so that charts, card and big numbers show it."""
+        effect = lists_panel.effect_of(self.chosen, self.view.events) if self.chosen is not None else None
+        if effect is not None:
+            self.post_message(self.PinRequested(effect.markers[-1]))
+
+    @property
+    def _listed(self) -> list[Event]:
+        return lists_panel.filtered_events(self.view.events, self._filter)
+
+    @property
+    def _ids(self) -> list[int]:
+        return lists_panel.event_ids(self._listed)
+
+    def _repaint(self) -> None:
+        for panel in self.query(Panel):
+            panel.show(self.view)
+
+    def _filters(self, view: View, width: int, height: int) -> list[TextLine]:
+        return lists_panel.filter_line(view.events, self._filter, width, height)
+
+    def _timeline(self, view: View, width: int, height: int) -> list[TextLine]:
+        return lists_panel.timeline(view.events, self._filter, self._selection, width, height)
+
+    def _detail(self, view: View, width: int, height: int) -> list[TextLine]:
+        return lists_panel.event_detail(self.chosen, view.events, width, height)
+
+
+class SessionsScreen(SearchScreen):
+    """Displays the server's sessions in the View, which the app polls from the session meanwhile."""
+
+    KEYS = (("↑ ↓", "choose"), ("/", "filter"), ("k", "end its query"), ("esc", "back"))
+    poll_command = WatchActivity()
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("k,enter", "kill", "End its query", show=False),
+        *(Binding(key, f"move({by})", show=False) for key, by in MOVE_KEYS.items()),
+    ]
+
+    def __init__(self, view: View, frame: ScreenFrame) -> None:
+        super().__init__(view, frame)
+        self._selection = Selection()
+
+    def body(self) -> ComposeResult:
+        yield self.search_line("words of a user, host, database, state or statement")
+        yield self.panel(self._waits, id="waits")
+        yield self.panel(self._transactions, id="transactions")
+        yield self.panel(self._sessions, id="session-list")
+        yield self.panel(self._deadlock, id="deadlock")
+
+    def prepare(self, view: View) -> None:
+        self._selection = self._selection.settled(self._ids)
+        self.query_one("#waits").styles.height = settings_panel.lock_waits_height(view.activity)
+
+    @property
+    def chosen(self) -> ServerSession | None:
+        """The selected session."""
+        return next((session for session in self._listed if session.id == self._selection.id), None)
+
+    def action_move(self, by: int) -> None:
+        self._selection = self._selection.moved(self._ids, by)
+        self.repaint()
+
+    def repaint(self) -> None:
+        self._selection = self._selection.settled(self._ids)
+        self.query_one("#session-list", Panel).show(self.view)
+
+    def action_kill(self) -> None:
+        session = self.chosen
+        if session is None:
+            return
+
+        def decided(kill: bool | None) -> None:
+            if kill:
+                self.post_message(self.CommandRequested(KillQuery(session.id)))
+
+        self.app.push_screen(ConfirmDialog(kill_prompt(session)), decided)
+
+    @property
+    def _ids(self) -> list[int]:
+        return [session.id for session in self._listed]
+
+    @property
+    def _listed(self) -> list[ServerSession]:
+        """The sessions that match the words."""
+        return settings_panel.matching_sessions(self.view.activity, self.words)
+
+    def _waits(self, view: View, width: int, height: int) -> list[TextLine]:
+        return settings_panel.lock_waits(view.activity, width, height)
+
+    def _transactions(self, view: View, width: int, height: int) -> list[TextLine]:
+        return settings_panel.open_transactions(view.activity, width, height)
+
+    def _sessions(self, view: View, width: int, height: int) -> list[TextLine]:
+        return settings_panel.session_list(view.activity, self._selection, width, height, self.words)
+
+    def _deadlock(self, view: View, width: int, height: int) -> list[TextLine]:
+        return settings_panel.last_deadlock(view.activity, width, height)
+
+
+def kill_prompt(session: ServerSession) -> ChangePrompt:
+    """Confirmation before a query is killed."""
+    where = f"{session.user}@{session.host} in {session.database or 'no database'}"
+    return ChangePrompt(
+        command=KillQuery(session.id),
+        title=f"End the query of connection {session.id}",
+        steps=(where, session.statement or f"({session.command}, no statement)"),
+        meaning="Its statement fails with error 1317. The client may retry it.",
+        at_risk=True,
+        promise="The connection stays open; if it is idle in a transaction, it keeps its locks.",
+        verb="end its query",
+    )
+
+
+class SettingsScreen(SearchScreen):
+    """Displays the setting states of each status message."""
+
+    KEYS = (
+        ("↑ ↓", "choose"),
+        ("/", "search"),
+        ("enter", "change"),
+        ("u", "restore"),
+        ("U", "restore all"),
+        ("esc", "back"),
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "change", "Change", show=False),
+        Binding("u", "restore_setting", "Restore this setting", show=False),
+        Binding("U", "put_all_back", "Restore all settings that tuibench changed", show=False),
+        *(Binding(key, f"move({by})", show=False) for key, by in MOVE_KEYS.items()),
+    ]
+
+    def __init__(self, view: View, frame: ScreenFrame) -> None:
+        super().__init__(view, frame)
+        self._selection = Selection()
+
+    def body(self) -> ComposeResult:
+        yield self.search_line("words of a name, a meaning or a risk; changed, fixed")
+        yield self.panel(self._table, id="settings")
+        yield self.panel(self._detail, id="setting")
+
+    def prepare(self, view: View) -> None:
+        self._selection = self._selection.settled(self._shown)
+
+    @property
+    def chosen(self) -> SettingState | None:
+        """The selected setting."""
+        settings = self.view.status.settings
+        return settings[self._selection.id] if self._shown and self._selection.id is not None else None
+
+    def action_move(self, by: int) -> None:
+        self._selection = self._selection.moved(self._shown, by)
+        self.repaint()
+
+    def action_pick(self, number: int) -> None:
+        """Handle a click: the first one selects the setting, the second opens it."""
+        if number == self._selection.id:
+            self.action_change()
+        else:
+            self._selection = Selection(number).settled(self._shown)
+            self.repaint()
+
+    def action_change(self) -> None:
+        setting = self.chosen
+        if setting is None:
+            return
+        if setting.unavailable:
+            self.app.bell()
+            return
+        self.app.push_screen(ChangeDialog(setting, self.view.status.production_signs), self._decided)
+
+    def copied(self, view: View) -> str:
+        """SQL statement that sets the selected setting to its current value."""
+        setting = self.chosen
+        return f"SET GLOBAL {setting.name} = {setting.value};\n" if setting and setting.value else ""
+
+    def action_restore_setting(self) -> None:
+        setting = self.chosen
+        if setting is not None and setting.changed_by == "us":
+            self._ask_back([setting])
+
+    def action_put_all_back(self) -> None:
+        ours = [setting for setting in self.view.status.settings if setting.changed_by == "us"]
+        if ours:
+            self._ask_back(ours)
+
+    def _ask_back(self, settings: list[SettingState]) -> None:
+        proposal = restore_prompt(settings)
+        self.app.push_screen(ConfirmDialog(proposal), lambda yes: self._decided(proposal if yes else None))
+
+    def _decided(self, proposal: ChangePrompt | None) -> None:
+        if proposal is not None:
+            self.post_message(self.CommandRequested(proposal.command))
+
+    @property
+    def _shown(self) -> list[int]:
+        return settings_panel.matching_settings(self.view.status.settings, self.words)
+
+    def repaint(self) -> None:
+        self._selection = self._selection.settled(self._shown)
+        for panel in ("#settings", "#setting"):
+            self.query_one(panel, Panel).show(self.view)
+
+    def _table(self, view: View, width: int, height: int) -> list[TextLine]:
+        return settings_panel.settings_table(
+            view.status.settings, self._shown, self._selection, width, height
+        )
+
+    def _detail(self, view: View, width: int, height: int) -> list[TextLine]:
+        return settings_panel.setting_detail(self.chosen, width, height)
+
+
+def restore_prompt(settings: list[SettingState]) -> ChangePrompt:
+    """Confirmation before settings are restored."""
+    is_one = len(settings) == 1
+    return ChangePrompt(
+        command=RestoreSettings(tuple(setting.name for setting in settings)),
+        title=f"Restore {settings[0].name if is_one else 'all settings that tuibench changed'}",
+        steps=tuple(f"{each.name:<32} {each.value} → {each.original}" for each in settings),
+        meaning="The server then has the values from before this session."
+        if not is_one
+        else settings[0].risk,
+        at_risk=False,
+        promise="Settings that other clients have changed since are kept, and reported.",
+        verb="restore",
+    )

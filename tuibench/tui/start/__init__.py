@@ -1,1 +1,0 @@
-"""Start form: server and load. A `StartController` does the work."""

@@ -1,0 +1,418 @@
+"""Steering: commands to the session, chart view.
+
+Bridge from the session's client to the app: batches all messages of one frame.
+
+A key press results in a status, an event and a reply, which the session sends one after the other. The inbox
+collects them for one frame, so that the app makes one view of them and paints once.
+
+Chart navigation: pure functions from a view and the charts' width to a view.
+
+`columns` is the width of the visible screen's charts in cells, 0 without charts: then there is no cursor.
+
+Rules for sending commands: one thread change at a time, no duplicate command before its reply.
+
+A held key repeats thirty times a second. Presses during a pending thread change add up to one following
+change; any other pending command is not sent again, and one of its kind with other values is sent after its
+reply.
+
+Sends commands to the session; replies become messages of the session.
+
+Thread changes pass through `ThreadControl`, so that a held key results in one following change; any other
+command that is waiting for its reply is not sent twice (`PendingCommands`).
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from typing import Protocol
+
+import msgspec
+from textual.message import Message as TextualMessage
+
+from tuibench.errors import RunError
+from tuibench.model.command import ApplyPreset, ChangeSetting, Command, SetThreads, TrustServer
+from tuibench.model.message import CommandReply, Hello, Status
+from tuibench.model.schedule import MAX_THREADS
+from tuibench.tui import view
+from tuibench.tui.charts import MAX_FIGURES, MAX_MARKS, ZOOMS, ChartState, compare_spans
+from tuibench.tui.figures import figure_of
+from tuibench.tui.view import CommandAnswer, View, view_grid, visible_view, with_note
+
+FRAME_SECONDS = 1 / 60
+"""Minimum interval between two paints."""
+
+
+class ViewerClient(Protocol):
+    """Client of a session, as the viewer uses it: over a socket, or scripted in tests."""
+
+    @property
+    def hello(self) -> Hello: ...
+
+    def messages(self) -> AsyncIterator[view.ViewMessage]: ...
+
+    async def submit(self, command: Command) -> CommandReply: ...
+
+    async def close(self) -> None: ...
+
+
+Connect = Callable[[], Awaitable[ViewerClient]]
+
+
+class ReplayPlayer(Protocol):
+    """Operations of a replay that a session lacks. Implemented by the real player and the tests' one."""
+
+    def toggle(self) -> None: ...
+
+    def seek(self, seconds: float) -> None: ...
+
+    def faster(self) -> None: ...
+
+    def slower(self) -> None: ...
+
+
+class UpdatesArrived(TextualMessage):
+    """All messages of one frame, in order of arrival."""
+
+    def __init__(self, contents: Sequence[view.ViewMessage]) -> None:
+        super().__init__()
+        self.contents = tuple(contents)
+
+
+class ConnectionClosed(TextualMessage):
+    """The connection to the session has ended: no more messages follow."""
+
+
+class UpdateInbox:
+    """Collects messages and posts them once per frame."""
+
+    def __init__(self, post: Callable[[TextualMessage], object]) -> None:
+        self._post = post
+        self._arrived: list[view.ViewMessage] = []
+
+    def put(self, content: view.ViewMessage) -> None:
+        """Add a message; the first one of a frame starts its timer."""
+        self._arrived.append(content)
+        if len(self._arrived) == 1:
+            asyncio.get_running_loop().call_later(FRAME_SECONDS, self.flush)
+
+    def flush(self) -> None:
+        """Post the collected messages, if any."""
+        arrived, self._arrived = self._arrived, []
+        if arrived:
+            self._post(UpdatesArrived(arrived))
+
+    async def read(self, client: ViewerClient) -> None:
+        """Collect the client's messages until its connection ends."""
+        try:
+            async for content in client.messages():
+                self.put(content)
+        finally:
+            self.flush()
+            self._post(ConnectionClosed())
+
+
+ViewChange = Callable[[View, int], View]
+
+_MARK_NAMES = ("first end of span A", "other end of span A", "first end of span B", "other end of span B")
+_NO_EFFECT = "no effect yet: the effect of a change is measured after the load has settled"
+_NO_SECOND_EFFECT = (
+    "a comparison needs two effects: the effect of a change is measured after the load has settled"
+)
+_MARK_HINT = "← → moves the cursor, c marks the {}, esc ends it"
+
+
+def zoom_by(by: int) -> ViewChange:
+    """Show more time on the charts (+1), or less (−1)."""
+
+    def change(view: View, columns: int) -> View:
+        place = min(max(view.chart_state.zoom + by, 0), len(ZOOMS) - 1)
+        return _with_chart_state(view, zoom=place)
+
+    return change
+
+
+def move_cursor(by: int) -> ViewChange:
+    """Move the cursor by a number of ticks to the right; it first appears at the newest."""
+
+    def change(view: View, columns: int) -> View:
+        if view.chart_state.cursor is None:
+            return point_cursor(view, columns, columns - 1)
+        grid = view_grid(visible_view(view), columns)
+        return point_cursor(view, columns, grid.column_at(view.chart_state.cursor[1]) + by * grid.cells)
+
+    return change
+
+
+def cursor_at(elapsed_seconds: float) -> ViewChange:
+    """Place the cursor at a time, and zoom out as far as that requires."""
+
+    def change(view: View, columns: int) -> View:
+        for place in range(view.chart_state.zoom, len(ZOOMS)):
+            wider = _with_chart_state(view, zoom=place)
+            column = view_grid(visible_view(wider), columns).column_at(elapsed_seconds) if columns > 0 else 0
+            if column >= 0:
+                return point_cursor(wider, columns, column)
+        return view
+
+    return change
+
+
+def cursor_to_oldest(view: View, columns: int) -> View:
+    return point_cursor(view, columns, 0)
+
+
+def cursor_to_newest(view: View, columns: int) -> View:
+    return point_cursor(view, columns, columns - 1)
+
+
+def point_cursor(view: View, columns: int, column: int) -> View:
+    """Place the cursor at a column, or at the nearest one that has a time."""
+    shown = visible_view(view)
+    if columns <= 0 or not shown.history.points:
+        return view
+    grid = view_grid(shown, columns)
+    first = max(0, grid.column_of(shown.history.first_slot))
+    return _with_chart_state(view, cursor=grid.stretch_of(min(max(column, first), columns - 1)))
+
+
+def toggle_freeze(view: View, columns: int) -> View:
+    """Freeze the charts while the run goes on, or unfreeze them."""
+    return msgspec.structs.replace(view, frozen=None if view.frozen else view)
+
+
+def toggle_clock(view: View, columns: int) -> View:
+    """Switch the axis between the time of day and seconds ago."""
+    return _with_chart_state(view, clock=not view.chart_state.clock)
+
+
+def mark_span_end(view: View, columns: int) -> View:
+    """Mark an end of a span at the cursor; the fourth mark compares the spans."""
+    if columns <= 0 or not view.history.points:
+        return view
+    if view.chart_state.cursor is None or len(view.chart_state.marks) >= MAX_MARKS:
+        fresh = _with_chart_state(view, marks=(), difference=None)
+        return _ask_next_mark(
+            fresh if fresh.chart_state.cursor is not None else cursor_to_newest(fresh, columns)
+        )
+    marks = (*view.chart_state.marks, view.chart_state.cursor)
+    if len(marks) < MAX_MARKS:
+        return _ask_next_mark(_with_chart_state(view, marks=marks))
+    chart_state = msgspec.structs.replace(view.chart_state, marks=marks)
+    found = compare_spans(visible_view(view).history.between(*_whole_range(chart_state)), *chart_state.spans)
+    return msgspec.structs.replace(
+        _with_chart_state(view, marks=marks, difference=found, cursor=None), note=None
+    )
+
+
+def clear_marks(view: View, columns: int) -> View:
+    """Clear cursor, spans and pins; a frozen view is unfrozen."""
+    return msgspec.structs.replace(
+        _with_chart_state(view, cursor=None, marks=(), difference=None, pins=()), frozen=None
+    )
+
+
+def toggle_figure(key: str, shown: tuple[str, ...]) -> ViewChange:
+    """Add a figure to the charts of its screen, or remove it; `shown` are the current ones.
+
+    The number is limited: the oldest one is removed.
+    """
+
+    def change(view: View, columns: int) -> View:
+        figures = _toggled(key, shown)
+        return with_note(
+            _with_chart_state(view, figures=figures), _toggle_text(key, shown, "the chart"), ok=True
+        )
+
+    return change
+
+
+def toggle_on_live(key: str) -> ViewChange:
+    """Add a figure to the first screen, or remove it."""
+
+    def change(view: View, columns: int) -> View:
+        before = view.chart_state.on_live
+        on_live = _toggled(key, before)
+        return with_note(_with_chart_state(view, on_live=on_live), _toggle_text(key, before, "Live"), ok=True)
+
+    return change
+
+
+def _toggled(key: str, shown: tuple[str, ...]) -> tuple[str, ...]:
+    if key in shown:
+        return tuple(each for each in shown if each != key)
+    return (*shown, key)[-MAX_FIGURES:]
+
+
+def _toggle_text(key: str, shown: tuple[str, ...], place: str) -> str:
+    """Message about the figure that was added or removed."""
+    figure = figure_of(key)
+    title = figure.title if figure is not None else key
+    if key in shown:
+        return f"{title} is off {place}"
+    oldest = figure_of(shown[0]) if len(shown) >= MAX_FIGURES else None
+    return f"{title} is on {place}" + (f"; {oldest.title} was removed" if oldest is not None else "")
+
+
+def pin_effect(marker: int) -> ViewChange:
+    """Pin the effect of this change."""
+    return pin_effects((marker,))
+
+
+def pin_effects(markers: tuple[int, ...]) -> ViewChange:
+    """Pin the effects of these changes: one, or two side by side."""
+    return lambda view, columns: _with_chart_state(view, pins=markers)
+
+
+def pin_previous_effect(view: View, columns: int) -> View:
+    """Pin the newest effect, then the one before it, and so on; after the oldest, follow the newest again.
+
+    While two effects are compared, the second one changes.
+    """
+    known = [effect.markers[-1] for effect in view.effects]
+    if not known:
+        return with_note(view, _NO_EFFECT, ok=False)
+    first, moving = view.chart_state.pins[:-1], view.chart_state.pins[-1:]
+    older = [marker for marker in known if not moving or marker < moving[0]]
+    if first:
+        others = [marker for marker in known if marker not in first]
+        older = [marker for marker in older if marker in others] or others
+    pins = (*first, older[-1]) if older else ()
+    words = f"pinned: the effect of {pins[-1]}" if pins else "the newest effect is shown again"
+    return with_note(_with_chart_state(view, pins=pins), words, ok=True)
+
+
+def compare_effects(view: View, columns: int) -> View:
+    """Compare the shown effect with another one; a second press ends the comparison."""
+    known = [effect.markers[-1] for effect in view.effects]
+    pins = view.chart_state.pins
+    if len(pins) == 2:
+        return with_note(_with_chart_state(view, pins=pins[:1]), f"pinned: the effect of {pins[0]}", ok=True)
+    first = pins[0] if pins else known[-1] if known else None
+    others = [marker for marker in known if marker != first]
+    if first is None or not others:
+        return with_note(view, _NO_SECOND_EFFECT, ok=False)
+    words = f"compared: the effects of {first} and {others[-1]}; e selects another second effect"
+    return with_note(_with_chart_state(view, pins=(first, others[-1])), words, ok=True)
+
+
+def _whole_range(chart_state: ChartState) -> tuple[float, float]:
+    return min(start for start, _ in chart_state.spans), max(end for _, end in chart_state.spans)
+
+
+def _ask_next_mark(view: View) -> View:
+    return with_note(view, _MARK_HINT.format(_MARK_NAMES[len(view.chart_state.marks)]), ok=True)
+
+
+def _with_chart_state(view: View, **changes: object) -> View:
+    return msgspec.structs.replace(view, chart_state=msgspec.structs.replace(view.chart_state, **changes))
+
+
+ThreadChange = Callable[[int], int]
+
+
+class ThreadControl:
+    """Requested thread count, and the command that the session must get for it."""
+
+    def __init__(self, least: int = 1) -> None:
+        self._least = least
+        self._wanted: int | None = None
+        self._asked: int | None = None
+
+    def press(self, change: ThreadChange, current: int) -> SetThreads | None:
+        """Apply `change` to the requested count; returns the command to send now, None if there is none."""
+        base = self._wanted if self._wanted is not None else current
+        self._wanted = min(max(change(base), self._least), MAX_THREADS)
+        if self._asked is not None or self._wanted == current:
+            return None
+        return self._ask()
+
+    def answered(self, *, ok: bool) -> SetThreads | None:
+        """Handle the session's reply; returns the command for the presses since the request, if any.
+
+        A refusal discards them: they were relative to the refused value.
+        """
+        reached, self._asked = self._asked, None
+        if ok and self._wanted != reached:
+            return self._ask()
+        if not ok:
+            self._wanted = None
+        return None
+
+    def on_status(self) -> None:
+        """Handle a reported thread count: the next press starts from it."""
+        if self._asked is None:
+            self._wanted = None
+
+    def _ask(self) -> SetThreads | None:
+        if self._wanted is None:
+            return None
+        self._asked = self._wanted
+        return SetThreads(self._wanted)
+
+
+class PendingCommands:
+    """Commands that wait for their reply, one of each kind at a time, and those queued after them."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[type[Command], list[Command]] = {}
+
+    def add(self, command: Command) -> bool:
+        """True if the command may be sent now; one of the same kind with other values is queued."""
+        waiting = self._waiting.setdefault(type(command), [])
+        if command not in waiting[-1:]:
+            waiting.append(command)
+            return len(waiting) == 1
+        return False
+
+    def done(self, command: Command) -> Command | None:
+        """Handle the reply to a command; returns the command to send now, if any."""
+        waiting = self._waiting[type(command)]
+        waiting.pop(0)
+        return waiting[0] if waiting else None
+
+
+class CommandSender:
+    """Sends the commands of one viewer. `run` starts a background task of the app."""
+
+    def __init__(
+        self, client: ViewerClient, inbox: UpdateInbox, run: Callable[[Coroutine[None, None, None]], object]
+    ) -> None:
+        self._client = client
+        self._inbox = inbox
+        self._threads = ThreadControl(0 if client.hello.plan.starts_idle else 1)
+        self._pending = PendingCommands()
+        self._run = run
+
+    def change_threads(self, change: ThreadChange, status: Status) -> None:
+        """Apply a change to the number of threads last requested."""
+        if (command := self._threads.press(change, status.threads)) is not None:
+            self._submit(command, status)
+
+    def send(self, command: Command, status: Status) -> None:
+        """Submit a command, after the reply to one of its kind; a duplicate of a waiting one is dropped."""
+        if isinstance(command, SetThreads):
+            self.change_threads(lambda _: command.threads, status)
+        else:
+            self._submit(command, status)
+
+    def on_status(self) -> None:
+        """Handle a new status: the next thread change starts from it."""
+        self._threads.on_status()
+
+    def _submit(self, command: Command, status: Status) -> None:
+        if self._pending.add(command):
+            self._run(self._answer(command, status))
+
+    async def _answer(self, command: Command, status: Status) -> None:
+        """Submit a command, after TrustServer if it changes a production-like server, and post its reply."""
+        try:
+            if isinstance(command, ChangeSetting | ApplyPreset) and status.production_signs:
+                await self._client.submit(TrustServer())
+            reply = await self._client.submit(command)
+            answer = CommandAnswer(command, reply.ok, reply.text)
+        except RunError as error:
+            answer = CommandAnswer(command, False, str(error))
+        if (next_command := self._pending.done(command)) is not None:
+            self._run(self._answer(next_command, status))
+        if isinstance(command, SetThreads) and (following := self._threads.answered(ok=answer.ok)):
+            self._submit(following, status)
+        self._inbox.put(answer)

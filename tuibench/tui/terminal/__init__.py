@@ -1,1 +1,0 @@
-"""Terminal support: base app, keyboard, keymap, themes, partial updates, small terminals."""

@@ -1,1 +1,0 @@
-"""Styled text and character graphics, without widgets."""

@@ -1,1 +1,0 @@
-"""Widgets of the live screen, which paint the lines of panels."""

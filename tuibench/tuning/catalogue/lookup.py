@@ -1,0 +1,404 @@
+"""Lookup of settings and presets, and who may change them.
+
+Lookup of settings by name, and their state on a server.
+
+Settings of which one is the other's upper limit: what may be set, and in which order.
+
+MySQL cuts a value that breaks the limit; MariaDB changes the *other* setting instead, which tuibench
+would not restore. So the limit is kept here, and settings are changed in an order that keeps it.
+
+Presets: named groups of settings, built-in and the user's, with the risk of each.
+
+The user's own presets, from the configuration file; errors name the file, the key and the nearest valid name.
+
+[presets.night]
+settings = { sync_binlog = 0, innodb_io_capacity = 4000, long_query_time = 0.5 }
+risk = "A crash of the host loses the latest of the binary log."
+
+Settings that a login cannot change on a server, with the reason, determined without trying.
+
+The privileges of a login are parsed from the lines of SHOW GRANTS, which include active roles.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from tuibench import config, suggestions
+from tuibench.errors import UsageError
+from tuibench.model.server import ServerInfo
+from tuibench.model.settings import PresetState, ServerVariable, SettingState, SettingTopic
+from tuibench.tuning.catalogue.connections import CACHES, LOCKING, LOGGING, MEMORY, OPTIMIZER, THREADS
+from tuibench.tuning.catalogue.durability import BINLOG, DURABILITY, REDO
+from tuibench.tuning.catalogue.performance import FLUSHING, PERFORMANCE, PURGE, READING
+from tuibench.tuning.catalogue.setting import (
+    NEVER,
+    FlavourSupport,
+    Setting,
+    SettingScope,
+    ValueKind,
+    version_text,
+)
+
+__all__ = [
+    "SETTINGS",
+    "SETTINGS_BY_NAME",
+    "Setting",
+    "SettingScope",
+    "ValueKind",
+    "canonical_value",
+    "find_setting",
+    "setting_state",
+    "unsupported_reason",
+]
+
+
+_TOPICS = tuple(SettingTopic)
+SETTINGS = tuple(
+    sorted(
+        (
+            *DURABILITY,
+            *PERFORMANCE,
+            *BINLOG,
+            *REDO,
+            *FLUSHING,
+            *PURGE,
+            *MEMORY,
+            *CACHES,
+            *READING,
+            *THREADS,
+            *LOCKING,
+            *OPTIMIZER,
+            *LOGGING,
+        ),
+        key=lambda setting: _TOPICS.index(setting.topic),
+    )
+)
+"""All settings, by topic."""
+
+SETTINGS_BY_NAME = {setting.name: setting for setting in SETTINGS}
+
+SETTING_ALIASES = {
+    "tx_isolation": ServerVariable.ISOLATION,
+    "isolation": ServerVariable.ISOLATION,
+    "innodb_redo_log": ServerVariable.REDO_LOG_ENABLED,
+    "log_slow_query": ServerVariable.SLOW_QUERY_LOG,
+    "log_slow_query_time": ServerVariable.LONG_QUERY_TIME,
+}
+"""Second names by which servers or people call a setting."""
+
+
+def find_setting(name: str) -> Setting:
+    """The setting of that name; UsageError with the nearest name otherwise."""
+    plain = name.strip().lower().replace("-", "_")
+    setting = SETTINGS_BY_NAME.get(SETTING_ALIASES.get(plain, plain))
+    if setting:
+        return setting
+    hint = (
+        suggestions.did_you_mean(plain, (*SETTINGS_BY_NAME, *SETTING_ALIASES)) or "see tuibench settings list"
+    )
+    raise UsageError(f"'{name}' is not a setting that tuibench changes", hint)
+
+
+def is_slow(name: str) -> bool:
+    """True for a setting whose changes go on in the background."""
+    return name in SETTINGS_BY_NAME and SETTINGS_BY_NAME[name].slow
+
+
+def may_become(name: str, asked: str, found: str) -> bool:
+    """True if a server that was asked for one value may have the other one, because it rounds."""
+    step = SETTINGS_BY_NAME[name].rounding_step if name in SETTINGS_BY_NAME else 0
+    if not (step and asked.isdecimal() and found.isdecimal()):
+        return asked == found
+    return abs(int(asked) - int(found)) <= step
+
+
+def canonical_value(setting: Setting, server: ServerInfo, value: str) -> str:
+    """The value as the server will say it; UsageError with limits and nearest value if it cannot be."""
+    support = setting.support(server)
+    if support is None:
+        raise UsageError(f"{setting.name} cannot be changed here: {unsupported_reason(setting, server)}")
+    return setting.canonical(support, value)
+
+
+def unsupported_reason(setting: Setting, server: ServerInfo) -> str:
+    """Why this version of this flavour does not let it be changed; empty if it does."""
+    support = setting.support(server)
+    here = f"{server.flavour} {server.version}"
+    if support is not None:
+        if server.version_tuple >= support.dynamic_since:
+            return ""
+        if support.dynamic_since == NEVER:
+            return f"it is read-only on {here}: changing it requires a restart"
+        since = version_text(support.dynamic_since)
+        return f"it is read-only on {here}, and dynamic since {since}: changing it requires a restart"
+    supported = [support for support in setting.supported if support.flavour == server.flavour]
+    if not supported:
+        return f"only {_exclusive_flavour(setting)} has it; this is {here}"
+    return f"{server.flavour} has it {_version_span(supported, server)}; this is {here}"
+
+
+def other_flavour(setting: Setting, server: ServerInfo) -> str:
+    """The flavour that has the setting, if the server's has it in no version; else empty."""
+    flavours = [support.flavour for support in setting.supported]
+    return "" if server.flavour in flavours else str(flavours[0])
+
+
+def _exclusive_flavour(setting: Setting) -> str:
+    support = setting.supported[0]
+    return f"{support.flavour}{f' {version_text(support.since)} and later' if support.since else ''}"
+
+
+def _version_span(supported: list[FlavourSupport], server: ServerInfo) -> str:
+    past = [support for support in supported if support.is_past(server.version_tuple)]
+    if past:
+        return f"only before {version_text(past[-1].until)}"
+    return f"since {version_text(supported[0].since)}"
+
+
+def setting_state(
+    setting: Setting,
+    server: ServerInfo,
+    value: str,
+    original: str,
+    unavailable: str = "",
+    *,
+    began: str = "",
+    changed_by: str = "",
+) -> SettingState:
+    """A setting as screens and records show it."""
+    support = setting.support(server)
+    offered = [setting.canonical(support, choice) for choice in setting.choices(support)] if support else []
+    return SettingState(
+        name=setting.name,
+        value=value,
+        original=original,
+        meaning=setting.meaning(value) if value else "",
+        at_risk=bool(value) and setting.at_risk(value),
+        choices={choice: setting.meaning(choice) for choice in offered},
+        risky=tuple(choice for choice in offered if setting.at_risk(choice)),
+        unavailable=unavailable,
+        group=setting.group,
+        topic=setting.topic,
+        scope=setting.scope,
+        takes=setting.takes(support) if support else "",
+        risk=setting.risk,
+        counters=setting.counters,
+        began=began,
+        changed_by=changed_by,
+        needs=setting.privileges(server.flavour, server.version_tuple),
+        roles=setting.roles,
+        cost=setting.cost,
+        short_name=setting.short_name,
+        is_size=setting.kind is ValueKind.SIZE,
+        only=other_flavour(setting, server),
+    )
+
+
+LIMIT_PAIRS: tuple[tuple[str, str], ...] = (
+    (ServerVariable.IO_CAPACITY, ServerVariable.IO_CAPACITY_MAX),
+    ("innodb_max_dirty_pages_pct_lwm", "innodb_max_dirty_pages_pct"),
+)
+"""The lower one first."""
+
+
+def paired_setting(name: str) -> str | None:
+    """The other setting of its pair."""
+    for pair in LIMIT_PAIRS:
+        if name in pair:
+            return pair[1 - pair.index(name)]
+    return None
+
+
+def check_pair_limit(name: str, value: str, other: str | None) -> None:
+    """Raises UsageError when the value is beyond its partner's, which is `other` now."""
+    for lower, upper in LIMIT_PAIRS:
+        if other is None or name not in (lower, upper):
+            continue
+        if name == lower and Decimal(value) > Decimal(other):
+            raise UsageError(f"{lower} may not be above {upper}, which is {other}", f"raise {upper} first")
+        if name == upper and Decimal(value) < Decimal(other):
+            raise UsageError(f"{upper} may not be below {lower}, which is {other}", f"lower {lower} first")
+
+
+def order_by_limits(wanted: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
+    """The names in an order in which each change keeps the limits, if the values of before and after do."""
+    names = list(wanted)
+    for lower, upper in LIMIT_PAIRS:
+        if lower in wanted and upper in wanted:
+            raised = Decimal(wanted[upper]) >= Decimal(now.get(upper, "0"))
+            _put_before(names, *((upper, lower) if raised else (lower, upper)))
+    return names
+
+
+def _put_before(names: list[str], first: str, second: str) -> None:
+    places = sorted((names.index(first), names.index(second)))
+    names[places[0]], names[places[1]] = first, second
+
+
+def _builtin_preset(name: str, flush_log: str, sync_binlog: str, risk: str) -> PresetState:
+    values: dict[str, str] = {ServerVariable.FLUSH_LOG: flush_log, ServerVariable.SYNC_BINLOG: sync_binlog}
+    return PresetState(name=name, values=values, risk=risk)
+
+
+def _grouped(name: str, delay_us: int, count: int) -> PresetState:
+    """1/1 with a delay of group commit; each flavour takes the names that it has."""
+    values: dict[str, str] = {
+        ServerVariable.FLUSH_LOG: "1",
+        ServerVariable.SYNC_BINLOG: "1",
+        "binlog_commit_wait_usec": str(delay_us),
+        "binlog_commit_wait_count": str(count),
+        "binlog_group_commit_sync_no_delay_count": str(count),
+        "binlog_group_commit_sync_delay": str(delay_us),
+    }
+    risk = (
+        f"No crash loses a commit; a commit may wait {delay_us / 1000:g} ms longer for other commits to "
+        "share its flush, and holds its locks meanwhile."
+    )
+    return PresetState(name=name, values=values, risk=risk)
+
+
+BUILTIN_PRESETS = (
+    _builtin_preset(
+        "durable",
+        "1",
+        "1",
+        "Every commit is on disk before the client gets the response: a crash loses nothing.",
+    ),
+    _grouped("grouped", 1000, 16),
+    _grouped("batched", 5000, 64),
+    _builtin_preset(
+        "relaxed",
+        "2",
+        "100",
+        "A crash of the host loses about the last second of commits, and up to 100 in the binary log.",
+    ),
+    _builtin_preset(
+        "unsafe",
+        "0",
+        "0",
+        "Any crash of the server loses about the last second of commits; a crash of the host also loses "
+        "the end of the binary log, and replicas then differ.",
+    ),
+)
+"""Those that come with tuibench, the safest first."""
+
+_BUILTIN_NAMES = frozenset(preset.name for preset in BUILTIN_PRESETS)
+
+
+def presets_for_server(presets: Iterable[PresetState], server: ServerInfo) -> tuple[PresetState, ...]:
+    """The presets with their values as this server will say them, where it can take them at all.
+
+    A built-in preset leaves out what only another flavour or version has.
+    """
+    return tuple(
+        PresetState(
+            name=preset.name,
+            values={
+                name: _canonical_if_valid(name, value, server)
+                for name, value in preset.values.items()
+                if preset.name not in _BUILTIN_NAMES or find_setting(name).support(server)
+            },
+            risk=preset.risk,
+            short_names=_short_names(preset.values),
+        )
+        for preset in presets
+    )
+
+
+def _short_names(names: Iterable[str]) -> dict[str, str]:
+    found = {name: find_setting(name).short_name for name in names}
+    return {name: short for name, short in found.items() if short}
+
+
+def find_preset(presets: Iterable[PresetState], name: str) -> PresetState:
+    """The preset of that name; UsageError with the nearest name otherwise."""
+    by_name = {preset.name: preset for preset in presets}
+    preset = by_name.get(name.strip().lower())
+    if preset:
+        return preset
+    raise UsageError(f"there is no preset '{name}'", suggestions.did_you_mean(name.lower(), by_name))
+
+
+def _canonical_if_valid(name: str, value: str, server: ServerInfo) -> str:
+    try:
+        return canonical_value(find_setting(name), server, value)
+    except UsageError:
+        return value
+
+
+NO_RISK_GIVEN = "Your own preset, without a description of its risk."
+
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,30}")
+
+
+class PresetConfig(msgspec.Struct, forbid_unknown_fields=True):
+    """A preset as it is written."""
+
+    settings: dict[str, str | int | float | bool]
+    risk: str = NO_RISK_GIVEN
+
+
+def all_presets(path: Path | None = None) -> tuple[PresetState, ...]:
+    """The built-in presets, then the user's. Raises UsageError for an invalid file."""
+    source = path or config.config_file()
+    found = config.read_section("presets", path)
+    return BUILTIN_PRESETS + tuple(
+        _user_preset(name, table, f"{source}: presets.{name}") for name, table in found.items()
+    )
+
+
+def _user_preset(name: str, table: Any, where: str) -> PresetState:
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"{where}: a preset's name is small letters, digits, - and _")
+    if name in {preset.name for preset in BUILTIN_PRESETS}:
+        raise UsageError(f"{where}: {name} is built in", "give your preset another name")
+    text = _decode_preset(table, where)
+    values = {}
+    for written, value in text.settings.items():
+        setting = _find_setting_at(written, f"{where}.settings")
+        values[setting.name] = _preset_value(setting, value, f"{where}.settings.{written}")
+    if not values:
+        raise UsageError(f"{where}.settings: a preset has at least one setting")
+    return PresetState(name=name, values=values, risk=text.risk)
+
+
+def _decode_preset(table: Any, where: str) -> PresetConfig:
+    known = PresetConfig.__struct_fields__
+    if isinstance(table, dict):
+        for key in table:
+            if key not in known:
+                raise UsageError(f"{where}.{key}: unknown key", suggestions.did_you_mean(key, known))
+    try:
+        return msgspec.convert(table, PresetConfig)
+    except msgspec.ValidationError as error:
+        message, _, path = str(error).partition(" - at `$")
+        keys = path.rstrip("`").replace("[...]", "")
+        raise UsageError(f"{where}{keys}: {message[:1].lower()}{message[1:]}") from None
+
+
+def _find_setting_at(name: str, where: str) -> Setting:
+    try:
+        return find_setting(name)
+    except UsageError as error:
+        raise UsageError(f"{where}.{name}: {error.message}", error.hint) from None
+
+
+def _preset_value(setting: Setting, value: str | float | bool, where: str) -> str:
+    """The value as text; it must be one that some server takes."""
+    text = str(value) if not isinstance(value, bool) else ("on" if value else "off")
+    refusal: UsageError | None = None
+    for support in setting.supported:
+        try:
+            setting.canonical(support, text)
+        except UsageError as error:
+            refusal = error
+        else:
+            return text
+    if refusal is None:
+        raise AssertionError(f"{setting.name} has no form")
+    raise UsageError(f"{where}: {refusal.message}", refusal.hint)

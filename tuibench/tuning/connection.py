@@ -1,0 +1,216 @@
+"""The connection that changes settings, and its statements.
+
+SQL text that changes a setting, for tuibench and for people.
+
+Control connection: the statements that read and set settings, counted.
+
+Every statement can be repeated without harm, so a broken connection is opened again and the statement is sent
+again. Values are compared in the form of SHOW GLOBAL VARIABLES. Never SET PERSIST. Redo logging is not a
+variable: it is read from the status and set with ALTER INSTANCE.
+"""
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
+
+from tuibench.clock import wait_with_timeout
+from tuibench.errors import ConnectionLostError, NoAnswerError, ServerUnavailableError, SQLError, UsageError
+from tuibench.model.counters import Counter
+from tuibench.model.server import Target
+from tuibench.model.settings import ServerVariable
+from tuibench.mysql import info
+from tuibench.mysql.connection import Connection
+from tuibench.mysql.errors import UNSUPPORTED_CODES
+from tuibench.mysql.info import Manner, connect_with_defaults, shortened
+from tuibench.mysql.rows import Row
+
+_REDO_SQL = {"ON": "ALTER INSTANCE ENABLE INNODB REDO_LOG", "OFF": "ALTER INSTANCE DISABLE INNODB REDO_LOG"}
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+
+
+def change_sql(name: str, value: str) -> str:
+    """The statement that changes a setting for everybody."""
+    if name == ServerVariable.REDO_LOG_ENABLED:
+        return _REDO_SQL[value]
+    return f"SET GLOBAL {_checked(name)} = {_literal(value)}"
+
+
+def is_change(sql: str, name: str) -> bool:
+    """True for a statement of `change_sql` that changes this setting."""
+    prefix = "ALTER INSTANCE " if name == ServerVariable.REDO_LOG_ENABLED else f"SET GLOBAL {name} ="
+    return sql.startswith(prefix)
+
+
+def manual_statement(name: str, value: str) -> str:
+    """The same for people to read: what comes from a journal may be no statement at all."""
+    try:
+        return change_sql(name, value)
+    except (UsageError, KeyError):
+        return f"set {name!r} to {value!r}"
+
+
+def session_sql(name: str, value: str) -> str:
+    """The statement that changes a setting of one connection."""
+    if name == ServerVariable.ISOLATION:
+        return f"SET SESSION TRANSACTION ISOLATION LEVEL {value.replace('-', ' ')}"
+    return f"SET SESSION {_checked(name)} = {_literal(value)}"
+
+
+def _literal(value: str) -> str:
+    if _NUMBER.fullmatch(value):
+        return value
+    quoted = value.replace("\\", "\\\\").replace("'", "''")
+    return f"'{quoted}'"
+
+
+def quoted_list(names: Iterable[str]) -> str:
+    """Names of variables as a list of literals."""
+    return ", ".join(f"'{_checked(name)}'" for name in names)
+
+
+def _checked(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"'{name}' is not the name of a server variable")
+    return name
+
+
+Connect = Callable[[], Awaitable[Connection]]
+
+CHANGE_TIMEOUT_SECONDS = 120.0
+"""Time limit for a change: a smaller buffer pool must be emptied, a new redo log written."""
+
+_SESSION_NAMES = {
+    str(ServerVariable.SQL_LOG_BIN): str(ServerVariable.SQL_LOG_BIN),
+    str(ServerVariable.ISOLATION): str(ServerVariable.ISOLATION),
+    "tx_isolation": str(ServerVariable.ISOLATION),
+}
+
+
+def admin_connector(target: Target) -> Connect:
+    """How the control connection logs in: no database is needed to change settings."""
+    return partial(connect_with_defaults, target, use_database=False, manner=Manner.IS_TIMED)
+
+
+class AdminConnection:
+    """A separate connection, opened when needed."""
+
+    def __init__(self, connect: Connect) -> None:
+        self._connect = connect
+        self._connection: Connection | None = None
+        self._counted_before = 0
+
+    @property
+    def statements(self) -> int:
+        """The number of statements sent, over all connections."""
+        return self._counted_before + (self._connection.statements if self._connection else 0)
+
+    @property
+    def connection_ids(self) -> set[int]:
+        """The server's id of the connection, if there is one."""
+        return {self._connection.thread_id} if self._connection else set()
+
+    async def values(self, names: Iterable[str]) -> dict[str, str]:
+        """The global values of those settings that the server has."""
+        wanted = tuple(names)
+        rows = await self._query(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({quoted_list(wanted)})")
+        if ServerVariable.REDO_LOG_ENABLED in wanted:
+            rows = [*rows, *await self._query(f"SHOW GLOBAL STATUS LIKE '{ServerVariable.REDO_LOG_ENABLED}'")]
+        return {str(name).lower(): str(value) for name, value in rows}
+
+    async def session_values(self) -> dict[str, str]:
+        """The session values with which a new connection of this login starts."""
+        rows = await self._query(
+            f"SHOW SESSION VARIABLES WHERE Variable_name IN ({quoted_list(_SESSION_NAMES)})"
+        )
+        return {_SESSION_NAMES[str(name).lower()]: str(value) for name, value in rows}
+
+    async def has_innodb(self) -> bool:
+        """False on a server of another make that has variables of InnoDB, and no page size in its status."""
+        try:
+            rows = await self._query(f"SHOW GLOBAL STATUS LIKE '{Counter.PAGE_SIZE}'")
+        except SQLError as error:
+            if error.code not in UNSUPPORTED_CODES:
+                raise
+            return True
+        return any(str(value) != "0" for name, value in rows if name == Counter.PAGE_SIZE)
+
+    async def set_global(self, name: str, value: str) -> None:
+        """Change a setting until the server's next restart."""
+        await self._query(change_sql(name, value), CHANGE_TIMEOUT_SECONDS)
+
+    async def being_changed(self, names: Iterable[str]) -> set[str]:
+        """Those of the settings that the server is changing now, for a client that may be gone."""
+        running = [str(row[7]) for row in await self._query("SHOW FULL PROCESSLIST") if row[7]]
+        return {name for name in names if any(is_change(sql, name) for sql in running)}
+
+    async def try_session(self, name: str, value: str, back: str) -> None:
+        """Sets a setting of this connection and resets it, to test whether the server permits the change."""
+        await self._query(session_sql(name, value))
+        await self._query(session_sql(name, back))
+
+    async def grants(self) -> list[str]:
+        """The output of SHOW GRANTS for this login, including active roles."""
+        return [str(row[0]) for row in await self._query("SHOW GRANTS")]
+
+    async def read_only(self, names: Iterable[str]) -> set[str]:
+        """Those of the variables that cannot be changed while the server runs. MariaDB only."""
+        fixed = "information_schema.SYSTEM_VARIABLES WHERE READ_ONLY = 'YES'"
+        wanted = f"VARIABLE_NAME IN ({quoted_list(names)})"
+        rows = await self._query(f"SELECT VARIABLE_NAME FROM {fixed} AND {wanted}")  # noqa: S608
+        return {str(row[0]).lower() for row in rows}
+
+    async def identity(self) -> str:
+        """The identity of this instance, as reported by the server; empty if it does not report it."""
+        return info.instance_identity(await self.values(info.VARIABLES))
+
+    async def close(self) -> None:
+        connection = self._forget()
+        if connection:
+            await connection.close()
+
+    async def _query(self, sql: str, seconds: float | None = None) -> Sequence[Row]:
+        known = self._connection is not None
+        try:
+            return await self._once(sql, seconds)
+        except ConnectionLostError:
+            if not known:
+                raise
+        return await self._once(sql, seconds)
+
+    async def _once(self, sql: str, seconds: float | None) -> Sequence[Row]:
+        """Sends the statement; a connection on which it was cut short is not used again."""
+        connection = self._connection or await self._open()
+        timeout_seconds = connection.target.query_timeout if seconds is None else seconds
+        try:
+            return await wait_with_timeout(connection.query(sql), timeout_seconds)
+        except TimeoutError as error:
+            self._drop()
+            raise NoAnswerError(
+                2013,
+                f"no answer from the server for {timeout_seconds:.0f} s to {shortened(sql)}",
+                "increase --query-timeout to wait longer",
+            ) from error
+        except (ConnectionLostError, asyncio.CancelledError):
+            self._drop()
+            raise
+
+    async def _open(self) -> Connection:
+        """Logs in. A server that accepts no more connections counts as unreachable."""
+        try:
+            self._connection = await self._connect()
+        except SQLError as error:
+            raise ServerUnavailableError(error.message, error.hint) from error
+        return self._connection
+
+    def _drop(self) -> None:
+        connection = self._forget()
+        if connection:
+            connection.abort()
+
+    def _forget(self) -> Connection | None:
+        connection, self._connection = self._connection, None
+        if connection:
+            self._counted_before += connection.statements
+        return connection

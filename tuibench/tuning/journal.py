@@ -1,0 +1,569 @@
+"""The journal of changes: entries, open changes, the locked file.
+
+Entries of a settings journal: types, encoding and decoding. No I/O.
+
+Line 1 is a `JournalHeader`. Each `Change` is written before the server is asked; `ChangeConfirmed` says the
+server confirmed it; `ChangeHandedOver` leaves it to another session; `ChangeSettled` closes it finally. A
+change that is not settled is to be restored. docs/journal.md describes the format.
+
+What one journal still has to restore: entries in, open changes out. No I/O.
+
+Whose a value is: a change whose line is written may have been sent or not, executed or not, and a lost reply
+says nothing. Until it is confirmed, the setting may have the value before it, the requested value, or what
+the server rounds that to: all of them are ours. After the confirmation only the value that was read back is.
+Any other value is another client's after a confirmed change; after an unconfirmed one it is not known whose
+it is: then nothing is touched and nothing is settled.
+
+A crash-safe file that shows whether its owner lives: whole lines, synced, locked.
+
+It appears under its name complete and locked, and the kernel drops the lock with its owner, however that
+ended; so unlike a process id, a lock is never mistaken for that of another process. Raises OSError.
+
+Settings journal: one file per session, written and synced before a change.
+
+The file exists from the first change until the last one is settled. The process that may settle its changes
+holds its lock: the session as long as it lives, then the guardian or `tuibench restore`.
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, assert_never
+
+import msgspec
+
+from tuibench import paths
+from tuibench.errors import RunError
+from tuibench.files import DECODE_ERRORS
+from tuibench.model.server import Flavour, Target
+from tuibench.tuning.catalogue import lookup
+from tuibench.tuning.connection import manual_statement
+
+FORMAT = 1
+
+
+class JournalError(RunError):
+    """A journal cannot be read or written; the message names the file."""
+
+
+class JournalHeader(msgspec.Struct, frozen=True, tag="journal", kw_only=True):
+    """Whose changes these are.
+
+    `identity` names the server instance, see `control.AdminConnection.identity`.
+    """
+
+    format: int = FORMAT
+    session: str
+    pid: int
+    started: float
+    target: Target
+    identity: str
+    flavour: Flavour
+
+
+class SettingChange(msgspec.Struct, frozen=True, tag="change", kw_only=True):
+    """About to be asked of the server: `setting` from `old` to `new`, at a wall clock time.
+
+    `seq` grows over all journals of one server: it shows which change came first.
+    """
+
+    seq: int
+    at: float
+    setting: str
+    old: str
+    new: str
+
+
+class ChangeConfirmed(msgspec.Struct, frozen=True, tag="applied"):
+    """The server confirmed this change when read back."""
+
+    seq: int
+
+
+class ChangeHandedOver(msgspec.Struct, frozen=True, tag="handed", kw_only=True):
+    """The session has ended; the session `successor`, which changed the same settings, restores these."""
+
+    seqs: tuple[int, ...]
+    successor: str
+    at: float
+
+
+class Settlement(StrEnum):
+    """Why changes need no restore any more."""
+
+    RESTORED = "restored"
+    UNCHANGED = "unchanged"
+    LEFT = "left"
+    REFUSED = "refused"
+
+
+class ChangeSettled(msgspec.Struct, frozen=True, tag="settled", kw_only=True):
+    """These changes are closed; `why` is empty or says why they were not restored."""
+
+    seqs: tuple[int, ...]
+    how: Settlement
+    at: float
+    why: str = ""
+
+
+JournalEntry = SettingChange | ChangeConfirmed | ChangeHandedOver | ChangeSettled
+JournalLine = JournalHeader | JournalEntry
+
+_encoder = msgspec.json.Encoder()
+_header_decoder = msgspec.json.Decoder(JournalHeader)
+_entry_decoder = msgspec.json.Decoder(JournalEntry)
+
+
+def encode_line(record: JournalLine) -> bytes:
+    """One line, with its newline."""
+    return _encoder.encode(record) + b"\n"
+
+
+def complete_length(data: bytes) -> int:
+    """The number of bytes up to the end of the last complete line; what follows is half-written."""
+    return data.rfind(b"\n") + 1
+
+
+class JournalContents(NamedTuple):
+    """A journal that was read. `faults` says which of its lines could not be."""
+
+    header: JournalHeader
+    entries: list[JournalEntry]
+    faults: tuple[str, ...]
+
+
+def decode_journal(data: bytes, name: str) -> JournalContents:
+    """The journal `name` from its bytes, without a half-written last line.
+
+    Such a line can be dropped: the server is asked only after its line is safely on disk. Any other line that
+    cannot be read is passed over and named, so that the good ones count. Raises JournalError when it is not
+    known which server the journal is about; the message then has all that can be done by hand.
+    """
+    lines = data[: complete_length(data)].splitlines()
+    if not lines:
+        raise JournalError(f"the settings journal {name} is empty", "it is empty: remove the file")
+    entries, faults = list[JournalEntry](), list[str]()
+    for number, line in enumerate(lines[1:], 2):
+        try:
+            entries.append(_entry_decoder.decode(line))
+        except DECODE_ERRORS as error:
+            faults.append(f"line {number} cannot be read: {error}")
+    return JournalContents(_header(lines[0], name, entries), entries, tuple(faults))
+
+
+def _header(line: bytes, name: str, entries: list[JournalEntry]) -> JournalHeader:
+    rescue = "; ".join(_manual_statements(entries)) or "it holds no change"
+    try:
+        header = _header_decoder.decode(line)
+    except DECODE_ERRORS as error:
+        raise JournalError(
+            f"the settings journal {name} does not name its server: line 1 cannot be read: {error}",
+            f"restore it manually and remove the file: {rescue}",
+        ) from error
+    if header.format != FORMAT:
+        raise JournalError(
+            f"{name} is a settings journal of format {header.format}, and this tuibench reads {FORMAT}",
+            f"restore it with the version of tuibench that wrote it, or manually: {rescue}",
+        )
+    return header
+
+
+def _manual_statements(entries: list[JournalEntry]) -> list[str]:
+    """The oldest value of each setting that the entries leave open."""
+    settled = {seq for entry in entries if isinstance(entry, ChangeSettled) for seq in entry.seqs}
+    oldest: dict[str, str] = {}
+    for entry in entries:
+        if isinstance(entry, SettingChange) and entry.seq not in settled:
+            oldest.setdefault(entry.setting, entry.old)
+    return [manual_statement(setting, value) for setting, value in oldest.items()]
+
+
+class OpenChange(NamedTuple):
+    """A change that is not settled. `handed` once its session has ended and left it to another one."""
+
+    change: SettingChange
+    applied: bool
+    handed: bool
+
+    def may_have_set(self, value: str) -> bool:
+        """True if the server may have this value because of this change."""
+        change = self.change
+        return value == change.new or (
+            not self.applied and lookup.may_become(change.setting, change.new, value)
+        )
+
+
+class Ledger:
+    """The open changes of one journal."""
+
+    def __init__(self, entries: Iterable[JournalEntry] = ()) -> None:
+        self._open: dict[int, SettingChange] = {}
+        self._applied: set[int] = set()
+        self._handed: set[int] = set()
+        self.next_seq = 1
+        for entry in entries:
+            self.add(entry)
+
+    def add(self, entry: JournalEntry) -> None:
+        """Learns one entry, in the order of the journal."""
+        match entry:
+            case SettingChange():
+                self._open[entry.seq] = entry
+                self.next_seq = max(self.next_seq, entry.seq + 1)
+            case ChangeConfirmed():
+                self._applied.add(entry.seq)
+            case ChangeHandedOver():
+                self._handed.update(entry.seqs)
+            case ChangeSettled():
+                for seq in entry.seqs:
+                    self._open.pop(seq, None)
+                    self._applied.discard(seq)
+                    self._handed.discard(seq)
+            case _:
+                assert_never(entry)
+
+    @property
+    def open_settings(self) -> tuple[str, ...]:
+        """The settings with changes to restore, in the order of their first one."""
+        return tuple(dict.fromkeys(change.setting for change in self._changes()))
+
+    def changes_of(self, setting: str) -> list[OpenChange]:
+        """The open changes of a setting, the oldest first."""
+        return [
+            OpenChange(change, change.seq in self._applied, change.seq in self._handed)
+            for change in self._changes()
+            if change.setting == setting
+        ]
+
+    def original(self, setting: str) -> str | None:
+        """The value to go back to, as far as this journal knows; None if there is nothing to restore."""
+        changes = self.changes_of(setting)
+        return original_and_ours(changes)[0] if changes else None
+
+    def last(self, setting: str) -> str | None:
+        """The value we asked for last; None if there is nothing to restore."""
+        changes = self.changes_of(setting)
+        return changes[-1].change.new if changes else None
+
+    def _changes(self) -> tuple[SettingChange, ...]:
+        """A copy: the journal's thread may add a change while a screen asks."""
+        return tuple(self._open.values())
+
+
+class OurValues(NamedTuple):
+    """The values of a setting that are ours. `asked` is that of an unconfirmed change, empty without one."""
+
+    setting: str = ""
+    exact: frozenset[str] = frozenset()
+    asked: str = ""
+
+    @property
+    def is_confirmed(self) -> bool:
+        return not self.asked
+
+    def has(self, value: str) -> bool:
+        return value in self.exact or (
+            bool(self.asked) and lookup.may_become(self.setting, self.asked, value)
+        )
+
+
+def original_and_ours(changes: Iterable[OpenChange]) -> tuple[str, OurValues]:
+    """The original value, and the values that are ours if the server has them now. There must be a change.
+
+    An old value that was not ours was set by somebody else since, who must find it again: it becomes the
+    original. A server that fell back to the original by a restart keeps it.
+    """
+    original: str | None = None
+    ours = OurValues()
+    for change, applied, _ in changes:
+        kept = {change.old} if ours.has(change.old) else set[str]()
+        if original is None or not kept:
+            original = change.old
+        exact = frozenset({change.new} if applied else {change.new, *kept})
+        ours = OurValues(change.setting, exact, "" if applied else change.new)
+    if original is None:
+        raise ValueError("nothing to fold")
+    return original, ours
+
+
+UNWRITABLE = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+"""What opening for writing meets where a file can only be read, as on a disk that failed."""
+
+_FLAGS = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC
+
+
+def create_locked(path: Path, first_line: bytes) -> int:
+    """Makes the file with its first line; returns its descriptor. FileExistsError if it is there already."""
+    paths.ensure_private(path.parent)
+    if path.exists():
+        raise FileExistsError(0, "the file exists already")
+    draft = path.with_suffix(".new")
+    fd = os.open(draft, _FLAGS | os.O_CREAT | os.O_TRUNC, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        append(fd, first_line, sync=True)
+        draft.rename(path)
+        _sync_directory(path.parent)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        os.close(fd)
+        raise
+    return fd
+
+
+def open_locked(path: Path) -> int | None:
+    """A locked descriptor of the file that has this name now; None if there is none.
+
+    It is good for reading only where the file cannot be written. BlockingIOError if a live process holds it.
+    """
+    while True:
+        try:
+            fd = _opened(path)
+        except FileNotFoundError:
+            return None
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.fstat(fd).st_nlink:
+                return fd
+        except OSError:
+            os.close(fd)
+            raise
+        os.close(fd)
+
+
+def _opened(path: Path) -> int:
+    try:
+        return os.open(path, _FLAGS)
+    except OSError as error:
+        if error.errno not in UNWRITABLE:
+            raise
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+
+def is_locked(path: Path) -> bool:
+    """True if a live process has the file's lock."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
+def append(fd: int, line: bytes, *, sync: bool) -> None:
+    """Adds a line, whole or not at all; with `sync` it is on the disk afterwards."""
+    if not _is_writable(fd):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+    before = os.fstat(fd).st_size
+    try:
+        rest = memoryview(line)
+        while rest:
+            rest = rest[os.write(fd, rest) :]
+        if sync:
+            os.fsync(fd)
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.ftruncate(fd, before)
+        raise
+
+
+def truncate(fd: int, length: int) -> None:
+    """Drops what is behind this many bytes, in a file that can be written."""
+    if _is_writable(fd):
+        os.ftruncate(fd, length)
+
+
+def _is_writable(fd: int) -> bool:
+    return fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
+
+
+def rename_with_suffix(path: Path, suffix: str) -> None:
+    """Keeps the file under another name, for inspection."""
+    with contextlib.suppress(FileNotFoundError):
+        path.rename(path.with_name(path.name + suffix))
+    _sync_directory(path.parent)
+
+
+def remove(path: Path) -> None:
+    """Deletes the file durably."""
+    path.unlink(missing_ok=True)
+    _sync_directory(path.parent)
+
+
+def _sync_directory(directory: Path) -> None:
+    fd = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+SUFFIX = ".jsonl"
+DAMAGED_SUFFIX = ".damaged"
+"""Is put behind the name of a journal that had unreadable lines, once all else in it is settled."""
+
+CLAIM_ATTEMPTS, CLAIM_PAUSE_SECONDS = 20, 0.01
+"""A check whether a journal is locked locks it for a moment."""
+
+
+class JournalBusyError(JournalError):
+    """Another process, alive, holds the journal."""
+
+
+def journal_path(session: str) -> Path:
+    """Where the journal of a session is."""
+    return paths.journal_dir() / f"{session}{SUFFIX}"
+
+
+class Journal:
+    """One session's journal. Its methods block on the disk, so call them in a thread; any thread may."""
+
+    def __init__(self, path: Path, header: JournalHeader) -> None:
+        """A journal that makes its file at the first change."""
+        self.path = path
+        self.header = header
+        self.ledger = Ledger()
+        self.faults: tuple[str, ...] = ()
+        self._fd = -1
+        self._lock = threading.Lock()
+
+    @classmethod
+    def claim(cls, path: Path) -> "Journal | None":
+        """Takes over a journal whose session is gone; None if there is no such file (any more).
+
+        Lines that cannot be read are in `faults`. Raises JournalBusyError if a live process holds it,
+        JournalError when it cannot be used.
+        """
+        with _translated(path):
+            fd = _claim_file(path)
+            if fd is None:
+                return None
+            try:
+                return cls._read(path, fd)
+            except BaseException:
+                os.close(fd)
+                raise
+
+    @classmethod
+    def _read(cls, path: Path, fd: int) -> "Journal":
+        data = path.read_bytes()
+        contents = decode_journal(data, str(path))
+        truncate(fd, complete_length(data))
+        journal = cls(path, contents.header)
+        journal.ledger = Ledger(contents.entries)
+        journal.faults = contents.faults
+        journal._fd = fd
+        return journal
+
+    def __enter__(self) -> "Journal":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def identify(self, identity: str) -> None:
+        """Says which server instance the changes are made on; before the first change."""
+        self.header = msgspec.structs.replace(self.header, identity=identity)
+
+    def change(self, setting: str, old: str, new: str, at: float, seq: int = 0) -> SettingChange:
+        """Writes that a setting is about to be changed. When this returns, the line is on the disk.
+
+        Its number is `seq`, or greater if this journal has got further.
+        """
+        with self._lock:
+            change = SettingChange(
+                seq=max(seq, self.ledger.next_seq), at=at, setting=setting, old=old, new=new
+            )
+            self._append(change, sync=True)
+            return change
+
+    def applied(self, change: SettingChange) -> None:
+        """Writes that the server confirmed a change."""
+        with self._lock:
+            self._append(ChangeConfirmed(change.seq), sync=False)
+
+    def settle(self, seqs: tuple[int, ...], how: Settlement, at: float, why: str = "") -> None:
+        """Closes changes finally; the file is deleted with the last of them."""
+        if not seqs:
+            return
+        with self._lock:
+            self._append(ChangeSettled(seqs=seqs, how=how, at=at, why=why), sync=True)
+            if not self.ledger.open_settings:
+                self._remove()
+
+    def hand_over(self, seqs: tuple[int, ...], successor: str, at: float) -> None:
+        """Hands changes over to a running session that has changed the same settings."""
+        with self._lock:
+            self._append(ChangeHandedOver(seqs=seqs, successor=successor, at=at), sync=True)
+
+    def close(self) -> None:
+        """Unlocks the journal. A file with changes to restore stays, one without is removed.
+
+        One that cannot be removed is harmless; the next check tries again.
+        """
+        with self._lock:
+            if self._fd < 0:
+                return
+            if self.ledger.open_settings:
+                self._release()
+                return
+            with contextlib.suppress(JournalError):
+                self._remove()
+
+    def _append(self, entry: JournalEntry, *, sync: bool) -> None:
+        with _translated(self.path):
+            if self._fd < 0:
+                self._fd = create_locked(self.path, encode_line(self.header))
+            append(self._fd, encode_line(entry), sync=sync)
+        self.ledger.add(entry)
+
+    def _remove(self) -> None:
+        try:
+            with _translated(self.path):
+                if self.faults:
+                    rename_with_suffix(self.path, DAMAGED_SUFFIX)
+                else:
+                    remove(self.path)
+        finally:
+            self._release()
+
+    def _release(self) -> None:
+        os.close(self._fd)
+        self._fd = -1
+
+
+def _claim_file(path: Path) -> int | None:
+    for attempt in range(CLAIM_ATTEMPTS):
+        if attempt:
+            time.sleep(CLAIM_PAUSE_SECONDS)
+        with contextlib.suppress(BlockingIOError):
+            return open_locked(path)
+    raise BlockingIOError
+
+
+@contextlib.contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    """The disk's errors in our own tree."""
+    try:
+        yield
+    except BlockingIOError as error:
+        raise JournalBusyError(f"the settings journal {path} is in use by a live process") from error
+    except OSError as error:
+        raise JournalError(
+            f"cannot use the settings journal {path}: {error.strerror or error}",
+            "without it no setting is changed; TUIBENCH_HOME sets another place",
+        ) from error

@@ -1,0 +1,891 @@
+"""Preflight checks of server, host and limits.
+
+Facts about server, host and data, gathered by `reader` and judged by the checks.
+
+What a run requires of server and host, by its plan and its program.
+
+Checks of this host: resources of the load, clock, and disturbances.
+
+Checks of the server's limits against the requirements of the run.
+
+Checks of the server's variables and other clients, as far as they distort a measurement.
+
+Checks of the login: what the load needs, what changing settings needs, what looking needs.
+
+Table of all checks in display order, and those that warn before a run.
+
+Whether a server looks like production, so that a change of its settings needs a confirmation.
+
+Checks of the measured disk speed: the commits it allows, and its plausibility.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+import msgspec
+
+from tuibench import units
+from tuibench.model.counters import Counter
+from tuibench.model.environment import DiskFacts, DiskSpeed, HostConditions
+from tuibench.model.findings import Finding, Severity, next_step, not_visible, note, ok, stop, warning
+from tuibench.model.plan import RunPlan
+from tuibench.model.server import Flavour, ServerInfo
+from tuibench.model.settings import ServerVariable
+from tuibench.mysql.info import READ_ONLY_BYPASS_WARNING, read_only_bypass_privileges
+from tuibench.tuning.catalogue import access, lookup
+from tuibench.tuning.catalogue.access import Grants
+from tuibench.units import binary_size, duration, percent, pluralize
+from tuibench.workload.datasets import build_data_set
+from tuibench.workload.program import Program, flat_statements
+
+STATEMENT_KINDS = ("SELECT", "INSERT", "UPDATE", "DELETE")
+OWN_CONNECTIONS = 4
+"""Besides the load: sampler, settings, their guardian, and the list of sessions."""
+
+OWN_AT_ONCE = 2
+"""Those of them that every run has from its beginning: sampler and settings."""
+
+DISK_PER_ROW_BYTE = 1.4
+"""Disk space of InnoDB per byte of a row: half-filled pages, the row's header, one secondary index."""
+
+
+class LoadRequirements(msgspec.Struct, frozen=True, kw_only=True):
+    """The needs of one run.
+
+    `open_files` are those of a worker process, None if load hosts open the connections, `statements` is how
+    many each connection prepares, `kinds` which privileges its statements take, `stems` are the beginnings
+    of its tables' names, `data_bytes` what the data set takes on disk, indexes included.
+    """
+
+    threads: int
+    open_files: int | None
+    tables: int
+    statements: int = 0
+    kinds: tuple[str, ...] = STATEMENT_KINDS
+    stems: tuple[str, ...] = ()
+    data_bytes: int = 0
+    rate: float = 0.0
+    idle_connections: int = 0
+
+    @property
+    def writes(self) -> bool:
+        return any(kind != "SELECT" for kind in self.kinds)
+
+    @property
+    def connections(self) -> int:
+        """All that tuibench opens."""
+        return self.threads + self.idle_connections + OWN_CONNECTIONS
+
+
+def load_requirements(plan: RunPlan, program: Program, open_files: int | None) -> LoadRequirements:
+    """The requirements of a plan; `open_files` are those of a worker process on this host."""
+    spec = build_data_set(program)
+    return LoadRequirements(
+        threads=plan.most_threads,
+        idle_connections=plan.idle_connections,
+        open_files=open_files,
+        tables=len(spec.table_names()),
+        statements=count_prepared_statements(program) if plan.prepared else 0,
+        kinds=statement_kinds(program),
+        stems=tuple(sorted({name.rstrip("0123456789") for name in spec.table_names()})),
+        data_bytes=int(spec.row_data_bytes * DISK_PER_ROW_BYTE),
+        rate=plan.rate,
+    )
+
+
+def count_prepared_statements(program: Program) -> int:
+    """How many statements each connection of the load prepares."""
+    return sum(statement.prepared for statement in flat_statements(program))
+
+
+def statement_kinds(program: Program) -> tuple[str, ...]:
+    """The privileges that the program's statements take, in a fixed order."""
+    found = {word for flat in flat_statements(program) if (word := flat.sql.split(None, 1)[0].upper())}
+    found |= {"INSERT", "DELETE"} if "REPLACE" in found else set()
+    return tuple(kind for kind in STATEMENT_KINDS if kind in found)
+
+
+IDLE_COMMANDS = frozenset({"Sleep", "Daemon"})
+BINLOG_DUMP = "Binlog Dump"
+"""The command of a replica's connection (MySQL also says Binlog Dump GTID)."""
+
+TRANSACTION_CONTROL = frozenset({"BEGIN", "START", "COMMIT", "ROLLBACK"})
+SERVER_USERS = frozenset({"system user", "event_scheduler", ""})
+
+
+class ClientConnection(msgspec.Struct, frozen=True, kw_only=True):
+    """A connection of another client, as the process list shows it."""
+
+    id: int
+    user: str
+    host: str
+    database: str
+    command: str
+    seconds: int
+    statement: str
+
+    @property
+    def is_replica(self) -> bool:
+        return self.command.startswith(BINLOG_DUMP)
+
+    @property
+    def is_busy(self) -> bool:
+        """True if it works now."""
+        return self.command not in IDLE_COMMANDS and not self.is_replica and self.user not in SERVER_USERS
+
+    def benchmarks(self, database: str, stems: Iterable[str]) -> bool:
+        """True if it does what another load would, as far as can be seen: it works on a data set's tables.
+
+        `stems` are the beginnings of the tables' names.
+        """
+        if self.database != database:
+            return False
+        words = self.statement.split(None, 1)
+        if not words or words[0].strip(";").upper() in TRANSACTION_CONTROL:
+            return True
+        return any(stem in self.statement for stem in stems)
+
+
+class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """Facts about the server. None is not visible to this login.
+
+    `clients` are the connections of others; without `sees_all` only those of this user. `writes` are the
+    server's counts of data changes at `read_at` (seconds of a monotonic clock), `writes_later` those of the
+    second reading, `watched_seconds` later. `user` is the login's user, `user_connections` the maximum number
+    of connections of the account: its own limit, otherwise the server's, 0 for no limit.
+    """
+
+    info: ServerInfo
+    database: str
+    variables: dict[str, str]
+    status: dict[str, int]
+    grants: Grants | None
+    clients: tuple[ClientConnection, ...] | None
+    registered_replicas: int = 0
+    clock_ahead_seconds: float | None = None
+    writes: dict[str, int] = {}
+    writes_later: dict[str, int] = {}
+    read_at: float = 0.0
+    watched_seconds: float = 0.0
+    user: str = ""
+    user_connections: int | None = None
+
+    @property
+    def account(self) -> str:
+        """The login, as GRANT wants it."""
+        return self.grants.account if self.grants and self.grants.account else "CURRENT_USER()"
+
+    @property
+    def sees_all(self) -> bool:
+        return self.grants is None or self.grants.may("PROCESS")
+
+    @property
+    def replicas(self) -> int:
+        """How many are attached: those that fetch the binary log now, or those that registered."""
+        fetching = sum(client.is_replica for client in self.clients or ())
+        return max(fetching, self.registered_replicas)
+
+    @property
+    def busy(self) -> tuple[ClientConnection, ...]:
+        return tuple(client for client in self.clients or () if client.is_busy)
+
+    @property
+    def written(self) -> int:
+        """Statements that changed data between the two looks."""
+        return sum(max(0, later - self.writes.get(name, later)) for name, later in self.writes_later.items())
+
+    def number(self, name: str) -> int | None:
+        """A variable as a whole number; None where it is missing or none."""
+        try:
+            return int(float(self.variables[name]))
+        except (KeyError, ValueError):
+            return None
+
+    def is_on(self, name: str) -> bool:
+        return self.variables.get(name, "").upper() in ("ON", "1")
+
+
+class DataFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """The data set: `described` in words; why it is not `ready` and what to do; what the server refused.
+
+    `is_creatable` if none of it exists yet, so that `prepare` creates it.
+    `refusal` is empty when every statement of the program was accepted, None if that could not be tried.
+    `unused` says what the run does not use although it was made for use.
+    """
+
+    described: str
+    ready: bool
+    is_creatable: bool = False
+    problem: str = ""
+    remedy: str = ""
+    refusal: str | None = None
+    unused: str = ""
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything the checks judge by."""
+
+    server: ServerFacts
+    machine: HostConditions
+    requirements: LoadRequirements
+    data: DataFacts
+
+
+STEADY_CLOCKS = frozenset({"tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", ""})
+"""Clock sources read without a system call; the empty name is an unknown one."""
+
+STEADY_GOVERNORS = frozenset({"performance"})
+TOLERATED_OFFSET_SECONDS = 1.0
+SWAP_SHARE = 0.05
+BUSY_SHARE, STEAL_SHARE = 0.25, 0.02
+"""Of all processor time, from which on figures are not those of the load alone."""
+
+DISK_SHARE = 0.05
+GROWTH_BYTES = 2 << 30
+"""Redo log, binary log and temporary tables while a load runs for minutes."""
+
+
+def check_files(facts: Facts) -> Finding:
+    """A worker raises its soft limit to the hard one by itself."""
+    name, machine, needed = "file_descriptors", facts.machine, facts.requirements.open_files
+    if needed is None:
+        return ok(name, "the load's hosts open its connections, each within its own limit of open files")
+    fact = f"a worker needs {needed:,} open files, this account may have"
+    if machine.files_hard is not None and machine.files_hard < needed:
+        return stop(
+            name,
+            f"{fact} {machine.files_hard:,}",
+            f"ulimit -Hn {needed}, or nofile in /etc/security/limits.conf, or more --workers",
+        )
+    most = "any number" if machine.files_hard is None else f"{machine.files_hard:,}"
+    if machine.files_soft is not None and machine.files_soft < needed:
+        return ok(name, f"{fact} {machine.files_soft:,}, raised to {most} automatically")
+    return ok(name, f"{fact} {most}")
+
+
+def check_disk(facts: Facts) -> Finding:
+    """Room for the data set that is not there yet, and for the logs that a load writes."""
+    name, machine = "disk", facts.machine
+    if not facts.server.info.is_local:
+        return note(name, "the server's disk cannot be examined from another host")
+    if machine.disk_free_bytes is None or machine.disk_total_bytes is None:
+        return not_visible(name, "the disk of the server's data directory")
+    missing = 0 if facts.data.ready else facts.requirements.data_bytes
+    needed = missing + (GROWTH_BYTES if facts.requirements.writes else 0)
+    wanted = f", the data set needs about {binary_size(missing)}" if missing else ""
+    fact = (
+        f"{binary_size(machine.disk_free_bytes)} of {binary_size(machine.disk_total_bytes)} are free{wanted}"
+    )
+    if machine.disk_free_bytes < missing:
+        return stop(name, fact, "free some space, or prepare a smaller --table-size")
+    full = machine.disk_free_bytes < DISK_SHARE * machine.disk_total_bytes
+    if machine.disk_free_bytes < needed or (full and facts.requirements.writes):
+        return warning(
+            name,
+            f"{fact}: redo and binary log grow while the load writes",
+            f"free some space in {facts.server.info.datadir}",
+        )
+    return ok(name, fact)
+
+
+def check_clock_offset(facts: Facts) -> Finding:
+    """Only times in logs are compared between the two: all figures come from one clock."""
+    name, ahead = "clock", facts.server.clock_ahead_seconds
+    if ahead is None:
+        return not_visible(name, "the server's clock")
+    if abs(ahead) <= TOLERATED_OFFSET_SECONDS:
+        return ok(name, "the clocks of server and client agree to the second")
+    way = "ahead of" if ahead > 0 else "behind"
+    return note(
+        name,
+        f"the server's clock is {abs(ahead):,.1f} s {way} this host's: times in its logs differ from "
+        "tuibench's",
+        "timedatectl set-ntp true (on both hosts)",
+    )
+
+
+def check_busy(facts: Facts) -> Finding:
+    """Other work on this host takes processor time from the load, and its noise goes into every figure."""
+    name, machine = "host_busy", facts.machine
+    busy, steal = machine.busy_share, machine.steal_share
+    if busy is None or steal is None:
+        return not_visible(name, "the CPU usage of this host")
+    load = "" if machine.load_average is None else f", load average {machine.load_average:.1f}"
+    fact = (
+        f"{percent(100 * busy)} of {machine.cores} cores are in use before the load starts, "
+        f"{percent(100 * steal)} steal{load}"
+    )
+    if steal > STEAL_SHARE:
+        return warning(
+            name,
+            f"{fact}: the hypervisor gives CPU time to other guests, which affects all figures",
+            "measure at another time, or on a dedicated host",
+        )
+    if busy > BUSY_SHARE:
+        return warning(
+            name,
+            f"{fact}: other programs reduce throughput and widen intervals",
+            "find the program with top, and stop it during the measurement",
+        )
+    return ok(name, fact)
+
+
+def check_clocksource(facts: Facts) -> Finding:
+    name, source = "clocksource", facts.machine.clocksource
+    if source in STEADY_CLOCKS:
+        return ok(name, f"reading this host's clock is fast ({source or 'source unknown'})")
+    return note(
+        name,
+        f"this host's clock source is {source}: each reading is a system call and costs the client CPU time",
+        "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource (if it has one)",
+    )
+
+
+def check_timers(facts: Facts) -> Finding:
+    if facts.machine.fine_timers or not facts.requirements.rate:
+        return ok("timers", "transaction starts are timed precisely")
+    return note(
+        "timers", "timers of this system are up to 1 ms late, and so are transaction starts in an open loop"
+    )
+
+
+def check_swap(facts: Facts) -> Finding:
+    name, used, total = "swap", facts.machine.swap_used_bytes, facts.machine.swap_total_bytes
+    if used is None or total is None:
+        return not_visible(name, "this host's swap")
+    if not total:
+        return ok(name, "this host has no swap")
+    share = percent(100 * used / total)
+    fact = f"{binary_size(used)} of {binary_size(total)} swap are in use on this host ({share})"
+    if used > SWAP_SHARE * total:
+        return note(
+            name,
+            f"{fact}: swapped-out memory is slow to access",
+            "free memory, then swapoff -a && swapon -a",
+        )
+    return ok(name, fact)
+
+
+def check_governor(facts: Facts) -> Finding:
+    name, found = "cpu_governor", facts.machine.governors
+    slow = [governor for governor in found if governor not in STEADY_GOVERNORS]
+    if slow:
+        return note(
+            name,
+            f"the CPU frequency governor is '{', '.join(slow)}': the frequency changes with the load",
+            "cpupower frequency-set -g performance",
+        )
+    return ok(
+        name,
+        f"the CPU frequency governor is {found[0]}" if found else "the CPU frequency governor is unknown",
+    )
+
+
+NAME = ServerVariable.MAX_CONNECTIONS
+ROOM_FOR_OPERATOR = 10
+"""Connections that should stay free for administrators while the load runs."""
+
+LARGEST_PREPARED_LIMIT = 4_194_304
+"""The most that servers of either flavour take for max_prepared_stmt_count."""
+
+SPREAD = 5
+"""How many times the mean a wait for work at random may well last."""
+
+FILES_FOR_ITSELF = 100
+"""Logs, system tables and temporary files of the server."""
+
+
+def check_connections(facts: Facts) -> Finding:
+    """Threads against max_connections, those of others and of tuibench itself counted in."""
+    limit = facts.server.number(ServerVariable.MAX_CONNECTIONS)
+    if limit is None:
+        return not_visible(NAME, ServerVariable.MAX_CONNECTIONS)
+    return _of_user(facts, limit) or _in_all(facts, limit)
+
+
+def _in_all(facts: Facts, limit: int) -> Finding:
+    others = max(0, facts.server.status.get(Counter.THREADS_CONNECTED, 1) - 1)
+    needed = others + facts.requirements.connections
+    fact = f"{_wanted(facts)}, plus {others:,} of other clients; the server accepts {limit:,}"
+    remedy = f"SET GLOBAL max_connections = {needed + ROOM_FOR_OPERATOR}"
+    if needed > limit:
+        return warning(NAME, f"{fact}: {needed - limit:,} will be refused", remedy)
+    if needed + ROOM_FOR_OPERATOR > limit:
+        return note(NAME, f"{fact}: {limit - needed} are left for your own logins", remedy)
+    return ok(NAME, fact)
+
+
+def _of_user(facts: Facts, limit: int) -> Finding | None:
+    """The account's own limit, or the server's for each account, if it is too low and the lower one."""
+    server = facts.server
+    most = server.user_connections
+    if not most or not 0 < most < limit:
+        return None
+    others = sum(client.user == server.user for client in server.clients or ())
+    needed = others + facts.requirements.connections
+    of_all = server.number(ServerVariable.MAX_USER_CONNECTIONS) == most
+    which, remedy = (
+        (ServerVariable.MAX_USER_CONNECTIONS, f"SET GLOBAL max_user_connections = {needed}")
+        if of_all
+        else ("its MAX_USER_CONNECTIONS", f"ALTER USER {server.account} WITH MAX_USER_CONNECTIONS {needed}")
+    )
+    may = f"the account may have {most:,} ({which})"
+    if most <= OWN_AT_ONCE:
+        return stop(NAME, f"a run takes {OWN_AT_ONCE} connections in addition to its load, {may}", remedy)
+    if needed <= most:
+        return None
+    beside = f", plus {others:,} of the same user" if others else ""
+    return warning(NAME, f"{_wanted(facts)}{beside}, {may}: up to {needed - most:,} will be refused", remedy)
+
+
+def _wanted(facts: Facts) -> str:
+    wanted = facts.requirements
+    idle = f", {wanted.idle_connections:,} idle" if wanted.idle_connections else ""
+    return f"{pluralize(wanted.threads, 'thread')}{idle} and {OWN_CONNECTIONS} connections of tuibench"
+
+
+def check_prepared_statements(facts: Facts) -> Finding:
+    """Threads times statements, compared with max_prepared_stmt_count, which counts those of all clients."""
+    name, limit = (
+        ServerVariable.MAX_PREPARED_STATEMENTS,
+        facts.server.number(ServerVariable.MAX_PREPARED_STATEMENTS),
+    )
+    in_use = facts.server.status.get(Counter.PREPARED_STMT_COUNT)
+    threads, statements = facts.requirements.threads, facts.requirements.statements
+    if limit is None or in_use is None:
+        return not_visible(name, ServerVariable.MAX_PREPARED_STATEMENTS)
+    needed = threads * statements
+    used = f", {in_use:,} are in use" if in_use else ""
+    product = f"{pluralize(threads, 'connection')} × {statements} prepared statements are {needed:,}"
+    fact = f"{product}, the server keeps {limit:,}{used}"
+    if needed <= max(0, limit - in_use):
+        return ok(name, fact)
+    instead = "run with --db-ps-mode=disable"
+    enough = in_use + needed
+    raised = f"SET GLOBAL max_prepared_stmt_count={enough}, or {instead}"
+    return warning(
+        name,
+        f"{fact}: the others will be sent as text, which is slower",
+        raised if enough <= LARGEST_PREPARED_LIMIT else instead,
+    )
+
+
+def check_open_tables(facts: Facts) -> Finding:
+    """A thread holds one table open at a time; with fewer than threads × tables some are opened again."""
+    name, cache = ServerVariable.TABLE_OPEN_CACHE, facts.server.number(ServerVariable.TABLE_OPEN_CACHE)
+    if cache is None:
+        return not_visible(name, ServerVariable.TABLE_OPEN_CACHE)
+    threads, tables = facts.requirements.threads, facts.requirements.tables
+    product = f"{pluralize(threads, 'thread')} × {pluralize(tables, 'table')} are {threads * tables:,}"
+    fact = f"{product} open tables, the server keeps {cache:,}"
+    remedy = f"SET GLOBAL table_open_cache = {threads * tables}"
+    if threads > cache:
+        return warning(name, f"{fact}: tables are closed and reopened all the time", remedy)
+    if threads * tables > cache:
+        return note(name, f"{fact}: some will be reopened", remedy)
+    return ok(name, fact)
+
+
+def check_open_files(facts: Facts) -> Finding:
+    """The server's own file descriptors: one a connection, some for the tables."""
+    name, limit = ServerVariable.OPEN_FILES_LIMIT, facts.server.number(ServerVariable.OPEN_FILES_LIMIT)
+    if not limit:
+        return not_visible(name, ServerVariable.OPEN_FILES_LIMIT)
+    needed = facts.requirements.connections + facts.requirements.tables + FILES_FOR_ITSELF
+    fact = f"the server may open {limit:,} files, connections and tables need about {needed:,}"
+    if needed <= limit:
+        return ok(name, fact)
+    return warning(name, fact, f"open_files_limit={2 * needed} in the server's option file, and a restart")
+
+
+def check_idle_connections(facts: Facts) -> Finding:
+    """How long connections wait for work at the run's rate, against the server's wait_timeout."""
+    name, limit = ServerVariable.WAIT_TIMEOUT, facts.server.number(ServerVariable.WAIT_TIMEOUT)
+    if limit is None:
+        return not_visible(name, ServerVariable.WAIT_TIMEOUT)
+    rate, threads = facts.requirements.rate, facts.requirements.threads
+    if not rate or (idle := SPREAD * threads / rate) < limit:
+        return ok(name, f"the server allows idle connections for {limit:,} s")
+    return warning(
+        name,
+        f"at {rate:g} transactions/s {threads} connections may be idle for {idle:.0f} s, "
+        f"the server closes them after {limit:,} s: transactions will fail",
+        f"SET GLOBAL wait_timeout={math.ceil(idle * 2)}, or run with fewer --threads",
+    )
+
+
+SLOW_SECONDS = 0.1
+"""A slow log with a threshold below this is written at nearly every statement under load."""
+
+NAMED = 3
+DAY_SECONDS = 86_400
+
+
+def check_server(facts: Facts) -> Finding:
+    info = facts.server.info
+    up = "" if info.uptime_seconds is None else f", up {duration(info.uptime_seconds)}"
+    return ok("server", f"{info.flavour} {info.version} at {info.where}{up}")
+
+
+def check_data_set(facts: Facts) -> Finding:
+    data = facts.data
+    if data.ready and data.unused:
+        return warning("data_set", data.unused)
+    if data.ready:
+        return ok("data_set", f"{data.described} in the database '{facts.server.database}'")
+    if data.is_creatable:
+        return next_step("data_set", data.problem, data.remedy)
+    return stop("data_set", data.problem, data.remedy)
+
+
+def check_read_only(facts: Facts) -> Finding:
+    """A server that refuses writes, unless the login is above that."""
+    name, server = ServerVariable.READ_ONLY, facts.server
+    if ServerVariable.READ_ONLY not in server.variables:
+        return not_visible(name, ServerVariable.READ_ONLY)
+    if not server.is_on(ServerVariable.READ_ONLY) and not server.is_on(ServerVariable.INNODB_READ_ONLY):
+        return ok(name, "the server accepts writes")
+    kinds = ", ".join(kind for kind in facts.requirements.kinds if kind != "SELECT")
+    if not facts.requirements.writes:
+        return note(name, "the server is read-only, and so is the load")
+    above = server.grants is not None and server.grants.may(*read_only_bypass_privileges(server.info))
+    if above and not (
+        server.is_on(ServerVariable.SUPER_READ_ONLY) or server.is_on(ServerVariable.INNODB_READ_ONLY)
+    ):
+        return warning(
+            name,
+            READ_ONLY_BYPASS_WARNING,
+            "run on the primary, or SET GLOBAL read_only = OFF",
+        )
+    return stop(
+        name,
+        f"the server is read-only, the load does {kinds}",
+        "run on the primary, or SET GLOBAL read_only = OFF",
+    )
+
+
+def check_slow_log(facts: Facts) -> Finding:
+    name, server = ServerVariable.LONG_QUERY_TIME, facts.server
+    text = server.variables.get(ServerVariable.LONG_QUERY_TIME)
+    if text is None:
+        return not_visible(name, ServerVariable.LONG_QUERY_TIME)
+    if not server.is_on(ServerVariable.SLOW_QUERY_LOG):
+        return ok(name, f"the slow query log is off (long_query_time {float(text):g} s)")
+    if float(text) >= SLOW_SECONDS:
+        return ok(name, f"the slow query log contains statements over {float(text):g} s")
+    return warning(
+        name,
+        f"the slow query log contains statements over {float(text):g} s: nearly all statements of the load, "
+        "which costs time",
+        "SET GLOBAL long_query_time = 1",
+    )
+
+
+def check_general_log(facts: Facts) -> Finding:
+    if facts.server.is_on(ServerVariable.GENERAL_LOG):
+        return warning(
+            ServerVariable.GENERAL_LOG,
+            "the general log contains every statement, which costs time",
+            "SET GLOBAL general_log = OFF",
+        )
+    return ok(ServerVariable.GENERAL_LOG, "the general log is off")
+
+
+def check_performance_schema(facts: Facts) -> Finding:
+    name, server = ServerVariable.PERFORMANCE_SCHEMA, facts.server
+    if ServerVariable.PERFORMANCE_SCHEMA not in server.variables:
+        return not_visible(name, ServerVariable.PERFORMANCE_SCHEMA)
+    if server.is_on(name):
+        return note(name, "performance_schema is on: compare only with servers where it is on, too")
+    if server.info.flavour == Flavour.MYSQL:
+        return note(
+            name,
+            "performance_schema is off: lock waits cannot be shown",
+            "performance_schema=ON in the server's option file, and a restart",
+        )
+    return ok(name, "performance_schema is off")
+
+
+def check_replicas(facts: Facts) -> Finding:
+    name, count = "replicas", facts.server.replicas
+    if count:
+        found = f"{pluralize(count, 'replica')} attached: everything that the load writes is replicated"
+        return (warning if facts.requirements.writes else note)(
+            name, found, "run on a server without replicas"
+        )
+    if not facts.server.sees_all:
+        return not_visible(
+            name, "whether replicas are attached", f"GRANT PROCESS ON *.* TO {facts.server.account}"
+        )
+    if facts.server.clients is None:
+        return not_visible(name, "whether replicas are attached (the server does not list its sessions)")
+    return ok(name, "no replica is attached")
+
+
+def check_binary_log(facts: Facts) -> Finding:
+    """How long the binary log is kept: a load writes gigabytes an hour."""
+    name, server = "binary_log", facts.server
+    if ServerVariable.LOG_BIN not in server.variables:
+        return not_visible(name, ServerVariable.LOG_BIN)
+    if not server.is_on(ServerVariable.LOG_BIN):
+        return ok(name, "the binary log is off")
+    if not facts.requirements.writes:
+        return ok(name, "the binary log is on, the load writes nothing")
+    seconds = _expiry_seconds(facts)
+    if not seconds:
+        return note(
+            name,
+            "the binary log is on and never purged: a load with writes fills the disk",
+            "PURGE BINARY LOGS BEFORE NOW() after the run",
+        )
+    if seconds < DAY_SECONDS:
+        return ok(name, f"the binary log is on and kept for {seconds:,.0f} s")
+    return note(
+        name,
+        f"the binary log is on and kept for {seconds / DAY_SECONDS:,.3g} days: a load with writes increases "
+        "it",
+        "PURGE BINARY LOGS BEFORE NOW() after the run",
+    )
+
+
+def check_clients(facts: Facts) -> Finding:
+    """Activity of other clients distorts the figures."""
+    name, busy = "other_clients", facts.server.busy
+    if facts.server.clients is None:
+        return not_visible(name, "other clients")
+    if busy:
+        named = "; ".join(dict.fromkeys(_named(client) for client in busy[:NAMED]))
+        return warning(
+            name,
+            f"{pluralize(len(busy), 'active connection')} of other users ({named})",
+            "SHOW PROCESSLIST",
+        )
+    if not facts.server.sees_all:
+        return not_visible(
+            name, "the connections of other users", f"GRANT PROCESS ON *.* TO {facts.server.account}"
+        )
+    if facts.server.written:
+        return warning(
+            name,
+            f"other clients changed data {facts.server.written:,} times in "
+            f"{facts.server.watched_seconds:.1f} s",
+            "SHOW PROCESSLIST",
+        )
+    return ok(name, f"{pluralize(len(facts.server.clients), 'other connection')}, none of them active")
+
+
+def _expiry_seconds(facts: Facts) -> float:
+    """Zero for never. Both variables have the same value on MariaDB."""
+    seconds = facts.server.number(ServerVariable.BINLOG_EXPIRE_SECONDS)
+    if seconds is not None:
+        return seconds
+    return float(facts.server.variables.get(ServerVariable.BINLOG_EXPIRE_DAYS, "0")) * DAY_SECONDS
+
+
+def _named(client: ClientConnection) -> str:
+    return f"{client.user}@{client.host.partition(':')[0]} in {client.database or 'no database'}"
+
+
+def check_load_privileges(facts: Facts) -> Finding:
+    """The server's own word counts; without tables to try the statements on, its grants."""
+    name, grants, kinds = "privileges_load", facts.server.grants, facts.requirements.kinds
+    wanted = ", ".join(kinds)
+    if facts.data.refusal:
+        return stop(name, f"the load's statements are refused: {facts.data.refusal}", _grant(facts, kinds))
+    if facts.data.refusal == "":
+        return ok(name, f"the server accepts every statement of the load ({wanted})")
+    if grants is None:
+        return not_visible(name, "its own privileges (SHOW GRANTS)")
+    missing = grants.lacks(kinds)
+    if not missing:
+        return ok(name, f"this login has {wanted} on the database")
+    found = f"this login has no {', '.join(missing)} privilege on the whole database"
+    return (note if grants.partly else stop)(name, found, _grant(facts, missing))
+
+
+def check_setting_privileges(facts: Facts) -> Finding:
+    """Which settings of the catalogue this login may change."""
+    name, grants, info = "privileges_settings", facts.server.grants, facts.server.info
+    if grants is None:
+        return not_visible(name, "its own privileges (SHOW GRANTS)")
+    settings = [setting for setting in lookup.SETTINGS if not lookup.unsupported_reason(setting, info)]
+    refused = [setting for setting in settings if access.missing_privilege(setting, info, grants.everywhere)]
+    if not refused:
+        return ok(name, f"this login can change all {len(settings)} settings")
+    needed = dict.fromkeys(setting.privileges(info.flavour, info.version_tuple)[0] for setting in refused)
+    return note(
+        name,
+        f"this login cannot change {len(refused)} of {len(settings)} settings "
+        f"({', '.join(setting.name for setting in refused[:3])}{', …' if len(refused) > 3 else ''})",
+        f"GRANT {', '.join(needed)} ON *.* TO {facts.server.account}",
+    )
+
+
+def check_process_privilege(facts: Facts) -> Finding:
+    name = "privileges_process"
+    if facts.server.grants is None:
+        return not_visible(name, "its own privileges (SHOW GRANTS)")
+    if facts.server.sees_all:
+        return ok(name, "this login can see all sessions and locks (PROCESS)")
+    return note(
+        name,
+        "without the PROCESS privilege, other users' sessions, replicas and lock waits are not visible",
+        f"GRANT PROCESS ON *.* TO {facts.server.account}",
+    )
+
+
+def _grant(facts: Facts, kinds: tuple[str, ...]) -> str:
+    return f"GRANT {', '.join(kinds)} ON `{facts.server.database}`.* TO {facts.server.account}"
+
+
+class Check(NamedTuple):
+    """A function from facts to a finding.
+
+    `run_checks_before_run`: its warnings are shown before every run, too.
+    """
+
+    run: Callable[[Facts], Finding]
+    before_run: bool = False
+
+
+CHECKS = (
+    Check(check_server),
+    Check(check_data_set, before_run=True),
+    Check(check_load_privileges, before_run=True),
+    Check(check_setting_privileges),
+    Check(check_process_privilege),
+    Check(check_connections, before_run=True),
+    Check(check_prepared_statements, before_run=True),
+    Check(check_open_tables, before_run=True),
+    Check(check_open_files, before_run=True),
+    Check(check_idle_connections, before_run=True),
+    Check(check_read_only, before_run=True),
+    Check(check_replicas, before_run=True),
+    Check(check_clients, before_run=True),
+    Check(check_slow_log, before_run=True),
+    Check(check_general_log, before_run=True),
+    Check(check_performance_schema),
+    Check(check_binary_log),
+    Check(check_disk, before_run=True),
+    Check(check_files, before_run=True),
+    Check(check_clock_offset),
+    Check(check_clocksource),
+    Check(check_timers),
+    Check(check_busy),
+    Check(check_swap),
+    Check(check_governor),
+)
+
+REPORTED_SEVERITIES = (Severity.WARNING, Severity.STOP)
+
+
+def run_all_checks(facts: Facts) -> tuple[Finding, ...]:
+    """Every finding."""
+    return tuple(check.run(facts) for check in CHECKS)
+
+
+def run_checks_before_run(facts: Facts) -> tuple[Finding, ...]:
+    """The results that are shown before a run."""
+    found = (check.run(facts) for check in CHECKS if check.before_run)
+    return tuple(finding for finding in found if finding.severity in REPORTED_SEVERITIES)
+
+
+def production_signs(server: ServerFacts, stems: tuple[str, ...]) -> tuple[str, ...]:
+    """Each sign in a few words; none for a server that is idle, or has other loads only.
+
+    `stems` are the beginnings of the names of a load's own tables.
+    """
+    found = []
+    if server.replicas:
+        found.append(f"{pluralize(server.replicas, 'replica')} attached")
+    loads = [c for c in server.clients or () if c.benchmarks(server.database, stems)]
+    if others := [client for client in server.busy if client not in loads]:
+        users = ", ".join(dict.fromkeys(client.user for client in others))
+        found.append(f"{pluralize(len(others), 'active connection')} of other users ({users})")
+    if server.written and not loads:
+        found.append(f"other clients changed data {server.written:,} times in {server.watched_seconds:.1f} s")
+    return tuple(found)
+
+
+FASTEST_FLUSH_US = {"HDD": 1_000.0, "NVMe SSD": 4.0, "SSD": 15.0, "virtual disk": 15.0, "": 4.0}
+"""Below these a flush has not reached the medium. A turn of a disk takes 4 ms and more; SSDs with a capacitor
+answer from their protected memory, which takes some microseconds for the way there."""
+
+UNEVEN = 20.0
+"""Times the median: flushes of this length at p99 are stalls."""
+
+SHARING = 16
+"""Transactions that group commit is assumed to flush together."""
+
+
+def disk_findings(facts: DiskFacts | None, speed: DiskSpeed) -> tuple[Finding, ...]:
+    """Flushes, the commits that they allow, reads, and whether flushes reach the disk."""
+    return (
+        _flushes(speed),
+        _ceiling(speed),
+        _reads(speed),
+        _truth(facts, speed),
+    )
+
+
+def _flushes(speed: DiskSpeed) -> Finding:
+    fact = (
+        f"{units.count(speed.flushes_per_second)} flushes/s of 4 KiB in sequence, each "
+        f"{_time(speed.flush_p50_us)} (p95 {_time(speed.flush_p95_us)}, p99 {_time(speed.flush_p99_us)}, "
+        f"max {_time(speed.flush_max_us)})"
+    )
+    if speed.flush_p99_us > UNEVEN * speed.flush_p50_us:
+        return note(
+            "disk_flush",
+            f"{fact}: some flushes, and commits that wait for them, take {UNEVEN:g} times as long as usual",
+        )
+    return ok("disk_flush", fact)
+
+
+def _ceiling(speed: DiskSpeed) -> Finding:
+    """A commit with a binary log takes two flushes, of the binary log and of the redo log."""
+    flushes = speed.flushes_per_second
+    return ok(
+        "disk_commits",
+        f"with innodb_flush_log_at_trx_commit=1 one connection commits at most "
+        f"{units.count(flushes / 2)} times/s with a binary log (sync_binlog=1) and {units.count(flushes)} "
+        f"without; {SHARING} connections that group commit flushes together, "
+        f"{units.count(SHARING * flushes / 2)} and {units.count(SHARING * flushes)}",
+    )
+
+
+def _reads(speed: DiskSpeed) -> Finding:
+    if speed.reads_per_second is None or speed.reads_per_second_parallel is None:
+        return note("disk_reads", "this file system does not support direct reads: they were not measured")
+    return ok(
+        "disk_reads",
+        f"{units.count(speed.reads_per_second)} random reads/s of 16 KiB, and "
+        f"{units.count(speed.reads_per_second_parallel)} with {speed.readers} readers",
+    )
+
+
+def _truth(facts: DiskFacts | None, speed: DiskSpeed) -> Finding:
+    kind = facts.kind if facts else ""
+    name, medium = "disk_truth", kind or "medium unknown"
+    if kind == "memory":
+        return warning(
+            name,
+            f"{speed.folder} is in memory: a flush costs nothing, and a restart of the host loses all data",
+            "put the data directory on a disk",
+        )
+    least = FASTEST_FLUSH_US.get(kind, FASTEST_FLUSH_US[""])
+    if speed.flush_p50_us < least:
+        return warning(
+            name,
+            f"this disk confirms flushes too early: a flush takes {_time(speed.flush_p50_us)}, and {medium} "
+            "cannot do it in "
+            f"less than {_time(least)}; a power failure loses commits, and durable settings appear to cost "
+            "nothing",
+            "disable its write cache (hdparm -W0), or check the virtual machine for cache=unsafe",
+        )
+    return ok(name, f"the time of a flush is plausible for this medium ({medium})")
+
+
+def _time(us: float) -> str:
+    return units.milliseconds(us / 1000) if us >= 1000 else f"{us:.0f} µs"

@@ -1,0 +1,519 @@
+"""Restore of settings, and what crashed sessions left.
+
+Journals of other sessions on the same server: their changes, and whether they live.
+
+Read and settled only under `server_lock`. A journal that cannot be read has no say.
+
+Which other session changed a setting on the server, by its open journal.
+
+Restore of settings, for the session's end, the guardian and `tuibench restore`.
+
+A statement may outlive the session that sent it: MariaDB changes the size of its log for seconds, reports the
+old value meanwhile, and accepts it as a new one. So a setting that the server is still changing is not read,
+but left to the next attempt.
+
+Retries while the server is away or busy: their duration, interval and messages.
+
+Settings that earlier sessions left changed: finding their journals, restoring.
+"""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable, Collection, Iterator
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from tuibench import paths
+from tuibench.clock import NS_PER_SECOND, Clock, SystemClock
+from tuibench.errors import (
+    ConnectionLostError,
+    DeniedError,
+    RunError,
+    ServerUnavailableError,
+    SQLError,
+    TuibenchError,
+    UsageError,
+)
+from tuibench.model.server import Target
+from tuibench.tuning import journal as durable_file
+from tuibench.tuning import journal as journal_entries
+from tuibench.tuning import ownership
+from tuibench.tuning.catalogue import lookup
+from tuibench.tuning.connection import AdminConnection, admin_connector
+from tuibench.tuning.journal import (
+    SUFFIX,
+    Journal,
+    JournalBusyError,
+    JournalError,
+    JournalHeader,
+    Ledger,
+    OurValues,
+    Settlement,
+)
+from tuibench.tuning.ownership import (
+    OtherSession,
+    RestoreAction,
+    RestoreDecision,
+    ServerLockError,
+    decide_restore,
+    server_lock,
+)
+
+
+def other_sessions(journal: Journal) -> list[OtherSession]:
+    """Those with open changes on the server that this journal is about."""
+    found = []
+    for path in sorted(journal.path.parent.glob(f"*{SUFFIX}")):
+        if path != journal.path and (ledger := _read_ledger(path, journal.header.identity)):
+            found.append(OtherSession(path.stem, ledger, durable_file.is_locked(path)))
+    return found
+
+
+def next_seq(journal: Journal) -> int:
+    """The number of the next change: greater than all that are open on this server."""
+    return max([journal.ledger.next_seq, *(other.ledger.next_seq for other in other_sessions(journal))])
+
+
+def is_restored_by_other_session(journal: Journal, setting: str) -> bool:
+    """True if another session will restore this setting: its value stays only by a further change."""
+    return any(setting in other.ledger.open_settings for other in other_sessions(journal))
+
+
+def unconfirmed_values(journal: Journal, setting: str) -> tuple[str, OurValues] | None:
+    """The original value and ours, if the last open change of the setting, of any session, is unconfirmed."""
+    return ownership.unconfirmed_values(setting, journal.ledger, other_sessions(journal))
+
+
+def settle_for_session(
+    journal: Journal, session: str, seqs: tuple[int, ...], how: Settlement, at: float
+) -> None:
+    """Closes changes of a session that is gone, which this one has restored along with its own.
+
+    If that journal is locked, it stays as it is: the next check finds the value restored.
+    """
+    try:
+        other = Journal.claim(journal.path.with_name(f"{session}{SUFFIX}"))
+    except JournalError:
+        return
+    if other:
+        with other:
+            other.settle(seqs, how, at, f"by session {journal.path.stem}")
+
+
+def _read_ledger(path: Path, identity: str) -> Ledger | None:
+    try:
+        contents = journal_entries.decode_journal(path.read_bytes(), str(path))
+    except (OSError, JournalError):
+        return None
+    ledger = Ledger(contents.entries)
+    return ledger if contents.header.identity == identity and ledger.open_settings else None
+
+
+UNKNOWN_AUTHOR, OWN_AUTHOR = "another session set", "this session set"
+
+
+class _AttributedChange(NamedTuple):
+    """A session that changed a setting, and what it will go back to."""
+
+    session: str
+    original: str
+
+
+class ChangeAttribution:
+    """Names the authors of what others changed, each change once."""
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._changes: dict[str, _AttributedChange] = {}
+
+    def author_of(self, setting: str, value: str) -> str:
+        """Which session set this value, and how, as the beginning of a sentence.
+
+        A session that ends takes its journal away: that it puts a value back is known from its change. A
+        change of this session whose reply was lost is noticed like one of another session.
+        """
+        unconfirmed = ownership.unconfirmed_values(setting, self._journal.ledger, ())
+        if unconfirmed and unconfirmed[1].has(value):
+            return OWN_AUTHOR
+        found = [
+            (each.change.seq, _AttributedChange(other.session, other.ledger.original(setting) or ""))
+            for other in other_sessions(self._journal)
+            for each in other.ledger.changes_of(setting)
+            if each.may_have_set(value)
+        ]
+        if found:
+            _, change = max(found)
+            self._changes[setting] = change
+            return f"session {change.session} set"
+        before = self._changes.pop(setting, None)
+        if before is not None and before.original == value:
+            return f"session {before.session} restored"
+        return UNKNOWN_AUTHOR
+
+
+SLOW_ATTEMPTS, SLOW_PAUSE_SECONDS = 20, 0.25
+"""A change in the background keeps a server from taking the next one for so long at most."""
+
+
+class OtherServerError(RunError):
+    """Behind the address there is another server than the one whose settings were changed."""
+
+
+class ChangingError(RunError):
+    """The server is still executing an earlier change of a setting."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"the server is still executing an earlier change of {name}", "try again later")
+
+
+class RestoreOutcome(StrEnum):
+    """How putting a setting back ended. The last three leave it in the journal; so does HANDED, for another.
+
+    UNREACHABLE is worth another attempt: the server is away or busy.
+    """
+
+    RESTORED = "restored"
+    UNCHANGED = "unchanged"
+    LEFT = "left"
+    HANDED = "handed over"
+    UNCLEAR = "unclear"
+    REFUSED = "refused"
+    UNREACHABLE = "unreachable"
+
+
+PENDING = frozenset({RestoreOutcome.UNCLEAR, RestoreOutcome.REFUSED, RestoreOutcome.UNREACHABLE})
+SETTLEMENTS = {
+    RestoreAction.RESTORE: Settlement.RESTORED,
+    RestoreAction.NOTHING: Settlement.UNCHANGED,
+    RestoreAction.LEAVE: Settlement.LEFT,
+    RestoreAction.UNCLEAR: Settlement.LEFT,
+}
+
+
+class RestoreResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of one setting: its value now (empty if unknown), the original one, and a sentence."""
+
+    setting: str
+    outcome: RestoreOutcome
+    value: str
+    original: str
+    text: str
+
+    @property
+    def pending(self) -> bool:
+        """True if it is still to be restored."""
+        return self.outcome in PENDING
+
+
+async def restore_settings(
+    control: AdminConnection, journal: Journal, clock: Clock, only: Collection[str] = ()
+) -> list[RestoreResult]:
+    """Restores what the journal holds (or `only` these of it), unless it was changed since.
+
+    Failures are reported, not raised.
+    """
+    names = tuple(name for name in journal.ledger.open_settings if not only or name in only)
+    done: list[RestoreResult] = []
+    try:
+        if names:
+            async with server_lock(journal.path.parent, journal.header.identity, clock):
+                busy = await control.being_changed(names)
+                for name in busy:
+                    done += _pending(journal, (name,), RestoreOutcome.UNREACHABLE, ChangingError(name))
+                if still := _rest(names, done):
+                    for decision in await restore_decisions(control, journal, still):
+                        done.append(await _carry_out(control, journal, clock, decision))
+    except (ServerUnavailableError, ConnectionLostError, ServerLockError) as error:
+        done += _pending(journal, _rest(names, done), RestoreOutcome.UNREACHABLE, error)
+    except TuibenchError as error:
+        done += _pending(journal, _rest(names, done), RestoreOutcome.REFUSED, error)
+    return sorted(done, key=lambda one: names.index(one.setting))
+
+
+async def restore_decisions(
+    control: AdminConnection, journal: Journal, only: Collection[str] = ()
+) -> list[RestoreDecision]:
+    """What to do with each setting (or `only` with these), so that no change breaks the limit of another one.
+
+    To be called in one's turn. Raises TuibenchError when this is not the server of the journal.
+    """
+    await expect_same_server(control, journal)
+    names = [name for name in journal.ledger.open_settings if not only or name in only]
+    others = await asyncio.to_thread(other_sessions, journal)
+    values = await control.values({*names, *(lookup.paired_setting(name) or name for name in names)})
+    found = {name: decide_restore(name, values.get(name, ""), journal.ledger, others) for name in names}
+    ours = {name: each.original for name, each in found.items() if each.action is RestoreAction.RESTORE}
+    return [
+        found[name]
+        for name in (
+            *(name for name in names if name not in ours),
+            *lookup.order_by_limits(ours, values),
+        )
+    ]
+
+
+async def settle_decision(journal: Journal, clock: Clock, decision: RestoreDecision, why: str = "") -> None:
+    """Closes in all journals what a decision that was carried out has settled, and hands over the rest."""
+    at = clock.wall_seconds()
+    if decision.action is not RestoreAction.HAND_OVER:
+        how = SETTLEMENTS[decision.action]
+        for session, seqs in decision.gone.items():
+            await asyncio.to_thread(settle_for_session, journal, session, seqs, how, at)
+        await asyncio.to_thread(journal.settle, decision.seqs, how, at, why)
+    if decision.handed:
+        await asyncio.to_thread(journal.hand_over, decision.handed, decision.successor, at)
+
+
+async def expect_same_server(control: AdminConnection, journal: Journal) -> None:
+    """Raises OtherServerError when the connection leads to another server than the journal is about."""
+    identity = await control.identity()
+    if identity != journal.header.identity:
+        raise OtherServerError(
+            f"this is another server ({identity}) than the one that was changed ({journal.header.identity})"
+        )
+
+
+async def _carry_out(
+    control: AdminConnection, journal: Journal, clock: Clock, decision: RestoreDecision
+) -> RestoreResult:
+    match decision.action:
+        case RestoreAction.RESTORE:
+            return await _restore_value(control, journal, clock, decision)
+        case RestoreAction.NOTHING:
+            outcome, text = RestoreOutcome.UNCHANGED, ownership.already_original(decision)
+        case RestoreAction.LEAVE:
+            outcome, text = RestoreOutcome.LEFT, ownership.left_unchanged(decision)
+        case RestoreAction.HAND_OVER:
+            outcome, text = RestoreOutcome.HANDED, ownership.handed_over(decision)
+        case RestoreAction.UNCLEAR:
+            return _restored(
+                decision, RestoreOutcome.UNCLEAR, decision.current, ownership.of_unknown_origin(decision)
+            )
+    text += await _settle_or_note(journal, clock, decision, text if outcome is RestoreOutcome.LEFT else "")
+    return _restored(decision, outcome, decision.current, text)
+
+
+async def _restore_value(
+    control: AdminConnection, journal: Journal, clock: Clock, decision: RestoreDecision
+) -> RestoreResult:
+    failed = RestoreOutcome.UNREACHABLE if lookup.is_slow(decision.setting) else RestoreOutcome.REFUSED
+    try:
+        await _check_pair(control, decision)
+        value = await _set(control, clock, decision)
+    except ConnectionLostError:
+        raise
+    except (SQLError, UsageError) as error:
+        outcome = RestoreOutcome.REFUSED if isinstance(error, DeniedError | UsageError) else failed
+        return _restored(decision, outcome, decision.current, ownership.restore_refused(decision, error))
+    if value != decision.original:
+        return _restored(decision, failed, value, ownership.without_effect(decision, value))
+    text = ownership.restored_message(decision) + await _settle_or_note(journal, clock, decision)
+    outcome = RestoreOutcome.UNCHANGED if decision.current == decision.original else RestoreOutcome.RESTORED
+    return _restored(decision, outcome, value, text)
+
+
+async def _settle_or_note(journal: Journal, clock: Clock, decision: RestoreDecision, why: str = "") -> str:
+    """Settles; what to add to the sentence where a journal cannot be written.
+
+    A full disk must not keep the other settings from going back. What stays in the journal is found as it
+    should be by the next restore.
+    """
+    try:
+        await settle_decision(journal, clock, decision, why)
+    except JournalError as error:
+        return ownership.journal_not_written(error)
+    return ""
+
+
+async def _check_pair(control: AdminConnection, decision: RestoreDecision) -> None:
+    """Raises UsageError if restoring it would change its partner, which another client has changed since."""
+    partner = lookup.paired_setting(decision.setting)
+    if partner:
+        other = (await control.values([partner])).get(partner)
+        lookup.check_pair_limit(decision.setting, decision.original, other)
+
+
+async def _set(control: AdminConnection, clock: Clock, decision: RestoreDecision) -> str:
+    """Sets the original value; the value read back. A server that is still busy is asked again."""
+    name, original = decision.setting, decision.original
+    tries = SLOW_ATTEMPTS if lookup.is_slow(name) else 1
+    while True:
+        tries -= 1
+        try:
+            await control.set_global(name, original)
+            value = (await control.values([name])).get(name, "")
+            if value == original or not tries:
+                return value
+        except (ConnectionLostError, DeniedError):
+            raise
+        except SQLError:
+            if not tries:
+                raise
+        await clock.sleep(SLOW_PAUSE_SECONDS)
+
+
+def _rest(names: tuple[str, ...], done: list[RestoreResult]) -> tuple[str, ...]:
+    settled = {one.setting for one in done}
+    return tuple(name for name in names if name not in settled)
+
+
+def _restored(decision: RestoreDecision, outcome: RestoreOutcome, value: str, text: str) -> RestoreResult:
+    return RestoreResult(
+        setting=decision.setting, outcome=outcome, value=value, original=decision.original, text=text
+    )
+
+
+def _pending(
+    journal: Journal, names: tuple[str, ...], outcome: RestoreOutcome, error: TuibenchError
+) -> list[RestoreResult]:
+    found = []
+    for name in names:
+        original = journal.ledger.original(name) or ""
+        text = ownership.not_restored(name, original, error)
+        found.append(RestoreResult(setting=name, outcome=outcome, value="", original=original, text=text))
+    return found
+
+
+LONGEST_DELAY_SECONDS = 5.0
+REPORT_EVERY_SECONDS = 5.0
+
+Attempt = Callable[[], Awaitable[list[RestoreResult]]]
+Notify = Callable[[str], None]
+
+
+def retry_delays() -> Iterator[float]:
+    """Seconds between tries: 0.1, doubling up to 5."""
+    pause = 0.1
+    while True:
+        yield pause
+        pause = min(2 * pause, LONGEST_DELAY_SECONDS)
+
+
+async def restore_with_retries(
+    attempt: Attempt, clock: Clock, seconds: float, notify: Notify
+) -> list[RestoreResult]:
+    """Tries until the server answers, or time is up; what came of it. Says now and then what it waits for."""
+    start_ns = clock.now_ns()
+    done: dict[str, RestoreResult] = {}
+    reported_at = -REPORT_EVERY_SECONDS
+    for pause in retry_delays():
+        done |= {one.setting: one for one in await attempt()}
+        waiting = [one for one in done.values() if one.outcome is RestoreOutcome.UNREACHABLE]
+        waited = (clock.now_ns() - start_ns) / NS_PER_SECOND
+        if not waiting or waited + pause > seconds:
+            break
+        if waited - reported_at >= REPORT_EVERY_SECONDS:
+            reported_at = waited
+            names = ", ".join(one.setting for one in waiting)
+            notify(f"{names}: not restored yet, retrying for {seconds - waited:.0f} s")
+        await clock.sleep(pause)
+    return list(done.values())
+
+
+class LeftoverSetting(msgspec.Struct, frozen=True):
+    """A setting that a session changed from `original` to `last` and did not restore."""
+
+    name: str
+    original: str
+    last: str
+
+
+class Leftover(msgspec.Struct, frozen=True, kw_only=True):
+    """The journal of a session that is gone.
+
+    `problem` says what of the file cannot be used, with a hint. If that is all of it, `header` is None and
+    there are no settings.
+    """
+
+    path: Path
+    header: JournalHeader | None = None
+    settings: tuple[LeftoverSetting, ...] = ()
+    problem: str = ""
+
+    @property
+    def text(self) -> str:
+        """What is left, in a line."""
+        if self.header is None:
+            return self.problem
+        changes = ", ".join(f"{one.name} {one.original} → {one.last}" for one in self.settings)
+        text = f"{changes or 'nothing'} on {self.header.target.where} (session {self.header.session})"
+        return f"{text}; {self.problem}" if self.problem else text
+
+    @property
+    def warning(self) -> str:
+        """What to know before anything new is begun."""
+        return self.problem if self.header is None else f"left changed by an earlier session: {self.text}"
+
+
+def leftovers(directory: Path | None = None) -> list[Leftover]:
+    """The journals that no live process holds, the oldest name first. Empty ones are removed.
+
+    What a live session will restore along with its own changes is not included.
+    """
+    found = []
+    directory = directory or paths.journal_dir()
+    try:
+        names = sorted(name for name in os.listdir(directory) if name.endswith(SUFFIX))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        return [
+            Leftover(path=directory, problem=f"cannot read the journals in {directory}: {error.strerror}")
+        ]
+    for path in (directory / name for name in names):
+        try:
+            journal = Journal.claim(path)
+        except JournalBusyError:
+            continue
+        except JournalError as error:
+            found.append(Leftover(path=path, problem=str(error)))
+            continue
+        if journal:
+            with journal:
+                found += _describe(journal)
+    return found
+
+
+async def restore_leftover(
+    leftover: Leftover,
+    target: Target,
+    clock: Clock | None = None,
+    retry_seconds: float = 0.0,
+    notify: Notify = lambda _: None,
+) -> list[RestoreResult]:
+    """Restores the settings of a leftover, logged in as `target` says; empty if another process just did.
+
+    While the server is away it tries again for so long, and tells of it. Raises JournalBusyError when a
+    guardian is at it now, JournalError when the journal cannot be used.
+    """
+    journal = await asyncio.to_thread(Journal.claim, leftover.path)
+    if journal is None:
+        return []
+    control, clock = AdminConnection(admin_connector(target)), clock or SystemClock()
+    try:
+        return await restore_with_retries(
+            partial(restore_settings, control, journal, clock), clock, retry_seconds, notify
+        )
+    finally:
+        await control.close()
+        await asyncio.to_thread(journal.close)
+
+
+def _describe(journal: Journal) -> list[Leftover]:
+    ledger = journal.ledger
+    cared_for = {
+        name for other in other_sessions(journal) if other.is_live for name in other.ledger.open_settings
+    }
+    settings = tuple(
+        LeftoverSetting(name, ledger.original(name) or "", ledger.last(name) or "")
+        for name in ledger.open_settings
+        if name not in cared_for
+    )
+    if not settings and not journal.faults:
+        return []
+    problem = f"in {journal.path}, {'; '.join(journal.faults)}" if journal.faults else ""
+    return [Leftover(path=journal.path, header=journal.header, settings=settings, problem=problem)]

@@ -1,1 +1,0 @@
-"""Restoring settings: journal, ownership between sessions, restore, guardian process."""

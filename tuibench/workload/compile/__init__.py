@@ -1,1 +1,0 @@
-"""Profile compiler: semantic checks, compilation to programs, profiles from ad-hoc SQL."""

@@ -1,0 +1,379 @@
+"""Data sets of published benchmarks: insert benchmark, SmallBank, TATP, YCSB.
+
+Tables of the insert benchmark, pi1…N: one sale per row, and three secondary indexes.
+
+Tables of SmallBank: accounts, each with a savings and a checking account.
+
+Tables of TATP: subscribers, access rights, special facilities, call forwardings.
+
+A subscriber has one to four access types and facilities, a facility zero to three forwardings, in fixed
+cycles: the same numbers of rows for every seed, and exactly the specification's means of 2.5, 2.5 and 1.5.
+
+Table of YCSB: a key and ten fields of 100 bytes.
+
+The key is an AUTO_INCREMENT number, so that concurrent inserts need no coordination and the newest
+row has the largest key. Profiles scatter popular keys over the table, as YCSB does by a hash.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import ClassVar, NamedTuple
+
+from tuibench.model.plan import OptionValue
+from tuibench.workload.datasets.base import (
+    DIGITS,
+    ENGINE_OPTION,
+    LETTERS,
+    ColumnValues,
+    SizeCheck,
+    engine_name,
+)
+from tuibench.workload.datasets.declared import Column, DeclaredDataSet, RowValues, Table, named, numbers
+from tuibench.workload.language import ProfileOption, flag_option, integer_option
+
+REGISTERS, CUSTOMERS, PRODUCTS, MAX_PRICE_CENTS = 1000, 100_000, 10_000, 50_000
+DATA_LENGTH = 10
+MAX_TABLES = 1000
+INDEXES = (
+    "price_customer (price, customerid)",
+    "register_price_customer (cashregisterid, price, customerid)",
+    "price_date_customer (price, dateandtime, customerid)",
+)
+TABLE_NAME = re.compile(r"pi([1-9][0-9]*)")
+
+
+def _date(values: RowValues, rows: range) -> ColumnValues:
+    """Times of one day, increasing with the row number."""
+    return [b"2025-01-%02d %02d:%02d:%02d" % _time_of(row) for row in rows]
+
+
+def _time_of(row: int) -> tuple[int, int, int, int]:
+    minutes, second = divmod(row, 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    return days % 28 + 1, hour, minute, second
+
+
+def _integer(high: int) -> Column:
+    return Column("INT", lambda values, rows: values.integers(len(rows), 1, high))
+
+
+@cache
+def _table(*, secondary: bool) -> Table:
+    return Table(
+        {
+            "transactionid": Column("INT", numbers),
+            "dateandtime": Column("DATETIME", _date),
+            "cashregisterid": _integer(REGISTERS),
+            "customerid": _integer(CUSTOMERS),
+            "productid": _integer(PRODUCTS),
+            "price": Column(
+                "DECIMAL(8,2)", lambda values, rows: values.cents(len(rows), 100, MAX_PRICE_CENTS)
+            ),
+            "data": Column("VARCHAR(64)", lambda values, rows: values.texts(len(rows), DATA_LENGTH)),
+        },
+        key="transactionid",
+        auto_increment="transactionid",
+        row_bytes=75,
+        indexes=INDEXES if secondary else (),
+    )
+
+
+class InsertBenchmark(DeclaredDataSet, frozen=True, kw_only=True):
+    """The tables of one run, `count` of them with the same number of rows each."""
+
+    count: int
+    secondary: bool
+
+    OPTIONS: ClassVar[dict[str, ProfileOption]] = {
+        "tables": integer_option(
+            1, "number of tables; each client works on one", minimum=1, maximum=MAX_TABLES
+        ),
+        "table_size": integer_option(100_000, "rows per table", minimum=1),
+        "secondary": flag_option(True, "three secondary indexes"),
+        **ENGINE_OPTION,
+    }
+    TABLE_NAME_CONDITION: ClassVar[str] = "t.table_name LIKE 'pi%'"
+    SCALE: ClassVar[str] = "table_size"
+    WHAT: ClassVar[str] = "rows"
+
+    @classmethod
+    def from_options(cls, values: Mapping[str, OptionValue]) -> "InsertBenchmark":
+        return cls(
+            scale=int(values["table_size"]),
+            engine=engine_name(values["mysql_storage_engine"]),
+            count=int(values["tables"]),
+            secondary=bool(values["secondary"]),
+        )
+
+    def tables(self) -> Mapping[str, Table]:
+        table = _table(secondary=self.secondary)
+        return {f"pi{number}": table for number in range(1, self.count + 1)}
+
+    def is_table_name(self, table: str) -> bool:
+        return bool(TABLE_NAME.fullmatch(table))
+
+    def size_checks(self) -> dict[str, SizeCheck]:
+        """Queries for the number of rows, counted by key: a load deletes the oldest rows while it inserts."""
+        wanted = 0 if self.is_empty else self.scale
+        return {
+            name: SizeCheck(
+                f"SELECT MAX(transactionid) FROM {name}",  # noqa: S608 (constant names)
+                wanted,
+                wanted,
+                self.WHAT,
+                "table-size",
+            )
+            for name in self.table_names()
+        }
+
+    def describe(self) -> str:
+        return f"{self.count} × {self.scale:,} rows{'' if self.secondary else ', no secondary index'}"
+
+    def further_words(self) -> Sequence[str]:
+        return (
+            *((f"--tables={self.count}",) if self.count > 1 else ()),
+            *(("--secondary=off",) if not self.secondary else ()),
+        )
+
+
+MIN_BALANCE_CENTS, MAX_BALANCE_CENTS = 1_000_000, 5_000_000
+NAME_LENGTH = 20
+
+
+def _name(values: RowValues, rows: range) -> ColumnValues:
+    return values.texts(len(rows), NAME_LENGTH)
+
+
+def _balance(values: RowValues, rows: range) -> ColumnValues:
+    return values.cents(len(rows), MIN_BALANCE_CENTS, MAX_BALANCE_CENTS)
+
+
+_BALANCES = Table(
+    {"custid": Column("INT", numbers), "bal": Column("DECIMAL(14,2)", _balance)}, key="custid", row_bytes=30
+)
+SMALLBANK_TABLES = {
+    "accounts": Table(
+        {"custid": Column("INT", numbers), "name": Column("VARCHAR(64)", _name)},
+        key="custid",
+        row_bytes=NAME_LENGTH + 17,
+        indexes=("name (name)",),
+    ),
+    "savings": _BALANCES,
+    "checking": _BALANCES,
+}
+
+
+class SmallBank(DeclaredDataSet, frozen=True, kw_only=True):
+    """The tables of one run."""
+
+    OPTIONS: ClassVar[dict[str, ProfileOption]] = {
+        "accounts": integer_option(
+            10_000, "customers, each with a savings and a checking account", minimum=2
+        ),
+        **ENGINE_OPTION,
+    }
+    TABLE_NAME_CONDITION: ClassVar[str] = named(*SMALLBANK_TABLES)
+    SCALE: ClassVar[str] = "accounts"
+    WHAT: ClassVar[str] = "accounts"
+    SIZED: ClassVar[tuple[str, str]] = ("accounts", "custid")
+
+    def tables(self) -> Mapping[str, Table]:
+        return SMALLBANK_TABLES
+
+
+KINDS = 4
+NUMBER_DIGITS = 15
+MAX_INT = 2**31 - 1
+HOURS_BETWEEN = 8
+
+
+class Child(NamedTuple):
+    """A row that belongs to a parent: the parent's number from 1, and its position among the parent's
+    rows, from 0.
+    """
+
+    parent: int
+    place: int
+
+
+class ChildCycle:
+    """Rows per parent in a fixed cycle, such as 1, 2, 3, 4, repeated."""
+
+    def __init__(self, *children: int) -> None:
+        self._children = children
+        self._places = [(parent, place) for parent, count in enumerate(children) for place in range(count)]
+
+    def rows(self, parents: int) -> int:
+        """The number of rows of this many parents."""
+        whole, rest = divmod(parents, len(self._children))
+        return whole * len(self._places) + sum(self._children[:rest])
+
+    def child(self, row: int) -> Child:
+        """The row with this number, from 1."""
+        cycle, place = divmod(row - 1, len(self._places))
+        parent, number = self._places[place]
+        return Child(cycle * len(self._children) + parent + 1, number)
+
+
+OF_SUBSCRIBER = ChildCycle(1, 2, 3, 4)
+OF_FACILITY = ChildCycle(0, 1, 2, 3)
+
+
+def _kind(subscriber: int, place: int) -> int:
+    """The type of a subscriber's access or facility: 1 to 4, each once, from any start."""
+    return (subscriber // KINDS + place) % KINDS + 1
+
+
+def _subscriber(_: RowValues, rows: range) -> ColumnValues:
+    return [OF_SUBSCRIBER.child(row).parent for row in rows]
+
+
+def _type(_: RowValues, rows: range) -> ColumnValues:
+    return [_kind(*OF_SUBSCRIBER.child(row)) for row in rows]
+
+
+def _facility(row: int) -> Child:
+    """The facility of a call forwarding, as a child of its subscriber."""
+    return OF_SUBSCRIBER.child(OF_FACILITY.child(row).parent)
+
+
+def _forwarding_subscriber(_: RowValues, rows: range) -> ColumnValues:
+    return [_facility(row).parent for row in rows]
+
+
+def _forwarding_type(_: RowValues, rows: range) -> ColumnValues:
+    return [_kind(*_facility(row)) for row in rows]
+
+
+def _start_time(_: RowValues, rows: range) -> ColumnValues:
+    return [HOURS_BETWEEN * OF_FACILITY.child(row).place for row in rows]
+
+
+def _end_time(values: RowValues, rows: range) -> ColumnValues:
+    hours = values.integers(len(rows), 1, HOURS_BETWEEN)
+    starts = (HOURS_BETWEEN * OF_FACILITY.child(row).place for row in rows)
+    return [start + more for start, more in zip(starts, hours, strict=True)]
+
+
+def _tatp_integer(low: int, high: int) -> Column:
+    return Column("INT", lambda values, rows: values.integers(len(rows), low, high))
+
+
+def _letters(length: int) -> Column:
+    return Column(f"CHAR({length})", lambda values, rows: values.texts(len(rows), length, LETTERS))
+
+
+def _digits(length: int) -> Column:
+    return Column(f"CHAR({length})", lambda values, rows: values.texts(len(rows), length, DIGITS))
+
+
+def _sub_nbr(_: RowValues, rows: range) -> ColumnValues:
+    return [b"%015d" % row for row in rows]
+
+
+def _is_active(values: RowValues, rows: range) -> ColumnValues:
+    return [int(number <= 85) for number in values.integers(len(rows), 1, 100)]
+
+
+TABLES = {
+    "subscriber": Table(
+        {
+            "s_id": Column("INT", numbers),
+            "sub_nbr": Column(f"CHAR({NUMBER_DIGITS})", _sub_nbr),
+            **{f"bit_{number}": _tatp_integer(0, 1) for number in range(1, 11)},
+            **{f"hex_{number}": _tatp_integer(0, 15) for number in range(1, 11)},
+            **{f"byte2_{number}": _tatp_integer(0, 255) for number in range(1, 11)},
+            "msc_location": _tatp_integer(1, MAX_INT),
+            "vlr_location": _tatp_integer(1, MAX_INT),
+        },
+        key="s_id",
+        row_bytes=150,
+        indexes=("sub_nbr (sub_nbr)",),
+    ),
+    "access_info": Table(
+        {
+            "s_id": Column("INT", _subscriber),
+            "ai_type": Column("INT", _type),
+            "data1": _tatp_integer(0, 255),
+            "data2": _tatp_integer(0, 255),
+            "data3": _letters(3),
+            "data4": _letters(5),
+        },
+        key="s_id, ai_type",
+        row_bytes=45,
+        rows=OF_SUBSCRIBER.rows,
+    ),
+    "special_facility": Table(
+        {
+            "s_id": Column("INT", _subscriber),
+            "sf_type": Column("INT", _type),
+            "is_active": Column("INT", _is_active),
+            "error_cntrl": _tatp_integer(0, 255),
+            "data_a": _tatp_integer(0, 255),
+            "data_b": _letters(5),
+        },
+        key="s_id, sf_type",
+        row_bytes=40,
+        rows=OF_SUBSCRIBER.rows,
+    ),
+    "call_forwarding": Table(
+        {
+            "s_id": Column("INT", _forwarding_subscriber),
+            "sf_type": Column("INT", _forwarding_type),
+            "start_time": Column("INT", _start_time),
+            "end_time": Column("INT", _end_time),
+            "numberx": _digits(NUMBER_DIGITS),
+        },
+        key="s_id, sf_type, start_time",
+        row_bytes=45,
+        rows=lambda subscribers: OF_FACILITY.rows(OF_SUBSCRIBER.rows(subscribers)),
+    ),
+}
+
+
+class Tatp(DeclaredDataSet, frozen=True, kw_only=True):
+    """The tables of one run."""
+
+    OPTIONS: ClassVar[dict[str, ProfileOption]] = {
+        "subscribers": integer_option(10_000, "subscribers; 100,000 in TATP", minimum=4),
+        **ENGINE_OPTION,
+    }
+    TABLE_NAME_CONDITION: ClassVar[str] = named(*TABLES)
+    SCALE: ClassVar[str] = "subscribers"
+    WHAT: ClassVar[str] = "subscribers"
+    SIZED: ClassVar[tuple[str, str]] = ("subscriber", "s_id")
+
+    def tables(self) -> Mapping[str, Table]:
+        return TABLES
+
+
+FIELDS, FIELD_BYTES = 10, 100
+TABLE = "usertable"
+_FIELD = Column(f"CHAR({FIELD_BYTES})", lambda values, rows: values.texts(len(rows), FIELD_BYTES))
+
+YCSB_TABLES = {
+    TABLE: Table(
+        {"ycsb_key": Column("INT", numbers), **{f"field{number}": _FIELD for number in range(FIELDS)}},
+        key="ycsb_key",
+        auto_increment="ycsb_key",
+        row_bytes=FIELDS * (FIELD_BYTES + 3) + 11,
+    )
+}
+
+
+class Ycsb(DeclaredDataSet, frozen=True, kw_only=True):
+    """The table of one run."""
+
+    OPTIONS: ClassVar[dict[str, ProfileOption]] = {
+        "records": integer_option(10_000, "records of the table", minimum=1),
+        **ENGINE_OPTION,
+    }
+    TABLE_NAME_CONDITION: ClassVar[str] = named(TABLE)
+    SCALE: ClassVar[str] = "records"
+    WHAT: ClassVar[str] = "records"
+    SIZED: ClassVar[tuple[str, str]] = (TABLE, "ycsb_key")
+
+    def tables(self) -> Mapping[str, Table]:
+        return YCSB_TABLES

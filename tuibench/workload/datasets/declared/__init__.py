@@ -1,1 +1,0 @@
-"""Data sets declared as tables of columns: YCSB, TATP, SmallBank, insert benchmark."""

@@ -1,0 +1,689 @@
+"""The data set of TPC-C.
+
+Sizes of TPC-C's tables, and the relations between rows.
+
+Rows of a table are numbered from 1 through all warehouses and districts. Values that two tables share (the
+number of lines of an order) depend only on warehouse and district, so that any connection can load any piece.
+The numbers of lines are distributed evenly and shuffled: every district has the same number of lines.
+
+Random values of TPC-C's rows (4.3.2), column by column, and last names (4.3.2.3).
+
+TPC-C's nine tables: columns, keys and references, with the specification's names and go-tpc's types.
+
+Initial contents of TPC-C's tables (4.3.3.1), column by column.
+
+TPC-C data set: options, tables, size queries, row sources.
+"""
+
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from random import Random
+from typing import ClassVar, NamedTuple
+
+from tuibench.model.plan import OptionValue
+from tuibench.workload.datasets.base import (
+    ALPHANUMERICS,
+    DIGITS,
+    ENGINE_OPTION,
+    LETTERS,
+    ColumnValues,
+    DataSet,
+    RandomCharacters,
+    RowFormat,
+    SizeCheck,
+    bulk_parameter_types,
+    encode_rows,
+    engine_name,
+    insert_statement,
+)
+from tuibench.workload.distributions import nurand_draw
+from tuibench.workload.language import ProfileOption, flag_option, integer_option
+from tuibench.workload.program import Nurand
+
+DISTRICTS = 10
+MIN_LINES, MAX_LINES = 5, 15
+CACHED_DISTRICTS = 16
+"""Cached districts, one per connection, about a megabyte each."""
+
+
+class TpccSizes(NamedTuple):
+    """Numbers of warehouses, customers (and orders) per district, items."""
+
+    warehouses: int
+    customers: int
+    items: int
+
+    @property
+    def undelivered(self) -> int:
+        return self.customers * 3 // 10
+
+    @property
+    def delivered(self) -> int:
+        return self.customers - self.undelivered
+
+    @property
+    def lines(self) -> int:
+        """The order lines of a district."""
+        return sum(_line_counts(self.customers))
+
+    def rows_per_range(self, table: str) -> int:
+        """Rows per district, per warehouse's stock, or of the table item."""
+        return {
+            "warehouse": 1,
+            "district": 1,
+            "item": self.items,
+            "stock": self.items,
+            "new_order": self.undelivered,
+            "order_line": self.lines,
+        }.get(table, self.customers)
+
+    def rows(self, table: str) -> int:
+        """Rows of the whole table."""
+        stretches = {"item": 1, "warehouse": self.warehouses, "stock": self.warehouses}
+        return self.rows_per_range(table) * stretches.get(table, self.warehouses * DISTRICTS)
+
+
+class RowRange(NamedTuple):
+    """A range of rows of one district (or warehouse): `rows` from number `first` on."""
+
+    warehouse: int
+    district: int
+    first: int
+    rows: int
+
+    @property
+    def numbers(self) -> range:
+        return range(self.first, self.first + self.rows)
+
+
+def row_ranges(sizes: TpccSizes, table: str, first: int, count: int) -> Iterator[RowRange]:
+    """Rows of a table, from number `first` on, as ranges."""
+    whole = sizes.rows_per_range(table)
+    districts = 1 if table in ("warehouse", "stock", "item") else DISTRICTS
+    place, end = first - 1, first - 1 + count
+    while place < end:
+        number, start = divmod(place, whole)
+        warehouse, district = divmod(number, districts)
+        rows = min(whole - start, end - place)
+        yield RowRange(warehouse + 1, district + 1, start + 1, rows)
+        place += rows
+
+
+def _line_counts(orders: int) -> list[int]:
+    turn = range(MIN_LINES, MAX_LINES + 1)
+    return [turn[order % len(turn)] for order in range(orders)]
+
+
+@lru_cache(CACHED_DISTRICTS)
+def lines_of_orders(orders: int, warehouse: int, district: int) -> tuple[int, ...]:
+    """The number of lines of each order of a district."""
+    lines = _line_counts(orders)
+    Random(f"tuibench:tpcc:{warehouse}:{district}:lines").shuffle(lines)
+    return tuple(lines)
+
+
+@lru_cache(CACHED_DISTRICTS)
+def customers_of_orders(orders: int, warehouse: int, district: int) -> tuple[int, ...]:
+    """The customer of each order of a district: each customer has one."""
+    customers = list(range(1, orders + 1))
+    Random(f"tuibench:tpcc:{warehouse}:{district}:customers").shuffle(customers)
+    return tuple(customers)
+
+
+class OrderLines(NamedTuple):
+    """The order lines of a district: order and line number of each."""
+
+    orders: tuple[int, ...]
+    numbers: tuple[int, ...]
+
+
+@lru_cache(CACHED_DISTRICTS)
+def lines_of_district(orders: int, warehouse: int, district: int) -> OrderLines:
+    counts = lines_of_orders(orders, warehouse, district)
+    return OrderLines(
+        tuple([order for order, count in enumerate(counts, 1) for _ in range(count)]),
+        tuple([number for count in counts for number in range(1, count + 1)]),
+    )
+
+
+SYLLABLES = (b"BAR", b"OUGHT", b"ABLE", b"PRI", b"PRES", b"ESE", b"ANTI", b"CALLY", b"ATION", b"EING")
+LAST_NAMES = 1000
+LAST_NAME_A = 255
+
+
+def last_name(number: int) -> bytes:
+    """The last name of a number from 0 to 999."""
+    return SYLLABLES[number // 100] + SYLLABLES[number // 10 % 10] + SYLLABLES[number % 10]
+
+
+def last_name_number_draw(customers: int, loaded_c: int, stream: Random) -> Callable[[], int]:
+    """Generate the name numbers of customers after the first thousand; small districts have fewer names."""
+    value = Nurand(LAST_NAME_A, 0, min(customers, LAST_NAMES) - 1, loaded_c)
+    return nurand_draw(value, loaded_c, stream)
+
+
+ORIGINAL = b"ORIGINAL"
+ORIGINAL_SHARE = BAD_CREDIT_SHARE = 0.1
+
+
+class TpccValues:
+    """Generates columns from one stream."""
+
+    def __init__(self, sizes: TpccSizes, loaded_c: int, loaded_at: bytes, stream: Random) -> None:
+        self.sizes = sizes
+        self.now = loaded_at
+        self.chance = stream.random
+        self._stream = stream
+        self._letters = RandomCharacters.of(ALPHANUMERICS, stream)
+        self._capitals = RandomCharacters.of(LETTERS, stream)
+        self._digits = RandomCharacters.of(DIGITS, stream)
+        self.name_number = last_name_number_draw(sizes.customers, loaded_c, stream)
+
+    def whole(self, count: int, low: int, high: int) -> list[int]:
+        """Integers from low to high."""
+        chance, span = self.chance, high - low + 1
+        return [low + int(chance() * span) for _ in range(count)]
+
+    def exact(self, count: int, low: int, high: int, places: int) -> list[bytes]:
+        """Exact numbers, low to high in units of the last digit."""
+        unit, written = 10**places, b"%%d.%%0%dd" % places
+        return [written % divmod(number, unit) for number in self.whole(count, low, high)]
+
+    def text(self, count: int, low: int, high: int) -> list[bytes]:
+        """Texts of low to high letters and digits."""
+        return self._letters.texts(self.whole(count, low, high))
+
+    def text_of(self, count: int, length: int) -> list[bytes]:
+        """Texts of one length."""
+        return self._letters.equal(count, length)
+
+    def digits(self, count: int, length: int) -> list[bytes]:
+        return self._digits.equal(count, length)
+
+    def address(self, count: int) -> list[ColumnValues]:
+        """Two streets, city, state, and a zip code that ends in 11111."""
+        streets: list[ColumnValues] = [self.text(count, 10, 20) for _ in range(3)]
+        zips = [digits + b"11111" for digits in self.digits(count, 4)]
+        return [*streets, self._capitals.equal(count, 2), zips]
+
+    def data(self, count: int) -> list[bytes]:
+        """26 to 50 characters; one in ten contains ORIGINAL."""
+        return [self._original(text) for text in self.text(count, 26, 50)]
+
+    def _original(self, text: bytes) -> bytes:
+        if self.chance() >= ORIGINAL_SHARE:
+            return text
+        place = int(self.chance() * (len(text) - len(ORIGINAL) + 1))
+        return text[:place] + ORIGINAL + text[place + len(ORIGINAL) :]
+
+    def credits(self, count: int) -> list[bytes]:
+        return [b"BC" if self.chance() < BAD_CREDIT_SHARE else b"GC" for _ in range(count)]
+
+    def last_names(self, numbers: Sequence[int]) -> list[bytes]:
+        """Each name once, then random ones."""
+        return [last_name(number - 1 if number <= LAST_NAMES else self.name_number()) for number in numbers]
+
+
+class TpccTable(NamedTuple):
+    """One table: columns with types, primary key, secondary index, foreign keys."""
+
+    columns: dict[str, str]
+    key: str = ""
+    secondary: str = ""
+    references: tuple[tuple[str, str], ...] = ()
+
+    def create_sql(self, name: str, engine: str) -> str:
+        """The CREATE TABLE statement; columns of the primary key are NOT NULL."""
+        keys = self.key.split(", ")
+        lines = [
+            f"{column} {kind}{' NOT NULL' if column in keys or column in _NOT_NULL_COLUMNS else ''}"
+            for column, kind in self.columns.items()
+        ]
+        lines += [f"PRIMARY KEY ({self.key})"] * bool(self.key)
+        body = ",\n  ".join(lines)
+        return f"CREATE TABLE {name} (\n  {body}\n) ENGINE={engine}"
+
+    def reference_sql(self, name: str) -> str:
+        """The ALTER TABLE statement that adds the foreign keys; empty without any."""
+        added = (
+            f"ADD CONSTRAINT fk_{name}_{number} FOREIGN KEY ({columns}) REFERENCES {parent}"
+            for number, (columns, parent) in enumerate(self.references, 1)
+        )
+        return f"ALTER TABLE {name} {', '.join(added)}" if self.references else ""
+
+
+_NOT_NULL_COLUMNS = frozenset({"h_c_id", "h_c_d_id", "h_c_w_id", "h_d_id", "h_w_id", "ol_i_id"})
+"""NOT NULL columns outside the primary keys."""
+
+MONEY, RATE = "DECIMAL(12,2)", "DECIMAL(4,4)"
+
+
+def _address(prefix: str) -> dict[str, str]:
+    return {
+        f"{prefix}_street_1": "VARCHAR(20)",
+        f"{prefix}_street_2": "VARCHAR(20)",
+        f"{prefix}_city": "VARCHAR(20)",
+        f"{prefix}_state": "CHAR(2)",
+        f"{prefix}_zip": "CHAR(9)",
+    }
+
+
+STOCK_DISTRICT_COLUMNS = tuple(f"s_dist_{number:02}" for number in range(1, 11))
+
+TABLES = {
+    "order_line": TpccTable(
+        {
+            "ol_o_id": "INT",
+            "ol_d_id": "INT",
+            "ol_w_id": "INT",
+            "ol_number": "INT",
+            "ol_i_id": "INT",
+            "ol_supply_w_id": "INT",
+            "ol_delivery_d": "DATETIME",
+            "ol_quantity": "INT",
+            "ol_amount": "DECIMAL(6,2)",
+            "ol_dist_info": "CHAR(24)",
+        },
+        key="ol_w_id, ol_d_id, ol_o_id, ol_number",
+        references=(
+            ("ol_w_id, ol_d_id, ol_o_id", "orders (o_w_id, o_d_id, o_id)"),
+            ("ol_supply_w_id, ol_i_id", "stock (s_w_id, s_i_id)"),
+        ),
+    ),
+    "stock": TpccTable(
+        {
+            "s_i_id": "INT",
+            "s_w_id": "INT",
+            "s_quantity": "INT",
+            **dict.fromkeys(STOCK_DISTRICT_COLUMNS, "CHAR(24)"),
+            "s_ytd": "INT",
+            "s_order_cnt": "INT",
+            "s_remote_cnt": "INT",
+            "s_data": "VARCHAR(50)",
+        },
+        key="s_w_id, s_i_id",
+        references=(("s_w_id", "warehouse (w_id)"), ("s_i_id", "item (i_id)")),
+    ),
+    "new_order": TpccTable(
+        {"no_o_id": "INT", "no_d_id": "INT", "no_w_id": "INT"},
+        key="no_w_id, no_d_id, no_o_id",
+        references=(("no_w_id, no_d_id, no_o_id", "orders (o_w_id, o_d_id, o_id)"),),
+    ),
+    "orders": TpccTable(
+        {
+            "o_id": "INT",
+            "o_d_id": "INT",
+            "o_w_id": "INT",
+            "o_c_id": "INT",
+            "o_entry_d": "DATETIME",
+            "o_carrier_id": "INT",
+            "o_ol_cnt": "INT",
+            "o_all_local": "INT",
+        },
+        key="o_w_id, o_d_id, o_id",
+        secondary="idx_order ON orders (o_w_id, o_d_id, o_c_id, o_id)",
+        references=(("o_w_id, o_d_id, o_c_id", "customer (c_w_id, c_d_id, c_id)"),),
+    ),
+    "history": TpccTable(
+        {
+            "h_c_id": "INT",
+            "h_c_d_id": "INT",
+            "h_c_w_id": "INT",
+            "h_d_id": "INT",
+            "h_w_id": "INT",
+            "h_date": "DATETIME",
+            "h_amount": "DECIMAL(6,2)",
+            "h_data": "VARCHAR(24)",
+        },
+        references=(
+            ("h_c_w_id, h_c_d_id, h_c_id", "customer (c_w_id, c_d_id, c_id)"),
+            ("h_w_id, h_d_id", "district (d_w_id, d_id)"),
+        ),
+    ),
+    "customer": TpccTable(
+        {
+            "c_id": "INT",
+            "c_d_id": "INT",
+            "c_w_id": "INT",
+            "c_first": "VARCHAR(16)",
+            "c_middle": "CHAR(2)",
+            "c_last": "VARCHAR(16)",
+            **_address("c"),
+            "c_phone": "CHAR(16)",
+            "c_since": "DATETIME",
+            "c_credit": "CHAR(2)",
+            "c_credit_lim": MONEY,
+            "c_discount": RATE,
+            "c_balance": MONEY,
+            "c_ytd_payment": MONEY,
+            "c_payment_cnt": "INT",
+            "c_delivery_cnt": "INT",
+            "c_data": "VARCHAR(500)",
+        },
+        key="c_w_id, c_d_id, c_id",
+        secondary="idx_customer ON customer (c_w_id, c_d_id, c_last, c_first)",
+        references=(("c_w_id, c_d_id", "district (d_w_id, d_id)"),),
+    ),
+    "district": TpccTable(
+        {
+            "d_id": "INT",
+            "d_w_id": "INT",
+            "d_name": "VARCHAR(10)",
+            **_address("d"),
+            "d_tax": RATE,
+            "d_ytd": MONEY,
+            "d_next_o_id": "INT",
+        },
+        key="d_w_id, d_id",
+        references=(("d_w_id", "warehouse (w_id)"),),
+    ),
+    "warehouse": TpccTable(
+        {"w_id": "INT", "w_name": "VARCHAR(10)", **_address("w"), "w_tax": RATE, "w_ytd": MONEY},
+        key="w_id",
+    ),
+    "item": TpccTable(
+        {
+            "i_id": "INT",
+            "i_im_id": "INT",
+            "i_name": "VARCHAR(24)",
+            "i_price": "DECIMAL(5,2)",
+            "i_data": "VARCHAR(50)",
+        },
+        key="i_id",
+    ),
+}
+"""The tables in an order for dropping: each before those that it references."""
+
+
+DIST_LENGTH = 24
+LOADED_QUANTITY = 5
+
+RowBlock = tuple[int, list[ColumnValues]]
+"""A number of rows as columns."""
+
+
+def row_blocks(table: str, values: TpccValues, at: RowRange) -> Iterator[RowBlock]:
+    """The rows of a range.
+
+    Delivered and other orders are separate blocks, so that a column is all null or not.
+    """
+    return BLOCK_GENERATORS[table](values, at)
+
+
+def _warehouse(values: TpccValues, at: RowRange) -> Iterator[RowBlock]:
+    ytd = b"%d.00" % (values.sizes.customers * DISTRICTS * 10)
+    yield (
+        at.rows,
+        [at.warehouse, values.text(1, 6, 10), *values.address(1), values.exact(1, 0, 2000, 4), ytd],
+    )
+
+
+def _district(values: TpccValues, at: RowRange) -> Iterator[RowBlock]:
+    customers = values.sizes.customers
+    name, tax = values.text(1, 6, 10), values.exact(1, 0, 2000, 4)
+    yield at.rows, [
+        at.district, at.warehouse, name, *values.address(1), tax, b"%d.00" % (customers * 10), customers + 1,
+    ]  # fmt: skip
+
+
+def _item(values: TpccValues, at: RowRange) -> Iterator[RowBlock]:
+    count = at.rows
+    prices = values.exact(count, 100, 10_000, 2)
+    yield at.rows, [
+        list(at.numbers), values.whole(count, 1, 10_000), values.text(count, 14, 24), prices,
+        values.data(count),
+    ]  # fmt: skip
+
+
+def _stock(values: TpccValues, at: RowRange) -> Iterator[RowBlock]:
+    count = at.rows
+    dists: list[ColumnValues] = [values.text_of(count, DIST_LENGTH) for _ in STOCK_DISTRICT_COLUMNS]
+    quantities = values.whole(count, 10, 100)
+    yield at.rows, [list(at.numbers), at.warehouse, quantities, *dists, 0, 0, 0, values.data(count)]
+
+
+def _customer(values: TpccValues, at: RowRange) -> Iterator[RowBlock]:
+    count = at.rows
+    yield at.rows, [
+        list(at.numbers), at.district, at.warehouse, values.text(count, 8, 16), b"OE",
+        values.last_names(at.numbers), *values.address(count), values.digits(count, 16), values.now,
+        values.credits(count), b"50000.00", values.exact(count, 0, 5000, 4), b"-10.00", b"10.00", 1, 0,
+        values.text(count, 300, 500),
+    ]  # fmt: skip
+
+
+def _history(values: TpccValues, at: RowRange) -> Iterator[RowBlock]:
+    district, warehouse = at.district, at.warehouse
+    texts = values.text(at.rows, 12, 24)
+    yield at.rows, [list(at.numbers), district, warehouse, district, warehouse, values.now, b"10.00", texts]
+
+
+def _new_order(values: TpccValues, at: RowRange) -> Iterator[RowBlock]:
+    delivered = values.sizes.customers - values.sizes.undelivered
+    yield at.rows, [[delivered + number for number in at.numbers], at.district, at.warehouse]
+
+
+def _orders(values: TpccValues, at: RowRange) -> Iterator[RowBlock]:
+    orders, delivered = values.sizes.customers, values.sizes.delivered
+    lines = lines_of_orders(orders, at.warehouse, at.district)
+    customers = customers_of_orders(orders, at.warehouse, at.district)
+    for numbers in _split_range(at.numbers, delivered + 1):
+        rows, is_delivered = len(numbers), numbers[0] <= delivered
+        of = slice(numbers[0] - 1, numbers[-1])
+        carriers = values.whole(rows, 1, 10) if is_delivered else None
+        yield rows, [
+            list(numbers), at.district, at.warehouse, list(customers[of]), values.now, carriers,
+            list(lines[of]), 1,
+        ]  # fmt: skip
+
+
+def _order_line(values: TpccValues, at: RowRange) -> Iterator[RowBlock]:
+    """Delivered lines have amount 0, so that the customers' balances are consistent from the start."""
+    orders, delivered = values.sizes.customers, values.sizes.delivered
+    lines = lines_of_district(orders, at.warehouse, at.district)
+    border = bisect_right(lines.orders, delivered) + 1
+    for numbers in _split_range(at.numbers, border):
+        rows, is_delivered = len(numbers), numbers[0] < border
+        of = slice(numbers[0] - 1, numbers[-1])
+        yield rows, [
+            list(lines.orders[of]), at.district, at.warehouse, list(lines.numbers[of]),
+            values.whole(rows, 1, values.sizes.items), at.warehouse, values.now if is_delivered else None,
+            LOADED_QUANTITY, b"0.00" if is_delivered else values.exact(rows, 1, 999_999, 2),
+            values.text_of(rows, DIST_LENGTH),
+        ]  # fmt: skip
+
+
+def _split_range(numbers: range, border: int) -> Iterator[range]:
+    """The numbers below the border, and the others; empty parts are omitted."""
+    for part in (
+        range(numbers.start, min(numbers.stop, border)),
+        range(max(numbers.start, border), numbers.stop),
+    ):
+        if part:
+            yield part
+
+
+BLOCK_GENERATORS: Mapping[str, Callable[[TpccValues, RowRange], Iterator[RowBlock]]] = {
+    "warehouse": _warehouse,
+    "district": _district,
+    "customer": _customer,
+    "history": _history,
+    "new_order": _new_order,
+    "orders": _orders,
+    "order_line": _order_line,
+    "stock": _stock,
+    "item": _item,
+}
+
+ROW_BYTES = {
+    "warehouse": 150,
+    "district": 150,
+    "customer": 680,
+    "history": 90,
+    "new_order": 20,
+    "orders": 70,
+    "order_line": 105,
+    "stock": 370,
+    "item": 110,
+}
+"""The encoded size of a row, a little more than the average."""
+
+
+class TpccRows:
+    """Encodes the rows of one table in one format."""
+
+    def __init__(
+        self,
+        table: str,
+        sizes: TpccSizes,
+        loaded_c: int,
+        loaded_at: str,
+        stream: Random,
+        row_format: RowFormat,
+    ) -> None:
+        self._table = table
+        self._sizes = sizes
+        self._row_format = row_format
+        self._columns = tuple(TABLES[table].columns)
+        self.parameters = bulk_parameter_types(TABLES[table].columns)
+        self._values = TpccValues(sizes, loaded_c, loaded_at.encode(), stream)
+        self.row_bytes = ROW_BYTES[table]
+
+    def sql(self, table: str, charset: str) -> str:
+        return insert_statement(self._row_format, table, self._columns, charset)
+
+    def block(self, first: int, count: int) -> bytes:
+        written = b"".join(
+            encode_rows(self._row_format, rows, columns)
+            for row_range in row_ranges(self._sizes, self._table, first, count)
+            for rows, columns in row_blocks(self._table, self._values, row_range)
+        )
+        return written[:-1] if self._row_format is RowFormat.SQL else written
+
+
+MAX_WAREHOUSES = 100_000
+ROW_DATA_BYTES_PER_WAREHOUSE, ROW_DATA_BYTES_PER_ITEM = 90_000_000, 75
+CHUNK_ROWS = 30_000
+"""Rows loaded at a time: about half a second's work."""
+
+
+class Tpcc(DataSet, frozen=True, kw_only=True):
+    """The tables of one run. `loaded_c` is the constant C for last names.
+
+    `loaded_at` is the DATETIME in the rows.
+    """
+
+    warehouses: int
+    customers: int
+    items: int
+    loaded_c: int
+    foreign_keys: bool
+    loaded_at: str
+
+    OPTIONS: ClassVar[dict[str, ProfileOption]] = {
+        "warehouses": integer_option(1, "number of warehouses", minimum=1, maximum=MAX_WAREHOUSES),
+        "foreign_keys": flag_option(False, "create foreign keys after loading"),
+        "c_load": integer_option(123, "the constant C for last names when loading", maximum=255),
+        "customers_per_district": integer_option(
+            3000, "customers per district; 3000 in TPC-C, fewer for tests", minimum=20, maximum=3000
+        ),
+        "items": integer_option(100_000, "items; 100,000 in TPC-C", minimum=20, maximum=100_000),
+        **ENGINE_OPTION,
+    }
+    TABLE_NAME_CONDITION: ClassVar[str] = f"t.table_name IN ({', '.join(repr(name) for name in TABLES)})"
+
+    @classmethod
+    def from_options(cls, values: Mapping[str, OptionValue]) -> "Tpcc":
+        """The data set with resolved options. Raises UsageError for an invalid engine name."""
+        return cls(
+            warehouses=int(values["warehouses"]),
+            customers=int(values["customers_per_district"]),
+            items=int(values["items"]),
+            loaded_c=int(values["c_load"]),
+            foreign_keys=bool(values["foreign_keys"]),
+            engine=engine_name(values["mysql_storage_engine"]),
+            loaded_at=time.strftime("%Y-%m-%d %H:%M:%S"),
+        )
+
+    @property
+    def sizes(self) -> TpccSizes:
+        return TpccSizes(self.warehouses, self.customers, self.items)
+
+    def table_names(self) -> tuple[str, ...]:
+        return tuple(TABLES)
+
+    def columns(self, table: str) -> dict[str, str]:
+        return {name: kind.lower() for name, kind in TABLES[table].columns.items()}
+
+    def size(self, table: str) -> int:
+        return 0 if self.is_empty else self.sizes.rows(table)
+
+    def chunk_rows(self, table: str) -> int:
+        """Complete districts, or parts of a warehouse's stock."""
+        whole = self.sizes.rows_per_range(table)
+        return whole * max(1, CHUNK_ROWS // whole) if table != "stock" else CHUNK_ROWS
+
+    def size_checks(self) -> dict[str, SizeCheck]:
+        """Queries for the number of warehouses, and for the size of the last one."""
+        last = f"WHERE {{}}_w_id = {self.warehouses}"
+        asked = {
+            "warehouse": ("MAX(w_id) FROM warehouse", self.warehouses, "warehouses", "warehouses"),
+            "item": ("MAX(i_id) FROM item", self.items, "items", "items"),
+            "stock": (f"MAX(s_i_id) FROM stock {last.format('s')}", self.items, "items", "items"),
+            "customer": (
+                f"MAX(c_id) FROM customer {last.format('c')} AND c_d_id = 10",
+                self.customers,
+                "customers in its last district",
+                "customers-per-district",
+            ),
+        }
+        return {
+            table: SizeCheck(f"SELECT {sql}", wanted, wanted, what, option, is_for_use=table == "warehouse")
+            for table, (sql, wanted, what, option) in asked.items()
+        }
+
+    @property
+    def row_data_bytes(self) -> int:
+        share = (self.items / 100_000 + self.customers / 3000) / 2
+        return (
+            int(self.warehouses * ROW_DATA_BYTES_PER_WAREHOUSE * share) + self.items * ROW_DATA_BYTES_PER_ITEM
+        )
+
+    def describe(self) -> str:
+        size = "" if (self.customers, self.items) == (3000, 100_000) else ", smaller than TPC-C's"
+        return f"{self.warehouses:,} {'warehouse' if self.warehouses == 1 else 'warehouses'}{size}"
+
+    def create_sql(self, table: str) -> str:
+        return TABLES[table].create_sql(table, self.engine)
+
+    def index_sql(self, table: str) -> str:
+        index = TABLES[table].secondary
+        return f"CREATE INDEX {index}" if index else ""
+
+    def constraint_sql(self) -> tuple[str, ...]:
+        """The foreign keys.
+
+        The rows satisfy them, so the server does not need to copy the tables for a check.
+        """
+        if not self.foreign_keys:
+            return ()
+        added = (table.reference_sql(name) for name, table in TABLES.items())
+        return ("SET SESSION foreign_key_checks=0", *filter(None, added))
+
+    def rows(self, table: str, stream: Random, row_format: RowFormat) -> TpccRows:
+        """A source of the table's rows in a format, with values from `stream`."""
+        return TpccRows(table, self.sizes, self.loaded_c, self.loaded_at, stream, row_format)
+
+    def prepare_command(self, profile: str) -> str:
+        parts = [f"tuibench prepare {profile} --warehouses={self.warehouses}"]
+        parts += ["--foreign-keys"] * self.foreign_keys
+        for option, value in (
+            ("c_load", self.loaded_c),
+            ("customers_per_district", self.customers),
+            ("items", self.items),
+        ):
+            if value != self.OPTIONS[option].default:
+                parts.append(f"--{option.replace('_', '-')}={value}")
+        return " ".join((*parts, *self.engine_words()))

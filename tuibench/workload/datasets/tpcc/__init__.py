@@ -1,1 +1,0 @@
-"""TPC-C's tables: definitions, sizes, rows."""

@@ -1,1 +1,0 @@
-"""Generation of transactions: random values, static and interactive transactions."""

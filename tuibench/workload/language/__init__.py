@@ -1,1 +1,0 @@
-"""The profile language: TOML schema, decoding, options, expressions and their types."""

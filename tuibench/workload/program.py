@@ -1,0 +1,544 @@
+"""Compiled programs: transactions, statements, values, limits.
+
+Limits of the values of a transaction, the same in both engines (`native/src/values/limits.rs`).
+
+Without them a server or a profile could fill the memory. `docs/profiles.md` lists them.
+
+Values of a program's variables: distributions, generators, formulas.
+
+`generate.distributions` and `generate.draw` implement them.
+
+Compiled program: a serialisable structure that an engine runs without TOML and options.
+
+Options and lists are resolved, steps that never run are omitted, each statement has its SQL for every table.
+Weights can be changed during a run.
+
+SQL text: kinds of statements, delimiters, placeholders, positions.
+
+A `?` or a delimiter in quotes or comments has no meaning. Comments that the server executes (`/*! … */`,
+MariaDB's `/*M! … */`) are SQL.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from enum import StrEnum
+
+import msgspec
+
+from tuibench import suggestions
+from tuibench.errors import UsageError
+from tuibench.model.findings import Headline
+from tuibench.model.plan import OptionValue
+from tuibench.workload.expressions import Expression
+
+MAX_INTEGER_DIGITS = 38
+INTEGER_LIMIT = 10**MAX_INTEGER_DIGITS
+
+MAX_DECIMAL_DIGITS = 100
+"""Digits of a decimal number before the point, and after it."""
+
+MAX_CHARACTERS = 1_000_000
+"""Characters of a text, or bytes."""
+
+MAX_ITEMS = 100_000
+"""Items of a list, values of a captured result, repetitions of a step or a part."""
+
+MAX_CAPTURED_BYTES = 1 << 24
+"""The response to a statement that captures."""
+
+MAX_BOUND_CHARACTERS = 1 << 24
+"""The texts among a statement's values."""
+
+MAX_DRAWN_CHARACTERS = 1 << 26
+"""The texts among the values of the statements that are drawn before the first of them is sent."""
+
+TOO_MANY_DIGITS = f"a whole number has more than {MAX_INTEGER_DIGITS} digits"
+TOO_LARGE_DECIMAL = f"a decimal number has more than {MAX_DECIMAL_DIGITS} digits before or after the point"
+TOO_LONG = f"a text has more than {MAX_CHARACTERS:,} characters"
+TOO_MANY_BYTES = f"a value has more than {MAX_CHARACTERS:,} bytes"
+TOO_MANY_ITEMS = f"a list has more than {MAX_ITEMS:,} items"
+TOO_MANY_VALUES = f"a captured result has more than {MAX_ITEMS:,} values"
+TOO_MANY_REPETITIONS = f"a step is repeated more than {MAX_ITEMS:,} times"
+TOO_DEEP = "an item of a list is a list of lists"
+TOO_MUCH_BOUND = f"the texts of a statement have more than {MAX_BOUND_CHARACTERS:,} characters"
+TOO_MUCH_DRAWN = f"the texts of a transaction have more than {MAX_DRAWN_CHARACTERS:,} characters"
+
+
+class LimitError(ValueError):
+    """A value exceeds its limit."""
+
+
+def checked_text(value: str) -> str:
+    if len(value) > MAX_CHARACTERS:
+        raise LimitError(TOO_LONG)
+    return value
+
+
+def checked_bytes(value: bytes) -> bytes:
+    if len(value) > MAX_CHARACTERS:
+        raise LimitError(TOO_MANY_BYTES)
+    return value
+
+
+class Uniform(msgspec.Struct, frozen=True, tag="uniform"):
+    """Uniform distribution."""
+
+
+class Gaussian(msgspec.Struct, frozen=True, tag="gaussian"):
+    """The mean of `iterations` uniform values."""
+
+    iterations: int
+
+
+class Special(msgspec.Struct, frozen=True, tag="special"):
+    """sysbench's default: `hot_share` of the values are in the middle `hot_width` of the keys.
+
+    Both are shares from 0 to 1; the other values are the mean of `iterations` uniform ones.
+    """
+
+    iterations: int
+    hot_width: float
+    hot_share: float
+
+
+class Pareto(msgspec.Struct, frozen=True, tag="pareto"):
+    """Self-similar: the first `h` of the keys get 1 - h of the accesses."""
+
+    h: float
+
+
+class Zipfian(msgspec.Struct, frozen=True, tag="zipfian"):
+    """Key number i has a frequency proportional to 1 / i ** exponent."""
+
+    exponent: float
+
+
+Distribution = Uniform | Gaussian | Special | Pareto | Zipfian
+
+Bound = int | Expression
+"""A number, or an expression of the connection's number."""
+
+
+class Key(msgspec.Struct, frozen=True, tag="key"):
+    """An integer from low to high, inclusive."""
+
+    low: Bound
+    high: Bound
+    distribution: Distribution
+
+
+class Nurand(msgspec.Struct, frozen=True, tag="nurand"):
+    """TPC-C's NURand(a, low, high). Its constant C comes from the run's seed, the same for all connections.
+
+    `loaded_c` is the constant used for loading; C then has the distance from it that TPC-C requires for last
+    names (2.1.6.1). None for any C.
+    """
+
+    a: int
+    low: int
+    high: int
+    loaded_c: int | None = None
+
+
+class DecimalRange(msgspec.Struct, frozen=True, tag="decimal"):
+    """An exact number from low to high, inclusive, with `places` decimals."""
+
+    low: int
+    high: int
+    places: int
+
+
+class Digits(msgspec.Struct, frozen=True, tag="digits"):
+    """Groups of eleven random digits joined by `-`."""
+
+    groups: int
+
+
+class Chance(msgspec.Struct, frozen=True, tag="chance"):
+    """True with a probability of `percent`."""
+
+    percent: float
+
+
+class Serial(msgspec.Struct, frozen=True, tag="serial"):
+    """A counter per connection."""
+
+    first: int
+
+
+class Unique(msgspec.Struct, frozen=True, tag="unique"):
+    """A signed 32-bit number, unique in the run, in pseudo-random order.
+
+    The numbers are divided among `connections`; connections added during the run have a few million each.
+    """
+
+    connections: int
+
+
+class ListDraw(msgspec.Struct, frozen=True, tag="list"):
+    """A list of `count` values, ascending if `ordered`."""
+
+    of: "Draw"
+    count: Expression
+    ordered: bool
+
+
+class Sum(msgspec.Struct, frozen=True, tag="sum"):
+    """The sum of variables and a constant: the most frequent formula, with the fastest evaluation."""
+
+    variables: tuple[str, ...]
+    constant: int
+
+
+class Formula(msgspec.Struct, frozen=True, tag="formula"):
+    """Any expression of other variables."""
+
+    expression: Expression
+
+
+Draw = Key | Nurand | DecimalRange | Digits | Chance | Serial | Unique
+Value = Draw | ListDraw | Sum | Formula
+
+
+MAX_DECK_CARDS = 10_000
+"""Maximum number of cards in a deck."""
+
+CONNECTION = "connection"
+"""The predefined variable with the connection's number, from 0."""
+
+
+class StatementClass(StrEnum):
+    """The counter of a statement: SELECT reads; INSERT, UPDATE, DELETE and REPLACE write."""
+
+    READ = "read"
+    WRITE = "write"
+    OTHER = "other"
+
+
+Bind = tuple[str | Expression, ...]
+"""Values of placeholders, in their order: variables by name, or expressions."""
+
+
+class RepeatedPart(msgspec.Struct, frozen=True, kw_only=True):
+    """A repeated part of a statement: `sql`, `repeat` times, separated by `join`.
+
+    Its variables are drawn for each repetition. `before` is the number of the statement's placeholders before
+    it.
+    """
+
+    field: str
+    sql: str
+    repeat: int
+    join: str = ", "
+    before: int = 0
+    let: dict[str, Value] = {}
+    bind: Bind = ()
+
+    @property
+    def text(self) -> str:
+        """The complete SQL of the part."""
+        return self.join.join([self.sql] * self.repeat)
+
+
+class Statement(msgspec.Struct, frozen=True, kw_only=True):
+    """One statement: `sql` per table, or once if it uses no table.
+
+    `prepared` is False for statements that are to be sent as text. `capture`
+    names the variables for the first row's columns, null without a row; `rows` the variable for the list of
+    all rows.
+    """
+
+    name: str
+    cls: StatementClass
+    sql: tuple[str, ...]
+    bind: Bind = ()
+    prepared: bool = True
+    capture: tuple[str, ...] = ()
+    rows: str = ""
+    part: RepeatedPart | None = None
+
+    @property
+    def captures(self) -> bool:
+        """True if its rows are captured."""
+        return bool(self.capture or self.rows)
+
+
+class ProgramStep(msgspec.Struct, frozen=True, kw_only=True):
+    """Statements and then inner `steps`, executed `repeat` times.
+
+    The table is drawn once (or is `table`, from 0); the variables are set at every repetition. `each`
+    iterates over a list instead, with its items or their columns in `names`; `index` counts the repetitions
+    from 1. `when` is evaluated once, before all. A step with `rollback` is executed with that probability, 0
+    to 1, and ends the transaction with ROLLBACK.
+    """
+
+    repeat: int | Expression
+    let: dict[str, Value]
+    statements: tuple[Statement, ...]
+    when: Expression | None = None
+    each: Expression | None = None
+    names: tuple[str, ...] = ()
+    index: str = ""
+    table: Expression | None = None
+    steps: tuple["ProgramStep", ...] = ()
+    rollback: float = 0.0
+
+
+class Transaction(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of transaction. `explicit` ones have BEGIN and COMMIT as separate steps.
+
+    In a closed loop, `keying_seconds` is the wait before it, `think_seconds` the mean wait after it.
+    """
+
+    name: str
+    weight: float
+    explicit: bool
+    steps: tuple[ProgramStep, ...]
+    keying_seconds: float = 0.0
+    think_seconds: float = 0.0
+
+    @property
+    def interactive(self) -> bool:
+        """True if later statements depend on captured rows."""
+        return any(statement.captures for step in all_steps(self.steps) for statement in step.statements)
+
+
+class Turns(msgspec.Struct, frozen=True, kw_only=True):
+    """A fixed sequence for each connection: `count` transactions of a cycle, then those of `ending`.
+
+    Transactions are indexes. The connection logs in again before the positions `reconnect_at` of the cycle,
+    except before the first transaction.
+    """
+
+    cycle: tuple[int, ...]
+    count: int
+    ending: tuple[int, ...] = ()
+    reconnect_at: frozenset[int] = frozenset()
+
+    @property
+    def total(self) -> int:
+        """Number of transactions of one connection."""
+        return self.count + len(self.ending)
+
+
+class Program(msgspec.Struct, frozen=True, kw_only=True):
+    """A compiled program. `options` are the profile's resolved options, which define the data set.
+
+    With `deck`, transactions are taken from a shuffled deck with as many cards of each kind as its weight, so
+    that each deck has the exact mix. With `turns` they have a fixed order, and a connection ends with the
+    last one. `empty` data sets are created without rows. `headline` is the profile's main figure, if it has
+    one.
+    """
+
+    profile: str
+    data_set: str
+    tables: tuple[str, ...]
+    options: dict[str, OptionValue]
+    transactions: tuple[Transaction, ...]
+    deck: bool = False
+    empty: bool = False
+    turns: Turns | None = None
+    headline: Headline | None = None
+
+    @property
+    def interactive(self) -> bool:
+        """True if any transaction is interactive."""
+        return any(transaction.interactive for transaction in self.transactions)
+
+
+class FlatStatement(msgspec.Struct, frozen=True):
+    """One entry of the flat list of statements, which calls refer to by index.
+
+    `captures` means that its rows are returned.
+    """
+
+    name: str
+    cls: StatementClass
+    sql: str
+    prepared: bool = True
+    captures: bool = False
+
+
+def all_steps(steps: tuple[ProgramStep, ...]) -> Iterator[ProgramStep]:
+    """All steps, including inner ones, in the order of the profile."""
+    for step in steps:
+        yield step
+        yield from all_steps(step.steps)
+
+
+def flat_statements(program: Program) -> tuple[FlatStatement, ...]:
+    """Every statement for every table, in the order of the generator's indexes, without duplicates."""
+    return tuple(flat_indexes(program))
+
+
+def flat_indexes(program: Program) -> dict[FlatStatement, int]:
+    """Each flat statement with its index. The tables of one statement have consecutive indexes."""
+    indexes: dict[FlatStatement, int] = {}
+    for transaction in program.transactions:
+        for step in all_steps(transaction.steps):
+            for statement in step.statements:
+                for flat in _per_table(statement):
+                    indexes.setdefault(flat, len(indexes))
+    return indexes
+
+
+def _per_table(statement: Statement) -> tuple[FlatStatement, ...]:
+    return tuple(flat_of(statement, table) for table in range(len(statement.sql)))
+
+
+def flat_of(statement: Statement, table: int = 0) -> FlatStatement:
+    """The flat statement for a table; by default the first one."""
+    sql = statement.sql[table]
+    if statement.part is not None:
+        sql = sql.replace(f"{{{statement.part.field}}}", statement.part.text)
+    return FlatStatement(statement.name, statement.cls, sql, statement.prepared, statement.captures)
+
+
+MAX_WEIGHT = 1_000_000_000
+
+
+def weights_of(program: Program) -> dict[str, float]:
+    """The weights of the transactions, in the program's order."""
+    return {transaction.name: transaction.weight for transaction in program.transactions}
+
+
+def with_weights(program: Program, weights: Sequence[float]) -> Program:
+    """The program with these weights for its transactions, in their order."""
+    pairs = zip(program.transactions, weights, strict=True)
+    changed = tuple(msgspec.structs.replace(transaction, weight=weight) for transaction, weight in pairs)
+    return msgspec.structs.replace(program, transactions=changed)
+
+
+def validated_mix(program: Program, given: Mapping[str, float]) -> dict[str, float]:
+    """All weights; the given ones replace the program's.
+
+    A transaction with weight 0 is not used. Raises UsageError for an unknown name, a weight out of range, or
+    weights that are all 0.
+    """
+    now = weights_of(program)
+    for name, weight in given.items():
+        if name not in now:
+            raise UsageError(
+                f"{program.profile} has no transaction '{name}'", suggestions.did_you_mean(name, now)
+            )
+        if not 0 <= weight <= MAX_WEIGHT:
+            raise UsageError(f"the weight of {name} must be between 0 and {MAX_WEIGHT:,}, not {weight:,g}")
+        if program.deck and weight != int(weight):
+            raise UsageError(f"{name}: in a deck a weight is a number of cards, not {weight:g}")
+    mix = now | dict(given)
+    if not any(mix.values()):
+        raise UsageError("at least one transaction needs a weight above 0")
+    if program.deck and sum(mix.values()) > MAX_DECK_CARDS:
+        raise UsageError(f"a deck has at most {MAX_DECK_CARDS:,} cards")
+    return mix
+
+
+_LITERALS = re.compile(
+    r"""'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*" | `[^`]*`
+      | /\*(?!M?!).*?\*/ | \#[^\n]* | --(?=\s|$)[^\n]*""",
+    re.VERBOSE | re.DOTALL,
+)
+_PLACEHOLDER_OR_LITERAL = re.compile(rf"(\?)|{_LITERALS.pattern}", re.VERBOSE | re.DOTALL)
+
+
+def strip_literals(sql: str) -> str:
+    """The SQL without quoted text and comments, in which `?` and `{}` have no meaning."""
+    return _LITERALS.sub("''", sql)
+
+
+def split_at_placeholders(sql: str) -> tuple[str, ...]:
+    """The SQL between its placeholders: one piece more than placeholders."""
+    if "?" not in sql:
+        return (sql,)
+    found, begin = [], 0
+    for match in _PLACEHOLDER_OR_LITERAL.finditer(sql):
+        if match[1]:
+            found.append(sql[begin : match.start()])
+            begin = match.end()
+    return (*found, sql[begin:])
+
+
+CLASS_BY_VERB = {
+    **dict.fromkeys(("SELECT", "TABLE", "VALUES"), StatementClass.READ),
+    **dict.fromkeys(("INSERT", "UPDATE", "DELETE", "REPLACE", "LOAD"), StatementClass.WRITE),
+}
+"""The counter of a statement by its verb; all others count as other."""
+
+_WORD = re.compile(r"[A-Za-z]+")
+_MAIN_VERB = re.compile(r"\b(SELECT|INSERT|UPDATE|DELETE|REPLACE)\b", re.IGNORECASE)
+_NESTED = re.compile(r"\([^()]*\)")
+_NEAR = re.compile(r"near '(?P<near>.*)' at line (?P<line>\d+)", re.DOTALL)
+
+
+def statement_class(sql: str) -> StatementClass:
+    """The counter of a statement: by its verb, after comments, parentheses and WITH clauses."""
+    text = _without_comments(sql)
+    found = _WORD.search(text)
+    verb = found[0].upper() if found else ""
+    if verb == "WITH":
+        verb = _verb_after_with(text)
+    return CLASS_BY_VERB.get(verb, StatementClass.OTHER)
+
+
+def _verb_after_with(sql: str) -> str:
+    """The verb after common table expressions: the first one outside parentheses."""
+    text, before = strip_literals(sql), ""
+    while text != before:
+        text, before = _NESTED.sub(" ", text), text
+    found = _MAIN_VERB.search(text)
+    return found[1].upper() if found else ""
+
+
+_QUOTED = re.compile(
+    r"""'(?:[^'\\]|\\.|'')*' | "(?:[^"\\]|\\.|"")*" | `[^`]*`
+      | (?P<comment>/\*(?!M?!).*?\*/ | \#[^\n]* | --(?=\s|$)[^\n]*)""",
+    re.DOTALL | re.VERBOSE,
+)
+
+
+def _without_comments(sql: str) -> str:
+    """The SQL without comments; quoted text is kept."""
+    return _QUOTED.sub(lambda found: " " if found["comment"] else found[0], sql).strip()
+
+
+def literal_spans(sql: str) -> Iterator[tuple[int, int]]:
+    """The ranges of quoted texts and comments."""
+    return (found.span() for found in _QUOTED.finditer(sql))
+
+
+def split_statements(sql: str, delimiter: str = ";") -> Iterator[tuple[int, str]]:
+    """The statements with their offsets; a delimiter in quotes or comments does not separate."""
+    begin = 0
+    for end in (*_delimiters(sql, delimiter), len(sql)):
+        part = sql[begin:end]
+        if _without_comments(part):
+            leading = len(part) - len(part.lstrip())
+            yield begin + leading, part.strip()
+        begin = end + len(delimiter)
+
+
+def _delimiters(sql: str, delimiter: str) -> Iterator[int]:
+    shut = list(literal_spans(sql))
+    place = sql.find(delimiter)
+    while place >= 0:
+        inside = next((end for begin, end in shut if begin <= place < end), None)
+        if inside is None:
+            yield place
+        place = sql.find(delimiter, inside if inside is not None else place + len(delimiter))
+
+
+def syntax_error_position(sql: str, message: str) -> str:
+    """The position of a syntax error reported by the server; empty if unknown."""
+    found = _NEAR.search(message)
+    if found is None:
+        return ""
+    first = sum(len(line) + 1 for line in sql.split("\n")[: int(found["line"]) - 1])
+    offset = sql.find(found["near"], first) if found["near"] else len(sql)
+    return line_and_column(sql, offset) if offset >= 0 else ""
+
+
+def line_and_column(sql: str, offset: int) -> str:
+    """A position: line 2, column 7."""
+    line = sql.count("\n", 0, offset) + 1
+    column = offset - (sql.rfind("\n", 0, offset) + 1) + 1
+    return f"line {line}, column {column}"

@@ -1,1 +1,0 @@
-"""Compiled programs: transactions, steps, statements, values, and their SQL text."""

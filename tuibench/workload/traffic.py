@@ -1,0 +1,556 @@
+"""Observed traffic as a profile: digests, mix, text.
+
+Mix of observed transactions: each kind with its count, and samples of its values.
+
+Models of statements from digests: a digest has no values, so they come from the columns it compares or
+sets.
+
+The meaning of a `?` follows from its context: the column before a comparison, the columns of an INSERT,
+a LIMIT. Without a known meaning, the statement is omitted, with the reason.
+
+Writer of profiles from observed traffic: TOML for reading and editing.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from random import Random
+from typing import NamedTuple, assert_never
+
+from tuibench.workload.program import StatementClass, statement_class
+from tuibench.workload.templates import (
+    MAX_LISTED,
+    Constant,
+    DecimalSpan,
+    IntegerRange,
+    Listed,
+    Observed,
+    RandomDigits,
+    Related,
+    Slot,
+    Template,
+    Token,
+    UniqueNumber,
+    Value,
+    ValueModel,
+    model_of,
+    observe,
+    relation,
+    tokens_of,
+)
+
+MAX_SAMPLES = 1000
+"""Observations kept per kind; more are sampled evenly."""
+
+MAX_KINDS = 5000
+LOOK_BACK = 8
+"""The number of earlier slots that a value is compared with."""
+
+
+class SlotModel(NamedTuple):
+    """A slot of a statement. For a list `models` has one for each column of `row`; `repeat` is its length."""
+
+    models: tuple[ValueModel, ...]
+    row: str = ""
+    repeat: int = 1
+
+
+class StatementModel(NamedTuple):
+    """One statement of a transaction."""
+
+    template: Template
+    slots: tuple[SlotModel, ...]
+
+
+class TransactionModel(NamedTuple):
+    """One kind of transaction: its count, and its statements."""
+
+    times: int
+    explicit: bool
+    statements: tuple[StatementModel, ...]
+
+
+_Key = tuple[bool, tuple[Template, ...]]
+
+
+class TrafficMix:
+    """Collects transactions and builds their models. `skipped` counts statements that a profile cannot
+    contain, by verb.
+    """
+
+    def __init__(self) -> None:
+        self.skipped: Counter[str] = Counter()
+        self.transactions = 0
+        self._counts: Counter[_Key] = Counter()
+        self._samples: dict[_Key, list[tuple[Observed, ...]]] = {}
+        self._random = Random(0)
+
+    def add(self, statements: Sequence[str], *, explicit: bool) -> None:
+        """Add a transaction; statements that a profile cannot contain are omitted."""
+        observed = tuple(observe(sql) for sql in statements if self._can_have(sql))
+        if not observed:
+            return
+        self.transactions += 1
+        key = (explicit, tuple(each.template for each in observed))
+        if key not in self._counts and len(self._counts) >= MAX_KINDS:
+            return
+        self._counts[key] += 1
+        samples = self._samples.setdefault(key, [])
+        if len(samples) < MAX_SAMPLES:
+            samples.append(observed)
+        elif (place := self._random.randrange(self._counts[key])) < MAX_SAMPLES:
+            samples[place] = observed
+
+    @staticmethod
+    def is_wanted(sql: str) -> bool:
+        """True for a statement that reads or writes rows."""
+        return statement_class(sql) is not StatementClass.OTHER
+
+    def _can_have(self, sql: str) -> bool:
+        """True if a profile can contain it: braces and question marks have a meaning there."""
+        if self.is_wanted(sql) and not any(
+            sign in fragment for fragment in observe(sql).template.fragments for sign in "{}?"
+        ):
+            return True
+        self.skipped[(sql.split() or ["?"])[0].upper()[:20]] += 1
+        return False
+
+    def kinds(self, most: int) -> list[TransactionModel]:
+        """The most frequent kinds, most frequent first."""
+        return [
+            TransactionModel(count, key[0], _models(self._samples[key]))
+            for key, count in self._counts.most_common(most)
+        ]
+
+
+def _models(samples: Sequence[tuple[Observed, ...]]) -> tuple[StatementModel, ...]:
+    """The models of a transaction's statements; a value may depend on an earlier one."""
+    earlier: list[tuple[int, list[Value]]] = []
+    number = 0
+    made = []
+    for place, first in enumerate(samples[0]):
+        slots = []
+        for slot, shape in enumerate(first.template.slots):
+            seen = [sample[place].values[slot] for sample in samples]
+            if shape.row:
+                slots.append(_list_model(shape.row, shape.width, seen))
+                continue
+            values = [rows[0][0] for rows in seen]
+            model = _related(earlier, values) or model_of(values)
+            if all(isinstance(value, int) for value in values) and not isinstance(model, Constant | Related):
+                earlier.append((number, values))
+            slots.append(SlotModel((model,)))
+            number += 1
+        made.append(StatementModel(first.template, tuple(slots)))
+    return tuple(made)
+
+
+def _related(earlier: Sequence[tuple[int, list[Value]]], values: Sequence[Value]) -> Related | None:
+    if len(set(values)) == 1:
+        return None
+    for number, before in reversed(earlier[-LOOK_BACK:]):
+        plus = relation(before, values)
+        if plus is not None:
+            return Related(number, plus)
+    return None
+
+
+def _list_model(row: str, width: int, seen: Sequence[tuple[tuple[Value, ...], ...]]) -> SlotModel:
+    lengths = sorted(len(rows) for rows in seen)
+    columns = [[row[column] for rows in seen for row in rows] for column in range(width)]
+    return SlotModel(tuple(model_of(column) for column in columns), row, lengths[len(lengths) // 2])
+
+
+ASSUMED_RANGE = 99
+"""BETWEEN ? AND ?: assumed difference of the two numbers."""
+
+ASSUMED_LIST = 10
+"""IN (...): assumed number of values."""
+
+ASSUMED_LIMIT = 10
+_INTEGERS = frozenset({"tinyint", "smallint", "mediumint", "int", "bigint"})
+_DECIMALS = frozenset({"decimal", "float", "double"})
+_COMPARISONS = frozenset({"=", "<", ">", "<=", ">=", "<>", "!=", "<=>", "LIKE"})
+_DIGIT_GROUP = 12
+_KEYWORDS = frozenset(
+    """
+    SELECT FROM WHERE AND OR NOT IN BETWEEN LIKE IS NULL ORDER BY GROUP HAVING LIMIT OFFSET ASC DESC DISTINCT
+    INTO VALUES VALUE SET INSERT IGNORE UPDATE DELETE REPLACE JOIN LEFT RIGHT INNER OUTER ON USING AS FOR
+    SHARE LOCK UNION ALL WITH CASE WHEN THEN ELSE END EXISTS DUPLICATE KEY LOW_PRIORITY FORCE INDEX
+    """.split()  # noqa: SIM905
+)
+
+
+class ColumnFacts(NamedTuple):
+    """Known facts of a column: type, and some values. `is_key` if an INSERT must not repeat a value."""
+
+    data_type: str
+    length: int = 0
+    is_key: bool = False
+    low: int | None = None
+    high: int | None = None
+    samples: tuple[str, ...] = ()
+
+
+Tables = Mapping[str, Mapping[str, ColumnFacts]]
+
+
+class UnknownValueError(Exception):
+    """A placeholder whose values are unknown."""
+
+
+def tables_named(digest: str) -> list[str]:
+    """The tables that follow FROM, INTO, UPDATE and JOIN."""
+    tokens = [token for token in tokens_of(digest) if token.kind != "space"]
+    found = []
+    for place, token in enumerate(tokens[1:], start=1):
+        if token.kind == "name" and tokens[place - 1].text.upper() in ("FROM", "INTO", "UPDATE", "JOIN"):
+            has_schema = [each.text for each in tokens[place + 1 : place + 2]] == ["."]
+            found.append(plain_name(tokens[min(place + 2 * has_schema, len(tokens) - 1)].text))
+    return found
+
+
+def plain_name(name: str) -> str:
+    """The name without its schema or table, and without quotes."""
+    return name.rsplit(".", 1)[-1].strip("`").lower()
+
+
+def model_of_digest(digest: str, tables: Tables) -> StatementModel:
+    """The model of a digest's statements. Raises UnknownValueError with the reason if a value is unknown."""
+    tokens = [token for token in tokens_of(digest) if token.kind != "space"]
+    if [token.text for token in tokens[-3:]] == ["."] * 3:
+        raise UnknownValueError("the server truncated its text")
+    return _DigestReader(tokens, [tables[name] for name in tables_named(digest) if name in tables]).read()
+
+
+class _DigestReader:
+    """Reads the tokens of one digest."""
+
+    def __init__(self, tokens: list[Token], tables: list[Mapping[str, ColumnFacts]]) -> None:
+        self._tokens = tokens
+        self._tables = tables
+        self._fragments = [""]
+        self._slots: list[SlotModel] = []
+        self._column = ""
+        self._between: int | None = None
+        self._is_insert = bool(tokens) and tokens[0].text.upper() in ("INSERT", "REPLACE")
+
+    def read(self) -> StatementModel:
+        place = 0
+        while place < len(self._tokens):
+            place = self._take(place)
+        slots = tuple(Slot(slot.row, len(slot.models)) for slot in self._slots)
+        return StatementModel(Template(tuple(self._fragments), slots), tuple(self._slots))
+
+    def _take(self, place: int) -> int:
+        token, before = self._tokens[place], self._word(place - 1)
+        if token.text == "(" and self._is_omitted_list(place):
+            self._omitted_list(before)
+            return place + 5
+        if before in ("VALUES", "VALUE") and token.text == "(" and self._is_insert:
+            return self._row(place)
+        if token.kind == "mark":
+            self._mark(before)
+        else:
+            is_call = token.text == "(" and self._is_function(place - 1)
+            self._write(token.text, after="" if is_call else " ")
+        if token.kind == "name" and token.text.upper() not in _KEYWORDS:
+            self._column = plain_name(token.text)
+        return place + 1
+
+    def _word(self, place: int) -> str:
+        return self._tokens[place].text.upper() if place >= 0 else ""
+
+    def _is_function(self, place: int) -> bool:
+        """True if a name may be a function's: no space is allowed after it."""
+        token = self._tokens[max(place, 0)]
+        is_word = token.kind == "name" and not token.text.startswith("`")
+        return is_word and token.text.upper() not in _KEYWORDS
+
+    def _write(self, text: str, after: str = " ") -> None:
+        """Write a token, separated by `after` from the previous one."""
+        joined = self._fragments[-1]
+        self._fragments[-1] = f"{joined}{after}{text}" if joined or self._slots else text
+
+    def _add(self, slot: SlotModel) -> None:
+        self._fragments[-1] += " " * bool(self._fragments[-1] and not slot.row)
+        self._slots.append(slot)
+        self._fragments.append("")
+
+    def _is_omitted_list(self, place: int) -> bool:
+        return [token.text for token in self._tokens[place : place + 5]] == ["(", ".", ".", ".", ")"]
+
+    def _omitted_list(self, before: str) -> None:
+        """`(...)`: the values of an IN list, or of one or more rows of an INSERT."""
+        if before in ("VALUES", "VALUE"):
+            for number, name in enumerate(self._inserted_columns()):
+                self._write("(" if number == 0 else ",")
+                self._add(SlotModel((self._model(name, is_new=True),)))
+            self._write(")")
+            return
+        if before != "IN":
+            raise UnknownValueError(f"a list after {before}")
+        self._write("(")
+        self._add(SlotModel((self._model(self._column),), "?", ASSUMED_LIST))
+        self._write(")")
+
+    def _inserted_columns(self) -> list[str]:
+        """The columns between the table's name and VALUES; all columns of the table without a list."""
+        words = [token.text for token in self._tokens]
+        upper = [word.upper() for word in words]
+        end = next(place for place, word in enumerate(upper) if word in ("VALUES", "VALUE"))
+        if "(" in words[:end]:
+            begin = words.index("(")
+            return [plain_name(word) for word in words[begin + 1 : end - 1] if word != ","]
+        if not self._tables:
+            raise UnknownValueError("its table is not in this database")
+        return list(self._tables[0])
+
+    def _row(self, place: int) -> int:
+        """One row of an INSERT, each `?` with its column."""
+        columns, number, depth = self._inserted_columns(), 0, 0
+        while place < len(self._tokens):
+            token = self._tokens[place]
+            depth += (token.text == "(") - (token.text == ")")
+            if token.kind == "mark":
+                name = columns[number] if number < len(columns) else ""
+                self._add(SlotModel((self._model(name, is_new=depth == 1),)))
+            else:
+                self._write(token.text)
+            number += token.text == "," and depth == 1
+            place += 1
+            if not depth:
+                break
+        return place
+
+    def _mark(self, before: str) -> None:
+        slot = len(self._slots)
+        if before in ("LIMIT", ",", "OFFSET") and "LIMIT" in (before, self._last_keyword()):
+            self._add(SlotModel((Constant(ASSUMED_LIMIT if before != "OFFSET" else 0),)))
+        elif before in ("+", "-", "SELECT"):
+            self._add(SlotModel((Constant(1),)))
+        elif before == "BETWEEN":
+            self._between = slot
+            self._add(SlotModel((self._model(self._column),)))
+        elif before == "AND" and self._between is not None:
+            self._add(SlotModel((self._upper_end(self._between),)))
+            self._between = None
+        elif before in _COMPARISONS:
+            self._add(SlotModel((self._model(self._column),)))
+        else:
+            raise UnknownValueError(f"a value after {before or 'nothing'}")
+
+    def _last_keyword(self) -> str:
+        words = " ".join(self._fragments).upper().split()
+        return next((word for word in reversed(words) if word in _KEYWORDS), "")
+
+    def _upper_end(self, slot: int) -> ValueModel:
+        (model,) = self._slots[slot].models
+        if isinstance(model, IntegerRange):
+            return Related(sum(not each.row for each in self._slots[:slot]), ASSUMED_RANGE)
+        return model
+
+    def _model(self, column: str, *, is_new: bool = False) -> ValueModel:
+        for table in self._tables:
+            if column in table:
+                return column_model(table[column], is_new=is_new)
+        raise UnknownValueError(f"the values of '{column}'" if column else "a value without a column")
+
+
+def column_model(facts: ColumnFacts, *, is_new: bool = False) -> ValueModel:
+    """The values of a column: `is_new` for those that an INSERT writes."""
+    if facts.data_type in _INTEGERS:
+        if is_new and facts.is_key:
+            return UniqueNumber()
+        if facts.low is None or facts.high is None:
+            return IntegerRange(1, 100)
+        return IntegerRange(facts.low, facts.high) if facts.low < facts.high else Constant(facts.low)
+    if facts.data_type in _DECIMALS:
+        numbers = [float(each) for each in facts.samples] or [0.0, 1000.0]
+        return DecimalSpan(int(min(numbers)), int(max(numbers)) + 1, 2)
+    if is_new and facts.is_key:
+        return RandomDigits(max(1, min(10, facts.length // _DIGIT_GROUP)))
+    if facts.samples:
+        return Listed(facts.samples[:MAX_LISTED])
+    if facts.length >= _DIGIT_GROUP:
+        return RandomDigits(min(10, facts.length // _DIGIT_GROUP))
+    return Listed(
+        ("2025-01-01",) if facts.data_type in ("date", "datetime", "timestamp") else ("1", "2", "3")
+    )
+
+
+def sample_text(value: object) -> str | None:
+    """A value as an item of a list of texts; None for an unsuitable value."""
+    if value is None or isinstance(value, bytes | bytearray | memoryview):
+        return None
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    return str(value)
+
+
+_TABLE = re.compile(r"\b(?:FROM|INTO|UPDATE|JOIN)\s+`?(?:\w+`?\.`?)?(\w+)", re.IGNORECASE)
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9_]+")
+
+
+class ObservedTraffic(NamedTuple):
+    """The content of a profile. `notes` are comments at its head."""
+
+    name: str
+    summary: str
+    notes: Sequence[str]
+    kinds: Sequence[TransactionModel]
+
+
+def toml_text(text: str) -> str:
+    """A basic string of TOML."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
+
+
+def profile_text(traffic: ObservedTraffic) -> str:
+    """The profile as a file."""
+    writer = _Writer()
+    bodies = [writer.transaction(kind) for kind in traffic.kinds]
+    lines = [f"# {note}" if note else "#" for note in traffic.notes]
+    lines += [
+        "",
+        f"name = {toml_text(traffic.name)}",
+        f"summary = {toml_text(traffic.summary)}",
+        'data_set = "none"',
+    ]
+    if writer.lists:
+        lines += ["", "[lists]", *(f"{name} = {values}" for name, values in writer.lists.items())]
+    return "\n".join(lines) + "\n" + "".join(bodies)
+
+
+class _Writer:
+    """Writes transactions; `lists` are the value lists used."""
+
+    def __init__(self) -> None:
+        self.lists: dict[str, str] = {}
+        self._names: dict[str, str] = {}
+        self._transactions: set[str] = set()
+
+    def transaction(self, kind: TransactionModel) -> str:
+        body = _Body(self)
+        written = [body.statement(statement) for statement in kind.statements]
+        first = body.names[0] if len(body.names) == 1 else f"{body.names[0]}_and_{len(body.names) - 1}"
+        name = _unused(first, self._transactions)
+        lines = ["", "[[transactions]]", f"name = {toml_text(name)}", f"weight = {kind.times}"]
+        lines += ["autocommit = true"] * (not kind.explicit)
+        lines += ["", "[[transactions.steps]]", *body.lets]
+        for statement in written:
+            lines += ["", *statement]
+        return "\n".join(lines) + "\n"
+
+    def statement_name(self, sql: str, parts: Sequence[str]) -> str:
+        """A name for a statement: equal for equal SQL and repeated parts."""
+        key = "\n".join((sql, *parts))
+        if key not in self._names:
+            verb = sql.split()[0].lower().strip("(")
+            table = _TABLE.search(sql)
+            plain = _NOT_IN_NAMES.sub("_", f"{verb}_{table[1].lower()}" if table else verb)
+            self._names[key] = _unused(plain, set(self._names.values()))
+        return self._names[key]
+
+    def add_list(self, values: Sequence[int | str]) -> str:
+        text = ", ".join(toml_text(value) if isinstance(value, str) else str(value) for value in values)
+        known = {written: name for name, written in self.lists.items()}
+        name = known.get(f"[{text}]", f"seen{len(self.lists) + 1}")
+        self.lists[name] = f"[{text}]"
+        return name
+
+
+class _Body:
+    """The single step of a transaction: its variables, then its statements."""
+
+    def __init__(self, writer: _Writer) -> None:
+        self.lets: list[str] = []
+        self.names: list[str] = []
+        self._writer = writer
+        self._slots = 0
+        self._parts = 0
+
+    def statement(self, statement: StatementModel) -> list[str]:
+        sql = ""
+        bind: list[str] = []
+        parts: list[str] = []
+        for fragment, slot in zip(statement.template.fragments, statement.slots, strict=False):
+            sql += fragment
+            if slot.row:
+                self._parts += 1
+                sql += f"{{list{self._parts}}}"
+                parts += self._list(f"list{self._parts}", slot)
+                continue
+            (model,) = slot.models
+            if isinstance(model, Constant):
+                sql += _number_text(model.number)
+            else:
+                sql += "?"
+                bind.append(self._bound(model, f"v{self._slots}", self.lets))
+            self._slots += 1
+        sql += statement.template.fragments[-1]
+        name = self._writer.statement_name(sql, parts)
+        self.names.append(name)
+        lines = ["[[transactions.steps.statements]]", f"name = {toml_text(name)}", f"sql = {toml_text(sql)}"]
+        lines += [f"bind = [{', '.join(map(toml_text, bind))}]"] * bool(bind)
+        return lines + parts
+
+    def _list(self, name: str, slot: SlotModel) -> Iterator[str]:
+        """The repeated part of a statement."""
+        lets: list[str] = []
+        pieces, bind = slot.row.split("?"), []
+        sql = pieces[0]
+        for number, (model, piece) in enumerate(zip(slot.models, pieces[1:], strict=True)):
+            if isinstance(model, Constant):
+                sql += _number_text(model.number)
+            else:
+                sql += "?"
+                bind.append(self._bound(model, f"c{number}", lets))
+            sql += piece
+        yield f"parts.{name}.sql = {toml_text(sql)}"
+        yield f"parts.{name}.repeat = {slot.repeat}"
+        yield from (f"parts.{name}.{let}" for let in lets)
+        if bind:
+            yield f"parts.{name}.bind = [{', '.join(map(toml_text, bind))}]"
+
+    def _bound(self, model: ValueModel, name: str, lets: list[str]) -> str:
+        """The value bound to a slot; its variable is added to `lets`."""
+        match model:
+            case IntegerRange(low, high):
+                lets.append(f'let.{name} = {{ make = "uniform", low = {low}, high = {high} }}')
+            case DecimalSpan(low, high, places):
+                lets.append(
+                    f'let.{name} = {{ make = "decimal", low = {low}, high = {high}, places = {places} }}'
+                )
+            case Listed(values):
+                listed = self._writer.add_list(values)
+                if len(values) == 1:
+                    return f"{listed}[0]"
+                lets.append(f'let.{name} = {{ make = "uniform", low = 0, high = {len(values) - 1} }}')
+                return f"{listed}[{name}]"
+            case Related(slot, plus):
+                return f"v{slot} + {plus}" if plus > 0 else f"v{slot} - {-plus}" if plus else f"v{slot}"
+            case UniqueNumber():
+                lets.append(f'let.{name} = {{ make = "unique" }}')
+            case RandomDigits(groups):
+                lets.append(f'let.{name} = {{ make = "digits", groups = {groups} }}')
+            case Constant(number):
+                return _number_text(number)
+            case _:
+                assert_never(model)
+        return name
+
+
+def _number_text(number: int | Decimal) -> str:
+    return format(number, "f") if isinstance(number, Decimal) else str(number)
+
+
+def _unused(name: str, taken: set[str]) -> str:
+    """A unique name: the name itself, or with a number appended; it is reserved."""
+    found, number = name, 2
+    while found in taken:
+        found, number = f"{name}_{number}", number + 1
+    taken.add(found)
+    return found
