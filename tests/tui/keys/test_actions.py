@@ -85,8 +85,9 @@ async def test_the_keys_of_one_screen(keys: Keys) -> None:
 
 def bound() -> Iterator[tuple[type, str]]:
     """Every class of a screen with the keys that it binds itself."""
-    for module in pkgutil.iter_modules(screens.__path__):
-        found = importlib.import_module(f"{screens.__name__}.{module.name}")
+    names = [f"{screens.__name__}.{module.name}" for module in pkgutil.iter_modules(screens.__path__)]
+    for name in (*names, "tuibench.ab.dialog"):
+        found = importlib.import_module(name)
         for kind in vars(found).values():
             if isinstance(kind, type) and issubclass(kind, Screen) and kind.__module__ == found.__name__:
                 for binding in vars(kind).get("BINDINGS", ()):
