@@ -149,7 +149,10 @@ def plain(source: Source, ticks: Sequence[Tick]) -> float | None:
             for key, value in counts.items()
             if key == name or (name.endswith(".") and key.startswith(name))
         ]
-        return sum(found) if found else 0.0 if name in LOAD_COUNTS else None
+        rare = name in LOAD_COUNTS
+        if name == "host.throttled":
+            rare = any("host.seconds" in tick.sums for tick in ticks)
+        return sum(found) if found else 0.0 if rare else None
 
     match source:
         case Ratio(above, below, factor):
