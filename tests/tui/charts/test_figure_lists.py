@@ -2,11 +2,13 @@
 
 import msgspec
 import pytest
+from textual.command import CommandList
 
 from tests.ticks import changed
 from tests.tui.support import script
 from tests.tui.support.driving import LARGE, SMALL, screen_text, viewer
 from tuibench.model.sample import ReplicaSample
+from tuibench.units import milliseconds
 
 MORE = script.samples(63)[-3:]
 WIDE = (200, 60)
@@ -24,6 +26,24 @@ async def test_a_figure_of_the_list_is_put_on_the_charts_and_taken_off() -> None
         await it.press("enter")
         assert not it.app.screen.query_one("#server-charts").display
         assert "SELECT is off the chart" in it.shown("note")
+
+
+async def test_the_palette_puts_any_figure_of_the_table_on_live() -> None:
+    async with viewer(script.hello(60), size=LARGE) as it:
+        await it.press("ctrl+p")
+        found = it.app.screen.query_one(CommandList)
+        await it.press(*"p99.9")
+        await it.until(lambda: bool(found.options) and "Chart on Live: p99.9" in str(found.options[0].prompt))
+        await it.press("enter", "enter")
+        view = it.app.view
+        assert view is not None
+        await it.until(
+            lambda: it.app.view is not None and it.app.view.chart_state.on_live == ("FIGURES/p999",)
+        )
+        assert "p99.9 (ms) is on Live" in it.shown("note")
+        latency = view.points[-1].latency
+        assert latency is not None
+        assert milliseconds(latency.p999) in screen_text(it)
 
 
 async def test_the_cpu_chart_is_shown_where_the_list_leaves_room() -> None:
