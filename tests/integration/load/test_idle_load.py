@@ -46,7 +46,7 @@ async def test_the_load_is_added_to_the_servers_traffic_and_taken_away(
         running = asyncio.create_task(run.run())
         idle = await until(lambda sample: sample.traffic is not None and sample.load is not None)
         assert idle.load is not None
-        assert figures(idle.load, "threads", "tps") == (0, 0)
+        assert figures(idle.load, "requested_threads", "tps") == (0, 0)
 
         before = asyncio.create_task(
             until(lambda sample: bool(sample.traffic and known("reads", sample.traffic)))
