@@ -21,9 +21,10 @@ from tuibench.load.fleet import FILES_OF_A_WORKER, Fleet, Loss
 from tuibench.load.messages import Counters, FairnessStats, WorkerReport
 from tuibench.metrics.figures import read
 from tuibench.model.cluster import ClusterPlan, LoadHost
-from tuibench.model.command import Command, Pause, ResetStats
+from tuibench.model.command import Command, Pause, ResetStats, SetWeights
 from tuibench.model.event import EventKind
 from tuibench.model.findings import Headline
+from tuibench.model.message import Status
 from tuibench.model.plan import EngineChoice, RunPlan
 from tuibench.model.sample import Sample
 from tuibench.model.server import Target
@@ -89,6 +90,22 @@ def test_a_tick_without_any_answer_is_a_gap_and_the_next_one_makes_up_for_it(tmp
     simulate_session(replace(MEASURED, seconds=5), play, tmp_path, listen)
     assert tps == [10, 10, None, None, 10]
     assert intervals == [10, 10, 30]
+
+
+def test_a_change_of_weights_is_in_the_status(tmp_path: Path) -> None:
+    shares: list[float | None] = []
+
+    def prepare(session: LoadRun) -> None:
+        def hear(message: object) -> None:
+            if isinstance(message, Status):
+                shares.append(message.weights.get("payment"))
+
+        session.watcher.bus.listeners.append(hear)
+        submitting([(3.0, SetWeights({"payment": 90.0}))], [])(session)
+
+    simulate_session(replace(MEASURED, profile="tpcc"), ten_a_second, tmp_path, prepare)
+    assert shares[0] not in (None, 90.0)
+    assert shares[-1] == 90.0
 
 
 def test_a_worker_that_never_reported_its_end_is_named(tmp_path: Path) -> None:

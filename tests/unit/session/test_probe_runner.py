@@ -225,6 +225,18 @@ def test_another_change_is_reported_and_its_step_restarts(tmp_path: Path) -> Non
 
 
 @pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
+@pytest.mark.parametrize("kind", [EventKind.WEIGHTS, EventKind.FOREIGN])
+def test_what_changes_the_work_of_a_transaction_restarts_its_step(tmp_path: Path, kind: EventKind) -> None:
+    def prepare(session: LoadRun) -> None:
+        asyncio.get_running_loop().call_later(5.2, session.watcher.emit, kind, "something else")
+
+    summary = simulate_session(PLAN, Workers(bent), tmp_path, prepare)
+    assert summary.probe is not None
+    assert any("changed during the probe: something else" in doubt for doubt in summary.probe.doubts)
+    assert 5.2 in [pytest.approx(step.at_seconds, abs=0.01) for step in summary.probe.steps]
+
+
+@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
 def test_a_restart_ends_it_with_what_it_has(tmp_path: Path) -> None:
     def prepare(session: LoadRun) -> None:
         loop = asyncio.get_running_loop()
