@@ -5,7 +5,7 @@ Conditions of server and disk in a sample that can explain a stall.
 Stalls of a run, each with the conditions during it: what the event, the summary and every report show.
 
 A stall is a gap between two completed transactions, with work in flight or due, that is long for this load:
-at least half a second, and 20 times the usual gap, so that chance alone would need exp(20) gaps for one. The
+at least half a second, and 12 times the usual gap, so that chance alone would need exp(12) gaps for one. The
 usual gap is the longer one of those before and after, because a slower level is no stall; samples with other
 threads or another rate do not count. Transactions of connections that started together may end together: then
 gaps take up most of the time, and none is longer than the transactions themselves. These are no stalls.
@@ -89,7 +89,7 @@ def _sum(values: Iterable[int | None]) -> int | None:
 
 
 SHORTEST_SECONDS = 0.5
-USUAL_GAPS = 20
+USUAL_GAPS = 12
 """Transactions that would have been completed in the gap at the usual rate."""
 
 LEAST_SECONDS, MOST_SECONDS = 2.0, 10.0

@@ -117,6 +117,21 @@ def test_planted_stalls_are_found_with_their_true_length(
         assert found.end_seconds == pytest.approx(end, abs=1.1 / tps)
 
 
+@pytest.mark.parametrize("tick_seconds", [0.5, 1.0, 3.0])
+def test_stalls_of_a_slow_load_are_found(tick_seconds: float) -> None:
+    """Twenty a second at random times."""
+    chance, completions, at = random.Random(3), [], 0.0
+    stalls = [(9.9, 10.6), (20.4, 21.15), (31.0, 32.0), (44.2, 47.2)]
+    while at < 60:
+        at += chance.expovariate(20)
+        completions.append(next((end for start, end in stalls if start < at < end), at))
+    found = spans(played(completions, tick_seconds=tick_seconds))
+    assert len(found) == len(stalls)
+    for (found_start, found_end), (start, end) in zip(found, stalls, strict=True):
+        assert start - 0.25 < found_start <= start
+        assert found_end == pytest.approx(end, abs=0.01)
+
+
 SLOW = [0.9, 2.6, 3.5, 5.4, 6.1, 7.8, 9.7]
 """Ends of the transactions of a level with one thread, in seconds from its beginning."""
 
