@@ -194,7 +194,7 @@ def sum_by_name(rounds: Iterable[Mapping[str, PackedHistogram]]) -> dict[str, Hi
     return {name: each.histogram() for name, each in sums.items()}
 
 
-PROTOCOL = 1
+PROTOCOL = 2
 MAGIC = b"\ntuibench agent speaks\n"
 BEAT_SECONDS = 0.5
 

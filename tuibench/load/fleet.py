@@ -49,6 +49,7 @@ from tuibench.clock import NS_PER_MS, wait_with_timeout
 from tuibench.errors import RunError
 from tuibench.load import messages
 from tuibench.load.messages import (
+    Adjust,
     ConnectionIds,
     Finished,
     FromWorker,
@@ -554,7 +555,7 @@ class Fleet:
         self._rate = plan.rate
         self._delay_ns = round(plan.client_delay_ms * NS_PER_MS)
         self._paused = False
-        self._session = messages.ApplySessionSql(())
+        self._session_sql: tuple[str, ...] = ()
         self._is_over = False
         self._growing = asyncio.Lock()
         self._assignment = ConnectionAssignment()
@@ -612,25 +613,21 @@ class Fleet:
     def set_weights(self, weights: Sequence[float]) -> None:
         """Sets the weights of the program's transactions, in their order."""
         self._program = with_weights(self._program, weights)
-        self._broadcast(messages.ApplyWeights(tuple(weights)))
+        self._broadcast(Adjust(weights=tuple(weights)))
 
-    def set_delay(self, milliseconds: float) -> None:
+    def set_delay(self, delay_ns: int) -> None:
         """Sets the simulated network delay; 0 for none."""
-        self.set_delay_ns(round(milliseconds * NS_PER_MS))
-
-    def set_delay_ns(self, nanoseconds: int) -> None:
-        """Sets the simulated network delay in nanoseconds."""
-        self._delay_ns = nanoseconds
-        self._broadcast(messages.ApplyDelay(nanoseconds))
+        self._delay_ns = delay_ns
+        self._broadcast(Adjust(delay_ns=delay_ns))
 
     def set_session(self, statements: tuple[str, ...]) -> None:
         """Makes every connection execute these statements, including connections of later workers.
 
         Does nothing after the end of the load: settings are restored when the workers have ended.
         """
-        self._session = messages.ApplySessionSql(statements)
+        self._session_sql = statements
         if not self._is_over:
-            self._broadcast(self._session)
+            self._broadcast(Adjust(session_sql=statements))
 
     def reset_stats(self) -> None:
         """Ends the warm-up: drops the backlog, resets the connections' statistics, applies the limits."""
@@ -642,11 +639,11 @@ class Fleet:
 
     def pause(self) -> None:
         self._paused = True
-        self._broadcast(messages.PauseLoad())
+        self._broadcast(Adjust(paused=True))
 
     def resume(self) -> None:
         self._paused = False
-        self._broadcast(messages.ResumeLoad())
+        self._broadcast(Adjust(paused=False))
 
     async def finished(self) -> None:
         """Waits until every worker has finished its quota."""
@@ -719,7 +716,7 @@ class Fleet:
 
     def _send_spread(self, spread: Sequence[tuple[int, ...]]) -> None:
         for worker, numbers in zip(self._workers, spread, strict=True):
-            worker.send(messages.AssignConnections(numbers))
+            worker.send(Adjust(connections=numbers))
         self._pace([len(numbers) for numbers in spread])
 
     @property
@@ -827,12 +824,13 @@ class Fleet:
     def introduce(self, worker: AnyLink, begin: messages.StartLoad) -> None:
         """Sends a new worker the present state."""
         worker.grant_quota(begin)
-        if self._delay_ns:
-            worker.send(messages.ApplyDelay(self._delay_ns))
-        if self._session.statements:
-            worker.send(self._session)
-        if self._paused:
-            worker.send(messages.PauseLoad())
+        state = Adjust(
+            delay_ns=self._delay_ns or None,
+            session_sql=self._session_sql or None,
+            paused=self._paused or None,
+        )
+        if state != Adjust():
+            worker.send(state)
 
     def forward(self, work: Reassign) -> None:
         """Passes the work of a worker without connections to the worker with the most connections."""
@@ -872,11 +870,15 @@ class Fleet:
         users = split_by_weight(plan.users, connections)
         idle = split_by_weight(plan.idle_connections, connections)
         for place, (worker, number) in enumerate(zip(self._workers, connections, strict=True)):
-            worker.send(messages.ApplyRate(self._rate * number / total))
-            if plan.users:
-                worker.send(messages.ApplyUsers(users[place]))
-            if plan.idle_connections or plan.connect_rate:
-                worker.send(messages.ApplyExtraConnections(idle[place], plan.connect_rate * number / total))
+            has_extra = plan.idle_connections or plan.connect_rate
+            worker.send(
+                Adjust(
+                    rate=self._rate * number / total,
+                    users=users[place] if plan.users else None,
+                    idle=idle[place] if has_extra else None,
+                    logins_per_second=plan.connect_rate * number / total if has_extra else None,
+                )
+            )
 
     def _broadcast(self, message: msgspec.Struct) -> None:
         for worker in self._workers:

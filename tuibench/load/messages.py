@@ -30,8 +30,9 @@ Messages between a session and its workers: length-prefixed MessagePack over a s
 import asyncio
 import socket
 from collections import deque
+from collections.abc import Sequence
 from functools import reduce
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -441,41 +442,64 @@ class RenewLease(msgspec.Struct, frozen=True, tag="lease"):
     """The session is alive: the load may continue."""
 
 
-class AssignConnections(msgspec.Struct, frozen=True, tag="connections"):
-    """The connections of the run that this worker keeps open from now on."""
+class Adjust(msgspec.Struct, frozen=True, omit_defaults=True, tag="adjust", kw_only=True):
+    """New values of a load that runs; None leaves a value as it is.
 
-    numbers: tuple[int, ...]
+    `connections` are the numbers of those that the worker keeps open. `rate` is its part of the rate, in
+    transactions per second (0 for a closed loop), `users` its number of users that share its connections (0
+    without a pool), `idle` and `logins_per_second` its part of the idle connections and of the extra logins.
+    `weights` are those of the program's transactions, in their order; `delay_ns` is the simulated network
+    delay of every response. `session_sql` is executed by every connection between two transactions, and by
+    new ones after login. While `paused` no transaction starts.
+    """
 
-
-class ApplyRate(msgspec.Struct, frozen=True, tag="rate"):
-    """This worker's part of the rate, in transactions per second; 0 for a closed loop."""
-
-    rate: float
-
-
-class ApplyUsers(msgspec.Struct, frozen=True, tag="users"):
-    """This worker's number of users that share its connections; 0 without a pool."""
-
-    users: int
-
-
-class ApplyExtraConnections(msgspec.Struct, frozen=True, tag="extra connections"):
-    """This worker's part of the idle connections, and of the extra logins per second."""
-
-    idle: int
-    logins_per_second: float
+    connections: tuple[int, ...] | None = None
+    rate: float | None = None
+    users: int | None = None
+    idle: int | None = None
+    logins_per_second: float | None = None
+    weights: tuple[float, ...] | None = None
+    delay_ns: int | None = None
+    session_sql: tuple[str, ...] | None = None
+    paused: bool | None = None
 
 
-class ApplyWeights(msgspec.Struct, frozen=True, tag="weights"):
-    """The weights of the program's transactions from now on, in their order."""
+class Adjustable(Protocol):
+    """What takes the values of an Adjust, but for its connections: an engine, or the workers of a host."""
 
-    weights: tuple[float, ...]
+    def set_rate(self, rate_per_second: float) -> None: ...
+
+    def set_users(self, users: int) -> None: ...
+
+    def set_extra_connections(self, idle: int, logins_per_second: float) -> None: ...
+
+    def set_weights(self, weights: Sequence[float]) -> None: ...
+
+    def set_delay(self, delay_ns: int) -> None: ...
+
+    def set_session(self, statements: tuple[str, ...]) -> None: ...
+
+    def pause(self) -> None: ...
+
+    def resume(self) -> None: ...
 
 
-class ApplyDelay(msgspec.Struct, frozen=True, tag="delay"):
-    """The simulated network delay of every response; 0 for none."""
-
-    delay_ns: int
+def adjust(load: Adjustable, change: Adjust) -> None:
+    """Applies a change, except for its connections."""
+    if change.rate is not None:
+        load.set_rate(change.rate)
+    if change.users is not None:
+        load.set_users(change.users)
+    if change.idle is not None and change.logins_per_second is not None:
+        load.set_extra_connections(change.idle, change.logins_per_second)
+    if change.weights is not None:
+        load.set_weights(change.weights)
+    if change.delay_ns is not None:
+        load.set_delay(change.delay_ns)
+    if change.session_sql is not None:
+        load.set_session(change.session_sql)
+    if change.paused is not None:
+        (load.pause if change.paused else load.resume)()
 
 
 class ResetLoadStats(msgspec.Struct, frozen=True, tag="start over"):
@@ -485,20 +509,6 @@ class ResetLoadStats(msgspec.Struct, frozen=True, tag="start over"):
     """
 
     limit: int | None
-
-
-class ApplySessionSql(msgspec.Struct, frozen=True, tag="session"):
-    """Every connection executes these statements between two transactions; new connections after login."""
-
-    statements: tuple[str, ...]
-
-
-class PauseLoad(msgspec.Struct, frozen=True, tag="pause"):
-    """Start no new transaction."""
-
-
-class ResumeLoad(msgspec.Struct, frozen=True, tag="resume"):
-    """Resume."""
 
 
 class RequestReport(msgspec.Struct, frozen=True, tag="ask"):
@@ -530,21 +540,7 @@ class FinishLoad(msgspec.Struct, frozen=True, tag="finish"):
 
 
 WorkerCommand = (
-    AssignConnections
-    | ApplyRate
-    | ApplyUsers
-    | ApplyExtraConnections
-    | ApplyWeights
-    | ApplyDelay
-    | ApplySessionSql
-    | ResetLoadStats
-    | Reassign
-    | PauseLoad
-    | ResumeLoad
-    | RequestReport
-    | RequestConnectionIds
-    | ExpectKill
-    | FinishLoad
+    Adjust | ResetLoadStats | Reassign | RequestReport | RequestConnectionIds | ExpectKill | FinishLoad
 )
 """Messages during a load."""
 
