@@ -1,12 +1,6 @@
-"""The load of one host: its workers, its share, its reports.
-
-Fleet of the workers on one host of several, under its agent: runs the connections of that host.
-
-The load of one host under its agent: executes the session's commands on local workers, and reports.
+"""The load of one host under its agent: executes the session's commands on local workers, and reports.
 
 Reports are collected in a separate task, because a silent worker would delay the commands.
-
-Identification of this machine: the agent's hello, and whether two processes share loopback and sockets.
 """
 
 import asyncio

@@ -1,32 +1,19 @@
-"""The workers of a load: start, requests, replacement, quotas.
+"""The fleet: the worker processes of a load, with the share of connections, rate and quota of each.
 
-The session's end of a connection to something that runs load: a worker process, or a host of several.
-
-Requests, reports with timeouts, quotas. Subclasses add how it is started and ended, and how its state is seen
-from outside.
-
-Session's handle of a worker process on this host: start, whether it runs, end.
-
-Pool of idle worker processes, reused by the next load without start-up time.
-
-Replacement of a worker process that ended unexpectedly: losses, and whether it is possible.
-
-    running ──killed──> gone ──> its last report is closed (`closed`) ──> a new worker with its connections
-
-A worker reports once per tick, so its work since the last report is not counted. Transactions that were in
-flight or due at that report are abandoned; its connections count as lost and reconnected.
-
-Which worker or host runs which connection of a run, and shares of a whole.
+`WorkerLink` is the session's end of a connection to something that runs load: a worker process
+(`WorkerProcess`), or a host of several (`cluster.host.HostLink`). `Fleet` steers any of them;
+`cluster.fleet.HostFleet` is the fleet of hosts, each of which has a fleet of its own.
 
 A connection's number determines its random stream, so any worker can run it. A connection stays with its
 worker; a new one goes to the worker with the fewest connections. Numbers of a worker that is lost without a
 trace are retired: another worker would begin their streams again, and draw their unique values twice.
 
-Fleet of a run: its worker processes, and the share of connections, rate and quota of each.
+A worker process that ends unexpectedly is replaced:
 
-`load.cluster.host_fleet` is the equivalent for hosts: each of them has its own fleet.
+    running ──killed──> gone ──> its last report is closed (`closed`) ──> a new worker with its connections
 
-Number of worker processes of a load, and the open files that each of them needs.
+A worker reports once per tick, so its work since the last report is not counted. Transactions that were in
+flight or due at that report are abandoned; its connections count as lost and reconnected.
 """
 
 import asyncio

@@ -1,30 +1,25 @@
-"""Messages between session and workers: assignments, reports, gaps of completions, lease.
+"""Messages between session and workers: assignments, reports, gaps between completions, lease.
 
-Gaps between completions of transactions, from which stalls are found.
+Messages are length-prefixed MessagePack over a socketpair; `cluster.messages` adds those between a session
+and the agent of another host.
 
-Each engine notes the times in which it completed nothing (`GapRecorder`; `native/src/measure/gaps.rs` for
-the native engine), independent of samples. A load stalls when none of its workers completes anything, so the
-gaps of workers and hosts are intersected. A gap has two parts: until `wanted_ns` the worker had nothing to
-complete, from then on a transaction was in flight or due. A worker without work says nothing against a stall
-of the others, and no work at all is no stall.
+Reports have cumulative counters, so that a lost report loses no counts (readers subtract), and the latency
+histograms of the interval. Merging is associative.
 
-A report repeats the last gaps, and the gap that is still open, so that a lost report costs nothing.
+Gaps: stalls are found from the times in which an engine completed nothing (`GapRecorder`;
+`native/src/measure/gaps.rs` for the native engine), independent of samples. A load stalls when none of its
+workers completes anything, so the gaps of workers and hosts are intersected. A gap has two parts: until
+`wanted_ns` the worker had nothing to complete, from then on a transaction was in flight or due. A worker
+without work says nothing against a stall of the others, and no work at all is no stall. A report repeats the
+last gaps, and the gap that is still open, so that a lost report costs nothing.
 
-Worker reports: cumulative counters, and latency histograms of the interval.
-
-Counters are cumulative, so that a lost report loses no counts; readers subtract. Merging is associative.
-
-Lease of a load: the load continues only while messages from the session arrive.
+Lease: the load continues only while messages from the session arrive.
 
     session ──Beat──> agent ──RenewLease──> worker      every half second
                       3 s without one: the load ends, transactions in flight have 2 s more
 
 The processes that run the load hold the lease themselves: the load of an agent that is stopped, or cut off
 from its session, ends as that of one that was killed does.
-
-Messages between a session and its workers: length-prefixed MessagePack over a socketpair.
-
-`load.cluster.messages` adds those between a session and the agent of another host.
 """
 
 import asyncio
