@@ -1,14 +1,10 @@
-"""The agent: runs the load of its host for a session on another host.
-
-Agent of a host: serves a session elsewhere, and ends with it.
+"""The agent: runs the load of its host for a session on another host, and ends with it.
 
     agent = Agent(channel, clock, sample_host, hello)
     await agent.run()                 until the session closes the channel, or the lease runs out
 
 Beats are answered as they arrive; commands wait for their instant, one after the other. `host_load` is the
-load itself. Whatever ends the agent, its workers end.
-
-The agent's channel over its stdin and stdout.
+load itself. Whatever ends the agent, its workers end. `stdio_channel` is its channel, over stdin and stdout.
 """
 
 import asyncio

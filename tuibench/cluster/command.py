@@ -1,10 +1,7 @@
-"""`tuibench cluster` and `agent`: the hosts of a load.
+"""`tuibench cluster check` and `tuibench agent`.
 
-Checks the hosts of a load before a run: separately, so that a failing host does not hide others.
-
-`tuibench cluster check`: describes each load host, and checks that it can reach the server.
-
-`tuibench agent`: drives load on this host for a session elsewhere, over stdin and stdout.
+`cluster check` describes each load host, and checks that it can reach the server: separately, so that a
+failing host does not hide others.
 """
 
 import asyncio

@@ -1,12 +1,8 @@
-"""The hosts of a load, steered as one fleet.
-
-The hosts of a load: connected together, kept alive by beats, retried when they were lost.
+"""The hosts of a load: kept connected (`Cluster`), and steered as one fleet (`HostFleet`).
 
     running ──silent for half a lease──> silent ──for lease and grace──> lost ──connects again──> a new host
 
 Beats have a task of their own: a tick that waits for a host must not let the leases of the others run out.
-
-Fleet of hosts: divides connections, rate and quota among hosts as a fleet does among workers.
 
 A lost host is not replaced. When its lease and the grace have expired and its load has certainly ended, the
 other hosts open its connections under new numbers: a number used again would repeat its stream of values. A

@@ -1,22 +1,11 @@
-"""A host of the load, seen from the session: carrier, clock, reports.
+"""A host of the load, seen from the session: its agent, clocks, reports and loss; where hosts are found.
 
-Offset of a host's clocks by round trips, as NTP measures it.
+For a fleet, `HostLink` is what a worker process is: it gets connections, a share of rate and quota, and
+reports.
 
-A reply contains the host's clock at some time between sending and receiving: its offset to the middle of the
-round trip is wrong by at most half of it. The shortest round trip of a window holds; the window follows
-drift.
-
-Session's handle of a host: its agent, its clocks, whether it responds, its reports.
-
-For a fleet it is what a worker process is: it gets connections, a share of rate and quota, and reports.
-
-Hosts in the session's output: one line each per tick, and messages about lost hosts.
-
-Checks whether a host can reach the server of a load: certificate files, and a login.
-
-Sources of the hosts of a plan: commands that reach them, and the workers of Dask schedulers.
-
-Dask's package is imported only for a plan that names a scheduler.
+Clocks are compared by round trips, as NTP does. A reply contains the host's clock at some time between
+sending and receiving: its offset to the middle of the round trip is wrong by at most half of it. The shortest
+round trip of a window holds; the window follows drift.
 """
 
 import asyncio

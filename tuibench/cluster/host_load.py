@@ -1,12 +1,6 @@
-"""The load of one host: its workers, its share, its reports.
-
-Fleet of the workers on one host of several, under its agent: runs the connections of that host.
-
-The load of one host under its agent: executes the session's commands on local workers, and reports.
+"""The load of one host under its agent: executes the session's commands on local workers, and reports.
 
 Reports are collected in a separate task, because a silent worker would delay the commands.
-
-Identification of this machine: the agent's hello, and whether two processes share loopback and sockets.
 """
 
 import asyncio
@@ -35,8 +29,7 @@ from tuibench.errors import TuibenchError
 from tuibench.load import messages
 from tuibench.load.fleet import Fleet, Forward, worker_count
 from tuibench.load.messages import (
-    ApplyExtraConnections,
-    ApplyUsers,
+    Adjust,
     Finished,
     Reassign,
     RenewLease,
@@ -105,14 +98,14 @@ class AgentFleet(Fleet):
         self._plan = replace(self._plan, users=users)
         self._pace_again()
         if not users:
-            self._broadcast(ApplyUsers(0))
+            self._broadcast(Adjust(users=0))
 
     def set_extra_connections(self, idle: int, logins_per_second: float) -> None:
         """The host's part of the idle connections and of the extra logins."""
         self._plan = replace(self._plan, idle_connections=idle, connect_rate=logins_per_second)
         self._pace_again()
         if not idle and not logins_per_second:
-            self._broadcast(ApplyExtraConnections(0, 0.0))
+            self._broadcast(Adjust(idle=0, logins_per_second=0.0))
 
     def take_over(self, work: Reassign) -> None:
         """Adds the work of a host without connections."""
@@ -190,30 +183,16 @@ class HostLoad:
         """Executes a command of the session."""
         fleet = self._fleet
         match command:
-            case messages.AssignConnections(numbers=numbers):
-                await fleet.set_connections(numbers)
-            case messages.ApplyRate(rate=rate):
-                fleet.set_rate(rate)
-            case messages.ApplyUsers(users=users):
-                fleet.set_users(users)
-            case messages.ApplyExtraConnections(idle=idle, logins_per_second=logins):
-                fleet.set_extra_connections(idle, logins)
-            case messages.ApplyWeights(weights=weights):
-                fleet.set_weights(weights)
-            case messages.ApplyDelay(delay_ns=delay_ns):
-                fleet.set_delay_ns(delay_ns)
-            case messages.ApplySessionSql(statements=statements):
-                fleet.set_session(statements)
+            case messages.Adjust():
+                if command.connections is not None:
+                    await fleet.set_connections(command.connections)
+                messages.adjust(fleet, command)
             case messages.ResetLoadStats(limit=limit):
                 fleet.reset_with(limit)
                 self._quota_granted()
             case Reassign():
                 fleet.take_over(command)
                 self._quota_granted()
-            case messages.PauseLoad():
-                fleet.pause()
-            case messages.ResumeLoad():
-                fleet.resume()
             case messages.RequestReport(checkpoint=checkpoint):
                 self._reporting = asyncio.create_task(self._report(checkpoint), name="report")
                 await asyncio.sleep(0)

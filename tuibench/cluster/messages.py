@@ -1,16 +1,4 @@
-"""Messages between a session and the agents of a load from several hosts.
-
-Packed histograms of a host's report, and their exact sum over all hosts: theory of operation.
-
-Adding up is what limits the number of hosts: a report of a loaded host has some 20,000 buckets, and decoding
-and adding them one by one takes 4 ms of the session's event loop.
-
-Packed, the counts of 64 neighbouring buckets are a block of 32-bit lanes; empty blocks are left out. All
-lanes of a histogram are one long integer, and the sum of two histograms is the sum of two integers, which the
-interpreter adds as machine words. No lane overflows into the next: the sum of all counts is kept below 2³².
-The reports of a round are added up before they are unpacked, once.
-
-Messages between a session and the agent of a host, beside those of workers: theory of operation.
+"""Messages between a session and the agents of a load from several hosts: theory of operation.
 
     agent    MAGIC AgentHello ···········  BeatReply ···  HostReport ···  AgentFailed
     session        AcceptHost StartHost    Beat ···       At(instant, RequestReport) ···
@@ -26,7 +14,13 @@ order. A command that arrives after its instant takes effect at once, and the ho
 Only AgentHello and its field `protocol` are the same in every version. A change to any other message that an
 older agent would misread increases PROTOCOL.
 
-Merges the reports of a host's workers to one, exactly: counters add up, histograms bucket by bucket.
+Reports: an agent merges those of its workers to one, exactly: counters add up, histograms bucket by bucket.
+Adding up is what limits the number of hosts: a report of a loaded host has some 20,000 buckets, and decoding
+and adding them one by one takes 4 ms of the session's event loop. So histograms travel packed: the counts of
+64 neighbouring buckets are a block of 32-bit lanes; empty blocks are left out. All lanes of a histogram are
+one long integer, and the sum of two histograms is the sum of two integers, which the interpreter adds as
+machine words. No lane overflows into the next: the sum of all counts is kept below 2³². The reports of a
+round are added up before they are unpacked, once.
 """
 
 import sys
@@ -194,7 +188,7 @@ def sum_by_name(rounds: Iterable[Mapping[str, PackedHistogram]]) -> dict[str, Hi
     return {name: each.histogram() for name, each in sums.items()}
 
 
-PROTOCOL = 1
+PROTOCOL = 2
 MAGIC = b"\ntuibench agent speaks\n"
 BEAT_SECONDS = 0.5
 

@@ -1,12 +1,7 @@
-"""The client's end of a private server: start, messages.
+"""The client of a private server's supervisor: messages (JSON lines over pipes), start, requests, release.
 
-Messages between a private server's owner and its supervisor: JSON lines over pipes.
-
-The owner's client of a supervisor process: start, requests, release.
-
-Blocking; `server` calls it in threads.
-
-No object belongs to an event loop: a server may be started in one loop and stopped in another.
+Blocking; `server` calls it in threads. No object belongs to an event loop: a server may be started in one
+loop and stopped in another.
 """
 
 import os

@@ -1,12 +1,9 @@
-"""Instances of private servers, and what crashed ones left.
+"""One private server and its directory: create, start, kill, remove; removal of what crashed ones left.
 
-One private server and its directory: create, start, shut down, kill, remove. All calls block.
-
-Cleanup after killed supervisors: their directories and, on systems other than Linux, their servers.
-
-Only directories of this user with tuibench's prefix, without a running supervisor (the lock is free), and
-not marked to be kept. A supervisor that was killed before it wrote its mark leaves an empty directory, which
-is removed once it is old.
+All calls block. `remove_leftovers` removes the directories of killed supervisors and, on systems other than
+Linux, ends their servers: only directories of this user with tuibench's prefix, without a running supervisor
+(the lock is free), and not marked to be kept. A supervisor that was killed before it wrote its mark leaves an
+empty directory, which is removed once it is old.
 """
 
 import contextlib

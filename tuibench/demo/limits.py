@@ -1,34 +1,26 @@
-"""Limits of a private server: control groups, systemd scopes.
+"""Limits of a private server, processors and memory: by a control group if possible, else by affinity.
 
-Control groups (cgroup v2) of private servers: where one may be created, its limits, its removal.
+A control group (cgroup v2) limits the time on all processors (`cpu.max`), so a fraction is possible, and all
+memory, the page cache included (`memory.max`, no swap). Without one, the server is bound to as many
+processors (sched_setaffinity, as `taskset`), which must be a whole number, and its memory is not limited:
+only the buffer pool is sized by it. `Confinement.words` names the method used, and why it is not a control
+group.
 
 A group needs a parent that delegates the controllers to its children. Two are possible:
 
 - the supervisor's own scope. Where systemd runs, it starts the supervisor in a new scope that is delegated to
-  it (`systemd_scope`). A group with processes cannot delegate controllers, so the supervisor moves into a
-  group of its own first, beside the server's. systemd removes all of it when the last process has ended.
+  it. A group with processes cannot delegate controllers, so the supervisor moves into a group of its own
+  first, beside the server's. systemd removes all of it when the last process has ended.
 - else our own group or the nearest of its ancestors that delegates the controllers and is writable: in a
   delegated slice or container, or as root without systemd.
 
-Limits of a private server, processors and memory: by a control group if possible, else by affinity.
-
-A control group (cgroup v2; `cgroup` says where) limits the time on all processors (`cpu.max`), so a fraction
-is possible, and all memory, the page cache included (`memory.max`, no swap).
-
-Without one, the server is bound to as many processors (sched_setaffinity, as `taskset`), which must be a
-whole number, and its memory is not limited: only the buffer pool is sized by it. `Confinement.words` names
-the method used, and why it is not a control group.
+systemd owns the control groups of its units. A group beside them may lose its controllers, and with them its
+limits, whenever systemd reloads; in a scope with `Delegate=`, the groups are the supervisor's own. An
+ordinary user gets it from their user manager, root from the system manager; no privilege is needed.
+`systemd-run --scope` asks for the scope and then becomes the program: same process, same descriptors.
 
 The buffer pool is sized as by MySQL's innodb_dedicated_server: 128 MiB below 1 GiB of memory, a half up to 4
 GiB, three quarters above.
-
-A scope of systemd for the supervisor of a limited server.
-
-systemd owns the control groups of its units. A group beside them may lose its controllers, and with them
-its limits, whenever systemd reloads. In a scope with `Delegate=`, the groups are the supervisor's own. An
-ordinary user gets it from their user manager, root from the system manager; no privilege is needed.
-
-`systemd-run --scope` asks systemd for the scope and then becomes the program: same process, same descriptors.
 """
 
 import contextlib

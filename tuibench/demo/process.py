@@ -1,21 +1,15 @@
-"""The process of a private server: files, option file, end.
-
-Server processes: start, wait for readiness, termination, and the end of the error log.
+"""The process of a private server: start, readiness, end; its directory and its options.
 
 On Linux, a process started here is killed when its parent ends.
 
-Options of a private server from the option file of another one, except those of its location.
+`read_server_options` takes options from the groups of an option file that the server itself reads, except
+those of its location. They become options of the command line, which come after tuibench's own and so take
+precedence.
 
-They are read from the groups that the server itself reads, and become options of its command line, which come
-after tuibench's own and so take precedence.
-
-Directory layout of a private server: file names and location.
-
-The end of a private server, as the sessions that use it notice it.
-
-The supervisor is the server's parent. When the server ends, it writes the reason into the server's directory.
-A session of another process than the owner's polls for it: it has neither the server's exit code nor the
-supervisor's pipes. A server also counts as ended without its supervisor, or without its directory.
+The end of a server, as the sessions that use it notice it: the supervisor is the server's parent. When the
+server ends, it writes the reason into the server's directory. A session of another process than the owner's
+polls for it: it has neither the server's exit code nor the supervisor's pipes. A server also counts as ended
+without its supervisor, or without its directory.
 """
 
 import contextlib

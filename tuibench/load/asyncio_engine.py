@@ -1,18 +1,17 @@
-"""The asyncio engine: virtual users and their transactions.
+"""The asyncio engine, portable and the reference: each connection is a task of one event loop.
 
-Transactions of one connection with retries, counted and timed. The hot path.
-
-A transaction loop is a generator that `mysql.protocol.statement_protocol` runs: it yields packets and gets
-the number of affected rows of each statement, or the response whose rows determine the next statement,
-without a task switch. It yields a function only for rare operations: a back-off, a wait for work. Errors are
-raised where the statement was yielded.
+`TransactionRunner` runs and times the transactions of one connection: the hot path. A transaction loop is a
+generator that `mysql.statements` runs: it yields packets and gets the number of affected rows of each
+statement, or the response whose rows determine the next statement, without a task switch. It yields a
+function only for rare operations: a back-off, a wait for work. Errors are raised where the statement was
+yielded.
 
     run_transactions    runs transactions; each is counted from its start to its end, successful or not
     _retry              retries a failed attempt
     _prepare_retry      the rollback and the back-off before a retry
     _run_interactive    an attempt that depends on captured rows
 
-One connection of the load, from login to disconnect.
+`VirtualUser` is one connection, from login to disconnect.
 
     connecting ──> working ──> leaving
         ^             │
@@ -23,8 +22,6 @@ working     runs transactions one after the other, or (open loop) each when it i
             logs in again after --reconnect transactions
 lost        the connection is lost: its transaction has failed, it is opened again after a back-off
 leaving     on request, or without work: the transaction in flight ends, then the connection is closed
-
-The engine on asyncio, portable and the reference: each connection is a task of one event loop.
 """
 
 import asyncio

@@ -1,8 +1,7 @@
-"""Consistency conditions of data sets and their checks.
+"""Consistency conditions of the data sets, and their check.
 
-Consistency conditions of the data sets: names, descriptions, and SELECTs of the violating rows.
-
-To add a data set, add a function from the data set to its conditions, and an entry in the table.
+A condition is a SELECT of the violating rows. To add a data set, add a function from the data set to its
+conditions, and an entry in the table `CONDITIONS`.
 
 - sysbench's tables: the conditions hold before and after any run whose DELETEs and INSERTs are paired. A
   transaction that was applied partly leaves a missing or duplicate row. (oltp_insert and oltp_delete change
@@ -10,8 +9,6 @@ To add a data set, add a function from the data set to its conditions, and an en
 - TPC-C: conditions 1 to 12 of clause 3.3.2; 11 holds directly after loading only.
 
 `<=>` treats two nulls as equal: a district that lost its last row differs from one that has it.
-
-Consistency check of a data set's tables.
 
 Conditions are checked concurrently, each in one snapshot, so that a running load does not affect the result.
 """

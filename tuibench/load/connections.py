@@ -1,22 +1,16 @@
-"""Connections of a load: opening, preparing, measuring.
+"""Connections of a load: login, preparing, counting and timing; idle connections and extra logins.
 
-Counters and latencies of a worker's connections, and the lag of its event loop.
+`LoadConnection` is the base class of a connection in both engines: login, work, disconnect, and a new login
+after a loss. `WorkerContext` is what the connections of a worker share.
 
-The hot path appends raw microseconds to plain lists; they become histograms when a report is taken. A large
-lag of the event loop means that the worker, not the server, is the bottleneck.
+`LatencyRecorder`: the hot path appends raw microseconds to plain lists, which become histograms when a report
+is taken. A large lag of the event loop (`EventLoopLagProbe`) means that the worker, not the server, is the
+bottleneck.
 
-State shared by the connections of a worker: target, program, execution options, remaining quota.
-
-Connections in addition to the load's: idle ones that stay open, and logins at a rate.
-
-Idle connections show the cost of mere connections to a server; one that the server closes is opened again.
-
-Logins are an open loop: they are due whether or not the server has completed earlier ones, and a login's time
-counts from its due time. A login that is due while too many are in progress is missed, and counted.
-
-Opening of a load connection: login, session setup, preparing statements, retries.
-
-Base class of a connection of the load: login, work, disconnect, and a new login after a loss.
+`ExtraConnections` are those beside the load's. Idle ones show the cost of mere connections to a server; one
+that the server closes is opened again. Logins are an open loop: they are due whether or not the server has
+completed earlier ones, and a login's time counts from its due time. A login that is due while too many are in
+progress is missed, and counted.
 """
 
 import asyncio

@@ -1,13 +1,9 @@
-"""Load engines: the base class and its methods.
+"""Base class of the load engines: connections, quota, reports.
 
-The interface of an engine: runs a program on the connections of a worker process, and reports.
-
-There are two: `asyncio.engine` is portable and the reference, `native.engine` runs transactions on threads in
-Rust. `tests/integration/load/conformance` runs the same tests on both.
-
-Base class of both engines: opening and closing connections, the quota, reports.
-
-An engine adds its queue of due work, its kind of connection, and its latencies.
+An engine runs a program on the connections of a worker process, and reports. There are two: `asyncio_engine`
+is portable and the reference, `native_engine` runs transactions on threads in Rust. Each adds its queue of
+due work, its kind of connection, and its latencies. `tests/integration/load/conformance` runs the same tests
+on both.
 """
 
 import asyncio
@@ -46,87 +42,6 @@ Emit = Callable[[Reassign | Finished], None]
 """
 
 
-class Engine(ABC):
-    """The load of one worker. No method blocks; `stop` is awaited.
-
-    Connections have numbers, which determine their streams of values. `finished` is set once every
-    transaction that the engine was allowed to start has ended.
-    """
-
-    finished: asyncio.Event
-
-    @abstractmethod
-    def set_connections(self, numbers: Collection[int]) -> None:
-        """Keeps these connections open from now on; they open and close in the background.
-
-        A connection that is dropped ends after its transaction. One that returns continues its stream of
-        values: unique values stay unique.
-        """
-
-    @abstractmethod
-    def set_rate(self, rate_per_second: float) -> None:
-        """Schedules this many transactions per second; 0 for a closed loop, which drops the backlog."""
-
-    @abstractmethod
-    def set_users(self, users: int) -> None:
-        """Sets the number of users that share the connections, as in a connection pool; 0 for none.
-
-        Only the asyncio engine can.
-        """
-
-    @abstractmethod
-    def set_extra_connections(self, idle: int, logins_per_second: float) -> None:
-        """Sets the number of idle connections and the rate of extra logins."""
-
-    @abstractmethod
-    def set_weights(self, weights: Sequence[float]) -> None:
-        """Sets the weight of each transaction of the program, from each connection's next draw."""
-
-    @abstractmethod
-    def set_delay(self, delay_ns: int) -> None:
-        """Delays the answers to statements that are sent from now on, as a longer network would."""
-
-    @abstractmethod
-    def set_session(self, statements: tuple[str, ...]) -> None:
-        """Runs these statements on each connection before its next transaction, and at each login."""
-
-    @abstractmethod
-    def reset_stats(self, limit: int | None) -> None:
-        """Drops the backlog and each connection's figures; `limit` transactions may start from now on."""
-
-    @abstractmethod
-    def take_over(self, work: Reassign) -> None:
-        """Adds the work that another worker has no connections for."""
-
-    @abstractmethod
-    def checkpoint(self) -> None:
-        """Restarts each connection's figures of the interval between two checkpoints."""
-
-    @abstractmethod
-    def pause(self) -> None:
-        """Stops starting and scheduling transactions until `resume`."""
-
-    @abstractmethod
-    def resume(self) -> None:
-        """Continues after `pause`; with `--backlog=drop` it drops the backlog first."""
-
-    @abstractmethod
-    def report(self) -> WorkerReport:
-        """Returns the latencies since the last report, and the counters since the start."""
-
-    @abstractmethod
-    def connection_ids(self) -> tuple[int, ...]:
-        """Returns the server's ids of the open connections."""
-
-    @abstractmethod
-    def expect_kill(self, connection_id: int) -> None:
-        """Retries the next interrupted query of this connection, as the operator kills it."""
-
-    @abstractmethod
-    async def stop(self, grace_seconds: float) -> None:
-        """Closes all connections; abandons the backlog and transactions that exceed the grace period."""
-
-
 MAX_PARALLEL_LOGINS = 32
 """Maximum number of concurrent logins of one worker; a server's accept queue often has 80 entries."""
 
@@ -161,8 +76,12 @@ UserT = TypeVar("UserT", bound=LoadConnection[Any])
 QueueT = TypeVar("QueueT", bound=DueWork)
 
 
-class BaseEngine(Engine, Generic[UserT, QueueT]):
-    """An engine whose connections are tasks of the event loop."""
+class BaseEngine(ABC, Generic[UserT, QueueT]):
+    """The load of one worker, whose connections are tasks of the event loop.
+
+    No method blocks; `stop` is awaited. Connections have numbers, which determine their streams of values.
+    `finished` is set once every transaction that the engine was allowed to start has ended.
+    """
 
     def __init__(
         self,
@@ -207,6 +126,11 @@ class BaseEngine(Engine, Generic[UserT, QueueT]):
         self._reported_ns, self._cpu_at = clock.now_ns(), time.process_time()
 
     def set_connections(self, numbers: Collection[int]) -> None:
+        """Keeps these connections open from now on; they open and close in the background.
+
+        A connection that is dropped ends after its transaction. One that returns continues its stream of
+        values: unique values stay unique.
+        """
         before, self._wanted = self._wanted, frozenset(numbers)
         self._reap()
         for number in self._users.keys() - self._wanted:
@@ -221,31 +145,38 @@ class BaseEngine(Engine, Generic[UserT, QueueT]):
         self._reassign_leftover()
 
     def set_rate(self, rate_per_second: float) -> None:
+        """Schedules this many transactions per second; 0 for a closed loop, which drops the backlog."""
         self._recorder.counters.abandoned += self._queue.set_rate(rate_per_second)
 
     def set_extra_connections(self, idle: int, logins_per_second: float) -> None:
+        """Sets the number of idle connections and the rate of extra logins."""
         self._extra.set(idle, logins_per_second)
 
     def set_session(self, statements: tuple[str, ...]) -> None:
+        """Runs these statements on each connection before its next transaction, and at each login."""
         self._context.set_session(statements)
         self._wake_all()
 
     def reset_stats(self, limit: int | None) -> None:
+        """Drops the backlog and each connection's figures; `limit` transactions may start from now on."""
         self._recorder.counters.abandoned += self._reset_figures(limit)
         self._quota_granted()
         self._reassign_leftover()
 
     def take_over(self, work: Reassign) -> None:
+        """Adds the work that another worker has no connections for."""
         self._queue.take_over(work)
         self._quota_granted()
         self.set_connections(self._wanted)
 
     def pause(self) -> None:
+        """Stops starting and scheduling transactions until `resume`."""
         self._context.pause()
         self._hold()
         self._extra.hold()
 
     def resume(self) -> None:
+        """Continues after `pause`; with `--backlog=drop` it drops the backlog first."""
         self._context.resume()
         if self._begin.execution.backlog is Backlog.DROP:
             self._drop_backlog()
@@ -254,6 +185,7 @@ class BaseEngine(Engine, Generic[UserT, QueueT]):
         self._wake_all()
 
     def report(self) -> WorkerReport:
+        """Returns the latencies since the last report, and the counters since the start."""
         now_ns, cpu = self._clock.now_ns(), time.process_time()
         parts, failure = self._report_parts(now_ns), self._context.failure
         latencies, since = parts.latencies, parts.fairness_since_checkpoint
@@ -288,10 +220,12 @@ class BaseEngine(Engine, Generic[UserT, QueueT]):
         return report
 
     def connection_ids(self) -> tuple[int, ...]:
+        """Returns the server's ids of the open connections."""
         ids = (user.connection_id for user in self._present())
         return (*(id for id in ids if id is not None), *self._extra.connection_ids())
 
     async def stop(self, grace_seconds: float) -> None:
+        """Closes all connections; abandons the backlog and transactions that exceed the grace period."""
         self._hold()
         self._drop_backlog()
         self._queue.reassign()
@@ -307,6 +241,29 @@ class BaseEngine(Engine, Generic[UserT, QueueT]):
         self._close()
         self._delay.close()
         self._wakeup_timer.close()
+
+    @abstractmethod
+    def set_users(self, users: int) -> None:
+        """Sets the number of users that share the connections, as in a connection pool; 0 for none.
+
+        Only the asyncio engine can.
+        """
+
+    @abstractmethod
+    def set_weights(self, weights: Sequence[float]) -> None:
+        """Sets the weight of each transaction of the program, from each connection's next draw."""
+
+    @abstractmethod
+    def set_delay(self, delay_ns: int) -> None:
+        """Delays the answers to statements that are sent from now on, as a longer network would."""
+
+    @abstractmethod
+    def checkpoint(self) -> None:
+        """Restarts each connection's figures of the interval between two checkpoints."""
+
+    @abstractmethod
+    def expect_kill(self, connection_id: int) -> None:
+        """Retries the next interrupted query of this connection, as the operator kills it."""
 
     @abstractmethod
     def _new_user(self, number: int, before: asyncio.Task[None] | None, *, waits_for_slot: bool) -> UserT:

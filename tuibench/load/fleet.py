@@ -1,32 +1,19 @@
-"""The workers of a load: start, requests, replacement, quotas.
+"""The fleet: the worker processes of a load, with the share of connections, rate and quota of each.
 
-The session's end of a connection to something that runs load: a worker process, or a host of several.
-
-Requests, reports with timeouts, quotas. Subclasses add how it is started and ended, and how its state is seen
-from outside.
-
-Session's handle of a worker process on this host: start, whether it runs, end.
-
-Pool of idle worker processes, reused by the next load without start-up time.
-
-Replacement of a worker process that ended unexpectedly: losses, and whether it is possible.
-
-    running ──killed──> gone ──> its last report is closed (`closed`) ──> a new worker with its connections
-
-A worker reports once per tick, so its work since the last report is not counted. Transactions that were in
-flight or due at that report are abandoned; its connections count as lost and reconnected.
-
-Which worker or host runs which connection of a run, and shares of a whole.
+`WorkerLink` is the session's end of a connection to something that runs load: a worker process
+(`WorkerProcess`), or a host of several (`cluster.host.HostLink`). `Fleet` steers any of them;
+`cluster.fleet.HostFleet` is the fleet of hosts, each of which has a fleet of its own.
 
 A connection's number determines its random stream, so any worker can run it. A connection stays with its
 worker; a new one goes to the worker with the fewest connections. Numbers of a worker that is lost without a
 trace are retired: another worker would begin their streams again, and draw their unique values twice.
 
-Fleet of a run: its worker processes, and the share of connections, rate and quota of each.
+A worker process that ends unexpectedly is replaced:
 
-`load.cluster.host_fleet` is the equivalent for hosts: each of them has its own fleet.
+    running ──killed──> gone ──> its last report is closed (`closed`) ──> a new worker with its connections
 
-Number of worker processes of a load, and the open files that each of them needs.
+A worker reports once per tick, so its work since the last report is not counted. Transactions that were in
+flight or due at that report are abandoned; its connections count as lost and reconnected.
 """
 
 import asyncio
@@ -49,6 +36,7 @@ from tuibench.clock import NS_PER_MS, wait_with_timeout
 from tuibench.errors import RunError
 from tuibench.load import messages
 from tuibench.load.messages import (
+    Adjust,
     ConnectionIds,
     Finished,
     FromWorker,
@@ -554,7 +542,7 @@ class Fleet:
         self._rate = plan.rate
         self._delay_ns = round(plan.client_delay_ms * NS_PER_MS)
         self._paused = False
-        self._session = messages.ApplySessionSql(())
+        self._session_sql: tuple[str, ...] = ()
         self._is_over = False
         self._growing = asyncio.Lock()
         self._assignment = ConnectionAssignment()
@@ -612,25 +600,21 @@ class Fleet:
     def set_weights(self, weights: Sequence[float]) -> None:
         """Sets the weights of the program's transactions, in their order."""
         self._program = with_weights(self._program, weights)
-        self._broadcast(messages.ApplyWeights(tuple(weights)))
+        self._broadcast(Adjust(weights=tuple(weights)))
 
-    def set_delay(self, milliseconds: float) -> None:
+    def set_delay(self, delay_ns: int) -> None:
         """Sets the simulated network delay; 0 for none."""
-        self.set_delay_ns(round(milliseconds * NS_PER_MS))
-
-    def set_delay_ns(self, nanoseconds: int) -> None:
-        """Sets the simulated network delay in nanoseconds."""
-        self._delay_ns = nanoseconds
-        self._broadcast(messages.ApplyDelay(nanoseconds))
+        self._delay_ns = delay_ns
+        self._broadcast(Adjust(delay_ns=delay_ns))
 
     def set_session(self, statements: tuple[str, ...]) -> None:
         """Makes every connection execute these statements, including connections of later workers.
 
         Does nothing after the end of the load: settings are restored when the workers have ended.
         """
-        self._session = messages.ApplySessionSql(statements)
+        self._session_sql = statements
         if not self._is_over:
-            self._broadcast(self._session)
+            self._broadcast(Adjust(session_sql=statements))
 
     def reset_stats(self) -> None:
         """Ends the warm-up: drops the backlog, resets the connections' statistics, applies the limits."""
@@ -642,11 +626,11 @@ class Fleet:
 
     def pause(self) -> None:
         self._paused = True
-        self._broadcast(messages.PauseLoad())
+        self._broadcast(Adjust(paused=True))
 
     def resume(self) -> None:
         self._paused = False
-        self._broadcast(messages.ResumeLoad())
+        self._broadcast(Adjust(paused=False))
 
     async def finished(self) -> None:
         """Waits until every worker has finished its quota."""
@@ -719,7 +703,7 @@ class Fleet:
 
     def _send_spread(self, spread: Sequence[tuple[int, ...]]) -> None:
         for worker, numbers in zip(self._workers, spread, strict=True):
-            worker.send(messages.AssignConnections(numbers))
+            worker.send(Adjust(connections=numbers))
         self._pace([len(numbers) for numbers in spread])
 
     @property
@@ -827,12 +811,13 @@ class Fleet:
     def introduce(self, worker: AnyLink, begin: messages.StartLoad) -> None:
         """Sends a new worker the present state."""
         worker.grant_quota(begin)
-        if self._delay_ns:
-            worker.send(messages.ApplyDelay(self._delay_ns))
-        if self._session.statements:
-            worker.send(self._session)
-        if self._paused:
-            worker.send(messages.PauseLoad())
+        state = Adjust(
+            delay_ns=self._delay_ns or None,
+            session_sql=self._session_sql or None,
+            paused=self._paused or None,
+        )
+        if state != Adjust():
+            worker.send(state)
 
     def forward(self, work: Reassign) -> None:
         """Passes the work of a worker without connections to the worker with the most connections."""
@@ -872,11 +857,15 @@ class Fleet:
         users = split_by_weight(plan.users, connections)
         idle = split_by_weight(plan.idle_connections, connections)
         for place, (worker, number) in enumerate(zip(self._workers, connections, strict=True)):
-            worker.send(messages.ApplyRate(self._rate * number / total))
-            if plan.users:
-                worker.send(messages.ApplyUsers(users[place]))
-            if plan.idle_connections or plan.connect_rate:
-                worker.send(messages.ApplyExtraConnections(idle[place], plan.connect_rate * number / total))
+            has_extra = plan.idle_connections or plan.connect_rate
+            worker.send(
+                Adjust(
+                    rate=self._rate * number / total,
+                    users=users[place] if plan.users else None,
+                    idle=idle[place] if has_extra else None,
+                    logins_per_second=plan.connect_rate * number / total if has_extra else None,
+                )
+            )
 
     def _broadcast(self, message: msgspec.Struct) -> None:
         for worker in self._workers:

@@ -1,37 +1,33 @@
-"""Messages between session and workers: assignments, reports, gaps of completions, lease.
+"""Messages between session and workers: assignments, reports, gaps between completions, lease.
 
-Gaps between completions of transactions, from which stalls are found.
+Messages are length-prefixed MessagePack over a socketpair; `cluster.messages` adds those between a session
+and the agent of another host.
 
-Each engine notes the times in which it completed nothing (`GapRecorder`; `native/src/measure/gaps.rs` for
-the native engine), independent of samples. A load stalls when none of its workers completes anything, so the
-gaps of workers and hosts are intersected. A gap has two parts: until `wanted_ns` the worker had nothing to
-complete, from then on a transaction was in flight or due. A worker without work says nothing against a stall
-of the others, and no work at all is no stall.
+Reports have cumulative counters, so that a lost report loses no counts (readers subtract), and the latency
+histograms of the interval. Merging is associative.
 
-A report repeats the last gaps, and the gap that is still open, so that a lost report costs nothing.
+Gaps: stalls are found from the times in which an engine completed nothing (`GapRecorder`;
+`native/src/measure/gaps.rs` for the native engine), independent of samples. A load stalls when none of its
+workers completes anything, so the gaps of workers and hosts are intersected. A gap has two parts: until
+`wanted_ns` the worker had nothing to complete, from then on a transaction was in flight or due. A worker
+without work says nothing against a stall of the others, and no work at all is no stall. A report repeats the
+last gaps, and the gap that is still open, so that a lost report costs nothing.
 
-Worker reports: cumulative counters, and latency histograms of the interval.
-
-Counters are cumulative, so that a lost report loses no counts; readers subtract. Merging is associative.
-
-Lease of a load: the load continues only while messages from the session arrive.
+Lease: the load continues only while messages from the session arrive.
 
     session ──Beat──> agent ──RenewLease──> worker      every half second
                       3 s without one: the load ends, transactions in flight have 2 s more
 
 The processes that run the load hold the lease themselves: the load of an agent that is stopped, or cut off
 from its session, ends as that of one that was killed does.
-
-Messages between a session and its workers: length-prefixed MessagePack over a socketpair.
-
-`load.cluster.messages` adds those between a session and the agent of another host.
 """
 
 import asyncio
 import socket
 from collections import deque
+from collections.abc import Sequence
 from functools import reduce
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -441,41 +437,64 @@ class RenewLease(msgspec.Struct, frozen=True, tag="lease"):
     """The session is alive: the load may continue."""
 
 
-class AssignConnections(msgspec.Struct, frozen=True, tag="connections"):
-    """The connections of the run that this worker keeps open from now on."""
+class Adjust(msgspec.Struct, frozen=True, omit_defaults=True, tag="adjust", kw_only=True):
+    """New values of a load that runs; None leaves a value as it is.
 
-    numbers: tuple[int, ...]
+    `connections` are the numbers of those that the worker keeps open. `rate` is its part of the rate, in
+    transactions per second (0 for a closed loop), `users` its number of users that share its connections (0
+    without a pool), `idle` and `logins_per_second` its part of the idle connections and of the extra logins.
+    `weights` are those of the program's transactions, in their order; `delay_ns` is the simulated network
+    delay of every response. `session_sql` is executed by every connection between two transactions, and by
+    new ones after login. While `paused` no transaction starts.
+    """
 
-
-class ApplyRate(msgspec.Struct, frozen=True, tag="rate"):
-    """This worker's part of the rate, in transactions per second; 0 for a closed loop."""
-
-    rate: float
-
-
-class ApplyUsers(msgspec.Struct, frozen=True, tag="users"):
-    """This worker's number of users that share its connections; 0 without a pool."""
-
-    users: int
-
-
-class ApplyExtraConnections(msgspec.Struct, frozen=True, tag="extra connections"):
-    """This worker's part of the idle connections, and of the extra logins per second."""
-
-    idle: int
-    logins_per_second: float
+    connections: tuple[int, ...] | None = None
+    rate: float | None = None
+    users: int | None = None
+    idle: int | None = None
+    logins_per_second: float | None = None
+    weights: tuple[float, ...] | None = None
+    delay_ns: int | None = None
+    session_sql: tuple[str, ...] | None = None
+    paused: bool | None = None
 
 
-class ApplyWeights(msgspec.Struct, frozen=True, tag="weights"):
-    """The weights of the program's transactions from now on, in their order."""
+class Adjustable(Protocol):
+    """What takes the values of an Adjust, but for its connections: an engine, or the workers of a host."""
 
-    weights: tuple[float, ...]
+    def set_rate(self, rate_per_second: float) -> None: ...
+
+    def set_users(self, users: int) -> None: ...
+
+    def set_extra_connections(self, idle: int, logins_per_second: float) -> None: ...
+
+    def set_weights(self, weights: Sequence[float]) -> None: ...
+
+    def set_delay(self, delay_ns: int) -> None: ...
+
+    def set_session(self, statements: tuple[str, ...]) -> None: ...
+
+    def pause(self) -> None: ...
+
+    def resume(self) -> None: ...
 
 
-class ApplyDelay(msgspec.Struct, frozen=True, tag="delay"):
-    """The simulated network delay of every response; 0 for none."""
-
-    delay_ns: int
+def adjust(load: Adjustable, change: Adjust) -> None:
+    """Applies a change, except for its connections."""
+    if change.rate is not None:
+        load.set_rate(change.rate)
+    if change.users is not None:
+        load.set_users(change.users)
+    if change.idle is not None and change.logins_per_second is not None:
+        load.set_extra_connections(change.idle, change.logins_per_second)
+    if change.weights is not None:
+        load.set_weights(change.weights)
+    if change.delay_ns is not None:
+        load.set_delay(change.delay_ns)
+    if change.session_sql is not None:
+        load.set_session(change.session_sql)
+    if change.paused is not None:
+        (load.pause if change.paused else load.resume)()
 
 
 class ResetLoadStats(msgspec.Struct, frozen=True, tag="start over"):
@@ -485,20 +504,6 @@ class ResetLoadStats(msgspec.Struct, frozen=True, tag="start over"):
     """
 
     limit: int | None
-
-
-class ApplySessionSql(msgspec.Struct, frozen=True, tag="session"):
-    """Every connection executes these statements between two transactions; new connections after login."""
-
-    statements: tuple[str, ...]
-
-
-class PauseLoad(msgspec.Struct, frozen=True, tag="pause"):
-    """Start no new transaction."""
-
-
-class ResumeLoad(msgspec.Struct, frozen=True, tag="resume"):
-    """Resume."""
 
 
 class RequestReport(msgspec.Struct, frozen=True, tag="ask"):
@@ -530,21 +535,7 @@ class FinishLoad(msgspec.Struct, frozen=True, tag="finish"):
 
 
 WorkerCommand = (
-    AssignConnections
-    | ApplyRate
-    | ApplyUsers
-    | ApplyExtraConnections
-    | ApplyWeights
-    | ApplyDelay
-    | ApplySessionSql
-    | ResetLoadStats
-    | Reassign
-    | PauseLoad
-    | ResumeLoad
-    | RequestReport
-    | RequestConnectionIds
-    | ExpectKill
-    | FinishLoad
+    Adjust | ResetLoadStats | Reassign | RequestReport | RequestConnectionIds | ExpectKill | FinishLoad
 )
 """Messages during a load."""
 

@@ -1,35 +1,22 @@
-"""Pacing: arrival schedule, delays, think times, timers, users, work queue.
+"""Pacing of a load: arrivals, users, the queue of due work, think times, delays, timers.
 
-Arrival schedule of an open loop: intended start times, independent of the server's speed.
+`ArrivalSchedule` has the intended starts of an open loop, independent of the server's speed. `UserPool` has
+users that share the connections of a worker, as with a connection pool: each asks for a connection, waits
+until one is free, has its transaction run, thinks, and asks again. The intended start of a transaction is the
+time at which its user asked: the response time contains the wait for a connection, the service time does not.
+There are never more transactions on their way than users. Both have no clock: time is an argument, in
+nanoseconds.
 
-The schedule has no clock: time is an argument. A rate of 0 means a closed loop, without arrivals.
+`WorkQueue` stands between these and a worker's connections. Transactions that are due and not started are the
+backlog. A backlog never aborts a run.
 
-Precise timer for one absolute time.
+`ThinkTime` decides about the keying and think times of a connection, which do not count as latency.
 
-Event loops round timers to milliseconds, which would distort the latencies of an open loop. On Linux a timer
-descriptor (timerfd) is used; elsewhere the event loop's timer.
+`NetworkDelay` delivers responses later by a given time. It applies to statements of the load only, not to
+logins, nor to statements after the end of the load.
 
-Simulated network delay: responses are delivered later by a given time.
-
-It applies to statements of the load only, not to logins, nor to statements after the end of the load. One
-precise timer serves all connections of a worker.
-
-Users that share the connections of a worker, as with a connection pool.
-
-Each user asks for a connection, waits until one is free, has its transaction run, thinks, and asks again. The
-intended start of a transaction is the time at which its user asked: the response time contains the wait for a
-connection, the service time does not. There are never more transactions on their way than users.
-
-The pool has no clock: time is an argument. All times are nanoseconds.
-
-Work queue between what makes transactions due and a worker's connections.
-
-In an open loop an arrival schedule makes them due, with a pool of users these do. Transactions that are due
-and not started are the backlog. A backlog never aborts a run.
-
-Keying and think times: waits between transactions, which do not count as latency.
-
-`ThinkTime` decides about the waits of a connection; `WakeupTimer` wakes the connections of a worker.
+Timers: event loops round theirs to milliseconds, which would distort the latencies of an open loop. On Linux
+a timer descriptor (timerfd) is used; elsewhere the event loop's timer.
 """
 
 import asyncio

@@ -1,28 +1,16 @@
-"""Tables of a data set: create, load, inspect, warm, drop.
+"""Tables of a data set: create, load, inspect, read into the buffer pool, drop.
 
-Insert methods for loading tables, fastest first.
+Insert methods, fastest first:
 
 bulk    thousands of parameter sets in one packet (MariaDB); the server parses nothing
 infile  LOAD DATA LOCAL, if the server allows it (local_infile)
 insert  multi-row INSERTs as text: works on every server
 
-Parallel work on several connections: the first error cancels all of it.
-
-Inspection of existing tables: names, columns, sizes, and whether a program can run on them.
+`TableLoader` creates tables, fills them in parallel pieces, and creates the indexes. A load that fails or is
+cancelled drops its unfinished tables, so that no partial table is taken for a complete one.
 
 A table belongs to the data set if its name *and* its columns match. The queries are cheap: catalogue and
 table sizes.
-
-Table loader: creates tables, fills them in parallel pieces, and creates the indexes.
-
-`insert_methods` decides how rows are sent. A load that fails or is cancelled drops its unfinished tables, so
-that no partial table is taken for a complete one.
-
-Prepare: creating and loading the tables of a data set, unless one exists already.
-
-Reads the tables of a data set into the server's buffer pool, each by all of its indexes.
-
-Cleanup: dropping the tables of a data set, identified by names and columns.
 """
 
 import asyncio

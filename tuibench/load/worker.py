@@ -22,7 +22,7 @@ from tuibench import sanitize
 from tuibench.clock import SystemClock
 from tuibench.load import messages
 from tuibench.load.asyncio_engine import AsyncioEngine
-from tuibench.load.engine import Emit, Engine
+from tuibench.load.engine import Emit
 from tuibench.load.messages import Lease, Reassign
 from tuibench.load.native_engine import NativeEngine
 from tuibench.model.cluster import GRACE_SECONDS
@@ -77,42 +77,29 @@ async def _next_message(channel: messages.WorkerChannel, lease: Lease) -> messag
         return None
 
 
-def _create_engine(begin: messages.StartLoad, emit: Emit) -> Engine:
+def create_engine(begin: messages.StartLoad, emit: Emit) -> AsyncioEngine | NativeEngine:
     first_logins().learn(begin.first_logins)
     return NativeEngine(begin, emit=emit) if begin.is_native else AsyncioEngine(begin, emit=emit)
 
 
 async def _run_load(begin: messages.StartLoad, channel: messages.WorkerChannel, lease: Lease) -> None:
     """Executes messages until FinishLoad, the end of the connection, or the end of the lease."""
-    engine = _create_engine(begin, channel.send)
+    engine = create_engine(begin, channel.send)
     use_batch_scheduling(not begin.is_native)
     while (message := await _next_message(channel, lease)) is not None:
         match message:
             case messages.RenewLease():
                 lease.renew(SystemClock.now_ns())
-            case messages.AssignConnections(numbers=numbers):
-                engine.set_connections(numbers)
-            case messages.ApplyRate(rate=rate):
-                engine.set_rate(rate)
-                use_batch_scheduling(rate == 0 and not begin.is_native)
-            case messages.ApplyUsers(users=users):
-                engine.set_users(users)
-            case messages.ApplyExtraConnections(idle=idle, logins_per_second=logins):
-                engine.set_extra_connections(idle, logins)
-            case messages.ApplyWeights(weights=weights):
-                engine.set_weights(weights)
-            case messages.ApplyDelay(delay_ns=delay_ns):
-                engine.set_delay(delay_ns)
-            case messages.ApplySessionSql(statements=statements):
-                engine.set_session(statements)
+            case messages.Adjust():
+                if message.connections is not None:
+                    engine.set_connections(message.connections)
+                messages.adjust(engine, message)
+                if message.rate is not None:
+                    use_batch_scheduling(message.rate == 0 and not begin.is_native)
             case messages.ResetLoadStats(limit=limit):
                 engine.reset_stats(limit)
             case Reassign():
                 engine.take_over(message)
-            case messages.PauseLoad():
-                engine.pause()
-            case messages.ResumeLoad():
-                engine.resume()
             case messages.RequestReport(checkpoint=checkpoint):
                 channel.send(engine.report())
                 if checkpoint:

@@ -1,22 +1,15 @@
-"""Connections to the server: statements, bulk statements, keep-alive, handover.
+"""One connection to a server: text, prepared and bulk statements, keepalive, handover to the native engine.
 
-TCP keepalive: detects a peer that is gone without closing the connection.
+Bulk inserts use the fastest method of each server: MariaDB's bulk statements, and LOAD DATA LOCAL. Both send
+blocks of bytes that the caller has encoded in the server's format. LOAD DATA LOCAL sends only these blocks,
+never a file, whatever name the server requests.
 
-A host that loses its power, or a network that is cut, closes no connection: the client waits for an answer
-that never comes. The kernel probes an idle connection and gives up; TCP_USER_TIMEOUT does the same for bytes
-that were sent and not acknowledged. A server that is only slow acknowledges, so it is not affected.
+Keepalive: a host that loses its power, or a network that is cut, closes no connection: the client waits for
+an answer that never comes. The kernel probes an idle connection and gives up; TCP_USER_TIMEOUT does the same
+for bytes that were sent and not acknowledged. A server that is only slow acknowledges, so it is not affected.
 
-One connection to a server: text statements, prepared statements, tuibench's own errors.
-
-Bulk inserts by the fastest method of each server: MariaDB's bulk statements, and LOAD DATA LOCAL.
-
-Both send blocks of bytes that the caller has encoded in the server's format. LOAD DATA LOCAL sends only these
-blocks, never a file, whatever name the server requests.
-
-Hands the socket of a connection to the native engine and back.
-
-In between the driver reads nothing. The engine returns a socket only when no response is outstanding, so that
-the driver's next statement gets its own response.
+Handover: while the native engine has the socket, the driver reads nothing. The engine returns a socket only
+when no response is outstanding, so that the driver's next statement gets its own response.
 """
 
 import socket

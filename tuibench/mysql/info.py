@@ -1,32 +1,23 @@
-"""What a server is and how it is set: version, session defaults, questions, lock holders.
+"""What a server is, and how tuibench's own connections use it: session defaults, deadlines, locks.
 
-Identification of a server: flavour, version, identity, paths of its files and sockets.
+A server that hides a variable leaves that field empty; no identification fails for want of a privilege.
 
-A server that hides a variable leaves that field empty; nothing here fails for want of a privilege.
-
-A server that says it is read only: some logins it lets write all the same, which they should know.
-
-The lock that a statement waits for, and the session that holds it.
-
-MySQL lists metadata locks in performance_schema, and so does MariaDB where performance_schema is on.
-Elsewhere the process list says what is waited for, and which other sessions use the same database.
-
-Statements of tuibench's own: each has a deadline, and long waits are reported.
+Statements of tuibench's own have a deadline each, and long waits are reported:
 
     asked ──2 s──> notice: what is asked, which lock it waits for, which session holds it
           ──query timeout──> NoAnswerError, and the connection is dropped
           ──lock timeout, on the server──> LockedError
 
-The server ends a wait for a lock by itself (`lock_wait_timeout`, see `own`), somewhat before the
-deadline, so that no statement of tuibench stays in its queue. Work that may take hours, such as creating an
-index, has no deadline, but the same limit for locks.
+The server ends a wait for a lock by itself (`lock_wait_timeout`), somewhat before the deadline, so that no
+statement of tuibench stays in its queue. Work that may take hours, such as creating an index, has no
+deadline, but the same limit for locks. MySQL lists metadata locks in performance_schema, and so does MariaDB
+where performance_schema is on. Elsewhere the process list says what is waited for, and which other sessions
+use the same database.
 
-Session variables of tuibench's own connections, independent of the server's defaults.
-
-A server may truncate every result (sql_select_limit), end long statements (max_statement_time), close idle
-connections (wait_timeout), or parse SQL differently (sql_mode=ORACLE). The load accepts all this, because it
-measures the server with its settings; statements that count rows, create tables and read settings must not
-depend on it.
+Session variables of these connections are independent of the server's defaults: a server may truncate every
+result (sql_select_limit), end long statements (max_statement_time), close idle connections (wait_timeout), or
+parse SQL differently (sql_mode=ORACLE). The load accepts all this, because it measures the server with its
+settings; statements that count rows, create tables and read settings must not depend on it.
 """
 
 import asyncio

@@ -1,26 +1,20 @@
-"""Login: handshake, TLS, passwords by plugin.
-
-What the first login at each server was: a later one accepts no less.
-
-Whoever comes between tuibench and the server during a run can neither turn TLS off, nor ask for a weaker
-proof of the password, nor present another RSA key.
-
-First packets of a connection that the driver does not handle: TLS before login, and login plugins.
+"""Login: handshake, TLS, passwords by plugin or command.
 
 The driver would request TLS whether or not the server offers it, and would move the socket to another
 transport, which loses packets under uvloop. Here the server is asked first, and the transport in place is
 upgraded. Plugins that the driver lacks, or that would send a password unencrypted, are refused by name.
 
-The driver would also encrypt the password with any RSA key that the server sends, so that whoever pretends
-to be the server can read it. So the plugins with SHA-256 are played here: without TLS, they take a key only
-from a file, or the server's if the user trusts it.
+The driver would also encrypt the password with any RSA key that the server sends, so that whoever pretends to
+be the server can read it. So the plugins with SHA-256 are played here: without TLS, they take a key only from
+a file, or the server's if the user trusts it.
 
-Passwords printed by a command, for servers whose tokens expire.
+What the first login at each server was is kept (`FirstLogin`): a later one accepts no less. Whoever comes
+between tuibench and the server during a run can neither turn TLS off, nor ask for a weaker proof of the
+password, nor present another RSA key.
 
-The command runs in a shell, once for all simultaneous logins: its output is valid for a few seconds. The
-output is sent to the server and to nothing else.
-
-TLS with the options of the MySQL clients: --ssl-mode and the checks of the server's certificate.
+Passwords may be printed by a command, for servers whose tokens expire. It runs in a shell, once for all
+simultaneous logins: its output is valid for a few seconds. The output is sent to the server and to nothing
+else.
 """
 
 import asyncio

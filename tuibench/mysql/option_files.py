@@ -1,8 +1,6 @@
-"""MySQL option files: grammar, file locations and groups.
+"""MySQL option files: grammar, file locations, groups, and the meaning of their keys.
 
 Of equal keys the last one read wins, by its place in the files, as with the server's own clients.
-
-What the keys of an option file mean: the ones we know, their types, and how they are refused.
 """
 
 import difflib

@@ -1,15 +1,10 @@
-"""Packets of the wire protocol and the parser of responses.
+"""Packets of the wire protocol: encoding of statements, parser of responses.
 
-Encoding of statements: text, or prepared with binary values.
+All COM_STMT_PREPARE packets of a connection are sent at once, and the responses are read in order: otherwise
+a login with forty statements would wait forty times for its turn while a load keeps the event loop busy.
 
-Many statements are prepared on one connection in one round trip.
-
-All COM_STMT_PREPARE packets are sent at once, and the responses are read in order: otherwise a login with
-forty statements would wait forty times for its turn while a load keeps the event loop busy.
-
-Parser of the response to one statement: its end, status and errors, without decoding rows.
-
-Bytes in, verdict out; no I/O. An answer is a train of packets (three bytes of length, one of sequence):
+The parser finds the end of a response, its status and errors, without decoding rows: bytes in, verdict out;
+no I/O. An answer is a train of packets (three bytes of length, one of sequence):
 
     OK                                  the statement affected rows; or ERR: it failed
     count, columns, [EOF], rows, EOF    a result; where both sides agreed on DEPRECATE_EOF, without the first
@@ -19,11 +14,9 @@ and another response after it if its status says so, as after a CALL. The column
 says, behind the count, that they are what they were. Rows of one width are counted many at a time: those of a
 load are mostly alike.
 
-Cache of parsed responses: a response with the same bytes has the same meaning.
-
-The same SELECT on the same rows gives the same bytes, and comparing them takes a fraction of the time of
+A response with the same bytes has the same meaning, and comparing them takes a fraction of the time of
 parsing. One response is cached for all connections of a process, so that thousands of them cost no memory.
-Responses that the fast path recognises never get here.
+Responses that the fast path (`statements`) recognises never get here.
 """
 
 import struct

@@ -1,20 +1,11 @@
-"""Rows and values of columns, decoded.
+"""The rows of a response, decoded from the text or the binary protocol: bytes in, tuples out; no I/O.
 
-Column definitions of a result, in the text and the binary protocol.
+`packets` has found the end of the response, and that it is not an error; here it is read again, packet by
+packet. The part before the rows is usually the same as before, and is then not parsed again.
 
-Values of rows from the text that servers write, in either protocol, to Python's.
-
-Dates that no calendar has (0000-00-00, 2024-02-31) stay texts, so that they can be bound again.
-
-Values of rows from the binary form of prepared statements to Python's: the same as from text.
-
-FLOAT alone differs: servers write six digits of it. Numbers have one width for each type; dates and times
-leave out what is zero; all else is text behind its length.
-
-The rows of a response: bytes in, tuples out; no I/O.
-
-`response_parser` has found the end of the response, and that it is not an error; here it is read again,
-packet by packet. The part before the rows is usually the same as before, and is then not parsed again.
+Both protocols give the same values. FLOAT alone differs: servers write six digits of it. Dates that no
+calendar has (0000-00-00, 2024-02-31) stay texts, so that they can be bound again. In the binary form, numbers
+have one width for each type; dates and times leave out what is zero; all else is text behind its length.
 """
 
 import codecs

@@ -1,16 +1,6 @@
-"""Statements on the wire: text and prepared, with a fast path for known responses.
+"""Statements and responses of one connection in sequence, without a task switch: the hot path.
 
-Fast parsing of responses that arrive in one piece and have rows of equal width.
-
-Much faster than `response_parser`, which reads all other responses and gives the same results. The header of
-every packet is checked, so that nothing within a row is taken for the end.
-
-A single row is usually enclosed by the same bytes as the previous one: the columns, and the end. Such frames
-are cached, once for all connections of a process, and compared as a whole.
-
-The hot path: statements and responses of one connection in sequence, without a task switch.
-
-A script is a generator (see `load.transactions`): it yields a packet, and is given what the statement
+A script is a generator (see `load.asyncio_engine`): it yields a packet, and is given what the statement
 affected, from within the callback that brings the last byte of the answer; so the next one leaves at once.
 Nobody reads the rows, but a script that yields its packet as `CaptureResponse`: it is given the answer
 itself, for `rows` to read. The driver logs in and does all else; its protocol gets all bytes that no script
@@ -24,9 +14,11 @@ A script that has nothing to say yields None, and goes on when it is woken. One 
 sleep) yields a function that gives an awaitable: `run` returns it to whoever plays, who then plays on with
 the result.
 
-An answer that is wanted itself: it is kept while `response_parser` finds its end.
-
-Replaces the reader of responses only for that time, so that other connections are not slowed down.
+Responses that arrive in one piece and have rows of equal width are parsed by a fast path, much faster than
+`packets.ResponseParser`, which reads all other responses and gives the same results. The header of every
+packet is checked, so that nothing within a row is taken for the end. A single row is usually enclosed by the
+same bytes as the previous one: the columns, and the end. Such frames are cached, once for all connections of
+a process, and compared as a whole.
 """
 
 import asyncio

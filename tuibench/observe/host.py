@@ -1,38 +1,24 @@
-"""Samples of this host: CPU, memory, disks, network, the server's process.
+"""Samples of this host: processor time of the server, tuibench and the rest; memory, disks, network.
 
-Control group limits: processors, memory, and the time that threads were throttled.
+Rates are differences of the system's totals over the measured interval; the totals may be from this host or
+another one (`remote_host`).
 
-A group is limited by its ancestors as well: the minimum of all levels applies. Version 2 of control groups
-is fully supported; of version 1, only the limits that a container sees as its own.
+Control groups: a group is limited by its ancestors as well: the minimum of all levels applies. Version 2 is
+fully supported; of version 1, only the limits that a container sees as its own.
 
-Context switches and storage I/O of one process.
+Context switches: /proc/PID/status counts those of the main thread only, so those of all threads are read and
+added up. The last switches of a thread that ended between two readings are lost. /proc/PID/io is readable for
+the process's own user and for root.
 
-/proc/PID/status counts the switches of the main thread only, so those of all threads are read and added up.
-The last switches of a thread that ended between two readings are lost. /proc/PID/io is readable for the
-process's own user and for root.
+Disks and network cards are selected so that no byte is counted twice. A partition, a logical volume or a RAID
+array duplicates the I/O of its disks; a bridge that of its cards. Only devices with hardware behind them are
+counted; if there are none (a container), all except loopbacks. Loopback traffic is excluded: each byte counts
+as both sent and received, and a load over the unix socket does not use it at all. The server's Bytes_sent and
+Bytes_received measure the load's traffic.
 
-Cumulative totals of this host: processor time of the machine and of processes, memory, disks, network.
-
-Disks and network cards are selected so that no byte is counted twice.
-
-A partition, a logical volume or a RAID array duplicates the I/O of its disks; a bridge that of its cards.
-Only devices with hardware behind them are counted; if there are none (a container), all except loopbacks.
-
-Loopback traffic is excluded: each byte counts as both sent and received, and a load over the unix socket does
-not use it at all. The server's Bytes_sent and Bytes_received measure the load's traffic.
-
-Conversion of two readings of a host's totals to a part of a tick: CPU time, bytes, requests.
-
-The totals may be from this host or another one.
-
-Finds the server's process on this host: by its pid file, its unix socket, or its listening port.
-
-The name is not used, because packages wrap the program. A found process is verified if possible: a pid file
-may contain the pid of another container, and a proxy may listen on a port.
-
-Samples this host: processor time split between the server, tuibench and the rest; memory, disks, network.
-
-Rates are differences of the system's totals over the measured interval.
+The server's process is found by its pid file, its unix socket, or its listening port. The name is not used,
+because packages wrap the program. A found process is verified if possible: a pid file may contain the pid of
+another container, and a proxy may listen on a port.
 """
 
 import os

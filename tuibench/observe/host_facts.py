@@ -1,18 +1,11 @@
-"""Facts about host and environment, read once.
-
-Properties of this host: system, processor, memory, hypervisor, container, storage medium, limits.
+"""Facts about host, disk, server and network, read before the load starts; the disk benchmark.
 
 Unknown properties stay empty. `root` replaces `/` in tests.
 
-Current conditions: limits, swap, disk, processor governors, clock.
-
-Environment of a run, read before the load starts: host, disk, server variables, network.
-
-Disk benchmark of a folder: flushes per second with their latency, and random reads.
-
-A flush is what a commit waits for: 4 KiB overwritten in a preallocated file, then fdatasync, sequentially, as
-a server writes its redo log. Reads are of 16 KiB, an InnoDB page, with O_DIRECT past the page cache, by one
-reader and by several. The files are temporary.
+The disk benchmark of a folder: flushes per second with their latency, and random reads. A flush is what a
+commit waits for: 4 KiB overwritten in a preallocated file, then fdatasync, sequentially, as a server writes
+its redo log. Reads are of 16 KiB, an InnoDB page, with O_DIRECT past the page cache, by one reader and by
+several. The files are temporary.
 """
 
 import asyncio

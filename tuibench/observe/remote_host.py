@@ -1,24 +1,16 @@
-"""A server's host that is not this one: node exporter, ssh.
-
-Source of a remote host's figures: parser of `--host-metrics`, and the protocol of a reader.
+"""A server's host that is not this one (`--host-metrics`): its figures by ssh or from a node_exporter.
 
 ssh:USER@db1            the system's ssh; nothing is installed there
 http://db1:9100/metrics a node_exporter
 
-Reads a remote host from its node_exporter: one request per reading, limited to the collectors needed.
-
-A node_exporter has host figures but no processes: the server's share is unknown.
-
-Reads a remote Linux host over the system's ssh: one long-running command that prints figures on request.
-
-Keys, jump hosts and known hosts are those of ~/.ssh: ssh runs with BatchMode, so it never prompts. The
-command ends when its input is closed, including by the end of this process.
-
-Sampling of a remote host in parallel with a session's ticks; a failed or late reading is a gap with a
-reason.
+ssh: one long-running command that prints figures on request. Keys, jump hosts and known hosts are those of
+~/.ssh: ssh runs with BatchMode, so it never prompts. The command ends when its input is closed, including by
+the end of this process. node_exporter: one request per reading, limited to the collectors needed. It has host
+figures but no processes: the server's share is unknown.
 
 A reading starts at the beginning of a tick and is collected at its end, so that it does not delay the tick. A
-late reading is collected by a later tick. The delay before the next attempt grows with each failure.
+late reading is collected by a later tick; a failed one is a gap with a reason. The delay before the next
+attempt grows with each failure.
 """
 
 import asyncio

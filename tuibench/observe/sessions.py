@@ -1,22 +1,11 @@
-"""Sessions and locks of the server.
+"""The server's sessions: the list, lock waits, open transactions, the last deadlock.
 
-Lock waits and last deadlock: the lock wait query of each flavour, parsers of its result and of InnoDB's
-status.
+Other sessions are listed individually, our own by state, both limited in number: our own may be thousands, so
+the server filters and aggregates them itself, by ranges of their ids. The server reports the start of a wait
+or a transaction in its own time zone, which may differ from the session's. The deadlock comes from the
+section LATEST DETECTED DEADLOCK of SHOW ENGINE INNODB STATUS, in the formats of MariaDB and MySQL.
 
-The server reports the start of a wait in its own time zone, which may differ from the session's.
-
-The deadlock comes from the section LATEST DETECTED DEADLOCK of SHOW ENGINE INNODB STATUS, in the formats of
-MariaDB and MySQL.
-
-The server's session list: other sessions individually, our own by state, both limited in number.
-
-Our own may be thousands: the server filters and aggregates them itself, by ranges of their ids.
-
-Open InnoDB transactions: the query and the parser of its result, the oldest first.
-
-The server reports their start in its own time zone, which may differ from the session's.
-
-Sampling of server sessions over a connection that is open only while a viewer shows them.
+The connection for it is open only while a viewer shows the sessions.
 """
 
 import asyncio

@@ -1,6 +1,4 @@
-"""Statement times and the traffic of a server's own clients.
-
-Statement times measured by the server: cumulative, from the best source available.
+"""Statement times measured by the server, and the traffic of its own clients.
 
 | server | source | gives |
 |---|---|---|
@@ -8,13 +6,11 @@ Statement times measured by the server: cumulative, from the best source availab
 | MariaDB with the plugin | QUERY_RESPONSE_TIME | the distribution, in buckets a factor of 10 wide |
 | MariaDB with performance_schema | events_statements_summary_global_by_event_name | the average |
 
-The server's configuration is not changed. A source that refuses the login is not queried again; the reason is
-kept.
+The best source available is read; its figures are cumulative. The server's configuration is not changed. A
+source that refuses the login is not queried again; the reason is kept.
 
-The server's own traffic: the statements of its clients between two readings of the status.
-
-All clients are counted together. The session's own statements are subtracted: all of them from the queries,
-its SELECT statements from the reads.
+The traffic of all clients is counted together, between two readings of the status. The session's own
+statements are subtracted: all of them from the queries, its SELECT statements from the reads.
 """
 
 import time

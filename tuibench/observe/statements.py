@@ -1,11 +1,9 @@
-"""Statements with the most time, and their normal form.
+"""The statements that take the most time, from the performance schema, in their normal form.
 
-Normalization of statements for display, without their values: `SELECT c FROM t WHERE id IN (?, …)`.
+The normal form has no values: `SELECT c FROM t WHERE id IN (?, …)`.
 
-Reads the server's cumulative statement statistics from the performance schema.
-
-Two tables are read. `events_statements_summary_by_digest` has the statements sent as text. Newer servers
-count prepared statements in it, too, with the prefix EXECUTE. Older servers count them in
+Two tables are read, both cumulative. `events_statements_summary_by_digest` has the statements sent as text.
+Newer servers count prepared statements in it, too, with the prefix EXECUTE. Older servers count them in
 `prepared_statements_instances`, one row for each statement currently prepared on any connection; the row
 disappears with the statement.
 

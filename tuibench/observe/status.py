@@ -1,17 +1,11 @@
-"""Samples of the server's status and variables.
+"""Samples of the server: its status, variables that change, and the connection that reads them.
 
-Conversion of two readings of the server's status to a sample.
+One SHOW GLOBAL STATUS per tick, over a separate connection. All other queries of a tick are sent before it,
+so that the status has counted every statement of ours.
 
-Without I/O: readings in, an observation out.
-
-Connection of a sampler: one job at a time, with a timeout shorter than a tick.
-
-A job that exceeds its timeout stays in flight and is collected by a later call, so a slow response costs a
-gap and not the connection: with max_connections exhausted, a new login might fail.
-
-Sampling of the server: one SHOW GLOBAL STATUS per tick, over a separate connection.
-
-All other queries of a tick are sent before it, so that the status has counted every statement of ours.
+A job of the connection has a timeout shorter than a tick. A job that exceeds it stays in flight and is
+collected by a later call, so a slow response costs a gap and not the connection: with max_connections
+exhausted, a new login might fail.
 
 InnoDB: MySQL has the history list's length and deadlocks in information_schema.innodb_metrics only. Reading
 that table takes about as long as the whole status, so it is read every few ticks. MariaDB has both in its
@@ -20,8 +14,6 @@ status.
 Binary log: MySQL's status has no counter of its syncs and bytes. The performance schema counts the operations
 on the binary log's files; those that are neither reads nor writes are syncs, plus a few for each new file.
 MariaDB has group commits and bytes in its status.
-
-Changes of global variables between two readings, apart from variables that always change.
 """
 
 import asyncio

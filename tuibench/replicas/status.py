@@ -1,13 +1,8 @@
-"""Replication status of source and replicas.
-
-Replication data of the source: its replicas' addresses, and the end of its binary log.
+"""Replication status of source and replicas: addresses, the end of the binary log, lag, position, applier.
 
 SHOW REPLICAS has the address that a replica reports (`report_host`, usually empty); the processlist has
-the host that its connection comes from.
-
-Replication status of a replica: its lag, its position in the source's log, and the state of its applier.
-
-MySQL and MariaDB have the same columns under old and new names. Of several channels the worst counts.
+the host that its connection comes from. MySQL and MariaDB have the same columns under old and new names. Of
+several channels the worst counts.
 """
 
 from collections.abc import Mapping, Sequence

@@ -124,7 +124,7 @@ class LoadController:
     def set_delay(self, milliseconds: float) -> None:
         self.client_delay_ms = milliseconds
         self.max_client_delay_ms = max(self.max_client_delay_ms, milliseconds)
-        self.fleet.set_delay(milliseconds)
+        self.fleet.set_delay(round(milliseconds * NS_PER_MS))
 
     async def open(self, is_over: Callable[[], bool]) -> str:
         """Open the connections while the load is held; returns a description of refused ones.

@@ -1,5 +1,1 @@
-"""Server settings: catalogue, changes, restore, preflight checks.
-
-`catalogue` contains the settings that can be changed; `change` changes them, journalled first; `undo`
-restores them, also when the session can no longer do it.
-"""
+"""Server settings: the catalogue of those that can be changed, journalled changes, restore, preflight checks."""

@@ -1,21 +1,15 @@
-"""Changes of settings: consent, refusals, journal, confirmation, restore.
+"""Changes of settings: consent, single changes, presets, the load's session settings.
 
-The operator's consents to changes of servers that look like production.
+One change on the server: read the old value, journal it on disk, SET GLOBAL, read back. It is confirmed, or
+withdrawn as without effect, only by a value that was read back. Until then it stays open in the journal:
+after a lost connection, and for a setting that changes in the background, also after a refusal, which may be
+that of a repeated statement while the first one is still being executed.
 
-One line per server in a file of the state directory; an unreadable line is ignored.
+Session settings of the load's connections never affect other clients, and need no journal, because they end
+with the connections.
 
-Reasons of refused changes, by the server's error number.
-
-One change on the server: read the old value, journal it on disk, SET GLOBAL, read back.
-
-A change is confirmed, or withdrawn as without effect, only by a value that was read back. Until then it stays
-open in the journal: after a lost connection, and for a setting that changes in the background, also after a
-refusal, which may be that of a repeated statement while the first one is still being executed.
-
-Settings of a session: the available ones, single changes, presets, restore.
-
-Session settings of the load's connections: their values, and the statements for each connection. They never
-affect other clients, and need no journal, because they end with the connections.
+The operator's consents to changes of servers that look like production are one line per server in a file of
+the state directory; an unreadable line is ignored.
 """
 
 import asyncio

@@ -1,8 +1,4 @@
-"""The connection that changes settings, and its statements.
-
-SQL text that changes a setting, for tuibench and for people.
-
-Control connection: the statements that read and set settings, counted.
+"""The control connection: the statements that read and set settings, counted.
 
 Every statement can be repeated without harm, so a broken connection is opened again and the statement is sent
 again. Values are compared in the form of SHOW GLOBAL VARIABLES. Never SET PERSIST. Redo logging is not a

@@ -1,12 +1,8 @@
-"""The journal of changes: entries, open changes, the locked file.
-
-Entries of a settings journal: types, encoding and decoding. No I/O.
+"""The settings journal: one file per session, written and synced before a change.
 
 Line 1 is a `JournalHeader`. Each `Change` is written before the server is asked; `ChangeConfirmed` says the
 server confirmed it; `ChangeHandedOver` leaves it to another session; `ChangeSettled` closes it finally. A
 change that is not settled is to be restored. docs/journal.md describes the format.
-
-What one journal still has to restore: entries in, open changes out. No I/O.
 
 Whose a value is: a change whose line is written may have been sent or not, executed or not, and a lost reply
 says nothing. Until it is confirmed, the setting may have the value before it, the requested value, or what
@@ -14,15 +10,10 @@ the server rounds that to: all of them are ours. After the confirmation only the
 Any other value is another client's after a confirmed change; after an unconfirmed one it is not known whose
 it is: then nothing is touched and nothing is settled.
 
-A crash-safe file that shows whether its owner lives: whole lines, synced, locked.
-
-It appears under its name complete and locked, and the kernel drops the lock with its owner, however that
-ended; so unlike a process id, a lock is never mistaken for that of another process. Raises OSError.
-
-Settings journal: one file per session, written and synced before a change.
-
-The file exists from the first change until the last one is settled. The process that may settle its changes
-holds its lock: the session as long as it lives, then the guardian or `tuibench restore`.
+The file exists from the first change until the last one is settled. It appears under its name complete and
+locked, and the kernel drops the lock with its owner, however that ended; so unlike a process id, a lock is
+never mistaken for that of another process. The process that may settle its changes holds the lock: the
+session as long as it lives, then the guardian or `tuibench restore`.
 """
 
 import contextlib

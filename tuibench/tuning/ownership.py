@@ -1,17 +1,11 @@
-"""Ownership of a setting's value, and the lock on a server.
-
-Which session restores a setting, and to which value, after several have changed it.
+"""Ownership of a setting's value that several sessions changed, its messages, and the lock on a server.
 
 The changes of all journals of one server have one order. The last session that lives restores what was
 before the first of them. A session that ends earlier restores what the others expect to find if its own
-value is on top; it hands over its own changes below theirs. No I/O.
+value is on top; it hands over its own changes below theirs.
 
-Messages about restored settings, with the SQL for a manual restore.
-
-Lock on a server: one session of this account changes it at a time.
-
-A change and a restore are each one turn: between reading a value, journalling it and setting another one, no
-neighbour can do the same.
+Lock: one session of this account changes a server at a time. A change and a restore are each one turn:
+between reading a value, journalling it and setting another one, no neighbour can do the same.
 """
 
 import asyncio

@@ -1,22 +1,8 @@
-"""Preflight checks of server, host and limits.
+"""Preflight checks of server, host, disk and limits against the requirements of a run.
 
-Facts about server, host and data, gathered by `reader` and judged by the checks.
-
-What a run requires of server and host, by its plan and its program.
-
-Checks of this host: resources of the load, clock, and disturbances.
-
-Checks of the server's limits against the requirements of the run.
-
-Checks of the server's variables and other clients, as far as they distort a measurement.
-
-Checks of the login: what the load needs, what changing settings needs, what looking needs.
-
-Table of all checks in display order, and those that warn before a run.
-
-Whether a server looks like production, so that a change of its settings needs a confirmation.
-
-Checks of the measured disk speed: the commits it allows, and its plausibility.
+`CHECKS` lists them in display order; each is a function from facts to a finding. `preflight_reader` reads the
+facts about the server. `production_signs` tells whether a server looks like production, so that a change of
+its settings needs a confirmation.
 """
 
 import math

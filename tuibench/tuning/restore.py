@@ -1,20 +1,11 @@
-"""Restore of settings, and what crashed sessions left.
+"""Restore of settings: at a session's end, by the guardian, by `tuibench restore`; what crashed sessions left.
 
-Journals of other sessions on the same server: their changes, and whether they live.
-
-Read and settled only under `server_lock`. A journal that cannot be read has no say.
-
-Which other session changed a setting on the server, by its open journal.
-
-Restore of settings, for the session's end, the guardian and `tuibench restore`.
+Journals of other sessions on the same server are read and settled only under `server_lock`. A journal that
+cannot be read has no say.
 
 A statement may outlive the session that sent it: MariaDB changes the size of its log for seconds, reports the
 old value meanwhile, and accepts it as a new one. So a setting that the server is still changing is not read,
 but left to the next attempt.
-
-Retries while the server is away or busy: their duration, interval and messages.
-
-Settings that earlier sessions left changed: finding their journals, restoring.
 """
 
 import asyncio

@@ -1,15 +1,10 @@
-"""Checks of a profile before it is compiled.
+"""Semantic checks of a profile before it is compiled: options, defaults, lists, weights, times, steps.
 
-Semantic checks of steps: scopes and types of variables, placeholders, generators.
+The schema (`language`) checks the structure. The first error is raised as a UsageError with its key path.
 
 A variable is visible in the rest of the step that defines it and, if that step always runs at least once,
 after it. Assigning a visible variable changes it everywhere: conditions can select values and loops can
 accumulate.
-
-Semantic checks of a profile: options, defaults, lists, weights, times.
-
-The schema checks the structure, `step_checker` checks the steps. The first error is raised as a UsageError
-with its key path.
 """
 
 import re

@@ -1,11 +1,7 @@
-"""Compiler from a profile to a program.
+"""Compiler from a profile and options to a program.
 
-Compilation of values: options and lists are substituted, constants are computed.
-
-Profile compiler: profile and options to a program.
-
-Options become numbers, steps that never run are omitted, SQL is generated for each table, and the headline's
-ideal is computed.
+Options and lists are substituted, constants are computed, steps that never run are omitted, SQL is generated
+for each table, and the headline's ideal is computed.
 """
 
 from collections.abc import Mapping

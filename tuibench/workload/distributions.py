@@ -1,23 +1,15 @@
-"""Random numbers: distributions of keys, layout of tables.
+"""Random numbers: distributions of keys, NURand, unique numbers, digits; the layout of a program.
 
-Key distributions: uniform, gaussian, special, pareto, zipfian, with sysbench's formulas.
+Distributions of keys have sysbench's formulas (sb_rand.c); zipfian is the rejection inversion of Hörmann and
+Derflinger (1996). A function without arguments is created once per random stream and called for every key.
 
-A function without arguments is created once per random stream and called for every key. Sources:
-sysbench's sb_rand.c; zipfian is the rejection inversion of Hörmann and Derflinger (1996).
+NURand is TPC-C's (clause 2.1.6). Unique numbers are those of sysbench's sb_rand_unique: a counter, permuted
+twice, which repeats nothing before all 2³² numbers were used. sysbench has one counter for all threads; here
+connection i of n takes every n-th number from i on, independently of other connections. Connections beyond n,
+added during a run, count down from the other end, 1,024 per step.
 
-The options that choose distribution of keys, by sysbench's names. All profiles have them.
-
-Random values: TPC-C's NURand (clause 2.1.6), unique 32-bit numbers, strings of digits.
-
-Unique numbers are those of sysbench's sb_rand_unique: a counter, permuted twice, which repeats nothing before
-all 2³² numbers were used. sysbench has one counter for all threads; here connection i of n takes every n-th
-number from i on, independently of other connections. Connections beyond n, added during a run, count down
-from the other end, 1,024 per step.
-
-Layout of a program: shared by the generators of all connections.
-
-It contains the flat indexes of statements, and which transactions are static: their steps depend neither on
-each other nor on captured rows.
+`ProgramLayout` is shared by the generators of all connections: the flat indexes of statements, and which
+transactions are static (their steps depend neither on each other nor on captured rows).
 """
 
 import math

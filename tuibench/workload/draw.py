@@ -1,11 +1,7 @@
-"""Values of statements: sources of random values, evaluation of expressions.
+"""Values of a connection's statements: expressions and generators, compiled to functions.
 
-Evaluation of expressions: compiled once to a function of a list of values.
-
-`+` concatenates texts; `/` is exact division, `//` and `%` are integer division and remainder; list indexes
-start at 0.
-
-Compilation of generators and bindings to functions, once per connection.
+An expression becomes a function of a list of values. `+` concatenates texts; `/` is exact division, `//` and
+`%` are integer division and remainder; list indexes start at 0.
 
 Random numbers are used in the order of the draws: a change of the order, or of the count of numbers per draw,
 changes every run of a seed.

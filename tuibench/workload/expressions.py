@@ -1,17 +1,12 @@
-"""Expressions of profiles: parser and types.
+"""Expressions of the profile language: serialisable syntax tree, parser, constant folding, type check.
 
-Expressions of the profile language: parser, serialisable syntax tree, constant folding.
-
-Numbers are exact: integers are `int`, decimals are `Decimal`, like the server's DECIMAL columns. `evaluate`
+Numbers are exact: integers are `int`, decimals are `Decimal`, like the server's DECIMAL columns. `draw`
 compiles a tree to a function. The grammar has operators and a few functions only:
 
     a if test else b · or · and · not · == != < <= > >= · + - · * / // % · -a · a[i] · f(a, b) · (a) [a, b]
 
-from lowest to highest precedence. Names are variables, options and lists; texts are in 'single quotes'.
-
-Type checks of expressions: numbers, texts, booleans, lists.
-
-A captured column may have any type: it is checked at run time.
+from lowest to highest precedence. Names are variables, options and lists; texts are in 'single quotes'. A
+captured column may have any type: it is checked at run time.
 """
 
 import re

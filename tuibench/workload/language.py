@@ -1,17 +1,8 @@
-"""The profile language: schema, options, errors.
+"""The profile language: schema of the TOML file, options, decoding, errors.
 
-Options of profiles and data sets: names, types, limits, parsing.
-
-Names may use `-` or `_`; values are texts from a command line or typed values from a plan.
-
-Schema of profiles: the structure of the TOML file.
-
-`profile_checker` and `step_checker` check the semantics (defined names, matching placeholders). An `Operand`
-is a number or an expression of options, lists and variables.
-
-Decoding of profiles from TOML; errors name file, key and the nearest valid name.
-
-Errors in profiles: file, key path, message, and the nearest valid name.
+`checker` checks the semantics (defined names, matching placeholders). An `Operand` is a number or an
+expression of options, lists and variables. Names of options may use `-` or `_`; values are texts from a
+command line or typed values from a plan. Errors name file, key and the nearest valid name.
 """
 
 import re

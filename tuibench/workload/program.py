@@ -1,22 +1,13 @@
-"""Compiled programs: transactions, statements, values, limits.
-
-Limits of the values of a transaction, the same in both engines (`native/src/values/limits.rs`).
-
-Without them a server or a profile could fill the memory. `docs/profiles.md` lists them.
-
-Values of a program's variables: distributions, generators, formulas.
-
-`generate.distributions` and `generate.draw` implement them.
-
-Compiled program: a serialisable structure that an engine runs without TOML and options.
+"""Compiled programs: a serialisable structure that an engine runs without TOML and options.
 
 Options and lists are resolved, steps that never run are omitted, each statement has its SQL for every table.
-Weights can be changed during a run.
+Weights can be changed during a run. `distributions` and `draw` implement the values.
 
-SQL text: kinds of statements, delimiters, placeholders, positions.
+The limits of values are the same in both engines (`native/src/values/limits.rs`): without them a server or a
+profile could fill the memory. `docs/profiles.md` lists them.
 
-A `?` or a delimiter in quotes or comments has no meaning. Comments that the server executes (`/*! … */`,
-MariaDB's `/*M! … */`) are SQL.
+SQL text: a `?` or a delimiter in quotes or comments has no meaning. Comments that the server executes (`/*! …
+*/`, MariaDB's `/*M! … */`) are SQL.
 """
 
 import re

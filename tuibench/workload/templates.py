@@ -1,17 +1,12 @@
-"""Templates of statements, from slow logs and digests.
+"""Templates of statements, from slow query logs and digests: SQL with slots, and models of their values.
 
-Statement templates: SQL with slots for literals, so that statements that differ in values only are one.
+Statements that differ in values only are one template. The literals of an IN list are one slot, and so are
+the rows of a multi-row INSERT. Literals that cannot be parameters (after `->`, AS, COLLATE, a character set)
+stay in the SQL. A slot's values are a constant, a range, a list, or an earlier value plus a number.
 
-The literals of an IN list are one slot, and so are the rows of a multi-row INSERT. Literals that cannot be
-parameters (after `->`, AS, COLLATE, a character set) stay in the SQL.
-
-Reads the slow query log of MySQL and MariaDB: statements by connection, grouped to transactions.
-
-With `long_query_time=0` the log has all statements, including BEGIN and COMMIT, and the values of prepared
-ones. A transaction is what a connection sent from BEGIN to COMMIT; every other statement is a transaction of
-its own.
-
-Models of a slot's values: a constant, a range, a list, an earlier value plus a number.
+With `long_query_time=0` the slow query log has all statements, including BEGIN and COMMIT, and the values of
+prepared ones. A transaction is what a connection sent from BEGIN to COMMIT; every other statement is a
+transaction of its own.
 """
 
 import re

@@ -1,14 +1,8 @@
-"""Observed traffic as a profile: digests, mix, text.
+"""Observed traffic as a profile: the mix of transactions, models of digests, and the writer of its TOML.
 
-Mix of observed transactions: each kind with its count, and samples of its values.
-
-Models of statements from digests: a digest has no values, so they come from the columns it compares or
-sets.
-
-The meaning of a `?` follows from its context: the column before a comparison, the columns of an INSERT,
-a LIMIT. Without a known meaning, the statement is omitted, with the reason.
-
-Writer of profiles from observed traffic: TOML for reading and editing.
+A digest has no values, so they come from the columns that it compares or sets. The meaning of a `?` follows
+from its context: the column before a comparison, the columns of an INSERT, a LIMIT. Without a known meaning,
+the statement is omitted, with the reason.
 """
 
 import json

@@ -22,7 +22,7 @@ from tuibench.cluster.messages import MAGIC, PROTOCOL, AgentChannel, AgentHello,
 from tuibench.errors import RunError
 from tuibench.load.fleet import Forward, WorkerGoneError, WorkerLink, WorkerProcess
 from tuibench.load.messages import (
-    AssignConnections,
+    Adjust,
     Counters,
     FairnessStats,
     FinishLoad,
@@ -87,14 +87,14 @@ class PlayedWorker(WorkerLink[Any]):
         match message:
             case StartLoad():
                 self.started = message
-            case AssignConnections(numbers=numbers):
+            case Adjust(connections=tuple() as numbers):
                 self.numbers = numbers
             case RequestReport() | FinishLoad() if not self.is_silent_now:
                 self._done += 10 * len(self.numbers)
                 self.take_report(self._report())
 
-    def times_of(self, kind: type[msgspec.Struct]) -> list[float]:
-        return [at for at, message in self.told if isinstance(message, kind)]
+    def times_of(self, wanted: msgspec.Struct) -> list[float]:
+        return [at for at, message in self.told if message == wanted]
 
     def _report(self) -> WorkerReport:
         latencies = Histogram.of([100 + number for number in self.numbers for _ in range(10)])

@@ -22,21 +22,15 @@ from tuibench.load import fleet as link_room
 from tuibench.load import fleet as process_room
 from tuibench.load.fleet import Fleet, WorkerProcess
 from tuibench.load.messages import (
-    ApplyDelay,
-    ApplyRate,
-    ApplySessionSql,
-    ApplyWeights,
-    AssignConnections,
+    Adjust,
     Counters,
     Finished,
     FinishLoad,
     FromWorker,
     MessageChannel,
-    PauseLoad,
     Reassign,
     RequestReport,
     ResetLoadStats,
-    ResumeLoad,
     SessionChannel,
     StartLoad,
     ToWorker,
@@ -79,7 +73,7 @@ async def fleet(workers: int, **plan: Any) -> AsyncIterator[Fleet]:
 async def test_a_worker_whose_session_is_gone_ends() -> None:
     worker = await WorkerProcess.start()
     worker.channel.send(begin(SINGLE))
-    worker.channel.send(AssignConnections((0, 1)))
+    worker.channel.send(Adjust(connections=(0, 1)))
     worker.channel.send(RequestReport())
     await worker.report()
     await worker.channel.close()
@@ -159,11 +153,10 @@ async def test_a_replacement_worker_receives_the_present_state() -> None:
         assert begun.seed != first.seed
         assert (begun.has_begun, begun.is_replacement) == (True, True)
         assert (first.has_begun, first.is_replacement) == (False, False)
-        assert await told(new, ApplyDelay) == ApplyDelay(2_000_000)
-        assert await told(new, ApplySessionSql) == ApplySessionSql(("SET x = 1",))
-        assert await told(new, PauseLoad) == PauseLoad()
-        assert await told(new, AssignConnections) == AssignConnections((0, 2))
-        assert await told(new, ApplyRate) == ApplyRate(60.0)
+        state = Adjust(delay_ns=2_000_000, session_sql=("SET x = 1",), paused=True)
+        assert await told(new, Adjust) == state
+        assert await told(new, Adjust) == Adjust(connections=(0, 2))
+        assert await told(new, Adjust) == Adjust(rate=60.0)
         closed, _ = await asked
         assert (closed.counters.abandoned, closed.counters.reconnects) == (1 + 4 + 5, 2)
         (loss,) = workers.losses
@@ -219,21 +212,15 @@ async def test_a_dead_worker_does_not_cost_a_slower_one_its_last_report() -> Non
 async def test_threads_and_rate_are_spread_and_each_part_of_the_rate_fits_its_connections() -> None:
     async with pretended_fleet(2, threads=3, rate=90.0) as (workers, ends):
         await workers.set_threads(3)
-        assert [await told(end, AssignConnections) for end in ends] == [
-            AssignConnections((0, 2)),
-            AssignConnections((1,)),
-        ]
-        assert [await told(end, ApplyRate) for end in ends] == [ApplyRate(60.0), ApplyRate(30.0)]
+        assert [await adjusted(end, "connections") for end in ends] == [(0, 2), (1,)]
+        assert [await adjusted(end, "rate") for end in ends] == [60.0, 30.0]
         await workers.set_threads(5)
-        assert [await told(end, AssignConnections) for end in ends] == [
-            AssignConnections((0, 2, 4)),
-            AssignConnections((1, 3)),
-        ]
-        assert [await told(end, ApplyRate) for end in ends] == [ApplyRate(54.0), ApplyRate(36.0)]
+        assert [await adjusted(end, "connections") for end in ends] == [(0, 2, 4), (1, 3)]
+        assert [await adjusted(end, "rate") for end in ends] == [54.0, 36.0]
         workers.set_rate(10.0)
-        assert [await told(end, ApplyRate) for end in ends] == [ApplyRate(6.0), ApplyRate(4.0)]
+        assert [await adjusted(end, "rate") for end in ends] == [6.0, 4.0]
         workers.set_rate(0)
-        assert [await told(end, ApplyRate) for end in ends] == [ApplyRate(0.0), ApplyRate(0.0)]
+        assert [await adjusted(end, "rate") for end in ends] == [0.0, 0.0]
 
 
 @pytest.mark.parametrize(("events", "limits"), [(500, [333, 167]), (1, [0, 1]), (2, [1, 1])])
@@ -254,7 +241,7 @@ async def test_with_a_number_of_transactions_no_worker_comes_late() -> None:
     async with pretended_fleet(4, threads=2, events=100) as (workers, ends):
         await workers.set_threads(9)
         assert len(workers) == len(ends) == 2
-        assert (await told(ends[0], AssignConnections)).numbers == (0, 2, 4, 6, 8)
+        assert await adjusted(ends[0], "connections") == (0, 2, 4, 6, 8)
 
 
 async def test_the_limits_hold_from_the_end_of_the_warm_up() -> None:
@@ -303,25 +290,25 @@ async def test_a_worker_that_comes_while_the_load_is_held_is_held() -> None:
     async with pretended_fleet(2, threads=1) as (workers, ends):
         workers.pause()
         await workers.set_threads(2)
-        assert [type(await ends[1].receive()) for _ in range(2)] == [StartLoad, PauseLoad]
+        assert [type(await ends[1].receive()) for _ in range(2)] == [StartLoad, Adjust]
         workers.resume()
-        assert await told(ends[1], ResumeLoad) == ResumeLoad()
+        assert await adjusted(ends[1], "paused") is False
 
 
 async def test_a_worker_that_comes_late_has_the_mix_and_the_delay_of_the_others() -> None:
     async with pretended_fleet(2, threads=1) as (workers, ends):
         workers.set_weights((7.0,))
-        workers.set_delay(0.5)
-        assert await told(ends[0], ApplyWeights) == ApplyWeights((7.0,))
-        assert await told(ends[0], ApplyDelay) == ApplyDelay(500_000)
+        workers.set_delay(500_000)
+        assert await adjusted(ends[0], "weights") == (7.0,)
+        assert await adjusted(ends[0], "delay_ns") == 500_000
         await workers.set_threads(2)
         assert (await told(ends[1], StartLoad)).program.transactions[0].weight == 7
-        assert await told(ends[1], ApplyDelay) == ApplyDelay(500_000)
+        assert await adjusted(ends[1], "delay_ns") == 500_000
 
 
 async def test_the_delay_of_the_plan_is_there_from_the_start() -> None:
     async with pretended_fleet(1, client_delay_ms=20.0) as (_, ends):
-        assert await told(ends[0], ApplyDelay) == ApplyDelay(20_000_000)
+        assert await adjusted(ends[0], "delay_ns") == 20_000_000
 
 
 class PretendedProcess:
@@ -360,6 +347,13 @@ async def told(end: WorkerChannel, kind: type[Told]) -> Told:
         if isinstance(message, kind):
             return message
     raise AssertionError(f"no {kind.__name__} came")
+
+
+async def adjusted(end: WorkerChannel, field: str) -> Any:
+    """The next value of a field that a worker gets."""
+    while (value := getattr(await told(end, Adjust), field)) is None:
+        pass
+    return value
 
 
 async def test_settings_may_be_put_back_when_the_workers_are_gone() -> None:

@@ -7,7 +7,7 @@ from tests.unit.load.played import PLAN, PlayedHost, playing
 from tests.virtual import VirtualClock, in_no_time
 from tuibench.cluster.fleet import HostFleet
 from tuibench.errors import RunError
-from tuibench.load.messages import PauseLoad, Reassign, ResumeLoad
+from tuibench.load.messages import Adjust, Reassign
 from tuibench.model.cluster import ClusterPlan, HostState, OnHostLoss
 
 ENDS_WITHIN = 5.0
@@ -60,8 +60,8 @@ def test_all_hosts_switch_at_the_same_instant_however_far_they_are_and_whatever_
             await clock.sleep(1)
             fleet.resume()
             await clock.sleep(1)
-            for kind in (PauseLoad, ResumeLoad):
-                instants = [host.worker.times_of(kind)[-1] for host in hosts]
+            for paused in (True, False):
+                instants = [host.worker.times_of(Adjust(paused=paused))[-1] for host in hosts]
                 assert max(instants) - min(instants) < 0.001
             far = next(line for line in fleet.hosts if line.name == "far")
             assert abs(far.clock_offset_ms + 77_000) <= far.clock_error_ms + 1

@@ -14,10 +14,7 @@ from tests.unit.load.programs import EXPLICIT, SINGLE, begin
 from tuibench.load.fleet import WorkerProcess
 from tuibench.load.messages import (
     INTEGER_COUNTERS,
-    ApplyDelay,
-    ApplyRate,
-    ApplyWeights,
-    AssignConnections,
+    Adjust,
     Counters,
     FairnessStats,
     Finished,
@@ -25,10 +22,8 @@ from tuibench.load.messages import (
     FromWorker,
     Lease,
     MessageChannel,
-    PauseLoad,
     RequestReport,
     ResetLoadStats,
-    ResumeLoad,
     SessionChannel,
     ToWorker,
     WorkerChannel,
@@ -77,15 +72,15 @@ async def ends() -> AsyncIterator[Ends]:
     [
         begin(EXPLICIT),
         begin(SINGLE, ignored_errors=None, on_error=OnError.CONTINUE, arrival=Arrival.CONSTANT, limit=70),
-        AssignConnections((0, 3, 6)),
-        AssignConnections(()),
-        ApplyRate(12.5),
-        ApplyWeights((90.0, 0.5)),
-        ApplyDelay(20_000_000),
+        Adjust(connections=(0, 3, 6)),
+        Adjust(connections=()),
+        Adjust(rate=12.5),
+        Adjust(weights=(90.0, 0.5)),
+        Adjust(delay_ns=20_000_000),
         ResetLoadStats(None),
         ResetLoadStats(250),
-        PauseLoad(),
-        ResumeLoad(),
+        Adjust(paused=True, users=0, idle=0, logins_per_second=0.5, session_sql=()),
+        Adjust(paused=False),
         RequestReport(),
         FinishLoad(2.5),
     ],
@@ -272,7 +267,7 @@ async def test_a_worker_process_whose_lease_runs_out_ends_by_itself() -> None:
 
     worker = await WorkerProcess.start()
     worker.send(replace(begin(SINGLE), lease_seconds=0.2))
-    worker.send(AssignConnections((0, 1)))
+    worker.send(Adjust(connections=(0, 1)))
     assert await asyncio.wait_for(worker.process.wait(), PATIENCE_SECONDS) == 0
     await worker.end()
 

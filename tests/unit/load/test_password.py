@@ -20,7 +20,7 @@ from tuibench.load import native_engine as native_program
 from tuibench.load.asyncio_engine import AsyncioEngine
 from tuibench.load.messages import StartLoad
 from tuibench.load.native_engine import NativeEngine
-from tuibench.load.worker import _create_engine
+from tuibench.load.worker import create_engine
 from tuibench.model.server import SslMode, Target
 from tuibench.mysql.connection import connect
 from tuibench.mysql.login import FirstLogin, first_logins
@@ -220,7 +220,7 @@ async def test_a_worker_begins_with_the_logins_of_its_session(monkeypatch: pytes
             where=server.target.where, user="app", is_encrypted=True, plugin="mysql_native_password"
         )
         sent = msgspec.structs.replace(begin(NOTHING), target=server.target, first_logins=(login,))
-        engine: Any = _create_engine(
+        engine: Any = create_engine(
             msgspec.msgpack.decode(msgspec.msgpack.encode(sent), type=StartLoad), print
         )
         failure = await ended(engine)

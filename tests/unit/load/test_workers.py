@@ -28,7 +28,7 @@ from tuibench.load.fleet import (
     split_by_weight,
     worker_count,
 )
-from tuibench.load.messages import ApplyRate, Reassign, RequestReport
+from tuibench.load.messages import Adjust, Reassign, RequestReport
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import Target
 
@@ -333,7 +333,7 @@ async def test_a_worker_takes_several_at_a_time_unless_it_works_on_a_schedule() 
     worker.channel.send(begin(SINGLE))
     policies = []
     for rate in (0.0, 50.0, 0.0):
-        worker.channel.send(ApplyRate(rate))
+        worker.channel.send(Adjust(rate=rate))
         worker.channel.send(RequestReport())
         await worker.report()
         policies.append(os.sched_getscheduler(worker.process.pid))

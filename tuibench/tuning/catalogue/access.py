@@ -1,7 +1,4 @@
-"""Settings that a login cannot change on a server, with the reason, determined without trying.
-
-The privileges of a login are parsed from the lines of SHOW GRANTS, which include active roles.
-"""
+"""Privileges of a login, from the lines of SHOW GRANTS, and the settings that it cannot change."""
 
 import re
 from collections.abc import Iterable

@@ -1,9 +1,4 @@
-"""Settings of connections, threads, locks and logs.
-
-Settings of statement memory, caches and threads.
-
-Settings of locks, the optimizer and logs.
-"""
+"""Settings of statement memory, caches, threads, locks, the optimizer and logs."""
 
 from functools import partial
 

@@ -1,8 +1,4 @@
-"""Settings of durability: redo log, binary log.
-
-Settings that decide what survives a crash, and what replicas and backups receive.
-
-Settings of the redo log and the binary log, except those that decide what survives a crash.
+"""Settings of the redo log and the binary log: what survives a crash, and the rest.
 
 Group commit: transactions that commit while another one flushes are flushed together. A delay before the
 flush lets more of them gather. Nothing is lost by it: each commit still returns after its flush.

@@ -1,23 +1,14 @@
-"""Lookup of settings and presets, and who may change them.
+"""Lookup of settings by name, their state on a server, their limits, and presets.
 
-Lookup of settings by name, and their state on a server.
+Some settings are another one's upper limit. MySQL cuts a value that breaks the limit; MariaDB changes the
+*other* setting instead, which tuibench would not restore. So the limit is kept here, and settings are changed
+in an order that keeps it.
 
-Settings of which one is the other's upper limit: what may be set, and in which order.
+Presets are named groups of settings, built-in or the user's own from the configuration file:
 
-MySQL cuts a value that breaks the limit; MariaDB changes the *other* setting instead, which tuibench
-would not restore. So the limit is kept here, and settings are changed in an order that keeps it.
-
-Presets: named groups of settings, built-in and the user's, with the risk of each.
-
-The user's own presets, from the configuration file; errors name the file, the key and the nearest valid name.
-
-[presets.night]
-settings = { sync_binlog = 0, innodb_io_capacity = 4000, long_query_time = 0.5 }
-risk = "A crash of the host loses the latest of the binary log."
-
-Settings that a login cannot change on a server, with the reason, determined without trying.
-
-The privileges of a login are parsed from the lines of SHOW GRANTS, which include active roles.
+    [presets.night]
+    settings = { sync_binlog = 0, innodb_io_capacity = 4000, long_query_time = 0.5 }
+    risk = "A crash of the host loses the latest of the binary log."
 """
 
 import re

@@ -1,9 +1,4 @@
-"""Settings of performance: InnoDB's pages, caches, optimizer.
-
-InnoDB settings of flushing, purge and read-ahead.
-
-Settings of performance; none of their values loses a committed transaction.
-"""
+"""Settings of InnoDB's pages, caches, flushing, purge and read-ahead; none loses a committed transaction."""
 
 from functools import partial
 

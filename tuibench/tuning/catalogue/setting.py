@@ -1,8 +1,4 @@
-"""A server setting of the catalogue: values, meaning, risk, privileges.
-
-Privileges that servers require for changes, by flavour and version.
-
-Definition of a setting: servers, values, privileges, meanings.
+"""A server setting of the catalogue: servers that have it, values, meanings, risk, privileges.
 
 It determines how a value may be written (`256M`, `on`, `0.5`) and how the server reports it. The settings
 themselves are data, in the other files of this folder.

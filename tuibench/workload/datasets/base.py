@@ -1,20 +1,14 @@
-"""Data sets: the base class, encoding of rows, random text.
+"""Base class of data sets: tables, columns, sizes, SQL and row sources; fast encoding of rows.
 
-Base class of data sets: tables, columns, sizes, SQL and row sources. It executes no statements.
+It executes no statements.
 
-Fast random text and digits for loading tables.
+Random bytes are a key stream of AES in counter mode: reproducible, and twenty times faster than Python's
+generator. Rows of random digits have one width (numbers in text are padded with spaces), so a batch is one
+block of random digits, into which each constant column (quotes, dashes, lengths) is copied by a strided
+assignment. This takes half a microsecond per row; single values take ten.
 
-The random bytes are a key stream of AES in counter mode: reproducible, and twenty times faster than Python's
-generator.
-
-Rows of random digits have one width (numbers in text are padded with spaces), so a batch is one block of
-random digits, into which each constant column (quotes, dashes, lengths) is copied by a strided assignment.
-This takes half a microsecond per row; single values take ten.
-
-Encoding of rows in each row format, with a template for all rows.
-
-A column is a constant or a list of values. One format operation for all rows takes a tenth of a microsecond
-per value; row by row it takes three times as long.
+Other rows are encoded with a template for all rows: a column is a constant or a list of values. One format
+operation for all rows takes a tenth of a microsecond per value; row by row it takes three times as long.
 """
 
 import re

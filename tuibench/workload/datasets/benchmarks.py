@@ -1,18 +1,10 @@
 """Data sets of published benchmarks: insert benchmark, SmallBank, TATP, YCSB.
 
-Tables of the insert benchmark, pi1…N: one sale per row, and three secondary indexes.
-
-Tables of SmallBank: accounts, each with a savings and a checking account.
-
-Tables of TATP: subscribers, access rights, special facilities, call forwardings.
-
-A subscriber has one to four access types and facilities, a facility zero to three forwardings, in fixed
+TATP: a subscriber has one to four access types and facilities, a facility zero to three forwardings, in fixed
 cycles: the same numbers of rows for every seed, and exactly the specification's means of 2.5, 2.5 and 1.5.
 
-Table of YCSB: a key and ten fields of 100 bytes.
-
-The key is an AUTO_INCREMENT number, so that concurrent inserts need no coordination and the newest
-row has the largest key. Profiles scatter popular keys over the table, as YCSB does by a hash.
+YCSB: the key is an AUTO_INCREMENT number, so that concurrent inserts need no coordination and the newest row
+has the largest key. Profiles scatter popular keys over the table, as YCSB does by a hash.
 """
 
 import re

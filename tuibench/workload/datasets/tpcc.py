@@ -1,18 +1,8 @@
-"""The data set of TPC-C.
-
-Sizes of TPC-C's tables, and the relations between rows.
+"""The data set of TPC-C: tables with the specification's names and go-tpc's types, and their contents.
 
 Rows of a table are numbered from 1 through all warehouses and districts. Values that two tables share (the
 number of lines of an order) depend only on warehouse and district, so that any connection can load any piece.
 The numbers of lines are distributed evenly and shuffled: every district has the same number of lines.
-
-Random values of TPC-C's rows (4.3.2), column by column, and last names (4.3.2.3).
-
-TPC-C's nine tables: columns, keys and references, with the specification's names and go-tpc's types.
-
-Initial contents of TPC-C's tables (4.3.3.1), column by column.
-
-TPC-C data set: options, tables, size queries, row sources.
 """
 
 import time

@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from tuibench.load.asyncio_engine import AsyncioEngine
-from tuibench.load.engine import Engine
 from tuibench.load.messages import Counters, ExecutionOptions, Finished, Reassign, StartLoad, WorkerReport
 from tuibench.load.native_engine import NativeEngine
 from tuibench.model.plan import Arrival, Backlog, OnError
@@ -37,7 +36,7 @@ def program(text: str) -> Program:
 class Drive:
     """A running engine; its reports are added up."""
 
-    def __init__(self, engine: Engine, told: list[Reassign | Finished]) -> None:
+    def __init__(self, engine: AsyncioEngine | NativeEngine, told: list[Reassign | Finished]) -> None:
         self.engine = engine
         self.told = told
         self._is_stopped = False
