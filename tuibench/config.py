@@ -7,8 +7,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from tuibench import files, paths, suggestions
-from tuibench.errors import UsageError
+from tuibench import files, paths
+from tuibench.errors import UsageError, did_you_mean
 
 FILE_NAME = "config.toml"
 SECTIONS = ("presets", "keys", "screen")
@@ -47,7 +47,7 @@ def parse_config(text: str, source: str, name: str) -> dict[str, Any]:
         raise UsageError(f"{source}: not valid TOML: {error}") from None
     for key in raw:
         if key not in SECTIONS:
-            raise UsageError(f"{source}: {key}: unknown key", suggestions.did_you_mean(key, SECTIONS))
+            raise UsageError(f"{source}: {key}: unknown key", did_you_mean(key, SECTIONS))
     found = raw.get(name, {})
     if not isinstance(found, dict):
         raise UsageError(f"{source}: {name}: {_SECTION_TYPES[name]}, not {toml_type_name(found)}")

@@ -25,7 +25,7 @@ from tuibench.model.message import RunState, SessionEnded, Status
 from tuibench.model.plan import OptionValue, RunPlan
 from tuibench.model.sample import Sample
 from tuibench.service.client import SessionClient
-from tuibench.session.launch import launch
+from tuibench.service.registry import launch
 from tuibench.session.spec import ServiceSpec, SessionSpec
 from tuibench.workload import library
 

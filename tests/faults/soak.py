@@ -36,7 +36,7 @@ from tuibench.demo import binaries
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
 from tuibench.model.command import ApplyPreset, Command, SetThreads, Stop
-from tuibench.session.event_log import MOST_SAMPLES
+from tuibench.model.message import MOST_SAMPLES
 
 MINUTES = 20.0
 EVERY_SECONDS = 1.0

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuibench import suggestions, units
+from tuibench import units
+from tuibench.errors import abbreviated_list, matching_names
 
 # Numbers as people read them.
 
@@ -126,16 +127,13 @@ NAMES = ["20260101-120000-oltp_read_write", "20260101-120500-oltp_insert", "2026
     ],
 )
 def test_a_name_a_beginning_or_a_part_is_enough(wanted: str, meant: list[str]) -> None:
-    assert suggestions.matching_names(wanted, NAMES) == meant
+    assert matching_names(wanted, NAMES) == meant
 
 
 def test_a_name_is_itself_though_others_begin_so() -> None:
-    assert suggestions.matching_names("a", ["a", "ab"]) == ["a"]
+    assert matching_names("a", ["a", "ab"]) == ["a"]
 
 
 def test_many_names_are_not_all_listed() -> None:
-    assert suggestions.abbreviated_list(["a", "b"]) == "a, b"
-    assert (
-        suggestions.abbreviated_list([f"run{number}" for number in range(1_203)])
-        == "run0, run1, run2 and 1,200 more"
-    )
+    assert abbreviated_list(["a", "b"]) == "a, b"
+    assert abbreviated_list([f"run{number}" for number in range(1_203)]) == "run0, run1, run2 and 1,200 more"

@@ -1,12 +1,8 @@
-"""Arguments before they are parsed, and the help.
-
-Normalization of the arguments for the parser: spelling variants, hints for unknown commands.
+"""Command lines before they are parsed, and the help that a command prints.
 
 As in sysbench, `--table_size` is `--table-size`, and `tuibench PROFILE help` shows the profile; `tuibench
 help run` is `tuibench run --help`. `tuibench slap` accepts mysqlslap's options. Passwords have already been
 removed, see `credentials`.
-
-Help of a command: options by section, values, defaults in brackets, examples.
 """
 
 import shlex

@@ -1,6 +1,4 @@
-"""Commands built from functions, and the errors of their parser.
-
-Builds click commands from functions whose parameters declare options and arguments.
+"""Commands built from functions whose parameters declare options and arguments; errors of their parser.
 
     def run(context: click.Context, server: ServerOptions, options: Annotated[PlanValues, Takes("run")],
             profile: Annotated[str, Argument(help="…")] = "")
@@ -8,11 +6,7 @@ Builds click commands from functions whose parameters declare options and argume
 Each parameter is an option, an argument, or a group of options that several commands share: a dataclass whose
 fields are options, or the options of a plan that a command takes. `Annotated[Group, OmitOptions("threads")]`
 omits fields, which keep their defaults. A dataclass's `SECTION` is its section of the help, unless an option
-sets another.
-
-Translation of the parser's error messages, which use click's terms.
-
-Each entry of the table is a pattern of click's message and its replacement.
+sets another. Messages of the parser are translated: they use click's terms.
 """
 
 import inspect

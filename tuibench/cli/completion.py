@@ -1,18 +1,12 @@
-"""Completion: candidates, replies to the shell, its setup.
+"""Completion in bash, zsh and fish: candidates, replies to the shell, its setup.
 
-Completion candidates: profiles, runs, sessions, settings, presets, verbs.
-
-They are found without connecting to a server or a session; unreadable entries are left out.
-
-Completion of a command line for bash, zsh and fish.
+Candidates are found without connecting to a server or a session; unreadable entries are left out.
 
 Click's own completion does not complete `--option=value`: bash passes it as three words, of which click takes
 the `=` for the option's value, and in zsh click's response replaces the option with the value.
 
 A shell's function calls the program with `_TUIBENCH_COMPLETE=complete_SHELL` and the words of the line in
 `COMP_WORDS`, one per line; `COMP_CWORD` is the number of the unfinished one. The reply has one word per line.
-
-Installation of shell completion: the script of each shell, its location, and the line that loads it.
 """
 
 import os

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 
 import click
 
-from tuibench import sanitize, suggestions
-from tuibench.errors import UsageError
+from tuibench import sanitize
+from tuibench.errors import UsageError, did_you_mean
 from tuibench.model.option import Option
 
 TEXT, JSON = "text", "json"
@@ -24,7 +24,7 @@ TextOrJson = Annotated[str, Option("--format", metavar="FORMAT", help="text, or 
 def check_format(given: str, known: tuple[str, ...] = FORMATS) -> None:
     """Raises UsageError for an unknown format."""
     if given not in known:
-        raise UsageError(f"--format: '{given}' is unknown", suggestions.did_you_mean(given, known))
+        raise UsageError(f"--format: '{given}' is unknown", did_you_mean(given, known))
 
 
 def echo_json(value: Any) -> None:

@@ -1,10 +1,6 @@
-"""Runs without a screen: interval lines, summary.
-
-Headless run: interval lines to stdout as they occur, then the summary; notes to stderr.
+"""Runs and watches without a screen: interval lines on stdout, then the summary; notes on stderr.
 
 `--csv` writes a row per interval at once, so that an interrupted run keeps the rows so far.
-
-Headless session without load: lines and summary as text, or as JSON.
 """
 
 import asyncio
@@ -21,10 +17,18 @@ from tuibench import __version__
 from tuibench.cli.arguments import STDOUT
 from tuibench.cli.formats import JSON, TEXT, echo_json
 from tuibench.cli.options import ab_test_announcement
-from tuibench.cli.output import info, timestamp, write_output, write_stderr, writing_to
+from tuibench.cli.output import (
+    PipeSafeStdout,
+    Write,
+    info,
+    timestamp,
+    write_output,
+    write_stderr,
+    write_stdout,
+    writing_to,
+)
 from tuibench.cli.run_output import run_notes, watch_notes
 from tuibench.cli.runner import ENDING_SIGNALS
-from tuibench.cli.stdio import PipeSafeStdout, Write, write_stdout
 from tuibench.errors import ExitCode
 from tuibench.metrics.thresholds import Threshold, crossed_thresholds
 from tuibench.model.event import Event, EventKind

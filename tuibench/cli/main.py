@@ -13,9 +13,8 @@ from typing import Any
 import click
 
 from tuibench import __version__
-from tuibench.cli import arguments, stdio
-from tuibench.cli.output import failure, info
-from tuibench.cli.stdio import exit_on_broken_pipe
+from tuibench.cli import arguments
+from tuibench.cli.output import exit_on_broken_pipe, failure, info, open_closed_streams
 from tuibench.errors import ExitCode, TuibenchError
 
 SECTIONS = {
@@ -77,15 +76,15 @@ MODULES = {
     "cluster": "cluster.command",
     "prepare": "cli.commands.tables",
     "prewarm": "cli.commands.tables",
-    "check": "cli.commands.check",
+    "check": "cli.commands.tables",
     "cleanup": "cli.commands.tables",
     "profiles": "cli.commands.profiles",
     "watch": "cli.commands.server",
-    "doctor": "cli.commands.doctor",
+    "doctor": "cli.commands.run",
     "settings": "cli.commands.server",
     "restore": "cli.commands.server",
     "sessions": "cli.commands.sessions",
-    "attach": "cli.commands.attach",
+    "attach": "cli.commands.run",
     "ctl": "cli.commands.sessions",
     "web": "cli.commands.web",
     "runs": "cli.commands.records",
@@ -191,7 +190,7 @@ def app() -> None:
 
 def main() -> None:
     """Entry point of the program; ends the process with one of `ExitCode`."""
-    stdio.open_closed_streams()
+    open_closed_streams()
     try:
         if arguments.COMPLETE_VARIABLE in os.environ:
             sys.exit(_print_completions())

@@ -1,20 +1,8 @@
-"""Options of commands: profile, run, private server, screen, session.
+"""Groups of options that several commands share, and the plan of a run that is made from them.
 
-Options of a profile, taken from the arguments unknown to the parser.
-
-`--sql` and related options: a load of the user's own statements instead of a profile.
-
-Options of a private server: server options, an option file, and limits.
-
-The plan of a run, made from the options of a command: what follows from several of them together.
-
-The options themselves are declared on the fields of the plan, see `model/plan.py`.
-
-Options of every command that opens a screen: theme, frame rate, mouse, key bindings; and of a scene on it.
-
-Defaults come from the sections [screen] and [keys] of the configuration file.
-
-Options of every command that starts a session: background, grace period, metrics endpoint.
+The options of a load are declared on the fields of the plan, see `model/plan.py`; those of a profile are
+taken from the arguments unknown to the parser. Defaults of a screen come from the sections [screen] and
+[keys] of the configuration file.
 """
 
 from __future__ import annotations
@@ -30,10 +18,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import msgspec
 from msgspec.structs import replace
 
-from tuibench import suggestions
 from tuibench.cli.click_command import HOSTS_OPTION, WITHOUT_HOSTS, PlanValues, option_hint
 from tuibench.cli.output import info
-from tuibench.errors import UsageError
+from tuibench.errors import UsageError, did_you_mean
 from tuibench.model import effect
 from tuibench.model.cluster import DASK_SCHEMES, ClusterPlan, parse_places
 from tuibench.model.notation import parse_size
@@ -638,9 +625,7 @@ def _read_screen_section() -> dict[str, Any]:
     found, source = config.read_section("screen"), config.config_file()
     for name, value in found.items():
         if name not in CONFIG_TYPES:
-            raise UsageError(
-                f"{source}: screen.{name}: unknown key", suggestions.did_you_mean(name, CONFIG_TYPES)
-            )
+            raise UsageError(f"{source}: screen.{name}: unknown key", did_you_mean(name, CONFIG_TYPES))
         kind, words = CONFIG_TYPES[name]
         if type(value) is not kind:
             raise UsageError(f"{source}: screen.{name}: {words}, not {config.toml_type_name(value)}")

@@ -1,17 +1,18 @@
-"""Output of commands: files, formats, log, prompts.
+"""Output of commands: files, messages on stderr, prompts, and the standard streams themselves.
 
-Output of results to stdout or a file.
+A stream closed by the caller is connected to the null device. Its descriptor must not be reused by the next
+socket that is opened: output would be sent to the server, and the event loop refuses to close such a
+descriptor. A character missing from the terminal's encoding is printed as a question mark. Control characters
+are escaped, see `sanitize`. A closed stderr is no error. The reader of stdout may go away during a run:
+`tuibench run … | head -3`.
 
-`--format`: the output formats of a command, and the encoding of JSON.
-
-Text tables have columns of minimal width, with numbers right-aligned.
-
-Messages of a command on stderr, separate from its data. A closed stderr is no error.
-
-Prompts on the terminal: password, confirmation. They use typer, which is imported on first use.
+Prompts use typer, which is imported on first use.
 """
 
+import codecs
 import contextlib
+import errno
+import io
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -23,7 +24,7 @@ import click
 
 from tuibench import sanitize
 from tuibench.cli.arguments import STDOUT
-from tuibench.errors import UsageError
+from tuibench.errors import ExitCode, RunError, UsageError
 
 
 @contextmanager
@@ -119,3 +120,114 @@ def _answered(ask: Callable[[], Answer]) -> Answer:
         return ask()
     except typer.Abort as error:
         raise KeyboardInterrupt from error
+
+
+STREAM_NAMES = ("stdin", "stdout", "stderr")
+
+
+def open_closed_streams() -> None:
+    """Open closed standard streams on the null device; must run before anything else is opened."""
+    for number, name in enumerate(STREAM_NAMES):
+        if not _is_open(number):
+            os.dup2(os.open(os.devnull, os.O_RDWR), number, inheritable=True)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "w" if number else "r", closefd=False))  # noqa: SIM115
+    for name in STREAM_NAMES[1:]:
+        setattr(sys, name, _buffered(getattr(sys, name)))
+        _replace_unencodable(getattr(sys, name))
+    sanitize.protect_streams()
+
+
+def _buffered(stream: TextIO) -> TextIO:
+    """The stream; with a buffer if PYTHONUNBUFFERED disabled it.
+
+    Without a buffer, Python treats a write that was interrupted by a signal as complete, and the rest is
+    lost.
+    """
+    if not isinstance(stream, io.TextIOWrapper) or isinstance(stream.buffer, io.BufferedIOBase):
+        return stream
+    binary = open(stream.fileno(), "wb", closefd=False)  # noqa: SIM115
+    return io.TextIOWrapper(binary, stream.encoding, stream.errors, line_buffering=True)
+
+
+def _replace_unencodable(stream: TextIO | None) -> None:
+    """Replace unencodable characters: ISO-8859-1 and similar encodings lack …, → and ≥."""
+    if isinstance(stream, io.TextIOWrapper) and codecs.lookup(stream.encoding).name != "utf-8":
+        stream.reconfigure(errors="replace")
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
+Write = Callable[[str], object]
+
+
+DISK_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+"""Errors of writing to stdout if it is a file on a full or failing disk."""
+
+
+def write_stdout(text: str) -> None:
+    click.echo(text, nl=False)
+
+
+class PipeSafeStdout:
+    """Writes to stdout. Once its reader is gone, calls `gone` and discards all further output.
+
+    The same applies to a full disk, which is reported.
+    """
+
+    def __init__(self, gone: Callable[[], None]) -> None:
+        self.is_gone = False
+        self._is_full = False
+        self._gone = gone
+
+    def write(self, text: str) -> None:
+        if self.is_gone:
+            return
+        try:
+            write_stdout(text)
+        except OSError as error:
+            self.is_gone = True
+            self._is_full = not isinstance(error, BrokenPipeError)
+            if self._is_full:
+                info(f"tuibench: {output_error(error)}")
+            discard_output()
+            self._gone()
+
+    def judged(self, code: ExitCode) -> ExitCode:
+        """Exit code of a run that ended because stdout was closed, unless the run failed."""
+        if not self.is_gone or code not in (ExitCode.DONE, ExitCode.INTERRUPTED):
+            return code
+        return ExitCode.RUN_FAILED if self._is_full else ExitCode.BROKEN_PIPE
+
+
+@contextlib.contextmanager
+def exit_on_broken_pipe() -> Iterator[None]:
+    """Exit as after SIGPIPE if the reader of the output is gone.
+
+    Raises RunError if the output cannot be written. Errors of other files are handled elsewhere.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        discard_output()
+        sys.exit(ExitCode.BROKEN_PIPE)
+    except OSError as error:
+        if error.errno not in DISK_ERRORS or error.filename is not None:
+            raise
+        discard_output()
+        raise output_error(error) from error
+
+
+def output_error(error: OSError) -> RunError:
+    return RunError(f"cannot write the output: {error.strerror or error}", "is the disk full?")
+
+
+def discard_output() -> None:
+    """Discard pending output to stdout."""
+    discard(sys.stdout)

@@ -1,87 +1,19 @@
-"""What a run says beside its figures: progress of preparations, notes.
-
-Progress bars on stderr, only if it is a terminal.
-
-Notes about a run that sysbench's summary does not contain.
-"""
+"""Notes below the summary of a run: what sysbench's summary does not contain."""
 
 import os
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from tuibench import sanitize
-from tuibench.cli.output import info
 from tuibench.document import text_lines
 from tuibench.effects.text import cost_table, effect_line, stalls_line, steadiness_line
-from tuibench.load import conditions
-from tuibench.load.tables import LoadProgress
 from tuibench.metrics.costs import cost_lines, effect_cost_lines
 from tuibench.metrics.series import slow_lines
 from tuibench.model.effect import CommitCost
 from tuibench.model.event import EventKind
 from tuibench.model.server import error_text
 from tuibench.model.summary import ReplicationTotals, Summary, engine_text
-from tuibench.record.reader import Run, load_run
 from tuibench.record.recorder import SUMMARY
 from tuibench.units import binary_size, pluralize
-
-
-@contextmanager
-def loading_bar(words: str) -> Iterator[Callable[[LoadProgress], None] | None]:
-    """Progress bar for loading tables; yields a callback for each LoadProgress, None without a terminal."""
-    counts = ("{task.completed:,.0f} of {task.total:,.0f} rows", "{task.fields[rate]:,.0f} rows/s")
-    with _progress_bar(words, *counts, rate=0.0) as update:
-
-        def show(progress: LoadProgress) -> None:
-            update(total=progress.total_rows, completed=progress.rows, rate=progress.rows_per_second)
-
-        yield show if update else None
-
-
-@contextmanager
-def checking_bar(words: str) -> Iterator[Callable[[conditions.CheckProgress], None] | None]:
-    """The same for consistency checks: number of finished conditions, and the running ones."""
-    with _progress_bar(
-        words, "{task.completed} of {task.total} conditions{task.fields[now]}", now=""
-    ) as update:
-
-        def show(progress: conditions.CheckProgress) -> None:
-            now = f", asking for {', '.join(progress.under_way)}" if progress.under_way else ""
-            update(total=progress.total, completed=progress.done, now=now)
-
-        yield show if update else None
-
-
-@contextmanager
-def _progress_bar(words: str, *texts: str, **fields: Any) -> Iterator[Any]:
-    """A bar followed by these columns of text; yields its update function, None without a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), *map(TextColumn, texts))
-    with Progress(
-        *columns,
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-        console=Console(file=sanitize.unsafe(sys.stderr)),
-        transient=True,
-    ) as bars:
-        task = bars.add_task(words, total=0, **fields)
-        yield lambda **changes: bars.update(task, **changes)
-
-
-def load_noted(directory: Path) -> Run:
-    """Load a run, and say what of its record was left out."""
-    run = load_run(directory)
-    if run.refusal:
-        info(f"tuibench: {run.id}: {run.refusal}")
-    return run
 
 
 def run_notes(summary: Summary, run_directory: str) -> list[str]:

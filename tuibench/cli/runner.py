@@ -1,16 +1,4 @@
-"""Runners of commands: event loop, sessions, private servers, viewers.
-
-Runs a command's coroutine so that Ctrl-C, SIGTERM and SIGHUP end it after cleanup.
-
-Runs a headless session in this process, for commands that print their own progress.
-
-Selection of a running session for the commands that take one.
-
-New sessions: name, folder of the record, and start in the background.
-
-Private server for the duration of a command, with its options and limits.
-
-Opens the screen on a session; when it closes, prints the result on the terminal.
+"""What commands run: a coroutine until a signal, a session, a private server, a screen on a session.
 
 An attaching viewer imports this before its first paint: it must not import load, server or recorder modules.
 """
@@ -51,7 +39,7 @@ from tuibench.model.summary import Summary
 from tuibench.service import client as unix_sockets
 from tuibench.service import registry
 from tuibench.service.client import SessionClient
-from tuibench.session.launch import launch
+from tuibench.service.registry import launch
 from tuibench.session.load_run import LoadRun
 from tuibench.session.spec import ServiceSpec, SessionSpec
 

@@ -18,8 +18,7 @@ from enum import StrEnum
 
 import msgspec
 
-from tuibench import suggestions
-from tuibench.errors import UsageError
+from tuibench.errors import UsageError, did_you_mean
 from tuibench.load.tables import abort_and_kill, check_tables_present, database_hint, run_all
 from tuibench.model.server import Target
 from tuibench.mysql.connection import Connection
@@ -319,7 +318,7 @@ def conditions_of(program: Program) -> tuple[Condition, ...]:
     if name not in CONDITIONS:
         raise UsageError(
             f"there are no consistency conditions for the tables of {name}",
-            suggestions.did_you_mean(name, CONDITIONS),
+            did_you_mean(name, CONDITIONS),
         )
     return CONDITIONS[name](build_data_set(program))
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from tuibench import units
-from tuibench.errors import UsageError
+from tuibench.errors import UsageError, did_you_mean
 from tuibench.model.counters import (
     BINLOG_BYTES,
     BINLOG_SYNCS,
@@ -35,7 +35,6 @@ from tuibench.model.counters import (
     Unit as CounterUnit,
 )
 from tuibench.model.tick import ERROR, HOST, LOGIN, RESPONSE, SERVICE, US_PER_MS, WAIT, Tick
-from tuibench.suggestions import did_you_mean
 
 
 class FigureUnit(StrEnum):

@@ -101,6 +101,10 @@ READ_ONLY_REFUSAL = "this viewer is read-only"
 """The refusal sent to a viewer that has joined read-only."""
 
 
+MOST_SAMPLES = 3600
+"""Maximum number of past samples that a new viewer receives."""
+
+
 class JoinSession(msgspec.Struct, frozen=True, tag="join", kw_only=True):
     """Watch the session, starting with at most this many samples of its history.
 

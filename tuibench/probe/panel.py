@@ -5,7 +5,7 @@ from itertools import zip_longest
 
 from tuibench.model.probe import ProbeEnd, ProbeResult, ProbeState, ProbeStep, StepPurpose
 from tuibench.model.schedule import Quantity
-from tuibench.tui.panels.plots import GAP, is_inconclusive
+from tuibench.tui.panels.time_chart import GAP, is_inconclusive
 from tuibench.tui.text import (
     TextLine,
     TextSpan,

@@ -63,7 +63,7 @@ from tuibench.probe.plan import (
 )
 from tuibench.probe.text import probe_level_text, probe_lines
 from tuibench.report.reproduce import LEVEL_AND_TIME, command_line, sysbench_command_line
-from tuibench.session.event_log import EventLog
+from tuibench.session.events import EventLog
 from tuibench.session.lifecycle import Lifecycle, StartTask
 from tuibench.session.load import LoadController
 from tuibench.session.timeline import PlanRunner

@@ -12,8 +12,8 @@ from typing import Literal
 import msgspec
 from msgspec.structs import replace
 
-from tuibench import paths, suggestions
-from tuibench.errors import RunError, UsageError
+from tuibench import paths
+from tuibench.errors import RunError, UsageError, abbreviated_list, did_you_mean, matching_names
 from tuibench.model.summary import TransactionTotals
 from tuibench.model.sweep import Sweep
 from tuibench.model.tick import Latency
@@ -89,15 +89,11 @@ def find_run_directory(wanted: str) -> Path:
         raise UsageError(f"there is no recorded run in {paths.runs_dir()}", "tuibench run … records one")
     if wanted == LATEST:
         return known[_by_start(known)[-1]]
-    meant = suggestions.matching_names(wanted, sorted(known))
+    meant = matching_names(wanted, sorted(known))
     if len(meant) > 1:
-        raise UsageError(
-            f"several runs match: {suggestions.abbreviated_list(meant)}", "give a longer part of the id"
-        )
+        raise UsageError(f"several runs match: {abbreviated_list(meant)}", "give a longer part of the id")
     if not meant:
-        raise UsageError(
-            f"there is no run '{wanted}'", suggestions.did_you_mean(wanted, known) or "tuibench runs list"
-        )
+        raise UsageError(f"there is no run '{wanted}'", did_you_mean(wanted, known) or "tuibench runs list")
     return known[meant[0]]
 
 
@@ -255,9 +251,9 @@ def find_run(wanted: str) -> Path:
 
 def _cell(sweep: Path, wanted: str) -> Path:
     cells = sorted(each.name for each in (sweep / CELLS).glob("*") if isfile(each / PLAN))
-    meant = suggestions.matching_names(wanted, cells)
+    meant = matching_names(wanted, cells)
     if not meant:
-        hint = suggestions.did_you_mean(wanted, cells) if cells else ""
+        hint = did_you_mean(wanted, cells) if cells else ""
         raise UsageError(f"the sweep {sweep.name} has no cell '{wanted}'", hint)
     return sweep / CELLS / _single(meant, wanted)
 
@@ -291,11 +287,11 @@ def _sweeps() -> list[Path]:
 
 def _sweeps_meant(wanted: str) -> list[str]:
     names = [each.name for each in _sweeps()]
-    return suggestions.matching_names(wanted, names) if wanted and wanted != LATEST else []
+    return matching_names(wanted, names) if wanted and wanted != LATEST else []
 
 
 def _runs_meant(wanted: str) -> list[str]:
-    return suggestions.matching_names(wanted, run_ids())
+    return matching_names(wanted, run_ids())
 
 
 def _single(names: Iterable[str], wanted: str) -> str:

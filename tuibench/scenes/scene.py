@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from tuibench import files, paths, suggestions
-from tuibench.errors import UsageError
+from tuibench import files, paths
+from tuibench.errors import UsageError, did_you_mean
 from tuibench.files import DECODE_ERRORS
 from tuibench.metrics.thresholds import parse_objectives
 from tuibench.model.effect import EffectFigure
@@ -141,7 +141,7 @@ def _decode_error(source: str, message: str) -> UsageError:
     if unknown:
         return UsageError(
             f"{source}: {_prefix(where)}unknown key '{unknown['word']}'",
-            suggestions.did_you_mean(unknown["word"], _valid_keys(path)),
+            did_you_mean(unknown["word"], _valid_keys(path)),
         )
     text = text.removeprefix("Object ")
     return UsageError(f"{source}: {_prefix(where)}{text[:1].lower()}{text[1:]}")
@@ -245,6 +245,6 @@ def _find_scene(name: str) -> Path:
         return files.expand_path(name)
     scenes = available_scenes()
     if name not in scenes:
-        hint = suggestions.did_you_mean(name, scenes)
+        hint = did_you_mean(name, scenes)
         raise UsageError(f"there is no scene '{name}'", hint or f"valid: {', '.join(sorted(scenes))}")
     return scenes[name]

@@ -1,13 +1,7 @@
-"""Client of a session's socket.
-
-Unix sockets of sessions: names, listening, connecting, paths that are too long for the kernel.
+"""Client of a session: its Unix socket, the peer at the other end, messages and replies.
 
 A socket's address holds some hundred bytes only. A longer path is reached through its open directory, or,
 where the system has no names for open directories, from inside it.
-
-The peer of a Unix socket, as the kernel reports it.
-
-Client of a session's socket: receives messages, sends commands, returns their answers.
 """
 
 import asyncio
@@ -29,6 +23,7 @@ from tuibench.errors import RunError, SessionUnreachableError
 from tuibench.files import DECODE_ERRORS
 from tuibench.model.command import Command
 from tuibench.model.message import (
+    MOST_SAMPLES,
     PROTOCOL_VERSION,
     CommandReply,
     Hello,
@@ -38,7 +33,6 @@ from tuibench.model.message import (
     SubmitCommand,
     ViewerMessage,
 )
-from tuibench.session.event_log import MOST_SAMPLES
 
 LONGEST_ADDRESS_BYTES = 103 if sys.platform == "darwin" else 107
 LONGEST_STEM_BYTES = 64

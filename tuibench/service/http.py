@@ -1,14 +1,9 @@
-"""HTTP server with the Prometheus page.
-
-An HTTP/1.1 server for a few pages: GET and HEAD, one response per connection.
+"""Prometheus endpoint of a session: an HTTP/1.1 server for a few pages, one response per connection.
 
 It runs in the event loop of a session that measures, so the number of connections, the size of a request and
 its time are limited. prometheus_client's own server has none of these limits, starts a thread per connection,
-and cannot respond 503 before the load runs.
-
-Prometheus endpoint of a session: metrics page and HTTP server.
-
-A scrape costs the run little: its event loop only copies the figures; a thread renders the page.
+and cannot respond 503 before the load runs. A scrape costs the run little: the event loop only copies the
+figures; a thread renders the page.
 """
 
 import asyncio

@@ -1,27 +1,35 @@
-"""Registry of the sessions of this machine.
+"""The sessions of this machine: starting one, listing and finding them, the socket that one listens on.
 
-Registry of this user's running sessions, and lookup by name.
-
-A lookup takes a limited time, whatever the state of the sessions; files of ended sessions are removed.
-
-A session's listening socket, which is reopened if its file is removed.
-
-The folder for sockets is removed after the user's last logout, but a session may continue; after the next
-login the session must be found again.
+A session is a process of its own, detached from the terminal. It is started with plain `subprocess`:
+asyncio's transports close with their loop, and warn about a child that outlives it.
 """
 
 import asyncio
 import contextlib
 import errno
-from collections.abc import Awaitable, Callable, Iterable
+import subprocess
+import sys
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple, cast
 
-from tuibench import paths, suggestions
-from tuibench.errors import RunError, SessionUnreachableError, UsageError
+import msgspec
+
+from tuibench import files, paths
+from tuibench.errors import (
+    ExitCode,
+    RunError,
+    SessionUnreachableError,
+    TuibenchError,
+    UsageError,
+    abbreviated_list,
+    matching_names,
+)
 from tuibench.model.message import Hello
 from tuibench.service.client import SUFFIX, SessionClient, connect_unix, listen_unix, peer_of
+from tuibench.session.spec import Launched, ServiceSpec
 
 HELLO_TIMEOUT_SECONDS = 2.0
 DEAD = frozenset({errno.ECONNREFUSED, errno.ENOENT})
@@ -55,9 +63,9 @@ async def find_session(wanted: str, timeout_seconds: float = HELLO_TIMEOUT_SECON
         raise SessionUnreachableError(
             "no session is running", "start one with tuibench live … or run … --detach"
         )
-    meant = suggestions.matching_names(wanted, names)
+    meant = matching_names(wanted, names)
     if len(meant) > 1:
-        raise UsageError(f"several sessions match: {suggestions.abbreviated_list(meant)}", "name one of them")
+        raise UsageError(f"several sessions match: {abbreviated_list(meant)}", "name one of them")
     if not meant:
         near = get_close_matches(wanted, names, 1, cutoff=0.0)
         raise SessionUnreachableError(f"there is no session '{wanted}'", f"did you mean '{near[0]}'?")
@@ -146,3 +154,78 @@ class SocketListener:
             return self._path.stat().st_ino == self._inode
         except OSError:
             return False
+
+
+_COMMAND = (sys.executable, "-m", "tuibench.service.service")
+
+Process = subprocess.Popen[bytes]
+
+
+async def launch(spec: ServiceSpec, log: Path, pass_fds: Sequence[int] = ()) -> Path:
+    """Start the service and wait until it listens; returns the path of its socket.
+
+    The process leads its own process session, so that it survives the terminal; its stderr goes to `log`.
+    Raises the service's error if it cannot run. If cancelled, it ends the process.
+    """
+    process = _spawn(log, tuple(pass_fds))
+    try:
+        line = await asyncio.to_thread(_read_answer, process, spec)
+    except BaseException:
+        process.terminate()
+        raise
+    finally:
+        threading.Thread(target=_reap, args=(process,), name="session's end", daemon=True).start()
+    if not line:
+        raise RunError("the session's process ended before it could serve", f"see {log}")
+    launched = msgspec.json.decode(line, type=Launched)
+    if launched.exit_code:
+        error = TuibenchError(launched.message, launched.hint)
+        error.exit_code = ExitCode(launched.exit_code)
+        raise error
+    return Path(launched.socket)
+
+
+def _spawn(log: Path, pass_fds: tuple[int, ...]) -> Process:
+    with _opened(log) as stderr:
+        try:
+            return subprocess.Popen(
+                _COMMAND,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                bufsize=0,
+                start_new_session=True,
+                pass_fds=pass_fds,
+            )
+        except OSError as error:
+            raise RunError(f"cannot start the session's process: {error.strerror}") from error
+
+
+def _opened(log: Path) -> IO[bytes]:
+    try:
+        paths.ensure_private(log.parent)
+        return files.private(log, "ab")
+    except OSError as error:
+        raise RunError(
+            f"cannot write the sessions' log {log}: {error.strerror}", "set TUIBENCH_HOME to another place"
+        ) from error
+
+
+def _reap(process: Process) -> None:
+    """Waits for the process, so that none is left undead while we live."""
+    process.wait()
+    for pipe in _pipes(process):
+        pipe.close()
+
+
+def _pipes(process: Process) -> tuple[IO[bytes], IO[bytes]]:
+    return cast("tuple[IO[bytes], IO[bytes]]", (process.stdin, process.stdout))
+
+
+def _read_answer(process: Process, spec: ServiceSpec) -> bytes:
+    """Hands the specification over and waits for the answer; empty if the process ends without one."""
+    stdin, stdout = _pipes(process)
+    with contextlib.suppress(BrokenPipeError), stdin:
+        stdin.write(msgspec.json.encode(spec) + b"\n")
+    with stdout:
+        return stdout.readline()

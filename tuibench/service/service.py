@@ -1,16 +1,12 @@
-"""The service of a session: its viewers and its socket.
+"""The service of a session: serves any number of viewers on a Unix socket, and ends after the grace period.
 
-A client's connection to a session: its requests, and an outbox that never blocks the session.
-
-The outbox contains the messages that wait to be sent to one viewer. If the viewer reads too slowly, samples
+Messages to a viewer wait in an outbox that never blocks the session. If the viewer reads too slowly, samples
 are dropped, the oldest first, and the viewer gets the number of dropped samples. Only the newest status and
 probe state are kept. Events, replies and the end are never dropped: a viewer with too many of them waiting is
 overfull, and can be disconnected.
 
-Unix socket service of a session: serves any number of viewers, and ends after the grace period.
-
-Run as `python -m tuibench.service.service`: its `ServiceSpec` comes as one line on stdin (it holds
-the password), `Launched` goes as one line to stdout, then the process is on its own.
+Run as `python -m tuibench.service.service`: its `ServiceSpec` comes as one line on stdin (it holds the
+password), `Launched` goes as one line to stdout, then the process is on its own.
 """
 
 import asyncio

@@ -1,13 +1,8 @@
-"""Commands of a running session, and what they do to the load.
+"""Commands of a running session, and the changes of the load by a plan or a probe.
 
-Commands that need no load: settings, marks, the server's sessions, and the stop.
-
-Commands to the settings are executed one after the other. A stop waits for none of them, and neither does
-the end of a query: a change may wait for that very query.
-
-Commands that change the load, and the changes that a plan or a probe makes of itself.
-
-They are executed one after the other, and do not wait for a command to the settings.
+Commands to the settings are executed one after the other. A stop waits for none of them, and neither does the
+end of a query: a change may wait for that very query. Changes of the load are executed one after the other,
+too, and do not wait for a command to the settings.
 """
 
 import asyncio

@@ -36,7 +36,7 @@ from tuibench.model.sample import Sample
 from tuibench.model.schedule import checked_threads
 from tuibench.model.tick import ERROR, Tick
 from tuibench.mysql.errors import UNREACHABLE_CODES
-from tuibench.session.event_log import EventLog
+from tuibench.session.events import EventLog
 from tuibench.session.lifecycle import Lifecycle, StartTask
 from tuibench.session.load import LoadController
 from tuibench.session.settings import Settings

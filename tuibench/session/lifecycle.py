@@ -1,25 +1,12 @@
-"""Lifecycle of a session: phases, tasks, clean end, crash log.
-
-The end of a session as a list of steps; every step runs, even if another one fails.
-
-Errors of tuibench itself: one line for the user, the traceback in the crash log.
-
-The state of a session, and how it ends: its outcome, and the error that ended it.
+"""Lifecycle of a session: its states, its tasks, its ticks, and the steps of its end.
 
     starting ──> warming up ──> running <──> paused
                                    │
                                    └──> stopping ──> ended
 
-Whatever sets `over` ends the session: a command, a signal, a limit, an error. The state follows.
-
-The private server of a run: the run ends with it, because neither its process nor its data come back.
-
-Background tasks of a session: a group that reports failed tasks, and that no task outlives.
-
-In contrast to a plain TaskGroup, a failure does not cancel the owner: the session ends in an orderly way,
-restores settings and writes its summary.
-
-The samples of a session: at fixed intervals, until it is over.
+Whatever sets `over` ends the session: a command, a signal, a limit, an error. The state follows. Every step
+of the end runs, even if another one fails. An error of tuibench itself is one line for the user, and a
+traceback in the crash log.
 """
 
 import asyncio
@@ -37,7 +24,7 @@ from tuibench.errors import ExitCode, RunError, ServerUnavailableError, Tuibench
 from tuibench.model.event import EventKind
 from tuibench.model.message import RunState
 from tuibench.model.summary import RunOutcome
-from tuibench.session.event_log import EventLog
+from tuibench.session.events import EventLog
 
 ClosingStep = Callable[[], Awaitable[object]]
 

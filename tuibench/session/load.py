@@ -1,8 +1,4 @@
-"""The load of a session: threads, rate, hosts.
-
-The load of a run: its workers, its level, and the totals of their reports.
-
-The fleet of a run: workers on this host, or load hosts; totals of the hosts in the summary.
+"""The load of a session: its workers here or on load hosts, its level, and the totals of their reports.
 
 Refused before the load starts: a host that does not answer, or has another protocol version; a server address
 that means another machine on that host; too few descriptors. Another version of tuibench is a warning.

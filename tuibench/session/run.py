@@ -1,25 +1,15 @@
-"""A session with what every one has; a session that watches.
-
-A session without load: watches a server, records it, changes its settings and restores them.
+"""A session on a server: what every session has, and the one that only watches.
 
     async with Watcher(spec) as watcher:      connects, reads the settings, takes its connections
         await watcher.run()                   samples until the session is over
 
-A run with load stands on top of it (`load_run`): it samples by its own ticks, and adds what it knows of its
-load to the status. Leaving the context restores the settings, closes the record and the connections; each of
-these steps runs whatever the others did, and an error of one ends the session as failed.
+    async with WatchRun(spec) as run:         watcher, effects of changes, experiments
+        summary = await run.run()             sampling ──> end
 
-Base class of a session with a load (`load_run`) and of one without (`watch_run`): start, run, end.
-
-Whatever fails in `run`, every step of the end is executed: the load ends, the settings are restored, summary
-and record are written. An error in tuibench itself makes the outcome "failed", as an error of the load does.
-
-A session on a server's own traffic: a watched server without a load, and effects of changes.
-
-    async with WatchRun(spec) as run:    watcher
-        summary = await run.run()        sampling ──> end
-
-The base class in `run` executes the steps of the end.
+A run with load (`load_run`) stands on top of the watcher: it samples by its own ticks, and adds what it knows
+of its load to the status. Whatever fails, every step of the end is executed: the load ends, the settings are
+restored, summary and record are written, the connections are closed. An error in tuibench itself makes the
+outcome "failed", as an error of the load does.
 """
 
 import os
@@ -59,8 +49,7 @@ from tuibench.model.tune import TunePlan, TuneProgress, TuneResult
 from tuibench.observe.statements import StatementSampler
 from tuibench.report.watch import watch_text
 from tuibench.session.commands import SessionCommands
-from tuibench.session.event_bus import EventBus, SessionRecorder, build_hello, history_fields
-from tuibench.session.event_log import EventLog
+from tuibench.session.events import EventBus, EventLog, SessionRecorder, build_hello, history_fields
 from tuibench.session.laboratory import NO_ANSWER, NOT_COUNTED, Experiment, ExperimentSession, Laboratory
 from tuibench.session.lifecycle import (
     BackgroundTasks,

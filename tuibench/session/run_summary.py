@@ -1,9 +1,4 @@
-"""Summaries of runs and of watched servers.
-
-Builds the summary of a run from its accounting and from the server's own counters.
-
-The totals of a session without load: the server's own traffic from its first tick to its last.
-"""
+"""Summaries: of a run from its accounting and the server's counters, of a watch from the server's traffic."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -1,19 +1,11 @@
-"""Sampling: one tick of load, server, host, sessions, statements.
+"""Samples of server and host: one observation per tick; sessions and statements while a viewer shows them.
 
-The hosts of a session: the server's host, local or remote, and the client's host if it is another one.
+A viewer renews its lease on the server's sessions every few seconds. When the lease runs out, the connection
+to the server is closed, so a viewer that vanished costs nothing.
 
-One observation of server and host per tick, with the events that follow from it.
-
-Reads the server's sessions and locks for as long as a viewer shows them, and ends queries.
-
-A viewer renews its lease every few seconds. When the lease runs out the connection to the server is closed,
-so a viewer that vanished costs nothing.
-
-The server's statements on demand: from a viewer's first request until now.
-
-Nothing is read before a viewer's request. After that, statements are read at further requests, at most every
-three seconds, and once at each change with a marker on the charts, so that the periods before and after it
-can be compared. The load's own statements, as measured by the client, are always included.
+Statements are not read before a viewer's request. After that, they are read at further requests, at most
+every three seconds, and once at each change with a marker on the charts, so that the periods before and after
+it can be compared. The load's own statements, as measured by the client, are always included.
 """
 
 import asyncio

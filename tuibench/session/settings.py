@@ -1,8 +1,4 @@
-"""Settings in a session: changes by command, guard of production servers.
-
-Refusal of changes on a server that looks like production, until the operator has consented.
-
-The server's settings, as a session changes and restores them.
+"""The server's settings, as a session changes and restores them.
 
 The settings manager executes the changes. The guardian is a process that restores them if this process dies.
 A server that looks like production is changed only after a confirmation; restoring needs none.

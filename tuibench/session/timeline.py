@@ -36,7 +36,7 @@ from tuibench.model.schedule import (
     format_schedule,
     validate_schedule,
 )
-from tuibench.session.event_log import EventLog
+from tuibench.session.events import EventLog
 
 SHORTEST_LEVEL_SECONDS = 0.25
 MOST_LEVELS = 3600

@@ -1,15 +1,7 @@
-"""Totals of workers' reports, alarms, replication lag.
-
-Adds up what the workers report: the load part of a sample at every tick, checkpoints, the run's totals.
-
-What the workers reported over a stretch of time, added up: counts, histograms, and the rates of it.
+"""Totals of workers' reports: the load part of a sample, checkpoints, the run; alarms; replication lag.
 
 Most workers report in every round. One that was silent covers more than the stretch when it answers, one that
 is new covers less: neither says how long the stretch was, as long as there are others.
-
-Events about errors, lost and refused connections, limited in number.
-
-How far the replicas were behind over a whole session.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,15 +1,8 @@
-"""`tuibench slap`: options, report, test.
+"""`tuibench slap`: mysqlslap's benchmark with its options, its report and its CSV, label for label.
 
-mysqlslap's report and CSV, label for label, and additional lines.
-
-Scripts parse the first two; formats are those of mysqlslap 1.0 (MariaDB 10.11). Times are truncated to
-milliseconds, as in mysqlslap.
-
-mysqlslap's options under their own names, and their valid combinations.
-
-`tuibench slap`: mysqlslap's benchmark with its options and report; additional figures go to stderr.
-
-`--only-print` prints the statements in mysqlslap's format, without a server.
+Scripts parse both; formats are those of mysqlslap 1.0 (MariaDB 10.11). Times are truncated to milliseconds,
+as in mysqlslap. Additional figures go to stderr. `--only-print` prints the statements in mysqlslap's format,
+without a server.
 """
 
 import os

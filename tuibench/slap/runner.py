@@ -1,28 +1,16 @@
-"""mysqlslap's test: schema, clients, rounds.
-
-Schema of a slap: created before each iteration and dropped after it; never a schema of others.
-
-mysqlslap drops what `--create-schema` names without a check. Here, an existing schema is dropped only if it
-has mysqlslap's name, contains nothing but mysqlslap's table, or if `--drop-schema` allows it.
-
-At the end of a slap its schema is dropped in any case, over a new connection if the old one is lost.
-
-A lost connection ends the test, as in mysqlslap. The result depends on whether the server is back in time: a
-failed run, or an unreachable server. In the latter case the schema remains, and a message contains its name
-and the statement that removes it.
-
-Specification of a slap.
-
-Clients of one iteration: login, queries, disconnect, timed.
-
-As in mysqlslap, the time includes logins and disconnects, but not the start of processes.
-
-Runner of mysqlslap's test: all iterations for each engine and number of clients.
+"""mysqlslap's test: schema, clients, all iterations for each engine and number of clients.
 
     each iteration    drop, create, fill ──> pre-query ──> clients, timed ──> post-query
     at the end        drop, unless it is to stay
 
-Whatever happens, a schema that we have made does not stay behind.
+As in mysqlslap, the time includes logins and disconnects, but not the start of processes.
+
+mysqlslap drops what `--create-schema` names without a check. Here, an existing schema is dropped only if it
+has mysqlslap's name, contains nothing but mysqlslap's table, or if `--drop-schema` allows it. Whatever
+happens, a schema that we have made does not stay behind: it is dropped over a new connection if the old one
+is lost. A lost connection ends the test, as in mysqlslap. The result depends on whether the server is back in
+time: a failed run, or an unreachable server. In the latter case the schema remains, and a message contains
+its name and the statement that removes it.
 """
 
 import asyncio

@@ -1,11 +1,4 @@
-"""Statements and tables of mysqlslap's test.
-
-Table and statements of `--auto-generate-sql`, identical to mysqlslap's.
-
-A mysqlslap test: setup statements, the clients' queries, commits and reconnects, compiled to a program.
-
-mysqlslap's table t1, with an AUTO_INCREMENT key and one column of each type.
-"""
+"""Statements and tables of mysqlslap's test, compiled to a program; `--auto-generate-sql`."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum

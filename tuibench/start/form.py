@@ -1,20 +1,12 @@
-"""The start form: values, messages, steps.
-
-Protocol between the start screen and its controller.
-
-State machine of the start form: the action of the enter key. No widgets, no I/O.
+"""The start form: its values, the steps of its enter key, its widgets and messages.
 
 A private server has no other users: enter starts at once. Any other server is checked first, and only the
-second enter starts the load.
+second enter starts the load. The state machine has no widgets and no I/O:
 
     FILLING ──check─> READY ──start──> (the run)
        ^                ^
        └─ any change ─┐ │
                       MISSING ──make──┘       BLOCKED: the errors must be fixed first
-
-Widgets of the start form: layout, values, error marks.
-
-Messages below the start form: errors, findings, progress, next step.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence

@@ -1,6 +1,6 @@
-"""Start screen: form, findings, and the operation started by enter.
+"""The screen of the start form: form, findings, and the operation started by enter.
 
-The app of the start form exits with the launched session, or None if the operator left.
+Its app exits with the launched session, or None if the operator left.
 """
 
 import asyncio

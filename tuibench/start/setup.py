@@ -1,17 +1,8 @@
-"""What the start form offers, and what it starts.
+"""What the start form offers, what its fields mean, and what it starts.
 
-Servers and profiles offered by the start form: private, from option files, on this host, and recent ones.
-
-Recent starts are stored with server and load, never with a password.
-
-Parsing of the start form's fields, with an error for each invalid value.
-
-Opens no connection.
-
-Controller of the start form: checks the server, creates tables, starts the run.
-
-Long operations run in a thread with an event loop of its own, so that the screen keeps drawing; they are
-undone when cancelled.
+It offers a private server, servers from option files and on this host, and recent starts, which are stored
+with server and load, never with a password. Long operations run in a thread with an event loop of its own, so
+that the screen keeps drawing; they are undone when cancelled.
 """
 
 import asyncio

@@ -15,7 +15,7 @@ from functools import partial
 
 import msgspec
 
-from tuibench import suggestions, units
+from tuibench import units
 from tuibench.document import (
     Chart,
     Document,
@@ -28,7 +28,7 @@ from tuibench.document import (
     write_markdown,
     write_text,
 )
-from tuibench.errors import UsageError
+from tuibench.errors import UsageError, did_you_mean
 from tuibench.metrics.inference import FIGURES, sweep_points
 from tuibench.model.sweep import (
     SUMMARY,
@@ -416,7 +416,7 @@ def check_format(table: str, form: str) -> None:
     """Raises UsageError for an unknown table or format."""
     for option, word, known in (("--table", table, tuple(TABLES)), ("--format", form, FORMATS)):
         if word not in known:
-            raise UsageError(f"{option}: '{word}' is unknown", suggestions.did_you_mean(word, known))
+            raise UsageError(f"{option}: '{word}' is unknown", did_you_mean(word, known))
 
 
 def sweep_text(sweep: Sweep, table: str = SUMMARY, form: str = "text") -> str:

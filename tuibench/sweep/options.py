@@ -11,11 +11,10 @@ from typing import Annotated
 
 import msgspec
 
-from tuibench import suggestions
 from tuibench.cli.click_command import AxisValue, PlanValues
 from tuibench.cli.options import AdhocSqlOptions, make_plan
 from tuibench.cli.output import write_output
-from tuibench.errors import UsageError
+from tuibench.errors import UsageError, did_you_mean
 from tuibench.model.option import Option
 from tuibench.model.plan import OptionValue
 from tuibench.model.schedule import checked_threads
@@ -119,7 +118,7 @@ class SweepOptions:
             raise UsageError(f"--repeat must be between 1 and {MAX_REPEATS:,}, not {self.repeat:,}")
         if self.order not in tuple(CellOrder):
             raise UsageError(
-                f"--order: '{self.order}' is unknown", suggestions.did_you_mean(self.order, tuple(CellOrder))
+                f"--order: '{self.order}' is unknown", did_you_mean(self.order, tuple(CellOrder))
             )
         if self.create_database and not self.prepare:
             raise UsageError("--create-database is for the tables of --prepare", "give that, too")

@@ -1,15 +1,9 @@
-"""Actions, keys and the command palette.
-
-Table of all actions: the source of key bindings, footer, palette and help.
+"""Table of the operator's actions: the source of key bindings, footer, palette and help.
 
 An entry with a `command` submits it, if there is one now; one with a `change` changes the thread count; one
 with a `view_change` changes the charts; one with a `place` opens a screen of the tab line. The others open a
-dialog of `screens.dialog_table`, or call the app's method `_open_NAME`. A new action is a new entry here.
-
-In the replay of a recorded run an entry with a `play` calls that; every action that would control the load is
-refused.
-
-Command palette: key and action, in the order of the action table.
+dialog of `app.DIALOGS`, or call the app's method `_open_NAME`. In the replay of a recorded run an entry with
+a `play` calls that; every action that would control the load is refused.
 """
 
 from collections.abc import Callable

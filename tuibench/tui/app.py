@@ -1,20 +1,11 @@
-"""The screen application: screens, dialogs, size of the terminal.
+"""The viewer's app: connects to a session, shows its messages, and sends the operator's commands.
 
-Dialogs in a terminal that is too small.
+Its only state is the View; `panels` decides what is drawn, `actions` what can be done. Leaving the viewer
+never stops the session: only the operator's `q` does, by a command like any other.
 
-No dialog is opened. One that is open when the terminal shrinks is hidden with its content, and shown again
-when there is room. Until then it receives only the keys that leave it, so that no unreadable question is
-confirmed.
-
-Table of the dialogs that submit commands: screen, and conversion of its result.
-
-A new dialog is a new entry, under the name of its action. A dialog that submits nothing is opened by the
-app's method `_open_NAME`.
-
-Textual app of the viewer: connects to a session, displays its messages, and sends the operator's commands.
-
-The app's only state is the View; `panels` decides what is drawn, `actions` what can be done. Leaving the
-viewer never stops the session: only the operator's `q` does, by a command like any other.
+No dialog is opened in a terminal that is too small. One that is open when the terminal shrinks is hidden with
+its content, and shown again when there is room. Until then it receives only the keys that leave it, so that
+no unreadable question is confirmed.
 """
 
 import asyncio

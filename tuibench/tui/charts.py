@@ -1,33 +1,21 @@
-"""Charts in cells: points, scales, history, time grid.
+"""What the charts show: history, time grid, scales, cursor, and the comparison of two spans.
 
-History of a run for the charts, in bounded memory.
-
-A pyramid: the newest ticks singly, and below them ever coarser levels of blocks, each `FACTOR` times as long
-as those of the level above. A block merges its ticks: rates are the mean over the measured time, latencies
-(also percentiles) are the maximum, counts by latency bucket are sums. So no peak is lost at any zoom.
-
-Time grid of the charts: the time of each column, at every zoom.
+The history has bounded memory. It is a pyramid: the newest ticks singly, and below them ever coarser levels
+of blocks, each `FACTOR` times as long as those of the level above. A block merges its ticks: rates are the
+mean over the measured time, latencies (also percentiles) are the maximum, counts by latency bucket are sums.
+So no peak is lost at any zoom.
 
 Columns are aligned to the run's ticks, not to the newest one: a column keeps its ticks while the chart moves
 on, so that merged columns do not flicker. At the start of a run each tick is two columns wide, until the
-ticks need the whole width.
-
-Conversion of a sample to a point of the charts.
-
-State of the charts: zoom, cursor, and comparison of two spans.
-
-The cursor is a time range of the run, not a column, so it keeps its position in the data while the charts
-move.
+ticks need the whole width. The cursor is a time range of the run, so it keeps its position in the data.
 
 Two spans selected by the operator are compared by TPS, QPS and p95, each with its 95 % interval. The
 intervals are those of `metrics.inference.bootstrap`. The p95 of a span is the mean of its samples' p95,
 weighted by their transactions: the screen has no histograms to merge.
 
-Scale of a sparkline or a chart: its lower and upper bound.
-
-The lower bound is zero, unless all values are far from zero and differ: bars of a buffer pool that is 97 to
-98 % full, or of 21 GiB of memory, would fill every cell otherwise. A chart of a rate starts at zero, so that
-its bars are proportional to the rate.
+The lower bound of a chart is zero, unless all values are far from zero and differ: bars of a buffer pool that
+is 97 to 98 % full, or of 21 GiB of memory, would fill every cell otherwise. A chart of a rate starts at zero,
+so that its bars are proportional to the rate.
 """
 
 import math

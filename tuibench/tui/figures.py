@@ -1,16 +1,9 @@
-"""Figures on the screen: rows of server and host, charts by name.
+"""Figures of the server screen and the host screen, and those that a chart can show.
 
-A row of a figure list: the name of a figure of `metrics.figures`, and how it is drawn.
-
-Figures of the host screen: the server's host, and the client's if it is another one.
-
-Figures of the server screen: counters and gauges by flavour.
-
-Table of all figures that a chart can show, by key, and their values in the samples.
-
-The values of a sample are an array of numbers in the order of the table: 4 bytes each, UNKNOWN for unknown
-ones, so that hours of all figures fit into the viewer's memory. The set of replicas changes during a run, so
-their lag is stored by name.
+A row of a list has the name of a figure of `metrics.figures`, and says how it is drawn. The values of a
+sample are an array of numbers in the order of the charted figures: 4 bytes each, UNKNOWN for unknown ones, so
+that hours of all figures fit into the viewer's memory. The set of replicas changes during a run, so their lag
+is stored by name.
 """
 
 import math

@@ -1,11 +1,8 @@
-"""Pictures of screens as SVG.
+"""Pictures of a screen: SVG, and PNG as well if a converter is installed.
 
-Saves a picture of the screen: SVG, and PNG as well if a converter is installed.
-
-Conversion of block and line characters in an SVG screenshot to shapes.
-
-As characters they depend on the viewer's font, which leaves gaps between rows; as shapes the picture is the
-same in every browser. All other characters remain text.
+Block and line characters are converted to shapes. As characters they depend on the viewer's font, which
+leaves gaps between rows; as shapes the picture is the same in every browser. All other characters remain
+text.
 """
 
 import asyncio

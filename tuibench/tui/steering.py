@@ -1,24 +1,14 @@
-"""Steering: commands to the session, chart view.
-
-Bridge from the session's client to the app: batches all messages of one frame.
+"""Steering: messages from the session, commands to it, navigation of the charts.
 
 A key press results in a status, an event and a reply, which the session sends one after the other. The inbox
 collects them for one frame, so that the app makes one view of them and paints once.
-
-Chart navigation: pure functions from a view and the charts' width to a view.
-
-`columns` is the width of the visible screen's charts in cells, 0 without charts: then there is no cursor.
-
-Rules for sending commands: one thread change at a time, no duplicate command before its reply.
 
 A held key repeats thirty times a second. Presses during a pending thread change add up to one following
 change; any other pending command is not sent again, and one of its kind with other values is sent after its
 reply.
 
-Sends commands to the session; replies become messages of the session.
-
-Thread changes pass through `ThreadControl`, so that a held key results in one following change; any other
-command that is waiting for its reply is not sent twice (`PendingCommands`).
+Chart navigation is pure functions from a view and the charts' width to a view. `columns` is the width of the
+visible screen's charts in cells, 0 without charts: then there is no cursor.
 """
 
 import asyncio

@@ -1,39 +1,19 @@
-"""The styled terminal application: themes, keyboard, partial updates.
+"""Base class of the apps: themes, character set, mouse, keyboard, partial repaints, terminal signals.
 
-Cropping of partial repaints to the cells that were refreshed, without control characters.
+Repaints. Textual 8.2 writes each refreshed region from the left edge of its widget
+(`ChopsUpdate.render_segments`). On a screen whose panels refresh a few cells each second that is most of the
+output, which matters on a slow connection; so partial repaints are cropped to the refreshed cells.
 
-Textual 8.2 writes each refreshed region from the left edge of its widget (`ChopsUpdate.render_segments`). On
-a screen whose panels refresh a few cells each second that is most of the output, which matters on a slow
-connection.
+Keys. Textual selects the receiver of a key at once: the widget that has the focus at that time. Keys that
+arrive in one burst (a macro, fast typing over a slow connection) would all go to the receiver of the first:
+the dialog that it opens is not mounted yet. Here a key waits until the messages of the previous one are
+handled and a screen that it opened is mounted; keys that arrive one by one never wait. There is no timeout,
+because this can take any time on a busy machine or while the program is stopped, and a key delivered too
+early is lost. Only the keys that end the program overtake the others if a part of the screen hangs.
 
-Key queue: delivers one key at a time, after the action of the previous one has finished.
-
-Textual selects the receiver of a key at once: the widget that has the focus at that time. Keys that arrive in
-one burst (a macro, fast typing over a slow connection) would all go to the receiver of the first: the dialog
-that it opens is not mounted yet. Here a key waits until the messages of the previous one are handled and a
-screen that it opened is mounted; keys that arrive one by one never wait.
-
-There is no timeout, because this can take any time on a busy machine or while the program is stopped, and a
-key delivered too early is lost. Only the keys that end the program overtake the others if a part of the
-screen hangs.
-
-The two built-in themes, and the chart colours of all other themes.
-
-Base class of the apps: theme, character set, mouse, key bindings, terminal signals.
-
-Selects the theme for NO_COLOR, and the terminals that get ASCII characters.
-
-A viewer that is not the leader of its terminal's session receives no SIGHUP when the terminal closes (under
-nohup, in a wrapper, after the leader was killed), so it polls its terminal. A session leader receives SIGHUP
-and SIGCONT; Textual's driver handles the latter as the end of a stop.
-
-Scroll bars of ASCII terminals use one character per cell. Thumb and track differ by character, so neither
-colour nor reverse video is needed.
-
-Prefetch of a screen before its key is pressed: mounted and laid out, not shown.
-
-When a screen is shown for the first time its widgets are created, styled and laid out, which takes several
-times as long as painting it.
+Signals. A viewer that is not the leader of its terminal's session receives no SIGHUP when the terminal closes
+(under nohup, in a wrapper, after the leader was killed), so it polls its terminal. A session leader receives
+SIGHUP and SIGCONT; Textual's driver handles the latter as the end of a stop.
 """
 
 import asyncio

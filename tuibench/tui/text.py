@@ -1,19 +1,8 @@
-"""Text in cells: spans, drawing, braille, big digits, tables of a document.
-
-Line drawing with braille characters: two by four dots per cell.
-
-Character graphics for values: bars, markers, axes. Text only, no colour.
-
-Styled text independent of the toolkit: a line is a tuple of spans, a span is text with a role.
+"""Text in cells: a line is a tuple of spans, a span is text with a role; bars, braille, big letters, tables.
 
 Panels produce lines, tests compare them as text, and only the stylesheet defines the style of a role. All
-widths are terminal cells.
-
-Panels written from a document: tables with bars as wide as the panel, and wrapped text.
-
-Big letters and digits: three rows high, or of any size.
-
-Letters of any size are drawn in dots of half a cell, legible from the back of a room.
+widths are terminal cells. Letters of any size are drawn in dots of half a cell, legible from the back of a
+room.
 """
 
 import re

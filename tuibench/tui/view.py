@@ -1,12 +1,8 @@
-"""What the screens show: the state of the session and the columns of charts.
-
-State of the screen at one moment: an immutable View, built from the session's messages.
+"""State of the screen at one moment: an immutable View, built from the session's messages.
 
 Pure functions, without widgets or I/O; `next_view` is the only way from one view to the next. Memory is
 bounded: past ticks are kept as a `ChartHistory` of a few numbers per tick, and only the newest samples are
 kept in full.
-
-Mapping of a View to the columns of its charts: times, points, numbers of the changes.
 """
 
 from collections.abc import Mapping

@@ -1,11 +1,7 @@
-"""The viewer's process: start, screen, recorded cast.
+"""The viewer of a session or of a recorded run, on the terminal or as an asciinema cast (version 2).
 
-Runs the viewer of a session, or of a recorded run, until the operator leaves.
-
-asciinema cast (version 2) of a recorded run: the screens as a terminal shows them.
-
-The app runs headless and receives the run's messages sample by sample. After each sample the changed rows of
-the screen are written, with the time of that sample divided by the speed.
+For a cast, the app runs headless and receives the run's messages sample by sample. After each sample the
+changed rows of the screen are written, with the time of that sample divided by the speed.
 """
 
 import asyncio

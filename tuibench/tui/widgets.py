@@ -1,13 +1,7 @@
-"""Widgets: chart, stack of figures, panel.
-
-Panel widget: paints the lines of a pure function, and sends the terminal only the cells that changed.
+"""Widgets that paint the lines of a pure function: panel, chart, stack of charts.
 
 Textual sends every cell of a refreshed region. So the lines are made once per sample and compared with those
 on screen, and only the runs of cells that differ are refreshed. That keeps a slow connection responsive.
-
-Chart widgets: shading and mouse input; `panels` draws their contents.
-
-Stacked charts of selected figures, each with name and value on its left.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,8 +22,18 @@ from textual.widget import Widget
 
 from tuibench.tui.charts import MAX_FIGURES
 from tuibench.tui.panels.load import Measure
-from tuibench.tui.panels.plots import ROLE, STACKED, figure_chart, figure_title
-from tuibench.tui.panels.time_chart import AXIS_WIDTH, MEAN_ROLE, ON_BAR, SHADES, UNCERTAIN_ROLE, time_chart
+from tuibench.tui.panels.time_chart import (
+    AXIS_WIDTH,
+    MEAN_ROLE,
+    ON_BAR,
+    ROLE,
+    SHADES,
+    STACKED,
+    UNCERTAIN_ROLE,
+    figure_chart,
+    figure_title,
+    time_chart,
+)
 from tuibench.tui.text import ROLES, TextLine, TextSpan, plain_text, to_ascii
 from tuibench.tui.view import View
 

@@ -19,8 +19,8 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from tuibench import files, suggestions
-from tuibench.errors import UsageError
+from tuibench import files
+from tuibench.errors import UsageError, did_you_mean
 from tuibench.files import DECODE_ERRORS
 from tuibench.model.server import ServerInfo
 from tuibench.model.settings import SettingState, SettingTopic
@@ -63,7 +63,7 @@ def wanted_settings(only: Sequence[str]) -> tuple[Setting, ...]:
         try:
             names.add(lookup.find_setting(word).name)
         except UsageError as error:
-            near = suggestions.did_you_mean(topic, tuple(map(str, SettingTopic)))
+            near = did_you_mean(topic, tuple(map(str, SettingTopic)))
             topics = f"topics are {', '.join(SettingTopic)}"
             raise UsageError(f"--only: {error.message}", near or error.hint or topics) from None
     return tuple(setting for setting in lookup.SETTINGS if setting.name in names)

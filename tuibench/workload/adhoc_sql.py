@@ -9,8 +9,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, NoReturn
 
-from tuibench import suggestions
-from tuibench.errors import UsageError
+from tuibench.errors import UsageError, did_you_mean
 from tuibench.files import DECODE_ERRORS
 from tuibench.workload import program
 from tuibench.workload.expressions import is_variable_name, parse_expression
@@ -187,7 +186,7 @@ def _bind_parameters(
             continue
         name = found["name"]
         if name not in known and name not in PREDEFINED_VARIABLES:
-            near = suggestions.did_you_mean(name, known) if known else ""
+            near = did_you_mean(name, known) if known else ""
             _fail(
                 text,
                 offset + found.start(),

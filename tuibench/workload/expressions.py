@@ -16,8 +16,7 @@ from typing import Literal
 
 import msgspec
 
-from tuibench import suggestions
-from tuibench.errors import UsageError
+from tuibench.errors import UsageError, did_you_mean
 from tuibench.workload.language import ProfileOption
 
 Scalar = bool | int | str | None
@@ -353,7 +352,7 @@ def _type_of_value(value: object) -> ExpressionType:
 
 def _type_of_name(name: str, scope: TypeScope) -> ExpressionType:
     if name not in scope:
-        raise UsageError(f"unknown variable or option '{name}'", suggestions.did_you_mean(name, scope))
+        raise UsageError(f"unknown variable or option '{name}'", did_you_mean(name, scope))
     return scope[name]
 
 

@@ -13,8 +13,7 @@ from typing import Any, Literal, NoReturn, get_args
 
 import msgspec
 
-from tuibench import suggestions
-from tuibench.errors import UsageError
+from tuibench.errors import UsageError, did_you_mean
 from tuibench.files import DECODE_ERRORS
 from tuibench.model.plan import OptionValue
 
@@ -72,7 +71,7 @@ def resolve_options(
 
 
 def _options_hint(name: str, known: Iterable[str]) -> str:
-    return suggestions.did_you_mean(command_line_name(name), map(command_line_name, known))
+    return did_you_mean(command_line_name(name), map(command_line_name, known))
 
 
 def parse_option_value(name: str, option: ProfileOption, value: object) -> OptionValue:
@@ -137,7 +136,7 @@ def _check_limits(name: str, option: ProfileOption, value: OptionValue) -> None:
     if option.choices and value not in option.choices:
         raise UsageError(
             f"{command_line_name(name)}: '{value}' is unknown",
-            suggestions.did_you_mean(str(value), option.choices),
+            did_you_mean(str(value), option.choices),
         )
     if isinstance(value, str | bool):
         return
@@ -432,7 +431,7 @@ def _value_at(raw: Any, path: str) -> Any:
 
 def _hint(message: str) -> str:
     found = _QUOTED.search(message)
-    return suggestions.did_you_mean(found["word"], _valid_names(message)) if found else ""
+    return did_you_mean(found["word"], _valid_names(message)) if found else ""
 
 
 def _valid_names(message: str) -> frozenset[str]:
@@ -451,7 +450,7 @@ class ProfileErrorReporter:
         raise UsageError(f"{self._source}: {path}: {message}", hint)
 
     def unknown(self, path: str, what: str, name: str, valid: Iterable[str]) -> NoReturn:
-        self.fail(path, f"unknown {what} '{name}'", suggestions.did_you_mean(name, valid))
+        self.fail(path, f"unknown {what} '{name}'", did_you_mean(name, valid))
 
     @contextmanager
     def at(self, path: str) -> Iterator[None]:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from os.path import isdir, isfile
 from pathlib import Path
 
-from tuibench import files, paths, suggestions
-from tuibench.errors import UsageError
+from tuibench import files, paths
+from tuibench.errors import UsageError, did_you_mean
 from tuibench.workload import compiler
 from tuibench.workload.language import Profile, decode_profile, extend_profile
 from tuibench.workload.program import Program
@@ -52,9 +52,7 @@ def find_profile(name: str) -> Path:
     plain = name.removesuffix(LUA)
     profiles = available_profiles()
     if plain not in profiles:
-        raise UsageError(
-            f"there is no profile '{name}'", suggestions.did_you_mean(plain, profiles) or LIST_PROFILES_HINT
-        )
+        raise UsageError(f"there is no profile '{name}'", did_you_mean(plain, profiles) or LIST_PROFILES_HINT)
     return profiles[plain]
 
 

@@ -16,8 +16,7 @@ from enum import StrEnum
 
 import msgspec
 
-from tuibench import suggestions
-from tuibench.errors import UsageError
+from tuibench.errors import UsageError, did_you_mean
 from tuibench.model.findings import Headline
 from tuibench.model.plan import OptionValue
 from tuibench.workload.expressions import Expression
@@ -409,9 +408,7 @@ def validated_mix(program: Program, given: Mapping[str, float]) -> dict[str, flo
     now = weights_of(program)
     for name, weight in given.items():
         if name not in now:
-            raise UsageError(
-                f"{program.profile} has no transaction '{name}'", suggestions.did_you_mean(name, now)
-            )
+            raise UsageError(f"{program.profile} has no transaction '{name}'", did_you_mean(name, now))
         if not 0 <= weight <= MAX_WEIGHT:
             raise UsageError(f"the weight of {name} must be between 0 and {MAX_WEIGHT:,}, not {weight:,g}")
         if program.deck and weight != int(weight):

@@ -38,7 +38,7 @@ from tuibench.model.summary import Summary
 from tuibench.model.tick import RESPONSE, STATEMENT, total_tick, with_fewer_digits
 from tuibench.record.reader import load_run
 from tuibench.record.recorder import STATEMENT_BITS
-from tuibench.session.launch import launch
+from tuibench.service.registry import launch
 from tuibench.session.replay import ReplayClient
 from tuibench.session.spec import ServiceSpec
 

@@ -27,7 +27,7 @@ from tuibench.model.server import Target
 from tuibench.model.tick import Tick
 from tuibench.model.tune import TuneProgress
 from tuibench.service.client import SessionClient
-from tuibench.session.launch import launch
+from tuibench.service.registry import launch
 from tuibench.session.spec import ServiceSpec, SessionSpec
 
 SERVICE = "tuibench.service.service"

@@ -220,7 +220,6 @@ def test_help_loads_no_room_and_no_heavy_library() -> None:
         "tuibench.cli",
         "tuibench.cli.main",
         "tuibench.cli.output",
-        "tuibench.cli.stdio",
         "tuibench.cli.arguments",
         "tuibench.cli.sysbench_syntax",
         "tuibench.errors",

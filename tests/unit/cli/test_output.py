@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.unit.cli.program import Program
-from tuibench.cli import stdio
-from tuibench.cli.output import failure, info
-from tuibench.cli.stdio import PipeSafeStdout
+from tuibench.cli import output
+from tuibench.cli.output import PipeSafeStdout, failure, info
 from tuibench.errors import ExitCode
 
 # A program that was started with its standard streams closed, as by a careless daemon.
@@ -24,8 +23,8 @@ from tuibench.errors import ExitCode
 
 SOCKETS = """
 import os, socket, sys
-from tuibench.cli import stdio
-stdio.open_closed_streams()
+from tuibench.cli import output
+output.open_closed_streams()
 print("nobody reads this", file=sys.stderr)
 print(sys.stdin.read() + "data", flush=True)
 sock = socket.socket()
@@ -35,8 +34,8 @@ os.write(9, str(sock.fileno()).encode())
 
 FOREIGN = """
 import sys
-from tuibench.cli import formats, stdio
-stdio.open_closed_streams()
+from tuibench.cli import formats, output
+output.open_closed_streams()
 print("1 × 2 → 3 …")
 print("×…", file=sys.stderr)
 formats.echo_json({"place": "4 × 100 …"})
@@ -72,8 +71,8 @@ def test_nothing_that_is_opened_later_takes_the_place_of_a_closed_one(closed: st
 
 
 LONG = """
-from tuibench.cli import formats, stdio
-stdio.open_closed_streams()
+from tuibench.cli import formats, output
+output.open_closed_streams()
 formats.echo_json("x" * 1_000_000)
 """
 
@@ -117,8 +116,8 @@ def test_what_is_read_is_written(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_closed_stdout_ends_a_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
     ends: list[str] = []
     reader = PipeSafeStdout(lambda: ends.append("gone"))
-    monkeypatch.setattr(stdio, "write_stdout", broken)
-    monkeypatch.setattr(stdio, "discard_output", lambda: None)
+    monkeypatch.setattr(output, "write_stdout", broken)
+    monkeypatch.setattr(output, "discard_output", lambda: None)
     reader.write("one\n")
     reader.write("two\n")
     assert ends == ["gone"]
@@ -132,8 +131,8 @@ def test_a_run_whose_output_finds_no_room_is_ended_and_has_failed(
 
     ends: list[str] = []
     reader = PipeSafeStdout(lambda: ends.append("gone"))
-    monkeypatch.setattr(stdio, "write_stdout", full)
-    monkeypatch.setattr(stdio, "discard_output", lambda: None)
+    monkeypatch.setattr(output, "write_stdout", full)
+    monkeypatch.setattr(output, "discard_output", lambda: None)
     reader.write("one\n")
     reader.write("two\n")
     assert ends == ["gone"]

@@ -15,8 +15,8 @@ from tests.unit.record.steady import steady
 from tests.unit.record.written import ENVIRONMENT, plan_record, written
 from tests.validation import check_valid
 from tuibench import paths
-from tuibench.cli.commands.check import verdicts_text
 from tuibench.cli.commands.records import runs_table
+from tuibench.cli.commands.tables import verdicts_text
 from tuibench.cli.formats import echo_json
 from tuibench.errors import ExitCode
 from tuibench.load.conditions import ConditionOutcome, ConditionResult

@@ -16,9 +16,8 @@ import pytest
 from tests.examples import summary
 from tests.paths import DATA
 from tests.unit.cli.program import Program
-from tuibench.cli.commands import web, web_application, web_run_end
-from tuibench.cli.commands.web_application import ScreenServer
-from tuibench.cli.commands.web_run_end import SessionState, WatchedSession
+from tuibench.cli.commands import web, web_application
+from tuibench.cli.commands.web_application import ScreenServer, SessionState, WatchedSession
 from tuibench.errors import UsageError
 from tuibench.model.server import Flavour, Target
 from tuibench.record.recorder import SAMPLES, SUMMARY
@@ -244,9 +243,9 @@ def test_settings_that_another_session_will_restore_are_said_to_be_left_to_it(
     journal.close()
     other = Journal(journal_path("s2"), msgspec.structs.replace(header(), session="s2"))
     other.change("sync_binlog", "0", "100", at=2.0)
-    left = web_run_end.settings_left("s1")
+    left = web_application.settings_left("s1")
     other.close()
-    assert left == web_run_end.SettingsLeft(
+    assert left == web_application.SettingsLeft(
         "Another session has changed the same settings, and restores them at its end."
     )
 

@@ -20,7 +20,7 @@ from tuibench.model.settings import SettingState
 from tuibench.model.summary import Summary
 from tuibench.probe.runner import ProbeRunner
 from tuibench.session.commands import LoadChanges, LoadCommands, SessionCommands
-from tuibench.session.event_log import EventLog
+from tuibench.session.events import EventLog
 from tuibench.session.lifecycle import BackgroundTasks, Lifecycle
 from tuibench.session.load import LoadController
 from tuibench.session.sampling import ActivityMonitor, StatementMonitor

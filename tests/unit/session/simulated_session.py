@@ -17,7 +17,7 @@ from tuibench.model.cluster import LoadHost
 from tuibench.model.plan import EngineChoice, RunPlan
 from tuibench.model.server import ServerInfo, Target
 from tuibench.model.summary import Summary
-from tuibench.session import event_bus, load, load_run
+from tuibench.session import events, load, load_run
 from tuibench.session.load_run import LoadRun
 from tuibench.session.preflight import PreflightResult
 from tuibench.session.sampling import HostsObservation, Sampler, TickObservation
@@ -169,7 +169,7 @@ def played_server(clock: VirtualClock, play: Play, refusal: Exception | None = N
         mock.patch.object(load, "Fleet", return_value=PlayedFleet(clock, play)),
         mock.patch.object(Settings, "open", open_settings),
         mock.patch.object(Sampler, "of", return_value=PlayedSampler()),
-        mock.patch.object(event_bus, "read_environment", no_environment),
+        mock.patch.object(events, "read_environment", no_environment),
     ):
         yield
 

@@ -26,7 +26,7 @@ from tuibench.model.findings import Stall
 from tuibench.model.message import SessionMessage
 from tuibench.model.settings import COMMIT_ROLES, SettingState
 from tuibench.model.tick import Tick
-from tuibench.session.event_log import EventLog
+from tuibench.session.events import EventLog
 from tuibench.session.laboratory import ExperimentSession
 
 # Effects, costs and the trial of a session: from its samples and events to what everybody hears.

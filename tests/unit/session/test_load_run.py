@@ -32,8 +32,8 @@ from tuibench.model.tick import Histogram, Tick, total_tick
 from tuibench.observe.status import ServerObservation
 from tuibench.record.reader import load_run
 from tuibench.report.watch import final_report
-from tuibench.session import launch as launching
-from tuibench.session.launch import launch
+from tuibench.service import registry
+from tuibench.service.registry import launch
 from tuibench.session.lifecycle import ticks_until
 from tuibench.session.load import POLL_SECONDS, LoadController
 from tuibench.session.load_run import LoadRun
@@ -600,7 +600,7 @@ async def test_a_log_that_cannot_be_written_is_said_with_a_way_out(tmp_path: Pat
 
 
 async def test_a_process_that_cannot_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(launching, "_COMMAND", ("/nowhere/python",))
+    monkeypatch.setattr(registry, "_COMMAND", ("/nowhere/python",))
     with pytest.raises(RunError, match="cannot start the session's process: No such file"):
         await launch(cast("ServiceSpec", None), tmp_path / "sessions.log")
 

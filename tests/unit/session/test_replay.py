@@ -21,7 +21,7 @@ from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.message import REPLAY_REFUSAL, REPLAY_SPEEDS, Hello, ReplayState, Status
 from tuibench.model.sample import Sample
 from tuibench.record.reader import Run, load_run
-from tuibench.session.event_log import EventLog, SampleHistory
+from tuibench.session.events import EventLog, SampleHistory
 from tuibench.session.replay import ReplayClient, ReplayMessage
 
 # A replay says what the session said, when it said it; it can be moved through, and not steered.

@@ -23,12 +23,11 @@ from tuibench.model.probe import ProbeState
 from tuibench.probe import panel
 from tuibench.probe.text import probe_lines
 from tuibench.tui.charts import ChartHistory, ChartPoint
-from tuibench.tui.panels import plots
+from tuibench.tui.panels import time_chart as plots
 from tuibench.tui.panels.lists import event_detail, events_panel, one_entry_a_probe
 from tuibench.tui.panels.load import FSYNCS, P95, QPS, TPS, commits_matter
 from tuibench.tui.panels.numbers import big_numbers
-from tuibench.tui.panels.plots import cpu_chart, cpu_figure
-from tuibench.tui.panels.time_chart import AXIS_WIDTH, time_chart
+from tuibench.tui.panels.time_chart import AXIS_WIDTH, cpu_chart, cpu_figure, time_chart
 from tuibench.tui.steering import clear_marks, compare_effects, pin_effect, pin_previous_effect
 from tuibench.tui.text import plain_text
 from tuibench.tui.view import View, initial_view, next_view

@@ -36,7 +36,6 @@ from tuibench.tui.figures import (
 from tuibench.tui.panels import settings as settings_panel
 from tuibench.tui.panels.lists import Selection, TrendRow, TrendSection, first_visible, stack_sections
 from tuibench.tui.panels.numbers import core_bars, core_bars_height, host_panel, host_sections, host_strip
-from tuibench.tui.panels.plots import cpu_chart
 from tuibench.tui.panels.server import (
     durability_panel,
     server_panel,
@@ -44,6 +43,7 @@ from tuibench.tui.panels.server import (
     server_strip,
     table_row,
 )
+from tuibench.tui.panels.time_chart import cpu_chart
 from tuibench.tui.text import TextLine, line_width, plain_text
 from tuibench.tui.view import View, initial_view, next_view
 

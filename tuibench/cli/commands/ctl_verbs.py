@@ -5,8 +5,7 @@ from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from tuibench import suggestions
-from tuibench.errors import UsageError
+from tuibench.errors import UsageError, did_you_mean
 from tuibench.metrics.thresholds import parse_probe_words
 from tuibench.model import command as commands
 from tuibench.model.notation import (
@@ -228,7 +227,7 @@ def split_words(words: Arguments) -> tuple[str, str, list[str]]:
             return "".join(words[:place]), words[place], list(words[place + 1 :])
     if not words:
         raise UsageError("ctl needs a command", f"one of {', '.join([*VERBS_BY_NAME, *REPORTS])}")
-    meant = [(word, suggestions.did_you_mean(word, known)) for word in words[:2]]
+    meant = [(word, did_you_mean(word, known)) for word in words[:2]]
     wrong, hint = next((each for each in meant if each[1]), meant[-1])
     raise UsageError(f"ctl has no command '{wrong}'", hint or "see tuibench ctl --help")
 

@@ -1,12 +1,6 @@
-"""`tuibench profiles`: list, show, check, create from traffic.
+"""`tuibench profiles`: lists profiles, shows or checks one, creates one from real traffic.
 
-Options of `tuibench profiles from-slow-log` and `from-digest`.
-
-Creates profiles from real traffic: a slow query log, or a server's statement digests.
-
-Description of a profile as text: options as typed on the command line, transactions as indented steps.
-
-`tuibench profiles`: lists profiles, shows one, checks a profile file, or creates one from real traffic.
+The traffic is a slow query log, or a server's statement digests.
 """
 
 import io
@@ -20,12 +14,12 @@ from typing import Annotated, ClassVar
 import click
 import msgspec
 
-from tuibench import files, sanitize, suggestions
+from tuibench import files, sanitize
 from tuibench.cli.click_command import Argument
 from tuibench.cli.formats import JSON, TEXT, TextOrJson, check_format, echo_json
 from tuibench.cli.output import info, write_output
 from tuibench.cli.server_options import ServerOptions
-from tuibench.errors import RunError, UsageError
+from tuibench.errors import RunError, UsageError, did_you_mean
 from tuibench.model.option import Option, check_range
 from tuibench.model.plan import OptionValue
 from tuibench.units import count, pluralize
@@ -387,7 +381,7 @@ def profiles(
     if action not in (*ACTIONS, FROM_SLOW_LOG, FROM_DIGEST):
         raise UsageError(
             f"profiles has no action '{action}'",
-            suggestions.did_you_mean(action, (*ACTIONS, FROM_SLOW_LOG, FROM_DIGEST)),
+            did_you_mean(action, (*ACTIONS, FROM_SLOW_LOG, FROM_DIGEST)),
         )
     check_format(output)
     traffic.check()

@@ -1,22 +1,15 @@
-"""`tuibench runs`, `report`, `replay`: recorded runs.
-
-`tuibench runs`: lists, shows and deletes recorded runs.
-
-`tuibench report`: prints a recorded run as text, JSON, CSV, Markdown or HTML.
-
-`tuibench replay`: shows a recorded run in the live screens.
-"""
+"""`tuibench runs`, `report`, `replay`: recorded runs as a list, as a report, and in the live screens."""
 
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import click
 import msgspec
 
-from tuibench import paths, sanitize, suggestions
+from tuibench import paths, sanitize
 from tuibench.cli.arguments import STDOUT
 from tuibench.cli.click_command import Argument
 from tuibench.cli.formats import (
@@ -31,15 +24,15 @@ from tuibench.cli.formats import (
 )
 from tuibench.cli.options import RunDir, ScreenOptions
 from tuibench.cli.output import confirm, info, write_output, writing_to
-from tuibench.cli.run_output import load_noted, run_notes
+from tuibench.cli.run_output import run_notes
 from tuibench.cli.runner import require_terminal, run_async
-from tuibench.errors import RunError, UsageError
+from tuibench.errors import RunError, UsageError, did_you_mean
 from tuibench.model.environment import Environment
 from tuibench.model.message import REPLAY_SPEEDS
 from tuibench.model.option import Option
 from tuibench.model.summary import Summary
 from tuibench.record import store
-from tuibench.record.reader import Run
+from tuibench.record.reader import Run, load_run
 from tuibench.record.recorder import PlanRecord, pretty_json
 from tuibench.record.store import RUNNING, RecordedEntry, find_run
 from tuibench.report.run_report import html_report, run_markdown
@@ -48,10 +41,6 @@ from tuibench.sweep.execution import sweep_notes
 from tuibench.sweep.folder import is_sweep, load_sweep
 from tuibench.sweep.formats import sweep_text
 from tuibench.units import DASH, binary_size, decimal, first_to_last, hms, local_time
-
-if TYPE_CHECKING:
-    from tuibench.tui.styled_app import DisplayOptions
-
 
 HEADINGS = ("run", "started", "profile", "outcome", "threads", "time", "TPS", "p95 ms")
 
@@ -64,7 +53,6 @@ class RunDetails(msgspec.Struct, frozen=True, kw_only=True):
     summary: Summary
 
 
-TABLES_REMAIN_NOTE = "; the tables that it created stay on the server"
 COLUMNS_IN_ID = ("started", "profile")
 FIRST_NUMERIC_COLUMN = HEADINGS.index("threads")
 
@@ -83,7 +71,7 @@ def runs(
     """
     check_format(output)
     if action not in ACTIONS:
-        raise UsageError(f"runs has no action '{action}'", suggestions.did_you_mean(action, ACTIONS))
+        raise UsageError(f"runs has no action '{action}'", did_you_mean(action, ACTIONS))
     paths.keep_records_in(run_dir)
     ACTIONS[action](run or [], output == JSON, yes)
 
@@ -147,33 +135,30 @@ def _show(named: Sequence[str], as_json: bool, _: bool) -> None:
     if as_json:
         echo_json(RunDetails(plan=run.plan, environment=run.environment, summary=run.summary))
         return
-    for text in _described(run):
-        click.echo(sanitize.text(text))
+    plan, seen = run.plan, run.environment
+    threads = first_to_last(plan.plan.threads, run.summary.threads)
+    noun = "thread" if threads == "1" else "threads"
+    load = f"{plan.plan.profile}, {plan.data_set or 'tables not described'}, {threads} {noun}"
+    lines = [
+        f"{run.id}: {run.summary.outcome} after {hms(run.summary.seconds)}",
+        "the server's own traffic, without a load" if plan.plan.is_watch else load,
+        f"{plan.server.version_text} at {plan.server.where}, user {plan.target.user or '(none)'}",
+    ]
+    if seen is not None:
+        host = seen.host
+        lines.append(f"from {host.name} ({seen.location}): {host.cpu_model}, {host.cores} cores, {host.os}")
+    click.echo("\n".join(map(sanitize.text, lines)))
     click.echo(final_report(run), nl=False)
     for line in run_notes(run.summary, str(run.directory)):
         info(line)
 
 
-def _described(run: Run) -> Iterator[str]:
-    """Lines that describe the run and its server."""
-    plan, seen = run.plan, run.environment
-    yield f"{run.id}: {run.summary.outcome} after {hms(run.summary.seconds)}"
-    if plan.plan.is_watch:
-        yield "the server's own traffic, without a load"
-    else:
-        yield _load_line(run)
-    yield f"{plan.server.version_text} at {plan.server.where}, user {plan.target.user or '(none)'}"
-    if seen is not None:
-        host = seen.host
-        yield f"from {host.name} ({seen.location}): {host.cpu_model}, {host.cores} cores, {host.os}"
-
-
-def _load_line(run: Run) -> str:
-    """Profile, tables and threads."""
-    plan = run.plan
-    threads = first_to_last(plan.plan.threads, run.summary.threads)
-    noun = "thread" if threads == "1" else "threads"
-    return f"{plan.plan.profile}, {plan.data_set or 'tables not described'}, {threads} {noun}"
+def load_noted(directory: Path) -> Run:
+    """Load a run, and say what of its record was left out."""
+    run = load_run(directory)
+    if run.refusal:
+        info(f"tuibench: {run.id}: {run.refusal}")
+    return run
 
 
 def _show_sweep(directory: Path, as_json: bool) -> None:
@@ -200,7 +185,8 @@ def _remove(named: Sequence[str], as_json: bool, yes: bool) -> None:
         if yes or _confirm_removal(directory):
             has_tables = store.has_tables(load_sweep(directory)) if is_sweep(directory) else False
             store.remove_recorded(directory)
-            info(f"removed {directory}" + (TABLES_REMAIN_NOTE if has_tables else ""))
+            note = "; the tables that it created stay on the server" if has_tables else ""
+            info(f"removed {directory}{note}")
 
 
 def _confirm_removal(directory: Path) -> bool:
@@ -301,8 +287,14 @@ def replay(
     if not found.samples:
         raise RunError(f"{found.id} has no samples: its load never started")
     if cast:
-        display = screen.display_options()
-        run_async(_write_cast(found, cast, parse_size(size or CAST_SIZE), speed, display))
+        from tuibench.session.replay import ReplayClient, timed_messages
+        from tuibench.tui.viewer import write_cast
+
+        display, cells = screen.display_options(), parse_size(size or CAST_SIZE)
+        messages = [(each.at_seconds, each.message) for each in timed_messages(found)]
+        with writing_to(cast), Path(cast).open("w", encoding="utf-8") as file:
+            run_async(write_cast(file, ReplayClient(found).hello, messages, display, cells, speed))
+        info(f"{cast}: {len(found.samples)} samples; asciinema play {cast}, or agg {cast} run.gif")
         return
     if size:
         raise UsageError("--size applies to a cast", "give --cast FILE, too")
@@ -325,16 +317,3 @@ def parse_size(text: str) -> tuple[int, int]:
     if found[0] < MIN_SIZE[0] or found[1] < MIN_SIZE[1] or max(found) > MOST_CELLS:
         raise UsageError(f"--size: from {MIN_SIZE[0]}x{MIN_SIZE[1]} to {MOST_CELLS}x{MOST_CELLS}, not {text}")
     return found
-
-
-async def _write_cast(
-    run: Run, name: str, size: tuple[int, int], speed: float, display: "DisplayOptions"
-) -> None:
-    """Write the frames to the file, or to stdout."""
-    from tuibench.session.replay import ReplayClient, timed_messages
-    from tuibench.tui.viewer import write_cast
-
-    messages = [(each.at_seconds, each.message) for each in timed_messages(run)]
-    with writing_to(name), Path(name).open("w", encoding="utf-8") as file:  # noqa: ASYNC230
-        await write_cast(file, ReplayClient(run).hello, messages, display, size, speed)
-    info(f"{name}: {len(run.samples)} samples; asciinema play {name}, or agg {name} run.gif")

@@ -1,13 +1,4 @@
-"""`tuibench watch`, `settings`, `restore`: the server and its settings.
-
-`tuibench settings list`: lists the settings that can be changed, their values and required privileges.
-
-As text, each setting has a few lines.
-
-`tuibench restore`: restores the settings that a crashed session left changed on a server.
-
-`tuibench watch`: opens the live screen on a server's own traffic, without a load.
-"""
+"""`tuibench watch`, `settings`, `restore`: a server's own traffic, and its settings."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""`tuibench sessions` and `ctl`: running sessions.
-
-`tuibench sessions`: lists this user's running sessions on this machine.
-
-Status of a session, as text and JSON.
-
-`tuibench ctl`: sends one command to a running session and prints its reply.
-"""
+"""`tuibench sessions` and `ctl`: the running sessions of this user, and one command to one of them."""
 
 import asyncio
 import shutil

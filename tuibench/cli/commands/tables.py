@@ -1,35 +1,34 @@
-"""`tuibench prepare`, `prewarm`, `cleanup`: the tables of a profile.
-
-`tuibench prepare`: creates the tables of a profile.
-
-`tuibench prewarm`: reads a profile's tables into the server's buffer pool, like sysbench prewarm.
-
-`tuibench cleanup`: drops the tables of a profile.
-"""
+"""`tuibench prepare`, `prewarm`, `check`, `cleanup`: the tables of a profile."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Annotated
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
+from tuibench import sanitize
 from tuibench.cli.click_command import Argument
+from tuibench.cli.formats import JSON, TEXT, TextOrJson, check_format, echo_json
 from tuibench.cli.options import CONTEXT, split_profile_and_options
 from tuibench.cli.output import info, warning
 from tuibench.cli.server_options import ServerOptions
-from tuibench.errors import UsageError
+from tuibench.errors import ExitCode, UsageError
 from tuibench.model.option import Option, check_choice
 from tuibench.model.server import Target
+from tuibench.units import pluralize
 
 if TYPE_CHECKING:
-    from tuibench.load.tables import LoadOptions
+    from tuibench.load.conditions import CheckProgress, ConditionResult
+    from tuibench.load.tables import LoadOptions, LoadProgress
     from tuibench.workload.program import Program
-
 
 MOST_CONNECTIONS = 1000
 
-__all__ = ["CONTEXT", "cleanup", "prepare", "prewarm"]
+__all__ = ["CONTEXT", "check", "cleanup", "prepare", "prewarm"]
 
 
 def prepare(
@@ -78,17 +77,20 @@ async def make_tables(
     target: Target, program: Program, method: LoadOptions, *, create_database: bool = False
 ) -> None:
     """Load the data set with a progress bar, and report the result."""
-    from tuibench.cli.run_output import loading_bar
     from tuibench.load.tables import prepare_tables as load
     from tuibench.workload.datasets import build_data_set
 
-    with loading_bar(f"loading {build_data_set(program).describe()}") as progress:
+    counts = ("{task.completed:,.0f} of {task.total:,.0f} rows", "{task.fields[rate]:,.0f} rows/s")
+    with progress_bar(f"loading {build_data_set(program).describe()}", *counts, rate=0.0) as update:
+
+        def progress(now: LoadProgress) -> None:
+            update(total=now.total_rows, completed=now.rows, rate=now.rows_per_second)
+
         made = await load(
             target, program, method=method, progress=progress, create_database=create_database, warn=warning
         )
-    tables = "1 table" if made.tables == 1 else f"{made.tables} tables"
     info(
-        f"loaded {tables} with {made.rows:,} rows in {made.seconds:.1f} s "
+        f"loaded {pluralize(made.tables, 'table')} with {made.rows:,} rows in {made.seconds:.1f} s "
         f"({made.rows_per_second:,.0f} rows/s)"
     )
     if made.insert_method == "insert" and method.insert_method == "auto":
@@ -115,7 +117,46 @@ def prewarm(
         raise UsageError(
             "the tables of the data set are missing", f"create them: {prepare_line(program, target)}"
         )
-    info(f"read {len(tables)} {'table' if len(tables) == 1 else 'tables'}")
+    info(f"read {pluralize(len(tables), 'table')}")
+
+
+AFTER_LOAD_CHOICES = {"auto": None, "on": True, "off": False}
+
+
+def check(
+    context: click.Context,
+    profile: Annotated[str, Argument(help="A profile's name or file, or a data set (tpcc, …).")],
+    server: ServerOptions,
+    after_load: Annotated[
+        str,
+        Option(
+            "--after-load",
+            metavar="on|off|auto",
+            help="No load has run since the tables were loaded: on, off, or auto to detect it.",
+        ),
+    ] = "auto",
+    output: TextOrJson = TEXT,
+) -> None:
+    """Prints each condition; for a violated one, the number of violations and an example. Exit code 0 if
+    all conditions hold, otherwise 1. Can be used during a load: each condition is checked in one
+    snapshot.
+    """
+    from tuibench.cli.runner import run_async
+    from tuibench.load.conditions import ConditionOutcome
+    from tuibench.workload import library
+    from tuibench.workload.datasets import DEFAULT_PROFILES
+
+    check_format(output)
+    fresh = AFTER_LOAD_CHOICES[check_choice("--after-load", after_load, AFTER_LOAD_CHOICES)]
+    name, options = split_profile_and_options(profile, context.args)
+    name = name if name in library.available_profiles() else DEFAULT_PROFILES.get(name, name)
+    verdicts = run_async(_check(server.target(), library.load_program(name, options), fresh))
+    if output == JSON:
+        echo_json(verdicts)
+    else:
+        click.echo(verdicts_text(verdicts))
+    broken = any(verdict.outcome is ConditionOutcome.BROKEN for verdict in verdicts)
+    raise click.exceptions.Exit(ExitCode.RUN_FAILED if broken else ExitCode.DONE)
 
 
 def cleanup(
@@ -135,3 +176,62 @@ def cleanup(
         info(f"left {table}: its columns differ from the data set's")
     if result.others:
         info(f"left {', '.join(result.others)}: --tables={len(program.tables)} does not include them")
+
+
+async def _check(target: Target, program: Program, after_load: bool | None) -> tuple[ConditionResult, ...]:
+    """Check the conditions with a progress bar: on large tables, that takes minutes."""
+    from tuibench.load.conditions import check_consistency
+
+    text = "{task.completed} of {task.total} conditions{task.fields[now]}"
+    with progress_bar(f"checking {program.data_set}", text, now="") as update:
+
+        def progress(now: CheckProgress) -> None:
+            asked = f", asking for {', '.join(now.under_way)}" if now.under_way else ""
+            update(total=now.total, completed=now.done, now=asked)
+
+        return await check_consistency(target, program, after_load=after_load, progress=progress)
+
+
+def verdicts_text(verdicts: Sequence[ConditionResult]) -> str:
+    """One line per condition, and a summary line."""
+    from tuibench.load.conditions import ConditionOutcome
+
+    name = max(len(verdict.condition) for verdict in verdicts)
+    outcome = max(map(len, ConditionOutcome))
+    lines = [
+        f"{verdict.condition:>{name}}  {verdict.outcome:{outcome}}  {verdict.description}"
+        + (f" — {verdict.message}" if verdict.message else "")
+        for verdict in verdicts
+    ]
+    words = {
+        ConditionOutcome.HOLDS: "hold",
+        ConditionOutcome.BROKEN: "broken",
+        ConditionOutcome.SKIPPED: "skipped",
+    }
+    count = {each: sum(verdict.outcome is each for verdict in verdicts) for each in words}
+    parts = ", ".join(f"{number} {words[each]}" for each, number in count.items() if number)
+    return "\n".join(map(sanitize.text, [*lines, f"{len(verdicts)} conditions: {parts}"]))
+
+
+@contextmanager
+def progress_bar(words: str, *texts: str, **fields: Any) -> Iterator[Callable[..., None]]:
+    """A bar on stderr, followed by these columns of text; yields its update function.
+
+    Without a terminal there is no bar, and the function does nothing.
+    """
+    if not sys.stderr.isatty():
+        yield lambda **_: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), *map(TextColumn, texts))
+    with Progress(
+        *columns,
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=Console(file=sanitize.unsafe(sys.stderr)),
+        transient=True,
+    ) as bars:
+        task = bars.add_task(words, total=0, **fields)
+        yield lambda **changes: bars.update(task, **changes)

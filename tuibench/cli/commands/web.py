@@ -1,11 +1,4 @@
-"""`tuibench web`: a running session in the browser.
-
-End of a watched session: whether it has come, and the pages shown then.
-
-A session that ends by itself leaves a summary. One that was killed leaves none, and no viewer can attach any
-more: its page says what happened, what of the run is recorded, and whether settings are still changed.
-
-`tuibench web`: serves a running session's screen in the browser, read-only unless control is enabled.
+"""`tuibench web`: serves a running session's screen in the browser, read-only unless control is enabled.
 
 Each opened page has a viewer process of its own, which attaches like any other. The session itself refuses
 commands from read-only viewers.
@@ -17,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from tuibench.cli.click_command import Argument
-from tuibench.cli.commands.web_run_end import WatchedSession
 from tuibench.cli.output import info
 from tuibench.cli.runner import fetch_hello, find_session_socket, run_async
 from tuibench.errors import UsageError
@@ -63,7 +55,7 @@ def web(
         server = server_class(command, *address, title=f"tuibench {name}")
         access = "read-write" if read_write else "read-only"
         info(f"{name} at http://{address}, {access}; Ctrl-C ends this page, not the session")
-        serve_page(server, sock, WatchedSession(name, socket, Path(hello.run_directory)))
+        serve_page(server, sock, name, socket, Path(hello.run_directory))
 
 
 def viewer_command(session: str, *, read_write: bool) -> list[str]:
@@ -82,10 +74,15 @@ def require_textual_serve() -> "type[ScreenServer]":
     return ScreenServer
 
 
-def serve_page(server: "ScreenServer", sock: Any, session: WatchedSession) -> None:
-    """Serve until interrupted."""
+def serve_page(server: "ScreenServer", sock: Any, name: str, socket: Path, record: Path) -> None:
+    """Serve the session until interrupted."""
     from aiohttp import web as http
 
-    from tuibench.cli.commands.web_application import make_application
+    from tuibench.cli.commands.web_application import WatchedSession, make_application
 
-    http.run_app(make_application(server, session), sock=sock, print=None, shutdown_timeout=SHUTDOWN_SECONDS)
+    http.run_app(
+        make_application(server, WatchedSession(name, socket, record)),
+        sock=sock,
+        print=None,
+        shutdown_timeout=SHUTDOWN_SECONDS,
+    )

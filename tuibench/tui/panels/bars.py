@@ -1,18 +1,8 @@
-"""Bars: header, verdict, caption, footer.
+"""Bars of every screen: header, verdict line, tab line, caption of a scene, reply, keys.
 
-Caption of a scene in a band above the keys: a statement, a question, or a result.
-
-Verdict line below the header: the most important fact for judging the figures.
-
-A cause takes precedence over its symptom: other programs that use up the host come before a client that is
-limited by it. The text is not cut inside a clause: if space is short, it ends after a clause. The help lists
-every verdict in full. The coach line suggests the first change in a demo.
-
-Footer: the session's reply, the keys of the screen, and the keys of all screens.
-
-Long operations (opening, warming up, restoring) show their progress and the key that ends them.
-
-Header of two lines, server and state of the run, and the tab line.
+The verdict line has the most important fact for judging the figures. A cause takes precedence over its
+symptom: other programs that use up the host come before a client that is limited by it. The text is not cut
+inside a clause: if space is short, it ends after a clause. The help lists every verdict in full.
 
 The tab line lists every screen with its key, marks the visible one, and ends with a note on a frozen view. If
 space is short, the names are shortened; finally only the marked tab has a name.

@@ -1,16 +1,7 @@
-"""Lists: events, trends, selection, clipboard.
+"""Lists of figures and of events, their selection, and the text that the copy key takes.
 
-Selection in a changing list: by identity, or by position if the item is gone.
-
-Row of a figure: name, sparkline, current value, note.
-
-A missing value has its reason beside the dash; a missing tick is a gap in the sparkline.
-
-Events panel: the newest events; a change has the number of its marker in the charts.
-
-Also the filtered timeline of the events screen, and the details of one event.
-
-Plain text for the clipboard: the figures of one sample, or a command.
+In a list of figures, a missing value has its reason beside the dash; a missing tick is a gap in the
+sparkline. In a list of events, a change has the number of its marker in the charts.
 """
 
 from collections.abc import Collection, Sequence

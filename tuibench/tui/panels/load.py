@@ -1,16 +1,7 @@
-"""Panels of the load: latencies, measures, costs, slowest transactions.
+"""Panels of the load: the measures of the charts, latencies, cost of an operation, slowest transactions.
 
-Main figures of the charts: source, format and details of each.
-
-Draws the big number left of a chart, with its details below.
-
-Latency table: all transactions, each kind of transaction, each statement; now and in the last minute.
-
-Rows keep their order from sample to sample. COMMIT is the first statement, so that it is always visible.
-
-Cost of operations: the resources per query and per transaction, over the last seconds.
-
-Breakdown of transaction time: the statements of the newest sample, and the slowest transaction.
+Rows of the latency table keep their order from sample to sample. COMMIT is the first statement, so that it is
+always visible.
 """
 
 from collections.abc import Callable, Sequence

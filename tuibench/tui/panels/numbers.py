@@ -1,12 +1,6 @@
-"""Numbers: the big figures, the host.
+"""The big numbers for a projector, and the panels of the host.
 
-Big numbers for a projector: the figures, the effect of the shown change, durability.
-
-They are drawn below one wide chart of the TPS. Each figure has a column, with its difference in it.
-
-Host panels: CPU usage by process group, memory, disks, network; server's host and client's host.
-
-The host screen shows each core, its usage, memory and swap, disks and network.
+The big numbers stand below one wide chart of the TPS. Each figure has a column, with its difference in it.
 """
 
 from collections.abc import Sequence

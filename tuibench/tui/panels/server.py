@@ -1,13 +1,4 @@
-"""Panels of the server: durability, figures, tables.
-
-Durability panel: each setting with its value and meaning, and whether data is at risk.
-
-If there is room, each value is followed by the cost of a commit with it, and with the original value.
-
-Server panel: figures of the server's own counters, beside those of the client.
-
-Tables of the server screen: figures with sparkline and total, limit, or reason for a missing value.
-"""
+"""Panels of the server: durability settings, its own counters, the tables of its screen."""
 
 from collections.abc import Callable, Sequence
 from itertools import zip_longest

@@ -1,11 +1,4 @@
-"""Lists of settings, sessions and statements.
-
-Settings table: each setting with its current and original value, and the details of one.
-
-Sessions panel: lock waits, sessions with their statements and times, the last deadlock.
-
-Statements panel: those that took the most server time, now and before the last change.
-"""
+"""Tables of settings, of the server's sessions, and of its statements."""
 
 import re
 from collections.abc import Callable, Sequence

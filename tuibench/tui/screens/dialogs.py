@@ -1,14 +1,6 @@
-"""Dialogs: input, confirmation, change of a setting, search.
-
-Confirmation dialogs: of a change to the server (old value, new value, risk), and of stopping the run.
+"""Dialogs that ask for a confirmation, a value of a setting, a text, a number; searchable screens.
 
 A viewer that joined a run is asked before it stops it: the run belongs to another user or has other viewers.
-
-Dialog for a new value of one setting: choose or type it, then confirm.
-
-Dialogs for one line of text or one number, validated during input.
-
-Base class of the screens whose list is filtered by typed words.
 """
 
 from collections.abc import Callable

@@ -1,12 +1,10 @@
-"""The help screen, and the file of own keys.
+"""The help screen: keys, terms, the full text of the warnings; and the user's own keys.
 
-Help screen: keys, terms, and the full text of the warnings.
+The section [keys] of the configuration file:
 
-Key bindings of the user: the section [keys] of the configuration file, validated.
-
-[keys]
-pause = "i"
-double = "f5 )"
+    [keys]
+    pause = "i"
+    double = "f5 )"
 
 A key is a character as typed, or Textual's name of it (f5, space, ctrl+t); several are separated by spaces.
 An action listed here has these keys and no others.

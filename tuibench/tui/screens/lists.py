@@ -1,11 +1,4 @@
-"""Screens with a list: events, sessions, settings.
-
-Events screen: timeline, effects, and jumps to the charts.
-
-Sessions screen: lock waits, sessions, the last deadlock; a query can be killed.
-
-Settings screen: the catalogue, filtered by typed words; changes and restores after a confirmation.
-"""
+"""Screens with a list: events, the server's sessions, its settings."""
 
 from typing import ClassVar
 

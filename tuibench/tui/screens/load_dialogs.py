@@ -1,9 +1,4 @@
-"""Dialogs of load and durability.
-
-Dialogs that change the load: threads, rate, weights, network delay, plan, probe.
-
-Durability dialog: presets and single settings, each with its confirmation or its obstacle.
-"""
+"""Dialogs that change the load, start an experiment on it, or change the durability settings."""
 
 from collections.abc import Iterable
 from functools import partial

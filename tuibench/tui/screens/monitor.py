@@ -1,26 +1,11 @@
-"""The monitor and the lists of figures.
-
-Chart screens: live, latency, saturation, tuning, cost, statements, big numbers.
+"""The chart screens and the figure lists.
 
 Live: charts on one time axis, server and host, durability, events. In the full layout server and host are in
 a column beside the charts; in the compact one the charts have the whole width, and the figures one line each.
 
-Latency: percentiles over time, heat map on the same time axis, and a table of latencies by operation.
-
-Saturation: throughput and p95 against threads as measured by a probe, and its result.
-
-Big numbers, for a projector: only what the audience should see.
-
-Server and host screens: lists of figures, and charts of the selected ones.
-
-Server: its counters and gauges. Commands, connections and tables are on the left, InnoDB and rows on the
-right.
-
-Host: CPU usage by core and process group over time, memory, disks and network; above them the load hosts of a
-cluster run.
-
-The charts have the run's time axis with the markers, the cursor and the zoom of the first screen. Both
-screens share the figures selected by the operator; without a selection, each shows its own if there is room.
+Server and host: lists of figures, and charts of the selected ones, on the run's time axis with the markers,
+the cursor and the zoom of the first screen. Both screens share the figures selected by the operator; without
+a selection, each shows its own if there is room.
 """
 
 from functools import partial
@@ -71,7 +56,6 @@ from tuibench.tui.panels.numbers import (
     host_sections,
     host_strip,
 )
-from tuibench.tui.panels.plots import LATENCY, THROUGHPUT, cpu_chart, cpu_figure, level_axis, probe_chart
 from tuibench.tui.panels.server import (
     durability_panel,
     durability_panel_height,
@@ -81,7 +65,18 @@ from tuibench.tui.panels.server import (
     server_strip,
 )
 from tuibench.tui.panels.settings import statements_panel
-from tuibench.tui.panels.time_chart import AXIS_WIDTH, heat_map, heat_map_legend, time_axis_lines
+from tuibench.tui.panels.time_chart import (
+    AXIS_WIDTH,
+    LATENCY,
+    THROUGHPUT,
+    cpu_chart,
+    cpu_figure,
+    heat_map,
+    heat_map_legend,
+    level_axis,
+    probe_chart,
+    time_axis_lines,
+)
 from tuibench.tui.screens.base import MainScreen, ScreenFrame
 from tuibench.tui.steering import toggle_figure, toggle_on_live
 from tuibench.tui.text import TextLine

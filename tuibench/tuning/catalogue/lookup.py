@@ -19,8 +19,8 @@ from typing import Any
 
 import msgspec
 
-from tuibench import config, suggestions
-from tuibench.errors import UsageError
+from tuibench import config
+from tuibench.errors import UsageError, did_you_mean
 from tuibench.model.server import ServerInfo
 from tuibench.model.settings import PresetState, ServerVariable, SettingState, SettingTopic
 from tuibench.tuning.catalogue.connections import CACHES, LOCKING, LOGGING, MEMORY, OPTIMIZER, THREADS
@@ -89,9 +89,7 @@ def find_setting(name: str) -> Setting:
     setting = SETTINGS_BY_NAME.get(SETTING_ALIASES.get(plain, plain))
     if setting:
         return setting
-    hint = (
-        suggestions.did_you_mean(plain, (*SETTINGS_BY_NAME, *SETTING_ALIASES)) or "see tuibench settings list"
-    )
+    hint = did_you_mean(plain, (*SETTINGS_BY_NAME, *SETTING_ALIASES)) or "see tuibench settings list"
     raise UsageError(f"'{name}' is not a setting that tuibench changes", hint)
 
 
@@ -312,7 +310,7 @@ def find_preset(presets: Iterable[PresetState], name: str) -> PresetState:
     preset = by_name.get(name.strip().lower())
     if preset:
         return preset
-    raise UsageError(f"there is no preset '{name}'", suggestions.did_you_mean(name.lower(), by_name))
+    raise UsageError(f"there is no preset '{name}'", did_you_mean(name.lower(), by_name))
 
 
 def _canonical_if_valid(name: str, value: str, server: ServerInfo) -> str:
@@ -363,7 +361,7 @@ def _decode_preset(table: Any, where: str) -> PresetConfig:
     if isinstance(table, dict):
         for key in table:
             if key not in known:
-                raise UsageError(f"{where}.{key}: unknown key", suggestions.did_you_mean(key, known))
+                raise UsageError(f"{where}.{key}: unknown key", did_you_mean(key, known))
     try:
         return msgspec.convert(table, PresetConfig)
     except msgspec.ValidationError as error:

@@ -1,7 +1,6 @@
 """Data sets of profiles, by name. To add one, add a subclass of `base.DataSet` and an entry here."""
 
-from tuibench import suggestions
-from tuibench.errors import UsageError
+from tuibench.errors import UsageError, did_you_mean
 from tuibench.slap.sql import SlapTable
 from tuibench.workload.datasets.base import DataSet
 from tuibench.workload.datasets.benchmarks import InsertBenchmark, SmallBank, Tatp, Ycsb
@@ -39,9 +38,7 @@ DEFAULT_PROFILES = {
 def data_set_class(name: str, source: str) -> type[DataSet]:
     """The data set with this name; `source` names the profile in errors. Raises UsageError."""
     if name not in DATA_SETS:
-        raise UsageError(
-            f"{source}: data_set: unknown data set '{name}'", suggestions.did_you_mean(name, DATA_SETS)
-        )
+        raise UsageError(f"{source}: data_set: unknown data set '{name}'", did_you_mean(name, DATA_SETS))
     return DATA_SETS[name]
 
 
