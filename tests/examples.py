@@ -142,3 +142,4 @@ def sample(number: int = 1, *, elapsed_seconds: float | None = None, **changes: 
 
 
 PARTS = ("load", "traffic", "server", "host", "client_host", "host_note")
+SAMPLE = sample()

@@ -5,6 +5,7 @@ Another change, a pause or an outage of the server invalidates the cycle in whic
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -13,7 +14,7 @@ from tuibench.ab.windows import ROUNDING_SECONDS, TrialWindow, TrialWindows
 from tuibench.effects.text import with_sentence
 from tuibench.errors import UsageError
 from tuibench.metrics.series import Slot
-from tuibench.model.command import ApplyPreset, ChangeSetting, SetThreads, StartAbTest
+from tuibench.model.command import ApplyPreset, ChangeSetting, SetThreads, StartAbTest, StopAbTest
 from tuibench.model.effect import (
     MAX_CYCLES,
     MIN_CYCLES,
@@ -25,9 +26,10 @@ from tuibench.model.effect import (
 )
 from tuibench.model.message import NO_LOAD_REFUSAL
 from tuibench.model.plan import RunPlan
+from tuibench.model.sample import Sample
 from tuibench.model.schedule import checked_threads
 from tuibench.model.settings import SettingState
-from tuibench.session.laboratory import Change, Experiment
+from tuibench.session.laboratory import Change, Experiment, ExperimentSession
 from tuibench.session.load import LoadController
 from tuibench.tuning.catalogue import lookup
 
@@ -81,6 +83,7 @@ class AbTest(Experiment):
     """One A/B test: the value of each window, and the result of the completed cycles."""
 
     called, name = "A/B test", "an A/B test"
+    starts, stops = StartAbTest, StopAbTest
 
     def __init__(
         self,
@@ -101,6 +104,21 @@ class AbTest(Experiment):
         self._cycles_reported = 0
         self._now = self._ends_at = 0.0
         self._final: AbTestResult | None = None
+        self.reply = (
+            f"A/B test of {trial.subject}: {trial.a} against {trial.b}, at most {trial.seconds:g} s, "
+            f"equal within ±{trial.tolerance_percent:g} %"
+        )
+
+    @classmethod
+    async def of_plan(cls, session: ExperimentSession) -> "AbTest | None":
+        trial = session.spec.plan.trial
+        return None if trial is None else cls(trial)
+
+    @classmethod
+    async def of_command(cls, command: Any, session: ExperimentSession, number: int) -> "AbTest":
+        trial = ordered_test(command, session.spec.plan, session.load, number)
+        before = present_values(trial, session.load, session.settings.states)
+        return cls(trial, is_by_hand=True, before=before)
 
     def check_first(self, replies: Sequence[str]) -> None:
         values = [reply.partition("→")[2] for reply in replies]
@@ -118,7 +136,7 @@ class AbTest(Experiment):
             self._window.changed_at = now
         self._current = self._window.value
 
-    def tick(self, slot: Slot, disturbance: str = "") -> bool:
+    def tick(self, slot: Slot, sample: Sample, disturbance: str = "") -> bool:
         self._now = slot.end_seconds
         self._windows.add_slot(slot)
         if disturbance:
@@ -154,16 +172,17 @@ class AbTest(Experiment):
         for window in self._windows.all[max(place - is_late, 0) : place + 1]:
             window.spoil(why)
 
-    def end(self, now: float) -> None:
+    def end(self, now: float, why: str = "") -> None:
         """End with the completed cycles; their slots are not kept."""
         if not self.is_over:
-            super().end(now)
+            super().end(now, why)
             self._now = max(now, self._now)
             self._final = self.result
             self._window, self._windows = None, TrialWindows(self._trial)
 
-    def end_text(self, why: str) -> str:
-        return f"A/B test ended: {why}" if why else ""
+    @property
+    def end_text(self) -> str:
+        return f"A/B test ended: {self.why_ended}" if self.why_ended else ""
 
     @property
     def result(self) -> AbTestResult:

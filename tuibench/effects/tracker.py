@@ -118,8 +118,6 @@ MOST_SLOW_OF_RUN = 5
 
 COMPARED = CHANGE_KINDS - BOUNDARIES
 
-OPERATOR_TEST = "an A/B test changed values"
-
 MEASURED_AGAIN = "measured again, as the load moved later"
 
 
@@ -219,9 +217,9 @@ class EffectTracker:
         if self.laboratory.present is None:
             self._interrupt(why)
 
-    def _on_experiment(self) -> None:
+    def _on_experiment(self, experiment: Experiment) -> None:
         """An operator's experiment starts or ends: nothing is compared across it."""
-        self._interrupt(OPERATOR_TEST)
+        self._interrupt(f"{experiment.name} changed values")
 
     def _interrupt(self, why: str, since_seconds: float | None = None) -> None:
         """End the window. Reports a change whose effect can no longer be measured."""
@@ -262,7 +260,7 @@ class EffectTracker:
         self._emit_stalls(self._stalls.tick(known, sample, self._standstills(completion_gaps)))
         why = disturbance(sample, self._interval_seconds)
         if self.laboratory.present is not None:
-            self.laboratory.tick(slot, why)
+            self.laboratory.tick(slot, sample, why)
         elif why:
             self._interrupt(why, slot.start_seconds - self._interval_seconds / 2)
         else:

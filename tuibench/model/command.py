@@ -155,9 +155,6 @@ LoadCommand = (
     | SetPlan
     | HoldPlan
     | ResumePlan
-    | StartProbe
-    | StopProbe
-    | NextStep
     | Pause
     | Resume
     | ResetStats
@@ -169,17 +166,15 @@ SettingCommand = ChangeSetting | ApplyPreset | RestoreSettings | TrustServer
 change a setting.
 """
 
-AbTestCommand = StartAbTest | StopAbTest
-TuneCommand = StartTune | StopTune
-"""Commands of tests: they wait for no other command; the setting changes of a test are executed one at a
+ExperimentCommand = StartAbTest | StopAbTest | StartTune | StopTune | StartProbe | StopProbe | NextStep
+"""Commands of experiments: they wait for no other command; the changes of an experiment are executed one at a
 time.
 """
 
 Command = (
     LoadCommand
     | SettingCommand
-    | AbTestCommand
-    | TuneCommand
+    | ExperimentCommand
     | Mark
     | WatchActivity
     | WatchStatements

@@ -1,26 +1,14 @@
-"""The search for saturation: levels, steps, end of a step.
-
-Search strategy of a probe: the next level, and the end of the search, from the steps so far.
+"""The search of a probe for the saturation point: the next level, when a step is over, why the search ends.
 
     scale (with a rate only) ── up, each level twice the one before ── refine, between two levels ── back
 
 The way up goes one doubling beyond the knee, to be sure of it. What is refined is where the objectives are
 lost, then the knee, until two levels lie less than a quarter apart. Back goes to a level of the way up.
 
-One step of a probe: collects ticks until the level is known well enough. Without a clock.
-
-A tick counts once all connections are open and it began after the level was set. The first that counts is
-discarded, and more of them until throughput and p95 are at rest (see `settling`). The step is over when the
-95 % interval of the mean throughput is narrower than ±3 %, from at least five ticks, or when its time is up.
-
-What a probe reads from a sample: the highest level on this server, and the figures of a tick.
-
-State machine of a probe: ticks in, levels out. Without a clock and without I/O.
-
-    entered ──tick, tick, …──> step over ──> next level to enter, or over
-                jump: the step ends now      again: it starts over      abort: the probe ends now
-
-Times are seconds of the run. What is measured next is `probe_ladder`'s, when a step is over `probe_step`'s.
+A step collects ticks until its level is known well enough. A tick counts once all connections are open and it
+began after the level was set. The first that counts is discarded, and more of them until throughput and p95
+are at rest (`settling_slots`). The step is over when the 95 % interval of the mean throughput is narrower
+than ±3 %, from at least five ticks, or when its time is up.
 """
 
 import math
@@ -31,7 +19,6 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from tuibench.ab.windows import settling_slots
-from tuibench.errors import UsageError
 from tuibench.metrics.figures import read
 from tuibench.metrics.inference import estimate_mean
 from tuibench.metrics.measurement_warnings import collect_evidence, is_rate_met
@@ -45,12 +32,12 @@ from tuibench.metrics.scaling import (
     throughput_gain,
 )
 from tuibench.metrics.series import Slot, is_at_rest
-from tuibench.metrics.thresholds import Threshold, parse_objectives
+from tuibench.metrics.thresholds import Threshold
 from tuibench.model.findings import Evidence
-from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeState, ProbeStep, StepPurpose, UslFit
+from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeStep, StepPurpose
 from tuibench.model.sample import Sample
 from tuibench.model.schedule import MAX_RATE, Quantity
-from tuibench.model.tick import RESPONSE, US_PER_MS, Tick, merge_histograms, total_tick
+from tuibench.model.tick import RESPONSE, US_PER_MS, merge_histograms, total_tick
 
 FINE = {Quantity.THREADS: 1.25, Quantity.RATE: 1.12}
 """Two neighbouring levels at most this far apart need no level in between."""
@@ -268,14 +255,6 @@ CHANCE = 2.0
 """Arrivals of an open loop come at random: their number is known no better than this many roots of it."""
 
 
-class ProbeTick(NamedTuple):
-    """One sample, placed in the run. `threads` are requested; None if unknown."""
-
-    slot: Slot
-    sample: Sample
-    threads: int | None = None
-
-
 class StepRun:
     """A level under measurement, from second `at_seconds` of the run.
 
@@ -290,23 +269,27 @@ class StepRun:
         self.at_seconds = at_seconds
         self.most_seconds = most_seconds
         self._by = by
-        self._ticks: list[ProbeTick] = []
-        self._kept: list[ProbeTick] = []
+        self._ticks: list[tuple[Slot, Sample]] = []
+        self._kept: list[tuple[Slot, Sample]] = []
         self.known = estimate_mean([])
         self._connections: int | None = None
-        self._threads: int | None = None
+        self._threads: float | None = None
 
-    def add_tick(self, tick: ProbeTick) -> None:
+    def add_tick(self, slot: Slot, sample: Sample) -> None:
         """Process one sample."""
-        if tick.slot.start_seconds < self.at_seconds - 1e-3:
+        if slot.start_seconds < self.at_seconds - 1e-3:
             return
-        connections = read("open_connections", tick.sample.load)
+        connections = read("open_connections", sample.load)
         self._connections = None if connections is None else int(connections)
-        self._threads = tick.threads
-        self._ticks = [] if self.is_connecting else [*self._ticks, tick]
+        self._threads = sample.tick.levels.get("threads")
+        self._ticks = [] if self.is_connecting else [*self._ticks, (slot, sample)]
         after = self._ticks[DISCARDED:]
-        self._kept = after[settling_slots([each.slot for each in after]) :]
-        self.known = estimate_mean([each.slot.tps for each in self._kept])
+        self._kept = after[settling_slots([slot for slot, _ in after]) :]
+        self.known = estimate_mean(self._rates)
+
+    @property
+    def _rates(self) -> list[float]:
+        return [slot.tps for slot, _ in self._kept]
 
     def is_over(self, now: float) -> bool:
         """True if enough is known, or the time is up."""
@@ -318,12 +301,12 @@ class StepRun:
     @property
     def is_stable(self) -> bool:
         """True if the throughput is known precisely enough and does not move any more."""
-        rates = [tick.slot.tps for tick in self._kept]
+        rates = self._rates
         return len(rates) >= FEWEST_TICKS and self.known.half_width <= self._wanted and is_at_rest(rates)
 
     @property
     def p95_ms(self) -> float | None:
-        latencies = merge_histograms(tick.sample.tick.hist(RESPONSE) for tick in self._kept)
+        latencies = merge_histograms(sample.tick.hist(RESPONSE) for _, sample in self._kept)
         return latencies.percentiles((95,))[0] / US_PER_MS if latencies.count else None
 
     def waiting(self) -> str:
@@ -337,9 +320,11 @@ class StepRun:
         return f"a throughput known to ±{100 * self._wanted:.1f} %: now {known}"
 
     def finished(self, now: float, objectives: Sequence[Threshold], *, is_local: bool) -> ProbeStep:
-        """The step as measured so far; `is_local` is True if the server runs on this host."""
-        measured = total_tick(tick.sample.tick for tick in self._kept)
-        seconds = math.fsum(tick.slot.seconds for tick in self._kept)
+        """The step as measured so far; an objective that cannot be judged is missed. `is_local` is True if
+        the server runs on this host.
+        """
+        measured = total_tick(sample.tick for _, sample in self._kept)
+        seconds = math.fsum(slot.seconds for slot, _ in self._kept)
         known = self.known
         return ProbeStep(
             level=self.level,
@@ -353,13 +338,17 @@ class StepRun:
             qps=read("qps", measured) or 0.0,
             p95_ms=self.p95_ms,
             errors_percent=read("errors_percent", measured) or 0.0,
-            missed=_missed(measured, objectives),
+            missed=tuple(
+                f"{objective.text}: {objective.measured_text(measured)}"
+                for objective in objectives
+                if not objective.holds(measured)
+            ),
             evidence=self._evidence(is_local=is_local),
         )
 
     def _evidence(self, *, is_local: bool) -> Evidence:
         """That of the samples; the threads are those of the step, also if the server refused some."""
-        found = collect_evidence([tick.sample for tick in self._kept], is_local=is_local)
+        found = collect_evidence([sample for _, sample in self._kept], is_local=is_local)
         threads = self.level if self._by is Quantity.THREADS else found.threads
         return replace(found, threads=threads, connections=self._connections or found.connections)
 
@@ -375,17 +364,8 @@ class StepRun:
         """The half-width that will do; arrivals at random are not known better than chance lets them be."""
         if self._by is Quantity.THREADS:
             return WIDTH
-        transactions = math.fsum(tick.slot.transactions for tick in self._kept)
+        transactions = math.fsum(slot.transactions for slot, _ in self._kept)
         return max(WIDTH, CHANCE / math.sqrt(transactions)) if transactions else WIDTH
-
-
-def _missed(step: Tick, objectives: Sequence[Threshold]) -> tuple[str, ...]:
-    """The objectives that were not kept; one that cannot be judged was not."""
-    return tuple(
-        f"{objective.text}: {objective.measured_text(step)}"
-        for objective in objectives
-        if not objective.holds(step)
-    )
 
 
 MOST_THREADS = 1024
@@ -407,142 +387,3 @@ def level_ceiling(order: ProbeOrder, sample: Sample) -> float:
         0, (read("threads_connected", sample.server) or 0) - (read("open_connections", sample.load) or 0)
     )
     return max(1.0, min(most, allowed - others - max(RESERVE, allowed // RESERVE_SHARE)))
-
-
-def probe_tick(sample: Sample, now: float, threads: int | None = None) -> ProbeTick:
-    """A sample that was taken at this second of the run."""
-    tick = sample.tick
-    slot = Slot(
-        end_seconds=now,
-        seconds=tick.seconds or 1e-9,
-        transactions=tick.sums.get("completed", 0),
-        p95_ms=read("p95", tick),
-    )
-    return ProbeTick(slot, sample, threads)
-
-
-class ProbePlan:
-    """One probe. `ceiling` is the highest level, `is_local` is True if the server runs on this host."""
-
-    def __init__(self, order: ProbeOrder, ceiling: float, now: float, *, is_local: bool = True) -> None:
-        self.order = order
-        self.ceiling = max(ceiling, order.least, 1.0)
-        self.steps: list[ProbeStep] = []
-        self.end: ProbeEnd | None = None
-        self.reason = ""
-        self.ended_at = now
-        self._objectives = parse_objectives(order.slo)
-        self._began_at = now
-        self._is_local = is_local
-        self._run: StepRun | None = None
-        self._next_level: NextLevel | None = next_level(self._progress(now))
-
-    @property
-    def next_level(self) -> NextLevel | None:
-        """The level to set now; None while one is being measured, and at the end."""
-        return self._next_level
-
-    @property
-    def is_over(self) -> bool:
-        return self.end is not None
-
-    def level_applied(self, now: float) -> None:
-        """The level requested by `next_level` is now set."""
-        if self._next_level is None or self.is_over:
-            return
-        level, purpose = self._next_level
-        left = max(SHORTEST_STEP_SECONDS, self._progress(now).left_seconds)
-        self._run = StepRun(self.order.by, level, purpose, now, min(self.order.step_seconds, left))
-        self._next_level = None
-
-    def add_tick(self, tick: ProbeTick, now: float) -> None:
-        """Process one sample; afterwards there may be a level to set, or the end."""
-        if self._run is None or self.is_over:
-            return
-        self._run.add_tick(tick)
-        if self._run.is_over(now):
-            self._finish_step(now)
-
-    def next_step(self, now: float) -> None:
-        """End the step with what is known. Raises UsageError if nothing is known."""
-        if self._run is None or self.is_over:
-            raise UsageError("no step is being measured now")
-        if not self._run.known.mean:
-            raise UsageError("nothing of this step is measured yet")
-        self._finish_step(now)
-
-    def restart_step(self, now: float) -> None:
-        """Restarts the step after a disturbance."""
-        if self._run is not None:
-            old = self._run
-            self._run = StepRun(self.order.by, old.level, old.purpose, now, old.most_seconds)
-
-    def is_late(self, now: float) -> bool:
-        """True if all of its time is used."""
-        return now - self._began_at >= self.order.seconds
-
-    def abort(self, reason: str, now: float) -> None:
-        """End the probe with what was measured."""
-        if self.is_over:
-            return
-        if self._run is not None and self._run.is_stable:
-            self.steps.append(self._run.finished(now, self._objectives, is_local=self._is_local))
-        self._end(ProbeEnd.ABORTED, reason, now)
-
-    def state(self, now: float, fit: UslFit | None = None) -> ProbeState:
-        """The state of the probe."""
-        run = self._run
-        known = run.known if run is not None else None
-        bend = knee_of(self._progress(now))
-        state = ProbeState(
-            order=self.order,
-            steps=tuple(self.steps),
-            ceiling=self.ceiling,
-            elapsed_seconds=(self.ended_at if self.is_over else now) - self._began_at,
-            knee=bend.level if bend else None,
-            fit=fit,
-        )
-        if run is None or known is None or self.is_over:
-            return state
-        return _with_step(state, run, now)
-
-    def progress(self) -> ProbeProgress:
-        """All measurements, for the evaluation at the end."""
-        return self._progress(self.ended_at)
-
-    def _finish_step(self, now: float) -> None:
-        """The step is a finding, unless its time went by before its connections were open: then that is all
-        that can be said, and the probe ends.
-        """
-        if self._run is not None:
-            if self._run.is_connecting:
-                self._end(ProbeEnd.TIME, self._run.waiting(), now)
-                return
-            self.steps.append(self._run.finished(now, self._objectives, is_local=self._is_local))
-        self._run = None
-        progress = self._progress(now)
-        self._next_level = next_level(progress)
-        if self._next_level is None:
-            self._end(end_of_climb(progress) or ProbeEnd.TIME, "", now)
-
-    def _end(self, end: ProbeEnd, reason: str, now: float) -> None:
-        self.end, self.reason, self.ended_at = end, reason, now
-        self._run, self._next_level = None, None
-
-    def _progress(self, now: float) -> ProbeProgress:
-        return ProbeProgress(self.order, self.ceiling, self.steps, now - self._began_at)
-
-
-def _with_step(state: ProbeState, run: StepRun, now: float) -> ProbeState:
-    """The state with the step under way."""
-    known = run.known
-    return replace(
-        state,
-        purpose=run.purpose,
-        level=run.level,
-        step_seconds=now - run.at_seconds,
-        tps=known.mean or None,
-        half_width=known.half_width if math.isfinite(known.half_width) else None,
-        p95_ms=run.p95_ms,
-        waiting=run.waiting(),
-    )

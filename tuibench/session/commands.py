@@ -1,4 +1,4 @@
-"""Commands of a running session, and the changes of the load by a plan or a probe.
+"""Commands of a running session, and what they do to the load.
 
 Commands to the settings are executed one after the other. A stop waits for none of them, and neither does the
 end of a query: a change may wait for that very query. Changes of the load are executed one after the other,
@@ -24,12 +24,12 @@ from tuibench.model.event import EventKind
 from tuibench.model.message import NO_LOAD_REFUSAL, RunState
 from tuibench.model.notation import format_delay, format_weights
 from tuibench.model.schedule import Quantity, checked_delay_ms, checked_rate, checked_threads
-from tuibench.probe.runner import ProbeRunner
+from tuibench.session.laboratory import Laboratory
 from tuibench.session.lifecycle import Lifecycle
 from tuibench.session.load import LoadController
 from tuibench.session.sampling import ActivityMonitor, StatementMonitor
 from tuibench.session.settings import Settings
-from tuibench.session.timeline import LevelChange, PlanRunner
+from tuibench.session.timeline import PlanRunner
 
 
 class SessionCommands:
@@ -81,68 +81,6 @@ class SessionCommands:
         return text
 
 
-Emit = Callable[[EventKind, str], object]
-
-
-class LoadChanges:
-    """The changes of a plan and a probe. `lock` is shared with the operators' commands."""
-
-    def __init__(self, load: LoadController, lifecycle: Lifecycle, emit: Emit) -> None:
-        self.load = load
-        self.lifecycle = lifecycle
-        self.emit = emit
-        self.lock = asyncio.Lock()
-
-    async def follow(self, due: Callable[[], list[LevelChange]]) -> None:
-        """Make the changes of a plan that are due; none once the run is ending."""
-        async with self.lock:
-            if self.lifecycle.is_ending:
-                return
-            for move in due():
-                match move.quantity:
-                    case Quantity.THREADS:
-                        await self._threads(move)
-                    case Quantity.RATE:
-                        self._rate(move)
-                    case _:
-                        assert_never(move.quantity)
-
-    async def set_level(self, threads: int, rate: float) -> None:
-        """Sets the level of a probe; the backlog of another rate is dropped."""
-        async with self.lock:
-            if self.lifecycle.is_ending:
-                return
-            load = self.load
-            if rate != load.rate:
-                load.set_rate(0.0)
-                load.set_rate(rate)
-            if threads != load.threads:
-                load.accepted_connections = None
-                await load.set_threads(threads)
-
-    def _rate(self, move: LevelChange) -> None:
-        load = self.load
-        is_change = move.level != load.rate
-        load.set_rate(move.level)
-        self._emit_change(move, EventKind.RATE, is_change=is_change)
-
-    async def _threads(self, move: LevelChange) -> None:
-        """Connections that the server refused are not retried at every change."""
-        load = self.load
-        threads = int(move.level)
-        if load.accepted_connections is not None:
-            threads = min(threads, load.accepted_connections)
-        is_change = threads != load.threads
-        if is_change:
-            await load.set_threads(threads)
-        self._emit_change(move, EventKind.THREADS, is_change=is_change)
-
-    def _emit_change(self, move: LevelChange, kind: EventKind, *, is_change: bool) -> None:
-        """Emits a level or the start of a ramp as a change; the steps of a ramp are not emitted."""
-        if move.text:
-            self.emit(kind if is_change or move.is_ramp else EventKind.PLAN, move.text)
-
-
 def rate_text(rate: float) -> str:
     return f"{rate:,g}/s" if rate else "open"
 
@@ -152,22 +90,23 @@ class LoadCommands:
 
     def __init__(
         self,
-        changes: LoadChanges,
+        load: LoadController,
+        lifecycle: Lifecycle,
+        emit: Callable[[EventKind, str], object],
         plan_runner: PlanRunner,
-        probe_runner: ProbeRunner,
+        laboratory: Laboratory,
         reset_stats: Callable[[], Awaitable[None]],
     ) -> None:
-        self._lock = changes.lock
-        self._load = changes.load
-        self._lifecycle = changes.lifecycle
-        self._emit = changes.emit
+        self._load = load
+        self._lifecycle = lifecycle
+        self._emit = emit
         self._plan_runner = plan_runner
-        self._probe_runner = probe_runner
+        self._laboratory = laboratory
         self._reset_stats = reset_stats
 
     async def execute(self, command: commands.LoadCommand) -> str:
         """Execute a command after the previous ones; returns the reply as text."""
-        async with self._lock:
+        async with self._load.lock:
             self._lifecycle.check_running()
             return await self._execute(command)
 
@@ -185,12 +124,6 @@ class LoadCommands:
                 return self._plan_runner.hold()
             case commands.ResumePlan():
                 return self._plan_runner.resume()
-            case commands.StartProbe(order=order):
-                return self._probe_runner.start(order)
-            case commands.StopProbe():
-                return self._probe_runner.stop()
-            case commands.NextStep():
-                return self._probe_runner.next_step()
             case commands.SetDelay(milliseconds=milliseconds):
                 return self._delay(checked_delay_ms(milliseconds))
             case commands.Pause():
@@ -245,10 +178,10 @@ class LoadCommands:
         return f"threads: {threads}" + self._override(Quantity.THREADS)
 
     def _override(self, quantity: Quantity) -> str:
-        """End a probe, or hold a plan, whose quantity the operator has changed; returns an addition to the
+        """End a probe, or hold a plan, of a load that the operator has changed; returns an addition to the
         reply.
         """
-        return self._probe_runner.on_manual_change(quantity) + self._plan_runner.on_manual_change(quantity)
+        return self._laboratory.on_manual_load(quantity) + self._plan_runner.on_manual_change(quantity)
 
     async def _reset(self) -> str:
         if self._lifecycle.state in (RunState.STARTING, RunState.WARMING):

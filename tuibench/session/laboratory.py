@@ -1,30 +1,30 @@
 """The laboratory: sets what an experiment wants, measures, puts it back.
 
-Reasons why a sample is not comparable: an outage, lost connections, an overloaded host.
+A laboratory carries out one experiment of a session at a time. An experiment (A/B test, screening of
+settings, probe) is a state machine without I/O. It asks for a state of server and load (`wanted`), is told
+when that holds (`applied`), gets every tick, and asks for the next state:
 
-Figures measured during a disturbance are not attributed to a change.
-
-The laboratory of a session: carries out one experiment at a time, and puts back what it has set.
-
-An experiment (A/B test, screening of settings) is a state machine without I/O. It asks for a state of server
-and load (`wanted`), is told when that holds (`applied`), gets every tick, and asks for the next state:
-
-    experiment ── wanted ──> laboratory ── commands ──> session
+    experiment ── wanted ──> laboratory ── changes ──> settings, load
         ^                        │
-        └── applied, tick, disturb, refused
+        └── applied, tick, on_change, refused
 
-Changes are commands like an operator's: journalled, guarded, emitted as events, restored at the end of the
-session or by the guardian. They are made in a task, so that a tick waits for none. A change by anybody else
-is a disturbance; afterwards nothing is known of what holds, and what is wanted is set again.
+Changes of settings are commands like an operator's: journalled, guarded, emitted as events, restored at the
+end of the session or by the guardian. They are made in a task, so that a tick waits for none. A change by
+anybody else is passed to the experiment; afterwards nothing is known of what holds, and what is wanted is set
+again.
 
-The experiment of a plan (`--ab`, `tune`) begins with the load and ends the run. One that an operator starts
-begins with the next tick, so that no tick belongs to two states, and its values are put back at its end.
+The experiment of a plan (`--ab`, `tune`, `probe`) begins with the load and ends the run. One that an
+operator starts begins with the next tick, so that no tick belongs to two states, and all that it has set is
+put back at its end. The end of a session restores the settings; of a planned experiment only what `before`
+names is put back before that.
+
+`disturbance` has the reasons why a sample is not comparable: an outage, lost connections, an overloaded host.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import ClassVar, NamedTuple, TypeVar, assert_never
+from typing import Any, ClassVar, NamedTuple, TypeVar, assert_never
 
 from tuibench.errors import ConnectionLostError, ServerUnreachableError, TuibenchError, UsageError
 from tuibench.metrics.measurement_warnings import is_host_starved
@@ -33,13 +33,15 @@ from tuibench.model.command import ApplyPreset, ChangeSetting, Command, RestoreS
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.message import NO_LOAD_REFUSAL, SessionMessage
 from tuibench.model.sample import Sample
-from tuibench.model.schedule import checked_threads
+from tuibench.model.schedule import Quantity, checked_threads
+from tuibench.model.server import ServerInfo
 from tuibench.model.tick import ERROR, Tick
 from tuibench.mysql.errors import UNREACHABLE_CODES
 from tuibench.session.events import EventLog
 from tuibench.session.lifecycle import Lifecycle, StartTask
 from tuibench.session.load import LoadController
 from tuibench.session.settings import Settings
+from tuibench.session.spec import SessionSpec
 
 NO_ANSWER = "the server did not answer"
 NOT_COUNTED = "the server does not count its statements"
@@ -52,7 +54,6 @@ OF_EVENTS = {
     EventKind.RESUME: "the load was paused",
     EventKind.RESET: "the figures were reset",
     EventKind.RESTART: "the server was restarted",
-    EventKind.PROBE: "a probe changed the load",
 }
 """Events that end a window, with their descriptions."""
 
@@ -78,7 +79,18 @@ def _lost_connections(load: Tick) -> bool:
 Submit = Callable[[Command], Awaitable[str]]
 """Executes a command of the session; returns the reply as text."""
 
-Change = ApplyPreset | ChangeSetting | RestoreSettings | SetThreads
+
+class LoadLevel(NamedTuple):
+    """Threads and rate, set without the events of the commands: `text` is the event of a probe's step, empty
+    for none.
+    """
+
+    threads: int
+    rate: float
+    text: str = ""
+
+
+Change = ApplyPreset | ChangeSetting | RestoreSettings | SetThreads | LoadLevel
 
 Wanted = Mapping[str, Change]
 """The state to set: a change for each subject."""
@@ -87,6 +99,8 @@ Wanted = Mapping[str, Change]
 class ExperimentSession(NamedTuple):
     """The parts of a session, which has no `load` if it watches the server's own traffic."""
 
+    spec: SessionSpec
+    server: ServerInfo
     load: LoadController | None
     settings: Settings
     lifecycle: Lifecycle
@@ -101,15 +115,35 @@ class Experiment(ABC):
 
     `wanted` is the state to set now, None while one is measured. `first` are changes that are tried before it
     begins; the last of them is the state in which it begins. `before` are the changes that put back each
-    subject; a setting that is not in it is restored. `told` are sentences for the event log. An `error` has
-    ended it.
+    subject; a setting that is not in it is restored. `told` are sentences for the event log, of the kind
+    `told_kind`. An `error` has ended it. `reply` answers the command that starts it, and is an event if it
+    `is_announced`.
     """
 
     called: ClassVar[str]
     name: ClassVar[str]
     """What it is called at its end, and as the subject of a sentence."""
 
+    starts: ClassVar[type | None] = None
+    stops: ClassVar[type | None] = None
+    """The operator's commands; None for an experiment of plans only."""
+
+    told_kind: ClassVar[EventKind] = EventKind.EFFECT
+    is_announced: ClassVar[bool] = True
     first: Sequence[Change] = ()
+    reply = ""
+
+    @classmethod
+    async def of_plan(cls, session: ExperimentSession) -> "Experiment | None":
+        """The experiment of the run's plan; None if the plan has none of this kind. Raises TuibenchError."""
+        return None
+
+    @classmethod
+    async def of_command(cls, command: Any, session: ExperimentSession, number: int) -> "Experiment":
+        """The experiment that an operator starts with this command, the session's `number`th. Raises
+        TuibenchError if it is not possible.
+        """
+        raise NotImplementedError
 
     def __init__(
         self, *, is_by_hand: bool = False, before: Mapping[str, Sequence[Change]] = MappingProxyType({})
@@ -119,6 +153,7 @@ class Experiment(ABC):
         self.wanted: Wanted | None = None
         self.told: list[str] = []
         self.ended_at: float | None = None
+        self.why_ended = ""
         self.error: TuibenchError | None = None
 
     @property
@@ -143,12 +178,25 @@ class Experiment(ABC):
         """What was wanted is set, as far as that was possible."""
 
     @abstractmethod
-    def tick(self, slot: Slot, disturbance: str = "") -> bool:
-        """One more slot; a `disturbance` is a reason why it does not count. True if there is news."""
+    def tick(self, slot: Slot, sample: Sample, disturbance: str = "") -> bool:
+        """One more tick; a `disturbance` is a reason why it does not count. True if there is news."""
 
     @abstractmethod
     def disturb(self, why: str, *, is_late: bool = False) -> None:
         """Somebody else has changed something, which may be noticed late, or the server did not answer."""
+
+    def on_change(self, event: Event) -> None:
+        """Somebody else has changed something."""
+        why = OF_EVENTS.get(event.kind, event.text)
+        self.disturb(why, is_late=event.kind is EventKind.FOREIGN)
+
+    def on_manual_load(self, quantity: Quantity, now: float) -> None:
+        """An operator has set the threads or the rate; `on_change` has that event, too."""
+        return
+
+    async def evaluate(self) -> bool:
+        """Compute what takes long: awaited before each change and after the end. True if there is news."""
+        return False
 
     def refused(self, subject: str, error: TuibenchError, now: float) -> None:
         """The server refused the value of a subject."""
@@ -157,17 +205,18 @@ class Experiment(ABC):
     def fail(self, error: TuibenchError, now: float) -> None:
         """End with an error."""
         self.error = error
-        self.end(now)
+        self.end(now, str(error))
 
-    def end(self, now: float) -> None:
-        """End with what is known."""
+    def end(self, now: float, why: str = "") -> None:
+        """End with what is known; `why` if it is ended early."""
         if self.ended_at is None:
-            self.ended_at = now
+            self.ended_at, self.why_ended = now, why
             self.wanted = None
 
-    @abstractmethod
-    def end_text(self, why: str) -> str:
+    @property
+    def end_text(self) -> str:
         """The event at the end of an operator's experiment; empty for none."""
+        return ""
 
 
 AnyExperiment = TypeVar("AnyExperiment", bound=Experiment)
@@ -183,7 +232,7 @@ class Laboratory:
     def __init__(
         self,
         session: ExperimentSession,
-        on_change: Callable[[], None] = lambda: None,
+        on_change: Callable[[Experiment], None] = lambda _: None,
         on_news: Callable[[Experiment], None] = lambda _: None,
     ) -> None:
         self.begun: list[Experiment] = []
@@ -199,6 +248,12 @@ class Laboratory:
     def last(self, kind: type[AnyExperiment]) -> AnyExperiment | None:
         """The present or last experiment of a kind."""
         return next((one for one in reversed(self.begun) if isinstance(one, kind)), None)
+
+    def running(self, kind: type[AnyExperiment]) -> AnyExperiment:
+        """The experiment of this kind that runs. Raises UsageError if there is none."""
+        if isinstance(self.present, kind) and (self._is_due or self._is_running):
+            return self.present
+        raise UsageError(f"no {kind.called} is running")
 
     async def plan(self, experiment: Experiment) -> None:
         """Tries the experiment of the run's plan before the load starts; it begins with the load.
@@ -217,10 +272,8 @@ class Laboratory:
         """A change before the load starts is no event."""
         session = self._session
         match change:
-            case SetThreads(threads=threads):
-                if session.load is None:
-                    raise UsageError(NO_LOAD_REFUSAL)
-                session.load.threads = checked_threads(threads)
+            case SetThreads(threads=threads) | LoadLevel(threads=threads):
+                self._load.threads = checked_threads(threads)
                 return f"→ {threads}"
             case ApplyPreset(name=name):
                 session.settings.guard.require_confirmation()
@@ -233,43 +286,58 @@ class Laboratory:
             case _:
                 assert_never(change)
 
-    async def start(self, experiment: Experiment, text: str) -> str:
-        """Starts an operator's experiment, whose event is `text`; it begins with the next tick.
+    async def start(self, experiment: Experiment) -> str:
+        """Starts an operator's experiment, which begins with the next tick; returns its reply.
 
         Raises the server's refusal when everything is put back.
         """
         self.present = experiment
-        self._on_change()
+        self._on_change(experiment)
         self._holds = dict.fromkeys(experiment.before)
         try:
-            experiment.check_first([await self._session.submit(change) for change in experiment.first])
+            experiment.check_first([await self._submit(change) for change in experiment.first])
         except BaseException:
             experiment.end(self._now)
             await self._put_back_all(experiment)
+            self._leave(experiment)
             raise
         self._is_due = True
-        self._session.log.emit(EventKind.EFFECT, text)
-        return text
+        if experiment.is_announced:
+            self._session.log.emit(EventKind.EFFECT, experiment.reply)
+        return experiment.reply
 
     def stop(self, why: str) -> None:
-        """Ends an operator's experiment."""
+        """Ends the present experiment."""
         if self.present is not None:
-            self.present.end(self._now)
-            self._conclude(self.present, why)
+            self.present.end(self._now, why)
+            self._conclude(self.present)
 
-    def is_stoppable(self, kind: type[Experiment]) -> bool:
-        """Whether an operator's experiment of this kind runs."""
-        return isinstance(self.present, kind) and (self._is_due or self._is_running)
+    def on_manual_load(self, quantity: Quantity) -> str:
+        """An operator has set the threads or the rate: returns an addition to the reply."""
+        experiment = self.present
+        is_own = self._changing is EventKind.THREADS and quantity is Quantity.THREADS
+        if experiment is None or is_own or not (self._is_due or self._is_running):
+            return ""
+        experiment.on_manual_load(quantity, self._now)
+        if not experiment.is_over:
+            return ""
+        self._conclude(experiment)
+        return f"; the {experiment.called} is stopped"
 
     def close(self) -> None:
         """The session ends: nothing is set any more, and the journal restores the settings."""
         self._is_due = self._is_running = False
         self._is_closed = True
         if self.present is not None and not self.present.is_over:
-            self.present.end(self._now)
+            self.present.end(self._now, f"the run was {self._session.lifecycle.outcome}")
             self._report(self.present)
 
-    def tick(self, slot: Slot, disturbance: str = "") -> None:
+    async def finish(self) -> None:
+        """The load has ended: evaluates what there is of the present experiment."""
+        if self.present is not None and await self.present.evaluate():
+            self._report(self.present)
+
+    def tick(self, slot: Slot, sample: Sample, disturbance: str = "") -> None:
         """Process one sample of the measured run."""
         experiment = self.present
         if experiment is None:
@@ -278,8 +346,8 @@ class Laboratory:
             self.begun.append(experiment)
             self._begin(experiment, slot.end_seconds)
         elif self._is_running and not experiment.is_over:
-            has_news = experiment.tick(slot, disturbance)
-            self._follow(experiment, has_news=has_news)
+            has_news = experiment.tick(slot, sample, disturbance)
+            self.follow(experiment, has_news=has_news)
 
     def on_event(self, event: Event) -> None:
         """Process an event: the load has started, or something has changed."""
@@ -288,24 +356,41 @@ class Laboratory:
             return
         if event.kind is EventKind.START:
             self._begin(experiment, 0.0)
-        elif self._is_running and event.kind in CHANGE_KINDS and event.kind is not self._changing:
+        elif (self._is_due or self._is_running) and event.kind in CHANGE_KINDS - {self._changing}:
             self._holds, self._is_disturbed = dict.fromkeys(self._holds), True
-            why = OF_EVENTS.get(event.kind, event.text)
-            experiment.disturb(why, is_late=event.kind is EventKind.FOREIGN)
+            experiment.on_change(event)
+            if experiment.is_over:
+                self._conclude(experiment)
+
+    def follow(self, experiment: Experiment, *, has_news: bool = False) -> None:
+        """Reports what is new, and starts the next change; a tick waits for none."""
+        if experiment.is_over:
+            self._conclude(experiment)
+            return
+        if has_news:
+            self._report(experiment)
+        if experiment.wanted is not None:
+            self._start_moving(experiment)
 
     @property
     def _now(self) -> float:
         return self._session.log.elapsed_seconds()
 
+    @property
+    def _load(self) -> LoadController:
+        if self._session.load is None:
+            raise UsageError(NO_LOAD_REFUSAL)
+        return self._session.load
+
     def _begin(self, experiment: Experiment, now: float) -> None:
         self._is_due, self._is_running = False, True
         experiment.begin(now)
         self._session.lifecycle.publish_status()
-        self._follow(experiment, has_news=True)
+        self.follow(experiment, has_news=True)
 
     def _report(self, experiment: Experiment) -> None:
         for text in experiment.told:
-            self._session.log.emit(EventKind.EFFECT, text)
+            self._session.log.emit(experiment.told_kind, text)
         if experiment.told:
             self._session.lifecycle.publish_status()
         experiment.told.clear()
@@ -313,31 +398,29 @@ class Laboratory:
         if (message := experiment.message) is not None:
             self._session.publish(message)
 
-    def _follow(self, experiment: Experiment, *, has_news: bool = False) -> None:
-        """Reports what is new, and starts the next change; a tick waits for none."""
-        if experiment.is_over:
-            self._conclude(experiment, str(experiment.error or ""))
-            return
-        if has_news:
-            self._report(experiment)
-        if experiment.wanted is not None and not self._is_moving:
+    def _start_moving(self, experiment: Experiment) -> None:
+        if not self._is_moving:
             self._is_moving = True
             self._session.start_task(self._move(experiment), experiment.called)
 
     async def _move(self, experiment: Experiment) -> None:
-        """Makes changes until what is wanted holds; then puts everything back, if it ended meanwhile."""
+        """Makes changes until what is wanted holds; ends the experiment, if it is over meanwhile."""
         try:
             while (wanted := experiment.wanted) is not None:
                 experiment.wanted = None
+                await experiment.evaluate()
                 await self._apply(experiment, wanted)
         finally:
             self._is_moving = False
-        if self._is_closed or not experiment.is_over:
+        if not experiment.is_over or self._is_closed:
             return
         if self._is_running:
-            self._conclude(experiment, str(experiment.error or ""))
-        elif experiment.is_by_hand:
+            self._conclude(experiment)
+        else:
             await self._put_back_all(experiment)
+            if await experiment.evaluate():
+                self._report(experiment)
+            self._leave(experiment)
 
     async def _apply(self, experiment: Experiment, wanted: Wanted) -> None:
         """Puts back what is not wanted any more, then sets what is."""
@@ -363,12 +446,27 @@ class Laboratory:
         if not experiment.is_over:
             experiment.applied(self._now)
 
-    async def _submit(self, change: Change) -> None:
-        self._changing = EventKind.THREADS if isinstance(change, SetThreads) else EventKind.SETTING
+    async def _submit(self, change: Change) -> str:
+        """Makes a change, in its turn among the operators'; returns the reply as text."""
         try:
-            await self._session.submit(change)
+            if isinstance(change, LoadLevel):
+                self._changing = EventKind.PROBE
+                await self._set_level(change)
+                return ""
+            self._changing = EventKind.THREADS if isinstance(change, SetThreads) else EventKind.SETTING
+            return await self._session.submit(change)
         finally:
             self._changing = None
+
+    async def _set_level(self, wanted: LoadLevel) -> None:
+        session = self._session
+        async with self._load.lock:
+            if session.lifecycle.is_ending:
+                return
+            if wanted.text:
+                session.log.emit(EventKind.PROBE, wanted.text)
+            await self._load.set_level(wanted.threads, wanted.rate)
+        session.lifecycle.publish_status()
 
     async def _put_back(self, experiment: Experiment, subject: str) -> None:
         now = {state.name: state.value for state in self._session.settings.states}
@@ -377,37 +475,37 @@ class Laboratory:
                 await self._submit(change)
         del self._holds[subject]
 
-    def _conclude(self, experiment: Experiment, why: str) -> None:
-        """Ends the run with the experiment of its plan; puts back what an operator's has set."""
+    def _conclude(self, experiment: Experiment) -> None:
+        """Reports the end, and starts to put back what was set."""
         self._is_due = self._is_running = False
-        session = self._session
-        if not experiment.is_by_hand:
-            self._report(experiment)
-            if experiment.error is not None:
-                session.lifecycle.fail(experiment.error)
-            else:
-                session.lifecycle.request_stop("done")
-            return
-        if text := experiment.end_text(why):
-            experiment.told.append(text)
+        if experiment.is_by_hand and experiment.end_text:
+            experiment.told.append(experiment.end_text)
         self._report(experiment)
-        if not self._is_moving:
-            self._is_moving = True
-            session.start_task(self._move(experiment), experiment.called)
+        self._start_moving(experiment)
 
     async def _put_back_all(self, experiment: Experiment) -> None:
-        """Puts back what the experiment has set, unless the session ends: then all settings are restored."""
+        """Puts back what the experiment has set, of a planned one what `before` names; nothing if the session
+        ends, which restores all settings.
+        """
         lifecycle = self._session.lifecycle
         try:
             for subject in tuple(self._holds):
-                if not lifecycle.is_ending:
+                if not lifecycle.is_ending and (experiment.is_by_hand or subject in experiment.before):
                     await self._put_back(experiment, subject)
         except TuibenchError as error:
             if not lifecycle.is_ending:
                 text = f"a value could not be restored after the {experiment.called}: {error}"
                 self._session.log.emit(EventKind.WARNING, text)
-        finally:
+
+    def _leave(self, experiment: Experiment) -> None:
+        """Its values are put back. The end of the planned experiment is the end of the run."""
+        lifecycle = self._session.lifecycle
+        if experiment.is_by_hand:
             self._holds = {}
             self.present = None
-            self._on_change()
+            self._on_change(experiment)
             lifecycle.publish_status()
+        elif experiment.error is not None:
+            lifecycle.fail(experiment.error)
+        else:
+            lifecycle.request_stop("done")

@@ -4,6 +4,7 @@ Refused before the load starts: a host that does not answer, or has another prot
 that means another machine on that host; too few descriptors. Another version of tuibench is a warning.
 """
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -49,6 +50,8 @@ class LoadTick(NamedTuple):
 class LoadController:
     """Controls the fleet. `threads`, `rate`, `weights` and `client_delay_ms` are the requested values.
 
+    `lock` is held by what changes the load: a command, a plan, an experiment, one after the other.
+
     `checkpoint_listeners` receive the full reports of checkpoints. `accepted_connections` is the number of
     connections that the server accepted when it refused some, None if it refused none. `max_client_delay_ms`
     is the largest simulated delay so far, `seconds` the measured time of the load, from `zero_ns` on.
@@ -65,6 +68,7 @@ class LoadController:
         self.accounting = LoadTotals()
         self.alarms = Alarms()
         self.fleet = fleet
+        self.lock = asyncio.Lock()
         self._plan = plan
         self._program = program
         self._clock = clock
@@ -106,6 +110,15 @@ class LoadController:
     def set_rate(self, rate_per_second: float) -> None:
         self.rate = rate_per_second
         self.fleet.set_rate(rate_per_second)
+
+    async def set_level(self, threads: int, rate: float) -> None:
+        """Set both; the backlog of another rate is dropped, and refused connections are tried again."""
+        if rate != self.rate:
+            self.set_rate(0.0)
+            self.set_rate(rate)
+        if threads != self.threads:
+            self.accepted_connections = None
+            await self.set_threads(threads)
 
     @property
     def weights(self) -> dict[str, float]:

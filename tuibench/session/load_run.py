@@ -20,15 +20,14 @@ from tuibench.load.messages import CompletionGaps
 from tuibench.load.native_engine import Chosen, choose, choose_before_login
 from tuibench.metrics.measurement_warnings import ClientLimit, measurement_warnings, simulated_network_warning
 from tuibench.model.command import (
-    AbTestCommand,
     Command,
+    ExperimentCommand,
     LoadCommand,
     ResumePlan,
     SetPlan,
     StartAbTest,
     StartProbe,
     StartTune,
-    TuneCommand,
 )
 from tuibench.model.event import EventKind
 from tuibench.model.message import Hello, RunState, Status
@@ -38,12 +37,11 @@ from tuibench.model.schedule import PlanPhase, checked_threads
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import Summary
 from tuibench.model.tick import Tick, total_tick
-from tuibench.probe.runner import LoadLevel, ProbeRunner
 from tuibench.record.sysbench_report import report_text
 from tuibench.replicas.lag import LagGuard
 from tuibench.report.analysis import addenda
 from tuibench.report.watch import watch_text
-from tuibench.session.commands import LoadChanges, LoadCommands
+from tuibench.session.commands import LoadCommands
 from tuibench.session.lifecycle import cancel_all, ticks_until
 from tuibench.session.load import LoadController, LoadTick, host_totals, make_fleet
 from tuibench.session.preflight import run_preflight
@@ -51,7 +49,7 @@ from tuibench.session.run import SessionRun, Watcher
 from tuibench.session.run_summary import RunEnding, WatchTotals, build_summary, build_watch_summary
 from tuibench.session.sampling import Sampler, TickObservation
 from tuibench.session.spec import SessionSpec
-from tuibench.session.timeline import DueChanges, PlanRunner
+from tuibench.session.timeline import PlanRunner
 from tuibench.session.totals import LoadTotals
 from tuibench.units import pluralize
 from tuibench.workload import library
@@ -85,7 +83,6 @@ class MeasuringLoop:
         engine: Chosen,
         plan_runner: PlanRunner,
         effect_tracker: EffectTracker,
-        probe_runner: ProbeRunner,
         lag_guard: LagGuard,
     ) -> None:
         self.tick_lock = asyncio.Lock()
@@ -98,7 +95,6 @@ class MeasuringLoop:
         self._engine = engine
         self._plan_runner = plan_runner
         self._effect_tracker = effect_tracker
-        self._probe_runner = probe_runner
         self._lag_guard = lag_guard
         self._ticked = 0
         self._watched = WatchTotals()
@@ -223,8 +219,8 @@ class MeasuringLoop:
         await self._report(sample, measured, observed)
 
     def _evaluate(self, sample: Sample, *, is_measured: bool) -> None:
-        """Passes a measured tick on to the interval lines, the effects and the probe; effects are about what
-        is shown: the load, or all of the server's traffic.
+        """Passes a measured tick on to the interval lines, the effects and the experiment, which are about
+        what is shown: the load, or all of the server's traffic.
         """
         if not is_measured or sample.throughput is None:
             self._effect_tracker.gap()
@@ -232,7 +228,6 @@ class MeasuringLoop:
         self._watcher.count(sample)
         self._watcher.bus.interval(sample.tick)
         self._effect_tracker.tick(sample, self.completion_gaps)
-        self._probe_runner.tick(sample)
 
     async def _report(self, sample: Sample, measured: LoadTick, observed: TickObservation) -> None:
         """Emits what the operator needs to know of this tick."""
@@ -257,7 +252,7 @@ class MeasuringLoop:
             self._watcher.publish_status()
 
 
-MOVES_LOAD = (StartProbe, SetPlan, ResumePlan)
+MOVES_LOAD = (SetPlan, ResumePlan)
 """Commands that would move the load during an experiment."""
 
 
@@ -274,9 +269,7 @@ class LoadRun(SessionRun):
         )
         self.load: LoadController
         self.plan_runner: PlanRunner
-        self.probe_runner: ProbeRunner
         self.measuring: MeasuringLoop
-        self._changes: LoadChanges
         self._commands: LoadCommands
         self._warnings: tuple[str, ...] = ()
         self._host_warnings: tuple[str, ...] = ()
@@ -305,9 +298,11 @@ class LoadRun(SessionRun):
 
     async def submit(self, command: Command) -> str:
         with self.effect_tracker.command_running():
-            if isinstance(command, AbTestCommand | TuneCommand):
-                if isinstance(command, StartAbTest | StartTune):
-                    self._require_steady_load()
+            if isinstance(command, StartAbTest | StartTune):
+                self._require_steady_load()
+            if isinstance(command, StartProbe):
+                return await self._experiment(command) + self.plan_runner.on_manual_change(command.order.by)
+            if isinstance(command, ExperimentCommand):
                 return await self._experiment(command)
             present = self.laboratory.present
             if isinstance(command, MOVES_LOAD) and present is not None and present.is_by_hand:
@@ -323,10 +318,8 @@ class LoadRun(SessionRun):
                 self.watcher.publish_status()
 
     def _require_steady_load(self) -> None:
-        """Raises UsageError while a probe or a plan moves the load."""
+        """Raises UsageError while a plan moves the load."""
         plan = self.plan_runner.state
-        if self.probe_runner.is_under_way:
-            raise UsageError("a probe is running", "end it first")
         if plan is not None and plan.phase in (PlanPhase.RUNNING, PlanPhase.WAITING):
             raise UsageError("the load follows a plan; a test needs a constant load", "hold it first")
 
@@ -355,7 +348,7 @@ class LoadRun(SessionRun):
             data_set=self.data_set,
             costs=self.effect_tracker.costs,
             headline=self.load.headline,
-            probe=self.probe_runner.state,
+            probe=self.probe.message if self.probe is not None else None,
             tune=self.tune_progress,
             engine=self.engine.name,
             engine_reason=self.engine.reason,
@@ -386,23 +379,9 @@ class LoadRun(SessionRun):
     def _assemble(self) -> None:
         """Connect the parts; workers and watcher exist already."""
         watcher, plan = self.watcher, self.spec.plan
-        log, lifecycle, publish = watcher.log, watcher.lifecycle, watcher.bus.publish
+        lifecycle = watcher.lifecycle
         watcher.settings.control_load(self.load.fleet.set_session)
-        self._changes = LoadChanges(self.load, lifecycle, watcher.emit)
-        self.plan_runner = PlanRunner(plan.schedule, log, watcher.clock, self._follow_plan)
-        self.probe_runner = ProbeRunner(
-            plan,
-            self.spec.target,
-            watcher.server.is_local,
-            self.load,
-            self.plan_runner,
-            lifecycle,
-            log,
-            publish,
-            self._set_level,
-            watcher.tasks.start,
-            lambda: watcher.settings.states,
-        )
+        self.plan_runner = PlanRunner(plan.schedule, self.load, lifecycle, watcher.log, watcher.clock)
         self.effect_tracker = self._make_effect_tracker(self.load)
         self.measuring = MeasuringLoop(
             watcher,
@@ -410,16 +389,17 @@ class LoadRun(SessionRun):
             self.engine,
             self.plan_runner,
             self.effect_tracker,
-            self.probe_runner,
             LagGuard(self.spec.plan.max_lag_seconds, self.submit, watcher.emit, watcher.tasks.start),
         )
         self._commands = LoadCommands(
-            self._changes,
+            self.load,
+            lifecycle,
+            watcher.emit,
             self.plan_runner,
-            self.probe_runner,
+            self.laboratory,
             self.measuring.reset_stats,
         )
-        watcher.bus.event_listeners += (self.effect_tracker.on_event, self.probe_runner.on_event)
+        watcher.bus.event_listeners.append(self.effect_tracker.on_event)
         watcher.statement_monitor.own = lambda: self.load.accounting.statements
         watcher.extend_status = self._extend_status
 
@@ -444,14 +424,6 @@ class LoadRun(SessionRun):
             warnings=(*self._warnings, *self.measuring.limit.active_warnings),
         )
 
-    async def _follow_plan(self, due: DueChanges) -> None:
-        await self._changes.follow(due)
-        self.watcher.publish_status()
-
-    async def _set_level(self, level: LoadLevel) -> None:
-        await self._changes.set_level(*level)
-        self.watcher.publish_status()
-
     # The end
 
     async def _end_load(self) -> None:
@@ -461,9 +433,6 @@ class LoadRun(SessionRun):
                 await self.load.finish(self.spec.drain_seconds)
             finally:
                 self.effect_tracker.end_stalls(self.measuring.completion_gaps)
-
-    async def _end_probe(self) -> None:
-        await self.probe_runner.close(self.watcher.lifecycle.outcome)
 
     async def _read_last(self) -> None:
         questions = self.load.accounting.totals.questions
@@ -513,7 +482,7 @@ class LoadRun(SessionRun):
                 *measurement_warnings(load.max_client_delay_ms, limit, load.unresponsive),
                 *(loss.warning for loss in load.fleet.losses),
             ),
-            probe=self.probe_runner.result,
+            probe=self.probe.result if self.probe is not None else None,
             headline=load.headline,
             kinds=tuple(load.weights),
             hosts=host_totals(load),

@@ -18,24 +18,20 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any
 
 from msgspec.structs import replace
 
-from tuibench.ab.experiment import THREADS, AbTest, ordered_test, present_values
+from tuibench.ab.experiment import THREADS, AbTest
 from tuibench.clock import NS_PER_SECOND, Clock, ScheduledTick, SystemClock, ticks
 from tuibench.effects.tracker import EffectTracker
 from tuibench.errors import UsageError
 from tuibench.load.fleet import Fleet
 from tuibench.model.command import (
-    AbTestCommand,
     Command,
+    ExperimentCommand,
+    NextStep,
     PollCommand,
-    StartAbTest,
-    StartTune,
-    StopAbTest,
-    StopTune,
-    TuneCommand,
 )
 from tuibench.model.counters import Counter
 from tuibench.model.effect import AbTestResult
@@ -45,8 +41,9 @@ from tuibench.model.sample import Sample
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import RunOutcome, Summary
 from tuibench.model.tick import Tick, total_tick
-from tuibench.model.tune import TunePlan, TuneProgress, TuneResult
+from tuibench.model.tune import TuneProgress, TuneResult
 from tuibench.observe.statements import StatementSampler
+from tuibench.probe.experiment import Probe
 from tuibench.report.watch import watch_text
 from tuibench.session.commands import SessionCommands
 from tuibench.session.events import EventBus, EventLog, SessionRecorder, build_hello, history_fields
@@ -67,8 +64,7 @@ from tuibench.session.settings import ProductionGuard, Settings
 from tuibench.session.spec import SessionSpec
 from tuibench.session.totals import LagTotals
 from tuibench.tune.candidates import TuneLog
-from tuibench.tune.runner import TuneRun, ordered_screening, prepare_screening
-from tuibench.units import duration, pluralize
+from tuibench.tune.runner import TuneRun
 from tuibench.workload.program import Program
 
 REMAINDER_SHARE = 0.05
@@ -334,6 +330,10 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         return {os.getpid(), *workers, *self.viewer_pids, self.settings.guardian_pid} - {0}
 
 
+EXPERIMENTS: tuple[type[Experiment], ...] = (TuneRun, AbTest, Probe)
+"""The kinds of experiments. A run's plan has at most one."""
+
+
 class SessionRun(AbstractAsyncContextManager[Any], ABC):
     """A run on one server. `watcher` has the connection, the record, the settings and the viewers."""
 
@@ -342,7 +342,7 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
         self.watcher = watcher
         self.effect_tracker: EffectTracker
         self._experiment_session: ExperimentSession
-        self._ab_tests = 0
+        self._started = 0
         self._tune_log = TuneLog(Path(spec.run_directory))
         self._readings: tuple[ServerReading | None, ServerReading | None] = (None, None)
         self._summary: Summary | None = None
@@ -393,6 +393,8 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
     def _make_effect_tracker(self, load: LoadController | None) -> EffectTracker:
         watcher = self.watcher
         self._experiment_session = ExperimentSession(
+            self.spec,
+            watcher.server,
             load,
             watcher.settings,
             watcher.lifecycle,
@@ -426,6 +428,11 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
         return None if result is None else replace(result, pairs=())
 
     @property
+    def probe(self) -> Probe | None:
+        """The probe, or the last one."""
+        return self.laboratory.last(Probe)
+
+    @property
     def tune(self) -> TuneResult | None:
         """The result of the screening so far, or of the last one."""
         screening = self.laboratory.last(TuneRun)
@@ -438,72 +445,43 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
         return screening.message if screening is not None else None
 
     async def _plan_experiment(self) -> None:
-        """Before the load starts: refuse an A/B test or a screening that is not possible."""
-        plan = self.spec.plan
-        if plan.tune is not None:
-            await self.laboratory.plan(await self._screening_of(plan.tune))
-        elif plan.trial is not None:
-            await self.laboratory.plan(AbTest(plan.trial))
+        """Before the load starts: refuse an experiment that is not possible."""
+        for kind in EXPERIMENTS:
+            if (experiment := await kind.of_plan(self._experiment_session)) is not None:
+                await self.laboratory.plan(experiment)
 
-    async def _screening_of(self, order: TunePlan, *, is_by_hand: bool = False) -> TuneRun:
-        watcher, is_private = self.watcher, bool(self.spec.private_server)
-        return await prepare_screening(
-            order,
-            self.spec.plan,
-            watcher.server,
-            watcher.settings,
-            is_private=is_private,
-            is_by_hand=is_by_hand,
-        )
-
-    async def _experiment(self, command: AbTestCommand | TuneCommand) -> str:
+    async def _experiment(self, command: ExperimentCommand) -> str:
         """Starts or ends an operator's experiment; returns the reply as text. Raises TuibenchError for a
         refusal.
         """
-        session, plan = self._experiment_session, self.spec.plan
-        match command:
-            case StartAbTest():
-                self._check_startable(AbTest, "an A/B test is already running")
-                self._ab_tests += 1
-                trial = ordered_test(command, plan, session.load, self._ab_tests)
-                before = present_values(trial, session.load, session.settings.states)
-                text = (
-                    f"A/B test of {trial.subject}: {trial.a} against {trial.b}, at most {trial.seconds:g} s, "
-                    f"equal within ±{trial.tolerance_percent:g} %"
-                )
-                return await self.laboratory.start(AbTest(trial, is_by_hand=True, before=before), text)
-            case StartTune(plan=order):
-                self._check_startable(TuneRun, "a screening is already running")
-                order = ordered_screening(order, plan, session)
-                run = await self._screening_of(order, is_by_hand=True)
-                self._check_startable(TuneRun, "a screening is already running")
-                values = pluralize(len(run.candidates), "value")
-                text = f"screening {values}, at most {duration(order.budget_seconds)}"
-                return await self.laboratory.start(run, text)
-            case StopAbTest():
-                return self._stop_experiment(AbTest, "no A/B test is running", "the A/B test is stopped")
-            case StopTune():
-                return self._stop_experiment(TuneRun, "no screening is running", "the screening is stopped")
-            case _:
-                assert_never(command)
+        laboratory = self.laboratory
+        if isinstance(command, NextStep):
+            probe = laboratory.running(Probe)
+            probe.next_step(self.watcher.log.elapsed_seconds())
+            laboratory.follow(probe)
+            return "continuing with the next step"
+        kind = next(one for one in EXPERIMENTS if type(command) in (one.starts, one.stops))
+        if type(command) is kind.stops:
+            laboratory.running(kind)
+            laboratory.stop("stopped by the operator")
+            return f"the {kind.called} is stopped"
+        self._check_startable(kind)
+        self._started += 1
+        experiment = await kind.of_command(command, self._experiment_session, self._started)
+        self._check_startable(kind)
+        return await laboratory.start(experiment)
 
-    def _check_startable(self, kind: type[Experiment], again: str) -> None:
+    def _check_startable(self, kind: type[Experiment]) -> None:
         """Raises UsageError while another experiment is under way, or the load does not run."""
-        plan, state, present = self.spec.plan, self.watcher.lifecycle.state, self.laboratory.present
-        if plan.trial is not None or plan.tune is not None:
-            raise UsageError("this run is an A/B test or a screening itself; no other one can be started")
+        state, present = self.watcher.lifecycle.state, self.laboratory.present
+        if present is not None and not present.is_by_hand:
+            raise UsageError(f"this run is {present.name} itself; no other experiment can be started")
         if state is not RunState.RUNNING:
             raise UsageError(f"the load is not running: {state}")
         if isinstance(present, kind):
-            raise UsageError(again, "stop it first")
+            raise UsageError(f"{present.name} is already running", "stop it first")
         if present is not None:
             raise UsageError(f"{present.name} is running", "end it first")
-
-    def _stop_experiment(self, kind: type[Experiment], none: str, reply: str) -> str:
-        if not self.laboratory.is_stoppable(kind):
-            raise UsageError(none)
-        self.laboratory.stop("stopped by the operator")
-        return reply
 
     # The end
 
@@ -515,8 +493,8 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
             self._stop,
             self._end_load,
             watcher.restore,
-            self._end_probe,
             watcher.tasks.close,
+            self.laboratory.finish,
             watcher.activity_monitor.close,
             watcher.statement_monitor.close,
             self._read_last,
@@ -539,9 +517,6 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
     async def _end_load(self) -> None:
         """End the load, if there is one, and report the last stalls."""
         self.effect_tracker.end_stalls()
-
-    async def _end_probe(self) -> None:
-        """End the probe, if there is one."""
 
     @abstractmethod
     async def _read_last(self) -> None:
@@ -635,7 +610,7 @@ class WatchRun(SessionRun):
 
     async def submit(self, command: Command) -> str:
         with self.effect_tracker.command_running():
-            if isinstance(command, AbTestCommand | TuneCommand):
+            if isinstance(command, ExperimentCommand):
                 return await self._experiment(command)
             return await self.watcher.submit(command)
 

@@ -1,25 +1,24 @@
-"""The timeline of a plan: stages of threads and rate.
+"""The plan of a load (`--plan`, `--ramp`, `ctl plan`): stages of threads and rate, followed by the clock.
 
-Timeline of a load plan: elapsed seconds in, changes of level out. Without a clock and without I/O.
+    stages ──> level changes ──> timeline: which are due ──> runner: makes them
+
+Level changes are the plan as a list: at which second of the plan which level begins. The timeline takes
+elapsed seconds and answers with changes, without a clock and without I/O:
 
     waiting ──begin──> running ──> over
                         │   ^
-             hold, pause│   │resume, go_on
+             hold, pause│   │resume, unpause
                         v   │
                      standing still
 
 While the operator holds it or the load is paused, the plan's own time stops, too: then it continues where it
-stopped, and no stage is cut short.
-
-A plan as a list of moves: at which second of the plan which level begins. Pure, no clock and no I/O.
-
-Runner of a load plan: waits for the next change of level and applies it.
+stopped, and no stage is cut short. A plan measures nothing and puts nothing back: it is no experiment.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from tuibench.clock import Clock
 from tuibench.errors import UsageError
@@ -37,6 +36,8 @@ from tuibench.model.schedule import (
     validate_schedule,
 )
 from tuibench.session.events import EventLog
+from tuibench.session.lifecycle import Lifecycle
+from tuibench.session.load import LoadController
 
 SHORTEST_LEVEL_SECONDS = 0.25
 MOST_LEVELS = 3600
@@ -274,19 +275,18 @@ the same time, and a sample belongs to one level.
 
 BY_HAND = "held manually"
 
-DueChanges = Callable[[], list[LevelChange]]
-
 
 class PlanRunner:
-    """The plan of a run. `follow` makes the changes that are due."""
+    """The plan of a run: makes the changes that are due."""
 
     def __init__(
-        self, stages: Schedule, log: EventLog, clock: Clock, follow: Callable[[DueChanges], Awaitable[None]]
+        self, stages: Schedule, load: LoadController, lifecycle: Lifecycle, log: EventLog, clock: Clock
     ) -> None:
         self._timeline = PlanTimeline(stages) if stages else None
+        self._load = load
+        self._lifecycle = lifecycle
         self._log = log
         self._clock = clock
-        self._follow = follow
         self._changed = asyncio.Event()
         self._is_over_reported = False
 
@@ -357,12 +357,39 @@ class PlanRunner:
         while True:
             self._changed.clear()
             if self._timeline is not None:
-                await self._follow(self._due)
+                await self.follow(self._due)
                 self._emit_over(self._timeline)
             await self._wait()
 
     def _due(self) -> list[LevelChange]:
         return self._timeline.due(self._now) if self._timeline is not None else []
+
+    async def follow(self, due: Callable[[], list[LevelChange]]) -> None:
+        """Makes the changes that are due when their turn comes; none once the run is ending.
+
+        Connections that the server refused are not retried at every change.
+        """
+        load = self._load
+        async with load.lock:
+            if self._lifecycle.is_ending:
+                return
+            for move in due():
+                match move.quantity:
+                    case Quantity.THREADS:
+                        threads = int(move.level)
+                        if load.accepted_connections is not None:
+                            threads = min(threads, load.accepted_connections)
+                        kind, is_change = EventKind.THREADS, threads != load.threads
+                        if is_change:
+                            await load.set_threads(threads)
+                    case Quantity.RATE:
+                        kind, is_change = EventKind.RATE, move.level != load.rate
+                        load.set_rate(move.level)
+                    case _:
+                        assert_never(move.quantity)
+                if move.text:
+                    self._log.emit(kind if is_change or move.is_ramp else EventKind.PLAN, move.text)
+        self._lifecycle.publish_status()
 
     def _emit_over(self, timeline: PlanTimeline) -> None:
         if timeline.is_over(self._now) and not self._is_over_reported:

@@ -15,6 +15,7 @@ import random
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -22,9 +23,10 @@ from tuibench.ab.windows import FEWEST_SLOTS, ROUNDING_SECONDS, figure_level, se
 from tuibench.errors import TuibenchError, UsageError
 from tuibench.metrics.effect_detection import window_figures
 from tuibench.metrics.series import Slot
-from tuibench.model.command import ChangeSetting
+from tuibench.model.command import ChangeSetting, StartTune, StopTune
 from tuibench.model.effect import EffectFigure, primary_figure
 from tuibench.model.plan import RunPlan
+from tuibench.model.sample import Sample
 from tuibench.model.server import ServerInfo
 from tuibench.model.settings import SettingState
 from tuibench.model.tune import (
@@ -40,11 +42,11 @@ from tuibench.model.tune import (
 )
 from tuibench.observe.host_facts import free_memory_bytes
 from tuibench.session.laboratory import Experiment, ExperimentSession, Wanted
-from tuibench.session.settings import Settings
 from tuibench.tune.candidates import SCREENING_SHARE, Room, find_candidates, read_tune_log, wanted_settings
 from tuibench.tune.evaluation import Evaluation, is_decided
 from tuibench.tune.text import candidate_line
 from tuibench.tuning.catalogue.lookup import SETTINGS
+from tuibench.units import duration, pluralize
 
 TOGETHER_CANDIDATES = 2
 """With fewer there is nothing to combine."""
@@ -89,10 +91,11 @@ class _Window:
 class TuneRun(Experiment):
     """One screening: the values of each window, the blocks, and the verdicts.
 
-    `is_private` is True on a private server. A resumed one goes on after the `blocks` of the earlier run.
+    A resumed one goes on after the `blocks` of the earlier run.
     """
 
     called, name = "screening", "a screening of settings"
+    starts, stops = StartTune, StopTune
 
     def __init__(
         self,
@@ -118,6 +121,18 @@ class TuneRun(Experiment):
         self._reported: dict[int, TuneVerdict] = {}
         self._is_together = False
         self._is_together_refused = False
+        values = pluralize(len(self.candidates), "value")
+        self.reply = f"screening {values}, at most {duration(order.budget_seconds)}"
+
+    @classmethod
+    async def of_plan(cls, session: ExperimentSession) -> "TuneRun | None":
+        order = session.spec.plan.tune
+        return None if order is None else await prepare_screening(order, session)
+
+    @classmethod
+    async def of_command(cls, command: Any, session: ExperimentSession, number: int) -> "TuneRun":
+        order = ordered_screening(command.plan, session.spec.plan, session)
+        return await prepare_screening(order, session, is_by_hand=True)
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -146,7 +161,7 @@ class TuneRun(Experiment):
         self._begun_at = self._now = now
         self._next_block()
 
-    def tick(self, slot: Slot, disturbance: str = "") -> bool:
+    def tick(self, slot: Slot, sample: Sample, disturbance: str = "") -> bool:
         self._now, window = slot.end_seconds, self._window
         if window is None:
             return False
@@ -191,12 +206,13 @@ class TuneRun(Experiment):
                 if one.setting == subject and one.number in window.candidates
             }
 
-    def end(self, now: float) -> None:
+    def end(self, now: float, why: str = "") -> None:
         if not self.is_over:
-            super().end(now)
+            super().end(now, why)
             self._now = max(now, self._now)
 
-    def end_text(self, why: str) -> str:
+    @property
+    def end_text(self) -> str:
         return "the screening has ended; the settings are restored"
 
     def _finish_block(self) -> None:
@@ -265,20 +281,16 @@ class TuneRun(Experiment):
 
 
 async def prepare_screening(
-    order: TunePlan,
-    plan: RunPlan,
-    server: ServerInfo,
-    settings: Settings,
-    *,
-    is_private: bool = False,
-    is_by_hand: bool = False,
+    order: TunePlan, session: ExperimentSession, *, is_by_hand: bool = False
 ) -> TuneRun:
-    """Finds the candidates, or reads those of the run to resume. `is_private` is True on a private server.
+    """Finds the candidates, or reads those of the run to resume.
 
     Raises UsageError if there is nothing to test, ProductionError without consent to changes.
     """
+    plan, server, settings = session.spec.plan, session.server, session.settings
     settings.guard.require_confirmation()
-    named = f"a private server ({server.flavour} {server.version_text})" if is_private else server.identity
+    private = f"a private server ({server.flavour} {server.version_text})"
+    named = private if session.spec.private_server else server.identity
     here = TuneLogHead(profile=plan.profile, server=named, threads=plan.threads, candidates=())
     if order.resume:
         head, blocks = await asyncio.to_thread(read_tune_log, Path(order.resume))

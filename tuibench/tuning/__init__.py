@@ -1,1 +1,1 @@
-"""Server settings: the catalogue of those that can be changed, journalled changes, restore, preflight checks."""
+"""Server settings: the catalogue of those that can be changed, journalled changes, restore, preflight."""

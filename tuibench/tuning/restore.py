@@ -1,4 +1,4 @@
-"""Restore of settings: at a session's end, by the guardian, by `tuibench restore`; what crashed sessions left.
+"""Restore of settings: at the end of a session, by the guardian, by `tuibench restore`.
 
 Journals of other sessions on the same server are read and settled only under `server_lock`. A journal that
 cannot be read has no say.

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from tests.unit.session.simulated_probe import Curve, Noise, probe
 from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeState, StepPurpose, UslFit
-from tuibench.probe.runner import probe_result
+from tuibench.probe.result import probe_result
 from tuibench.probe.text import probe_lines
 
 LAW = Curve()
@@ -20,7 +20,7 @@ FIT = UslFit(
     curve=tuple((2 ** (place / 5), LAW.tps(2 ** (place / 5))) for place in range(36)),
 )
 _PLAN = probe(ProbeOrder(seconds=82.0), LAW, 3, Noise(0.015))
-_GONE = _PLAN.progress()._replace(order=ORDER)
+_GONE = _PLAN.progress._replace(order=ORDER)
 STEPS = tuple(
     replace(step, missed=("p95<40ms: 55.6 ms",) if (step.p95_ms or 0.0) > 40 else ()) for step in _PLAN.steps
 )

@@ -28,7 +28,7 @@ from tuibench.model.probe import ProbeStep, StepPurpose
 from tuibench.model.sample import Sample
 from tuibench.model.schedule import Quantity
 from tuibench.model.tick import Latency
-from tuibench.probe.plan import ProbeTick, StepRun
+from tuibench.probe.plan import StepRun
 from tuibench.record.reader import Run, load_run
 from tuibench.report.analysis import run_evidence
 
@@ -271,11 +271,12 @@ def sample(
 
 
 def step_of(samples: list[Sample]) -> ProbeStep:
-    """A probe's step of these ticks, after one that it discards."""
+    """A probe's step of these ticks, after one that it discards. The server lets no more connections in."""
     run = StepRun(Quantity.THREADS, 8.0, StepPurpose.UP, 0.0, 60.0)
     for number, each in enumerate([samples[0], *samples], 1):
-        threads = int(each.load.levels["connections"]) if each.load else None
-        run.add_tick(ProbeTick(Slot(float(number), 1.0, 100), each, threads=threads))
+        levels = each.tick.levels
+        accepted = replace(each.tick, levels=levels | {"threads": levels["connections"]})
+        run.add_tick(Slot(float(number), 1.0, 100), replace(each, tick=accepted))
     return run.finished(60.0, (), is_local=True)
 
 

@@ -12,15 +12,14 @@ from tuibench.errors import ExitCode, TuibenchError
 from tuibench.model.command import Command, LoadCommand, Stop
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import Hello, RunState, SessionMessage
-from tuibench.model.probe import ProbeOrder
 from tuibench.model.sample import Sample
 from tuibench.model.schedule import Quantity, Schedule, format_schedule
 from tuibench.model.server import Target
 from tuibench.model.settings import SettingState
 from tuibench.model.summary import Summary
-from tuibench.probe.runner import ProbeRunner
-from tuibench.session.commands import LoadChanges, LoadCommands, SessionCommands
+from tuibench.session.commands import LoadCommands, SessionCommands
 from tuibench.session.events import EventLog
+from tuibench.session.laboratory import Laboratory
 from tuibench.session.lifecycle import BackgroundTasks, Lifecycle
 from tuibench.session.load import LoadController
 from tuibench.session.sampling import ActivityMonitor, StatementMonitor
@@ -123,6 +122,7 @@ class FakeLoad:
         self.fewest_threads = 1
         self.accepted_connections: int | None = None
         self.weights: dict[str, float] = {"new": 90.0, "old": 10.0}
+        self.lock = asyncio.Lock()
         self.gate = asyncio.Event()
         self.gate.set()
         self._done = done
@@ -180,25 +180,10 @@ class FakePlan:
         return ""
 
 
-class FakeProbe:
-    """The probe; what it is told goes to `done`."""
+class FakeLaboratory:
+    """No experiment runs."""
 
-    def __init__(self, done: list[str]) -> None:
-        self._done = done
-
-    def start(self, order: ProbeOrder) -> str:
-        self._done.append(f"probe by {order.by}")
-        return "probing"
-
-    def stop(self) -> str:
-        self._done.append("stop probe")
-        return "stopped"
-
-    def next_step(self) -> str:
-        self._done.append("next step")
-        return "next"
-
-    def on_manual_change(self, quantity: Quantity) -> str:
+    def on_manual_load(self, quantity: Quantity) -> str:
         return ""
 
 
@@ -229,11 +214,15 @@ class FakeControllable:
             self.lifecycle,
             self.log.emit,
         )
-        self.changes = LoadChanges(cast(LoadController, self.load), self.lifecycle, self.log.emit)
+        self.plan_runner = PlanRunner(
+            (), cast(LoadController, self.load), self.lifecycle, self.log, FakeClock()
+        )
         self.load_commands = LoadCommands(
-            self.changes,
+            cast(LoadController, self.load),
+            self.lifecycle,
+            self.log.emit,
             cast(PlanRunner, FakePlan(self.done)),
-            cast(ProbeRunner, FakeProbe(self.done)),
+            cast(Laboratory, FakeLaboratory()),
             self._reset_stats,
         )
 

@@ -8,6 +8,7 @@ import random
 from statistics import fmean
 from typing import NamedTuple
 
+from tests.examples import SAMPLE
 from tests.unit.metrics.noises import Noise
 from tuibench.ab.experiment import AbTest
 from tuibench.metrics.series import Slot
@@ -99,7 +100,7 @@ def late_trial(
         now = (place + 1) * interval
         rate = 1000.0 * math.exp(level[place] + server.level(now, interval))
         count = None if fsyncs is None else rng.gauss(1, size) * rate * interval * fsyncs[server.value == B]
-        test.tick(Slot(now, interval, rate * interval, p95_ms=1e4 / rate, log_fsyncs=count))
+        test.tick(Slot(now, interval, rate * interval, p95_ms=1e4 / rate, log_fsyncs=count), SAMPLE)
         if test.wanted is not None:
             (change,) = test.wanted.values()
             server.set(now, value_of(change))

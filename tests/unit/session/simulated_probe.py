@@ -6,11 +6,19 @@ from collections.abc import Callable
 from statistics import NormalDist
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
+from tests.examples import PLAN
+from tuibench.metrics.figures import read
 from tuibench.metrics.scaling import LOG_GAIN, usl_tps
+from tuibench.metrics.series import Slot
 from tuibench.model.probe import ProbeOrder
 from tuibench.model.sample import Sample
+from tuibench.model.schedule import Quantity
+from tuibench.model.server import Target
 from tuibench.model.tick import RESPONSE, Histogram, Tick, bucket_index
-from tuibench.probe.plan import ProbePlan, probe_tick
+from tuibench.probe.experiment import LOAD, Probe
+from tuibench.session.laboratory import LoadLevel
 
 PLACES = 40
 _NORMAL = NormalDist()
@@ -74,16 +82,38 @@ def histogram(p95_ms: float, count: int) -> Histogram:
     return Histogram(counts, each * len(SHAPE), sum(values) * each, values[0], values[-1])
 
 
-def probe(order: ProbeOrder, curve: Curve, seed: int, noise: Noise, ceiling: float = 1024) -> ProbePlan:
+def probe_of(order: ProbeOrder, ceiling: float = 1024) -> Probe:
+    """A probe on an idle server, which has seen the tick that ends at second 0."""
+    order = replace(order, most=order.most or ceiling)
+    started = Probe(order, PLAN, Target(), lambda: (), threads=8, rate=0.0)
+    started.begin(-TICK_SECONDS)
+    started.tick(Slot(0.0, TICK_SECONDS, 0), Sample(number=1, at=0.0, late_ms=0.0, tick=Tick()))
+    return started
+
+
+def wanted_level(started: Probe) -> float:
+    """The level that the probe wants now."""
+    assert started.wanted is not None
+    wanted = started.wanted[LOAD]
+    assert isinstance(wanted, LoadLevel)
+    return wanted.threads if started.order.by is Quantity.THREADS else wanted.rate
+
+
+def slot_of(tick: Tick, now: float) -> Slot:
+    return Slot(now, tick.seconds, tick.sums.get("completed", 0), p95_ms=read("p95", tick))
+
+
+def probe(order: ProbeOrder, curve: Curve, seed: int, noise: Noise, ceiling: float = 1024) -> Probe:
     """The whole probe of a server, which is over in an instant."""
     rng = random.Random(seed)
     now, level, ill = 0.0, 0.0, 0.0
-    plan = ProbePlan(order, ceiling, now)
+    run = probe_of(order, ceiling)
     level_applied = now
-    while not plan.is_over:
-        if plan.next_level is not None:
-            before, level, level_applied = level, plan.next_level.level, now
-            plan.level_applied(now)
+    while not run.is_over:
+        if run.wanted is not None:
+            before, level, level_applied = level, wanted_level(run), now
+            run.wanted = None
+            run.applied(now)
         now += TICK_SECONDS
         ill = noise.phi * ill + rng.gauss(0, noise.deviation * math.sqrt(1 - noise.phi**2))
         reached = (
@@ -102,5 +132,5 @@ def probe(order: ProbeOrder, curve: Curve, seed: int, noise: Noise, ceiling: flo
             levels={"threads": level, "connections": level},
             hists={RESPONSE: histogram(p95, count)},
         )
-        plan.add_tick(probe_tick(Sample(number=1, at=now, late_ms=0.0, tick=part), now), now)
-    return plan
+        run.tick(slot_of(part, now), Sample(number=1, at=now, late_ms=0.0, tick=part))
+    return run

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from tests.examples import PLAN
+from tests.examples import PLAN, SAMPLE
 from tests.unit.session.fakes import FakeLoad
 from tuibench.ab.analysis import random_orders
 from tuibench.ab.experiment import AbTest, command_for, ordered_test, present_values
@@ -12,7 +12,7 @@ from tuibench.metrics.series import Slot
 from tuibench.model.command import ApplyPreset, ChangeSetting, Command, SetThreads, StartAbTest
 from tuibench.model.effect import AbTestPlan, EffectFigure, Verdict
 from tuibench.model.settings import SettingState
-from tuibench.session.laboratory import NO_ANSWER, Wanted
+from tuibench.session.laboratory import NO_ANSWER, Change, Wanted
 
 WINDOW = 6
 ALTERNATING = 51
@@ -26,7 +26,7 @@ class Driven:
 
     def __init__(self, trial: AbTestPlan, *, is_by_hand: bool = False, start: float = 0.0) -> None:
         self.test = AbTest(trial, is_by_hand=is_by_hand)
-        self.submitted: list[tuple[float, Command]] = []
+        self.submitted: list[tuple[float, Change]] = []
         self.is_away = False
         self.now = start
         first = self.test.first[-1]
@@ -40,7 +40,7 @@ class Driven:
                 return
             self.now += seconds
             slot = Slot(self.now, seconds, self.rates[self.value] * seconds, p95_ms=10.0)
-            self.test.tick(slot, disturbance)
+            self.test.tick(slot, SAMPLE, disturbance)
             self.obey()
 
     def take(self) -> Wanted | None:
@@ -137,11 +137,11 @@ def test_a_change_that_takes_longer_than_its_window_is_followed_by_that_of_the_n
     driven.test.disturb("it is being set")
     driven.drive(WINDOW - 1)
     driven.now += 1
-    driven.test.tick(Slot(driven.now, 1.0, 150.0))
+    driven.test.tick(Slot(driven.now, 1.0, 150.0), SAMPLE)
     driven.take()
     for _ in range(WINDOW):
         driven.now += 1
-        driven.test.tick(Slot(driven.now, 1.0, 150.0))
+        driven.test.tick(Slot(driven.now, 1.0, 150.0), SAMPLE)
     assert driven.test.wanted == {SYNC: ChangeSetting(SYNC, "0")}
     driven.test.applied(driven.now)
     assert driven.test.wanted, "what was set before says nothing of this window"
@@ -172,7 +172,7 @@ def test_a_slot_of_an_outage_spoils_the_windows_that_it_reaches_into() -> None:
     driven.drive(2 * WINDOW)
     driven.drive(1, seconds=0.5)
     driven.now += 0.5
-    driven.test.tick(Slot(driven.now, 1.5, 0.0), "the server did not answer")
+    driven.test.tick(Slot(driven.now, 1.5, 0.0), SAMPLE, "the server did not answer")
     driven.drive(6 * WINDOW)
     assert [pair.cycle for pair in driven.test.result.pairs] == [3, 4]
     driven = Driven(trial())

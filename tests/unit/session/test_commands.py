@@ -401,15 +401,15 @@ async def test_a_plan_step_is_reported_once_and_marked_if_a_level_changes(
     moves: list[LevelChange], done: list[str], told: Told
 ) -> None:
     session = FakeControllable()
-    await session.changes.follow(lambda: moves)
+    await session.plan_runner.follow(lambda: moves)
     assert (session.done, session.told) == (done, told)
 
 
 async def test_a_plan_does_not_ask_again_for_what_the_server_refuses_but_an_operator_may() -> None:
     session = FakeControllable()
     session.load.accepted_connections = 12
-    await session.changes.follow(lambda: [TO_16])
-    await session.changes.follow(lambda: [ON_THE_WAY])
+    await session.plan_runner.follow(lambda: [TO_16])
+    await session.plan_runner.follow(lambda: [ON_THE_WAY])
     assert session.done == ["threads 12"]
     await session.execute(SetThreads(20))
     assert session.load.threads == 20
@@ -423,7 +423,7 @@ async def test_which_moves_are_due_is_asked_when_their_turn_comes() -> None:
     change = asyncio.create_task(session.execute(SetThreads(9)))
     await asyncio.sleep(0)
     due = [TO_16]
-    following = asyncio.create_task(session.changes.follow(lambda: due))
+    following = asyncio.create_task(session.plan_runner.follow(lambda: due))
     await asyncio.sleep(0)
     due.clear()
     session.load.gate.set()
@@ -434,7 +434,7 @@ async def test_which_moves_are_due_is_asked_when_their_turn_comes() -> None:
 @pytest.mark.parametrize("state", [RunState.STOPPING, RunState.ENDED])
 async def test_no_move_is_made_once_the_run_is_ending(state: RunState) -> None:
     session = FakeControllable(state)
-    await session.changes.follow(lambda: [TO_16])
+    await session.plan_runner.follow(lambda: [TO_16])
     assert (session.done, session.told) == ([], [])
 
 

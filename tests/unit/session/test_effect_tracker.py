@@ -46,12 +46,15 @@ class Run:
         self.on_event: list[SessionMessage] = []
         self.flush = "1"
         self.fsyncs = 0
+        self.outcome = "done"
         self.log = EventLog(self.clock, self._on_event)
         played: Any = self
         self.published: list[EffectProgress | None] = []
         self.effect_tracker = EffectTracker(
             PLAN.interval_seconds,
             ExperimentSession(
+                spec=played,
+                server=played,
                 load=None,
                 settings=played,
                 lifecycle=played,
@@ -276,7 +279,7 @@ async def test_during_an_experiment_no_effect_is_measured() -> None:
     run = Run()
     laboratory = run.effect_tracker.laboratory
     plan = msgspec.structs.replace(a_trial(), subject="threads", a="4", b="8")
-    await laboratory.start(AbTest(plan, is_by_hand=True), "")
+    await laboratory.start(AbTest(plan, is_by_hand=True))
     run.ticks(5, 100)
     run.change()
     run.ticks(40, 150)

@@ -27,9 +27,9 @@ from tuibench.model.probe import ProbeOrder, UslFit
 from tuibench.model.schedule import parse_schedule
 from tuibench.model.server import Target
 from tuibench.model.summary import Summary
-from tuibench.probe import runner
+from tuibench.probe import experiment
 from tuibench.probe.plan import ProbeProgress
-from tuibench.probe.runner import usl_of
+from tuibench.probe.result import usl_of
 from tuibench.record.recorder import SUMMARY
 from tuibench.session.load_run import LoadRun
 from tuibench.session.spec import SessionSpec
@@ -168,7 +168,7 @@ def test_an_error_in_the_task_of_a_probe_ends_the_run_as_failed(
         return usl_of(progress)
 
     # A thread would need real time.
-    monkeypatch.setattr(runner, "fit_usl", fitted)
+    monkeypatch.setattr(experiment, "fit_usl", fitted)
 
     async def start(run: LoadRun) -> None:
         await run.submit(StartProbe(ProbeOrder(seconds=60.0, step_seconds=6.0, most=64.0)))
@@ -207,7 +207,7 @@ def break_step(run: LoadRun, step: str) -> None:
     "step",
     [
         "load.fleet.finish",
-        "probe_runner.close",
+        "laboratory.finish",
         "watcher.activity_monitor.close",
         "watcher.sampler.end",
     ],
@@ -265,13 +265,13 @@ def test_settings_are_restored_first_once_the_load_has_ended(tmp_path: Path) -> 
         for part, name in (
             (run.load, "finish"),
             (watcher.settings, "restore"),
-            (run.probe_runner, "close"),
+            (run.laboratory, "finish"),
             (watcher.sampler, "end"),
         ):
             note(part, name)
 
     Seen(tmp_path, prepare)
-    assert order == ["finish", "restore", "close", "end"]
+    assert order == ["finish", "restore", "finish", "end"]
 
 
 def test_a_run_that_is_cancelled_restores_and_records(tmp_path: Path) -> None:

@@ -6,14 +6,24 @@ from typing import Any, cast
 
 import pytest
 
+from tests.examples import SAMPLE
 from tuibench.errors import ConnectionLostError, RunError, ServerUnreachableError, TuibenchError, UsageError
 from tuibench.metrics.series import Slot
 from tuibench.model.command import ApplyPreset, ChangeSetting, Command, RestoreSettings, SetThreads
 from tuibench.model.event import Event, EventKind
+from tuibench.model.sample import Sample
+from tuibench.model.schedule import Quantity
 from tuibench.model.summary import RunOutcome
-from tuibench.session.laboratory import NO_ANSWER, Change, Experiment, ExperimentSession, Laboratory
+from tuibench.session.laboratory import (
+    NO_ANSWER,
+    Change,
+    Experiment,
+    ExperimentSession,
+    Laboratory,
+    LoadLevel,
+)
 
-SYNC, FLUSH = "sync_binlog", "innodb_flush_log_at_trx_commit"
+SYNC, FLUSH, LOAD = "sync_binlog", "innodb_flush_log_at_trx_commit", "load"
 ONE, ZERO = ChangeSetting(SYNC, "1"), ChangeSetting(SYNC, "0")
 
 
@@ -21,6 +31,7 @@ class Scripted(Experiment):
     """Writes down what it is told."""
 
     called, name = "trial", "a trial"
+    reply = "a trial begins"
 
     def __init__(
         self,
@@ -32,6 +43,8 @@ class Scripted(Experiment):
         super().__init__(is_by_hand=is_by_hand, before=before)
         self.first = first
         self.heard: list[object] = []
+        self.evaluations: list[bool] = []
+        self.ends_by_hand = False
 
     def check_first(self, replies: Sequence[str]) -> None:
         if len(set(replies)) < len(replies):
@@ -43,15 +56,25 @@ class Scripted(Experiment):
     def applied(self, now: float) -> None:
         self.heard.append("applied")
 
-    def tick(self, slot: Slot, disturbance: str = "") -> bool:
+    def tick(self, slot: Slot, sample: Sample, disturbance: str = "") -> bool:
         self.heard.append(disturbance or slot.transactions)
         return True
 
     def disturb(self, why: str, *, is_late: bool = False) -> None:
         self.heard.append((why, is_late))
 
-    def end_text(self, why: str) -> str:
-        return f"ended: {why}"
+    def on_manual_load(self, quantity: Quantity, now: float) -> None:
+        if self.ends_by_hand:
+            self.before = {LOAD: ()}
+            self.end(now, "set by hand")
+
+    async def evaluate(self) -> bool:
+        self.evaluations.append(self.is_over)
+        return False
+
+    @property
+    def end_text(self) -> str:
+        return f"ended: {self.why_ended}"
 
 
 class Session:
@@ -67,18 +90,23 @@ class Session:
         self.gate: asyncio.Event | None = None
         self.is_ending = False
         self.stopped: RunOutcome | None = None
+        self.outcome: RunOutcome = "interrupted"
         self.failure: Exception | None = None
         self.changes = self.restored = 0
-        self.threads = 8
+        self.threads, self.rate = 8, 0.0
+        self.lock = asyncio.Lock()
         self.now = 100.5
         self.tasks: list[asyncio.Task[None]] = []
         self.guard = self
         played: Any = self
         self.laboratory = Laboratory(
-            ExperimentSession(played, played, played, played, self.submit, self.start_task, self.publish),
+            ExperimentSession(
+                played, played, played, played, played, played, self.submit, self.start_task, self.publish
+            ),
             self.on_change,
         )
-        put_back = {SYNC: tuple(before)} if before else {}
+        subject = LOAD if before and isinstance(before[0], LoadLevel) else SYNC
+        put_back = {subject: tuple(before)} if before else {}
         self.experiment = Scripted(is_by_hand=is_by_hand, before=put_back, first=first)
 
     @property
@@ -88,7 +116,7 @@ class Session:
     def require_confirmation(self) -> None:
         return
 
-    def on_change(self) -> None:
+    def on_change(self, experiment: Experiment) -> None:
         self.changes += 1
 
     def elapsed_seconds(self) -> float:
@@ -130,6 +158,9 @@ class Session:
         self.event(EventKind.THREADS if isinstance(command, SetThreads) else EventKind.SETTING)
         return reply
 
+    async def set_level(self, threads: int, rate: float) -> None:
+        self.threads, self.rate = threads, rate
+
     async def _set(self, change: Change) -> str:
         match change:
             case ChangeSetting(name=name, value=value):
@@ -147,6 +178,8 @@ class Session:
             case SetThreads(threads=threads):
                 self.threads = threads
                 return f"→ {threads}"
+            case LoadLevel():
+                raise AssertionError(change)
 
     def event(self, kind: EventKind, text: str = "") -> None:
         self.laboratory.on_event(Event(at=0, elapsed_seconds=self.now, kind=kind, text=text, marker=1))
@@ -155,7 +188,7 @@ class Session:
         """A tick, after which the experiment wants something."""
         self.now += 0.5
         self.experiment.wanted = wanted
-        self.laboratory.tick(Slot(self.now, 0.5, 50.0), disturbance)
+        self.laboratory.tick(Slot(self.now, 0.5, 50.0), SAMPLE, disturbance)
         for _ in range(9):
             await asyncio.sleep(0)
 
@@ -167,7 +200,7 @@ class Session:
 async def started(*before: Change, first: Sequence[Change] = ()) -> Session:
     """An operator's experiment that has begun."""
     session = Session(is_by_hand=True, before=before, first=first)
-    await session.laboratory.start(session.experiment, "a trial")
+    await session.laboratory.start(session.experiment)
     await session.tick()
     return session
 
@@ -192,9 +225,8 @@ async def test_what_is_wanted_is_set_and_what_is_not_wanted_any_more_is_put_back
 async def test_an_operators_experiment_begins_with_a_tick_and_its_values_are_put_back() -> None:
     session = await started(ChangeSetting(SYNC, "100"))
     assert session.experiment.heard == [("begun", 101.0)]
-    assert session.told[0] == "a trial"
+    assert session.told[0] == "a trial begins"
     await session.tick({SYNC: ZERO})
-    session.experiment.end(session.now)
     session.laboratory.stop("done with it")
     await asyncio.gather(*session.tasks)
     assert session.told[-1] == "ended: done with it"
@@ -207,13 +239,14 @@ async def test_an_operators_experiment_begins_with_a_tick_and_its_values_are_put
 
 async def test_one_that_is_stopped_before_it_begins_was_none() -> None:
     session = Session(is_by_hand=True, before=[ChangeSetting(SYNC, "100")], first=[ZERO, ONE])
-    await session.laboratory.start(session.experiment, "a trial")
-    assert session.laboratory.is_stoppable(Scripted)
+    await session.laboratory.start(session.experiment)
+    assert session.laboratory.running(Scripted) is session.experiment
     session.laboratory.stop("stopped")
     await asyncio.gather(*session.tasks)
     assert session.submitted == [ZERO, ONE, ChangeSetting(SYNC, "100")]
     assert session.laboratory.last(Scripted) is None
-    assert not session.laboratory.is_stoppable(Scripted)
+    with pytest.raises(UsageError, match="no trial is running"):
+        session.laboratory.running(Scripted)
 
 
 @pytest.mark.parametrize("first", [[ZERO, ONE], [ONE, ONE]])
@@ -223,7 +256,7 @@ async def test_a_value_that_cannot_be_tested_is_refused_and_put_back(first: Sequ
     session.values[SYNC] = "1"
     session.refusals["0"] = RunError("no")
     with pytest.raises(TuibenchError):
-        await session.laboratory.start(session.experiment, "")
+        await session.laboratory.start(session.experiment)
     assert session.values[SYNC] == "7"
     assert session.laboratory.present is None
     assert session.changes == 2
@@ -250,8 +283,8 @@ async def test_the_end_of_the_planned_one_ends_the_run() -> None:
     await session.planned()
     await session.tick({SYNC: ZERO})
     session.experiment.told.append("found")
-    session.experiment.end(session.now)
     session.laboratory.stop("")
+    await asyncio.gather(*session.tasks)
     assert (session.stopped, session.failure) == ("done", None)
     assert session.told == ["found"]
     assert session.values[SYNC] == "0", "the end of the run restores it"
@@ -355,3 +388,52 @@ async def test_a_value_that_cannot_be_put_back_is_a_warning() -> None:
     await asyncio.gather(*session.tasks)
     assert session.told[-1] == "a value could not be restored after the trial: no"
     assert session.laboratory.present is None
+
+
+BEFORE, HIGH = LoadLevel(8, 0.0), LoadLevel(64, 500.0, "step: 64 threads")
+
+
+@pytest.mark.parametrize("is_by_hand", [False, True])
+async def test_a_level_of_the_load_is_one_event_and_is_put_back_at_the_end_of_any_experiment(
+    is_by_hand: bool,
+) -> None:
+    session = await started(BEFORE) if is_by_hand else Session(before=[BEFORE])
+    if not is_by_hand:
+        await session.planned()
+    await session.tick({LOAD: HIGH})
+    assert (session.threads, session.rate, session.told[-1]) == (64, 500.0, HIGH.text)
+    assert session.submitted == []
+    session.laboratory.stop("stopped")
+    await asyncio.gather(*session.tasks)
+    assert (session.threads, session.rate) == (8, 0.0)
+    assert session.told.count(HIGH.text) == 1
+    assert session.experiment.evaluations == [False, True], "before the change, and at the end"
+
+
+async def test_no_level_is_set_once_the_session_is_ending() -> None:
+    session = await started(BEFORE)
+    session.is_ending = True
+    await session.tick({LOAD: HIGH})
+    assert (session.threads, HIGH.text in session.told) == (8, False)
+
+
+@pytest.mark.parametrize("ends", [False, True])
+async def test_a_load_set_by_hand_may_end_an_experiment_and_stays(ends: bool) -> None:
+    session = await started(BEFORE)
+    session.experiment.ends_by_hand = ends
+    await session.tick({LOAD: HIGH})
+    session.threads = 50
+    note = session.laboratory.on_manual_load(Quantity.THREADS)
+    assert note == ("; the trial is stopped" if ends else "")
+    await asyncio.gather(*session.tasks)
+    assert (session.threads, session.experiment.is_over) == (50, ends)
+    assert session.laboratory.on_manual_load(Quantity.THREADS) == ""
+
+
+async def test_what_is_over_with_the_session_is_evaluated_after_the_load() -> None:
+    session = await started()
+    session.laboratory.close()
+    assert session.experiment.why_ended == "the run was interrupted"
+    assert session.experiment.evaluations == []
+    await session.laboratory.finish()
+    assert session.experiment.evaluations == [True]

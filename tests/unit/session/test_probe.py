@@ -10,7 +10,15 @@ from msgspec.structs import replace
 
 from tests.examples import sample
 from tests.ticks import load_tick
-from tests.unit.session.simulated_probe import TICK_SECONDS, Curve, Noise, probe
+from tests.unit.session.simulated_probe import (
+    TICK_SECONDS,
+    Curve,
+    Noise,
+    probe,
+    probe_of,
+    slot_of,
+    wanted_level,
+)
 from tuibench.errors import UsageError
 from tuibench.metrics.diagnosis import CLIENT_LIMITED, QUEUE_OUTSIDE
 from tuibench.metrics.thresholds import parse_objectives
@@ -20,8 +28,8 @@ from tuibench.model.plan import RunPlan
 from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeResult, ProbeStep, StepPurpose
 from tuibench.model.schedule import Quantity
 from tuibench.model.server import Target
-from tuibench.probe.plan import FEWEST_TICKS, ProbePlan, ProbeProgress, end_of_climb, next_level, probe_tick
-from tuibench.probe.runner import formal_level, formal_run_commands, probe_result, usl_of, usl_steps
+from tuibench.probe.plan import FEWEST_TICKS, ProbeProgress, end_of_climb, next_level
+from tuibench.probe.result import formal_level, formal_run_commands, probe_result, usl_of, usl_steps
 from tuibench.probe.text import probe_lines, probe_text
 
 # The plan of a probe: which levels it asks for, when a step is over, and how it ends.
@@ -36,14 +44,14 @@ class Driven:
 
     def __init__(self, order: ProbeOrder, server: Server = math.sqrt, ceiling: float = 64.0) -> None:
         self.now = 0.0
-        self.plan = ProbePlan(order, ceiling, 0.0)
+        self.plan = probe_of(order, ceiling)
         self.level = 0.0
         self._server = server
 
     def enter(self) -> None:
-        assert self.plan.next_level is not None
-        self.level = self.plan.next_level.level
-        self.plan.level_applied(self.now)
+        self.level = wanted_level(self.plan)
+        self.plan.wanted = None
+        self.plan.applied(self.now)
 
     def ticks(self, count: int, **load: int) -> None:
         """Samples of a load with all connections, or as given."""
@@ -55,7 +63,7 @@ class Driven:
                 **{"connections": self.level, "transactions_per_second": rate} | load,
             )
             seen = sample(elapsed_seconds=self.now, load=part)
-            self.plan.add_tick(probe_tick(seen, self.now, load.get("threads")), self.now)
+            self.plan.tick(slot_of(part, self.now), seen)
 
 
 def test_the_way_up_doubles_then_levels_between_then_back() -> None:
@@ -66,7 +74,7 @@ def test_the_way_up_doubles_then_levels_between_then_back() -> None:
     assert levels[StepPurpose.UP] == [1, 2, 4, 8, 16, 32, 64, 128]
     assert all(16 < level < 32 for level in levels[StepPurpose.REFINE])
     assert levels[StepPurpose.BACK] == [16, 4]
-    assert plan.end is ProbeEnd.KNEE
+    assert plan.end_kind is ProbeEnd.KNEE
     assert [step.purpose for step in plan.steps] == sorted(
         (step.purpose for step in plan.steps), key=list(StepPurpose).index
     )
@@ -82,8 +90,7 @@ def test_a_step_is_over_when_its_throughput_is_known() -> None:
     assert step.is_stable
     assert step.half_width is not None
     assert step.half_width <= 0.03
-    assert driven.plan.next_level is not None
-    assert driven.plan.next_level.level == 2
+    assert wanted_level(driven.plan) == 2
 
 
 def test_a_step_that_does_not_come_to_rest_ends_with_its_time() -> None:
@@ -101,9 +108,9 @@ def test_ticks_before_all_connections_are_open_do_not_count() -> None:
     driven = Driven(ProbeOrder(least=8.0))
     driven.enter()
     driven.ticks(6, connections=3, threads=8)
-    assert driven.plan.state(driven.now).waiting == "connections: 3 of 8 are open"
+    assert driven.plan.message.waiting == "connections: 3 of 8 are open"
     driven.ticks(2, connections=8, threads=8)
-    assert driven.plan.state(driven.now).waiting == f"settled samples: 1 of {FEWEST_TICKS}"
+    assert driven.plan.message.waiting == f"settled samples: 1 of {FEWEST_TICKS}"
 
 
 def test_a_step_whose_connections_never_opened_says_nothing_of_the_server() -> None:
@@ -113,7 +120,7 @@ def test_a_step_whose_connections_never_opened_says_nothing_of_the_server() -> N
     driven.enter()
     driven.ticks(8, connections=1, threads=2)
     assert [step.level for step in driven.plan.steps] == [1]
-    assert (driven.plan.end, driven.plan.reason) == (ProbeEnd.TIME, "connections: 1 of 2 are open")
+    assert (driven.plan.end_kind, driven.plan.why_ended) == (ProbeEnd.TIME, "connections: 1 of 2 are open")
 
 
 def test_the_server_lets_no_more_in() -> None:
@@ -122,7 +129,7 @@ def test_the_server_lets_no_more_in() -> None:
     driven.ticks(12, connections=5, threads=5)
     (step,) = driven.plan.steps
     assert step.tps > 0, "it is measured with those it has"
-    assert end_of_climb(driven.plan.progress()) is ProbeEnd.CONNECTIONS
+    assert end_of_climb(driven.plan.progress) is ProbeEnd.CONNECTIONS
 
 
 @pytest.mark.parametrize(
@@ -136,7 +143,7 @@ def test_the_server_lets_no_more_in() -> None:
     ],
 )
 def test_why_the_way_up_ends(slo: tuple[str, ...], curve: Curve, end: ProbeEnd) -> None:
-    assert probe(ProbeOrder(slo=slo), curve, 1, CALM, ceiling=256).end is end
+    assert probe(ProbeOrder(slo=slo), curve, 1, CALM, ceiling=256).end_kind is end
 
 
 def test_it_stays_below_its_ceiling_and_measures_there() -> None:
@@ -146,7 +153,7 @@ def test_it_stays_below_its_ceiling_and_measures_there() -> None:
 
 def test_a_collapse_ends_the_way_up() -> None:
     plan = probe(ProbeOrder(), Falling(), 1, CALM)
-    assert plan.end is ProbeEnd.COLLAPSE
+    assert plan.end_kind is ProbeEnd.COLLAPSE
     assert max(step.level for step in plan.steps) == 32
 
 
@@ -201,8 +208,8 @@ def test_a_growing_backlog_is_not_kept_up_with() -> None:
 
 def test_when_the_time_is_up_it_ends_with_what_it_has() -> None:
     plan = probe(ProbeOrder(seconds=15.0), Curve(), 1, CALM)
-    assert plan.end is ProbeEnd.TIME
-    assert plan.progress().elapsed_seconds <= 18
+    assert plan.end_kind is ProbeEnd.TIME
+    assert plan.progress.elapsed_seconds <= 18
     assert plan.steps
 
 
@@ -215,7 +222,7 @@ def test_a_jump_ends_the_step_with_what_is_known() -> None:
     driven.plan.next_step(driven.now)
     (step,) = driven.plan.steps
     assert not step.is_stable
-    assert driven.plan.next_level is not None
+    assert driven.plan.wanted is not None
     with pytest.raises(UsageError, match="no step"):
         driven.plan.next_step(driven.now)
 
@@ -224,8 +231,8 @@ def test_a_disturbed_step_restarts() -> None:
     driven = Driven(ProbeOrder())
     driven.enter()
     driven.ticks(5)
-    driven.plan.restart_step(driven.now)
-    assert driven.plan.state(driven.now).tps is None
+    driven.plan.disturb("")
+    assert driven.plan.message.tps is None
     driven.ticks(12)
     assert [step.at_seconds for step in driven.plan.steps] == [2.5]
 
@@ -236,11 +243,11 @@ def test_ended_early_it_keeps_what_was_measured() -> None:
     driven.ticks(12)
     driven.enter()
     driven.ticks(2)
-    driven.plan.abort("stopped", driven.now)
-    assert driven.plan.end is ProbeEnd.ABORTED
-    assert driven.plan.reason == "stopped"
+    driven.plan.end(driven.now, "stopped")
+    assert driven.plan.end_kind is ProbeEnd.ABORTED
+    assert driven.plan.why_ended == "stopped"
     assert [step.level for step in driven.plan.steps] == [1]
-    assert driven.plan.next_level is None
+    assert driven.plan.wanted is None
 
 
 def test_objectives_are_what_a_step_measures() -> None:
@@ -264,7 +271,7 @@ LAW, ENDLESS, ORDER = Curve(), Curve(sigma=0.0, kappa=0.0), ProbeOrder()
 
 
 def probed(curve: Curve = LAW, order: ProbeOrder = ORDER, ceiling: float = 1024) -> ProbeProgress:
-    return probe(order, curve, 5, RESULT_CALM, ceiling).progress()
+    return probe(order, curve, 5, RESULT_CALM, ceiling).progress
 
 
 def answered(

@@ -3,12 +3,13 @@
 import random
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
 import pytest
 
-from tests.examples import PLAN, SERVER
+from tests.examples import PLAN, SAMPLE, SERVER
 from tests.unit.session.tune_examples import (
     P95,
     TPS,
@@ -24,8 +25,7 @@ from tuibench.metrics.series import Slot
 from tuibench.model.server import ServerInfo
 from tuibench.model.settings import SettingState
 from tuibench.model.tune import Candidate, TuneBlock, TunePlan, TuneVerdict, TuneWindow
-from tuibench.session.laboratory import NO_ANSWER
-from tuibench.session.settings import Settings
+from tuibench.session.laboratory import NO_ANSWER, ExperimentSession
 from tuibench.tune.candidates import (
     Room,
     TuneLog,
@@ -410,8 +410,10 @@ async def prepared(
         "values": 1,
         "candidates_per_block": 2,
     }
-    plan, settings = TunePlan(**{**made, **order}), cast(Settings, Server(**values))
-    return await prepare_screening(plan, PLAN, server, settings, is_private=is_private)
+    spec = SimpleNamespace(plan=PLAN, private_server="/tmp/server" if is_private else "")
+    session = SimpleNamespace(spec=spec, server=server, settings=Server(**values))
+    plan = TunePlan(**{**made, **order})
+    return await prepare_screening(plan, cast(ExperimentSession, session))
 
 
 class Driven:
@@ -475,7 +477,7 @@ class Driven:
             rate *= 1 + 0.002 * (int(self.now) % 3)
             if self.wavering:
                 rate *= self.wavering.uniform(0.8, 1.2)
-            if self.run.tick(Slot(self.now, 1.0, rate, p95_ms=1000 / rate), disturbance):
+            if self.run.tick(Slot(self.now, 1.0, rate, p95_ms=1000 / rate), SAMPLE, disturbance):
                 self.report()
             self.obey()
 

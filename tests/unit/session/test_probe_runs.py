@@ -33,9 +33,9 @@ from tuibench.model.plan import RunPlan
 from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeState, UslFit
 from tuibench.model.schedule import Quantity, parse_schedule
 from tuibench.model.summary import Summary
-from tuibench.probe import runner
+from tuibench.probe import experiment
 from tuibench.probe.plan import ProbeProgress, objective_edge
-from tuibench.probe.runner import knee_step, usl_of
+from tuibench.probe.result import knee_step, usl_of
 from tuibench.session.load_run import LoadRun
 from tuibench.session.sampling import HostsObservation, Sampler, TickObservation
 
@@ -52,7 +52,7 @@ def _in_make_believe_time_there_are_no_threads(monkeypatch: pytest.MonkeyPatch) 
     async def fitted(gone: ProbeProgress) -> UslFit:
         return usl_of(gone)
 
-    monkeypatch.setattr(runner, "fit_usl", fitted)
+    monkeypatch.setattr(experiment, "fit_usl", fitted)
 
 
 class Workers:
@@ -154,7 +154,7 @@ def test_a_run_that_is_a_probe_ends_with_its_answer(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
 def test_commands_that_name_a_private_server_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "is_private_socket", lambda socket: True)
+    monkeypatch.setattr(experiment, "is_private_socket", lambda socket: True)
     summary, _, _ = run(tmp_path)
     assert summary.probe is not None
     assert "private server" in summary.probe.lines[-1]
@@ -393,12 +393,12 @@ def test_the_knee_is_within_one_step_of_the_true_one(runs: int) -> None:
     for seed in range(runs):
         law = a_curve(rng)
         plan = probe(ProbeOrder(), law, seed, NOISE)
-        step = knee_step(plan.progress())
+        step = knee_step(plan.progress)
         assert step is not None
-        below, above = neighbours(plan.progress(), step.level)
+        below, above = neighbours(plan.progress, step.level)
         right += below <= max(1.0, law.knee) <= above
         close += abs(math.log2(step.level / max(1.0, law.knee))) <= math.log2(1.25)
-        assert plan.progress().elapsed_seconds <= plan.order.seconds + plan.order.step_seconds
+        assert plan.progress.elapsed_seconds <= plan.order.seconds + plan.order.step_seconds
     assert right >= RIGHT * runs - 1
     assert close >= RIGHT * runs - 1
 
@@ -411,11 +411,11 @@ def test_the_objective_is_never_answered_more_than_a_step_above_its_limit(runs: 
         law = a_curve(rng)
         limit_ms = law.p95_ms(2 ** rng.uniform(1, 7))
         plan = probe(ProbeOrder(slo=(f"p95<{limit_ms:.4f}ms",)), law, seed, NOISE)
-        most, _ = objective_edge(plan.progress())
+        most, _ = objective_edge(plan.progress)
         level = most.level if most else 0.0
         true = law.most_within(limit_ms)
-        right += neighbours(plan.progress(), level)[0] <= true
+        right += neighbours(plan.progress, level)[0] <= true
         near += level >= true / 2
-        assert plan.end in (ProbeEnd.SLO, ProbeEnd.KNEE, ProbeEnd.COLLAPSE)
+        assert plan.end_kind in (ProbeEnd.SLO, ProbeEnd.KNEE, ProbeEnd.COLLAPSE)
     assert right >= RIGHT * runs - 1
     assert near >= 0.8 * runs, "an answer that is far too low is of no use either"
