@@ -39,7 +39,7 @@ def public_pem(key: rsa.RSAPrivateKey) -> bytes:
 class LoginServer:
     """`plugin` is the account's: by a switch, or with `is_default` from the greeting on. With `is_cached` it
     does not ask for the whole password (caching_sha2_password); with `remembers` not twice. `heard` are the
-    packets of all logins, and whether they were encrypted.
+    packets of all logins, and whether they were encrypted. It keeps its sockets until `may_close` is set.
     """
 
     def __init__(self, plugin: str, files: Files | None = None) -> None:
@@ -50,6 +50,8 @@ class LoginServer:
         self.version = b"8.4.0"
         self.heard: list[tuple[bytes, bool]] = []
         self.logins: list[bool] = []
+        self.may_close = threading.Event()
+        self.may_close.set()
         self.context: ssl.SSLContext | None = None
         if files is not None:
             self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -105,6 +107,7 @@ class LoginServer:
         talk = _Talk(caller, self.heard)
         with suppress(OSError):
             self._answer(talk)
+        self.may_close.wait(DEADLINE_SECONDS)
         talk.close()
 
     def _answer(self, talk: "_Talk") -> None:

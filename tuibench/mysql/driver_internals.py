@@ -115,6 +115,15 @@ class DriverConnection(_Driver):  # type: ignore[misc]
     def tls_context(self, context: Any) -> None:
         self._ssl_context = context
 
+    def close(self) -> None:
+        """Closes the connection; after a failed login without TLS's closing messages, which a server may
+        never answer.
+        """
+        transport, is_logged_in = self._transport, self._connected
+        super().close()
+        if transport is not None and not is_logged_in:
+            transport.abort()
+
     def close_on_cancel(self) -> None:
         """A statement cut off by a deadline leaves the connection unusable."""
         self._close_on_cancel()

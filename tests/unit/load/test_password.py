@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, get_args
 import msgspec
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
+from psutil import CONN_ESTABLISHED, Process
 
 from tests.integration.support import certificates
 from tests.integration.support.certificates import Files
@@ -132,6 +133,18 @@ async def test_only_a_user_gives_the_password_away(
             assert server.logins, case
         else:
             assert failure.exit_code in (ExitCode.SERVER_UNAVAILABLE, ExitCode.RUN_FAILED), case
+
+
+async def test_a_failed_login_over_tls_closes_its_socket_at_once(files: Files) -> None:
+    """The server does not answer the message that closes TLS."""
+    with LoginServer("mysql_clear_password", files).listening() as server:
+        server.may_close.clear()
+        with pytest.raises(TuibenchError, match="clear text"):
+            await connect(msgspec.structs.replace(server.target, ssl_mode="required"))
+        await asyncio.sleep(0)
+        ours = [each for each in Process().net_connections("tcp") if each.raddr[1:] == (server.port,)]
+        server.may_close.set()
+    assert CONN_ESTABLISHED not in [each.status for each in ours]
 
 
 @pytest.mark.parametrize("account", ACCOUNTS, ids=lambda each: f"{each.plugin}-{each.is_cached}")
