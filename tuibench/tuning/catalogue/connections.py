@@ -16,6 +16,7 @@ from tuibench.tuning.catalogue.setting import (
     SettingScope,
     TrialRule,
     ValueKind,
+    both,
 )
 
 MARIADB, MYSQL = Flavour.MARIADB, Flavour.MYSQL
@@ -46,7 +47,7 @@ _pool = partial(
 MEMORY = (
     _buffer(
         name="tmp_table_size",
-        supported=(FlavourSupport(MARIADB, KIB, 64 * GIB), FlavourSupport(MYSQL, KIB, 64 * GIB)),
+        supported=both(KIB, 64 * GIB),
         otherwise="an internal temporary table of more than {value} goes to disk",
         offered=(str(16 * MIB), str(64 * MIB), str(256 * MIB)),
         risk="Each statement may take that much memory.",
@@ -56,7 +57,7 @@ MEMORY = (
     ),
     _buffer(
         name="max_heap_table_size",
-        supported=(FlavourSupport(MARIADB, 16 * KIB, 64 * GIB), FlavourSupport(MYSQL, 16 * KIB, 64 * GIB)),
+        supported=both(16 * KIB, 64 * GIB),
         otherwise="tables in memory, internal temporary ones, too, have up to {value}",
         offered=(str(16 * MIB), str(64 * MIB), str(256 * MIB)),
         risk="Each statement may take that much memory.",
@@ -74,7 +75,7 @@ MEMORY = (
     ),
     _buffer(
         name="join_buffer_size",
-        supported=(FlavourSupport(MARIADB, 128, 4 * GIB), FlavourSupport(MYSQL, 128, 4 * GIB)),
+        supported=both(128, 4 * GIB),
         otherwise="a join without an index takes up to {value} of memory",
         offered=(str(256 * KIB), str(MIB), str(4 * MIB)),
         risk="Each such join may take that much memory.",
@@ -84,10 +85,7 @@ MEMORY = (
     ),
     _buffer(
         name="read_buffer_size",
-        supported=(
-            FlavourSupport(MARIADB, 8 * KIB, 2 * GIB - 4 * KIB),
-            FlavourSupport(MYSQL, 8 * KIB, 2 * GIB - 4 * KIB),
-        ),
+        supported=both(8 * KIB, 2 * GIB - 4 * KIB),
         otherwise="a scan of a temporary table reads {value} at a time",
         offered=(str(128 * KIB), str(MIB)),
         risk="Each scan may take that much memory; InnoDB's own reads do not use it.",
@@ -97,7 +95,7 @@ MEMORY = (
     ),
     _buffer(
         name="read_rnd_buffer_size",
-        supported=(FlavourSupport(MARIADB, 1, 2 * GIB - 1), FlavourSupport(MYSQL, 1, 2 * GIB - 1)),
+        supported=both(1, 2 * GIB - 1),
         otherwise="rows are read in the order of their keys {value} at a time",
         offered=(str(256 * KIB), str(2 * MIB)),
         risk="Each statement may take that much memory.",
@@ -206,7 +204,7 @@ THREADS = (
     ),
     _threads(
         name="innodb_sync_spin_loops",
-        supported=(FlavourSupport(MARIADB, 0, _WORD), FlavourSupport(MYSQL, 0, _WORD)),
+        supported=both(0, _WORD),
         meanings={"0": "a thread sleeps at once when a latch is taken"},
         otherwise="a thread tries a latch {value} times before it sleeps",
         offered=("30", "0", "100"),
@@ -262,8 +260,6 @@ THREADS = (
     ),
 )
 
-
-_BOTH = (FlavourSupport(MARIADB), FlavourSupport(MYSQL))
 
 _locking = partial(Setting, topic=SettingTopic.LOCKING)
 _logging = partial(Setting, topic=SettingTopic.LOGGING)
@@ -324,7 +320,7 @@ OPTIMIZER = (
         name="optimizer_search_depth",
         topic=SettingTopic.OPTIMIZER,
         scope=SettingScope.DEFAULT,
-        supported=(FlavourSupport(MARIADB, 0, 62), FlavourSupport(MYSQL, 0, 62)),
+        supported=both(0, 62),
         meanings={"0": "the optimizer chooses how many tables ahead it plans"},
         otherwise="the optimizer plans {value} tables ahead",
         offered=("62", "0", "4"),
@@ -337,7 +333,7 @@ LOGGING = (
     _logging(
         name="general_log",
         kind=ValueKind.SWITCH,
-        supported=_BOTH,
+        supported=both(),
         meanings={ON: "every statement is written to a log", OFF: "statements are not written to a log"},
         offered=(OFF, ON),
         tried=(OFF,),
@@ -361,7 +357,7 @@ LOGGING = (
     _logging(
         name="min_examined_row_limit",
         scope=SettingScope.DEFAULT,
-        supported=(FlavourSupport(MARIADB, 0, _WORD), FlavourSupport(MYSQL, 0, _WORD)),
+        supported=both(0, _WORD),
         otherwise="the slow query log leaves out statements that examined fewer than {value} rows",
         offered=("0", "100", "1000"),
         risk="A high value hides slow statements that wait for locks.",
@@ -396,7 +392,7 @@ LOGGING = (
     _logging(
         name="innodb_print_all_deadlocks",
         kind=ValueKind.SWITCH,
-        supported=_BOTH,
+        supported=both(),
         meanings={ON: "every deadlock is written to the error log", OFF: "only the latest deadlock is kept"},
         offered=(OFF, ON),
         tried=(OFF,),

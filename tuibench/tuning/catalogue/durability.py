@@ -27,6 +27,7 @@ from tuibench.tuning.catalogue.setting import (
     SettingScope,
     TrialRule,
     ValueKind,
+    both,
 )
 
 MARIADB, MYSQL = Flavour.MARIADB, Flavour.MYSQL
@@ -54,7 +55,7 @@ DURABILITY = (
     ),
     _durability(
         name=ServerVariable.SYNC_BINLOG,
-        supported=(FlavourSupport(MARIADB, 0, 2**32 - 1), FlavourSupport(MYSQL, 0, 2**32 - 1)),
+        supported=both(0, 2**32 - 1),
         meanings={
             "0": "binlog left to the OS: its latest events lost if the host crashes",
             "1": "binlog flushed to disk at every commit: no event is lost",
@@ -124,7 +125,7 @@ DURABILITY = (
         name=ServerVariable.SQL_LOG_BIN,
         kind=ValueKind.SWITCH,
         scope=SettingScope.WORKLOAD,
-        supported=(FlavourSupport(MARIADB), FlavourSupport(MYSQL)),
+        supported=both(),
         meanings={
             ON: "the load is written to the binary log",
             OFF: "the load is not written to the binary log: replicas do not get it",
@@ -288,7 +289,7 @@ BINLOG = (
     _binlog(
         name="binlog_cache_size",
         kind=ValueKind.SIZE,
-        supported=(FlavourSupport(MARIADB, 4 * KIB, 64 * GIB), FlavourSupport(MYSQL, 4 * KIB, 64 * GIB)),
+        supported=both(4 * KIB, 64 * GIB),
         otherwise="{value} of a transaction is kept in memory before it is written to the binary log",
         offered=(str(32 * KIB), str(256 * KIB), str(MIB)),
         risk="Each connection allocates it; larger transactions use a temporary file.",
@@ -300,7 +301,7 @@ BINLOG = (
     _binlog(
         name="max_binlog_size",
         kind=ValueKind.SIZE,
-        supported=(FlavourSupport(MARIADB, 4 * KIB, GIB), FlavourSupport(MYSQL, 4 * KIB, GIB)),
+        supported=both(4 * KIB, GIB),
         otherwise="a new binary log begins after {value}",
         offered=(str(128 * MIB), str(512 * MIB), str(GIB)),
         risk="Starting a new binary log delays commits; large logs are kept and copied as a whole.",
@@ -310,7 +311,7 @@ BINLOG = (
     Setting(
         name="sync_relay_log",
         topic=SettingTopic.BINLOG,
-        supported=(FlavourSupport(MARIADB, 0, _WORD), FlavourSupport(MYSQL, 0, _WORD)),
+        supported=both(0, _WORD),
         meanings={
             "0": "a replica's relay log is left to the operating system",
             "1": "a replica's relay log is flushed after every event",

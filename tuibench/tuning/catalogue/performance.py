@@ -16,11 +16,11 @@ from tuibench.tuning.catalogue.setting import (
     SettingScope,
     TrialRule,
     ValueKind,
+    both,
 )
 
 MARIADB, MYSQL = Flavour.MARIADB, Flavour.MYSQL
 _WORD = 2**32 - 1
-_BOTH = (FlavourSupport(MARIADB), FlavourSupport(MYSQL))
 _FLUSHED = (Counter.POOL_PAGES_FLUSHED, Counter.POOL_BYTES_DIRTY, Counter.POOL_WAIT_FREE)
 _READS = (Counter.POOL_READS, Counter.READ_AHEAD, Counter.DATA_READ)
 
@@ -32,7 +32,7 @@ FLUSHING = (
     _flushing(
         name="innodb_max_dirty_pages_pct",
         kind=ValueKind.PERCENT,
-        supported=(FlavourSupport(MARIADB, 0, 99), FlavourSupport(MYSQL, 0, 99)),
+        supported=both(0, 99),
         meanings={"0.000000": "dirty pages are flushed as soon as possible"},
         otherwise="flushing keeps dirty pages below {value} % of the buffer pool",
         offered=("90", "75", "50"),
@@ -41,7 +41,7 @@ FLUSHING = (
     _flushing(
         name="innodb_max_dirty_pages_pct_lwm",
         kind=ValueKind.PERCENT,
-        supported=(FlavourSupport(MARIADB, 0, 99), FlavourSupport(MYSQL, 0, 99)),
+        supported=both(0, 99),
         meanings={"0.000000": "no flushing ahead of innodb_max_dirty_pages_pct"},
         otherwise="flushing ahead begins at {value} % dirty pages",
         offered=("0", "10", "50"),
@@ -50,7 +50,7 @@ FLUSHING = (
     _flushing(
         name="innodb_adaptive_flushing",
         kind=ValueKind.SWITCH,
-        supported=_BOTH,
+        supported=both(),
         meanings={
             ON: "the rate of flushing follows the rate of redo",
             OFF: "flushing ignores the rate of redo until the redo log is nearly full",
@@ -69,7 +69,7 @@ FLUSHING = (
     ),
     _flushing(
         name="innodb_flushing_avg_loops",
-        supported=(FlavourSupport(MARIADB, 1, 1000), FlavourSupport(MYSQL, 1, 1000)),
+        supported=both(1, 1000),
         otherwise="the rate of flushing is averaged over {value} rounds",
         offered=("30", "5", "200"),
         risk="A high value is slow to follow a change of the load; a low one makes flushing uneven.",
@@ -87,7 +87,7 @@ FLUSHING = (
     ),
     _flushing(
         name="innodb_lru_scan_depth",
-        supported=(FlavourSupport(MARIADB, 100, _WORD), FlavourSupport(MYSQL, 100, _WORD)),
+        supported=both(100, _WORD),
         otherwise="each buffer pool is scanned {value} pages deep for pages to free",
         offered=("1024", "256", "4096"),
         risk="A high value costs CPU time every second; with a low one, reads lack free pages.",
@@ -125,7 +125,7 @@ FLUSHING = (
 PURGE = (
     _purge(
         name="innodb_purge_batch_size",
-        supported=(FlavourSupport(MARIADB, 1, 5000), FlavourSupport(MYSQL, 1, 5000)),
+        supported=both(1, 5000),
         otherwise="old row versions are purged {value} undo pages at a time",
         offered=("300", "30", "1000"),
         risk="Large batches delay other threads; with small ones, old row versions accumulate.",
@@ -142,14 +142,14 @@ PURGE = (
     ),
     _purge(
         name="innodb_purge_rseg_truncate_frequency",
-        supported=(FlavourSupport(MARIADB, 1, 128), FlavourSupport(MYSQL, 1, 128)),
+        supported=both(1, 128),
         otherwise="undo space is freed after every {value} rounds of purge",
         offered=("128", "32"),
         risk="A low value frees undo space earlier, and costs time.",
     ),
     _purge(
         name="innodb_max_purge_lag",
-        supported=(FlavourSupport(MARIADB, 0, _WORD), FlavourSupport(MYSQL, 0, _WORD)),
+        supported=both(0, _WORD),
         meanings={"0": "writes are not delayed for purge"},
         otherwise="writes are delayed while more than {value} transactions wait for purge",
         offered=("0", "100000", "1000000"),
@@ -158,7 +158,7 @@ PURGE = (
     ),
     _purge(
         name="innodb_max_purge_lag_delay",
-        supported=(FlavourSupport(MARIADB, 0, 10_000_000), FlavourSupport(MYSQL, 0, 10_000_000)),
+        supported=both(0, 10_000_000),
         meanings={"0": "no limit of the delay that innodb_max_purge_lag imposes"},
         otherwise="innodb_max_purge_lag delays a write by at most {value} µs",
         offered=("0", "1000", "10000"),
@@ -181,7 +181,7 @@ PURGE = (
 READING = (
     _reading(
         name="innodb_read_ahead_threshold",
-        supported=(FlavourSupport(MARIADB, 0, 64), FlavourSupport(MYSQL, 0, 64)),
+        supported=both(0, 64),
         meanings={"0": "no read-ahead of the next extent"},
         otherwise="the next extent is read ahead after {value} of its 64 pages were read in order",
         offered=("56", "0", "16"),
@@ -190,7 +190,7 @@ READING = (
     _reading(
         name="innodb_random_read_ahead",
         kind=ValueKind.SWITCH,
-        supported=_BOTH,
+        supported=both(),
         meanings={
             ON: "the rest of an extent is read when 13 of its pages are in the buffer pool",
             OFF: "no read-ahead for pages that are read in random order",
@@ -200,7 +200,7 @@ READING = (
     ),
     _reading(
         name="innodb_old_blocks_pct",
-        supported=(FlavourSupport(MARIADB, 5, 95), FlavourSupport(MYSQL, 5, 95)),
+        supported=both(5, 95),
         otherwise="{value} % of the buffer pool is for pages that were read once",
         offered=("37", "20", "60"),
         rounding="it is kept as a fraction of 1024 pages",
@@ -209,7 +209,7 @@ READING = (
     ),
     _reading(
         name="innodb_old_blocks_time",
-        supported=(FlavourSupport(MARIADB, 0, _WORD), FlavourSupport(MYSQL, 0, _WORD)),
+        supported=both(0, _WORD),
         meanings={"0": "a page counts as used often at its second access"},
         otherwise="a page counts as used often when it is used again after {value} ms",
         offered=("1000", "0", "5000"),
@@ -307,7 +307,7 @@ PERFORMANCE = (
     Setting(
         name=ServerVariable.IO_CAPACITY,
         topic=SettingTopic.FLUSHING,
-        supported=(FlavourSupport(MARIADB, 100, 2**32 - 1), FlavourSupport(MYSQL, 100, 2**32 - 1)),
+        supported=both(100, 2**32 - 1),
         otherwise="background flushing may use about {value} writes per second",
         offered=("200", "1000", "2000", "10000"),
         risk="If too low, dirty pages accumulate until flushing stalls everything; if too high, reads get "
@@ -338,7 +338,7 @@ PERFORMANCE = (
     Setting(
         name="thread_cache_size",
         topic=SettingTopic.CACHES,
-        supported=(FlavourSupport(MARIADB, 0, 16384), FlavourSupport(MYSQL, 0, 16384)),
+        supported=both(0, 16384),
         meanings={"0": "every connection gets a new thread"},
         otherwise="up to {value} threads kept for new connections",
         offered=("0", "16", "100", "256"),
@@ -361,7 +361,7 @@ PERFORMANCE = (
         topic=SettingTopic.LOGGING,
         kind=ValueKind.DECIMAL,
         scope=SettingScope.DEFAULT,
-        supported=(FlavourSupport(MARIADB, 0, YEAR_SECONDS), FlavourSupport(MYSQL, 0, YEAR_SECONDS)),
+        supported=both(0, YEAR_SECONDS),
         meanings={"0.000000": "every statement is slow"},
         otherwise="statements that take longer than {value} s are slow",
         offered=("10", "1", "0.1", "0"),
@@ -373,7 +373,7 @@ PERFORMANCE = (
         name=ServerVariable.SLOW_QUERY_LOG,
         topic=SettingTopic.LOGGING,
         kind=ValueKind.SWITCH,
-        supported=(FlavourSupport(MARIADB), FlavourSupport(MYSQL)),
+        supported=both(),
         meanings={ON: "slow statements are written to a log", OFF: "slow statements are only counted"},
         offered=(OFF, ON),
         risk="The log grows on the server's disk, and each line costs time.",
@@ -419,7 +419,7 @@ PERFORMANCE = (
         name="innodb_adaptive_hash_index",
         topic=SettingTopic.READING,
         kind=ValueKind.SWITCH,
-        supported=(FlavourSupport(MARIADB), FlavourSupport(MYSQL)),
+        supported=both(),
         meanings={
             ON: "hot index pages are found through a hash table in memory",
             OFF: "index pages are found through the index alone",
@@ -431,7 +431,7 @@ PERFORMANCE = (
     Setting(
         name="innodb_flush_neighbors",
         topic=SettingTopic.FLUSHING,
-        supported=(FlavourSupport(MARIADB, 0, 2), FlavourSupport(MYSQL, 0, 2)),
+        supported=both(0, 2),
         meanings={
             "0": "dirty pages are flushed one by one, suitable for an SSD",
             "1": "adjacent dirty pages are flushed together",
@@ -468,10 +468,7 @@ PERFORMANCE = (
         topic=SettingTopic.LOCKING,
         kind=ValueKind.CHOICE,
         scope=SettingScope.WORKLOAD,
-        supported=(
-            FlavourSupport(MARIADB, values=ISOLATION_LEVELS),
-            FlavourSupport(MYSQL, values=ISOLATION_LEVELS),
-        ),
+        supported=both(values=ISOLATION_LEVELS),
         meanings={
             "READ-UNCOMMITTED": "the load reads uncommitted data",
             "READ-COMMITTED": "each statement of the load sees data committed before the statement",

@@ -151,6 +151,11 @@ class FlavourSupport(msgspec.Struct, frozen=True):
         return bool(self.until) and version >= self.until
 
 
+def both(low: int = 0, high: int = 0, values: tuple[str, ...] = ()) -> tuple[FlavourSupport, ...]:
+    """The same support by all versions of both flavours."""
+    return tuple(FlavourSupport(flavour, low, high, values) for flavour in (Flavour.MARIADB, Flavour.MYSQL))
+
+
 class Setting(msgspec.Struct, frozen=True, kw_only=True):
     """A setting. `name` is the name of its variable, if it has one.
 
