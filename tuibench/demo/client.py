@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
@@ -43,32 +44,23 @@ class ServerSpec(msgspec.Struct, frozen=True, kw_only=True):
         return f"Spec({self.binary} in {self.base})"
 
 
-class CreateServer(msgspec.Struct, frozen=True, tag="create"):
-    """Create and initialise the directory, start the server. Always the first request."""
-
-    spec: ServerSpec
+Action = Literal["create", "start", "halt", "kill", "check", "end"]
 
 
-class StartServer(msgspec.Struct, frozen=True, tag="start"):
-    """Start the server again on the same directory, socket and port."""
+class SupervisorRequest(msgspec.Struct, frozen=True):
+    """A request to a supervisor.
 
+    create  the first one: create and initialise the directory of `spec`, start the server
+    start   start the server again on the same directory, socket and port
+    halt    shut the server down cleanly, keep the directory
+    kill    kill the server with SIGKILL, keep the directory
+    check   check that the server's process runs; the reply is its state, or the reason for its end
+    end     stop the server, `remove` the directory or not, and end: the reply is the end of the supervisor
+    """
 
-class ShutDownServer(msgspec.Struct, frozen=True, tag="halt"):
-    """Shut the server down cleanly, keep the directory."""
-
-
-class KillServer(msgspec.Struct, frozen=True, tag="kill"):
-    """Kill the server with SIGKILL, keep the directory."""
-
-
-class CheckServer(msgspec.Struct, frozen=True, tag="check"):
-    """Check that the server's process runs; the reply is its state, or the reason for its end."""
-
-
-class EndSupervisor(msgspec.Struct, frozen=True, tag="end"):
-    """Stop the server, optionally remove the directory, and end. The reply is the end of the supervisor."""
-
-    remove: bool
+    action: Action
+    spec: ServerSpec | None = None
+    remove: bool = False
 
 
 class ServerRunning(msgspec.Struct, frozen=True, tag="running"):
@@ -91,7 +83,6 @@ class RequestFailed(msgspec.Struct, frozen=True, tag="failed"):
     hint: str
 
 
-SupervisorRequest = CreateServer | StartServer | ShutDownServer | KillServer | CheckServer | EndSupervisor
 SupervisorReply = ServerRunning | ServerStopped | RequestFailed
 
 _requests: msgspec.json.Decoder[SupervisorRequest] = msgspec.json.Decoder(SupervisorRequest)
@@ -158,7 +149,7 @@ class SupervisorClient:
     def end(self, *, remove: bool) -> None:
         """Make the supervisor stop the server at once, and wait for it."""
         with self._lock:
-            self._send(EndSupervisor(remove))
+            self._send(SupervisorRequest("end", remove=remove))
             self._close()
         self._process.wait()
 

@@ -20,13 +20,8 @@ from tuibench.demo import binaries, instance
 from tuibench.demo.binaries import Binary
 from tuibench.demo.client import (
     MIB,
-    CheckServer,
-    CreateServer,
-    KillServer,
     ServerRunning,
     ServerSpec,
-    ShutDownServer,
-    StartServer,
     SupervisorClient,
     SupervisorRequest,
 )
@@ -107,7 +102,7 @@ class PrivateServer:
         )
         channel = SupervisorClient(scope)
         try:
-            server = cls(channel, spec, await _running(channel, CreateServer(spec)))
+            server = cls(channel, spec, await _running(channel, SupervisorRequest("create", spec)))
             await server.check_login()
         except BaseException:
             channel.abandon()
@@ -154,20 +149,20 @@ class PrivateServer:
         Raises ServerUnavailableError with the reason for its end: out of memory, or the end of its log.
         """
         if not self._stopped:
-            await asyncio.to_thread(self._channel.ask, CheckServer())
+            await asyncio.to_thread(self._channel.ask, SupervisorRequest("check"))
 
     async def restart(self) -> None:
         """Shut the server down cleanly and start it on the same socket, port and data."""
-        await asyncio.to_thread(self._channel.ask, ShutDownServer())
+        await asyncio.to_thread(self._channel.ask, SupervisorRequest("halt"))
         await self.start_again()
 
     async def kill(self) -> None:
         """Kill the server with SIGKILL and wait for its end; the directory is kept."""
-        await asyncio.to_thread(self._channel.ask, KillServer())
+        await asyncio.to_thread(self._channel.ask, SupervisorRequest("kill"))
 
     async def start_again(self) -> None:
         """Start a killed server on the same socket, port and data."""
-        self.pid = (await _running(self._channel, StartServer())).pid
+        self.pid = (await _running(self._channel, SupervisorRequest("start"))).pid
 
     async def stop(self) -> None:
         """End the server and remove its directory (with `keep`, only end it).

@@ -15,15 +15,9 @@ from pathlib import Path
 from tuibench.clock import SystemClock
 from tuibench.demo import instance as leftovers
 from tuibench.demo.client import (
-    CheckServer,
-    CreateServer,
-    EndSupervisor,
-    KillServer,
     RequestFailed,
     ServerSpec,
     ServerStopped,
-    ShutDownServer,
-    StartServer,
     SupervisorReply,
     SupervisorRequest,
     decode_request,
@@ -94,7 +88,7 @@ class Supervisor:
             self._remove, self._ended = remove, True
 
     def _execute(self, request: SupervisorRequest) -> None:
-        if isinstance(request, EndSupervisor):
+        if request.action == "end":
             self._end(remove=request.remove)
             return
         try:
@@ -104,22 +98,20 @@ class Supervisor:
         except OSError as error:
             self._reply(RequestFailed(f"the private server failed: {error}", ""))
 
-    def _carry_out(
-        self, request: CreateServer | StartServer | ShutDownServer | KillServer | CheckServer
-    ) -> SupervisorReply:
-        if isinstance(request, CreateServer):
+    def _carry_out(self, request: SupervisorRequest) -> SupervisorReply:
+        if request.spec is not None:
             self._instance = self._make(request.spec)
             return self._instance.create()
         if self._instance is None:
             return RequestFailed("the private server was not created yet", "")
-        match request:
-            case StartServer():
+        match request.action:
+            case "start":
                 return self._instance.start()
-            case CheckServer():
+            case "check":
                 return self._instance.check_running()
-            case ShutDownServer():
+            case "halt":
                 self._instance.halt()
-            case KillServer():
+            case "kill":
                 self._instance.kill()
         return ServerStopped()
 

@@ -9,14 +9,9 @@ from tests.unit.demo.conftest import make_spec
 from tuibench.demo import binaries, client, process, setup
 from tuibench.demo.binaries import Binary
 from tuibench.demo.client import (
-    CreateServer,
-    EndSupervisor,
-    KillServer,
     RequestFailed,
     ServerRunning,
     ServerStopped,
-    ShutDownServer,
-    StartServer,
     SupervisorReply,
     SupervisorRequest,
 )
@@ -233,7 +228,14 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "sent",
-    [CreateServer(make_spec()), StartServer(), ShutDownServer(), KillServer(), EndSupervisor(remove=True)],
+    [
+        SupervisorRequest("create", make_spec()),
+        SupervisorRequest("start"),
+        SupervisorRequest("halt"),
+        SupervisorRequest("kill"),
+        SupervisorRequest("check"),
+        SupervisorRequest("end", remove=True),
+    ],
 )
 def test_requests_round_trip(sent: SupervisorRequest) -> None:
     line = client.encode_message(sent)
@@ -251,4 +253,4 @@ def test_replies_round_trip(sent: SupervisorReply) -> None:
 
 
 def test_no_password_in_a_repr() -> None:
-    assert make_spec().password not in repr(CreateServer(make_spec()))
+    assert make_spec().password not in repr(SupervisorRequest("create", make_spec()))
