@@ -13,7 +13,8 @@ operation for all rows takes a tenth of a microsecond per value; row by row it t
 
 import re
 import struct
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from itertools import accumulate, pairwise
 from random import Random
@@ -376,6 +377,31 @@ def encode_rows(row_format: RowFormat, count: int, columns: Sequence[ColumnValue
     for place, column in enumerate(lists):
         values[place :: len(lists)] = column
     return row * count % tuple(values)
+
+
+RowBlock = tuple[int, list[ColumnValues]]
+"""A number of rows as columns."""
+
+
+class EncodedRows(ABC):
+    """Encodes the rows of one table in one format, as a RowSource; a subclass generates them as columns."""
+
+    def __init__(self, columns: Mapping[str, str], row_bytes: int, row_format: RowFormat) -> None:
+        self.parameters = bulk_parameter_types(columns)
+        self.row_bytes = row_bytes
+        self._columns = tuple(columns)
+        self._row_format = row_format
+
+    def sql(self, table: str, charset: str) -> str:
+        return insert_statement(self._row_format, table, self._columns, charset)
+
+    def block(self, first: int, count: int) -> bytes:
+        rows = b"".join(encode_rows(self._row_format, *each) for each in self.blocks(first, count))
+        return rows[:-1] if self._row_format is RowFormat.SQL else rows
+
+    @abstractmethod
+    def blocks(self, first: int, count: int) -> Iterable[RowBlock]:
+        """The rows with numbers from `first` on."""
 
 
 def _cell_template(row_format: RowFormat, column: ColumnValues) -> bytes:

@@ -61,7 +61,7 @@ def _table(*, secondary: bool) -> Table:
             "customerid": _integer(CUSTOMERS),
             "productid": _integer(PRODUCTS),
             "price": Column(
-                "DECIMAL(8,2)", lambda values, rows: values.cents(len(rows), 100, MAX_PRICE_CENTS)
+                "DECIMAL(8,2)", lambda values, rows: values.exact(len(rows), 100, MAX_PRICE_CENTS)
             ),
             "data": Column("VARCHAR(64)", lambda values, rows: values.texts(len(rows), DATA_LENGTH)),
         },
@@ -139,7 +139,7 @@ def _name(values: RowValues, rows: range) -> ColumnValues:
 
 
 def _balance(values: RowValues, rows: range) -> ColumnValues:
-    return values.cents(len(rows), MIN_BALANCE_CENTS, MAX_BALANCE_CENTS)
+    return values.exact(len(rows), MIN_BALANCE_CENTS, MAX_BALANCE_CENTS)
 
 
 _BALANCES = Table(

@@ -4,7 +4,7 @@ The size is one option, the scale: records, subscribers, accounts. The number of
 from it. Rows are numbered from 1, and a column generates the values of a range of rows at once.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import ceil
 from random import Random
 from typing import ClassVar, NamedTuple, Self
@@ -16,13 +16,12 @@ from tuibench.workload.datasets.base import (
     LETTERS,
     ColumnValues,
     DataSet,
+    EncodedRows,
     RandomCharacters,
+    RowBlock,
     RowFormat,
     SizeCheck,
-    bulk_parameter_types,
-    encode_rows,
     engine_name,
-    insert_statement,
 )
 from tuibench.workload.datasets.sbtest import SUFFICIENT_SHARE
 
@@ -31,26 +30,29 @@ CHUNK_ROWS = 20_000
 
 
 class RowValues:
-    """Random values for columns, from one stream."""
+    """Random values for columns, from one stream. The order of the `alphabets` determines their values."""
 
-    def __init__(self, stream: Random) -> None:
-        self._chance = stream.random
-        self._characters = {
-            alphabet: RandomCharacters.of(alphabet, stream) for alphabet in (DIGITS, LETTERS, ALPHANUMERICS)
-        }
+    def __init__(self, stream: Random, alphabets: Sequence[bytes] = (DIGITS, LETTERS, ALPHANUMERICS)) -> None:
+        self.chance = stream.random
+        self._characters = {alphabet: RandomCharacters.of(alphabet, stream) for alphabet in alphabets}
 
     def integers(self, count: int, low: int, high: int) -> list[int]:
         """Integers from low to high."""
-        chance, span = self._chance, high - low + 1
+        chance, span = self.chance, high - low + 1
         return [low + int(chance() * span) for _ in range(count)]
 
-    def cents(self, count: int, low: int, high: int) -> list[bytes]:
-        """Numbers with two decimals, low to high in hundredths."""
-        return [b"%d.%02d" % divmod(number, 100) for number in self.integers(count, low, high)]
+    def exact(self, count: int, low: int, high: int, places: int = 2) -> list[bytes]:
+        """Exact numbers with decimals, low to high in units of the last digit."""
+        unit, written = 10**places, b"%%d.%%0%dd" % places
+        return [written % divmod(number, unit) for number in self.integers(count, low, high)]
 
     def texts(self, count: int, length: int, alphabet: bytes = ALPHANUMERICS) -> list[bytes]:
         """Texts of one length."""
         return self._characters[alphabet].equal(count, length)
+
+    def varying_texts(self, count: int, low: int, high: int) -> list[bytes]:
+        """Texts of low to high letters and digits."""
+        return self._characters[ALPHANUMERICS].texts(self.integers(count, low, high))
 
 
 MakeColumn = Callable[[RowValues, range], ColumnValues]
@@ -91,26 +93,18 @@ class Table(NamedTuple):
         return f"ALTER TABLE {name} {added}" if added else ""
 
 
-class TableRows:
-    """Encodes the rows of one table in one format."""
+class TableRows(EncodedRows):
+    """The rows of one table."""
 
     def __init__(self, table: Table, stream: Random, row_format: RowFormat) -> None:
-        self._columns = table.columns
-        self._row_format = row_format
+        types = {name: column.sql_type for name, column in table.columns.items()}
+        super().__init__(types, table.row_bytes, row_format)
+        self._makers = [column.make for column in table.columns.values()]
         self._values = RowValues(stream)
-        self.parameters = bulk_parameter_types(
-            {name: column.sql_type for name, column in table.columns.items()}
-        )
-        self.row_bytes = table.row_bytes
 
-    def sql(self, table: str, charset: str) -> str:
-        return insert_statement(self._row_format, table, tuple(self._columns), charset)
-
-    def block(self, first: int, count: int) -> bytes:
+    def blocks(self, first: int, count: int) -> Iterable[RowBlock]:
         numbers = range(first, first + count)
-        columns = [column.make(self._values, numbers) for column in self._columns.values()]
-        rows = encode_rows(self._row_format, count, columns)
-        return rows[:-1] if self._row_format is RowFormat.SQL else rows
+        return [(count, [make(self._values, numbers) for make in self._makers])]
 
 
 class DeclaredDataSet(DataSet, frozen=True, kw_only=True):

@@ -20,14 +20,13 @@ from tuibench.workload.datasets.base import (
     LETTERS,
     ColumnValues,
     DataSet,
-    RandomCharacters,
+    EncodedRows,
+    RowBlock,
     RowFormat,
     SizeCheck,
-    bulk_parameter_types,
-    encode_rows,
     engine_name,
-    insert_statement,
 )
+from tuibench.workload.datasets.declared import RowValues
 from tuibench.workload.distributions import nurand_draw
 from tuibench.workload.language import ProfileOption, flag_option, integer_option
 from tuibench.workload.program import Nurand
@@ -158,49 +157,24 @@ ORIGINAL = b"ORIGINAL"
 ORIGINAL_SHARE = BAD_CREDIT_SHARE = 0.1
 
 
-class TpccValues:
+class TpccValues(RowValues):
     """Generates columns from one stream."""
 
     def __init__(self, sizes: TpccSizes, loaded_c: int, loaded_at: bytes, stream: Random) -> None:
+        super().__init__(stream, (ALPHANUMERICS, LETTERS, DIGITS))
         self.sizes = sizes
         self.now = loaded_at
-        self.chance = stream.random
-        self._stream = stream
-        self._letters = RandomCharacters.of(ALPHANUMERICS, stream)
-        self._capitals = RandomCharacters.of(LETTERS, stream)
-        self._digits = RandomCharacters.of(DIGITS, stream)
         self.name_number = last_name_number_draw(sizes.customers, loaded_c, stream)
-
-    def whole(self, count: int, low: int, high: int) -> list[int]:
-        """Integers from low to high."""
-        chance, span = self.chance, high - low + 1
-        return [low + int(chance() * span) for _ in range(count)]
-
-    def exact(self, count: int, low: int, high: int, places: int) -> list[bytes]:
-        """Exact numbers, low to high in units of the last digit."""
-        unit, written = 10**places, b"%%d.%%0%dd" % places
-        return [written % divmod(number, unit) for number in self.whole(count, low, high)]
-
-    def text(self, count: int, low: int, high: int) -> list[bytes]:
-        """Texts of low to high letters and digits."""
-        return self._letters.texts(self.whole(count, low, high))
-
-    def text_of(self, count: int, length: int) -> list[bytes]:
-        """Texts of one length."""
-        return self._letters.equal(count, length)
-
-    def digits(self, count: int, length: int) -> list[bytes]:
-        return self._digits.equal(count, length)
 
     def address(self, count: int) -> list[ColumnValues]:
         """Two streets, city, state, and a zip code that ends in 11111."""
-        streets: list[ColumnValues] = [self.text(count, 10, 20) for _ in range(3)]
-        zips = [digits + b"11111" for digits in self.digits(count, 4)]
-        return [*streets, self._capitals.equal(count, 2), zips]
+        streets: list[ColumnValues] = [self.varying_texts(count, 10, 20) for _ in range(3)]
+        zips = [digits + b"11111" for digits in self.texts(count, 4, DIGITS)]
+        return [*streets, self.texts(count, 2, LETTERS), zips]
 
     def data(self, count: int) -> list[bytes]:
         """26 to 50 characters; one in ten contains ORIGINAL."""
-        return [self._original(text) for text in self.text(count, 26, 50)]
+        return [self._original(text) for text in self.varying_texts(count, 26, 50)]
 
     def _original(self, text: bytes) -> bytes:
         if self.chance() >= ORIGINAL_SHARE:
@@ -390,29 +364,18 @@ TABLES = {
 DIST_LENGTH = 24
 LOADED_QUANTITY = 5
 
-RowBlock = tuple[int, list[ColumnValues]]
-"""A number of rows as columns."""
-
-
-def row_blocks(table: str, values: TpccValues, at: RowRange) -> Iterator[RowBlock]:
-    """The rows of a range.
-
-    Delivered and other orders are separate blocks, so that a column is all null or not.
-    """
-    return BLOCK_GENERATORS[table](values, at)
-
 
 def _warehouse(values: TpccValues, at: RowRange) -> Iterator[RowBlock]:
     ytd = b"%d.00" % (values.sizes.customers * DISTRICTS * 10)
     yield (
         at.rows,
-        [at.warehouse, values.text(1, 6, 10), *values.address(1), values.exact(1, 0, 2000, 4), ytd],
+        [at.warehouse, values.varying_texts(1, 6, 10), *values.address(1), values.exact(1, 0, 2000, 4), ytd],
     )
 
 
 def _district(values: TpccValues, at: RowRange) -> Iterator[RowBlock]:
     customers = values.sizes.customers
-    name, tax = values.text(1, 6, 10), values.exact(1, 0, 2000, 4)
+    name, tax = values.varying_texts(1, 6, 10), values.exact(1, 0, 2000, 4)
     yield at.rows, [
         at.district, at.warehouse, name, *values.address(1), tax, b"%d.00" % (customers * 10), customers + 1,
     ]  # fmt: skip
@@ -422,31 +385,31 @@ def _item(values: TpccValues, at: RowRange) -> Iterator[RowBlock]:
     count = at.rows
     prices = values.exact(count, 100, 10_000, 2)
     yield at.rows, [
-        list(at.numbers), values.whole(count, 1, 10_000), values.text(count, 14, 24), prices,
+        list(at.numbers), values.integers(count, 1, 10_000), values.varying_texts(count, 14, 24), prices,
         values.data(count),
     ]  # fmt: skip
 
 
 def _stock(values: TpccValues, at: RowRange) -> Iterator[RowBlock]:
     count = at.rows
-    dists: list[ColumnValues] = [values.text_of(count, DIST_LENGTH) for _ in STOCK_DISTRICT_COLUMNS]
-    quantities = values.whole(count, 10, 100)
+    dists: list[ColumnValues] = [values.texts(count, DIST_LENGTH) for _ in STOCK_DISTRICT_COLUMNS]
+    quantities = values.integers(count, 10, 100)
     yield at.rows, [list(at.numbers), at.warehouse, quantities, *dists, 0, 0, 0, values.data(count)]
 
 
 def _customer(values: TpccValues, at: RowRange) -> Iterator[RowBlock]:
     count = at.rows
     yield at.rows, [
-        list(at.numbers), at.district, at.warehouse, values.text(count, 8, 16), b"OE",
-        values.last_names(at.numbers), *values.address(count), values.digits(count, 16), values.now,
+        list(at.numbers), at.district, at.warehouse, values.varying_texts(count, 8, 16), b"OE",
+        values.last_names(at.numbers), *values.address(count), values.texts(count, 16, DIGITS), values.now,
         values.credits(count), b"50000.00", values.exact(count, 0, 5000, 4), b"-10.00", b"10.00", 1, 0,
-        values.text(count, 300, 500),
+        values.varying_texts(count, 300, 500),
     ]  # fmt: skip
 
 
 def _history(values: TpccValues, at: RowRange) -> Iterator[RowBlock]:
     district, warehouse = at.district, at.warehouse
-    texts = values.text(at.rows, 12, 24)
+    texts = values.varying_texts(at.rows, 12, 24)
     yield at.rows, [list(at.numbers), district, warehouse, district, warehouse, values.now, b"10.00", texts]
 
 
@@ -462,7 +425,7 @@ def _orders(values: TpccValues, at: RowRange) -> Iterator[RowBlock]:
     for numbers in _split_range(at.numbers, delivered + 1):
         rows, is_delivered = len(numbers), numbers[0] <= delivered
         of = slice(numbers[0] - 1, numbers[-1])
-        carriers = values.whole(rows, 1, 10) if is_delivered else None
+        carriers = values.integers(rows, 1, 10) if is_delivered else None
         yield rows, [
             list(numbers), at.district, at.warehouse, list(customers[of]), values.now, carriers,
             list(lines[of]), 1,
@@ -479,9 +442,9 @@ def _order_line(values: TpccValues, at: RowRange) -> Iterator[RowBlock]:
         of = slice(numbers[0] - 1, numbers[-1])
         yield rows, [
             list(lines.orders[of]), at.district, at.warehouse, list(lines.numbers[of]),
-            values.whole(rows, 1, values.sizes.items), at.warehouse, values.now if is_delivered else None,
+            values.integers(rows, 1, values.sizes.items), at.warehouse, values.now if is_delivered else None,
             LOADED_QUANTITY, b"0.00" if is_delivered else values.exact(rows, 1, 999_999, 2),
-            values.text_of(rows, DIST_LENGTH),
+            values.texts(rows, DIST_LENGTH),
         ]  # fmt: skip
 
 
@@ -495,6 +458,7 @@ def _split_range(numbers: range, border: int) -> Iterator[range]:
             yield part
 
 
+# Delivered and other orders are separate blocks, so that a column is all null or not.
 BLOCK_GENERATORS: Mapping[str, Callable[[TpccValues, RowRange], Iterator[RowBlock]]] = {
     "warehouse": _warehouse,
     "district": _district,
@@ -521,36 +485,20 @@ ROW_BYTES = {
 """The encoded size of a row, a little more than the average."""
 
 
-class TpccRows:
-    """Encodes the rows of one table in one format."""
+class TpccRows(EncodedRows):
+    """The rows of one table."""
 
-    def __init__(
-        self,
-        table: str,
-        sizes: TpccSizes,
-        loaded_c: int,
-        loaded_at: str,
-        stream: Random,
-        row_format: RowFormat,
-    ) -> None:
+    def __init__(self, table: str, data: "Tpcc", stream: Random, row_format: RowFormat) -> None:
+        super().__init__(TABLES[table].columns, ROW_BYTES[table], row_format)
         self._table = table
-        self._sizes = sizes
-        self._row_format = row_format
-        self._columns = tuple(TABLES[table].columns)
-        self.parameters = bulk_parameter_types(TABLES[table].columns)
-        self._values = TpccValues(sizes, loaded_c, loaded_at.encode(), stream)
-        self.row_bytes = ROW_BYTES[table]
+        self._values = TpccValues(data.sizes, data.loaded_c, data.loaded_at.encode(), stream)
 
-    def sql(self, table: str, charset: str) -> str:
-        return insert_statement(self._row_format, table, self._columns, charset)
-
-    def block(self, first: int, count: int) -> bytes:
-        written = b"".join(
-            encode_rows(self._row_format, rows, columns)
-            for row_range in row_ranges(self._sizes, self._table, first, count)
-            for rows, columns in row_blocks(self._table, self._values, row_range)
+    def blocks(self, first: int, count: int) -> Iterator[RowBlock]:
+        generate, ranges = (
+            BLOCK_GENERATORS[self._table],
+            row_ranges(self._values.sizes, self._table, first, count),
         )
-        return written[:-1] if self._row_format is RowFormat.SQL else written
+        return (block for row_range in ranges for block in generate(self._values, row_range))
 
 
 MAX_WAREHOUSES = 100_000
@@ -664,7 +612,7 @@ class Tpcc(DataSet, frozen=True, kw_only=True):
 
     def rows(self, table: str, stream: Random, row_format: RowFormat) -> TpccRows:
         """A source of the table's rows in a format, with values from `stream`."""
-        return TpccRows(table, self.sizes, self.loaded_c, self.loaded_at, stream, row_format)
+        return TpccRows(table, self, stream, row_format)
 
     def prepare_command(self, profile: str) -> str:
         parts = [f"tuibench prepare {profile} --warehouses={self.warehouses}"]
