@@ -35,6 +35,7 @@ from tuibench.model.environment import DiskFacts, DiskSpeed, Environment, HostCo
 from tuibench.model.server import ServerInfo, Target
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.info import connect_with_defaults
+from tuibench.observe.host import cpu_time, own_limits
 from tuibench.observe.status import is_volatile
 
 GOVERNORS = "devices/system/cpu/cpu*/cpufreq/scaling_governor"
@@ -120,6 +121,9 @@ HYPERVISORS = {
 def host_facts(datadir: str = "", root: Path = ROOT) -> HostFacts:
     """The constant properties of this host. `datadir` is the server's, if the server is on this host."""
     system = platform.uname()
+    memory_bytes = psutil.virtual_memory().total
+    limits = own_limits(root / "proc/self/cgroup", root / "sys/fs/cgroup")
+    memory_limit = limits.memory_bytes if (limits.memory_bytes or memory_bytes) < memory_bytes else None
     return HostFacts(
         name=system.node,
         os=_os(root) or f"{system.system} {system.release}",
@@ -128,9 +132,9 @@ def host_facts(datadir: str = "", root: Path = ROOT) -> HostFacts:
         cpu_model=_cpu_model(root),
         cores=os.cpu_count() or 0,
         physical_cores=psutil.cpu_count(logical=False),
-        cpu_limit=_cpu_limit(root),
-        memory_bytes=psutil.virtual_memory().total,
-        memory_limit_bytes=_memory_limit(root),
+        cpu_limit=limits.cpu_cores,
+        memory_bytes=memory_bytes,
+        memory_limit_bytes=memory_limit,
         virtualisation=_virtualisation(root),
         container=_container(root),
         conditions=host_conditions(datadir),
@@ -194,27 +198,6 @@ def _mac_cpu() -> str:
     except (OSError, subprocess.TimeoutExpired):
         return platform.processor()
     return asked.stdout.strip() or platform.processor()
-
-
-def _cpu_limit(root: Path) -> float | None:
-    """The control group's limit in cores, for both versions of control groups."""
-    words = _text(root / "sys/fs/cgroup/cpu.max").split()
-    if not words:
-        folder = root / "sys/fs/cgroup/cpu"
-        words = [_text(folder / "cpu.cfs_quota_us"), _text(folder / "cpu.cfs_period_us")]
-    quota, period = _number(words[0]), _number(words[-1])
-    return quota / period if quota and period and quota > 0 else None
-
-
-def _memory_limit(root: Path) -> int | None:
-    limit = _number(_text(root / "sys/fs/cgroup/memory.max")) or _number(
-        _text(root / "sys/fs/cgroup/memory/memory.limit_in_bytes")
-    )
-    return limit if limit and limit < psutil.virtual_memory().total else None
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.lstrip("-").isdecimal() else None
 
 
 def _virtualisation(root: Path) -> str:
@@ -302,20 +285,13 @@ class CpuWatch:
     """Processor usage since the creation of this object."""
 
     def __init__(self) -> None:
-        self._before = psutil.cpu_times()
+        self._before = cpu_time()
 
     def shares(self) -> tuple[float, float] | None:
         """The shares in use and stolen, 0 to 1; None if no time has passed."""
-        now = psutil.cpu_times()
-        grown = {name: getattr(now, name) - getattr(self._before, name) for name in now._fields}
-        for guest in ("guest", "guest_nice"):
-            grown.pop(guest, None)
-        total = sum(grown.values())
-        if total <= 0:
-            return None
-        idle = grown.get("idle", 0.0) + grown.get("iowait", 0.0)
-        steal = grown.get("steal", 0.0)
-        return max(0.0, total - idle - steal) / total, max(0.0, steal) / total
+        before, now = self._before, cpu_time()
+        total, steal = now.total - before.total, max(0.0, now.steal - before.steal)
+        return (max(0.0, now.busy - before.busy - steal) / total, steal / total) if total > 0 else None
 
 
 def _load_average() -> float | None:
