@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tuibench.model.server import Target
-from tuibench.tuning.guardian import Guardian
-from tuibench.tuning.guardian_process import GuardianRequest
+from tuibench.tuning.guardian import Guardian, GuardianRequest
 
 
 async def started(target: Target, journal_path: Path, *, pass_fds: Sequence[int] = ()) -> Guardian:

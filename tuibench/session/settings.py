@@ -29,8 +29,7 @@ from tuibench.tuning.changer import (
     session_journal,
 )
 from tuibench.tuning.connection import admin_connector
-from tuibench.tuning.guardian import Guardian
-from tuibench.tuning.guardian_process import GUARDIAN_RETRY_SECONDS, GuardianRequest
+from tuibench.tuning.guardian import GUARDIAN_RETRY_SECONDS, Guardian, GuardianRequest
 from tuibench.tuning.journal import JournalError
 from tuibench.tuning.restore import ChangeAttribution, OtherServerError, RestoreOutcome, restore_with_retries
 

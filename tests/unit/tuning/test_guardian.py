@@ -15,7 +15,7 @@ from tests.unit.tuning.fakes import TARGET, FakeClock, FakeServer, journal_in
 from tuibench.errors import RunError
 from tuibench.tuning import guardian
 from tuibench.tuning.connection import AdminConnection
-from tuibench.tuning.guardian_process import restore_until_done
+from tuibench.tuning.guardian import restore_until_done
 from tuibench.tuning.journal import Journal, JournalError
 from tuibench.tuning.restore import RestoreOutcome, restore_settings, restore_with_retries
 

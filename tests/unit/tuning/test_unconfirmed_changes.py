@@ -21,7 +21,7 @@ from tuibench.tuning.catalogue.lookup import SETTINGS
 from tuibench.tuning.catalogue.setting import Setting
 from tuibench.tuning.changer import SettingsManager
 from tuibench.tuning.connection import AdminConnection
-from tuibench.tuning.guardian_process import restore_until_done
+from tuibench.tuning.guardian import restore_until_done
 from tuibench.tuning.journal import Journal
 from tuibench.tuning.restore import (
     OWN_AUTHOR,
