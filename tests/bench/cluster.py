@@ -14,9 +14,10 @@ import time
 from collections.abc import Iterable
 
 import msgspec
+from msgspec.structs import replace
 
 from tuibench.clock import NS_PER_SECOND
-from tuibench.cluster.messages import FromAgent, HostReport, ReportMerger, pack_report, with_sum
+from tuibench.cluster.messages import FromAgent, HostReport, ReportMerger, pack, sum_by_name
 from tuibench.load.messages import Counters, FairnessStats, WorkerReport
 from tuibench.model.tick import Histogram, bucket_upper_bound
 from tuibench.session.totals import LoadTotals
@@ -56,9 +57,11 @@ def report(worker: int, buckets: int, numbers: random.Random) -> WorkerReport:
         lag_p99_ms=0.3,
         connections=128,
         counters=Counters(scheduled=transactions.count, completed=transactions.count, errors={1213: 3}),
-        transactions=transactions,
-        service=histogram(each, numbers),
-        statements={f"statement {number}": histogram(each, numbers) for number in range(STATEMENTS)},
+        hists={
+            "response": transactions,
+            "service": histogram(each, numbers),
+            **{f"stmt.statement {number}": histogram(each, numbers) for number in range(STATEMENTS)},
+        },
         events_per_connection=FairnessStats.of([1.0, 2.0]),
         seconds_per_connection=FairnessStats.of([1.0, 2.0]),
     )
@@ -76,7 +79,7 @@ def measure(hosts: int, buckets: int) -> None:
         messages = [message for message in map(decoder.decode, frames) if isinstance(message, HostReport)]
         decoded = time.process_time()
         first, *others = [message.report for message in messages]
-        reports = [with_sum(first, [message.latencies for message in messages]), *others]
+        reports = [replace(first, hists=sum_by_name(message.latencies for message in messages)), *others]
         totals.tick(reports, 128 * hosts, 0.0)
         decoding.append(decoded - began)
         adding.append(time.process_time() - decoded)
@@ -91,8 +94,8 @@ def measure(hosts: int, buckets: int) -> None:
 
 
 def packed(plain: WorkerReport) -> HostReport:
-    bare, latencies = pack_report(plain)
-    return HostReport(report=bare, latencies=latencies, workers=8)
+    latencies = {name: pack(each) for name, each in plain.hists.items()}
+    return HostReport(report=replace(plain, hists={}), latencies=latencies, workers=8)
 
 
 def mean_size(frames: Iterable[bytes]) -> float:

@@ -35,7 +35,7 @@ from tuibench.model.event import Event, EventKind
 from tuibench.model.message import RunState, SessionMessage, Status
 from tuibench.model.sample import Sample
 from tuibench.model.summary import Summary
-from tuibench.model.tick import Tick
+from tuibench.model.tick import RESPONSE, Tick
 from tuibench.record import sysbench_report
 from tuibench.record.recorder import pretty_json
 from tuibench.record.sysbench_report import (
@@ -208,7 +208,7 @@ async def _run_load(run: LoadRun, output: HeadlessOutput) -> tuple[Summary, Exit
         raise lifecycle.error
     if output.is_reporting:
         since = run.load.accounting.since_checkpoint
-        distribution = histogram_text(since.transactions) if output.histogram else ""
+        distribution = histogram_text(since.hist(RESPONSE)) if output.histogram else ""
         words(distribution + run.text(summary))
         for line in run_notes(summary, spec.run_directory):
             info(line)

@@ -18,9 +18,9 @@ from tuibench.cli.options import make_cluster
 from tuibench.cli.output import info
 from tuibench.cli.server_options import ServerOptions
 from tuibench.clock import NS_PER_MS, Clock
+from tuibench.cluster.agent import is_same_machine
 from tuibench.cluster.carrier import Carrier
 from tuibench.cluster.host import CommandTiming, HostLink, find_carriers, local_endpoint
-from tuibench.cluster.host_load import is_same_machine
 from tuibench.cluster.messages import BEAT_SECONDS
 from tuibench.errors import ExitCode, TuibenchError, UsageError
 from tuibench.model.cluster import ClusterPlan, HostCheck
@@ -188,8 +188,7 @@ async def _serve() -> None:
 
     from tuibench import __version__
     from tuibench.clock import SystemClock
-    from tuibench.cluster.agent import Agent, stdio_channel
-    from tuibench.cluster.host_load import agent_hello
+    from tuibench.cluster.agent import Agent, agent_hello, stdio_channel
     from tuibench.load.worker import raise_open_file_limit
     from tuibench.model.tick import Tick
     from tuibench.observe.host import HostSampler, ServerProcess

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, cast
 from msgspec.structs import replace
 
 from tuibench.clock import NS_PER_SECOND, Clock
+from tuibench.cluster.agent import is_same_machine
 from tuibench.cluster.carrier import Carrier, HostUnreachableError
 from tuibench.cluster.host import (
     CommandTiming,
@@ -28,8 +29,7 @@ from tuibench.cluster.host import (
     host_line,
     local_endpoint,
 )
-from tuibench.cluster.host_load import is_same_machine
-from tuibench.cluster.messages import BEAT_SECONDS, with_sum
+from tuibench.cluster.messages import BEAT_SECONDS, sum_by_name
 from tuibench.errors import RunError, TuibenchError, UsageError
 from tuibench.load.fleet import AnyLink, Fleet, WorkerGoneError, closed, open_files_of_worker
 from tuibench.load.messages import Reassign, StartLoad, WorkerReport
@@ -454,7 +454,9 @@ class HostFleet(Fleet):
         """
         hosts = [self._numbers[report.worker] for report in reports]
         arrived = [packed for host in hosts for packed in host.take_latencies()]
-        return [with_sum(reports[0], arrived), *reports[1:]] if reports and arrived else reports
+        if not (reports and arrived):
+            return reports
+        return [replace(reports[0], hists=sum_by_name(arrived)), *reports[1:]]
 
     def _note_losses_of_workers(self) -> None:
         """Records workers that ended on a host and were replaced there."""

@@ -33,7 +33,7 @@ from tuibench.cluster.messages import (
     FromAgent,
     HostChannel,
     HostReport,
-    PackedLatencies,
+    PackedHistogram,
     ServerReached,
     StartHost,
     busy_share,
@@ -175,7 +175,7 @@ class HostLink(WorkerLink[FromAgent]):
         self.plan: RunPlan
         self.latest: HostReport | None = None
         self.losses: list[Loss] = []
-        self._latencies: list[PackedLatencies] = []
+        self._latencies: list[dict[str, PackedHistogram]] = []
         self.late_commands_ms = 0.0
         self.quota: int | None = None
         self.transactions_per_second = 0.0
@@ -280,7 +280,7 @@ class HostLink(WorkerLink[FromAgent]):
         finally:
             report.cancel()
 
-    def take_latencies(self) -> list[PackedLatencies]:
+    def take_latencies(self) -> list[dict[str, PackedHistogram]]:
         """The histograms of its reports since the last call."""
         taken, self._latencies = self._latencies, []
         return taken
@@ -467,7 +467,7 @@ def host_line(host: HostLink) -> LoadHost:
         return line
     report, tick = host.latest.report, host.latest.sample
     usage = cpu_of_host(host.label, tick.moved("", HOST)) if tick else None
-    p95_us = host.latest.latencies.p95_us
+    p95_us = host.latest.p95_us
     return replace(
         line,
         connections=report.connections,

@@ -29,7 +29,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import repeat
 
 import msgspec
-from msgspec.structs import replace
 
 from tuibench.clock import NS_PER_SECOND
 from tuibench.load.fleet import Loss
@@ -48,14 +47,13 @@ from tuibench.load.messages import (
 from tuibench.model.plan import RunPlan
 from tuibench.model.sample import slowest_of
 from tuibench.model.server import Target
-from tuibench.model.tick import Histogram, Tick, merge_histograms
+from tuibench.model.tick import Histogram, Tick, fold_histograms
 
 LANES = 64
 BLOCK_BITS = 6
 LANE_BYTES = 4
 LANE_CODE = "I" if array("I").itemsize == LANE_BYTES else "L"
 EMPTY_BLOCK = bytes(LANES * LANE_BYTES)
-P95 = (95.0,)
 LANE_LIMIT = 1 << (8 * LANE_BYTES)
 
 
@@ -67,18 +65,6 @@ class PackedHistogram(msgspec.Struct, frozen=True, array_like=True):
     sum_us: int = 0
     min_us: int = 0
     max_us: int = 0
-
-
-class PackedLatencies(msgspec.Struct, frozen=True, kw_only=True):
-    """The histograms of a report. `p95_us` is that of its transactions, None without one."""
-
-    transactions: PackedHistogram = PackedHistogram()
-    service: PackedHistogram = PackedHistogram()
-    logins: PackedHistogram = PackedHistogram()
-    waits: PackedHistogram = PackedHistogram()
-    statements: dict[str, PackedHistogram] = {}
-    by_transaction: dict[str, PackedHistogram] = {}
-    p95_us: float | None = None
 
 
 def pack(histogram: Histogram) -> PackedHistogram:
@@ -95,37 +81,6 @@ def pack(histogram: Histogram) -> PackedHistogram:
         histogram.sum_us,
         histogram.min_us,
         histogram.max_us,
-    )
-
-
-def pack_report(report: WorkerReport) -> tuple[WorkerReport, PackedLatencies]:
-    """Splits a report into the report without histograms, and the packed histograms."""
-    transactions = report.transactions
-    packed = PackedLatencies(
-        transactions=pack(transactions),
-        service=pack(report.service),
-        logins=pack(report.logins),
-        waits=pack(report.waits),
-        statements={name: pack(each) for name, each in report.statements.items()},
-        by_transaction={name: pack(each) for name, each in report.by_transaction.items()},
-        p95_us=transactions.percentiles(P95)[0] if transactions.count else None,
-    )
-    none: dict[str, Histogram] = {}
-    single = {name: Histogram() for name in ("transactions", "service", "logins", "waits")}
-    bare = replace(report, statements=none, by_transaction=none, **single)
-    return bare, packed
-
-
-def with_sum(report: WorkerReport, latencies: Sequence[PackedLatencies]) -> WorkerReport:
-    """A report with the sum of these histograms."""
-    return replace(
-        report,
-        transactions=sum_histograms(each.transactions for each in latencies),
-        service=sum_histograms(each.service for each in latencies),
-        logins=sum_histograms(each.logins for each in latencies),
-        waits=sum_histograms(each.waits for each in latencies),
-        statements=sum_by_name(each.statements for each in latencies),
-        by_transaction=sum_by_name(each.by_transaction for each in latencies),
     )
 
 
@@ -264,15 +219,17 @@ class At(msgspec.Struct, frozen=True, tag="at"):
 class HostReport(msgspec.Struct, frozen=True, tag="host report", kw_only=True):
     """The merged report of a host's workers, with the state of the host.
 
-    The histograms of `report` are empty: they are in `latencies`, packed. `sample` is None if the host could
+    `report` has no histograms: they are in `latencies`, packed. `p95_us` is that of its transactions, None
+    without one. `sample` is None if the host could
     not be sampled. `losses` are those of this round, `overdue` and `silent` the workers with an overdue
     report, `unresponsive` those that did not report the end of their load. `late_commands_ms` is the largest
     delay of a command since the last report. `ended_ns` is the end of the load by the host's clock, 0 before.
     """
 
     report: WorkerReport
-    latencies: PackedLatencies
+    latencies: dict[str, PackedHistogram]
     workers: int
+    p95_us: float | None = None
     sample: Tick | None = None
     losses: tuple[Loss, ...] = ()
     overdue: tuple[str, ...] = ()
@@ -315,8 +272,10 @@ class ReportMerger:
         seconds = max(1, now_ns - self._merged_ns) / NS_PER_SECOND
         self._merged_ns = now_ns
         self._last.update({report.worker: report for report in reports})
+        hists: dict[str, Histogram] = {}
         for report in reports:
             self._gaps.add(report.worker, report.gaps)
+            fold_histograms(hists, report.hists)
         known = self._last.values()
         failed = next((report for report in known if report.failure), None)
         return WorkerReport(
@@ -327,12 +286,7 @@ class ReportMerger:
             lag_p99_ms=max((report.lag_p99_ms for report in reports), default=0.0),
             connections=sum(report.connections for report in known),
             counters=sum((report.counters for report in known), Counters()),
-            transactions=merge_histograms(report.transactions for report in reports),
-            service=merge_histograms(report.service for report in reports),
-            statements=_merged_by_name(report.statements for report in reports),
-            by_transaction=_merged_by_name(report.by_transaction for report in reports),
-            logins=merge_histograms(report.logins for report in reports),
-            waits=merge_histograms(report.waits for report in reports),
+            hists=hists,
             slowest=slowest_of(slow for report in reports for slow in report.slowest),
             gaps=self._gaps.common,
             idle_connections=sum(report.idle_connections for report in known),
@@ -355,11 +309,3 @@ def busy_share(report: WorkerReport) -> float:
     """The share of a core that a worker's busiest thread used, 0 to 1."""
     cpu = report.cpu_seconds if report.core_seconds is None else report.core_seconds
     return cpu / report.seconds if report.seconds else 0.0
-
-
-def _merged_by_name(rounds: Iterable[dict[str, Histogram]]) -> dict[str, Histogram]:
-    merged: dict[str, Histogram] = {}
-    for histograms in rounds:
-        for name, histogram in histograms.items():
-            merged.setdefault(name, Histogram()).add(histogram)
-    return merged

@@ -523,10 +523,10 @@ class AsyncioEngine(BaseEngine[VirtualUser, WorkQueue]):
         return self._recorder.in_flight + self._queue.backlog
 
     def _report_parts(self, now_ns: int) -> ReportParts:
-        latencies = self._recorder.take()
+        latencies, slowest = self._recorder.take(), self._recorder.take_slowest()
         share, since = self._fairness_with(self._present())
         gaps = self._recorder.gaps.report(now_ns, self._outstanding)
-        return ReportParts(self._counters(), latencies, share, since, self._lag.take_p99_ms(), gaps)
+        return ReportParts(self._counters(), latencies, slowest, share, since, self._lag.take_p99_ms(), gaps)
 
     def _fairness_with(self, users: Iterable[VirtualUser]) -> tuple[ConnectionFairness, ConnectionFairness]:
         """The figures of these users and of those that have left."""

@@ -18,7 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from itertools import count
 from random import Random
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from tuibench.clock import Clock
 from tuibench.errors import (
@@ -36,7 +36,16 @@ from tuibench.load.pacing import ArrivalSchedule, NetworkDelay, Timer, WakeupTim
 from tuibench.model.plan import Arrival, Backlog, OnError
 from tuibench.model.sample import MOST_SLOW, SlowTransaction, grouped_statements, slowest_of
 from tuibench.model.server import Target
-from tuibench.model.tick import Histogram, merge_histograms
+from tuibench.model.tick import (
+    LOGIN,
+    RESPONSE,
+    SERVICE,
+    STATEMENT,
+    TRANSACTION,
+    WAIT,
+    Histogram,
+    merge_histograms,
+)
 from tuibench.mysql.connection import (
     Connection,
     PacketBuilder,
@@ -59,37 +68,21 @@ READ, WRITE, OTHER = 0, 1, 2
 _KINDS = {StatementClass.READ: READ, StatementClass.WRITE: WRITE, StatementClass.OTHER: OTHER}
 
 
-class Latencies(NamedTuple):
-    """Histograms of an interval. `service` is empty in a closed loop: there it is the response.
+def named_latencies(
+    responses: Mapping[str, Histogram], service: Histogram, statements: Mapping[str, Histogram]
+) -> dict[str, Histogram]:
+    """The latencies of an interval by their names in a tick, without empty ones.
 
-    `by_transaction` are the responses of each kind of transaction, empty if there is only one kind.
+    `responses` are those of each kind of transaction, which are named if there are several; `service` is
+    empty in a closed loop: there it is the response.
     """
-
-    response: Histogram
-    service: Histogram
-    statements: dict[str, Histogram]
-    by_transaction: dict[str, Histogram]
-    slowest: tuple[SlowTransaction, ...] = ()
-
-    @classmethod
-    def of_kinds(
-        cls,
-        responses: Mapping[str, Histogram],
-        service: Histogram,
-        statements: dict[str, Histogram],
-        slowest: tuple[SlowTransaction, ...],
-    ) -> "Latencies":
-        """The latencies of an interval from the responses of each kind of transaction."""
-        kinds = list(responses.values())
-        return cls(
-            response=kinds[0] if len(kinds) == 1 else merge_histograms(kinds),
-            service=service,
-            statements=statements,
-            by_transaction={name: each for name, each in responses.items() if each.count}
-            if len(kinds) > 1
-            else {},
-            slowest=slowest,
-        )
+    kinds = list(responses.values())
+    whole = kinds[0] if len(kinds) == 1 else merge_histograms(kinds)
+    named = {RESPONSE: whole, SERVICE: service}
+    if len(kinds) > 1:
+        named |= {TRANSACTION + name: each for name, each in responses.items()}
+    named |= {STATEMENT + name: each for name, each in statements.items()}
+    return {name: each for name, each in named.items() if each.count}
 
 
 class LatencyRecorder:
@@ -164,29 +157,26 @@ class LatencyRecorder:
         now.questions = reads + writes + others + self.rejected + self.other_questions
         return now
 
-    def take(self) -> Latencies:
-        """The latencies since the last call."""
-        names = zip(self._transactions, self.response_us, strict=True)
-        taken = Latencies.of_kinds(
-            {name: Histogram.of(values) for name, values in names},
-            Histogram.of(self.service_us),
-            {name: Histogram.of(values) for name, values in self._by_name.items() if values},
-            tuple(self._slowest),
-        )
-        self._slowest, self.slow_us = [], -1
+    def take(self) -> dict[str, Histogram]:
+        """The latencies since the last call, by their names in a tick."""
+        responses = zip(self._transactions, map(Histogram.of, self.response_us), strict=True)
+        statements = {name: Histogram.of(values) for name, values in self._by_name.items() if values}
+        taken = named_latencies(dict(responses), Histogram.of(self.service_us), statements)
         for values in (*self.response_us, self.service_us, *self._by_name.values()):
             values.clear()
         return taken
 
-    def take_logins(self) -> Histogram:
-        """The login times since the last call."""
-        taken, self.login_us = Histogram.of(self.login_us), []
+    def take_slowest(self) -> tuple[SlowTransaction, ...]:
+        """The slowest transactions since the last call."""
+        taken, self._slowest, self.slow_us = tuple(self._slowest), [], -1
         return taken
 
-    def take_waits(self) -> Histogram:
-        """The times that users waited for a connection, since the last call."""
-        taken = Histogram.of(self.wait_us)
-        self.wait_us.clear()
+    def take_waits(self) -> dict[str, Histogram]:
+        """The times of logins, and those that users waited for a connection, since the last call."""
+        waits = {LOGIN: self.login_us, WAIT: self.wait_us}
+        taken = {name: Histogram.of(values) for name, values in waits.items() if values}
+        for values in waits.values():
+            values.clear()
         return taken
 
 

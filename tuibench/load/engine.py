@@ -18,7 +18,6 @@ from tuibench.load.connections import (
     Connect,
     DueWork,
     ExtraConnections,
-    Latencies,
     LatencyRecorder,
     LoadConnection,
     WorkerContext,
@@ -34,6 +33,8 @@ from tuibench.load.messages import (
 )
 from tuibench.load.pacing import NetworkDelay, Timer, WakeupTimer
 from tuibench.model.plan import Backlog
+from tuibench.model.sample import SlowTransaction
+from tuibench.model.tick import Histogram
 from tuibench.mysql.connection import connect as log_in
 from tuibench.workload.distributions import ProgramLayout
 
@@ -64,7 +65,8 @@ class ReportParts(NamedTuple):
     """
 
     counters: Counters
-    latencies: Latencies
+    hists: dict[str, Histogram]
+    slowest: tuple[SlowTransaction, ...]
     fairness: ConnectionFairness
     fairness_since_checkpoint: ConnectionFairness
     lag_p99_ms: float
@@ -188,7 +190,7 @@ class BaseEngine(ABC, Generic[UserT, QueueT]):
         """Returns the latencies since the last report, and the counters since the start."""
         now_ns, cpu = self._clock.now_ns(), time.process_time()
         parts, failure = self._report_parts(now_ns), self._context.failure
-        latencies, since = parts.latencies, parts.fairness_since_checkpoint
+        since = parts.fairness_since_checkpoint
         report = WorkerReport(
             worker=self._begin.worker,
             seconds=(now_ns - self._reported_ns) / NS_PER_SECOND,
@@ -197,21 +199,16 @@ class BaseEngine(ABC, Generic[UserT, QueueT]):
             lag_p99_ms=parts.lag_p99_ms,
             connections=sum(user.connected for user in self._present()),
             counters=parts.counters,
-            transactions=latencies.response,
-            service=latencies.service,
-            statements=latencies.statements,
             events_per_connection=parts.fairness.events,
             seconds_per_connection=parts.fairness.seconds,
-            by_transaction=latencies.by_transaction,
-            slowest=latencies.slowest,
+            hists=parts.hists | self._recorder.take_waits(),
+            slowest=parts.slowest,
             gaps=parts.gaps,
             events_since=since.events,
             seconds_since=since.seconds,
             last_refusal=self._context.last_refusal,
             idle_connections=self._extra.idle,
             idle_refusal=self._extra.refusal,
-            logins=self._recorder.take_logins(),
-            waits=self._recorder.take_waits(),
             failure=failure.message if failure else "",
             failure_hint=failure.hint if failure else "",
             failure_exit=failure.exit_code if failure else 0,

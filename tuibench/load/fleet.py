@@ -52,7 +52,6 @@ from tuibench.load.messages import (
 from tuibench.model.cluster import LoadHost
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import Target
-from tuibench.model.tick import Histogram
 from tuibench.mysql.connection import CHARSET
 from tuibench.mysql.login import first_logins
 from tuibench.units import pluralize
@@ -415,10 +414,7 @@ def closed(report: WorkerReport) -> WorkerReport:
         lag_p99_ms=0.0,
         connections=0,
         counters=counters,
-        transactions=Histogram(),
-        service=Histogram(),
-        statements={},
-        by_transaction={},
+        hists={},
         gaps=report.gaps.closed(),
     )
 

@@ -35,7 +35,7 @@ from tuibench.clock import NS_PER_MS, NS_PER_SECOND
 from tuibench.model.plan import Arrival, Backlog, OnError, RunPlan
 from tuibench.model.sample import SlowTransaction
 from tuibench.model.server import Target
-from tuibench.model.tick import Histogram
+from tuibench.model.tick import Histogram, NamedHistograms
 from tuibench.mysql.connection import CHARSET
 from tuibench.mysql.login import FirstLogin
 from tuibench.workload.program import Program
@@ -301,19 +301,19 @@ class Reassign(msgspec.Struct, frozen=True, tag="hand over"):
         return bool(self.due_ns or self.quota)
 
 
-class WorkerReport(msgspec.Struct, frozen=True, tag="report", kw_only=True):
+class WorkerReport(NamedHistograms, msgspec.Struct, frozen=True, tag="report", kw_only=True):
     """One worker's report for a tick.
 
-    `transactions` are response times from the intended start, `by_transaction` the same for each kind if
-    there are several; `service` times, from the actual start, exist in an open loop only. `slowest` are
-    the slowest transactions of the interval. `last_refusal` is
-    the latest error of a login that is retried. `events_since` and `seconds_since` are each connection's
+    `hists` are the latencies of the interval by their names in a tick: response times count from the intended
+    start, those of each kind of transaction are kept if there are several; service times, from the actual
+    start, exist in an open loop only; login times are those of extra and planned logins, wait times those of
+    users for a connection. `slowest` are the slowest transactions of the interval. `last_refusal` is the
+    latest error of a login that is retried. `events_since` and `seconds_since` are each connection's
     figures since the last checkpoint. `seconds` is the length of the histograms' interval, `cpu_seconds` the
     process's CPU time in it, `core_seconds` that of its busiest thread (None: it has only one), `lag_p99_ms`
     the scheduling delay of its event loop or threads. `idle_connections` are open beside the load,
-    `idle_refusal` is why there are not more of them; `logins` are the times of extra and planned logins,
-    `waits` those of users for a connection, `gaps` the times without a completion. `failure` is the error
-    that ended the worker, or empty; `failure_exit` its exit code.
+    `idle_refusal` is why there are not more of them; `gaps` are the times without a completion.
+    `failure` is the error that ended the worker, or empty; `failure_exit` its exit code.
     """
 
     worker: int
@@ -322,20 +322,15 @@ class WorkerReport(msgspec.Struct, frozen=True, tag="report", kw_only=True):
     lag_p99_ms: float
     connections: int
     counters: Counters
-    transactions: Histogram
-    service: Histogram
-    statements: dict[str, Histogram]
     events_per_connection: FairnessStats
     seconds_per_connection: FairnessStats
-    by_transaction: dict[str, Histogram] = {}
+    hists: dict[str, Histogram] = {}
     events_since: FairnessStats = FairnessStats()
     seconds_since: FairnessStats = FairnessStats()
     core_seconds: float | None = None
     last_refusal: str = ""
     idle_connections: int = 0
     idle_refusal: str = ""
-    logins: Histogram = msgspec.field(default_factory=Histogram)
-    waits: Histogram = msgspec.field(default_factory=Histogram)
     slowest: tuple[SlowTransaction, ...] = ()
     gaps: CompletionGaps = CompletionGaps()
     failure: str = ""

@@ -47,9 +47,9 @@ from tuibench.load.connections import (
     MAX_PAUSE_SECONDS,
     AnyContext,
     Connect,
-    Latencies,
     LoadConnection,
     PreparedConnection,
+    named_latencies,
 )
 from tuibench.load.engine import BaseEngine, ConnectionFairness, Emit, ReportParts
 from tuibench.load.messages import CompletionGaps, Counters, FairnessStats, Gap, Reassign, StartLoad
@@ -434,12 +434,8 @@ class NativeEngine(BaseEngine[NativeUser, NativeQueue]):
         late_ms, run_delay_ms = report["late_us"] / US_PER_MS, report["run_delay_ns"] / NS_PER_MS
         return ReportParts(
             self._counters(report),
-            Latencies.of_kinds(
-                dict(responses),
-                _histogram(report["service"]),
-                statements,
-                tuple(self._slow(*each) for each in report.get("slowest", ())),
-            ),
+            named_latencies(dict(responses), _histogram(report["service"]), statements),
+            tuple(self._slow(*each) for each in report.get("slowest", ())),
             _fairness(report["share"]),
             _fairness(report["since"]),
             lag_p99_ms=max(late_ms, run_delay_ms),

@@ -173,6 +173,12 @@ def merge_histograms(histograms: Iterable[Histogram]) -> Histogram:
     return total
 
 
+def fold_histograms(totals: dict[str, Histogram], more: Mapping[str, Histogram]) -> None:
+    """Adds histograms to those of the same names."""
+    for name, histogram in more.items():
+        totals.setdefault(name, Histogram()).add(histogram)
+
+
 PER_DECADE = 8
 LOWEST_US, DECADES = 10.0, 6
 BUCKETS = PER_DECADE * DECADES
@@ -205,7 +211,22 @@ SERVER, HOST, CLIENT, OWN = "server.", "host.", "client.", "own."
 Value = TypeVar("Value")
 
 
-class Tick(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class NamedHistograms:
+    """What has latencies by the names above: a tick, a worker's report, several of them."""
+
+    __slots__ = ()
+    hists: dict[str, Histogram]
+
+    def hist(self, name: str) -> Histogram:
+        """A histogram; an empty one if it is missing."""
+        return self.hists.get(name) or Histogram()
+
+    def named(self, prefix: str) -> dict[str, Histogram]:
+        """The histograms whose names have a prefix, without it."""
+        return {name[len(prefix) :]: self.hists[name] for name in self.hists if name.startswith(prefix)}
+
+
+class Tick(NamedHistograms, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One tick, or several added up; see the header for the keys.
 
     `end` is in seconds since the start of the measured load, 0 or less in a warm-up. `seconds` is the
@@ -228,14 +249,6 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def start(self) -> float:
         """The beginning of the tick, in seconds since the start of the measured load."""
         return self.end - self.seconds
-
-    def hist(self, name: str) -> Histogram:
-        """A histogram; an empty one if nothing was measured."""
-        return self.hists.get(name) or Histogram()
-
-    def named(self, prefix: str) -> dict[str, Histogram]:
-        """The histograms of a prefix, by the rest of their names."""
-        return {name[len(prefix) :]: self.hists[name] for name in self.hists if name.startswith(prefix)}
 
     @property
     def own(self) -> "Tick":
@@ -296,8 +309,7 @@ def total_tick(ticks: Iterable[Tick]) -> Tick:
                 sums[name] = sums.get(name, 0) + value
         for name, value in tick.peaks.items():
             peaks[name] = max(peaks.get(name, value), value)
-        for name, histogram in tick.hists.items():
-            hists.setdefault(name, Histogram()).add(histogram)
+        fold_histograms(hists, tick.hists)
         levels.update(tick.levels)
         missing.update(tick.missing)
     return Tick(

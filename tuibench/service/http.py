@@ -21,7 +21,7 @@ from tuibench.errors import RunError
 from tuibench.model.event import Event
 from tuibench.model.message import RunState, SessionMessage, Status
 from tuibench.model.sample import Sample
-from tuibench.model.tick import RESPONSE, Histogram, merge_histograms
+from tuibench.model.tick import RESPONSE, SERVICE, Histogram, merge_histograms
 from tuibench.record.prometheus_metrics import MetricsSnapshot, RunTotals, TrafficTotals
 from tuibench.session.load import LoadController
 from tuibench.session.load_run import LoadRun
@@ -277,5 +277,5 @@ def run_totals(load: LoadController, *, measured: bool) -> RunTotals:
         others=sum(part.counters.others for part in parts),
         errors=dict(sum((Counter(part.counters.errors) for part in parts), Counter[int]())),
         response=response,
-        service=merge_histograms(part.service for part in parts),
+        service=merge_histograms(part.hist(SERVICE) for part in parts),
     )

@@ -23,7 +23,7 @@ from tuibench.model.message import MOST_SAMPLES, PROTOCOL_VERSION, Hello, Sessio
 from tuibench.model.sample import Sample
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import Summary
-from tuibench.model.tick import STATEMENT, Tick
+from tuibench.model.tick import RESPONSE, STATEMENT, Tick
 from tuibench.observe.host_facts import read_environment
 from tuibench.record.recorder import PlanRecord, RunRecorder
 from tuibench.record.sysbench_report import FullReport
@@ -175,7 +175,7 @@ class SessionRecorder:
         if (remainder := load.remainder()) is not None:
             self._recorder.remainder(remainder)
         since = load.accounting.since_checkpoint
-        self._recorder.report(load.since_checkpoint(), since.transactions, last=True)
+        self._recorder.report(load.since_checkpoint(), since.hist(RESPONSE), last=True)
         self._recorder.summary(summary)
 
     def write_summary(self, summary: Summary) -> None:

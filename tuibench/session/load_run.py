@@ -36,7 +36,7 @@ from tuibench.model.sample import Sample
 from tuibench.model.schedule import PlanPhase, checked_threads
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import Summary
-from tuibench.model.tick import Tick, total_tick
+from tuibench.model.tick import STATEMENT, Tick, total_tick
 from tuibench.record.sysbench_report import report_text
 from tuibench.replicas.lag import LagGuard
 from tuibench.report.analysis import addenda
@@ -400,7 +400,7 @@ class LoadRun(SessionRun):
             self.measuring.reset_stats,
         )
         watcher.bus.event_listeners.append(self.effect_tracker.on_event)
-        watcher.statement_monitor.own = lambda: self.load.accounting.statements
+        watcher.statement_monitor.own = lambda: self.load.accounting.run.named(STATEMENT)
         watcher.extend_status = self._extend_status
 
     async def _open_connections(self) -> None:

@@ -34,7 +34,17 @@ from tuibench.model.summary import (
     TransactionTotals,
     WatchedTotals,
 )
-from tuibench.model.tick import RESPONSE, US_PER_MS, Histogram, Tick
+from tuibench.model.tick import (
+    LOGIN,
+    RESPONSE,
+    SERVICE,
+    STATEMENT,
+    TRANSACTION,
+    US_PER_MS,
+    WAIT,
+    Histogram,
+    Tick,
+)
 from tuibench.model.tune import TuneResult
 from tuibench.observe.status import ServerObservation
 from tuibench.record.hdr_log import encode_histogram, kind_totals, statement_totals
@@ -129,7 +139,8 @@ def build_summary(
 ) -> Summary:
     """The whole run in figures."""
     totals, plan, seconds = accounting.totals, spec.plan, ending.seconds or 1e-9
-    transactions = accounting.transactions
+    run = accounting.run
+    transactions = run.hist(RESPONSE)
     return Summary(
         session=spec.session,
         profile=plan.profile,
@@ -149,11 +160,11 @@ def build_summary(
         failed=totals.failed,
         abandoned=totals.abandoned,
         latency_ms=transactions.latency(),
-        service_ms=accounting.service.latency(),
+        service_ms=run.hist(SERVICE).latency(),
         latency_sum_ms=transactions.sum_us / US_PER_MS,
         latency_histogram=encode_histogram(transactions),
         fairness=_fairness(*map(accounting.per_connection, PER_CONNECTION)),
-        statements={name: statement_totals(each) for name, each in accounting.statements.items()},
+        statements={name: statement_totals(each) for name, each in run.named(STATEMENT).items()},
         by_transaction=_kinds(accounting, ending.kinds),
         server=ServerTotals(
             version=server.version_text,
@@ -204,9 +215,9 @@ def _connection_totals(plan: RunPlan, accounting: LoadTotals, seconds: float) ->
         logins=totals.logins,
         logins_per_second=totals.logins / seconds,
         missed_logins=totals.missed_logins,
-        login_ms=run.logins.latency(),
+        login_ms=run.hist(LOGIN).latency(),
         users=plan.users,
-        wait_ms=run.waits.latency(),
+        wait_ms=run.hist(WAIT).latency(),
     )
 
 
@@ -222,12 +233,12 @@ def latency_fields(transactions: Histogram, percentiles: tuple[float, ...]) -> d
 def _headline(headline: Headline | None, accounting: LoadTotals, seconds: float) -> HeadlineTotals | None:
     if headline is None:
         return None
-    return HeadlineTotals.of(headline, accounting.of_kind(headline.transaction).count, seconds)
+    return HeadlineTotals.of(headline, accounting.run.of_kind(headline.transaction).count, seconds)
 
 
 def _kinds(accounting: LoadTotals, order: tuple[str, ...]) -> dict[str, KindTotals]:
     """The kinds of transactions, in the order of the profile."""
-    totals, found = accounting.totals, accounting.by_transaction
+    totals, found = accounting.totals, accounting.run.named(TRANSACTION)
     names = [name for name in order if name in found]
     return {
         name: kind_totals(
@@ -242,7 +253,7 @@ def full_report(
 ) -> FullReport:
     """The `seconds` since the last checkpoint in figures, as sysbench has them at the next or the end."""
     since = accounting.since_checkpoint
-    totals, transactions = since.counters, since.transactions
+    totals, transactions = since.counters, since.hist(RESPONSE)
     time = seconds or 1e-9
     return FullReport(
         seconds=seconds,

@@ -16,7 +16,15 @@ from tuibench.model.event import EventKind
 from tuibench.model.sample import ReplicaSample, SlowTransaction, slowest_of
 from tuibench.model.server import error_text
 from tuibench.model.summary import ReplicationTotals
-from tuibench.model.tick import ERROR, LOGIN, RESPONSE, SERVICE, STATEMENT, TRANSACTION, WAIT, Histogram, Tick
+from tuibench.model.tick import (
+    ERROR,
+    RESPONSE,
+    TRANSACTION,
+    Histogram,
+    NamedHistograms,
+    Tick,
+    fold_histograms,
+)
 from tuibench.mysql.errors import TOO_MANY_CONNECTIONS_HINTS
 
 NO_TIME = 1e-9
@@ -43,17 +51,12 @@ class WorkerShare(msgspec.Struct):
         self.all_cpu_seconds += other.all_cpu_seconds
 
 
-class ReportAggregate:
+class ReportAggregate(NamedHistograms):
     """Reports in, in any number and order; figures out."""
 
     def __init__(self) -> None:
         self.counters = Counters()
-        self.transactions = Histogram()
-        self.service = Histogram()
-        self.logins = Histogram()
-        self.waits = Histogram()
-        self.statements: dict[str, Histogram] = {}
-        self.by_transaction: dict[str, Histogram] = {}
+        self.hists: dict[str, Histogram] = {}
         self.slowest: tuple[SlowTransaction, ...] = ()
         self.cpu_seconds = 0.0
         self.lag_p99_ms = 0.0
@@ -78,19 +81,15 @@ class ReportAggregate:
             self._shares.setdefault(worker, WorkerShare(Counters())).include(share)
 
     def _add_figures(self, other: "WorkerReport | ReportAggregate") -> None:
-        self.transactions.add(other.transactions)
-        self.service.add(other.service)
-        self.logins.add(other.logins)
-        self.waits.add(other.waits)
-        _add(self.statements, other.statements)
-        _add(self.by_transaction, other.by_transaction)
+        fold_histograms(self.hists, other.hists)
         self.slowest = slowest_of((*self.slowest, *other.slowest))
         self.cpu_seconds += other.cpu_seconds
         self.lag_p99_ms = max(self.lag_p99_ms, other.lag_p99_ms)
 
     def of_kind(self, name: str) -> Histogram:
         """The latencies of one kind of transaction; of all, where there is only one kind."""
-        return self.by_transaction.get(name, Histogram()) if self.by_transaction else self.transactions
+        kinds = self.named(TRANSACTION)
+        return kinds.get(name, Histogram()) if kinds else self.hist(RESPONSE)
 
     @property
     def is_empty(self) -> bool:
@@ -127,15 +126,12 @@ class ReportAggregate:
                 sums[name] = sums.get(name, 0) + now * count
                 if now < 1.0:
                     arrears[name] = arrears.get(name, 0) + (1.0 - now) * count
-        hists = {RESPONSE: self.transactions, SERVICE: self.service, LOGIN: self.logins, WAIT: self.waits}
-        hists |= {TRANSACTION + name: each for name, each in self.by_transaction.items()}
-        hists |= {STATEMENT + name: each for name, each in self.statements.items()}
         return Tick(
             seconds=seconds,
             sums=sums,
             arrears=arrears,
             peaks={"worker_cpu": self.worker_cpu, "lag_p99_ms": self.lag_p99_ms},
-            hists={name: each for name, each in hists.items() if each.count},
+            hists={name: each for name, each in self.hists.items() if each.count},
         )
 
 
@@ -166,11 +162,6 @@ COUNTED = (
     "scheduled", "failed", "abandoned", "commits", "questions", "retries", "reconnects", "logins",
     "missed_logins",
 )  # fmt: skip
-
-
-def _add(totals: dict[str, Histogram], more: Mapping[str, Histogram]) -> None:
-    for name, histogram in more.items():
-        totals.setdefault(name, Histogram()).add(histogram)
 
 
 class LoadTotals:
@@ -230,25 +221,6 @@ class LoadTotals:
         """The counters of the whole run, over all workers."""
         counters = self._section.counters + self._open.counters
         return counters if self._closed_sections is None else self._closed_sections.counters + counters
-
-    @property
-    def transactions(self) -> Histogram:
-        return self.run.transactions
-
-    @property
-    def service(self) -> Histogram:
-        return self.run.service
-
-    @property
-    def statements(self) -> dict[str, Histogram]:
-        return self.run.statements
-
-    @property
-    def by_transaction(self) -> dict[str, Histogram]:
-        return self.run.by_transaction
-
-    def of_kind(self, name: str) -> Histogram:
-        return self.run.of_kind(name)
 
     @property
     def cpu_seconds(self) -> float:

@@ -39,7 +39,7 @@ from tuibench.load.native_engine import choose
 from tuibench.model.plan import EngineChoice, RunPlan
 from tuibench.model.server import Flavour, Target
 from tuibench.model.summary import OWN_QUERIES, QueryTotals, SlapBenchmark
-from tuibench.model.tick import merge_histograms
+from tuibench.model.tick import STATEMENT, merge_histograms
 from tuibench.mysql.connection import CHARSET, Connection, connect
 from tuibench.mysql.errors import UNREACHABLE_CODES
 from tuibench.mysql.info import READ_ONLY_BYPASS_WARNING, detect_flavour, is_read_only
@@ -590,7 +590,10 @@ def _summed(
     books = [each.played.accounting for each in done]
     totals = sum((book.totals for book in books), Counters())
     latency = merge_histograms(
-        histogram for book in books for name, histogram in book.statements.items() if name != COMMIT.name
+        histogram
+        for book in books
+        for name, histogram in book.run.named(STATEMENT).items()
+        if name != COMMIT.name
     )
     seconds = tuple(each.played.seconds for each in done)
     return SlapBenchmark(

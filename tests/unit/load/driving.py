@@ -10,7 +10,7 @@ from tests.virtual import VirtualClock
 from tuibench.load.asyncio_engine import AsyncioEngine
 from tuibench.load.messages import Counters, Finished, Reassign, StartLoad, WorkerReport
 from tuibench.model.sample import SlowTransaction
-from tuibench.model.tick import Histogram
+from tuibench.model.tick import RESPONSE, SERVICE, STATEMENT, Histogram, NamedHistograms, fold_histograms
 
 TURNS_LIMIT = 20_000
 
@@ -18,7 +18,7 @@ TURNS_LIMIT = 20_000
 AnyClock = TypeVar("AnyClock", FakeClock, VirtualClock)
 
 
-class Drive(Generic[AnyClock]):
+class Drive(NamedHistograms, Generic[AnyClock]):
     """An engine, what it told, and the latencies of all its reports so far. `last` is for a test to fill."""
 
     def __init__(self, server: FakeServer, begin: StartLoad, clock: AnyClock) -> None:
@@ -29,19 +29,26 @@ class Drive(Generic[AnyClock]):
             begin, connect=server.connect, clock=clock, emit=self.told.append, timer=clock.timer
         )
         self.last = Counters()
-        self.transactions = Histogram()
-        self.service = Histogram()
-        self.statements: dict[str, Histogram] = {}
+        self.hists: dict[str, Histogram] = {}
         self.slowest: list[SlowTransaction] = []
 
     def report(self) -> WorkerReport:
         report = self.engine.report()
-        self.transactions.add(report.transactions)
-        self.service.add(report.service)
+        fold_histograms(self.hists, report.hists)
         self.slowest += report.slowest
-        for name, histogram in report.statements.items():
-            self.statements.setdefault(name, Histogram()).add(histogram)
         return report
+
+    @property
+    def transactions(self) -> Histogram:
+        return self.hists.setdefault(RESPONSE, Histogram())
+
+    @property
+    def service(self) -> Histogram:
+        return self.hist(SERVICE)
+
+    @property
+    def statements(self) -> dict[str, Histogram]:
+        return self.named(STATEMENT)
 
     @property
     def counters(self) -> Counters:

@@ -106,9 +106,7 @@ class PlayedWorker(WorkerLink[Any]):
             lag_p99_ms=0.1,
             connections=len(self.numbers),
             counters=Counters(scheduled=self._done + in_flight, completed=self._done, in_flight=in_flight),
-            transactions=latencies,
-            service=Histogram(),
-            statements={},
+            hists={"response": latencies},
             events_per_connection=FairnessStats(),
             seconds_per_connection=FairnessStats(),
         )

@@ -16,6 +16,7 @@ from tests.unit.load.test_messages import REPORT
 from tests.virtual import VirtualClock, in_no_time
 from tuibench.clock import NS_PER_SECOND, SystemClock
 from tuibench.cluster import messages
+from tuibench.cluster.agent import agent_hello, is_same_machine
 from tuibench.cluster.carrier import (
     CommandCarrier,
     HostUnreachableError,
@@ -26,16 +27,14 @@ from tuibench.cluster.carrier import (
 )
 from tuibench.cluster.fleet import Cluster
 from tuibench.cluster.host import WINDOW, ClockOffset, CommandTiming, HostLink, check_files, local_endpoint
-from tuibench.cluster.host_load import agent_hello, is_same_machine
 from tuibench.cluster.messages import (
     MAGIC,
     PROTOCOL,
     PackedHistogram,
     ReportMerger,
     pack,
-    pack_report,
+    sum_by_name,
     sum_histograms,
-    with_sum,
 )
 from tuibench.errors import RunError, TuibenchError, UsageError
 from tuibench.load.messages import CompletionGaps, Counters, FairnessStats, Gap, WorkerReport
@@ -179,20 +178,15 @@ def test_sums_beyond_a_lane_are_exact_too(histograms: list[Histogram]) -> None:
 
 
 def test_a_report_is_whole_again_when_its_histograms_are_added() -> None:
-    bare, packed = pack_report(REPORT)
-    assert bare.transactions == Histogram()
-    assert bare.counters == REPORT.counters
-    assert packed.p95_us == REPORT.transactions.percentiles((95.0,))[0]
-    assert with_sum(bare, [packed]) == REPORT
-    twice = with_sum(bare, [packed, packed])
-    assert twice.statements == {"point_select": Histogram.of([90, 90])}
-    assert twice.by_transaction == {"new_order": Histogram.of([90, 90, 110, 110])}
+    packed = {name: pack(each) for name, each in REPORT.hists.items()}
+    assert sum_by_name([packed]) == REPORT.hists
+    twice = sum_by_name([packed, packed])
+    assert twice["stmt.point_select"] == Histogram.of([90, 90])
+    assert twice["trx.new_order"] == Histogram.of([90, 90, 110, 110])
 
 
-def test_a_report_without_transactions_has_no_p95() -> None:
-    _, packed = pack_report(replace(REPORT, transactions=Histogram()))
-    assert packed.p95_us is None
-    assert messages.sum_histograms([packed.transactions]) == Histogram()
+def test_an_empty_histogram_adds_nothing() -> None:
+    assert messages.sum_histograms([pack(Histogram())]) == Histogram()
 
 
 # Hosts that cannot take part are refused before the load begins, with name, reason and remedy.
@@ -394,9 +388,7 @@ def rounds(draw: st.DrawFn) -> list[list[WorkerReport]]:
                     counters=Counters(
                         scheduled=done[worker], completed=done[worker], errors={1213: done[worker]}
                     ),
-                    transactions=Histogram.of(values),
-                    statements={"select": Histogram.of(values)},
-                    by_transaction={},
+                    hists={"response": Histogram.of(values), "stmt.select": Histogram.of(values)},
                     failure="",
                 )
             )
@@ -413,10 +405,8 @@ def test_the_totals_are_those_of_the_workers_themselves(played: list[list[Worker
         assert (one.worker, one.seconds) == (7, 1.0)
         merged.add_reports([one])
     assert merged.totals == apart.totals
-    assert merged.transactions == apart.transactions
-    assert {name: each for name, each in merged.statements.items() if each.count} == {
-        name: each for name, each in apart.statements.items() if each.count
-    }
+    assert merged.run.hist("response") == apart.run.hist("response")
+    assert merged.run.hists == apart.run.hists
 
 
 def test_the_busiest_worker_is_the_hosts() -> None:
@@ -442,8 +432,7 @@ def test_every_field_of_a_report_is_merged_and_packed() -> None:
         last_refusal="refused",
         idle_connections=3,
         idle_refusal="too many",
-        logins=Histogram.of([500]),
-        waits=Histogram.of([7]),
+        hists=REPORT.hists | {"login": Histogram.of([500]), "wait": Histogram.of([7])},
         slowest=(slow,),
         gaps=CompletionGaps(NS_PER_SECOND, (Gap(5, NS_PER_SECOND - 7, 9),)),
         events_since=FairnessStats.of([2.0]),
@@ -453,8 +442,8 @@ def test_every_field_of_a_report_is_merged_and_packed() -> None:
     empty: tuple[object, ...] = (0, (), "", {}, Histogram())
     assert [name for name, default in defaults.items() if getattr(whole, name) in (default, *empty)] == []
     merged = ReportMerger(whole.worker, 0).merge([whole], NS_PER_SECOND)
-    bare, packed = pack_report(merged)
-    assert with_sum(bare, [packed]) == whole
+    packed = {name: pack(each) for name, each in merged.hists.items()}
+    assert replace(merged, hists=sum_by_name([packed])) == whole
 
 
 # Offsets by round trips: the error is at most half of the shortest.

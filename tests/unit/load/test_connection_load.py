@@ -30,8 +30,8 @@ class Reports:
 
     def read(self) -> WorkerReport:
         self.last = report = self._run.report()
-        self.waits.add(report.waits)
-        self.logins.add(report.logins)
+        self.waits.add(report.hist("wait"))
+        self.logins.add(report.hist("login"))
         return report
 
 

@@ -44,10 +44,12 @@ REPORT = WorkerReport(
     lag_p99_ms=0.2,
     connections=8,
     counters=Counters(scheduled=7, backlog=2, completed=4, in_flight=1, errors={1213: 2}, refused={1040: 1}),
-    transactions=Histogram.of([100, 20_000, 3_000_000]),
-    service=Histogram.of([90, 18_000]),
-    statements={"point_select": Histogram.of([90])},
-    by_transaction={"new_order": Histogram.of([90, 110])},
+    hists={
+        "response": Histogram.of([100, 20_000, 3_000_000]),
+        "service": Histogram.of([90, 18_000]),
+        "stmt.point_select": Histogram.of([90]),
+        "trx.new_order": Histogram.of([90, 110]),
+    },
     events_per_connection=FairnessStats.of([1.0, 3.0]),
     seconds_per_connection=FairnessStats.of([0.5]),
     failure="no",
@@ -102,7 +104,7 @@ async def test_a_password_reaches_the_worker_though_no_repr_shows_it(ends: Ends)
 
 async def test_a_report_arrives_whole_and_in_order(ends: Ends) -> None:
     session, worker = ends
-    huge = msgspec.structs.replace(REPORT, transactions=Histogram.of(list(range(60_000))))
+    huge = msgspec.structs.replace(REPORT, hists={"response": Histogram.of(list(range(60_000)))})
     for report in (REPORT, huge, REPORT):
         worker.send(report)
     assert [await session.receive() for _ in range(3)] == [REPORT, huge, REPORT]

@@ -110,7 +110,7 @@ def test_statements_of_several_workers_are_one() -> None:
         "point_select": 2,
     }
     accounting.tick([report(0, statements={"commit": Histogram.of([500])}), report(1)], 2, 0)
-    assert accounting.statements["commit"] == Histogram.of([900, 500])
+    assert accounting.run.hist("stmt.commit") == Histogram.of([900, 500])
 
 
 def test_fairness_is_that_of_the_last_reports() -> None:
@@ -147,7 +147,7 @@ def test_an_open_loop_shows_its_rate_its_backlog_and_its_service_time() -> None:
         )
         service = part.hist("service")
         assert (read("max", part), service.max_us / 1000, service.count) == (9.0, 2.0, 2)
-    assert accounting.service == Histogram.of([2_000, 1_000] * 2)
+    assert accounting.run.hist("service") == Histogram.of([2_000, 1_000] * 2)
     closed, _ = taken(accounting, [report(0, 9_000), report(1)], 8, 0)
     assert figures(closed, "target_rate", "backlog", "service_p95") == (None, 0, None)
 
@@ -167,7 +167,7 @@ def test_ticks_add_up_to_the_totals(rounds: list[list[list[int]]]) -> None:
         assert accounting.transactions_total == told == sum(done)
     everything = [us for latencies in rounds for worker in latencies for us in worker]
     assert accounting.totals.completed == len(everything)
-    assert accounting.transactions == Histogram.of(everything)
+    assert accounting.run.hist("response") == Histogram.of(everything)
 
 
 def test_a_checkpoint_starts_over_and_changes_neither_ticks_nor_totals() -> None:
@@ -177,7 +177,11 @@ def test_a_checkpoint_starts_over_and_changes_neither_ticks_nor_totals() -> None
     accounting.checkpoint()
     part, interval = taken(accounting, [report(0, 3_000, counters=counters(14))], 2, 0)
     since = accounting.since_checkpoint
-    assert (since.counters.completed, since.transactions.count, since.transactions.max_us) == (4, 1, 3_000)
+    assert (since.counters.completed, since.hist("response").count, since.hist("response").max_us) == (
+        4,
+        1,
+        3_000,
+    )
     assert (interval.sums["completed"], interval.seconds, read("tps", part)) == (14, 2.0, 7.0)
     assert accounting.totals.completed == accounting.transactions_total == 14
 
@@ -200,7 +204,7 @@ def test_a_reset_drops_the_figures_and_the_ticks_continue() -> None:
     accounting.tick([report(0, 5_000, counters=counters(10, reads=100))], 4, 0)
     accounting.reset_stats([report(0, 6_000, counters=counters(13, reads=130))])
     assert accounting.totals == Counters()
-    assert accounting.transactions.count == 0
+    assert accounting.run.hist("response").count == 0
     _part, interval = taken(accounting, [report(0, 7_000, 8_000, counters=counters(15, reads=150))], 4, 0)
     assert (accounting.transactions_total, interval.sums["completed"], interval.hist("response").count) == (
         15,
@@ -208,7 +212,7 @@ def test_a_reset_drops_the_figures_and_the_ticks_continue() -> None:
         3,
     )
     assert accounting.totals == counters(2, reads=20)
-    assert accounting.transactions.count == accounting.since_checkpoint.transactions.count == 2
+    assert accounting.run.hist("response").count == accounting.since_checkpoint.hist("response").count == 2
     assert accounting.since_checkpoint.counters == accounting.totals
 
 
@@ -254,8 +258,8 @@ def test_each_report_is_folded_once_and_so_is_each_tick(monkeypatch: pytest.Monk
     for tick in (1, 2):
         folds.clear()
         accounting.tick([wide_report(worker, tick) for worker in range(workers)], workers, 0)
-        assert accounting.since_checkpoint.transactions.count == 2 * workers * tick
-        assert accounting.transactions.count == 2 * workers * tick
+        assert accounting.since_checkpoint.hist("response").count == 2 * workers * tick
+        assert accounting.run.hist("response").count == 2 * workers * tick
         assert len(folds) == (workers + 1) * histograms
 
 

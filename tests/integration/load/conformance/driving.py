@@ -10,7 +10,15 @@ from tuibench.load.messages import Counters, ExecutionOptions, Finished, Reassig
 from tuibench.load.native_engine import NativeEngine
 from tuibench.model.plan import Arrival, Backlog, OnError
 from tuibench.model.server import IGNORED_ERRORS, Target
-from tuibench.model.tick import Histogram
+from tuibench.model.tick import (
+    RESPONSE,
+    SERVICE,
+    STATEMENT,
+    TRANSACTION,
+    Histogram,
+    NamedHistograms,
+    fold_histograms,
+)
 from tuibench.workload import library
 from tuibench.workload.program import Program
 
@@ -33,30 +41,38 @@ def program(text: str) -> Program:
     return library.load_program("conformance.toml", text=PROFILE + text)
 
 
-class Drive:
+class Drive(NamedHistograms):
     """A running engine; its reports are added up."""
 
     def __init__(self, engine: AsyncioEngine | NativeEngine, told: list[Reassign | Finished]) -> None:
         self.engine = engine
         self.told = told
         self._is_stopped = False
-        self.transactions = Histogram()
-        self.service = Histogram()
-        self.kinds: dict[str, int] = {}
-        self.statements: dict[str, Histogram] = {}
+        self.hists: dict[str, Histogram] = {}
         self.last: WorkerReport = self.report()
 
     def report(self) -> WorkerReport:
         """A new report. In every one the books are balanced."""
         self.last = report = self.engine.report()
         assert is_balanced(report.counters), report.counters
-        self.transactions.add(report.transactions)
-        self.service.add(report.service)
-        for name, histogram in report.statements.items():
-            self.statements.setdefault(name, Histogram()).add(histogram)
-        for name, histogram in report.by_transaction.items():
-            self.kinds[name] = self.kinds.get(name, 0) + histogram.count
+        fold_histograms(self.hists, report.hists)
         return report
+
+    @property
+    def transactions(self) -> Histogram:
+        return self.hists.setdefault(RESPONSE, Histogram())
+
+    @property
+    def service(self) -> Histogram:
+        return self.hist(SERVICE)
+
+    @property
+    def statements(self) -> dict[str, Histogram]:
+        return self.named(STATEMENT)
+
+    @property
+    def kinds(self) -> dict[str, int]:
+        return {name: each.count for name, each in self.named(TRANSACTION).items()}
 
     @property
     def counters(self) -> Counters:

@@ -140,7 +140,7 @@ async def test_answers_are_delayed(kind: AnyEngine, rows: Target) -> None:
         drive.engine.resume()
         await drive.completes(4)
         assert drive.statements["select"].count >= 4
-        assert drive.last.transactions.count == 0 or drive.last.transactions.min_us >= 20_000
+        assert drive.last.hist("response").count == 0 or drive.last.hist("response").min_us >= 20_000
 
 
 @pytest.mark.one_flavour
@@ -155,7 +155,7 @@ async def test_the_slowest_transactions_are_reported_with_their_statements(
         names = {each.name for each in slow.statements}
         assert names <= drive.statements.keys()
         assert all(2 * each.count <= each.ms <= slow.service_ms for each in slow.statements)
-        assert slow.response_ms == slow.service_ms == drive.last.transactions.max_us / 1000
+        assert slow.response_ms == slow.service_ms == drive.last.hist("response").max_us / 1000
 
 
 @pytest.mark.one_flavour
