@@ -75,7 +75,7 @@ from tuibench.session.settings import ProductionGuard, Settings
 from tuibench.session.spec import SessionSpec
 from tuibench.session.totals import LagTotals
 from tuibench.tune.candidates import TuneLog
-from tuibench.tune.runner import TuneRun
+from tuibench.tune.experiment import TuneRun
 from tuibench.workload.program import Program
 
 REMAINDER_SHARE = 0.05
