@@ -1,14 +1,11 @@
-"""A session with a load: measuring, steering, end.
+"""A run with a load: its workers on a watched server, its measuring, its plan, experiments, and its end.
 
-The measurement of a run: warm-up, samples until its end, and the reset of its figures.
+    async with LoadRun(spec) as run:     preflight check, workers, watcher
+        summary = await run.run()        connections ──> warm-up ──> measuring ──> end
 
 Taking a sample never overlaps with another one, a reset, or the end of the load. After a reset, client and
-server count from the same transaction: the load is held and drained, both sides are read, then it continues.
-
-A run: a load on a watched server, its measuring, its plan and probe, and the effects of its changes.
-
-async with LoadRun(spec) as run:     preflight check, workers, watcher
-    summary = await run.run()        connections ──> warm-up ──> measuring ──> end
+server count from the same transaction: the load is held and drained, both sides are read, then it
+continues.
 """
 
 import asyncio

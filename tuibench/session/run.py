@@ -1,25 +1,17 @@
-"""A session with what every one has; a session that watches.
-
-A session without load: watches a server, records it, changes its settings and restores them.
+"""A session: what every one has (`Watcher`), every run (`SessionRun`), and a run without load (`WatchRun`).
 
     async with Watcher(spec) as watcher:      connects, reads the settings, takes its connections
         await watcher.run()                   samples until the session is over
 
-A run with load stands on top of it (`load_run`): it samples by its own ticks, and adds what it knows of its
-load to the status. Leaving the context restores the settings, closes the record and the connections; each of
-these steps runs whatever the others did, and an error of one ends the session as failed.
+    async with WatchRun(spec) as run:         a watcher, the effects of changes, experiments
+        summary = await run.run()             sampling ──> end
 
-Base class of a session with a load (`load_run`) and of one without (`watch_run`): start, run, end.
+A watcher samples a server, records it, changes its settings and restores them. Leaving its context restores
+the settings, closes the record and the connections. A run stands on top of it; the one with load is in
+`load_run`, which samples by its own ticks and adds what it knows of its load to the status.
 
-Whatever fails in `run`, every step of the end is executed: the load ends, the settings are restored, summary
-and record are written. An error in tuibench itself makes the outcome "failed", as an error of the load does.
-
-A session on a server's own traffic: a watched server without a load, and effects of changes.
-
-    async with WatchRun(spec) as run:    watcher
-        summary = await run.run()        sampling ──> end
-
-The base class in `run` executes the steps of the end.
+Whatever fails, every step of the end is executed: the load ends, the settings are restored, summary and
+record are written. An error in tuibench itself makes the outcome "failed", as an error of the load does.
 """
 
 import os
