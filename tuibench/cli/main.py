@@ -64,16 +64,10 @@ HIDDEN = {"agent": "Run load on this host for a session on another host, which s
 
 COMMANDS = {name: words for section in SECTIONS.values() for name, words in section.items()} | HIDDEN
 MODULES = {
-    "start": "start.command",
     "demo": "cli.commands.demo",
     "live": "cli.commands.run",
     "run": "cli.commands.run",
-    "probe": "probe.command",
-    "tune": "tune.command",
-    "sweep": "sweep.command",
     "versions": "sweep.versions_command",
-    "slap": "slap.command",
-    "cluster": "cluster.command",
     "prepare": "cli.commands.tables",
     "prewarm": "cli.commands.tables",
     "check": "cli.commands.tables",
@@ -90,18 +84,17 @@ MODULES = {
     "runs": "cli.commands.records",
     "report": "cli.commands.records",
     "replay": "cli.commands.records",
-    "compare": "compare.command",
     "history": "compare.command",
     "agent": "cluster.command",
 }
-"""The module of each command in the package: that of its feature's folder, where it has one."""
+"""The module of a command that is not in `command.py` of the room with its name."""
 WIDTH = 100
 """Maximum width of the help in columns."""
 
 
 def command_module(name: str) -> ModuleType:
     """The module of a command; a command and its function have the same name."""
-    return import_module(f"tuibench.{MODULES[name]}")
+    return import_module(f"tuibench.{MODULES.get(name, f'{name}.command')}")
 
 
 class LazyGroup(click.Group):

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -90,12 +90,16 @@ def _say_waiting(text: str) -> None:
 
 
 async def run_in_process(
-    spec: SessionSpec, listener: Callable[[SessionMessage], None], announce: Callable[[LoadRun], None]
+    spec: SessionSpec,
+    listener: Callable[[SessionMessage], None],
+    prepare: Callable[[LoadRun], Awaitable[None]],
 ) -> tuple[Summary, ExitCode]:
     """Run a session to its end; a signal ends it early, with its results so far.
 
-    `listener` receives every message, `announce` the run before its load starts. Raises the error of a run
-    that ended before it measured anything.
+    `listener` receives every message. `prepare` gets the run before its load starts, to report what it is, or
+    to plan an experiment (`run.laboratory.plan`) for which a run's plan has no field.
+
+    Raises the error of a run that ended before it measured anything.
     """
     run = LoadRun(spec)
     run.watcher.bus.listeners.append(listener)
@@ -104,7 +108,7 @@ async def run_in_process(
         loop = asyncio.get_running_loop()
         for number in ENDING_SIGNALS:
             loop.add_signal_handler(number, run.request_stop, "interrupted")
-        announce(run)
+        await prepare(run)
         summary = await run.run()
     if lifecycle.error is not None and not summary.seconds:
         raise lifecycle.error

@@ -84,7 +84,7 @@ def probe_output(summary: Summary, output: str) -> str:
     return probe_text(summary.probe)
 
 
-def announce(run: LoadRun) -> None:
+async def announce(run: LoadRun) -> None:
     """Report the server and the data of the probe."""
     info(f"{run.watcher.server.version_text} at {run.watcher.server.where}, {run.data_set}")
 

@@ -38,7 +38,7 @@ from tuibench.probe.plan import (
     level_ceiling,
     next_level,
 )
-from tuibench.probe.result import formal_level, formal_run_commands, probe_result, usl_of
+from tuibench.probe.result import formal_level, formal_run_commands, result_of, usl_of
 from tuibench.probe.text import probe_level_text, probe_lines
 from tuibench.session.laboratory import OF_EVENTS, Experiment, ExperimentSession, LoadLevel
 
@@ -270,7 +270,7 @@ class Probe(Experiment):
 
     def _stated(self) -> ProbeResult:
         """The result in figures and words, with the commands for the level that is worth a formal run."""
-        found = probe_result(self.progress, self.end_kind, self.why_ended, self._fit, self._disturbances)
+        found = result_of(self.progress, self.end_kind, self.why_ended, self._fit, self._disturbances)
         commit = tuple(each for each in settings_with(SettingRole.PANEL, self._settings()) if each.value)
         found = replace(found, durability={each.name: each.value for each in commit})
         lines, level = probe_lines(found), formal_level(found)

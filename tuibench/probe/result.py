@@ -7,7 +7,6 @@ from tuibench.errors import RunError
 from tuibench.metrics.diagnosis import QUEUE_OUTSIDE, diagnose, is_client_limited
 from tuibench.metrics.scaling import (
     FARTHEST_PEAK,
-    UslCurve,
     curve_points,
     fit_usl_curve,
     throughput_curve,
@@ -55,7 +54,7 @@ DRIFT_PERCENT = 5.0
 WIDE = 4.0
 
 
-def probe_result(
+def result_of(
     progress: ProbeProgress, end: ProbeEnd, reason: str, fitted: UslFit | None, disturbances: Sequence[str]
 ) -> ProbeResult:
     """The result without its text. `disturbances` are changes by others during the probe."""
@@ -64,7 +63,7 @@ def probe_result(
     limited = client_limited(progress, knee)
     bend = knee_of(progress) if not limited else None
     recovery = recovery_of(progress)
-    doubts = probe_doubts(progress, end, climbed, recovery, disturbances)
+    doubts = doubts_of(progress, end, climbed, recovery, disturbances)
     return ProbeResult(
         order=progress.order,
         end=end if end is ProbeEnd.ABORTED or climbed is None else climbed,
@@ -76,7 +75,7 @@ def probe_result(
         knee_low=_outwards(progress, bend.low, math.floor) if bend else None,
         knee_high=_outwards(progress, bend.high, math.ceil) if bend else None,
         peak=peak_step(progress),
-        bottleneck=probe_bottleneck(progress, knee, limited=limited),
+        bottleneck=bottleneck_of(progress, knee, limited=limited),
         objective=objective_of(progress),
         recovery=recovery,
         fit=fitted,
@@ -139,7 +138,7 @@ def _has_queue_outside(steps: Sequence[ProbeStep]) -> bool:
     return diagnose(steps[-1].evidence, is_saturated=True).id == QUEUE_OUTSIDE
 
 
-def probe_bottleneck(progress: ProbeProgress, knee: ProbeStep | None, *, limited: bool) -> Finding | None:
+def bottleneck_of(progress: ProbeProgress, knee: ProbeStep | None, *, limited: bool) -> Finding | None:
     """The bottleneck at the level after the knee; None if there is no knee."""
     pressed = [step for step in progress.measured if knee is not None and step.level >= knee.level]
     if limited:
@@ -215,7 +214,7 @@ def _why_more(progress: ProbeProgress) -> str:
     return ""
 
 
-def probe_doubts(
+def doubts_of(
     progress: ProbeProgress,
     end: ProbeEnd,
     climbed: ProbeEnd | None,
@@ -283,27 +282,7 @@ def usl_of(progress: ProbeProgress) -> UslFit:
         found = fit_usl_curve(points)
     except RunError as error:
         return UslFit(refusal=error.message)
-    return _usl_fit(found, points[-1].level)
-
-
-def usl_steps(steps: Sequence[ProbeStep]) -> list[ProbeStep]:
-    """The levels below the first at which client, connections or a collapse set the limit.
-
-    A client that got more done at a higher level did not set it at this one.
-    """
-    for place, step in enumerate(steps):
-        is_clients = is_client_limited(step.evidence) and not _grew(step, steps[place + 1 :])
-        if is_clients or is_connection_limited(step) or is_collapsed(step, steps[: place + 1]):
-            return list(steps[:place])
-    return list(steps)
-
-
-def _grew(step: ProbeStep, higher: Sequence[ProbeStep]) -> bool:
-    return any(other.tps > GROWN * step.tps for other in higher)
-
-
-def _usl_fit(found: UslCurve, highest: float) -> UslFit:
-    peak = found.peak_level
+    highest, peak = points[-1].level, found.peak_level
     if peak is not None and peak > FARTHEST_PEAK * highest:
         peak = None
     return UslFit(
@@ -316,6 +295,19 @@ def _usl_fit(found: UslCurve, highest: float) -> UslFit:
         highest_fitted=highest,
         curve=curve_points(found, max(highest, peak or 0.0)),
     )
+
+
+def usl_steps(steps: Sequence[ProbeStep]) -> list[ProbeStep]:
+    """The levels below the first at which client, connections or a collapse set the limit.
+
+    A client that got more done at a higher level did not set it at this one.
+    """
+    for place, step in enumerate(steps):
+        grew = any(higher.tps > GROWN * step.tps for higher in steps[place + 1 :])
+        is_clients = is_client_limited(step.evidence) and not grew
+        if is_clients or is_connection_limited(step) or is_collapsed(step, steps[: place + 1]):
+            return list(steps[:place])
+    return list(steps)
 
 
 SECONDS, WARMUP_SECONDS, REPORT_SECONDS = 300, 30, 10

@@ -258,8 +258,10 @@ class Laboratory:
     async def plan(self, experiment: Experiment) -> None:
         """Tries the experiment of the run's plan before the load starts; it begins with the load.
 
-        Raises the server's refusal when everything is restored.
+        Raises UsageError if the run has another one, or the server's refusal when everything is restored.
         """
+        if self.present is not None:
+            raise UsageError(f"this run is {self.present.name} itself; it cannot be {experiment.name}, too")
         self.begun.append(experiment)
         try:
             experiment.check_first([await self._set_quietly(change) for change in experiment.first])

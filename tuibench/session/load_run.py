@@ -1,4 +1,4 @@
-"""A run: a load on a watched server, its measuring, its plan and probe, and the effects of its changes.
+"""A run with a load: its workers on a watched server, its measuring, its plan, experiments, and its end.
 
     async with LoadRun(spec) as run:     preflight check, workers, watcher
         summary = await run.run()        connections ──> warm-up ──> measuring ──> end

@@ -3,13 +3,15 @@
     async with Watcher(spec) as watcher:      connects, reads the settings, takes its connections
         await watcher.run()                   samples until the session is over
 
-    async with WatchRun(spec) as run:         watcher, effects of changes, experiments
+    async with WatchRun(spec) as run:         a watcher, the effects of changes, experiments
         summary = await run.run()             sampling ──> end
 
-A run with load (`load_run`) stands on top of the watcher: it samples by its own ticks, and adds what it knows
-of its load to the status. Whatever fails, every step of the end is executed: the load ends, the settings are
-restored, summary and record are written, the connections are closed. An error in tuibench itself makes the
-outcome "failed", as an error of the load does.
+A watcher samples a server, records it, changes its settings and restores them. Leaving its context restores
+the settings, closes the record and the connections. A run stands on top of it; the one with load is in
+`load_run`, which samples by its own ticks and adds what it knows of its load to the status.
+
+Whatever fails, every step of the end is executed: the load ends, the settings are restored, summary and
+record are written. An error in tuibench itself makes the outcome "failed", as an error of the load does.
 """
 
 import os
@@ -64,7 +66,7 @@ from tuibench.session.settings import ProductionGuard, Settings
 from tuibench.session.spec import SessionSpec
 from tuibench.session.totals import LagTotals
 from tuibench.tune.candidates import TuneLog
-from tuibench.tune.runner import TuneRun
+from tuibench.tune.experiment import TuneRun
 from tuibench.workload.program import Program
 
 REMAINDER_SHARE = 0.05

@@ -1,22 +1,15 @@
-"""A cell of a sweep: its server, its load, its measurement.
+"""A cell of a sweep: its server and tables, its run, its figures.
 
-One cell of a sweep: a run with the cell's settings.
-
-The settings are commands like an operator's: journalled, guarded, emitted as events, restored at the end.
-
-The figures of a cell are computed from its summary and its samples, without I/O.
-
-Tables of a sweep: created before the cells that need them, dropped when they are replaced.
-
-It also reads the environment, which affects results: host, network, settings, sizes of the tables.
-
-Private servers of a comparison of versions: a new one, with new tables, for each start of a build.
+A cell is a whole run with the settings of its variant, which are commands before the load: journalled,
+guarded, emitted as events, restored at the end of its session. Its figures are computed from its summary
+and its samples, without I/O. Tables are created before the cells that need them and dropped when they are
+replaced; private servers are started anew, with new tables, for each start of a build.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from tuibench.clock import NS_PER_SECOND, Clock, SystemClock
 from tuibench.errors import RunError, ServerUnavailableError, SQLError, TuibenchError
@@ -101,16 +94,13 @@ def _most(samples: Iterable[Sample], figure: str) -> float | None:
 OnMessage = Callable[[SessionMessage], None]
 
 
-class CellOutcome(NamedTuple):
-    """What became of a cell. `error` ended its run; `interrupted` means that it counts for nothing."""
-
-    result: CellResult
-    error: TuibenchError | None = None
-    interrupted: bool = False
-
-
 class CellRun:
-    """Runs one cell once."""
+    """Runs one cell once. Afterwards `error` has ended its run, if there is one; a run that `is_interrupted`
+    counts for nothing.
+    """
+
+    error: TuibenchError | None = None
+    is_interrupted = False
 
     def __init__(
         self, cell: Cell, spec: SessionSpec, clock: Clock, *, attempt: int, run: str, on_message: OnMessage
@@ -124,7 +114,7 @@ class CellRun:
         self._samples: list[Sample] = []
         self.is_open = False
 
-    async def run(self) -> CellOutcome:
+    async def run(self) -> CellResult:
         """From its connections to its restored settings. Raises what kept the run from opening."""
         started_at, begun_ns = self._clock.wall_seconds(), self._clock.now_ns()
         lifecycle = self._run.watcher.lifecycle
@@ -137,8 +127,8 @@ class CellRun:
                 lifecycle.fail(error)
             summary = await self._run.run()
         seconds = (self._clock.now_ns() - begun_ns) / NS_PER_SECOND
-        result = self._result(summary, started_at, seconds)
-        return CellOutcome(result, lifecycle.error, interrupted=summary.outcome == "interrupted")
+        self.error, self.is_interrupted = lifecycle.error, summary.outcome == "interrupted"
+        return self._result(summary, started_at, seconds)
 
     def interrupt(self) -> None:
         """Ends the run in good order; only an open one can."""

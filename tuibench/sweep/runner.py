@@ -30,7 +30,7 @@ from tuibench.model.sweep import (
 )
 from tuibench.mysql.connection import connect
 from tuibench.session.spec import SessionSpec
-from tuibench.sweep.cell import CaseTables, CellOutcome, CellRun, OnProgress, TableManager, read_surroundings
+from tuibench.sweep.cell import CaseTables, CellRun, OnProgress, TableManager, read_surroundings
 from tuibench.sweep.folder import SweepFolder
 from tuibench.sweep.matrix import cell_plan, cells_in_order
 from tuibench.tuning.catalogue import lookup
@@ -139,31 +139,30 @@ class SweepRunner:
         """The result of the last attempt."""
         attempt = 1
         while True:
-            conducted = await self._once(cell)
-            result = conducted.result
+            result, error = await self._once(cell)
             if result.outcome == "done" or attempt == MAX_ATTEMPTS:
                 return result
             self._listener.report(f"{cell.words} failed: {result.failure}; retrying once")
-            await self._do(self._server_back(conducted.error))
+            await self._do(self._server_back(error))
             attempt += 1
 
-    async def _once(self, cell: Cell) -> CellOutcome:
-        """One attempt. Raises what every other cell would meet as well."""
-        self._run = self._attempt(cell)
+    async def _once(self, cell: Cell) -> tuple[CellResult, TuibenchError | None]:
+        """One attempt, and the error that ended it. Raises what every other cell would meet as well."""
+        run = self._run = self._attempt(cell)
         try:
-            conducted = await self._do(self._run.run())
-        except TuibenchError as error:
+            result, error = await self._do(run.run()), run.error
+        except TuibenchError as unopened:
             if not self._has_run:
                 raise
-            conducted = CellOutcome(CellResult(cell=cell, outcome="failed", failure=str(error)), error)
+            result, error = CellResult(cell=cell, outcome="failed", failure=str(unopened)), unopened
         finally:
             self._run = None
-        if conducted.interrupted:
+        if run.is_interrupted:
             raise InterruptedSweep
-        if isinstance(conducted.error, UsageError | DeniedError):
-            raise conducted.error
+        if isinstance(error, UsageError | DeniedError):
+            raise error
         self._has_run = True
-        return conducted
+        return result, error
 
     async def _server_back(self, error: TuibenchError | None) -> None:
         """Waits until the server answers. Raises ServerUnavailableError when it stays away too long."""

@@ -146,7 +146,7 @@ async def _try_builds(
             tried[_server_of(build, limits)] = await _try_server(build, build.limits or limits)
     seconds = (SystemClock.now_ns() - begun_ns) / NS_PER_SECOND / len(tried)
     found = [tried[_server_of(build, limits)] for build in builds]
-    loading = _loading_seconds(plan)
+    loading = {case.data: _rows(plan, case) / ROWS_PER_SECOND for case in plan.cases}
     setup = VersionsSetup(
         builds=tuple(
             replace(build, variables=around.environment.variables, limited=limited if build.limits else "")
@@ -173,11 +173,6 @@ async def _try_server(build: ServerBuild, limits: ServerLimits) -> tuple[SweepEn
 async def _start(build: ServerBuild, limits: ServerLimits) -> PrivateServer:
     binary = Binary(path=build.path, flavour=build.flavour, version=build.version)
     return await PrivateServer.start(binary, options=build.options, limits=limits)
-
-
-def _loading_seconds(plan: SweepPlan) -> dict[str, float]:
-    """Of the tables of each case."""
-    return {case.data: _rows(plan, case) / ROWS_PER_SECOND for case in plan.cases}
 
 
 def _rows(plan: SweepPlan, case: SweepCase) -> float:

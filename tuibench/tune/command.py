@@ -130,7 +130,7 @@ def tune_output(summary: Summary, output: str) -> str:
     return tune_text(summary.tune)
 
 
-def announce(run: LoadRun) -> None:
+async def announce(run: LoadRun) -> None:
     """Report the number of candidates, and the duration."""
     from tuibench import units
 

@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from tests.unit.session.simulated_probe import Curve, Noise, probe
 from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeState, StepPurpose, UslFit
-from tuibench.probe.result import probe_result
+from tuibench.probe.result import result_of
 from tuibench.probe.text import probe_lines
 
 LAW = Curve()
@@ -37,7 +37,7 @@ UNDER_WAY = ProbeState(
     p95_ms=28.1,
     waiting="a throughput known to ±3.0 %: now ±4.1 %",
 )
-_FOUND = probe_result(_GONE._replace(steps=STEPS), ProbeEnd.KNEE, "", FIT, ())
+_FOUND = result_of(_GONE._replace(steps=STEPS), ProbeEnd.KNEE, "", FIT, ())
 OVER = ProbeState(
     order=ORDER,
     steps=STEPS,

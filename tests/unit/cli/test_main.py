@@ -11,7 +11,7 @@ from tests.tables import for_each
 from tests.unit.cli.program import Program
 from tuibench import __version__
 from tuibench.cli import main as program
-from tuibench.cli.main import MODULES
+from tuibench.cli.main import command_module
 from tuibench.errors import ExitCode, RunError
 
 # The program as scripts meet it: exit codes, one line on stderr, no traceback, nothing loaded for help.
@@ -288,6 +288,6 @@ def test_help_imports_the_options_only(command: str) -> None:
         [sys.executable, "-c", code, command, "--help"], capture_output=True, text=True, check=True
     )
     loaded = set(done.stdout.splitlines()[-1].split())
-    assert f"tuibench.{MODULES[command]}" in loaded
+    assert command_module(command).__name__ in loaded
     assert not loaded & LIBRARIES
     assert not [name for name in loaded if name.startswith(SUBJECTS)]

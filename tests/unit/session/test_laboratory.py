@@ -290,6 +290,14 @@ async def test_the_end_of_the_planned_one_ends_the_run() -> None:
     assert session.values[SYNC] == "0", "the end of the run restores it"
 
 
+async def test_a_run_is_one_experiment() -> None:
+    session = Session()
+    await session.planned()
+    with pytest.raises(UsageError, match="this run is a trial itself"):
+        await session.laboratory.plan(Scripted(before={}))
+    assert session.laboratory.begun == [session.experiment]
+
+
 @pytest.mark.parametrize("refusal", ["0", "restore"])
 @pytest.mark.parametrize("is_by_hand", [False, True])
 async def test_a_refusal_ends_it(refusal: str, is_by_hand: bool) -> None:

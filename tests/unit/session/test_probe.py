@@ -29,7 +29,7 @@ from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeResult, ProbeStep, S
 from tuibench.model.schedule import Quantity
 from tuibench.model.server import Target
 from tuibench.probe.plan import FEWEST_TICKS, ProbeProgress, end_of_climb, next_level
-from tuibench.probe.result import formal_level, formal_run_commands, probe_result, usl_of, usl_steps
+from tuibench.probe.result import formal_level, formal_run_commands, result_of, usl_of, usl_steps
 from tuibench.probe.text import probe_lines, probe_text
 
 # The plan of a probe: which levels it asks for, when a step is over, and how it ends.
@@ -277,7 +277,7 @@ def probed(curve: Curve = LAW, order: ProbeOrder = ORDER, ceiling: float = 1024)
 def answered(
     progress: ProbeProgress, end: ProbeEnd = ProbeEnd.KNEE, reason: str = "", disturbances: Sequence[str] = ()
 ) -> ProbeResult:
-    found = probe_result(progress, end, reason, None, disturbances)
+    found = result_of(progress, end, reason, None, disturbances)
     return replace(found, lines=probe_lines(found))
 
 

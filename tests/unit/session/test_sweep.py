@@ -24,7 +24,6 @@ from tuibench.model.sweep import Cell, CellOrder, CellResult, Sweep, SweepCase, 
 from tuibench.model.tick import Tick
 from tuibench.sweep.cell import (
     CaseTables,
-    CellOutcome,
     CellRun,
     TableManager,
     cell_failure,
@@ -389,7 +388,7 @@ class PlayedRun(CellRun):
         self._play = play
         self._interrupted = asyncio.Event()
 
-    async def run(self) -> CellOutcome:
+    async def run(self) -> CellResult:
         if isinstance(self._play, TuibenchError):
             raise self._play
         if self._play == "hangs while it opens":
@@ -397,10 +396,12 @@ class PlayedRun(CellRun):
         self.is_open = True
         if self._play == "hangs":
             await self._interrupted.wait()
-            return CellOutcome(sweeps.failed(self._cell), interrupted=True)
+            self.is_interrupted = True
+            return sweeps.failed(self._cell)
         if self._play == DONE:
-            return CellOutcome(sweeps.result(self._cell))
-        return CellOutcome(sweeps.failed(self._cell, self._play), RunError(self._play))
+            return sweeps.result(self._cell)
+        self.error = RunError(self._play)
+        return sweeps.failed(self._cell, self._play)
 
     def interrupt(self) -> None:
         self._interrupted.set()
@@ -539,8 +540,9 @@ def test_what_keeps_the_first_cell_from_opening_is_raised_at_once(
 
 def test_a_setting_that_is_refused_ends_the_sweep(directory: Path) -> None:
     class Refused(PlayedRun):
-        async def run(self) -> CellOutcome:
-            return CellOutcome(sweeps.failed(self._cell), DeniedError(1227, "no privilege"))
+        async def run(self) -> CellResult:
+            self.error = DeniedError(1227, "no privilege")
+            return sweeps.failed(self._cell)
 
     stage = Stage(directory)
     stage.conductor._attempt = lambda cell: Refused(cell, DONE)

@@ -36,7 +36,7 @@ from tuibench.tune.candidates import (
     wanted_settings,
 )
 from tuibench.tune.evaluation import CandidatePairs, Evaluation, is_decided, option_line, statement
-from tuibench.tune.runner import TuneRun, prepare_screening
+from tuibench.tune.experiment import TuneRun, prepare_screening
 from tuibench.tuning.catalogue import lookup
 
 # Which values are tried: those that are safe on this server and may have an effect.
