@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from tests.examples import LATENCY, PLAN, load_part, sample
 from tests.fakes import FakeClock
+from tests.tables import for_each
 from tests.ticks import host_tick, server_tick, traffic_tick
 from tests.unit.metrics.noises import white
 from tests.unit.session.late_trials import late_trial, plan
@@ -332,17 +333,23 @@ def test_a_disturbance_before_a_change_leaves_it_without_an_effect(changes: dict
     assert run.not_measured == [(1, f"{why} shortly before it")]
 
 
-@pytest.mark.parametrize("server", [None, 75.0])
-@pytest.mark.parametrize(("before", "is_moved"), [(0.0, True), (40.0, False)])
-def test_what_other_guests_took_after_a_change_is_not_its_effect(
-    before: float, is_moved: bool, server: float | None
+@for_each("server", [None, 75.0])
+@for_each("is_limit", [False, True])
+@for_each(("before", "is_moved"), [(0.0, True), (40.0, False)])
+def test_what_other_guests_and_a_cpu_limit_took_after_a_change_is_not_its_effect(
+    before: float, is_moved: bool, is_limit: bool, server: float | None
 ) -> None:
+    def host(percent: float) -> Tick:
+        if is_limit:
+            return host_tick(cpu_total=80.0, cpu_server=server, cpu_throttled=percent)
+        return host_tick(cpu_total=80.0, cpu_server=server, cpu_steal=percent)
+
     run = Run()
     for _ in range(20):
-        run.tick(100, host=host_tick(cpu_total=80.0, cpu_server=server, cpu_steal=before))
+        run.tick(100, host=host(before))
     run.change()
     for _ in range(30):
-        run.tick(50, host=host_tick(cpu_total=80.0, cpu_server=server, cpu_steal=40.0))
+        run.tick(50, host=host(40.0))
     (effect,) = [event.effect for event in run.effects if event.effect]
     tps = effect.comparison(EffectFigure.TPS)
     assert tps is not None
@@ -432,26 +439,30 @@ def test_what_was_measured_before_the_disturbance_is_an_effect_without_its_begin
     assert run.not_measured == []
 
 
-def test_a_watched_servers_fsyncs_per_second_do_not_depend_on_the_length_of_the_ticks() -> None:
+def test_a_watched_servers_rates_do_not_depend_on_the_length_of_the_ticks() -> None:
     run = Run()
 
-    def watched(fsyncs_per_second: float) -> None:
+    def watched(fsyncs_per_second: float, queries_per_second: float) -> None:
         for seconds in (0.5, 1.0, 3.0) * 6:
             run.clock.advance(seconds)
             traffic = traffic_tick(
-                seconds=seconds, transactions_per_second=40, queries_per_second=400, latency=STEADY
+                seconds=seconds,
+                transactions_per_second=40,
+                queries_per_second=queries_per_second,
+                latency=STEADY,
             )
             server = server_tick(seconds=seconds, log_fsyncs_per_second=fsyncs_per_second)
             run.effect_tracker.tick(sample(1, load=None, traffic=traffic, server=server))
 
-    watched(80)
+    watched(80, 400)
     run.change()
-    watched(20)
+    watched(20, 300)
     (effect,) = [event.effect for event in run.effects if event.effect]
-    found = effect.comparison(EffectFigure.FSYNC_RATE)
-    assert found is not None
-    assert (found.before, found.after) == pytest.approx((80, 20))
-    assert (found.low, found.high) == pytest.approx((-60, -60), abs=1)
+    for figure, before, after in ((EffectFigure.FSYNC_RATE, 80, 20), (EffectFigure.QPS, 400, 300)):
+        found = effect.comparison(figure)
+        assert found is not None
+        assert (found.before, found.after) == pytest.approx((before, after))
+        assert (found.low, found.high) == pytest.approx((after - before, after - before), abs=1)
 
 
 # Pauses and resets do not count as unsteadiness.
