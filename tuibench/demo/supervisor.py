@@ -13,7 +13,6 @@ import sys
 from pathlib import Path
 
 from tuibench.clock import SystemClock
-from tuibench.demo import instance as leftovers
 from tuibench.demo.client import (
     RequestFailed,
     ServerSpec,
@@ -23,7 +22,7 @@ from tuibench.demo.client import (
     decode_request,
     encode_message,
 )
-from tuibench.demo.instance import ServerInstance
+from tuibench.demo.instance import ServerInstance, remove_leftovers
 from tuibench.errors import TuibenchError
 
 CONTROL = 0
@@ -116,7 +115,7 @@ class Supervisor:
         return ServerStopped()
 
     def _make(self, spec: ServerSpec) -> ServerInstance:
-        leftovers.remove_leftovers(Path(spec.base))
+        remove_leftovers(Path(spec.base))
         self._keep = spec.keep
         instance = ServerInstance(spec, SystemClock())
         with instance.layout.supervisor_log.open("ab") as log:

@@ -52,7 +52,6 @@ from tuibench.mysql.statements import AsyncCall, CaptureResponse, Request, Trans
 from tuibench.workload.distributions import ProgramLayout
 from tuibench.workload.draw import EVALUATION_ERRORS, stream
 from tuibench.workload.generator import Call, Conversation, Rows, TransactionGenerator, uncomputable
-from tuibench.workload.generator import TransactionGenerator as Values
 from tuibench.workload.program import MAX_CAPTURED_BYTES, with_weights
 
 RETRY_FIRST_SECONDS, RETRY_MAX_SECONDS = 0.001, 0.1
@@ -92,7 +91,7 @@ class TransactionRunner:
     """Transactions of one connection. `events` counts the successful ones, `busy_us` the time they took."""
 
     def __init__(
-        self, context: WorkerContext[WorkQueue], values: Values, chance: Callable[[], float]
+        self, context: WorkerContext[WorkQueue], values: TransactionGenerator, chance: Callable[[], float]
     ) -> None:
         self.events = 0
         self.busy_us = 0

@@ -44,10 +44,9 @@ from tuibench.mysql.info import (
     is_read_only,
     server_value,
 )
-from tuibench.workload import program as sql_text
 from tuibench.workload.datasets import DataSet, build_data_set
 from tuibench.workload.datasets.base import RowFormat, RowSource, SizeCheck
-from tuibench.workload.program import FlatStatement, Program, flat_statements
+from tuibench.workload.program import FlatStatement, Program, flat_statements, syntax_error_position
 
 InsertMethod = Literal["auto", "bulk", "infile", "insert"]
 INSERT_METHODS: tuple[InsertMethod, ...] = ("auto", "bulk", "infile", "insert")
@@ -361,7 +360,7 @@ async def check_statements_allowed(connection: Connection, program: Program) -> 
 
 def _with_position(error: SQLError, flat: FlatStatement) -> SQLError:
     """The error with the statement's name and the position of the syntax error."""
-    place = sql_text.syntax_error_position(flat.sql, error.message)
+    place = syntax_error_position(flat.sql, error.message)
     error.message = f"{flat.name}: {error.message}" + (f" ({place})" if place else "")
     return error
 

@@ -27,7 +27,7 @@ import socket
 from collections.abc import Awaitable, Mapping, Sequence
 from enum import Enum
 from functools import partial
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from msgspec.structs import replace
 
@@ -43,7 +43,6 @@ from tuibench.errors import (
     TuibenchError,
 )
 from tuibench.model.server import Flavour, ServerInfo, Target
-from tuibench.mysql import info
 from tuibench.mysql.connection import Connection, connect
 from tuibench.mysql.errors import EXPIRED_CODES, UNSUPPORTED_CODES, password_expired_error
 from tuibench.mysql.rows import Row
@@ -211,12 +210,12 @@ async def lock_wait(connection: Connection, waiting: int) -> str:
 
     Empty if it waits for no lock, or the server does not report it. Raises ConnectionLostError.
     """
-    processes = await _rows(connection, PROCESSES_SQL)
+    processes = await query_if_allowed(connection, PROCESSES_SQL) or ()
     own = next((row for row in processes if int(row[0]) == waiting), None)
     if own is None or not str(own[6] or "").startswith(WAITING):
         return ""
     lock = str(own[6]).removeprefix(WAITING)
-    holders = await _rows(connection, HOLDERS_SQL.format(waiting=waiting, most=MOST_NAMED))
+    holders = await query_if_allowed(connection, HOLDERS_SQL.format(waiting=waiting, most=MOST_NAMED))
     if holders:
         return f"it waits for a {lock}, which is held by {_sessions(holders)}"
     others = candidates(processes, own, {waiting, connection.thread_id})
@@ -244,14 +243,20 @@ def _session(number: int, user: object, host: object, command: object, seconds: 
     return f"session {number} ({user}@{host}, {state} for {int(str(seconds or 0))} s)"
 
 
-async def _rows(connection: Connection, sql: str) -> Sequence[Row]:
-    """The answer; none where the server refuses it to this login or does not know the table."""
+class Queries(Protocol):
+    """What answers queries: a connection."""
+
+    async def query(self, sql: str) -> Sequence[Row]: ...
+
+
+async def query_if_allowed(connection: Queries, sql: str) -> Sequence[Row] | None:
+    """The rows; None where the server refuses the statement to this login, or does not know the table."""
     try:
         return await connection.query(sql)
     except ConnectionLostError:
         raise
     except SQLError:
-        return ()
+        return None
 
 
 T = TypeVar("T")
@@ -397,7 +402,7 @@ async def apply_session_defaults(connection: Connection) -> None:
     wanted = {
         **SESSION_DEFAULTS,
         "lock_wait_timeout": str(lock_seconds(connection.target)),
-        TIME_LIMIT_VARIABLES[info.detect_flavour(connection.version_text, "")]: "0",
+        TIME_LIMIT_VARIABLES[detect_flavour(connection.version_text, "")]: "0",
     }
     if not await _set_variables(connection, wanted):
         # One by one: the server is older than a variable, or something in between does not know it.

@@ -24,6 +24,7 @@ from tuibench.metrics.series import CounterInterval
 from tuibench.model.counters import COMMITS, READS, ROLLBACKS, WRITES, Counter
 from tuibench.model.settings import ServerVariable
 from tuibench.model.tick import RESPONSE, Histogram, Tick, bucket_index
+from tuibench.mysql.info import Queries
 from tuibench.mysql.rows import Row
 
 PS_PER_US, US_PER_SECOND = 1_000_000, 1_000_000
@@ -103,12 +104,6 @@ def _histogram(buckets: Mapping[int, int], total_us: float) -> Histogram:
     highest = sum(end * times for end, times in buckets.items())
     sum_us = total_us if 0 < total_us < highest else highest
     return Histogram(counts, sum(buckets.values()), round(sum_us), min(buckets), max(buckets))
-
-
-class Queries(Protocol):
-    """A connection that executes statements."""
-
-    async def query(self, sql: str) -> Sequence[Row]: ...
 
 
 class TimedQueries(NamedTuple):

@@ -20,6 +20,7 @@ from tuibench.clock import Clock
 from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.model.server import Flavour, Target
 from tuibench.mysql.connection import Connection
+from tuibench.mysql.info import query_if_allowed
 from tuibench.mysql.rows import Row
 from tuibench.observe.status import Connect, MonitoringConnection, log_in
 
@@ -193,11 +194,8 @@ class StatementSampler:
         ]
         if not parts:
             return {}
-        try:
-            rows = await connection.query(" UNION ALL ".join(parts))
-        except ConnectionLostError:
-            raise
-        except SQLError:
+        rows = await query_if_allowed(connection, " UNION ALL ".join(parts))
+        if rows is None:
             gaps.append(NO_HISTOGRAMS)
             return {}
         return parse_distributions(rows)
@@ -214,12 +212,9 @@ def _histogram_sql(connection: Connection, key: str) -> str:
 
 async def _first_allowed(connection: Connection, sql: str, cpu: str, gaps: list[str]) -> Sequence[Row]:
     """The rows, without CPU time if the server does not count it; a refusal becomes a gap."""
-    try:
-        return await connection.query(sql.format(cpu=cpu))
-    except ConnectionLostError:
-        raise
-    except SQLError:
-        pass
+    rows = await query_if_allowed(connection, sql.format(cpu=cpu))
+    if rows is not None:
+        return rows
     try:
         return await connection.query(sql.format(cpu=NO_CPU))
     except ConnectionLostError:

@@ -36,10 +36,16 @@ from tuibench.model.settings import ServerVariable
 from tuibench.model.tick import Tick
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.errors import UNSUPPORTED_CODES
-from tuibench.mysql.info import Manner, connect_with_defaults, instance_identity, server_info
+from tuibench.mysql.info import (
+    Manner,
+    Queries,
+    connect_with_defaults,
+    instance_identity,
+    query_if_allowed,
+    server_info,
+)
 from tuibench.observe.statement_times import (
     OwnStatements,
-    Queries,
     QueryTimer,
     StatementTimes,
     StatementTimesReader,
@@ -408,13 +414,8 @@ class OptionalFigures:
         """The figures, under tuibench's own names; empty if unavailable."""
         if self._is_refused:
             return {}
-        try:
-            rows = await connection.query(self._sql)
-        except ConnectionLostError:
-            raise
-        except SQLError:
-            self._is_refused = True
-            return {}
+        rows = await query_if_allowed(connection, self._sql)
+        self._is_refused = rows is None
         return dict(zip(map(str, self._names), map(int, rows[0]), strict=True)) if rows else {}
 
 

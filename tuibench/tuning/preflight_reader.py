@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.model.counters import ROW_WRITES, Counter
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.settings import PREFLIGHT_VARIABLES
 from tuibench.mysql.connection import Connection
+from tuibench.mysql.info import query_if_allowed
 from tuibench.mysql.rows import Row
 from tuibench.tuning.catalogue import access
 from tuibench.tuning.preflight import ClientConnection, ServerFacts
@@ -38,18 +38,20 @@ async def read_server(
 ) -> ServerFacts:
     """The server's facts as this login may see them. Raises ConnectionLostError only."""
     begun = monotonic_seconds()
-    status = {str(name): int(value) for name, value in await _rows(connection, _STATUS_SQL) or ()}
-    granted = await _rows(connection, "SHOW GRANTS")
-    listed = await _rows(connection, "SHOW PROCESSLIST")
+    status = {str(name): int(value) for name, value in await query_if_allowed(connection, _STATUS_SQL) or ()}
+    granted = await query_if_allowed(connection, "SHOW GRANTS")
+    listed = await query_if_allowed(connection, "SHOW PROCESSLIST")
     database = connection.target.database
     return ServerFacts(
         info=info,
         database=database,
-        variables={str(name): str(value) for name, value in await _rows(connection, _VARIABLES_SQL) or ()},
+        variables={
+            str(name): str(value) for name, value in await query_if_allowed(connection, _VARIABLES_SQL) or ()
+        },
         status={name: value for name, value in status.items() if name in GAUGES},
         grants=None if granted is None else access.parse_grants((str(row[0]) for row in granted), database),
         clients=None if listed is None else _clients(listed, connection.thread_id),
-        registered_replicas=len(await _rows(connection, _replicas_sql(info)) or ()),
+        registered_replicas=len(await query_if_allowed(connection, _replicas_sql(info)) or ()),
         clock_ahead_seconds=await _clock_ahead(connection, wall_seconds),
         user=connection.target.user,
         user_connections=await _user_connections(connection),
@@ -65,8 +67,8 @@ async def read_writes_again(
     monotonic_seconds: Callable[[], float] = time.monotonic,
 ) -> ServerFacts:
     """The same facts, with what was written since they were read, and by whom. Once only."""
-    later = {str(name): int(value) for name, value in await _rows(connection, _WRITES_SQL) or ()}
-    listed = await _rows(connection, "SHOW PROCESSLIST")
+    later = {str(name): int(value) for name, value in await query_if_allowed(connection, _WRITES_SQL) or ()}
+    listed = await query_if_allowed(connection, "SHOW PROCESSLIST")
     known = {client.id: client for client in _clients(listed or (), connection.thread_id)}
     busy_before = {client.id: client for client in facts.busy}
     return msgspec.structs.replace(
@@ -77,18 +79,8 @@ async def read_writes_again(
     )
 
 
-async def _rows(connection: Connection, sql: str) -> Sequence[Row] | None:
-    """The rows; None where the server refuses the statement."""
-    try:
-        return await connection.query(sql)
-    except ConnectionLostError:
-        raise
-    except SQLError:
-        return None
-
-
 async def _user_connections(connection: Connection) -> int | None:
-    rows = await _rows(connection, _LIMIT_SQL)
+    rows = await query_if_allowed(connection, _LIMIT_SQL)
     return int(rows[0][0]) if rows else None
 
 
@@ -117,6 +109,6 @@ def _clients(rows: Sequence[Row], own_id: int) -> tuple[ClientConnection, ...]:
 async def _clock_ahead(connection: Connection, wall_seconds: Callable[[], float]) -> float | None:
     """How far the server's clock is ahead of this host's, within half the round trip."""
     sent = wall_seconds()
-    rows = await _rows(connection, _CLOCK_SQL)
+    rows = await query_if_allowed(connection, _CLOCK_SQL)
     received = wall_seconds()
     return float(rows[0][0]) - (sent + received) / 2 if rows else None

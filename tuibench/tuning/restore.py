@@ -30,8 +30,6 @@ from tuibench.errors import (
     UsageError,
 )
 from tuibench.model.server import Target
-from tuibench.tuning import journal as durable_file
-from tuibench.tuning import journal as journal_entries
 from tuibench.tuning import ownership
 from tuibench.tuning.catalogue import lookup
 from tuibench.tuning.connection import AdminConnection, admin_connector
@@ -44,6 +42,8 @@ from tuibench.tuning.journal import (
     Ledger,
     OurValues,
     Settlement,
+    decode_journal,
+    is_locked,
 )
 from tuibench.tuning.ownership import (
     OtherSession,
@@ -60,7 +60,7 @@ def other_sessions(journal: Journal) -> list[OtherSession]:
     found = []
     for path in sorted(journal.path.parent.glob(f"*{SUFFIX}")):
         if path != journal.path and (ledger := _read_ledger(path, journal.header.identity)):
-            found.append(OtherSession(path.stem, ledger, durable_file.is_locked(path)))
+            found.append(OtherSession(path.stem, ledger, is_locked(path)))
     return found
 
 
@@ -97,7 +97,7 @@ def settle_for_session(
 
 def _read_ledger(path: Path, identity: str) -> Ledger | None:
     try:
-        contents = journal_entries.decode_journal(path.read_bytes(), str(path))
+        contents = decode_journal(path.read_bytes(), str(path))
     except (OSError, JournalError):
         return None
     ledger = Ledger(contents.entries)

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 
 from tuibench.errors import UsageError
 from tuibench.workload import expressions, language
-from tuibench.workload import language as schema
 from tuibench.workload.expressions import (
     RESERVED_WORDS,
     Expression,
@@ -30,13 +29,13 @@ from tuibench.workload.language import (
 )
 from tuibench.workload.program import CONNECTION, MAX_DECK_CARDS, strip_literals
 
-_STEP_CHECKER_IDENTIFIER = re.compile(r"[a-z_][a-z0-9_]*")
+_VARIABLE = re.compile(r"[a-z_][a-z0-9_]*")
 MAX_GROUPS = 1000
 MAX_PLACES = 12
 DRAW_TYPES: dict[type, ExpressionType] = {
-    schema.DigitsValue: "text",
-    schema.ChanceValue: "flag",
-    schema.ListValue: "list",
+    language.DigitsValue: "text",
+    language.ChanceValue: "flag",
+    language.ListValue: "list",
 }
 """The types of generators' values; all others are numbers."""
 
@@ -64,20 +63,20 @@ class ValueChecker:
         """Define a variable from here on."""
         if name in self._known:
             self._errors.fail(path, f"'{name}' is an option, a list or a predefined name, and cannot be set")
-        if not _STEP_CHECKER_IDENTIFIER.fullmatch(name) or name in RESERVED_WORDS:
+        if not _VARIABLE.fullmatch(name) or name in RESERVED_WORDS:
             self._errors.fail(
                 path, f"'{name}' is not a name: use lower-case letters, digits and _, not a keyword"
             )
         scope[name] = kind if scope.get(name, kind) == kind else "any"
 
     def check_lets(
-        self, path: str, lets: Mapping[str, schema.LetSpec], scope: dict[str, ExpressionType]
+        self, path: str, lets: Mapping[str, language.LetSpec], scope: dict[str, ExpressionType]
     ) -> None:
         """Each value may use those before it."""
         for name, let in lets.items():
             self.define(f"{path}.{name}", name, scope, self._check(f"{path}.{name}", let, scope))
 
-    def _check(self, path: str, let: schema.LetSpec, scope: Mapping[str, ExpressionType]) -> ExpressionType:
+    def _check(self, path: str, let: language.LetSpec, scope: Mapping[str, ExpressionType]) -> ExpressionType:
         if isinstance(let, str):
             return self.kind(path, let, scope)
         if isinstance(let, bool | int | float):
@@ -90,29 +89,29 @@ class ValueChecker:
             self._errors.fail(path, f"{value} is not a number")
         return literal(value)
 
-    def _check_make(self, path: str, make: schema.DrawSpec, scope: Mapping[str, ExpressionType]) -> None:
+    def _check_make(self, path: str, make: language.DrawSpec, scope: Mapping[str, ExpressionType]) -> None:
         match make:
-            case schema.KeyValue() | schema.UniformValue():
+            case language.KeyValue() | language.UniformValue():
                 self._check_operands(path, low=make.low, high=make.high)
-            case schema.NurandValue():
+            case language.NurandValue():
                 self._check_operands(path, a=make.a, low=make.low, high=make.high, loaded_c=make.loaded_c)
-            case schema.DecimalValue():
+            case language.DecimalValue():
                 self._check_operands(path, low=make.low, high=make.high)
                 if not 0 <= make.places <= MAX_PLACES:
                     self._errors.fail(f"{path}.places", f"0 to {MAX_PLACES} places")
-            case schema.DigitsValue(groups=groups):
+            case language.DigitsValue(groups=groups):
                 if not 1 <= groups <= MAX_GROUPS:
                     self._errors.fail(f"{path}.groups", f"1 to {MAX_GROUPS} groups")
-            case schema.ChanceValue(percent=percent):
+            case language.ChanceValue(percent=percent):
                 self._check_percent(f"{path}.percent", percent)
-            case schema.ListValue(of=of, count=count):
+            case language.ListValue(of=of, count=count):
                 self._check_make(f"{path}.of", of, scope)
                 if isinstance(count, str):
                     self.expect(f"{path}.count", count, scope, "number")
-            case schema.SerialValue() | schema.UniqueValue():
+            case language.SerialValue() | language.UniqueValue():
                 pass
 
-    def _check_operands(self, path: str, **operands: schema.Operand | None) -> None:
+    def _check_operands(self, path: str, **operands: language.Operand | None) -> None:
         for name, operand in operands.items():
             if isinstance(operand, str):
                 self.expect(f"{path}.{name}", operand, self._known, "number")
@@ -141,7 +140,7 @@ class StepChecker:
         self._values = ValueChecker(errors, known)
         self._sql: dict[str, str] = {}
 
-    def check(self, steps: Iterable[tuple[str, schema.StepText]], *, explicit: bool) -> None:
+    def check(self, steps: Iterable[tuple[str, language.StepText]], *, explicit: bool) -> None:
         """Raises UsageError for the first error in steps with their key paths.
 
         `explicit` is False if there is no transaction to roll back.
@@ -151,7 +150,7 @@ class StepChecker:
             self._check_step(path, step, scope, explicit, 1)
 
     def _check_step(
-        self, path: str, step: schema.StepText, scope: VariableScope, explicit: bool, depth: int
+        self, path: str, step: language.StepText, scope: VariableScope, explicit: bool, depth: int
     ) -> None:
         if depth > MAX_STEP_DEPTH:
             self._errors.fail(path, f"steps are nested at most {MAX_STEP_DEPTH} deep")
@@ -171,7 +170,7 @@ class StepChecker:
         if always:
             scope.update(lasting)
 
-    def _check_loop(self, path: str, step: schema.StepText, scope: VariableScope) -> None:
+    def _check_loop(self, path: str, step: language.StepText, scope: VariableScope) -> None:
         if step.when:
             self._values.expect(f"{path}.when", step.when, scope, "flag")
         if isinstance(step.repeat, str):
@@ -189,13 +188,13 @@ class StepChecker:
         if bool(step.each) != bool(step.into):
             self._errors.fail(f"{path}.into", "`each` needs names for the items, `into` needs `each`")
 
-    def _name_items(self, path: str, step: schema.StepText, scope: VariableScope) -> None:
+    def _name_items(self, path: str, step: language.StepText, scope: VariableScope) -> None:
         for name in step.into:
             self._values.define(f"{path}.into", name, scope, "any")
         if step.index:
             self._values.define(f"{path}.index", step.index, scope, "number")
 
-    def _check_statement(self, path: str, statement: schema.StatementText, scope: VariableScope) -> None:
+    def _check_statement(self, path: str, statement: language.StatementText, scope: VariableScope) -> None:
         if not statement.name or not statement.sql.strip():
             self._errors.fail(path, "a statement needs a name and SQL")
         if self._sql.setdefault(statement.name, statement.sql) != statement.sql:
@@ -223,8 +222,8 @@ class StepChecker:
         self,
         path: str,
         name: str,
-        part: schema.PartText,
-        statement: schema.StatementText,
+        part: language.PartText,
+        statement: language.StatementText,
         scope: VariableScope,
     ) -> None:
         where = f"{path}.parts.{name}"
@@ -248,13 +247,13 @@ class StepChecker:
         self._values.check_lets(f"{where}.let", part.let, inner)
         self._check_bind(where, part.sql, part.bind, inner)
 
-    def _check_captures(self, path: str, statement: schema.StatementText, scope: VariableScope) -> None:
+    def _check_captures(self, path: str, statement: language.StatementText, scope: VariableScope) -> None:
         for name in statement.capture:
             self._values.define(f"{path}.capture", name, scope, "any")
         if statement.rows:
             self._values.define(f"{path}.rows", statement.rows, scope, "list")
 
-    def _check_rollback(self, path: str, step: schema.StepText, explicit: bool) -> None:
+    def _check_rollback(self, path: str, step: language.StepText, explicit: bool) -> None:
         if step.rollback is False:
             return
         if not 0 < step.rollback <= 1:

@@ -12,10 +12,8 @@ import msgspec
 from tuibench.errors import UsageError
 from tuibench.model.findings import Headline
 from tuibench.model.plan import OptionValue
-from tuibench.workload import checker as checking
 from tuibench.workload import distributions, language
-from tuibench.workload import language as schema
-from tuibench.workload.checker import MAX_REPEAT
+from tuibench.workload.checker import MAX_REPEAT, check_profile_with_options
 from tuibench.workload.datasets import data_set_class
 from tuibench.workload.distributions import allowed_nurand_constants
 from tuibench.workload.draw import constant_value, fold_constants
@@ -90,14 +88,14 @@ class ValueCompiler:
     def expression(self, text: str) -> Expression:
         return fold_constants(substitute(parse_expression(text), self._known))
 
-    def number(self, operand: schema.Operand) -> int:
+    def number(self, operand: language.Operand) -> int:
         """An operand with the same value on every connection."""
         bound = self.bound(operand)
         if not isinstance(bound, int):
             raise UsageError(f"'{operand}' must be the same on every connection")
         return bound
 
-    def bound(self, operand: schema.Operand) -> Bound:
+    def bound(self, operand: language.Operand) -> Bound:
         """An operand: a number, or an expression of the connection's number."""
         if isinstance(operand, int):
             return operand
@@ -109,7 +107,7 @@ class ValueCompiler:
             raise UsageError(f"'{operand}' is {value}, not a whole number")
         return int(value)
 
-    def lets(self, lets: Mapping[str, schema.LetSpec]) -> dict[str, Value]:
+    def lets(self, lets: Mapping[str, language.LetSpec]) -> dict[str, Value]:
         """The variables of a step. Sums of keys are separate, because they are evaluated faster."""
         made: dict[str, Value] = {}
         for name, let in lets.items():
@@ -117,41 +115,41 @@ class ValueCompiler:
             made[name] = self._let(name, let, keys)
         return made
 
-    def _let(self, name: str, let: schema.LetSpec, keys: set[str]) -> Value:
+    def _let(self, name: str, let: language.LetSpec, keys: set[str]) -> Value:
         if isinstance(let, bool | int | float):
             return Formula(literal(let))
         if isinstance(let, str):
             expression = self.expression(let)
             linear = _as_linear_sum(expression, keys)
             return Sum(*linear) if linear is not None and linear[0] else Formula(expression)
-        if isinstance(let, schema.ListValue):
+        if isinstance(let, language.ListValue):
             count = literal(let.count) if isinstance(let.count, int) else self.expression(let.count)
             return ListDraw(self._draw(name, let.of), count, let.ordered)
         return self._draw(name, let)
 
-    def _draw(self, name: str, make: schema.DrawSpec) -> Draw:
+    def _draw(self, name: str, make: language.DrawSpec) -> Draw:
         match make:
-            case schema.KeyValue():
+            case language.KeyValue():
                 return Key(*self._range(name, make.low, make.high), self._distribution)
-            case schema.UniformValue():
+            case language.UniformValue():
                 return Key(*self._range(name, make.low, make.high), Uniform())
-            case schema.NurandValue():
+            case language.NurandValue():
                 return self._nurand(name, make)
-            case schema.DecimalValue(places=places):
+            case language.DecimalValue(places=places):
                 low, high = self._numbers(name, make.low, make.high)
                 return DecimalRange(low, high, places)
-            case schema.DigitsValue(groups=groups):
+            case language.DigitsValue(groups=groups):
                 return Digits(groups)
-            case schema.ChanceValue(percent=percent):
+            case language.ChanceValue(percent=percent):
                 return Chance(self._percent(name, percent))
-            case schema.SerialValue(first=first):
+            case language.SerialValue(first=first):
                 return Serial(first)
-            case schema.UniqueValue():
+            case language.UniqueValue():
                 return Unique(int(self._values["threads"]))
-            case schema.ListValue():
+            case language.ListValue():
                 raise TypeError("a list contains generators, not lists")
 
-    def _nurand(self, name: str, make: schema.NurandValue) -> Nurand:
+    def _nurand(self, name: str, make: language.NurandValue) -> Nurand:
         low, high = self._numbers(name, make.low, make.high)
         a = self.number(make.a)
         loaded_c = None if make.loaded_c is None else self.number(make.loaded_c)
@@ -175,12 +173,12 @@ class ValueCompiler:
             raise UsageError(f"the chance '{name}' must be the same on every connection")
         return expression
 
-    def _numbers(self, name: str, low: schema.Operand, high: schema.Operand) -> tuple[int, int]:
+    def _numbers(self, name: str, low: language.Operand, high: language.Operand) -> tuple[int, int]:
         first, last = self.number(low), self.number(high)
         self._range(name, first, last)
         return first, last
 
-    def _range(self, name: str, low: schema.Operand, high: schema.Operand) -> tuple[Bound, Bound]:
+    def _range(self, name: str, low: language.Operand, high: language.Operand) -> tuple[Bound, Bound]:
         first, last = self.bound(low), self.bound(high)
         if isinstance(first, int) and isinstance(last, int) and first > last:
             raise UsageError(f"the range of '{name}' from {first:,} to {last:,} is empty")
@@ -401,7 +399,7 @@ def known_options(profile: Profile, source: str = "") -> dict[str, ProfileOption
 
 def check_profile(profile: Profile, source: str) -> None:
     """Raises UsageError for the first error in the profile."""
-    checking.check_profile_with_options(profile, known_options(profile, source), source)
+    check_profile_with_options(profile, known_options(profile, source), source)
 
 
 def compile_profile(profile: Profile, given: Mapping[str, object]) -> Program:
