@@ -110,7 +110,7 @@ class SupervisorClient:
     """A running supervisor; the server lives while a process holds `watch_fd`, the write end of its pipe."""
 
     def __init__(self, scope: Sequence[str] = ()) -> None:
-        """`scope` is put before the command (`systemd_scope`); the process is the same."""
+        """`scope` is put before the command (`limits.scope_command`); the process is the same."""
         reader, self.watch_fd = os.pipe()
         try:
             self._process = subprocess.Popen(

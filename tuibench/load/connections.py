@@ -214,7 +214,7 @@ Connect = Callable[[Target], Awaitable[Connection]]
 
 
 class DueWork(Protocol):
-    """The due work of a worker; `pacing.work_queue` describes each method."""
+    """The due work of a worker; `pacing.WorkQueue` describes each method."""
 
     @property
     def is_finished(self) -> bool: ...

@@ -72,7 +72,7 @@ async def supported_methods(connection: Connection, wanted: InsertMethod = "auto
     """The methods that a server supports, fastest first; only `wanted` if it is given.
 
     Raises UsageError if the server does not support it. The server may still refuse a method: see
-    `is_refused`.
+    `is_method_refused`.
     """
     if wanted == "bulk" and not supports_bulk(connection):
         raise UsageError("this server has no bulk statements", "use --load-with=infile or --load-with=insert")

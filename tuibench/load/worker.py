@@ -1,6 +1,6 @@
 """Worker process: executes the session's messages from a socketpair, one load after another.
 
-It ends when the session closes the socket, or when the lease of its load runs out (`load.lease`).
+It ends when the session closes the socket, or when the lease of its load runs out (`messages.Lease`).
 
 Scheduling policy: in a closed loop the next statement is sent when a response is read. On a busy host, a
 worker that is woken for each response preempts the server thread that would write the next one. With Linux's

@@ -254,7 +254,7 @@ class ServerLockError(JournalError):
 async def server_lock(journals: Path, identity: str, clock: Clock) -> AsyncIterator[None]:
     """The right to change the server `identity`, of which `journals` holds the journals.
 
-    Raises TurnError when another session keeps it for too long.
+    Raises ServerLockError when another session keeps it for too long.
     """
     fd = await asyncio.to_thread(_open, journals.with_name("locks"), identity)
     try:

@@ -41,7 +41,7 @@ class Variable(msgspec.Struct, frozen=True, tag="variable"):
 
 
 class Operation(msgspec.Struct, frozen=True, tag="apply"):
-    """An operator or function with its operands; see `evaluate.OPERATORS`."""
+    """An operator or function with its operands; see `draw.OPERATORS`."""
 
     operator: str
     operands: tuple["Expression", ...]

@@ -1,20 +1,15 @@
-"""Generators of transactions: static, interactive, random.
-
-Static transactions: all calls are known before the first is sent, and steps are independent.
-
-`layout` determines which transactions are static. This is a hot path: it runs for every statement of
-sysbench's tests, so each step is compiled to closures once, and has its own short list of variables.
-
-Interactive transactions: shared variables, loops, conditions, captured rows, rollback.
-
-A transaction is a Python generator: it yields calls and receives captured rows, so that engines and tests can
-run it; this module does no I/O.
-
-Transaction generator of one connection: statements with values.
+"""Transaction generator of one connection: statements with values.
 
 The random stream depends only on the seed and the connection's number, so that a seed gives the same calls
 for any number of workers. A connection that reconnects must keep its generator: a new one would repeat serial
-and unique numbers.
+and unique numbers. This module does no I/O.
+
+Static transactions: all calls are known before the first is sent, and steps are independent;
+`distributions.ProgramLayout` determines which they are. This is a hot path: it runs for every statement of
+sysbench's tests, so each step is compiled to closures once, and has its own short list of variables.
+
+Interactive transactions have shared variables, loops, conditions, captured rows, rollback. One is a Python
+generator: it yields calls and receives captured rows, so that engines and tests can run it.
 
 How an engine runs a transaction
 --------------------------------
@@ -27,8 +22,7 @@ Not interactive: `generator.calls[which]()` returns all its calls. Each `(index,
 statement `flat_statements(program)[index]` with the values of its placeholders; its rows are dropped.
 
 Interactive: `generator.start_interactive(which)` is a Python generator that yields such calls one by one. The
-engine
-sends captured rows::
+engine sends captured rows::
 
     calls = generator.start_interactive(which)
     rows = None

@@ -116,7 +116,7 @@ ENGINE_OPTION = {
 class DataSet(msgspec.Struct, frozen=True, kw_only=True):
     """The tables of one run; by default without rows, secondary indexes and constraints.
 
-    `OPTIONS` are its options, in addition to those of every profile (`compile.SHARED_OPTIONS`, with
+    `OPTIONS` are its options, in addition to those of every profile (`compiler.SHARED_OPTIONS`, with
     `threads`). `TABLE_NAME_CONDITION` is an SQL condition on `t.table_name` that is true for all names of its
     tables.
     """
