@@ -33,7 +33,7 @@ class _Field(NamedTuple):
 
     name: str
     label: str
-    read: Parser[object]
+    read: Parser
 
 
 _FIELDS = (

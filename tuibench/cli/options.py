@@ -34,11 +34,8 @@ from tuibench.model.sweep import ServerBuild
 if TYPE_CHECKING:
     from tuibench.demo.binaries import Binary
     from tuibench.model.effect import AbTestPlan
-    from tuibench.model.server import Target
     from tuibench.model.tune import TunePlan
-    from tuibench.scenes.player import ScenePlayer
-    from tuibench.scenes.scene import Scene
-    from tuibench.session.spec import Address, ReplicaChoice, SessionSpec
+    from tuibench.session.spec import Address, SessionSpec
     from tuibench.tui.styled_app import DisplayOptions
     from tuibench.workload.adhoc_sql import AdhocTransaction
 
@@ -632,65 +629,6 @@ def _read_screen_section() -> dict[str, Any]:
     return found
 
 
-@dataclass(frozen=True)
-class SceneOptions:
-    """A scene, or none."""
-
-    SECTION: ClassVar = "Scene"
-
-    scene: Annotated[
-        str,
-        Option(
-            "--scene",
-            metavar="NAME|FILE",
-            help="Play a scene: durability, threads, hot-rows, network, cache, probe, or a TOML file.",
-        ),
-    ] = ""
-    by_space: Annotated[
-        bool, Option("--by-space", help="Each text of the scene stays until you press space.")
-    ] = False
-    loop: Annotated[bool, Option("--loop", help="Repeat the scene.")] = False
-
-    def load(self, *, is_possible: bool) -> Scene | None:
-        """The validated scene. Raises UsageError if it is unknown or invalid, or cannot be played here."""
-        if not self.scene:
-            for given, option in ((self.by_space, "--by-space"), (self.loop, "--loop")):
-                if given:
-                    raise UsageError(f"{option} requires a scene", "name one: --scene durability")
-            return None
-        if not is_possible:
-            raise UsageError("a scene needs a terminal, and has its own load", "leave out the other options")
-        from tuibench.scenes.scene import load_scene
-
-        scene = load_scene(self.scene)
-        _check_catalogue(scene, self.scene)
-        return scene
-
-    def player(self, scene: Scene | None) -> ScenePlayer | None:
-        from tuibench.scenes.player import ScenePlayer
-
-        return ScenePlayer(scene, by_space=self.by_space, loop=self.loop) if scene is not None else None
-
-
-def _check_catalogue(scene: Scene, source: str) -> None:
-    """Check presets, settings and screens against the catalogues. Raises UsageError with the step."""
-    from tuibench.tui.screens.tabs import TABS_BY_NAME
-    from tuibench.tuning.catalogue.lookup import all_presets, find_preset, find_setting
-
-    for number, step in enumerate(scene.steps, 1):
-        try:
-            if step.set is not None and step.set.preset:
-                find_preset(all_presets(), step.set.preset)
-            for name in step.set.setting if step.set is not None else ():
-                find_setting(name)
-            if step.show and step.show not in TABS_BY_NAME:
-                raise UsageError(
-                    f"there is no screen '{step.show}'", f"valid: {', '.join(sorted(TABS_BY_NAME))}"
-                )
-        except UsageError as error:
-            raise UsageError(f"{source}: step {number}: {error.message}", error.hint) from None
-
-
 RunDir = Annotated[
     str, Option("--run-dir", metavar="DIR", help="The --run-dir that it was recorded in, if any.")
 ]
@@ -766,40 +704,6 @@ class MetricsOptions:
 
         if self.address is not None:
             listen_tcp(self.address).close()
-
-
-AUTO = "auto"
-_REPLICA = re.compile(r"(?:([^@/\s]+)@)?(\[[0-9A-Fa-f:.%]+\]|[^@:/\s\[\]]+)(?::(\d+))?")
-
-
-def replica_choice(texts: Sequence[str], target: Target) -> ReplicaChoice:
-    """The replicas, with the login of `target`. Raises UsageError for an invalid address."""
-    from tuibench.session.spec import ReplicaChoice
-
-    named = [text for text in texts if text != AUTO]
-    return ReplicaChoice(
-        targets=tuple(replica_target(text, target) for text in named), find=len(named) < len(texts)
-    )
-
-
-def replica_target(text: str, target: Target) -> Target:
-    """Target of the replica at an address."""
-    if text.startswith("/"):
-        return replace(target, socket=text, further=())
-    match = _REPLICA.fullmatch(text)
-    if match is None or ":" in (match[1] or "") or not 0 < int(match[3] or 3306) <= MAX_METRICS_PORT:
-        raise UsageError(
-            f"--replica takes [USER@]HOST[:PORT], a socket's path, or auto, not '{text}'",
-            "password and TLS are those of the server: --replica=db2:3306",
-        )
-    return replace(
-        target,
-        user=match[1] or target.user,
-        host=match[2].strip("[]"),
-        port=int(match[3] or 3306),
-        socket="",
-        further=(),
-    )
 
 
 def parse_address(text: str) -> Address:

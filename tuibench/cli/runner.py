@@ -17,9 +17,10 @@ import click
 from msgspec.structs import replace
 
 from tuibench import paths
-from tuibench.cli.options import BackgroundOptions, PrivateServerOptions, replica_choice
+from tuibench.cli.options import BackgroundOptions, PrivateServerOptions
 from tuibench.cli.output import info
 from tuibench.cli.run_output import run_notes
+from tuibench.cli.server_options import replica_choice
 from tuibench.clock import listener
 from tuibench.demo.binaries import find_binary, inspect_binary
 from tuibench.demo.server import PrivateServer

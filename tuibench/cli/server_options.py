@@ -1,4 +1,4 @@
-"""Server address and login: from options, then the environment, then option files.
+"""Server address and login: from options, then the environment, then option files; its replicas.
 
 Hosts, ports and sockets may be lists, as in sysbench: every host with every port, or every socket.
 
@@ -6,14 +6,16 @@ Hosts, ports and sockets may be lists, as in sysbench: every host with every por
 """
 
 import os
+import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from getpass import getuser
 from itertools import product
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
+from msgspec.structs import replace
 
 from tuibench import credentials
 from tuibench.cli import output
@@ -26,6 +28,9 @@ from tuibench.model.server import (
     Endpoint,
     Target,
 )
+
+if TYPE_CHECKING:
+    from tuibench.session.spec import ReplicaChoice
 
 MAX_PORT = 65535
 
@@ -338,3 +343,37 @@ def _from_environment() -> dict[str, object]:
     if (password := credentials.environment_password()) is not None:
         found["password"] = password
     return found
+
+
+AUTO = "auto"
+_REPLICA = re.compile(r"(?:([^@/\s]+)@)?(\[[0-9A-Fa-f:.%]+\]|[^@:/\s\[\]]+)(?::(\d+))?")
+
+
+def replica_choice(texts: Sequence[str], target: Target) -> "ReplicaChoice":
+    """The replicas, with the login of `target`. Raises UsageError for an invalid address."""
+    from tuibench.session.spec import ReplicaChoice
+
+    named = [text for text in texts if text != AUTO]
+    return ReplicaChoice(
+        targets=tuple(replica_target(text, target) for text in named), find=len(named) < len(texts)
+    )
+
+
+def replica_target(text: str, target: Target) -> Target:
+    """Target of the replica at an address."""
+    if text.startswith("/"):
+        return replace(target, socket=text, further=())
+    match = _REPLICA.fullmatch(text)
+    if match is None or ":" in (match[1] or "") or not 0 < int(match[3] or 3306) <= MAX_PORT:
+        raise UsageError(
+            f"--replica takes [USER@]HOST[:PORT], a socket's path, or auto, not '{text}'",
+            "password and TLS are those of the server: --replica=db2:3306",
+        )
+    return replace(
+        target,
+        user=match[1] or target.user,
+        host=match[2].strip("[]"),
+        port=int(match[3] or 3306),
+        socket="",
+        further=(),
+    )

@@ -153,7 +153,10 @@ def build_summary(
         failure=ending.failure,
         transactions=TransactionTotals(total=totals.completed, per_second=totals.completed / seconds),
         queries=_queries(totals, seconds),
-        errors=_errors(totals),
+        errors=ErrorTotals(
+            total=totals.failures,
+            by_code={str(code): times for code, times in totals.errors.items()},
+        ),
         retries=totals.retries,
         reconnects=totals.reconnects,
         scheduled=totals.scheduled,
@@ -172,7 +175,15 @@ def build_summary(
             deltas=counter_deltas(ending.before, ending.after) or {},
         ),
         reconciliation=reconcile(totals, ending.before, ending.after, is_complete=ending.is_complete),
-        client=_client(accounting, ending, seconds),
+        client=ClientTotals(
+            workers=ending.workers,
+            cpu_share=accounting.cpu_seconds / seconds / max(1, ending.workers),
+            cpu_seconds=accounting.cpu_seconds,
+            limited=ending.limited,
+            engine=ending.engine.name,
+            engine_reason=ending.engine.reason,
+            hosts=ending.hosts,
+        ),
         events=ending.events,
         warnings=ending.warnings,
         client_delay_ms=ending.client_delay_ms,
@@ -190,18 +201,6 @@ def build_summary(
         probe=ending.probe,
         headline=_headline(ending.headline, accounting, seconds),
         connection_load=_connection_totals(plan, accounting, seconds),
-    )
-
-
-def _client(accounting: LoadTotals, ending: RunEnding, seconds: float) -> ClientTotals:
-    return ClientTotals(
-        workers=ending.workers,
-        cpu_share=accounting.cpu_seconds / seconds / max(1, ending.workers),
-        cpu_seconds=accounting.cpu_seconds,
-        limited=ending.limited,
-        engine=ending.engine.name,
-        engine_reason=ending.engine.reason,
-        hosts=ending.hosts,
     )
 
 
@@ -278,13 +277,6 @@ def _queries(totals: Counters, seconds: float) -> QueryTotals:
         other=totals.others,
         total=totals.queries,
         per_second=totals.queries / seconds,
-    )
-
-
-def _errors(totals: Counters) -> ErrorTotals:
-    return ErrorTotals(
-        total=totals.failures,
-        by_code={str(code): times for code, times in totals.errors.items()},
     )
 
 

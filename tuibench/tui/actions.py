@@ -7,6 +7,7 @@ a `play` calls that; every action that would control the load is refused.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from textual.binding import Binding, BindingType
@@ -27,8 +28,20 @@ from tuibench.model.command import (
 )
 from tuibench.model.message import NO_LOAD_REFUSAL, READ_ONLY_REFUSAL, REPLAY_REFUSAL, RunState
 from tuibench.model.schedule import PlanPhase
-from tuibench.tui import steering
-from tuibench.tui.steering import ReplayPlayer, ThreadChange, ViewChange
+from tuibench.tui.steering import (
+    ReplayPlayer,
+    ThreadChange,
+    ViewChange,
+    compare_effects,
+    cursor_to_newest,
+    cursor_to_oldest,
+    mark_span_end,
+    move_cursor,
+    pin_previous_effect,
+    toggle_clock,
+    toggle_freeze,
+    zoom_by,
+)
 from tuibench.tui.view import View
 
 STEERABLE_STATES = frozenset({RunState.RUNNING, RunState.PAUSED})
@@ -67,38 +80,6 @@ class UserAction(NamedTuple):
         return self.states is STEERABLE_STATES
 
 
-def _has_load(view: View) -> bool:
-    return not view.is_watch
-
-
-def _load_action(
-    name: str,
-    keys: str,
-    shown: str,
-    label: str,
-    help: str,
-    *,
-    change: ThreadChange | None = None,
-    rarity: int = 0,
-) -> UserAction:
-    """An action on the load, refused with a message in a session without load."""
-    return UserAction(
-        name,
-        keys,
-        shown,
-        label,
-        help,
-        change=change,
-        rarity=rarity,
-        applies=_has_load,
-        absent=NO_LOAD_REFUSAL,
-    )
-
-
-def _chart_action(name: str, keys: str, shown: str, label: str, help: str, change: ViewChange) -> UserAction:
-    return UserAction(name, keys, shown, label, help, states=ALL_STATES, view_change=change, in_footer=False)
-
-
 def _pause_or_resume(view: View) -> Command:
     return Resume() if view.status.state is RunState.PAUSED else Pause()
 
@@ -124,226 +105,138 @@ def _stop_tune(view: View) -> Command | None:
     return StopTune() if is_stoppable else None
 
 
+_load = partial(UserAction, applies=lambda view: not view.is_watch, absent=NO_LOAD_REFUSAL)
+"""An action on the load, refused with a message in a session without load."""
+_chart = partial(UserAction, states=ALL_STATES, in_footer=False)
+_replay = partial(UserAction, states=ALL_STATES, applies=lambda view: view.replay is not None)
+_always = partial(UserAction, states=ALL_STATES)
+
+# fmt: off
 CHART_ACTIONS = (
-    _chart_action("cursor_left", "left", "←", "cursor", "Scroll the charts back", steering.move_cursor(-1)),
-    _chart_action(
-        "cursor_right", "right", "→", "cursor", "Scroll the charts forward", steering.move_cursor(1)
+    _chart("cursor_left", "left", "←", "cursor", "Scroll the charts back", view_change=move_cursor(-1)),
+    _chart("cursor_right", "right", "→", "cursor", "Scroll the charts forward", view_change=move_cursor(1)),
+    _chart("cursor_far_left", "shift+left", "⇧←", "cursor", "Ten columns back", view_change=move_cursor(-10)),
+    _chart(
+        "cursor_far_right", "shift+right", "⇧→", "cursor", "Ten columns forward",
+        view_change=move_cursor(10),
     ),
-    _chart_action(
-        "cursor_far_left", "shift+left", "⇧←", "cursor", "Ten columns back", steering.move_cursor(-10)
+    _chart(
+        "cursor_oldest", "home", "home", "cursor", "Cursor to the oldest column",
+        view_change=cursor_to_oldest,
     ),
-    _chart_action(
-        "cursor_far_right", "shift+right", "⇧→", "cursor", "Ten columns forward", steering.move_cursor(10)
+    _chart(
+        "cursor_newest", "end", "end", "cursor", "Cursor to the newest column",
+        view_change=cursor_to_newest,
     ),
-    _chart_action(
-        "cursor_oldest", "home", "home", "cursor", "Cursor to the oldest column", steering.cursor_to_oldest
+    _chart(
+        "zoom_out", "z", "z", "zoom", "More time on the charts: 1, 5, 15, 60 min, all",
+        view_change=zoom_by(1),
     ),
-    _chart_action(
-        "cursor_newest", "end", "end", "cursor", "Cursor to the newest column", steering.cursor_to_newest
+    _chart("zoom_in", "Z", "Z", "zoom", "Less time on the charts", view_change=zoom_by(-1)),
+    _chart("clock", "a", "a", "clock", "Time of day on the axis, or seconds ago", view_change=toggle_clock),
+    _chart("freeze", "v", "v", "freeze", "Freeze the display, or resume it", view_change=toggle_freeze),
+    _chart(
+        "pin", "e", "e", "effects", "Pin an effect: the newest, the one before it, …",
+        view_change=pin_previous_effect,
     ),
-    _chart_action(
-        "zoom_out", "z", "z", "zoom", "More time on the charts: 1, 5, 15, 60 min, all", steering.zoom_by(1)
-    ),
-    _chart_action("zoom_in", "Z", "Z", "zoom", "Less time on the charts", steering.zoom_by(-1)),
-    _chart_action(
-        "clock", "a", "a", "clock", "Time of day on the axis, or seconds ago", steering.toggle_clock
-    ),
-    _chart_action("freeze", "v", "v", "freeze", "Freeze the display, or resume it", steering.toggle_freeze),
-    _chart_action(
-        "pin",
-        "e",
-        "e",
-        "effects",
-        "Pin an effect: the newest, the one before it, …",
-        steering.pin_previous_effect,
-    ),
-    _chart_action("compare_effects", "E", "E", "effects", "Compare two effects", steering.compare_effects),
-    _chart_action(
-        "compare", "c", "c", "compare", "Compare two spans: mark A's ends, then B's", steering.mark_span_end
+    _chart("compare_effects", "E", "E", "effects", "Compare two effects", view_change=compare_effects),
+    _chart(
+        "compare", "c", "c", "compare", "Compare two spans: mark A's ends, then B's",
+        view_change=mark_span_end,
     ),
 )
+# fmt: on
 
 WHOLE_RUN_SECONDS = 1e9
-
-
-def _replay_action(
-    name: str, keys: str, shown: str, label: str, help: str, play: Callable[[ReplayPlayer], None]
-) -> UserAction:
-    return UserAction(
-        name,
-        keys,
-        shown,
-        label,
-        help,
-        states=ALL_STATES,
-        play=play,
-        applies=lambda view: view.replay is not None,
-    )
 
 
 def _seek(seconds: float) -> Callable[[ReplayPlayer], None]:
     return lambda player: player.seek(seconds)
 
 
+# fmt: off
 REPLAY_ACTIONS = (
-    _replay_action(
-        "seek_start", "circumflex_accent", "^", "start/end", "Replay: to the start", _seek(-WHOLE_RUN_SECONDS)
+    _replay(
+        "seek_start", "circumflex_accent", "^", "start/end", "Replay: to the start",
+        play=_seek(-WHOLE_RUN_SECONDS),
     ),
-    _replay_action(
-        "seek_end", "dollar_sign", "$", "start/end", "Replay: to the end", _seek(WHOLE_RUN_SECONDS)
+    _replay("seek_end", "dollar_sign", "$", "start/end", "Replay: to the end", play=_seek(WHOLE_RUN_SECONDS)),
+    _replay("seek_back", "comma", ",", "10 s", "Replay: 10 s back", play=_seek(-10)),
+    _replay("seek_on", "full_stop", ".", "10 s", "Replay: 10 s on", play=_seek(10)),
+    _replay("seek_far_back", "less_than_sign", "<", "1 min", "Replay: a minute back", play=_seek(-60)),
+    _replay("seek_far_on", "greater_than_sign", ">", "1 min", "Replay: a minute forward", play=_seek(60)),
+    _replay(
+        "slower", "left_curly_bracket", "{", "speed", "Replay: half as fast",
+        play=lambda it: it.slower(),
     ),
-    _replay_action("seek_back", "comma", ",", "10 s", "Replay: 10 s back", _seek(-10)),
-    _replay_action("seek_on", "full_stop", ".", "10 s", "Replay: 10 s on", _seek(10)),
-    _replay_action("seek_far_back", "less_than_sign", "<", "1 min", "Replay: a minute back", _seek(-60)),
-    _replay_action("seek_far_on", "greater_than_sign", ">", "1 min", "Replay: a minute forward", _seek(60)),
-    _replay_action(
-        "slower", "left_curly_bracket", "{", "speed", "Replay: half as fast", lambda it: it.slower()
-    ),
-    _replay_action(
-        "faster", "right_curly_bracket", "}", "speed", "Replay: twice as fast", lambda it: it.faster()
+    _replay(
+        "faster", "right_curly_bracket", "}", "speed", "Replay: twice as fast",
+        play=lambda it: it.faster(),
     ),
 )
 
 ACTIONS = (
-    _load_action("more", "plus,equals_sign", "+", "threads", "One thread more", change=lambda n: n + 1),
-    _load_action("fewer", "minus", "−", "threads", "One thread fewer", change=lambda n: n - 1),
-    _load_action("halve", "left_square_bracket", "[", "threads", "Half the threads", change=lambda n: n // 2),
-    _load_action(
-        "double", "right_square_bracket", "]", "threads", "Twice the threads", change=lambda n: n * 2
-    ),
-    _load_action("type_threads", "t", "t", "threads", "Type a number of threads"),
-    _load_action(
-        "rate", "r", "r", "rate", "Type a target rate in transactions per second, 0 for none", rarity=1
-    ),
+    _load("more", "plus,equals_sign", "+", "threads", "One thread more", change=lambda n: n + 1),
+    _load("fewer", "minus", "−", "threads", "One thread fewer", change=lambda n: n - 1),
+    _load("halve", "left_square_bracket", "[", "threads", "Half the threads", change=lambda n: n // 2),
+    _load("double", "right_square_bracket", "]", "threads", "Twice the threads", change=lambda n: n * 2),
+    _load("type_threads", "t", "t", "threads", "Type a number of threads"),
+    _load("rate", "r", "r", "rate", "Type a target rate in transactions per second, 0 for none", rarity=1),
     UserAction(
-        "weights",
-        "w",
-        "w",
-        "weights",
-        "Type the weights of the profile's transactions",
-        rarity=1,
+        "weights", "w", "w", "weights", "Type the weights of the profile's transactions", rarity=1,
         applies=lambda view: bool(view.status.weights),
         absent="this load has only one kind of transaction: there are no weights",
     ),
-    _load_action(
-        "delay", "n", "n", "network", "Simulate network latency: a delay on each round trip", rarity=1
-    ),
+    _load("delay", "n", "n", "network", "Simulate network latency: a delay on each round trip", rarity=1),
     UserAction(
-        "plan",
-        "H",
-        "H",
-        "plan",
-        "Hold the planned load, or resume it",
-        command=_hold_or_resume_plan,
-        rarity=1,
-        applies=lambda view: view.plan_under_way is not None,
-        absent="no plan is running: T enters one",
+        "plan", "H", "H", "plan", "Hold the planned load, or resume it",
+        command=_hold_or_resume_plan, rarity=1,
+        applies=lambda view: view.plan_under_way is not None, absent="no plan is running: T enters one",
     ),
-    _load_action("type_plan", "T", "T", "plan", "Type a plan: threads and rate in stages", rarity=2),
-    UserAction(
-        "probe",
-        "P",
-        "P",
-        "probe",
-        "Probe: find the saturation point, or end a probe (screen 8)",
+    _load("type_plan", "T", "T", "plan", "Type a plan: threads and rate in stages", rarity=2),
+    _load(
+        "probe", "P", "P", "probe", "Probe: find the saturation point, or end a probe (screen 8)",
         command=_stop_probe,
-        applies=_has_load,
-        absent=NO_LOAD_REFUSAL,
     ),
     UserAction(
-        "ab_test",
-        "A",
-        "A",
-        "A/B",
-        "A/B test of two values, or end it",
-        command=_stop_ab_test,
+        "ab_test", "A", "A", "A/B", "A/B test of two values, or end it", command=_stop_ab_test,
         in_footer=False,
     ),
     UserAction(
-        "tune",
-        "U",
-        "U",
-        "tune",
-        "Tune: find the settings that matter, or end it (screen 9)",
-        command=_stop_tune,
-        in_footer=False,
+        "tune", "U", "U", "tune", "Tune: find the settings that matter, or end it (screen 9)",
+        command=_stop_tune, in_footer=False,
     ),
     UserAction("durability", "d", "d", "durability", "Durability: choose a preset or change one setting"),
     UserAction(
-        "locks", "l", "l", "locks", "Sessions and locks of the server", place="sessions", in_footer=False
+        "locks", "l", "l", "locks", "Sessions and locks of the server", place="sessions",
+        in_footer=False,
     ),
     UserAction(
-        "pause",
-        "p",
-        "p",
-        "pause",
-        "Pause the load, or resume it",
-        command=_pause_or_resume,
-        applies=lambda view: _has_load(view) or view.replay is not None,
-        absent=NO_LOAD_REFUSAL,
+        "pause", "p", "p", "pause", "Pause the load, or resume it", command=_pause_or_resume,
+        applies=lambda view: not view.is_watch or view.replay is not None, absent=NO_LOAD_REFUSAL,
         play=lambda player: player.toggle(),
     ),
     UserAction(
-        "mark",
-        "space",
-        "space",
-        "mark",
-        "Add a numbered mark to the time axis",
-        command=lambda _: Mark(),
+        "mark", "space", "space", "mark", "Add a numbered mark to the time axis", command=lambda _: Mark(),
         rarity=1,
     ),
     UserAction(
-        "name_mark",
-        "m",
-        "m",
-        "mark",
-        "Add a mark with your own text to the time axis",
-        rarity=1,
+        "name_mark", "m", "m", "mark", "Add a mark with your own text to the time axis", rarity=1,
         in_footer=False,
     ),
     *CHART_ACTIONS,
     *REPLAY_ACTIONS,
-    UserAction(
-        "copy",
-        "y",
-        "y",
-        "copy",
-        "Copy the figures, or the chosen command",
-        states=ALL_STATES,
-        in_footer=False,
-    ),
-    UserAction(
-        "save",
-        "S",
-        "S",
-        "save",
-        "Save the screen as SVG, and as PNG with a converter",
-        states=ALL_STATES,
-        in_footer=False,
-    ),
-    UserAction(
-        "menu",
-        "ctrl+p",
-        "^p",
-        "menu",
-        "Menu: all commands by name, and the themes",
-        states=ALL_STATES,
-        rarity=1,
-    ),
-    UserAction(
-        "help", "question_mark,f1", "?", "help", "This help, and the warnings in full", states=ALL_STATES
-    ),
-    UserAction(
-        "leave",
-        "x",
-        "x",
-        "leave",
-        "Leave the screen; the run continues (see --grace)",
-        states=ALL_STATES,
+    _always("copy", "y", "y", "copy", "Copy the figures, or the chosen command", in_footer=False),
+    _always("save", "S", "S", "save", "Save the screen as SVG, and as PNG with a converter", in_footer=False),
+    _always("menu", "ctrl+p", "^p", "menu", "Menu: all commands by name, and the themes", rarity=1),
+    _always("help", "question_mark,f1", "?", "help", "This help, and the warnings in full"),
+    _always(
+        "leave", "x", "x", "leave", "Leave the screen; the run continues (see --grace)",
         applies=lambda view: view.replay is None,
     ),
-    UserAction("stop", "q", "q", "stop", "Stop, restore the settings, print the summary", states=ALL_STATES),
+    _always("stop", "q", "q", "stop", "Stop, restore the settings, print the summary"),
 )
+# fmt: on
 ACTIONS_BY_NAME = {action.name: action for action in ACTIONS}
 
 

@@ -14,7 +14,7 @@ import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import msgspec
 from textual.app import SystemCommand
@@ -26,19 +26,7 @@ from textual.screen import ModalScreen, Screen
 
 from tuibench.ab.dialog import AbTestDialog
 from tuibench.errors import RunError, TuibenchError
-from tuibench.model.command import (
-    Command,
-    Mark,
-    PollCommand,
-    SetDelay,
-    SetPlan,
-    SetRate,
-    SetThreads,
-    SetWeights,
-    StartProbe,
-    StartTune,
-    Stop,
-)
+from tuibench.model.command import Command, PollCommand, Stop
 from tuibench.model.message import READ_ONLY_REFUSAL, SessionEnded, Status
 from tuibench.model.sample import Sample
 from tuibench.scenes.player import PinEffects, ScenePlayer, ShowScreen
@@ -57,7 +45,7 @@ from tuibench.tui.panels.bars import tab_line
 from tuibench.tui.picture import save_in_thread, with_shapes
 from tuibench.tui.screens import tabs
 from tuibench.tui.screens.base import MainScreen, ScreenFrame, size_classes
-from tuibench.tui.screens.dialogs import ChangePrompt, StopChoice, StopDialog
+from tuibench.tui.screens.dialogs import StopDialog
 from tuibench.tui.screens.help import HelpScreen
 from tuibench.tui.screens.load_dialogs import (
     DurabilityDialog,
@@ -82,7 +70,7 @@ from tuibench.tui.steering import (
 )
 from tuibench.tui.styled_app import DEFAULT_DISPLAY, DisplayOptions, StyledApp, TypedInput
 from tuibench.tui.view import View, initial_view, next_view, visible_view, with_note
-from tuibench.tui.widgets import TimePanel
+from tuibench.tui.widgets import Requested
 
 LEAVING_KEYS = frozenset(("escape", "ctrl+c", "ctrl+q"))
 NEEDS_ROOM = "the dialog needs more space: enlarge the window first"
@@ -113,43 +101,21 @@ def _restore_focus(dialog: ModalScreen[Any]) -> None:
         dialog.focus_next()
 
 
-class Dialog(NamedTuple):
-    """A screen made from the view, and the conversion of its result to a command.
-
-    The screen returns None if cancelled; `command` is not called then. `tab` is the screen of the tab line
-    that shows what the command has started.
-    """
-
-    screen: Callable[[View], ModalScreen[Any]]
-    command: Callable[[Any], Command]
-    tab: str = ""
-
-
-def _set_threads(number: float) -> Command:
-    return SetThreads(int(number))
-
-
-def _itself(command: Command) -> Command:
-    return command
-
-
-def _command_of(proposal: ChangePrompt) -> Command:
-    return proposal.command
-
-
-DIALOGS: dict[str, Dialog] = {
-    "type_threads": Dialog(threads_dialog, _set_threads),
-    "rate": Dialog(rate_dialog, SetRate),
-    "weights": Dialog(weights_dialog, SetWeights),
-    "delay": Dialog(delay_dialog, SetDelay),
-    "type_plan": Dialog(plan_dialog, SetPlan),
-    "name_mark": Dialog(mark_dialog, Mark),
-    "probe": Dialog(probe_dialog, StartProbe, tab="saturation"),
-    "ab_test": Dialog(AbTestDialog, _itself),
-    "tune": Dialog(tune_dialog, StartTune, tab="tune"),
-    "durability": Dialog(DurabilityDialog, _command_of),
+DIALOGS: dict[str, Callable[[View], ModalScreen[Any]]] = {
+    "type_threads": threads_dialog,
+    "rate": rate_dialog,
+    "weights": weights_dialog,
+    "delay": delay_dialog,
+    "type_plan": plan_dialog,
+    "name_mark": mark_dialog,
+    "probe": probe_dialog,
+    "ab_test": AbTestDialog,
+    "tune": tune_dialog,
+    "durability": DurabilityDialog,
 }
-"""Dialogs by the name of the action that opens them."""
+"""Dialogs by the name of the action that opens them; each returns a command, None if cancelled."""
+RESULT_TABS = {"probe": "saturation", "tune": "tune"}
+"""The screens of the tab line that show what a dialog's command has started."""
 
 
 SCENE_SECONDS = 0.5
@@ -270,7 +236,7 @@ class TuibenchApp(StyledApp[SessionEnded]):
         elif action.place:
             self.action_go(action.place)
         elif name in DIALOGS:
-            self._ask(DIALOGS[name], view)
+            self._ask(name, view)
         else:
             getattr(self, f"_open_{name}")(view)
 
@@ -354,16 +320,16 @@ class TuibenchApp(StyledApp[SessionEnded]):
         if self._main is not None and self._main.poll_command is not None:
             self._send(self._main.poll_command)
 
-    def _ask(self, dialog: Dialog, view: View) -> None:
-        """Open a dialog; its result is converted to a command; its tab opens with the first data."""
+    def _ask(self, name: str, view: View) -> None:
+        """Open a dialog, and send its command; the tab of its result opens with the first data."""
 
-        def answered(answer: object) -> None:
-            if answer is not None:
-                self._send(dialog.command(answer))
-                self._next_tab = dialog.tab
+        def answered(command: Command | None) -> None:
+            if command is not None:
+                self._send(command)
+                self._next_tab = RESULT_TABS.get(name, "")
 
         if self._has_room():
-            self.push_screen(dialog.screen(view), answered)
+            self.push_screen(DIALOGS[name](view), answered)
 
     def _has_room(self) -> bool:
         """True if a dialog fits on the terminal; reports it if not."""
@@ -383,22 +349,15 @@ class TuibenchApp(StyledApp[SessionEnded]):
         if not ignored:
             await super().on_event(event)
 
-    def on_time_panel_pointed(self, message: TimePanel.Pointed) -> None:
-        self._change_view(lambda view, columns: steering.point_cursor(view, columns, message.column))
-
-    def on_main_screen_jump_requested(self, message: MainScreen.JumpRequested) -> None:
-        self.action_go(tabs.HOME_TAB)
-        self.call_after_refresh(self._change_view, steering.cursor_at(message.elapsed_seconds))
-
-    def on_main_screen_pin_requested(self, message: MainScreen.PinRequested) -> None:
-        self._change_view(steering.pin_effect(message.marker))
-        self.action_go(tabs.HOME_TAB)
-
-    def on_main_screen_view_change_requested(self, message: MainScreen.ViewChangeRequested) -> None:
-        self._change_view(message.change)
-
-    def on_main_screen_command_requested(self, message: MainScreen.CommandRequested) -> None:
-        self._send(message.command)
+    def on_requested(self, message: Requested) -> None:
+        """Send the command, or change the charts; those of the first screen when it has its size."""
+        if not callable(message.request):
+            self._send(message.request)
+        elif message.at_home:
+            self.action_go(tabs.HOME_TAB)
+            self.call_after_refresh(self._change_view, message.request)
+        else:
+            self._change_view(message.request)
 
     def _open_menu(self, view: View) -> None:
         if self._has_room():
@@ -452,11 +411,9 @@ class TuibenchApp(StyledApp[SessionEnded]):
         elif self._has_room():
             self.push_screen(StopDialog(), self._chosen_end)
 
-    def _chosen_end(self, choice: StopChoice | None) -> None:
-        if choice is StopChoice.STOP:
-            self._stop()
-        elif choice is StopChoice.LEAVE:
-            self.exit()
+    def _chosen_end(self, stops: bool | None) -> None:
+        if stops is not None:
+            (self._stop if stops else self.exit)()
 
     def _stop(self) -> None:
         if self.view is not None:

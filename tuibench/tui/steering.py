@@ -19,13 +19,13 @@ import msgspec
 from textual.message import Message as TextualMessage
 
 from tuibench.errors import RunError
-from tuibench.model.command import ApplyPreset, ChangeSetting, Command, SetThreads, TrustServer
+from tuibench.model.command import ApplyPreset, ChangeSetting, Command, PollCommand, SetThreads, TrustServer
 from tuibench.model.message import CommandReply, Hello, Status
 from tuibench.model.schedule import MAX_THREADS
 from tuibench.tui import view
 from tuibench.tui.charts import MAX_FIGURES, MAX_MARKS, ZOOMS, ChartState, compare_spans
 from tuibench.tui.figures import figure_of
-from tuibench.tui.view import CommandAnswer, View, view_grid, visible_view, with_note
+from tuibench.tui.view import View, view_grid, visible_view, with_note
 
 FRAME_SECONDS = 1 / 60
 """Minimum interval between two paints."""
@@ -242,11 +242,6 @@ def _toggle_text(key: str, shown: tuple[str, ...], place: str) -> str:
     return f"{title} is on {place}" + (f"; {oldest.title} was removed" if oldest is not None else "")
 
 
-def pin_effect(marker: int) -> ViewChange:
-    """Pin the effect of this change."""
-    return pin_effects((marker,))
-
-
 def pin_effects(markers: tuple[int, ...]) -> ViewChange:
     """Pin the effects of these changes: one, or two side by side."""
     return lambda view, columns: _with_chart_state(view, pins=markers)
@@ -393,16 +388,19 @@ class CommandSender:
             self._run(self._answer(command, status))
 
     async def _answer(self, command: Command, status: Status) -> None:
-        """Submit a command, after TrustServer if it changes a production-like server, and post its reply."""
+        """Submit a command, after TrustServer if it changes a production-like server, and post its reply.
+
+        Replies to polls are not shown.
+        """
         try:
             if isinstance(command, ChangeSetting | ApplyPreset) and status.production_signs:
                 await self._client.submit(TrustServer())
             reply = await self._client.submit(command)
-            answer = CommandAnswer(command, reply.ok, reply.text)
         except RunError as error:
-            answer = CommandAnswer(command, False, str(error))
+            reply = CommandReply(id=0, ok=False, text=str(error))
         if (next_command := self._pending.done(command)) is not None:
             self._run(self._answer(next_command, status))
-        if isinstance(command, SetThreads) and (following := self._threads.answered(ok=answer.ok)):
+        if isinstance(command, SetThreads) and (following := self._threads.answered(ok=reply.ok)):
             self._submit(following, status)
-        self._inbox.put(answer)
+        if not isinstance(command, PollCommand):
+            self._inbox.put(reply)

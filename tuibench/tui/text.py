@@ -516,7 +516,7 @@ def big_letters(text: str, scale: int, *, ascii_only: bool = False) -> list[str]
         blank = " " * len(text)
         return [blank, text, blank]
     scale -= scale % LEAST_ASCII_SCALE if ascii_only else 0
-    dots = _scale_dots(_letter_dots(text), scale)
+    dots = [[dot for dot in row for _ in range(scale)] for row in _letter_dots(text) for _ in range(scale)]
     if len(dots) % 2:
         dots.append([False] * len(dots[0]))
     pairs = zip(dots[::2], dots[1::2], strict=True)
@@ -532,7 +532,3 @@ def _letter_dots(text: str) -> list[list[bool]]:
     return [
         [dot == "#" for dot in (" " * LETTER_GAP).join(rows)] for rows in zip(*pictures, strict=True)
     ] or [[False]] * LETTER_HEIGHT
-
-
-def _scale_dots(dots: Sequence[Sequence[bool]], scale: int) -> list[list[bool]]:
-    return [[dot for dot in row for _ in range(scale)] for row in dots for _ in range(scale)]

@@ -11,7 +11,6 @@ from typing import NamedTuple, assert_never
 
 import msgspec
 
-from tuibench.model.command import Command, PollCommand, Stop
 from tuibench.model.effect import (
     AbTestResult,
     CommitCost,
@@ -24,6 +23,7 @@ from tuibench.model.environment import Activity, StatementReport
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.findings import Headline
 from tuibench.model.message import (
+    CommandReply,
     Hello,
     ReplayState,
     RunState,
@@ -48,15 +48,7 @@ MAX_EVENTS = 500
 NOTE_SECONDS = 12.0
 
 
-class CommandAnswer(msgspec.Struct, frozen=True):
-    """Result of a command that this viewer submitted, with the session's text."""
-
-    command: Command
-    ok: bool
-    text: str
-
-
-ViewMessage = SessionUpdate | Hello | ReplayState | CommandAnswer
+ViewMessage = SessionUpdate | Hello | ReplayState | CommandReply
 """Messages that change a View."""
 
 
@@ -319,21 +311,13 @@ def next_view(view: View, message: ViewMessage) -> View:
             return msgspec.structs.replace(view, **kept, note=None)
         case ReplayState():
             return msgspec.structs.replace(view, replay=message)
-        case CommandAnswer():
-            return _with_answer(view, message)
+        case CommandReply(ok=ok, text=text):
+            return msgspec.structs.replace(with_note(view, text, ok=ok), leaving=view.leaving and ok)
         case SessionEnded():
             ended = msgspec.structs.replace(view.status, state=RunState.ENDED)
             return msgspec.structs.replace(view, status=ended)
         case _ as never:
             assert_never(never)
-
-
-def _with_answer(view: View, answer: CommandAnswer) -> View:
-    """Apply a reply. Replies to polls show no message; a refused stop cancels leaving."""
-    if isinstance(answer.command, PollCommand):
-        return view
-    leaving = view.leaving and (answer.ok or not isinstance(answer.command, Stop))
-    return msgspec.structs.replace(with_note(view, answer.text, ok=answer.ok), leaving=leaving)
 
 
 def with_note(view: View, text: str, *, ok: bool, is_hint: bool = False) -> View:

@@ -20,6 +20,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from tuibench.model.command import Command
 from tuibench.tui.charts import MAX_FIGURES
 from tuibench.tui.panels.load import Measure
 from tuibench.tui.panels.time_chart import (
@@ -34,6 +35,7 @@ from tuibench.tui.panels.time_chart import (
     figure_title,
     time_chart,
 )
+from tuibench.tui.steering import ViewChange, point_cursor
 from tuibench.tui.text import ROLES, TextLine, TextSpan, plain_text, to_ascii
 from tuibench.tui.view import View
 
@@ -158,19 +160,21 @@ STACK_SHARE = 0.6
 """The same for the colours of the CPU chart, which has no big number."""
 
 
+class Requested(Message):
+    """The operator requests a command, or a change of the charts; `at_home` on those of the first screen."""
+
+    def __init__(self, request: Command | ViewChange, *, at_home: bool = False) -> None:
+        super().__init__()
+        self.request = request
+        self.at_home = at_home
+
+
 class TimePanel(Panel):
     """A panel with one column per tick, right of its axis labels; a column can be selected by mouse.
 
     Roles shade0 to shade7 are shades of the colour of `role`, if the terminal has enough colours; a mean is a
     line over a bar, which is dark there. `a+b` is one role above another in a cell of two halves.
     """
-
-    class Pointed(Message):
-        """A column was selected by mouse."""
-
-        def __init__(self, column: int) -> None:
-            super().__init__()
-            self.column = column
 
     def __init__(self, draw: DrawFunction, role: str, *, ascii_only: bool, id: str) -> None:
         super().__init__(draw, ascii_only=ascii_only, id=id)
@@ -194,7 +198,7 @@ class TimePanel(Panel):
 
     def _point(self, x: int) -> None:
         if 0 <= x - AXIS_WIDTH < self.columns:
-            self.post_message(self.Pointed(x - AXIS_WIDTH))
+            self.post_message(Requested(partial(point_cursor, column=x - AXIS_WIDTH)))
 
     def role_style(self, role: str) -> Style:
         if "+" in role:

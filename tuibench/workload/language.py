@@ -15,7 +15,7 @@ import msgspec
 
 from tuibench.errors import UsageError, did_you_mean
 from tuibench.files import DECODE_ERRORS
-from tuibench.model.plan import OptionValue
+from tuibench.model.plan import PLAN_COMMANDS, OptionValue
 
 OptionType = Literal["integer", "number", "flag", "text", "choice"]
 
@@ -65,13 +65,11 @@ def resolve_options(
     for written, value in given.items():
         name = canonical_name(written)
         if name not in known:
-            raise UsageError(f"unknown option {command_line_name(name)}", _options_hint(name, known))
+            option = command_line_name(name)
+            valid = map(command_line_name, (*known, *PLAN_COMMANDS["run"].options))
+            raise UsageError(f"unknown option {option}", did_you_mean(option, valid))
         values[name] = parse_option_value(name, known[name], value)
     return values
-
-
-def _options_hint(name: str, known: Iterable[str]) -> str:
-    return did_you_mean(command_line_name(name), map(command_line_name, known))
 
 
 def parse_option_value(name: str, option: ProfileOption, value: object) -> OptionValue:

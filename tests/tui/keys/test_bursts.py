@@ -86,7 +86,7 @@ async def test_keys_wait_for_a_dialog_however_long_it_takes(monkeypatch: pytest.
         looked.release()
         let_through(keys)
 
-    async def slow_mount(_: InputDialog[float]) -> None:
+    async def slow_mount(_: InputDialog) -> None:
         await may_open.wait()
 
     monkeypatch.setattr(styled_app, "HANG_SECONDS", 0.001)

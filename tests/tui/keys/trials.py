@@ -44,7 +44,6 @@ from tuibench.tui.screens.dialogs import (
     ChangeDialog,
     ConfirmDialog,
     InputDialog,
-    NumberDialog,
     SearchScreen,
     StopDialog,
 )
@@ -374,6 +373,6 @@ OWN_KEYS = (
     ),
     Keys(StopDialog, Scene(CALM, ("q",)), {"x": LEAVES}),
     Keys(AbTestDialog, Scene(CALM, ("A",)), {"escape": leads(AbTestDialog, LiveScreen)}),
-    Keys(InputDialog, Scene(CALM, ("t",)), {"escape": leads(NumberDialog, LiveScreen)}),
+    Keys(InputDialog, Scene(CALM, ("t",)), {"escape": leads(InputDialog, LiveScreen)}),
 )
 """By the class that binds the keys."""

@@ -22,11 +22,10 @@ from tuibench.cli.options import (
     ScreenOptions,
     check_lag_objectives,
     parse_address,
-    replica_choice,
     server_option,
 )
 from tuibench.cli.runner import new_session_spec
-from tuibench.cli.server_options import ServerOptions
+from tuibench.cli.server_options import ServerOptions, replica_choice
 from tuibench.credentials import PASSWORD_PIPE
 from tuibench.demo.binaries import Binary
 from tuibench.errors import RunError, UsageError

@@ -28,7 +28,7 @@ from tuibench.tui.panels.lists import event_detail, events_panel, one_entry_a_pr
 from tuibench.tui.panels.load import FSYNCS, P95, QPS, TPS, commits_matter
 from tuibench.tui.panels.numbers import big_numbers
 from tuibench.tui.panels.time_chart import AXIS_WIDTH, cpu_chart, cpu_figure, time_chart
-from tuibench.tui.steering import clear_marks, compare_effects, pin_effect, pin_previous_effect
+from tuibench.tui.steering import clear_marks, compare_effects, pin_effects, pin_previous_effect
 from tuibench.tui.text import plain_text
 from tuibench.tui.view import View, initial_view, next_view
 
@@ -316,7 +316,7 @@ def test_effects_are_pinned_from_the_newest_to_the_oldest_and_then_followed_agai
         view = pin_previous_effect(view, COLUMNS)
         assert view.chart_state.pins == pins
     assert view.effect == script.EFFECT
-    assert pin_effect(2)(view, COLUMNS).effect == second_effect()
+    assert pin_effects((2,))(view, COLUMNS).effect == second_effect()
 
 
 def test_two_effects_are_compared_and_escape_ends_it() -> None:
@@ -346,7 +346,7 @@ def test_a_change_and_its_effect_are_one_row() -> None:
 
 
 def test_a_pinned_effect_is_marked_in_the_list() -> None:
-    view = pin_effect(2)(with_effects(second_effect(), script.EFFECT), COLUMNS)
+    view = pin_effects((2,))(with_effects(second_effect(), script.EFFECT), COLUMNS)
     marked = [row for row in text(events_panel(view, 100, 8)).splitlines() if "▸" in row]
     assert len(marked) == 1
     assert "threads 32 → 64" in marked[0]

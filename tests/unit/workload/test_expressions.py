@@ -258,6 +258,12 @@ def test_flags(text: object, value: bool) -> None:
     ("name", "value", "message", "hint"),
     [
         ("table_sise", 1, "unknown option --table-sise", "did you mean '--table-size'?"),
+        (
+            "thread_init_timeou",
+            1,
+            "unknown option --thread-init-timeou",
+            "did you mean '--thread-init-timeout'?",
+        ),
         ("tables", 0, "--tables: 0 is too small", "at least 1"),
         ("tables", "-4", "--tables: -4 is too small", "at least 1"),
         ("tables", 10**9, "--tables: 1000000000 is too large", "at most 100,000"),

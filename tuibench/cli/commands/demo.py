@@ -1,6 +1,7 @@
 """`tuibench demo`: a private server with small tables, and the live screen on it."""
 
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import click
 from msgspec.structs import replace
@@ -14,7 +15,6 @@ from tuibench.cli.options import (
     BackgroundOptions,
     MetricsOptions,
     PrivateServerOptions,
-    SceneOptions,
     ScreenOptions,
     SessionOptions,
     make_plan,
@@ -31,7 +31,7 @@ from tuibench.cli.runner import (
     start_session,
 )
 from tuibench.demo.server import PrivateServer
-from tuibench.errors import ExitCode
+from tuibench.errors import ExitCode, UsageError
 from tuibench.load.tables import LoadOptions
 from tuibench.model.option import Option
 from tuibench.model.plan import OptionValue
@@ -50,6 +50,65 @@ __all__ = ["CONTEXT", "demo"]
 DEMO_DATA: dict[str, OptionValue] = {"tables": 4, "table_size": 100_000}
 HEADLESS_SECONDS = 15.0
 LOADING_CONNECTIONS = 4
+
+
+@dataclass(frozen=True)
+class SceneOptions:
+    """A scene, or none."""
+
+    SECTION: ClassVar = "Scene"
+
+    scene: Annotated[
+        str,
+        Option(
+            "--scene",
+            metavar="NAME|FILE",
+            help="Play a scene: durability, threads, hot-rows, network, cache, probe, or a TOML file.",
+        ),
+    ] = ""
+    by_space: Annotated[
+        bool, Option("--by-space", help="Each text of the scene stays until you press space.")
+    ] = False
+    loop: Annotated[bool, Option("--loop", help="Repeat the scene.")] = False
+
+    def load(self, *, is_possible: bool) -> "Scene | None":
+        """The validated scene. Raises UsageError if it is unknown or invalid, or cannot be played here."""
+        if not self.scene:
+            for given, option in ((self.by_space, "--by-space"), (self.loop, "--loop")):
+                if given:
+                    raise UsageError(f"{option} requires a scene", "name one: --scene durability")
+            return None
+        if not is_possible:
+            raise UsageError("a scene needs a terminal, and has its own load", "leave out the other options")
+        from tuibench.scenes.scene import load_scene
+
+        scene = load_scene(self.scene)
+        _check_catalogue(scene, self.scene)
+        return scene
+
+    def player(self, scene: "Scene | None") -> "ScenePlayer | None":
+        from tuibench.scenes.player import ScenePlayer
+
+        return ScenePlayer(scene, by_space=self.by_space, loop=self.loop) if scene is not None else None
+
+
+def _check_catalogue(scene: "Scene", source: str) -> None:
+    """Check presets, settings and screens against the catalogues. Raises UsageError with the step."""
+    from tuibench.tui.screens.tabs import TABS_BY_NAME
+    from tuibench.tuning.catalogue.lookup import all_presets, find_preset, find_setting
+
+    for number, step in enumerate(scene.steps, 1):
+        try:
+            if step.set is not None and step.set.preset:
+                find_preset(all_presets(), step.set.preset)
+            for name in step.set.setting if step.set is not None else ():
+                find_setting(name)
+            if step.show and step.show not in TABS_BY_NAME:
+                raise UsageError(
+                    f"there is no screen '{step.show}'", f"valid: {', '.join(sorted(TABS_BY_NAME))}"
+                )
+        except UsageError as error:
+            raise UsageError(f"{source}: step {number}: {error.message}", error.hint) from None
 
 
 def demo(

@@ -290,14 +290,14 @@ def _print_findings(findings: Sequence[Finding], *, as_json: bool) -> None:
 def summary_line(findings: Sequence[Finding]) -> str:
     """Summary of all findings in one line."""
     counts = {severity: sum(finding.severity is severity for finding in findings) for severity in Severity}
-    parts = [_count_text(number, severity) for severity, number in counts.items() if number]
+    parts = [
+        f"{number} {severity}{'s' if severity not in (Severity.OK, Severity.NEXT) and number > 1 else ''}"
+        for severity, number in counts.items()
+        if number
+    ]
     end = "ready to run"
     if counts[Severity.STOP]:
         end = "a run would be invalid"
     elif counts[Severity.NEXT]:
         end = "ready to run once the tables exist"
     return f"{', '.join(parts)}: {end}"
-
-
-def _count_text(number: int, severity: Severity) -> str:
-    return f"{number} {severity}{'s' if severity not in (Severity.OK, Severity.NEXT) and number > 1 else ''}"

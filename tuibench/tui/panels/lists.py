@@ -16,7 +16,7 @@ from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.tui import text as drawing
 from tuibench.tui.charts import NEAR_ZERO, ChartPoint, baseline
 from tuibench.tui.figures import figure_number
-from tuibench.tui.panels.load import FSYNCS, PERCENTILES, QPS, TPS, Measure, measures_of
+from tuibench.tui.panels.load import FSYNCS, PERCENTILES, QPS, TPS, measures_of
 from tuibench.tui.text import (
     TextLine,
     TextSpan,
@@ -145,7 +145,7 @@ def stack_sections(
 def listed_sections(sections: Sequence[TrendSection], height: int) -> Sequence[TrendSection]:
     """The sections as listed in this height: without rare rows if space is short."""
     if height < sections_height(sections):
-        return [_without_rare(section) for section in sections]
+        return [section._replace(rows=[row for row in section.rows if not row.rare]) for section in sections]
     return sections
 
 
@@ -161,10 +161,6 @@ def _trend_width(width: int) -> int:
 def sections_height(sections: Sequence[TrendSection], high: int = 1, free: int = 0) -> int:
     """Height of the sections, with `high` lines per row and `free` lines between two sections."""
     return sum(len(section.rows) * high + 1 + free for section in sections) - free
-
-
-def _without_rare(section: TrendSection) -> TrendSection:
-    return section._replace(rows=[row for row in section.rows if not row.rare])
 
 
 def _section_heading(section: TrendSection, width: int) -> TextLine:
@@ -355,25 +351,16 @@ def effect_figures(effect: Effect, room: int) -> TextLine:
     return line
 
 
-PROBLEM_KINDS = frozenset(
-    {
-        EventKind.ERRORS,
-        EventKind.RECONNECT,
-        EventKind.RESTART,
-        EventKind.WARNING,
-        EventKind.FOREIGN,
-    }
-)
 EVENT_FILTERS: tuple[tuple[str, frozenset[EventKind]], ...] = (
     ("all", frozenset(EventKind)),
     ("changes", CHANGE_KINDS),
     ("effects", frozenset({EventKind.EFFECT})),
-    ("problems", PROBLEM_KINDS),
+    ("problems", frozenset(_GLYPHS) - {EventKind.EFFECT}),
     ("marks", frozenset({EventKind.MARK})),
 )
 """Filters: name, and the kinds of events included."""
 
-_TIMELINE_BADGE_WIDTH, _TIME_WIDTH, _KIND_WIDTH = 4, 10, 11
+_WIDE_BADGE, _TIME_WIDTH, _KIND_WIDTH = 4, 10, 11
 _EMPTY_TEXTS = {
     "all": "No events yet.",
     "effects": "No effects yet: the effect of a change is measured after the load has settled.",
@@ -429,7 +416,7 @@ def _timeline_row(event: Event, number: int, width: int, *, chosen: bool) -> Tex
     label = event_badge(event)
     line: TextLine = (
         TextSpan("▸ " if chosen else "  "),
-        *pad_line((label,), _TIMELINE_BADGE_WIDTH),
+        *pad_line((label,), _WIDE_BADGE),
         TextSpan(f"{hms(event.elapsed_seconds):<{_TIME_WIDTH}}", "muted"),
         TextSpan(f"{event.kind:<{_KIND_WIDTH}}", "muted"),
     )
@@ -530,13 +517,6 @@ def _run_line(view: View, point: ChartPoint) -> str:
 
 def _measures_line(view: View, point: ChartPoint) -> str:
     """Every known figure with its name."""
-    shown: list[tuple[str, Measure]] = [
-        (each.title, each) for each in (*measures_of(view.headline)[:1], TPS, QPS, *PERCENTILES, FSYNCS)
-    ]
-    texts = {name: _written(measure, point) for name, measure in shown}
-    return ", ".join(f"{name} {text}" for name, text in texts.items() if text)
-
-
-def _written(measure: Measure, point: ChartPoint) -> str:
-    value = measure.value(point)
-    return "" if value is None else " ".join(measure.big(value)).rstrip()
+    shown = {each.title: each for each in (*measures_of(view.headline)[:1], TPS, QPS, *PERCENTILES, FSYNCS)}
+    values = ((each, each.value(point)) for each in shown.values())
+    return ", ".join(f"{each.title} {each.text(value)}" for each, value in values if value is not None)

@@ -56,6 +56,15 @@ class Measure(NamedTuple):
     may_rise: bool = False
     is_bytes: bool = False
 
+    def text(self, value: float | None) -> str:
+        """The value with its unit."""
+        return number_text(self.big(value))
+
+
+def number_text(number: tuple[str, str]) -> str:
+    """Digits and unit as one text."""
+    return " ".join(number).rstrip()
+
 
 def three_digits(value: float) -> str:
     """Exactly three significant digits, so that a number keeps its width: 49.0, 4.82, 163."""
@@ -81,17 +90,13 @@ def big_latency(value: float | None) -> tuple[str, str]:
     return (three_digits(value / 1000), "s") if value >= 999.5 else (three_digits(value), "ms")
 
 
-def _number_text(number: tuple[str, str]) -> str:
-    return " ".join(number).rstrip()
-
-
 def _tps_details(load: Tick) -> tuple[MeasureDetail, ...]:
     levels = load.levels
     if _is_traffic(load):
         return (MeasureDetail("rollbacks/s", _none_or_rate(read("rollbacks", load))),)
     errors, reconnects = read("errors_per_second", load) or 0.0, read("reconnects_per_second", load) or 0.0
     opened, asked, backlog = (levels.get(name, 0) for name in ("connections", "threads", "backlog"))
-    waiting = (MeasureDetail("backlog", _number_text(big_rate(backlog)), alarm=backlog > 0),)
+    waiting = (MeasureDetail("backlog", number_text(big_rate(backlog)), alarm=backlog > 0),)
     codes = {code: int(times) for code, times in load.counts(ERROR).items()}
     users = (MeasureDetail("waiting", f"{levels.get('waiting', 0):,.0f} of {levels.get('users', 0):,.0f}"),)
     return (
@@ -126,14 +131,14 @@ def _none_or_rate(value: float | None) -> str:
 
 def _qps_details(load: Tick) -> tuple[MeasureDetail, ...]:
     return tuple(
-        MeasureDetail(name, _number_text(big_rate(read(f"{name}s", load) or 0.0)))
+        MeasureDetail(name, number_text(big_rate(read(f"{name}s", load) or 0.0)))
         for name in ("read", "write", "other")
     )
 
 
 def _latency_details(load: Tick) -> tuple[MeasureDetail, ...]:
     def detail(name: str, figure: str) -> MeasureDetail:
-        return MeasureDetail(name, _number_text(big_latency(read(figure, load))))
+        return MeasureDetail(name, number_text(big_latency(read(figure, load))))
 
     if _is_traffic(load) and not load.hist(RESPONSE).count:
         is_timed = read("statement_avg", load) is not None
@@ -203,15 +208,11 @@ def measures_of(headline: Headline | None, *, is_watch: bool = False) -> tuple[M
         unit=f"({headline.note})" if headline.note else "",
         value=lambda point: point.headline,
         details=lambda load: (
-            MeasureDetail("TPS", _number_text(big_rate(read("tps", load) or 0.0))),
+            MeasureDetail("TPS", number_text(big_rate(read("tps", load) or 0.0))),
             *_tps_details(load),
         ),
     )
     return (first, QPS, P95)
-
-
-def _no_details(_: Tick) -> tuple[MeasureDetail, ...]:
-    return ()
 
 
 def _percentile(title: str, meaning: str, figure: Callable[[Latency], float]) -> Measure:
@@ -223,7 +224,7 @@ def _percentile(title: str, meaning: str, figure: Callable[[Latency], float]) ->
         lambda point: None if point.latency is None else figure(point.latency),
         big_latency,
         units.milliseconds,
-        _no_details,
+        lambda _: (),
     )
 
 
@@ -249,7 +250,7 @@ def big_figure(
     digits, unit = measure.big(value)
     role = measure.role if value is not None else "muted"
     digit_role = "strong" if ascii_only else role
-    rows = [_digit_line(row, digit_role) for row in big_digits(digits, ascii_only=ascii_only)]
+    rows: list[TextLine] = [(TextSpan(row, digit_role),) for row in big_digits(digits, ascii_only=ascii_only)]
     last = 1 if ascii_only else -1
     rows[last] = (*rows[last], TextSpan(f" {unit}", role))
     room = max(height - 1 - DIGIT_ROWS - 1, 0)
@@ -265,8 +266,7 @@ def big_figure(
 def small_figure(measure: Measure, view: View, width: int, height: int) -> list[TextLine]:
     """The same in small, beside a chart with little room: name, value, and meaning of the name."""
     value = measure.value(view.points[-1]) if view.points else None
-    written = " ".join(measure.big(value)).rstrip()
-    number = (TextSpan(written, measure.role if value is not None else "muted"),)
+    number = (TextSpan(measure.text(value), measure.role if value is not None else "muted"),)
     first = justify((TextSpan(measure.title, "strong"),), number, width - 2)
     return [pad_line(line, width) for line in (first, (TextSpan(measure.unit, "muted"),))][:height]
 
@@ -274,12 +274,8 @@ def small_figure(measure: Measure, view: View, width: int, height: int) -> list[
 def line_figure(measure: Measure, view: View, width: int, height: int) -> list[TextLine]:
     """Name and value in one line, beside a chart of one row."""
     value = measure.value(view.points[-1]) if view.points else None
-    number = TextSpan(" ".join(measure.big(value)).rstrip(), measure.role if value is not None else "muted")
+    number = TextSpan(measure.text(value), measure.role if value is not None else "muted")
     return [pad_line(justify((TextSpan(measure.title, "strong"),), (number,), width - 2), width)][:height]
-
-
-def _digit_line(row: str, role: str) -> TextLine:
-    return (TextSpan(row, role),)
 
 
 def _detail_line(detail: MeasureDetail, width: int) -> TextLine:
@@ -407,13 +403,13 @@ def _row_line(row: LatencyRow, seconds: float, width: int) -> TextLine:
 def _row_cells(row: LatencyRow, seconds: float) -> dict[str, str]:
     now = row.now
     return {
-        "per s": _written(big_rate(now.count / seconds if now else None)),
+        "per s": number_text(big_rate(now.count / seconds if now else None)),
         "of time": DASH if row.share is None else f"{row.share:.1f} %",
-        "p50": _written(big_latency(now.p50 if now else None)),
-        "p95": _written(big_latency(now.p95 if now else None)),
-        "p99": _written(big_latency(now.p99 if now else None)),
-        "max": _written(big_latency(now.max if now else None)),
-        "p99 of 1 min": _written(big_latency(row.worst_p99)),
+        **{
+            name: number_text(big_latency(getattr(now, name) if now else None))
+            for name in ("p50", "p95", "p99", "max")
+        },
+        "p99 of 1 min": number_text(big_latency(row.worst_p99)),
     }
 
 
@@ -428,14 +424,10 @@ def _visible_columns(width: int) -> list[tuple[str, int]]:
     return shown
 
 
-def _written(number: tuple[str, str]) -> str:
-    return " ".join(number).rstrip()
-
-
 WINDOW_SAMPLES = 10
 """Samples averaged. Over these, the different read times of server and load are negligible."""
 
-_OPERATION_COST_NAME, _VALUE = 22, 18
+_COST_NAME, _VALUE = 22, 18
 
 
 def operation_cost_panel(view: View, width: int, height: int) -> list[TextLine]:
@@ -443,7 +435,7 @@ def operation_cost_panel(view: View, width: int, height: int) -> list[TextLine]:
     use = recent_use(view.recent)
     cost = operation_cost(use)
     heading = (
-        TextSpan(f"{'COST OF AN OPERATION':<{_OPERATION_COST_NAME}}", "title"),
+        TextSpan(f"{'COST OF AN OPERATION':<{_COST_NAME}}", "title"),
         TextSpan(f"{'per query':>{_VALUE}}{'per transaction':>{_VALUE}}", "muted"),
     )
     listed = [resource for resource in Resource if resource is not Resource.HOST_CPU or resource in use.used]
@@ -471,7 +463,7 @@ def _row(resource: Resource, cost: OperationCost, notes: Sequence[str], reason: 
     query, transaction = cost.per_query.get(resource), cost.per_transaction.get(resource)
     cells = "".join(f"{resource_text(resource, value):>{_VALUE}}" for value in (query, transaction))
     return (
-        TextSpan(f"{resource.facts.label:<{_OPERATION_COST_NAME}}", "muted"),
+        TextSpan(f"{resource.facts.label:<{_COST_NAME}}", "muted"),
         TextSpan(cells, "strong" if query is not None else "muted"),
         TextSpan(f" [{notes.index(reason) + 1}]" if reason else "", "muted"),
     )
@@ -548,10 +540,12 @@ def side_statements(view: View, width: int, height: int) -> list[TextLine]:
         return []
     times = {name: each.count * each.avg for name, each in statements.items()}
     whole = sum(times.values()) or 1.0
-    lines: list[TextLine] = [_slowest_row("STATEMENTS", "p95", "of time", width, "title", "muted")]
+    lines: list[TextLine] = [_statement_row("STATEMENTS", "p95", "of time", width, "title", "muted")]
     for name in sorted(times, key=lambda name: -times[name]):
         p95 = milliseconds(statements[name].p95)
-        lines.append(_slowest_row(name, p95, f"{100 * times[name] / whole:.0f} %", width, "muted", "strong"))
+        lines.append(
+            _statement_row(name, p95, f"{100 * times[name] / whole:.0f} %", width, "muted", "strong")
+        )
     found = slowest_recent(view)
     if found is not None:
         head: TextLine = (
@@ -574,7 +568,7 @@ def _wrap_parts(parts: Sequence[str], width: int) -> list[str]:
     return lines
 
 
-def _slowest_row(name: str, p95: str, share: str, width: int, name_role: str, role: str) -> TextLine:
+def _statement_row(name: str, p95: str, share: str, width: int, name_role: str, role: str) -> TextLine:
     room = width - _P95 - _SHARE
     return (
         TextSpan(f"{shorten(name, room - 1):<{room}}", name_role),

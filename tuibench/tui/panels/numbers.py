@@ -84,7 +84,13 @@ def _number_lines(view: View, width: int, height: int, *, ascii_only: bool) -> l
         rows = big_font.big_letters(digits, scale, ascii_only=ascii_only)
         blocks.append(LetterBlock(rows, measure.role, f" {unit}"))
     return [
-        _side_by_side([_measure_title(measure) for measure in measures], column),
+        _side_by_side(
+            [
+                (TextSpan(measure.title, "strong"), TextSpan(f" {measure.unit}", "muted"))
+                for measure in measures
+            ],
+            column,
+        ),
         *_blocks_side_by_side(blocks, column),
     ]
 
@@ -92,10 +98,6 @@ def _number_lines(view: View, width: int, height: int, *, ascii_only: bool) -> l
 def _scale(column: int, height: int) -> int:
     """Scale of the figures, independent of their current values; the maximum for all other text."""
     return min(MAX_SCALE, big_font.largest_scale(_WIDEST, column - _UNIT_WIDTH, height))
-
-
-def _measure_title(measure: Measure) -> TextLine:
-    return (TextSpan(measure.title, "strong"), TextSpan(f" {measure.unit}", "muted"))
 
 
 def _durability_lines(view: View, width: int, height: int, *, ascii_only: bool) -> list[TextLine]:
@@ -375,7 +377,7 @@ def _cpu_text(host: Tick, gap: str, *, glyphs: bool = False) -> TextLine:
             *line,
             *lead,
             TextSpan(f"{name} ", "muted"),
-            TextSpan(_share_text(value), "strong"),
+            TextSpan(DASH if value is None else f"{value:.0f}", "strong"),
             TextSpan(gap),
         )
     return line[:-1]
@@ -384,10 +386,6 @@ def _cpu_text(host: Tick, gap: str, *, glyphs: bool = False) -> TextLine:
 def cpu_parts(host: Tick) -> tuple[float | None, ...]:
     """The CPU time of server, tuibench and other programs in percent; None if unknown."""
     return tuple(read(f"cpu_{name}", host) for name, _, _ in CPU_BAR_PARTS)
-
-
-def _share_text(value: float | None) -> str:
-    return DASH if value is None else f"{value:.0f}"
 
 
 def _memory_bar(host: Tick, width: int) -> TextLine:

@@ -270,12 +270,8 @@ def server_sections(view: View, chosen: ServerTable) -> list[TrendSection]:
             title, [table_row(item, view.recent, figure_key(title, item.name)) for item in items], "total"
         )
         for title, items in chosen
-        if title != GROUP_HEADING or _is_group_member(view)
+        if title != GROUP_HEADING or any(Counter.GROUP_QUEUE in sample.tick.levels for sample in view.recent)
     ]
-
-
-def _is_group_member(view: View) -> bool:
-    return any(Counter.GROUP_QUEUE in sample.tick.levels for sample in view.recent)
 
 
 def replica_sections(view: View) -> list[TrendSection]:

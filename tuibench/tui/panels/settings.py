@@ -212,6 +212,7 @@ def _value_text(value: str) -> str:
 
 
 def _padded_cell(text: str, width: int) -> str:
+    """Text in a column of that width, with a trailing blank."""
     return f"{shorten(text, width - 1):<{width}}"
 
 
@@ -288,13 +289,14 @@ def _oldest_transaction(oldest: OpenTransaction) -> TextLine:
 def matching_sessions(activity: Activity | None, words: str) -> list[ServerSession]:
     """The sessions of other clients that contain every word."""
     wanted = words.lower().split()
-    listed = activity.sessions if activity else ()
-    return [session for session in listed if all(word in _sessions_search_text(session) for word in wanted)]
-
-
-def _sessions_search_text(session: ServerSession) -> str:
-    who = f"{session.id} {session.user}@{session.host}"
-    return f"{who} {session.database} {session.command} {session.state} {session.statement}".lower()
+    found = []
+    for each in activity.sessions if activity else ():
+        text = (
+            f"{each.id} {each.user}@{each.host} {each.database} {each.command} {each.state} {each.statement}"
+        )
+        if all(word in text.lower() for word in wanted):
+            found.append(each)
+    return found
 
 
 def session_list(
@@ -317,10 +319,12 @@ def session_list(
         _session_line(session, ages.get(session.id), width, chosen=session.id == selection.id)
         for session in listed[first : first + room]
     ]
-    heading = _matches_heading(activity, len(listed), width) if is_filtered else None
-    return [heading or _sessions_heading(activity, width), _sessions_column_heads(width), *lines, *own][
-        :height
-    ]
+    matches = f"{len(listed)} of the {len(activity.sessions)} shown match; esc shows all"
+    heading = _heading("SESSIONS", matches if is_filtered else _session_counts(activity), width)
+    state = f"{'database':<{STATE_WIDTH}}{'state':<{STATE_WIDTH}}" if width >= WIDE_SESSIONS else ""
+    columns = f"{'id':>{ID_WIDTH}}{'time':>{TIME_WIDTH}}{'in trx':>{TIME_WIDTH}}  {'user@host':<{WHO_WIDTH}}"
+    heads = pad_line((TextSpan(f"{columns}{state}statement", "muted"),), width)
+    return [heading, heads, *lines, *own][:height]
 
 
 def last_deadlock(activity: Activity | None, width: int, height: int) -> list[TextLine]:
@@ -330,10 +334,15 @@ def last_deadlock(activity: Activity | None, width: int, height: int) -> list[Te
     deadlock = activity.deadlock
     if deadlock is None:
         text = _reason_hidden(activity, "the last deadlock") or "none since the server started"
-        return [_deadlock_heading(text, width)][:height]
+        return [_heading("LAST DEADLOCK", text, width)][:height]
     tables = dict.fromkeys(table for party in deadlock.parties for table in party.tables)
-    heading = _deadlock_heading(f"{deadlock.at}  on {', '.join(tables)}" if tables else deadlock.at, width)
-    return [heading, *(_party_line(party, width) for party in deadlock.parties)][:height]
+    text = f"{deadlock.at}  on {', '.join(tables)}" if tables else deadlock.at
+    lines = [_heading("LAST DEADLOCK", text, width), *(_party_line(each, width) for each in deadlock.parties)]
+    return lines[:height]
+
+
+def _heading(title: str, note: str, width: int) -> TextLine:
+    return pad_line((TextSpan(title, "title"), TextSpan(f"  {note}", "muted")), width)
 
 
 def _reason_hidden(activity: Activity, what: str) -> str:
@@ -369,39 +378,25 @@ def _connection_text(id: int, is_ours: bool, *, is_idle: bool = False) -> str:
     return f"{id} ({', '.join(marks)})" if marks else str(id)
 
 
-def _sessions_heading(activity: Activity, width: int) -> TextLine:
+def _session_counts(activity: Activity) -> str:
     shown, there = len(activity.sessions), activity.others
     ours = sum(own.count for own in activity.own)
     is_blind = bool(_reason_hidden(activity, "open transactions"))
     none = "others hidden from this login" if is_blind else "no others"
     others = f"{there:,} {'other' if there == 1 else 'others'}" if there else none
-    counted = f"  {ours:,} tuibench {'session' if ours == 1 else 'sessions'}, {others}"
-    counted += f", {shown} shown" if shown < there else ""
-    return pad_line((TextSpan("SESSIONS", "title"), TextSpan(counted, "muted")), width)
-
-
-def _matches_heading(activity: Activity, matches: int, width: int) -> TextLine:
-    counted = f"  {matches} of the {len(activity.sessions)} shown match; esc shows all"
-    return pad_line((TextSpan("SESSIONS", "title"), TextSpan(counted, "muted")), width)
-
-
-def _sessions_column_heads(width: int) -> TextLine:
-    state = f"{'database':<{STATE_WIDTH}}{'state':<{STATE_WIDTH}}" if width >= WIDE_SESSIONS else ""
-    text = f"{'id':>{ID_WIDTH}}{'time':>{TIME_WIDTH}}{'in trx':>{TIME_WIDTH}}  "
-    text += f"{'user@host':<{WHO_WIDTH}}{state}statement"
-    return pad_line((TextSpan(text, "muted"),), width)
+    counted = f"{pluralize(ours, 'tuibench session')}, {others}"
+    return counted + (f", {shown} shown" if shown < there else "")
 
 
 def _session_line(session: ServerSession, open_seconds: int | None, width: int, *, chosen: bool) -> TextLine:
     """Line of a session; one that sleeps in an open transaction is highlighted, as it keeps its locks."""
-    who = _sessions_padded_cell(f"{session.user}@{session.host.partition(':')[0]}", WHO_WIDTH)
+    who = _padded_cell(f"{session.user}@{session.host.partition(':')[0]}", WHO_WIDTH)
     asleep = session.command == "Sleep"
     doing = session.statement or session.state or session.command
     middle = ""
     if width >= WIDE_SESSIONS:
-        middle = _sessions_padded_cell(session.database, STATE_WIDTH) + _sessions_padded_cell(
-            session.state or session.command, STATE_WIDTH
-        )
+        states = (session.database, session.state or session.command)
+        middle = "".join(_padded_cell(text, STATE_WIDTH) for text in states)
         doing = session.statement
     role = "selected" if chosen else "muted" if asleep else ""
     opened = f"{'' if open_seconds is None else hms(open_seconds):>{TIME_WIDTH}}"
@@ -419,23 +414,14 @@ def _own_sessions_line(own: OwnSessions, width: int) -> TextLine:
     time = TextSpan(f"{'':>{ID_WIDTH}}{hms(own.seconds):>{TIME_WIDTH}}{'':>{TIME_WIDTH}}  ", "muted")
     database = " " * STATE_WIDTH if width >= WIDE_SESSIONS else ""
     return pad_line(
-        (time, TextSpan(_sessions_padded_cell(count, WHO_WIDTH), "own"), TextSpan(database + what, "muted")),
+        (time, TextSpan(_padded_cell(count, WHO_WIDTH), "own"), TextSpan(database + what, "muted")),
         width,
     )
-
-
-def _deadlock_heading(text: str, width: int) -> TextLine:
-    return pad_line((TextSpan("LAST DEADLOCK", "title"), TextSpan(f"  {text}", "muted")), width)
 
 
 def _party_line(party: DeadlockParty, width: int) -> TextLine:
     fate = TextSpan("rolled back  ", "risk") if party.rolled_back else TextSpan("continued    ", "muted")
     return pad_line((TextSpan(f"{party.connection:>{ID_WIDTH}}  "), fate, TextSpan(party.statement)), width)
-
-
-def _sessions_padded_cell(text: str, width: int) -> str:
-    """Text in a column of that width, with a trailing blank."""
-    return f"{shorten(text, width - 1):<{width}}"
 
 
 _SOURCE = 9
@@ -485,11 +471,7 @@ FURTHER = (
     _Column("lock/call", 12, lambda figures, _: _duration(_each(figures.lock_ms, figures))),
     _Column("CPU/call", 12, lambda figures, _: _duration(_each(figures.cpu_ms, figures))),
 )
-BEFORE = (
-    _Column("calls/s", 9, _per_second),
-    _Column("avg", 10, lambda figures, _: _duration(figures.avg_ms)),
-    _Column("p95", 10, lambda figures, _: _duration(figures.p95_ms)),
-)
+BEFORE = MOST_NEEDED[1:]
 """Columns of the span before a change."""
 
 
@@ -505,7 +487,7 @@ def statements_panel(view: View, width: int, height: int) -> list[TextLine]:
     if not rows:
         rows = [(TextSpan("no statements in this span yet", "muted"),)]
     room = max(height - 3 - len(gaps), 1)
-    lines = [_title(report, width), _heading(report, columns, before), *rows[:room], (), *gaps]
+    lines = [_title(report, width), _column_titles(report, columns, before), *rows[:room], (), *gaps]
     return [pad_line(line, width) for line in lines][:height]
 
 
@@ -530,7 +512,9 @@ def _columns(report: StatementReport, width: int) -> tuple[tuple[_Column, ...], 
     return tuple(chosen), before
 
 
-def _heading(report: StatementReport, columns: tuple[_Column, ...], before: tuple[_Column, ...]) -> TextLine:
+def _column_titles(
+    report: StatementReport, columns: tuple[_Column, ...], before: tuple[_Column, ...]
+) -> TextLine:
     """Column names; those of the span before a change begin with a bar."""
     now = "".join(f"{column.title:>{column.width}}" for column in columns)
     earlier = "".join(f"{column.title:>{column.width}}" for column in before)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from tuibench.effects.panel import MeanLine, Signature, signature_of
 from tuibench.metrics.figures import read
-from tuibench.metrics.thresholds import parse_objectives
+from tuibench.metrics.thresholds import Threshold, parse_objectives
 from tuibench.model.probe import ProbeState, ProbeStep, StepPurpose
 from tuibench.model.schedule import Quantity
 from tuibench.model.tick import BUCKETS, UPPER_US
@@ -225,7 +225,7 @@ def _span_bracket(name: str, width: int) -> str:
 
 
 def _cursor_reading(measure: Measure, value: float | None) -> str:
-    return f" {' '.join(measure.big(value)).rstrip() if value is not None else f'{DASH} not measured'} "
+    return f" {measure.text(value) if value is not None else f'{DASH} not measured'} "
 
 
 def axis_label(label: str) -> TextSpan:
@@ -620,9 +620,10 @@ def is_inconclusive(state: ProbeState) -> bool:
 def _chart_scale(figure: ProbeFigure, state: ProbeState, columns: int, rows: int) -> LevelScale:
     levels = [step.level for step in state.steps if step.level] + ([state.level] if state.level else [])
     values = [value for step in state.steps if (value := figure.of(step)) is not None]
+    limits = [each.limit for each in _objectives(figure, state)]
     if figure.is_throughput:
         values += [_interval(step)[1] for step in state.steps]
-    values += [value for value in (figure.now(state), *_objective_limits(figure, state)) if value is not None]
+    values += [value for value in (figure.now(state), *limits) if value is not None]
     lowest = min(levels, default=1.0)
     highest = max(*levels, 2 * lowest) if levels else 2.0
     return LevelScale(lowest, highest * AXIS_HEADROOM, axis_maximum(max(values, default=0.0)), columns, rows)
@@ -635,9 +636,9 @@ def _interval(step: ProbeStep) -> tuple[float, float]:
 
 def _draw_lines(figure: ProbeFigure, state: ProbeState, scale: LevelScale, cells: CellGrid) -> None:
     """Draw objective, knee, and the fine line through the steps."""
-    for value in _objective_limits(figure, state):
+    for each in _objectives(figure, state):
         for column in range(scale.width):
-            cells.put(column, scale.row(value), OBJECTIVE_LINE, "warn")
+            cells.put(column, scale.row(each.limit), OBJECTIVE_LINE, "warn")
     knee = _knee_level(state)
     if knee is not None:
         for row in range(scale.height):
@@ -693,9 +694,9 @@ def _knee_level(state: ProbeState) -> float | None:
     return state.knee
 
 
-def _objective_limits(figure: ProbeFigure, state: ProbeState) -> list[float]:
+def _objectives(figure: ProbeFigure, state: ProbeState) -> list[Threshold]:
     """The objectives for this figure."""
-    return [each.limit for each in parse_objectives(state.order.slo) if each.figure == figure.bound]
+    return [each for each in parse_objectives(state.order.slo) if each.figure == figure.bound]
 
 
 def _chart_caption(figure: ProbeFigure, state: ProbeState) -> TextLine:
@@ -710,9 +711,5 @@ def _chart_caption(figure: ProbeFigure, state: ProbeState) -> TextLine:
             peak = f", peak at {count(state.fit.peak_level)}" if state.fit.peak_level else ""
             law = f"{CURVE_DOT} USL σ {state.fit.sigma:.3f} κ {state.fit.kappa:.2g}{peak}"
             parts.append((TextSpan(law, "server"),))
-    parts += [(TextSpan(f"{OBJECTIVE_LINE} {text}", "warn"),) for text in _slo_texts(figure, state)]
+    parts += [(TextSpan(f"{OBJECTIVE_LINE} {each.text}", "warn"),) for each in _objectives(figure, state)]
     return join_parts(parts, GAP)
-
-
-def _slo_texts(figure: ProbeFigure, state: ProbeState) -> list[str]:
-    return [each.text for each in parse_objectives(state.order.slo) if each.figure == figure.bound]

@@ -31,9 +31,8 @@ from tuibench.tui.panels.bars import (
     verdicts,
 )
 from tuibench.tui.panels.lists import figures_text
-from tuibench.tui.steering import ViewChange
 from tuibench.tui.view import View
-from tuibench.tui.widgets import Chart, DrawFunction, Palette, Panel
+from tuibench.tui.widgets import Chart, DrawFunction, Palette, Panel, Requested
 
 MIN_SIZE = (80, 24)
 FULL_SIZE = (110, 32)
@@ -62,34 +61,6 @@ class MainScreen(Screen[None]):
     the session sends only while polled. `KEYS` are the screen's own keys; they are listed in a line of their
     own above the footer.
     """
-
-    class CommandRequested(Message):
-        """The operator submits a command, already confirmed if that is required."""
-
-        def __init__(self, command: Command) -> None:
-            super().__init__()
-            self.command = command
-
-    class JumpRequested(Message):
-        """The operator jumps to this time on the charts."""
-
-        def __init__(self, elapsed_seconds: float) -> None:
-            super().__init__()
-            self.elapsed_seconds = elapsed_seconds
-
-    class PinRequested(Message):
-        """The operator pins the effect of this change."""
-
-        def __init__(self, marker: int) -> None:
-            super().__init__()
-            self.marker = marker
-
-    class ViewChangeRequested(Message):
-        """The operator changes the chart view."""
-
-        def __init__(self, change: ViewChange) -> None:
-            super().__init__()
-            self.change = change
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "app.escape", "Back", show=False)]
     KEYS: ClassVar[tuple[tuple[str, str], ...]] = ()
@@ -127,6 +98,11 @@ class MainScreen(Screen[None]):
     def panel(self, draw: DrawFunction, *, id: str | None = None, classes: str = "") -> Panel:
         """A panel in the terminal's character set."""
         return Panel(draw, ascii_only=self.frame.ascii_only, id=id, classes=classes)
+
+    def submit(self, command: Command | None) -> None:
+        """Submit the command of a dialog, unless it was cancelled."""
+        if command is not None:
+            self.post_message(Requested(command))
 
     def copied(self, view: View) -> str:
         """Text that the copy key takes from this screen; empty if there is none yet."""

@@ -3,10 +3,9 @@
 A viewer that joined a run is asked before it stops it: the run belongs to another user or has other viewers.
 """
 
+import math
 from collections.abc import Callable
-from enum import Enum
-from functools import partial
-from typing import ClassVar, Generic, NamedTuple, TypeVar
+from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -19,7 +18,7 @@ from textual.widgets.option_list import Option
 
 from tuibench import sanitize
 from tuibench.errors import UsageError
-from tuibench.model.command import ApplyPreset, ChangeSetting, KillQuery, RestoreSettings
+from tuibench.model.command import ChangeSetting, Command
 from tuibench.model.settings import SettingState, consequence
 from tuibench.tui.panels.settings import SCOPE_TEXT
 from tuibench.tui.screens.base import MainScreen, ScreenFrame
@@ -36,7 +35,7 @@ class ChangePrompt(NamedTuple):
     says how the change is undone; `verb` names the confirming action.
     """
 
-    command: ApplyPreset | ChangeSetting | KillQuery | RestoreSettings
+    command: Command
     title: str
     steps: tuple[str, ...]
     meaning: str
@@ -49,16 +48,15 @@ class ChangePrompt(NamedTuple):
         return f"{'▲' if self.at_risk else '●'} {self.meaning}"
 
 
-class ConfirmDialog(ModalScreen[bool]):
-    """Asks once. Only `y` confirms: a repeated enter from the previous dialog must not.
+class ConfirmDialog(ModalScreen[Command | None]):
+    """Returns the confirmed command, None if cancelled. Only `y` confirms: a repeated enter must not.
 
     `production_signs` are the reasons why the server looks like production; confirming allows changes to it.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("y", "dismiss(True)", "Apply"),
-        ("n", "dismiss(False)", "Back"),
-        ("escape", "dismiss(False)", "Back"),
+        ("y", "apply", "Apply"),
+        ("escape,n", "dismiss(None)", "Back"),
     ]
 
     def __init__(self, proposal: ChangePrompt, production_signs: tuple[str, ...] = ()) -> None:
@@ -78,10 +76,13 @@ class ConfirmDialog(ModalScreen[bool]):
             yield Static(self._proposal.promise, classes="quiet gap", markup=False)
             yes = "yes, change this server" if self._production_signs else self._proposal.verb
             yield Static(
-                f"[b][@click=screen.dismiss(True)] y  {yes} [/][/b]     "
-                "[b][@click=screen.dismiss(False)] n  go back [/][/b]",
+                f"[b][@click=screen.apply()] y  {yes} [/][/b]     "
+                "[b][@click=screen.dismiss(None)] n  go back [/][/b]",
                 classes="gap",
             )
+
+    def action_apply(self) -> None:
+        self.dismiss(self._proposal.command)
 
 
 def production_question(production_signs: tuple[str, ...]) -> str:
@@ -90,19 +91,12 @@ def production_question(production_signs: tuple[str, ...]) -> str:
     return f"This looks like a production server: {signs}. Change it anyway?"
 
 
-class StopChoice(Enum):
-    """Stop the run, or leave this viewer only."""
-
-    STOP = "stop"
-    LEAVE = "leave"
-
-
-class StopDialog(ModalScreen[StopChoice | None]):
-    """Returns the choice, None if cancelled."""
+class StopDialog(ModalScreen[bool | None]):
+    """Returns True to stop the run, False to leave this viewer only, None if cancelled."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("s", "choose('stop')", "Stop"),
-        ("x", "choose('leave')", "Leave"),
+        ("s", "dismiss(True)", "Stop"),
+        ("x", "dismiss(False)", "Leave"),
         ("escape,n", "dismiss(None)", "Back"),
     ]
 
@@ -115,13 +109,10 @@ class StopDialog(ModalScreen[StopChoice | None]):
                 "only this screen, press x: the run continues."
             )
             yield Static(
-                "[b][@click=screen.choose('stop')] s  stop the run [/][/b]     "
-                "[b][@click=screen.choose('leave')] x  leave it running [/][/b]",
+                "[b][@click=screen.dismiss(True)] s  stop the run [/][/b]     "
+                "[b][@click=screen.dismiss(False)] x  leave it running [/][/b]",
                 classes="gap",
             )
-
-    def action_choose(self, choice: str) -> None:
-        self.dismiss(StopChoice(choice))
 
 
 MAX_VALUE_LENGTH = 40
@@ -129,8 +120,8 @@ _WIDEST, _FRAME = 96, 8
 """Width of the dialog, and the cells of its frame and padding around a value."""
 
 
-class ChangeDialog(ModalScreen[ChangePrompt | None]):
-    """Returns the confirmed change, None if cancelled.
+class ChangeDialog(ModalScreen[Command | None]):
+    """Returns the confirmed command, None if cancelled.
 
     The offered values are listed; the arrow keys copy them to the field. Any typed value is submitted: the
     session knows which values the server accepts.
@@ -196,13 +187,11 @@ class ChangeDialog(ModalScreen[ChangePrompt | None]):
         if not value or value == self._setting.value:
             self.query_one("#ask-error", Static).update(self._missing(value))
             return
-        proposal = self.proposal(value)
+        self.app.push_screen(ConfirmDialog(self.proposal(value), self._production_signs), self._decided)
 
-        def decided(apply: bool | None) -> None:
-            if apply:
-                self.dismiss(proposal)
-
-        self.app.push_screen(ConfirmDialog(proposal, self._production_signs), decided)
+    def _decided(self, command: Command | None) -> None:
+        if command is not None:
+            self.dismiss(command)
 
     def proposal(self, value: str) -> ChangePrompt:
         """The change to that value, with its meaning, or the risk of any change of the setting."""
@@ -239,15 +228,14 @@ class ChangeDialog(ModalScreen[ChangePrompt | None]):
         return shorten(start + meaning, room)
 
 
-Meaning = TypeVar("Meaning")
-Parser = Callable[[str], Meaning]
+Parser = Callable[[str], object]
 """Converts a text to a value. Raises UsageError with the reason for an invalid one."""
 
 
 class ParseValidator(Validator):
     """Accepts any text that the parser accepts."""
 
-    def __init__(self, read: Parser[object]) -> None:
+    def __init__(self, read: Parser) -> None:
         super().__init__()
         self._read = read
 
@@ -259,8 +247,8 @@ class ParseValidator(Validator):
         return self.success()
 
 
-class InputDialog(ModalScreen[Meaning | None], Generic[Meaning]):
-    """Returns the parsed value, None if cancelled.
+class InputDialog(ModalScreen[Command | None]):
+    """Returns the command that `read` makes of the text, None if cancelled.
 
     `hint` is shown dimmed in the empty field; its wording marks it as no value ("now 64", "for example …").
     `verb` names the action of enter.
@@ -273,7 +261,7 @@ class InputDialog(ModalScreen[Meaning | None], Generic[Meaning]):
         title: str,
         facts: str,
         hint: str,
-        read: Parser[Meaning],
+        read: Callable[[str], Command],
         *,
         verb: str = "sets",
         max_length: int = 200,
@@ -315,41 +303,21 @@ class InputDialog(ModalScreen[Meaning | None], Generic[Meaning]):
         self.query_one("#ask-error", Static).update(sanitize.text(reasons[0]) if reasons else "")
 
 
-Reason = str
-NumberCheck = Callable[[float], Reason]
-"""Returns the reason why a number is invalid, empty if it is valid."""
-
 MAX_NUMBER_LENGTH = 12
 
 
-def parse_number(text: str) -> float | None:
-    """Parse a number, with optional thousands separators; None if it is not a number."""
+def parse_number(text: str, *, whole: bool = False) -> float:
+    """Parse a number, with optional thousands separators. Raises UsageError if it is none."""
     plain = text.strip().replace(",", "")
-    try:
-        number = float(plain)
-    except ValueError:
-        return None
-    return number if plain[:1].isdecimal() and number < float("inf") else None
-
-
-def parse_checked_number(text: str, check: NumberCheck, *, whole: bool) -> float:
-    """Parse a number. Raises UsageError if it is not a number, or `check` rejects it."""
-    if not text.strip():
+    if not plain:
         raise UsageError("type a number")
-    number = parse_number(text)
-    if number is None or (whole and number != int(number)):
+    try:
+        number = float(plain) if plain[0].isdecimal() else math.nan
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number) or (whole and number != int(number)):
         raise UsageError(f"{text.strip()!r} is not a {'whole ' if whole else ''}number")
-    if reason := check(number):
-        raise UsageError(reason)
     return number
-
-
-class NumberDialog(InputDialog[float]):
-    """Returns the number, None if cancelled; whole numbers only, if `whole`."""
-
-    def __init__(self, title: str, facts: str, hint: str, check: NumberCheck, *, whole: bool) -> None:
-        read = partial(parse_checked_number, check=check, whole=whole)
-        super().__init__(title, facts, hint, read, max_length=MAX_NUMBER_LENGTH)
 
 
 class SearchScreen(MainScreen):

@@ -14,9 +14,10 @@ from tuibench.tui.panels import settings as settings_panel
 from tuibench.tui.panels.lists import MOVE_KEYS, Selection, effect_text_lines
 from tuibench.tui.screens.base import MainScreen, ScreenFrame
 from tuibench.tui.screens.dialogs import ChangeDialog, ChangePrompt, ConfirmDialog, SearchScreen
+from tuibench.tui.steering import cursor_at, pin_effects
 from tuibench.tui.text import TextLine
 from tuibench.tui.view import View
-from tuibench.tui.widgets import Panel
+from tuibench.tui.widgets import Panel, Requested
 from tuibench.units import hms, local_time
 
 
@@ -81,7 +82,7 @@ class EventsScreen(MainScreen):
 
     def action_jump(self) -> None:
         if self.chosen is not None:
-            self.post_message(self.JumpRequested(self.chosen.elapsed_seconds))
+            self.post_message(Requested(cursor_at(self.chosen.elapsed_seconds), at_home=True))
 
     def copied(self, view: View) -> str:
         """The selected event, with its effect."""
@@ -96,7 +97,7 @@ class EventsScreen(MainScreen):
         """Pin the event's effect, so that charts, card and big numbers show it."""
         effect = lists_panel.effect_of(self.chosen, self.view.events) if self.chosen is not None else None
         if effect is not None:
-            self.post_message(self.PinRequested(effect.markers[-1]))
+            self.post_message(Requested(pin_effects(effect.markers[-1:]), at_home=True))
 
     @property
     def _listed(self) -> list[Event]:
@@ -160,15 +161,8 @@ class SessionsScreen(SearchScreen):
         self.query_one("#session-list", Panel).show(self.view)
 
     def action_kill(self) -> None:
-        session = self.chosen
-        if session is None:
-            return
-
-        def decided(kill: bool | None) -> None:
-            if kill:
-                self.post_message(self.CommandRequested(KillQuery(session.id)))
-
-        self.app.push_screen(ConfirmDialog(kill_prompt(session)), decided)
+        if self.chosen is not None:
+            self.app.push_screen(ConfirmDialog(kill_prompt(self.chosen)), self.submit)
 
     @property
     def _ids(self) -> list[int]:
@@ -261,7 +255,7 @@ class SettingsScreen(SearchScreen):
         if setting.unavailable:
             self.app.bell()
             return
-        self.app.push_screen(ChangeDialog(setting, self.view.status.production_signs), self._decided)
+        self.app.push_screen(ChangeDialog(setting, self.view.status.production_signs), self.submit)
 
     def copied(self, view: View) -> str:
         """SQL statement that sets the selected setting to its current value."""
@@ -271,20 +265,12 @@ class SettingsScreen(SearchScreen):
     def action_restore_setting(self) -> None:
         setting = self.chosen
         if setting is not None and setting.changed_by == "us":
-            self._ask_back([setting])
+            self.app.push_screen(ConfirmDialog(restore_prompt([setting])), self.submit)
 
     def action_put_all_back(self) -> None:
         ours = [setting for setting in self.view.status.settings if setting.changed_by == "us"]
         if ours:
-            self._ask_back(ours)
-
-    def _ask_back(self, settings: list[SettingState]) -> None:
-        proposal = restore_prompt(settings)
-        self.app.push_screen(ConfirmDialog(proposal), lambda yes: self._decided(proposal if yes else None))
-
-    def _decided(self, proposal: ChangePrompt | None) -> None:
-        if proposal is not None:
-            self.post_message(self.CommandRequested(proposal.command))
+            self.app.push_screen(ConfirmDialog(restore_prompt(ours)), self.submit)
 
     @property
     def _shown(self) -> list[int]:

@@ -1,7 +1,6 @@
 """Dialogs that change the load, start an experiment on it, or change the durability settings."""
 
 from collections.abc import Iterable
-from functools import partial
 from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
@@ -16,50 +15,66 @@ from tuibench import sanitize
 from tuibench.errors import UsageError
 from tuibench.metrics.figures import read
 from tuibench.metrics.thresholds import parse_probe_text
-from tuibench.model.command import ApplyPreset, ChangeSetting
+from tuibench.model.command import (
+    ApplyPreset,
+    ChangeSetting,
+    Command,
+    Mark,
+    SetDelay,
+    SetPlan,
+    SetRate,
+    SetThreads,
+    SetWeights,
+    StartProbe,
+    StartTune,
+)
 from tuibench.model.notation import format_delay, format_weights, parse_delay_ms, parse_weights
-from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import (
     MAX_CLIENT_DELAY_MS,
     MAX_RATE,
     MAX_THREADS,
-    Schedule,
     format_schedule,
     parse_schedule,
 )
 from tuibench.model.settings import PresetState, SettingState, consequence
-from tuibench.model.tune import TunePlan, parse_tune_text
+from tuibench.model.tune import parse_tune_text
 from tuibench.tui.actions import ACTIONS_BY_NAME, action_key
 from tuibench.tui.screens import tabs
-from tuibench.tui.screens.dialogs import RESTORED_NOTE, ChangePrompt, ConfirmDialog, InputDialog, NumberDialog
+from tuibench.tui.screens.dialogs import (
+    MAX_NUMBER_LENGTH,
+    RESTORED_NOTE,
+    ChangePrompt,
+    ConfirmDialog,
+    InputDialog,
+    parse_number,
+)
 from tuibench.tui.text import shorten
 from tuibench.tui.view import View
 
 
-def threads_dialog(view: View) -> NumberDialog:
+def threads_dialog(view: View) -> InputDialog:
     """Asks for a valid number of threads."""
-    reason = partial(_threads_error, action_key(ACTIONS_BY_NAME["pause"], view))
-    return NumberDialog("Threads", _threads_facts(view), f"now {view.status.threads}", reason, whole=True)
+    pause = action_key(ACTIONS_BY_NAME["pause"], view)
 
+    def command(text: str) -> SetThreads:
+        number = parse_number(text, whole=True)
+        if number < 1:
+            raise UsageError(f"a run has at least 1 thread; {pause} pauses it")
+        if number > MAX_THREADS:
+            raise UsageError(f"at most {MAX_THREADS:,} threads")
+        return SetThreads(int(number))
 
-def _threads_error(pause: str, number: float) -> str:
-    if number < 1:
-        return f"a run has at least 1 thread; {pause} pauses it"
-    return f"at most {MAX_THREADS:,} threads" if number > MAX_THREADS else ""
-
-
-def _threads_facts(view: View) -> str:
-    """Facts that matter for the choice of a number."""
-    now = f"{view.status.threads:,} now."
+    facts = f"{view.status.threads:,} now."
     connected = read("threads_connected", view.server)
-    if view.server is None or connected is None:
-        return now
-    allowed = view.server.levels["max_connections"]
-    limit = f" and allows {allowed:,.0f}" if allowed else ""
-    return f"{now} The server has {connected:,.0f} connections{limit}."
+    if view.server is not None and connected is not None:
+        allowed = view.server.levels["max_connections"]
+        limit = f" and allows {allowed:,.0f}" if allowed else ""
+        facts += f" The server has {connected:,.0f} connections{limit}."
+    now = f"now {view.status.threads}"
+    return InputDialog("Threads", facts, now, command, max_length=MAX_NUMBER_LENGTH)
 
 
-def rate_dialog(view: View) -> NumberDialog:
+def rate_dialog(view: View) -> InputDialog:
     """Asks for transactions per second; 0 removes the limit."""
     now = view.status.rate
     facts = (
@@ -67,14 +82,19 @@ def rate_dialog(view: View) -> NumberDialog:
         "Transactions that are due but not started are the backlog; 0 removes the rate."
     )
     hint = f"now {now:g}" if now else "for example 500"
-    return NumberDialog("Rate: transactions per second", facts, hint, _rate_error, whole=False)
+    title = "Rate: transactions per second"
+    return InputDialog(title, facts, hint, parse_rate, max_length=MAX_NUMBER_LENGTH)
 
 
-def _rate_error(number: float) -> str:
-    return f"at most {MAX_RATE:,} per second" if number > MAX_RATE else ""
+def parse_rate(text: str) -> SetRate:
+    """The rate. Raises UsageError with the reason for an invalid one."""
+    number = parse_number(text)
+    if number > MAX_RATE:
+        raise UsageError(f"at most {MAX_RATE:,} per second")
+    return SetRate(number)
 
 
-def weights_dialog(view: View) -> InputDialog[dict[str, float]]:
+def weights_dialog(view: View) -> InputDialog:
     """Asks for a weight per transaction, in order, or for some by name."""
     weights = view.status.weights
     now = format_weights(weights)
@@ -83,26 +103,20 @@ def weights_dialog(view: View) -> InputDialog[dict[str, float]]:
         f"this order, {now}, or some by name, {next(iter(weights))}=50. A transaction with weight 0 is not "
         "run."
     )
-    return InputDialog(
-        "Weights of the transactions",
-        facts,
-        f"now {now}",
-        partial(parse_nonzero_weights, names=tuple(weights)),
-    )
 
+    def command(text: str) -> SetWeights:
+        given = parse_weights(text, tuple(weights))
+        if set(given) == set(weights) and not any(given.values()):
+            raise UsageError("at least one transaction needs a weight above 0")
+        return SetWeights(given)
 
-def parse_nonzero_weights(text: str, names: tuple[str, ...]) -> dict[str, float]:
-    """Parse the weights. Raises UsageError with the reason for invalid ones."""
-    weights = parse_weights(text, names)
-    if set(weights) == set(names) and not any(weights.values()):
-        raise UsageError("at least one transaction needs a weight above 0")
-    return weights
+    return InputDialog("Weights of the transactions", facts, f"now {now}", command)
 
 
 MAX_MARK_LENGTH = 80
 
 
-def mark_dialog(view: View) -> InputDialog[str]:
+def mark_dialog(view: View) -> InputDialog:
     """Asks for the text of a mark."""
     facts = "Adds a numbered line to all charts, with this text in the events and in the report."
     return InputDialog(
@@ -110,17 +124,14 @@ def mark_dialog(view: View) -> InputDialog[str]:
     )
 
 
-def parse_mark(text: str) -> str:
-    """Parse the text of a mark. Raises UsageError if it is empty."""
+def parse_mark(text: str) -> Mark:
+    """The mark. Raises UsageError if its text is empty."""
     if not text.strip():
         raise UsageError("type a text for the mark")
-    return text.strip()
+    return Mark(text.strip())
 
 
-MAX_DELAY_LENGTH = 12
-
-
-def delay_dialog(view: View) -> InputDialog[float]:
+def delay_dialog(view: View) -> InputDialog:
     """Asks for milliseconds per round trip; 0 removes the delay."""
     now = format_delay(view.status.client_delay_ms) if view.status.client_delay_ms else ""
     facts = (
@@ -128,15 +139,15 @@ def delay_dialog(view: View) -> InputDialog[float]:
         "like a network between client and server. 0 removes it."
     )
     hint = f"now {now}" if now else "for example 5ms"
-    return InputDialog("Simulated network delay", facts, hint, parse_delay, max_length=MAX_DELAY_LENGTH)
+    return InputDialog("Simulated network delay", facts, hint, parse_delay, max_length=MAX_NUMBER_LENGTH)
 
 
-def parse_delay(text: str) -> float:
-    """Parse milliseconds. Raises UsageError with the reason for an invalid text."""
+def parse_delay(text: str) -> SetDelay:
+    """The delay. Raises UsageError with the reason for an invalid text."""
     delay_ms = parse_delay_ms(text)
     if delay_ms > MAX_CLIENT_DELAY_MS:
         raise UsageError(f"at most {format_delay(MAX_CLIENT_DELAY_MS)}")
-    return delay_ms
+    return SetDelay(delay_ms)
 
 
 _PLAN_FACTS = (
@@ -146,12 +157,12 @@ _PLAN_FACTS = (
 )
 
 
-def plan_dialog(view: View) -> InputDialog[Schedule]:
+def plan_dialog(view: View) -> InputDialog:
     """Asks for a plan, which starts at once and replaces any other."""
     plan = view.status.plan
     hint = f"now {format_schedule(plan.stages)}" if plan else "for example 8:30s,16:30s,64:1m"
     facts = _PLAN_FACTS.format(key=action_key(ACTIONS_BY_NAME["plan"], view))
-    return InputDialog("Planned load", facts, hint, parse_schedule, verb="starts")
+    return InputDialog("Planned load", facts, hint, lambda text: SetPlan(parse_schedule(text)), verb="starts")
 
 
 _PROBE_FACTS = (
@@ -161,15 +172,14 @@ _PROBE_FACTS = (
 )
 
 
-def probe_dialog(view: View) -> InputDialog[ProbeOrder]:
+def probe_dialog(view: View) -> InputDialog:
     """Asks for the objectives of a probe, which starts at once."""
     facts = _PROBE_FACTS.format(
         key=action_key(ACTIONS_BY_NAME["probe"], view),
         screen=tabs.tab_key(tabs.TABS_BY_NAME["saturation"], view),
     )
-    return InputDialog(
-        "Find the saturation point", facts, "for example p95<20ms", parse_probe_text, verb="starts"
-    )
+    title, hint = "Find the saturation point", "for example p95<20ms"
+    return InputDialog(title, facts, hint, lambda text: StartProbe(parse_probe_text(text)), verb="starts")
 
 
 _TUNE_FACTS = (
@@ -180,19 +190,14 @@ _TUNE_FACTS = (
 )
 
 
-def tune_dialog(view: View) -> InputDialog[TunePlan]:
+def tune_dialog(view: View) -> InputDialog:
     """Asks for the settings of a screening, which starts at once."""
     facts = _TUNE_FACTS.format(
         key=action_key(ACTIONS_BY_NAME["tune"], view),
         screen=tabs.tab_key(tabs.TABS_BY_NAME["tune"], view),
     )
-    return InputDialog(
-        "Tune: find the settings that matter",
-        facts,
-        "for example flushing 10m",
-        parse_tune_text,
-        verb="starts",
-    )
+    title, hint = "Tune: find the settings that matter", "for example flushing 10m"
+    return InputDialog(title, facts, hint, lambda text: StartTune(parse_tune_text(text)), verb="starts")
 
 
 ORIGINAL_VALUE_NOTE = "That is the original value: there is nothing to restore when the run ends."
@@ -292,13 +297,10 @@ _FRAME = 12
 """Cells of the dialog's frame and padding around a label."""
 
 
-class DurabilityDialog(ModalScreen[ChangePrompt | None]):
-    """Returns the confirmed change, None if cancelled."""
+class DurabilityDialog(ModalScreen[Command | None]):
+    """Returns the confirmed command, None if cancelled."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        ("escape", "dismiss(None)", "Back"),
-        ("d", "dismiss(None)", "Back"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [("escape,d", "dismiss(None)", "Back")]
 
     def __init__(self, view: View) -> None:
         super().__init__()
@@ -340,15 +342,12 @@ class DurabilityDialog(ModalScreen[ChangePrompt | None]):
         verdict.set_class(choice is not None and choice.proposal.at_risk, "-at-risk")
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        choice = self._choice(event.option_id)
-        if choice is None:
-            return
+        if (choice := self._choice(event.option_id)) is not None:
+            self.app.push_screen(ConfirmDialog(choice.proposal, self._production_signs), self._decided)
 
-        def decided(apply: bool | None) -> None:
-            if apply:
-                self.dismiss(choice.proposal)
-
-        self.app.push_screen(ConfirmDialog(choice.proposal, self._production_signs), decided)
+    def _decided(self, command: Command | None) -> None:
+        if command is not None:
+            self.dismiss(command)
 
     def _options(self) -> list[Option | None]:
         """Headings and choices; None draws a line between groups."""

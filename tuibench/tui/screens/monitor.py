@@ -81,7 +81,7 @@ from tuibench.tui.screens.base import MainScreen, ScreenFrame
 from tuibench.tui.steering import toggle_figure, toggle_on_live
 from tuibench.tui.text import TextLine
 from tuibench.tui.view import View
-from tuibench.tui.widgets import Chart, FigureStack, Panel, TimePanel
+from tuibench.tui.widgets import Chart, FigureStack, Panel, Requested, TimePanel
 from tuibench.tune.panel import tune_panel, winner_lines
 
 MOST_TALL_LATENCIES = 16
@@ -214,7 +214,7 @@ class SaturationScreen(MainScreen):
 
     def action_jump(self) -> None:
         if self.view.is_probing:
-            self.post_message(self.CommandRequested(NextStep()))
+            self.submit(NextStep())
 
 
 class TuneScreen(MainScreen):
@@ -359,11 +359,11 @@ class FigureScreen(MainScreen):
 
     def action_chart(self) -> None:
         if self.chosen:
-            self.post_message(self.ViewChangeRequested(toggle_figure(self.chosen, self.charted(self.view))))
+            self.post_message(Requested(toggle_figure(self.chosen, self.charted(self.view))))
 
     def action_on_live(self) -> None:
         if self.chosen:
-            self.post_message(self.ViewChangeRequested(toggle_on_live(self.chosen)))
+            self.post_message(Requested(toggle_on_live(self.chosen)))
 
     @property
     def _stack(self) -> FigureStack:
@@ -502,5 +502,5 @@ class FigurePalette(Provider):
         for figure in CHARTED_FIGURES:
             title = f"Chart on Live: {figure.title} ({figure.section})"
             if isinstance(screen, MainScreen) and (score := matcher.match(title)) > 0:
-                request = screen.ViewChangeRequested(toggle_on_live(figure.key))
+                request = Requested(toggle_on_live(figure.key))
                 yield Hit(score, matcher.highlight(title), partial(screen.post_message, request), text=title)

@@ -1,7 +1,7 @@
 """Table of the screens in the tab line.
 
-A new screen is an entry here and a file in `screens`. It draws a View and is independent of sessions; the app
-creates it on first use, keeps it, and passes it a new View only while it is visible.
+A screen draws a View and is independent of sessions; the app creates it on first use, keeps it, and passes it
+a new View only while it is visible.
 """
 
 from collections.abc import Callable
@@ -48,6 +48,7 @@ class ScreenTab(NamedTuple):
 
 
 HOME_TAB = "live"
+# fmt: off
 SCREEN_TABS = (
     ScreenTab("1", HOME_TAB, "Live", "Live", "load, server and host on one time axis", LiveScreen),
     ScreenTab("2", "latency", "Latency", "Lat", "percentiles, heat map, latency by statement", LatencyScreen),
@@ -55,58 +56,31 @@ SCREEN_TABS = (
     ScreenTab("4", "host", "Host", "Host", "every core, memory, disks, network", HostScreen),
     ScreenTab("5", "settings", "Settings", "Set", "settings of the server, and their risks", SettingsScreen),
     ScreenTab(
-        "6",
-        "sessions",
-        "Sessions",
-        "Sess",
-        "sessions of the server, lock waits",
-        SessionsScreen,
-        offered=lambda view: view.replay is None,
-        absent="a recorded run has no sessions",
+        "6", "sessions", "Sessions", "Sess", "sessions of the server, lock waits", SessionsScreen,
+        offered=lambda view: view.replay is None, absent="a recorded run has no sessions",
     ),
     ScreenTab("7", "events", "Events", "Evts", "what happened, and the effect of each change", EventsScreen),
     ScreenTab(
-        "8",
-        "saturation",
-        "Saturation",
-        "Sat",
-        "throughput and p95 against threads, by a probe",
-        SaturationScreen,
-        offered=lambda view: view.probe is not None,
+        "8", "saturation", "Saturation", "Sat", "throughput and p95 against threads, by a probe",
+        SaturationScreen, offered=lambda view: view.probe is not None,
         absent="no probe has run yet: P starts one",
     ),
     ScreenTab(
-        "9",
-        "tune",
-        "Tune",
-        "Tune",
-        "which settings matter: a screening's tornado chart",
-        TuneScreen,
-        offered=lambda view: view.tune is not None,
-        absent="no settings have been tested yet: U starts that",
+        "9", "tune", "Tune", "Tune", "which settings matter: a screening's tornado chart", TuneScreen,
+        offered=lambda view: view.tune is not None, absent="no settings have been tested yet: U starts that",
     ),
     ScreenTab(
-        "o",
-        "cost",
-        "Cost",
-        "Cost",
-        "CPU, switches, disk, bytes per query and transaction",
-        CostScreen,
-        on_tabs=False,
+        "o", "cost", "Cost", "Cost", "CPU, switches, disk, bytes per query and transaction",
+        CostScreen, on_tabs=False,
     ),
     ScreenTab(
-        "s",
-        "statements",
-        "Statements",
-        "Stmt",
-        "by server time, before and after a change",
-        StatementsScreen,
-        offered=lambda view: view.replay is None,
-        on_tabs=False,
+        "s", "statements", "Statements", "Stmt", "by server time, before and after a change",
+        StatementsScreen, offered=lambda view: view.replay is None, on_tabs=False,
         absent="a recorded run has no statements",
     ),
     ScreenTab("b", "big", "Big", "Big", "numbers for a projector", BigScreen, on_tabs=False),
 )
+# fmt: on
 TABS_BY_NAME = {place.name: place for place in SCREEN_TABS}
 
 
