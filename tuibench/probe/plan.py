@@ -44,7 +44,7 @@ from tuibench.metrics.scaling import (
     throughput_curve,
     throughput_gain,
 )
-from tuibench.metrics.series import Slot, is_at_rest
+from tuibench.metrics.series import is_at_rest
 from tuibench.metrics.thresholds import Threshold, parse_objectives
 from tuibench.model.findings import Evidence
 from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeState, ProbeStep, StepPurpose, UslFit
@@ -271,7 +271,7 @@ CHANCE = 2.0
 class ProbeTick(NamedTuple):
     """One sample, placed in the run. `threads` are requested; None if unknown."""
 
-    slot: Slot
+    slot: Tick
     sample: Sample
     threads: int | None = None
 
@@ -298,7 +298,7 @@ class StepRun:
 
     def add_tick(self, tick: ProbeTick) -> None:
         """Process one sample."""
-        if tick.slot.start_seconds < self.at_seconds - 1e-3:
+        if tick.slot.start < self.at_seconds - 1e-3:
             return
         connections = read("open_connections", tick.sample.load)
         self._connections = None if connections is None else int(connections)
@@ -306,7 +306,7 @@ class StepRun:
         self._ticks = [] if self.is_connecting else [*self._ticks, tick]
         after = self._ticks[DISCARDED:]
         self._kept = after[settling_slots([each.slot for each in after]) :]
-        self.known = estimate_mean([each.slot.tps for each in self._kept])
+        self.known = estimate_mean([read("tps", each.slot) or 0.0 for each in self._kept])
 
     def is_over(self, now: float) -> bool:
         """True if enough is known, or the time is up."""
@@ -318,7 +318,7 @@ class StepRun:
     @property
     def is_stable(self) -> bool:
         """True if the throughput is known precisely enough and does not move any more."""
-        rates = [tick.slot.tps for tick in self._kept]
+        rates = [read("tps", tick.slot) or 0.0 for tick in self._kept]
         return len(rates) >= FEWEST_TICKS and self.known.half_width <= self._wanted and is_at_rest(rates)
 
     @property
@@ -375,7 +375,7 @@ class StepRun:
         """The half-width that will do; arrivals at random are not known better than chance lets them be."""
         if self._by is Quantity.THREADS:
             return WIDTH
-        transactions = math.fsum(tick.slot.transactions for tick in self._kept)
+        transactions = math.fsum(tick.slot.sums.get("completed", 0) for tick in self._kept)
         return max(WIDTH, CHANCE / math.sqrt(transactions)) if transactions else WIDTH
 
 
@@ -411,14 +411,7 @@ def level_ceiling(order: ProbeOrder, sample: Sample) -> float:
 
 def probe_tick(sample: Sample, now: float, threads: int | None = None) -> ProbeTick:
     """A sample that was taken at this second of the run."""
-    tick = sample.tick
-    slot = Slot(
-        end_seconds=now,
-        seconds=tick.seconds or 1e-9,
-        transactions=tick.sums.get("completed", 0),
-        p95_ms=read("p95", tick),
-    )
-    return ProbeTick(slot, sample, threads)
+    return ProbeTick(replace(sample.tick, end=now), sample, threads)
 
 
 class ProbePlan:
