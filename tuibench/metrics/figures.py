@@ -243,8 +243,8 @@ class Figure(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The name with its unit, as in the fields of JSON: p95_ms, fsyncs_per_transaction."""
-        if self.title.endswith(PER_TRANSACTION):
+        """The name with its unit, as in the fields of JSON: p95_ms, fsyncs_per_transaction, rows_trx."""
+        if self.title.endswith(PER_TRANSACTION) and not self.name.endswith("_trx"):
             return f"{self.name}_per_transaction"
         return f"{self.name}_ms" if self.unit is FigureUnit.MILLISECONDS else self.name
 
