@@ -28,6 +28,7 @@ from tuibench.model.tick import (
     Tick,
     bucket_index,
     prefixed,
+    unseen_sums,
 )
 
 LEVELS = ("threads", "connections", "rate", "backlog", "in_flight", "client_delay_ms")
@@ -66,6 +67,44 @@ def histogram_with(latency: Latency | None) -> Histogram:
         below = rank
     return Histogram(
         counts, count, round(latency.avg * count * 1000), round(latency.min * 1000), round(latency.max * 1000)
+    )
+
+
+def measured_tick(
+    end: float,
+    seconds: float,
+    transactions: float,
+    *,
+    p95_ms: float | None = None,
+    latency: Histogram | None = None,
+    log_fsyncs: float | None = None,
+    queries: float | None = None,
+    foreign_cpu: float | None = None,
+    threads: int = 8,
+) -> Tick:
+    """A tick of a load as comparisons see it; with `queries`, of a server's own traffic. All of its latencies
+    are `p95_ms`, unless there is a histogram.
+    """
+    if p95_ms is not None and transactions:
+        us, count = round(1000 * p95_ms), max(1, round(transactions))
+        latency = Histogram({bucket_index(us): count}, count, us * count, us, us)
+    sums = {"completed": transactions}
+    if queries is not None:
+        sums["queries"] = queries
+    if log_fsyncs is not None:
+        sums |= {
+            Counter.OS_LOG_FSYNCS: log_fsyncs,
+            "server.completed": transactions,
+            "server.seconds": seconds,
+        }
+    if foreign_cpu is not None:
+        sums |= {HOST + "seconds": seconds, HOST + "total": 100.0, HOST + "steal": foreign_cpu}
+    return Tick(
+        end=end,
+        seconds=seconds,
+        sums=sums,
+        levels={"threads": threads} if queries is None else {},
+        hists={RESPONSE: latency} if latency is not None else {},
     )
 
 
@@ -287,6 +326,7 @@ def joined(
     done: dict[str, float] = {
         name: shown.sums[name] for name in ("completed", "queries") if name in shown.sums
     }
+    of_host = {**done, **host.sums} if host.sums else {}
     own = load if load is not None and traffic is not None else Tick()
     missing = {**shown.missing, **server.missing, **({"host": host_note} if host_note else {})}
     for prefix, part in ((HOST, host), (CLIENT, client)):
@@ -300,8 +340,7 @@ def joined(
             **{name: value for name, value in own.sums.items() if name.startswith(ERROR)},
             **({"server." + name: value for name, value in done.items()} if server.sums else {}),
             **server.sums,
-            **(prefixed(HOST, done) if host.sums else {}),
-            **prefixed(HOST, host.sums),
+            **prefixed(HOST, of_host | unseen_sums(of_host)),
             **prefixed(CLIENT, client.sums),
         },
         levels={

@@ -73,11 +73,11 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import pairwise, starmap
 from operator import eq, mul
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from tuibench.metrics import inference
 from tuibench.metrics.inference import Interval, Scale
-from tuibench.model.effect import AbTestPair, Comparison, EffectFigure, Verdict
+from tuibench.model.effect import AbTestPair, Comparison, Verdict
 
 ALPHA = 0.05
 """The probability of any false statement in a trial, over all its figures and its whole duration."""
@@ -94,9 +94,6 @@ MOST_PAIRS = 1_000_000
 
 NOT_REPEATING = 5
 """So many pairs do not begin a test with one order, or with alternating ones."""
-
-
-Figure = TypeVar("Figure", bound=str)
 
 
 class Pair(NamedTuple):
@@ -133,7 +130,7 @@ def random_orders(count: int, seed: int) -> list[bool]:
     return orders
 
 
-def error_levels(figures: Sequence[Figure], primary: Figure, alpha: float = ALPHA) -> dict[Figure, float]:
+def error_levels(figures: Sequence[str], primary: str, alpha: float = ALPHA) -> dict[str, float]:
     """The error rate of each figure; together they are `alpha`. `primary` decides when the trial stops."""
     others = [figure for figure in figures if figure != primary]
     if not others:
@@ -278,7 +275,7 @@ class Estimate(NamedTuple):
 
 
 def compare_pairs(
-    pairs: Sequence[AbTestPair], *, tolerance: float = 0.0, primary: EffectFigure = EffectFigure.TPS
+    pairs: Sequence[AbTestPair], *, tolerance: float = 0.0, primary: str = "tps"
 ) -> tuple[Comparison, ...]:
     """The comparison of every figure that all pairs have, at the planned end; empty with too few pairs."""
     if len(pairs) < FEWEST_PAIRS:
@@ -289,7 +286,7 @@ def compare_pairs(
 
 
 def compare_so_far(
-    pairs: Sequence[AbTestPair], *, tolerance: float = 0.0, primary: EffectFigure = EffectFigure.TPS
+    pairs: Sequence[AbTestPair], *, tolerance: float = 0.0, primary: str = "tps"
 ) -> tuple[Comparison, ...]:
     """The comparison of every figure that has an interval so far; valid at any time."""
     found = (
@@ -303,9 +300,7 @@ def compare_so_far(
     )
 
 
-def pairs_needed(
-    pairs: Sequence[AbTestPair], *, tolerance: float, primary: EffectFigure = EffectFigure.TPS
-) -> int | None:
+def pairs_needed(pairs: Sequence[AbTestPair], *, tolerance: float, primary: str = "tps") -> int | None:
     """The estimated number of further pairs until a verdict on the primary figure; None while unknown."""
     levels = figure_levels(pairs, primary)
     if primary not in levels:
@@ -314,28 +309,25 @@ def pairs_needed(
     return progress.pairs_needed
 
 
-def figure_levels(pairs: Sequence[AbTestPair], primary: EffectFigure) -> dict[EffectFigure, float]:
+def figure_levels(pairs: Sequence[AbTestPair], primary: str) -> dict[str, float]:
     """The figures that all pairs have, the primary one first, each with its share of the error rate of
     the whole test.
     """
-    figures = [
-        figure
-        for figure in sorted(EffectFigure, key=lambda figure: figure is not primary)
-        if all(figure in pair.a and figure in pair.b for pair in pairs)
-    ]
-    if not figures:
-        return {}
-    levels = error_levels(figures, primary if primary in figures else figures[0])
-    return {figure: levels[figure] for figure in figures}
+    figures = sorted(measured_figures(pairs), key=lambda figure: figure != primary)
+    return error_levels(figures, figures[0]) if figures else {}
 
 
-def figure_pairs(pairs: Sequence[AbTestPair], figure: EffectFigure) -> list[Pair]:
+def measured_figures(pairs: Sequence[AbTestPair]) -> list[str]:
+    """The figures that all pairs have."""
+    first = pairs[0].a if pairs else {}
+    return [figure for figure in first if all(figure in pair.a and figure in pair.b for pair in pairs)]
+
+
+def figure_pairs(pairs: Sequence[AbTestPair], figure: str) -> list[Pair]:
     return [Pair(pair.a[figure], pair.b[figure], pair.order == "AB") for pair in pairs]
 
 
-def window_differences(
-    pairs: Sequence[AbTestPair], figure: EffectFigure, level: Transform
-) -> list[WindowDifference]:
+def window_differences(pairs: Sequence[AbTestPair], figure: str, level: Transform) -> list[WindowDifference]:
     """The differences of all neighbours, in time order; an excluded cycle interrupts them."""
     found: list[WindowDifference] = []
     before: tuple[int, str, float] | None = None
@@ -362,14 +354,12 @@ def without_drift(taken: Sequence[WindowDifference], level: float = 0.05) -> Est
     return Estimate(value, margin)
 
 
-def _in_order(pair: AbTestPair) -> tuple[dict[EffectFigure, float], dict[EffectFigure, float]]:
+def _in_order(pair: AbTestPair) -> tuple[dict[str, float], dict[str, float]]:
     """The first window of a cycle, and the second."""
     return (pair.a, pair.b) if pair.order == "AB" else (pair.b, pair.a)
 
 
-def _at_the_end(
-    figure: EffectFigure, pairs: Sequence[AbTestPair], alpha: float, tolerance: float
-) -> Comparison:
+def _at_the_end(figure: str, pairs: Sequence[AbTestPair], alpha: float, tolerance: float) -> Comparison:
     seen = figure_pairs(pairs, figure)
     scale = Scale.of((pair.a for pair in seen), (pair.b for pair in seen))
     found = without_drift(window_differences(pairs, figure, scale.__call__), alpha)
@@ -378,7 +368,7 @@ def _at_the_end(
 
 
 def figure_comparison(
-    figure: EffectFigure,
+    figure: str,
     pairs: Sequence[AbTestPair],
     interval: Interval,
     verdict: Verdict,

@@ -13,7 +13,7 @@ from tuibench.ab.analysis import CERTAIN, compare_pairs, compare_so_far, pairs_n
 from tuibench.ab.windows import ROUNDING_SECONDS, TrialWindow, TrialWindows
 from tuibench.effects.text import with_sentence
 from tuibench.errors import UsageError
-from tuibench.metrics.series import Slot
+from tuibench.metrics.figures import deciding_figure
 from tuibench.model.command import ApplyPreset, ChangeSetting, SetThreads, StartAbTest, StopAbTest
 from tuibench.model.effect import (
     MAX_CYCLES,
@@ -21,7 +21,7 @@ from tuibench.model.effect import (
     AbTestPlan,
     AbTestResult,
     Verdict,
-    primary_figure,
+    comparison_of,
     until_window_seconds,
 )
 from tuibench.model.message import NO_LOAD_REFUSAL
@@ -29,6 +29,7 @@ from tuibench.model.plan import RunPlan
 from tuibench.model.sample import Sample
 from tuibench.model.schedule import checked_threads
 from tuibench.model.settings import SettingState
+from tuibench.model.tick import Tick
 from tuibench.session.laboratory import Change, Experiment, ExperimentSession
 from tuibench.session.load import LoadController
 from tuibench.tuning.catalogue import lookup
@@ -136,8 +137,8 @@ class AbTest(Experiment):
             self._window.changed_at = now
         self._current = self._window.value
 
-    def tick(self, slot: Slot, sample: Sample, disturbance: str = "") -> bool:
-        self._now = slot.end_seconds
+    def tick(self, slot: Tick, sample: Sample, disturbance: str = "") -> bool:
+        self._now = slot.end
         self._windows.add_slot(slot)
         if disturbance:
             self._windows.disturb(slot, disturbance)
@@ -194,7 +195,7 @@ class AbTest(Experiment):
         compare, tolerance = compare_pairs if is_at_the_end else compare_so_far, trial.tolerance_percent / 100
         late = self._windows.lateness(until)
         comparisons = compare(pairs, tolerance=tolerance, primary=trial.primary)
-        primary = next((one for one in comparisons if one.figure is trial.primary), None)
+        primary = comparison_of(trial.primary, comparisons)
         verdict = Verdict.CANNOT_TELL if primary is None else primary.verdict
         acts_after = None if late is None else late.contradiction(primary)
         is_late = acts_after is not None
@@ -286,5 +287,7 @@ def ordered_test(order: StartAbTest, plan: RunPlan, load: LoadController | None,
         max_seconds=order.max_seconds,
         window_seconds=until_window_seconds(plan.interval_seconds),
         seed=plan.seed + number,
-        primary=primary_figure(is_watch=plan.shows_traffic, rate=load.rate if load is not None else 0.0),
+        primary=deciding_figure(
+            plan.figure, is_traffic=plan.shows_traffic, rate=load.rate if load is not None else 0.0
+        ).key,
     )

@@ -16,15 +16,19 @@ from typing import NamedTuple
 
 from tuibench.ab.analysis import BINS_PER_WINDOW, Lateness, find_lateness, random_orders
 from tuibench.metrics.costs import window_cost
-from tuibench.metrics.effect_detection import COUNTED, p95_of, window_figures
+from tuibench.metrics.effect_detection import window_figures
+from tuibench.metrics.figures import figure_named, read, throughput
 from tuibench.metrics.inference import Scale
-from tuibench.metrics.series import Slot, is_at_rest
-from tuibench.model.effect import AbTestPair, AbTestPlan, EffectFigure
+from tuibench.metrics.series import is_at_rest
+from tuibench.model.effect import AbTestPair, AbTestPlan
 from tuibench.model.findings import OperationCost
+from tuibench.model.tick import Tick, total_tick
 
 ROUNDING_SECONDS = 1e-3
 FEWEST_SLOTS = 3
 """A window with fewer slots, because the change took long, is not used."""
+
+TOO_FEW = "too few samples after the change"
 
 
 class Course(NamedTuple):
@@ -49,7 +53,7 @@ class TrialWindow:
     def __init__(self, cycle: int, value: str) -> None:
         self.cycle = cycle
         self.value = value
-        self.slots: list[Slot] = []
+        self.slots: list[Tick] = []
         self.changed_at = float("-inf")
         self.was_changed = False
         self.disturbed = False
@@ -61,12 +65,12 @@ class TrialWindow:
         if why not in self.why:
             self.why.append(why)
 
-    def settled(self, unsettled_seconds: float = 0.0) -> list[Slot]:
+    def settled(self, unsettled_seconds: float = 0.0) -> list[Tick]:
         """The slots that count: those after the change has settled, which takes so long at least."""
         if not self.was_changed or not self.slots:
             return self.slots
-        acts_at = max(self.changed_at, self.slots[0].start_seconds) + unsettled_seconds - ROUNDING_SECONDS
-        late = sum(slot.start_seconds < acts_at for slot in self.slots) if unsettled_seconds else 0
+        acts_at = max(self.changed_at, self.slots[0].start) + unsettled_seconds - ROUNDING_SECONDS
+        late = sum(slot.start < acts_at for slot in self.slots) if unsettled_seconds else 0
         return self.slots[max(late, settling_slots(self.slots)) :]
 
 
@@ -88,7 +92,7 @@ class TrialWindows:
         self.start_seconds = start_seconds
         self._before = before
         self._unsettled_seconds = unsettled_seconds
-        self._lateness: dict[EffectFigure, tuple[int, Lateness | None]] = {}
+        self._lateness: dict[str, tuple[int, Lateness | None]] = {}
         self.all = [
             TrialWindow(cycle, value)
             for cycle, a_first in enumerate(random_orders(trial.cycles, trial.seed), 1)
@@ -100,22 +104,27 @@ class TrialWindows:
         place = math.floor(self._since_start(elapsed_seconds) / self.trial.window_seconds)
         return self.all[place] if 0 <= place < len(self.all) else None
 
-    def add_slot(self, slot: Slot) -> None:
+    def add_slot(self, slot: Tick) -> None:
         """Add a slot to the window that contains its middle, if it began after the value was set."""
-        window = self.at(slot.end_seconds - slot.seconds / 2)
-        if window is not None and slot.start_seconds >= window.changed_at:
+        window = self.at(slot.end - slot.seconds / 2)
+        if window is not None and slot.start >= window.changed_at:
             window.slots.append(slot)
 
-    def disturb(self, slot: Slot, why: str) -> None:
+    def disturb(self, slot: Tick, why: str) -> None:
         """Exclude the windows that overlap a slot, for this reason."""
-        for window in (self.at(slot.start_seconds), self.at(slot.end_seconds - 2 * ROUNDING_SECONDS)):
+        for window in (self.at(slot.start), self.at(slot.end - 2 * ROUNDING_SECONDS)):
             if window is not None:
                 window.spoil(why)
 
     def disturbances(self, until_seconds: float) -> tuple[str, ...]:
         """The reasons why completed cycles were excluded, without duplicates."""
-        over = self.all[: 2 * self.over(until_seconds)]
-        return tuple(dict.fromkeys(why for window in over for why in window.why))
+        over, unsettled = self.all[: 2 * self.over(until_seconds)], self._unsettled(until_seconds)
+        found = dict.fromkeys(why for window in over for why in window.why)
+        is_short = any(
+            not window.disturbed and (len(window.slots) < FEWEST_SLOTS or not window.settled(unsettled))
+            for window in over
+        )
+        return (*found, *([TOO_FEW] if is_short else []))
 
     def pairs(self, until_seconds: float) -> tuple[AbTestPair, ...]:
         """The completed cycles without disturbance."""
@@ -144,7 +153,7 @@ class TrialWindows:
         done = int(self._since_start(until_seconds) / (2 * self.trial.window_seconds))
         return min(max(done, 0), self.trial.cycles)
 
-    def lateness(self, until_seconds: float, figure: EffectFigure | None = None) -> Lateness | None:
+    def lateness(self, until_seconds: float, figure: str | None = None) -> Lateness | None:
         """When the values act on a figure, the primary one by default, from all completed cycles; computed
         once for each cycle.
         """
@@ -155,12 +164,12 @@ class TrialWindows:
             self._lateness[figure] = over, found
         return found
 
-    def is_in_time(self, figure: EffectFigure, until_seconds: float) -> bool:
+    def is_in_time(self, figure: str, until_seconds: float) -> bool:
         """True if it is certain that the values act on a figure within these windows."""
         found = self.lateness(until_seconds, figure)
         return found is not None and found.is_in_time
 
-    def _find_lateness(self, figure: EffectFigure, cycles: int) -> Lateness | None:
+    def _find_lateness(self, figure: str, cycles: int) -> Lateness | None:
         course, window_seconds = self.course(figure, cycles), self.trial.window_seconds
         if course is None:
             return None
@@ -172,7 +181,7 @@ class TrialWindows:
             ]
             for side in (0, 1)
         ]
-        scale = Scale.of(*sides) if figure in COUNTED else Scale()
+        scale = Scale.of(*sides) if figure_named(figure).may_be_zero else Scale()
         return find_lateness(
             [None if level is None else scale(level) for level in course.levels],
             course.values,
@@ -182,7 +191,7 @@ class TrialWindows:
             limit=max(window_seconds / 2, window_seconds - FEWEST_SLOTS * course.slot_seconds),
         )
 
-    def course(self, figure: EffectFigure, cycles: int) -> Course | None:
+    def course(self, figure: str, cycles: int) -> Course | None:
         """A figure and the value from the beginning of the test to the end of so many cycles; None without
         slots.
         """
@@ -192,10 +201,10 @@ class TrialWindows:
         if not lengths:
             return earlier
         course = earlier or Course.empty(self.trial.window_seconds, median(lengths))
-        by_bin = defaultdict[int, list[Slot]](list)
+        by_bin = defaultdict[int, list[Tick]](list)
         for window in windows:
             for slot in () if window.disturbed else window.slots:
-                middle = slot.end_seconds - slot.seconds / 2 - self.start_seconds
+                middle = slot.end - slot.seconds / 2 - self.start_seconds
                 by_bin[math.floor(middle / course.bin_seconds)].append(slot)
         count = round(len(windows) * self.trial.window_seconds / course.bin_seconds)
         middles = (self.start_seconds + (place + 0.5) * course.bin_seconds for place in range(count))
@@ -219,8 +228,8 @@ class TrialWindows:
         return AbTestPair(
             cycle=first.cycle,
             order="AB" if a is first else "BA",
-            a=window_figures(settled[a]),
-            b=window_figures(settled[b]),
+            a=window_figures(total_tick(settled[a]), self.trial.primary),
+            b=window_figures(total_tick(settled[b]), self.trial.primary),
             settling_seconds=max(0.0, 2 * self.trial.window_seconds - kept),
         )
 
@@ -230,27 +239,19 @@ def is_usable(*windows: TrialWindow) -> bool:
     return all(not window.disturbed and len(window.slots) >= FEWEST_SLOTS for window in windows)
 
 
-def figure_level(figure: EffectFigure, slots: Sequence[Slot]) -> float | None:
+def figure_level(name: str, slots: Sequence[Tick]) -> float | None:
     """A figure in a few slots; None if unknown. Without any throughput the load stood still, which says
     nothing of the values; no fsyncs may be what a value does.
     """
-    if figure is EffectFigure.P95:
-        return p95_of(slots) or None
-    if figure in COUNTED:
-        counted = [slot for slot in slots if slot.log_fsyncs is not None]
-        fsyncs = math.fsum(slot.log_fsyncs or 0.0 for slot in counted)
-        of = math.fsum(
-            slot.transactions if figure is EffectFigure.FSYNCS else slot.seconds for slot in counted
-        )
-        return fsyncs / of if of else None
-    counts = [slot.transactions if figure is EffectFigure.TPS else slot.queries or 0.0 for slot in slots]
-    return math.fsum(counts) / math.fsum(slot.seconds for slot in slots) or None if slots else None
+    figure = figure_named(name)
+    level = figure.value(total_tick(slots) if len(slots) > 1 else slots[0]) if slots else None
+    return level if figure.may_be_zero else level or None
 
 
-def settling_slots(slots: Sequence[Slot]) -> int:
+def settling_slots(slots: Sequence[Tick]) -> int:
     """The number of slots to discard after a change."""
-    rates = [slot.throughput for slot in slots]
-    latencies = [slot.own_p95_ms or 0.0 for slot in slots]
+    rates = [throughput(slot) for slot in slots]
+    latencies = [read("p95", slot) or 0.0 for slot in slots]
     half = len(slots) // 2
     return next(
         (start for start in range(half) if is_at_rest(rates[start:]) and is_at_rest(latencies[start:])), half

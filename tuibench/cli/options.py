@@ -376,7 +376,13 @@ def _schedule(values: PlanValues) -> Schedule:
 
 
 def _check_sources(plan: RunPlan) -> None:
-    """Raises UsageError for invalid sources beside the server, or options without them."""
+    """Raises UsageError for invalid sources beside the server, options without them, and a figure that cannot
+    be compared.
+    """
+    if plan.figure:
+        from tuibench.metrics.figures import deciding_figure
+
+        deciding_figure(plan.figure, is_traffic=plan.is_watch, rate=plan.rate)
     if plan.host_metrics:
         from tuibench.observe.remote_host import parse_host_metrics
 
@@ -448,6 +454,7 @@ def _with_trial(plan: RunPlan, values: PlanValues) -> RunPlan:
 
 def _trial(plan: RunPlan, values: PlanValues, given_seconds: float | None) -> AbTestPlan:
     from tuibench.ab.experiment import resolve_subject
+    from tuibench.metrics.figures import deciding_figure
 
     subject, a, b = values["ab"]
     subject = resolve_subject(subject, [a, b])
@@ -461,7 +468,7 @@ def _trial(plan: RunPlan, values: PlanValues, given_seconds: float | None) -> Ab
             f"one every {plan.interval_seconds:g} s",
             f"take --window={least:g} or more, or a shorter --interval",
         )
-    primary = effect.primary_figure(is_watch=plan.is_watch, rate=plan.rate)
+    primary = deciding_figure(plan.figure, is_traffic=plan.is_watch, rate=plan.rate).key
     if not is_sequential:
         return effect.AbTestPlan(
             subject=subject,
@@ -541,22 +548,26 @@ def _with_tune(plan: RunPlan, values: PlanValues) -> RunPlan:
 
 
 def _tune_order(plan: RunPlan, fields: dict[str, Any]) -> TunePlan:
+    from tuibench.metrics.figures import deciding_figure
     from tuibench.metrics.thresholds import parse_threshold
     from tuibench.model.tune import TunePlan
     from tuibench.tune.candidates import wanted_settings
 
     wanted_settings(fields["only"])
+    figure = deciding_figure(plan.figure, is_traffic=False, rate=plan.rate)
+    if figure.better is None:
+        raise UsageError(f"{figure.name} is neither better nor worse if it rises", "tune needs a direction")
+    measured = tuple(dict.fromkeys((*MEASURED, figure.name)))
     for text in fields["objectives"]:
-        if parse_threshold(text).figure not in MEASURED:
+        if parse_threshold(text).figure not in measured:
             raise UsageError(
-                f"--slo: windows measure {' and '.join(MEASURED)}, not '{text}'", 'for example "p95<20ms"'
+                f"--slo: windows measure {' and '.join(measured)}, not '{text}'", 'for example "p95<20ms"'
             )
     if fields["resume"]:
         from tuibench.record.store import find_run
 
         fields["resume"] = str(find_run(fields["resume"]))
-    figure = effect.EffectFigure.P95 if plan.rate else effect.EffectFigure.TPS
-    return TunePlan(**fields, primary=figure, seed=plan.seed)
+    return TunePlan(**fields, primary=figure.key, seed=plan.seed)
 
 
 MAX_FPS = 60

@@ -15,9 +15,9 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tuibench.metrics.costs import change_parts
+from tuibench.metrics.figures import FIGURES, Better, FigureUnit, figure_named
 from tuibench.metrics.inference import (
     FACTOR_FROM_PERCENT,
-    FIGURE_NAMES,
     ab_order,
     attribution_text,
     brief_change,
@@ -25,32 +25,16 @@ from tuibench.metrics.inference import (
     short_text,
     trend_text,
 )
-from tuibench.model.effect import AbTestResult, Comparison, Effect, EffectFigure, EffectProgress, Verdict
+from tuibench.model.effect import AbTestResult, Comparison, Effect, EffectProgress, Verdict
 from tuibench.model.event import Event
 from tuibench.tui.actions import ACTIONS_BY_NAME, action_key
-from tuibench.tui.charts import ChartPoint, SpanComparison, TimeGrid
+from tuibench.tui.charts import ChartPoint, TimeGrid
 from tuibench.tui.panels.load import Measure
 from tuibench.tui.text import TextLine, TextSpan, join_parts, pad_line, shorten, wrap_text
 from tuibench.tui.view import View, change_markers, view_grid
-from tuibench.units import DASH, count, digits_for, factor, hms, milliseconds, signed, small_number
+from tuibench.units import DASH, count, digits_for, factor, hms, signed
 
 _NAME_WIDTH = 11
-_FORMATS: dict[EffectFigure, Callable[[float | None], str]] = {
-    EffectFigure.TPS: count,
-    EffectFigure.QPS: count,
-    EffectFigure.P95: milliseconds,
-    EffectFigure.FSYNCS: small_number,
-    EffectFigure.FSYNC_RATE: count,
-}
-_DIRECTIONS = {
-    EffectFigure.TPS: 1,
-    EffectFigure.QPS: 1,
-    EffectFigure.P95: -1,
-    EffectFigure.FSYNCS: -1,
-    EffectFigure.FSYNC_RATE: -1,
-}
-"""Direction in which each figure improves."""
-
 _LEVELS_WIDTH = 20
 _COST_NAME_WIDTH = 20
 PAIR = 2
@@ -155,7 +139,7 @@ def _pair_lines(first: Effect, second: Effect, width: int, height: int) -> list[
     ]
     for one in first.comparisons:
         other = second.comparison(one.figure)
-        name = TextSpan(f"{FIGURE_NAMES[one.figure]:<{_NAME_WIDTH}}", "muted")
+        name = TextSpan(_name(one), "muted")
         cells = (_pair_cell(each, column) for each in (one, other))
         lines.append(_pair_line((name,), *cells))
     lines.append((TextSpan("e another, E ends the comparison", "muted"),))
@@ -179,7 +163,7 @@ def _pair_cell(one: Comparison | None, width: int) -> TextLine:
     return pad_line(
         (
             TextSpan(f"{percent_text(one):<8}", difference_role(one)),
-            TextSpan(f"to {_FORMATS[one.figure](one.after)}", "strong"),
+            TextSpan(f"to {_level(one, one.after)}", "strong"),
         ),
         width,
     )
@@ -192,9 +176,8 @@ def _effect_title(markers: Sequence[int], change: str, width: int) -> TextLine:
 
 
 def _effect_row(one: Comparison, *, is_trial: bool = False) -> TextLine:
-    name = TextSpan(f"{FIGURE_NAMES[one.figure]:<{_NAME_WIDTH}}", "muted")
     return (
-        name,
+        TextSpan(_name(one), "muted"),
         TextSpan(f"{before_after_text(one):<{_LEVELS_WIDTH}}", "strong"),
         difference_span(one, is_trial=is_trial),
     )
@@ -202,13 +185,16 @@ def _effect_row(one: Comparison, *, is_trial: bool = False) -> TextLine:
 
 def before_after_text(one: Comparison) -> str:
     """Before → after, in the figure's own format."""
-    write = _FORMATS[one.figure]
-    return f"{write(one.before)} → {write(one.after)}"
+    return f"{_level(one, one.before)} → {_level(one, one.after)}"
 
 
-def is_better(one: Comparison) -> bool:
-    """True if the figure improved."""
-    return one.delta * _DIRECTIONS[one.figure] > 0
+def _level(one: Comparison, value: float) -> str:
+    figure = figure_named(one.figure)
+    return count(value) if figure.unit is FigureUnit.PER_SECOND else figure.text(value)
+
+
+def _name(one: Comparison) -> str:
+    return f"{shorten(figure_named(one.figure).brief, _NAME_WIDTH - 1):<{_NAME_WIDTH}}"
 
 
 def difference_span(one: Comparison, *, is_trial: bool = False) -> TextSpan:
@@ -218,9 +204,10 @@ def difference_span(one: Comparison, *, is_trial: bool = False) -> TextSpan:
 
 def difference_role(one: Comparison | None) -> str:
     """Role of a difference: improvement, regression, or grey if no difference is known."""
-    if one is None or not one.differs:
+    better = None if one is None else figure_named(one.figure).better
+    if one is None or not one.differs or better is None:
         return "muted"
-    return "ok" if is_better(one) else "warn"
+    return "ok" if (one.delta > 0) is (better is Better.HIGHER) else "warn"
 
 
 def percent_text(one: Comparison) -> str:
@@ -251,7 +238,7 @@ def _attribution_lines(effect: Effect, width: int, height: int, hint: str) -> li
     if moved is not None:
         long, short = attribution_text(moved), movement_reason(moved).removesuffix(" the change")
     elif hint and first is not None and first.verdict is Verdict.CANNOT_TELL:
-        long = short = f"{FIGURE_NAMES[first.figure]} varies too much for a verdict"
+        long = short = f"{figure_named(first.figure).brief} varies too much for a verdict"
     else:
         return []
     decided = f" ({hint})" if hint else ""
@@ -276,25 +263,17 @@ def comparison_card(view: View, width: int, height: int) -> list[TextLine]:
     found = view.chart_state.difference
     if found is None:
         return effect_card(view, width, height)
-    if found.reason:
-        lines: list[TextLine] = [
-            _spans_title(view),
-            *((TextSpan(text, "warn"),) for text in wrap_text(found.reason, width)),
+    lines: list[TextLine]
+    if isinstance(found, str):
+        lines = [_spans_title(view), *((TextSpan(text, "warn"),) for text in wrap_text(found, width))]
+    elif height < len(found) + 1:
+        parts = [
+            (TextSpan(f"{figure_named(one.figure).brief} ", "muted"), difference_span(one)) for one in found
         ]
-    elif height < len(_comparison_rows(found)) + 1:
-        lines = _brief_lines(view, found)
+        lines = [join_parts((_spans_title(view), *parts[:1]), _GAP), join_parts(parts[1:], _GAP)]
     else:
-        lines = [
-            _spans_title(view),
-            *(_comparison_row(*row) for row in _comparison_rows(found)),
-            (TextSpan("esc ends it", "muted"),),
-        ]
+        lines = [_spans_title(view), *map(_comparison_row, found), (TextSpan("esc ends it", "muted"),)]
     return [pad_line(line, width) for line in lines[:height]]
-
-
-def _comparison_rows(found: SpanComparison) -> list[tuple[str, Comparison, Callable[[float | None], str]]]:
-    rows = (("TPS", found.tps, count), ("QPS", found.qps, count), ("p95", found.p95, milliseconds))
-    return [(name, one, write) for name, one, write in rows if one is not None]
 
 
 def _spans_title(view: View) -> TextLine:
@@ -307,28 +286,16 @@ def _spans_title(view: View) -> TextLine:
     )
 
 
-def _comparison_row(name: str, one: Comparison, write: Callable[[float | None], str]) -> TextLine:
-    levels = f"{write(one.before)} → {write(one.after)}"
+def _comparison_row(one: Comparison) -> TextLine:
     return (
-        TextSpan(f"{name:<{_SPAN_NAME_WIDTH}}", "muted"),
-        TextSpan(f"{levels:<{_SPAN_LEVELS_WIDTH}}", "strong"),
+        TextSpan(f"{figure_named(one.figure).brief:<{_SPAN_NAME_WIDTH}}", "muted"),
+        TextSpan(f"{before_after_text(one):<{_SPAN_LEVELS_WIDTH}}", "strong"),
         difference_span(one),
     )
 
 
-def _brief_lines(view: View, found: SpanComparison) -> list[TextLine]:
-    """The same in two lines."""
-    parts = [
-        (TextSpan(f"{name} ", "muted"), difference_span(one)) for name, one, _ in _comparison_rows(found)
-    ]
-    return [join_parts((_spans_title(view), *parts[:1]), _GAP), join_parts(parts[1:], _GAP)]
-
-
 LINE_GLYPHS = "▁━▔"
 """A line at the bottom, in the middle, and at the top of a cell."""
-
-FIGURES = {"tps": EffectFigure.TPS, "p95": EffectFigure.P95, "fsyncs": EffectFigure.FSYNCS}
-"""Figure of an effect by the name of the measure that shows it."""
 
 
 class MeanLine(NamedTuple):
@@ -370,7 +337,7 @@ class Signature(NamedTuple):
 def signature_of(measure: Measure, view: View, columns: int) -> Signature | None:
     """Signature of the shown effect; None without an effect, or if its change is not on the chart."""
     effect = view.effect
-    if effect is None or measure.name not in SIGNED_MEASURES:
+    if effect is None:
         return None
     number = effect.markers[-1]
     marker = next((column for column, each in change_markers(view, columns).items() if each == number), None)
@@ -385,12 +352,17 @@ def signature_of(measure: Measure, view: View, columns: int) -> Signature | None
         for window, value, is_before in zip(effect_windows(view, effect), levels, (True, False), strict=True)
         if (line := _mean_line(grid, window, value, write, is_before=is_before)) is not None
     )
-    one = effect.comparison(FIGURES[measure.name]) if measure.name in FIGURES else None
+    one = compared_in(measure, effect)
     return Signature(marker, means, percent_text(one) if one else "", difference_role(one))
 
 
-SIGNED_MEASURES = frozenset({"tps", "qps", "p95", "fsyncs", "headline"})
-"""Measures that get means: rates and p95; an effect has no other percentiles."""
+SIGNED_MEASURES = frozenset({"qps", "headline"})
+"""Rates that get the means of the chart's points if the effect does not compare them."""
+
+
+def compared_in(measure: Measure, effect: Effect) -> Comparison | None:
+    """The comparison of the figure that a chart shows."""
+    return effect.comparison(FIGURES[measure.name].key) if measure.name in FIGURES else None
 
 
 def effect_windows(view: View, effect: Effect) -> tuple[TickRange, TickRange]:
@@ -407,10 +379,11 @@ def effect_windows(view: View, effect: Effect) -> tuple[TickRange, TickRange]:
 
 
 def _levels(measure: Measure, view: View, effect: Effect) -> tuple[float, float] | None:
-    """Means of the effect; for a figure that it does not compare, means of the chart's points."""
-    if measure.name in FIGURES:
-        one = effect.comparison(FIGURES[measure.name])
-        return (one.before, one.after) if one is not None else None
+    """Means of the effect; for a rate that it does not compare, means of the chart's points."""
+    if (one := compared_in(measure, effect)) is not None:
+        return one.before, one.after
+    if measure.name not in SIGNED_MEASURES:
+        return None
     before, after = (_mean(measure, view.history.between(*window)) for window in effect_windows(view, effect))
     return (before, after) if before is not None and after is not None else None
 

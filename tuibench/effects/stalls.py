@@ -20,7 +20,6 @@ from itertools import accumulate, takewhile
 from typing import NamedTuple, TypeVar
 
 from tuibench.metrics.figures import read
-from tuibench.metrics.series import Slot
 from tuibench.model.counters import REDO_CAPACITY, Counter, first_known
 from tuibench.model.event import EventKind
 from tuibench.model.findings import Stall, StallConditions
@@ -147,7 +146,7 @@ class StallLog:
             self._is_partial = True
             self._watched_gap = None
 
-    def tick(self, slot: Slot, sample: Sample, gaps: Sequence[Span] | None = None) -> list[Stall]:
+    def tick(self, slot: Tick, sample: Sample, gaps: Sequence[Span] | None = None) -> list[Stall]:
         """Process one sample, and the gaps so far that have ended; None if the engine is not what is
         measured. Returns the stalls that are certain now.
         """
@@ -155,20 +154,18 @@ class StallLog:
             gaps = self._gaps_of_watched(slot, sample)
         load = sample.load
         threads, rate = read("requested_threads", load), read("target_rate", load)
-        has_load = load is None or bool(threads) or slot.transactions > 0
-        is_whole = not self._is_paused and not self._is_partial and slot.end_seconds > self._end_seconds
+        has_load = load is None or bool(threads) or slot.sums["completed"] > 0
+        is_whole = not self._is_paused and not self._is_partial and slot.end > self._end_seconds
         if is_whole and has_load:
             p50_ms, conditions = read("service_p50", load), conditions_of(sample)
             asked = None if load is None else (threads or 0, rate or 0)
             is_mixed, self._asked = bool(self._ticks) and asked != self._asked, asked
             self._level += is_mixed
-            start = max(slot.start_seconds, self._end_seconds)
+            start = max(slot.start, self._end_seconds)
             self._ticks.append(
-                StallTick(
-                    start, slot.end_seconds, slot.transactions, self._level, is_mixed, p50_ms, conditions
-                )
+                StallTick(start, slot.end, slot.sums["completed"], self._level, is_mixed, p50_ms, conditions)
             )
-        self._end_seconds, self._is_partial = max(slot.end_seconds, self._end_seconds), False
+        self._end_seconds, self._is_partial = max(slot.end, self._end_seconds), False
         return self._judge(gaps, is_over=False)
 
     def end(self, gaps: Sequence[Span] | None = None) -> list[Stall]:
@@ -177,12 +174,12 @@ class StallLog:
             gaps = [*self._watched_gaps, *([self._watched_gap] if self._watched_gap else [])]
         return self._judge(gaps, is_over=True)
 
-    def _gaps_of_watched(self, slot: Slot, sample: Sample) -> Sequence[Span]:
+    def _gaps_of_watched(self, slot: Tick, sample: Sample) -> Sequence[Span]:
         """Gaps of a server's own traffic. Our own thread is one of those that are running."""
         is_wanted = sample.server is None or (read("threads_running", sample.server) or 0) > 1
-        if slot.transactions == 0 and is_wanted and not self._is_paused and not self._is_partial:
-            start = self._watched_gap[0] if self._watched_gap else slot.start_seconds
-            self._watched_gap = (start, slot.end_seconds)
+        if slot.sums["completed"] == 0 and is_wanted and not self._is_paused and not self._is_partial:
+            start = self._watched_gap[0] if self._watched_gap else slot.start
+            self._watched_gap = (start, slot.end)
         elif self._watched_gap:
             self._watched_gaps.append(self._watched_gap)
             self._watched_gap = None

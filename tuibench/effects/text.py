@@ -12,15 +12,15 @@ import msgspec
 from tuibench import units
 from tuibench.document import Section, Styled, Table, Text, section
 from tuibench.metrics.costs import change_cost_lines
+from tuibench.metrics.figures import FIGURES, Better, FigureUnit, figure_named
 from tuibench.metrics.inference import (
     ALTERNATION,
-    FIGURE_NAMES,
     attribution_text,
     comparison_text,
     difference_text,
     verdict_text,
 )
-from tuibench.model.effect import AbTestResult, CommitCost, Comparison, Effect, EffectFigure, Verdict
+from tuibench.model.effect import AbTestResult, CommitCost, Comparison, Effect, Verdict
 from tuibench.model.findings import Stall, StallConditions, Steadiness
 
 STILL_MOVING = "still moving"
@@ -30,7 +30,7 @@ MINUTES_TO_HOURS = 120
 def changes_text(comparisons: Iterable[Comparison], *, is_trial: bool = False) -> str:
     """Every figure with verdict, difference and interval: `TPS higher: +43 % (38..49 %), p95 …`."""
     return ", ".join(
-        f"{FIGURE_NAMES[one.figure]} {comparison_text(one, is_trial=is_trial)}" for one in comparisons
+        f"{figure_named(one.figure).brief} {comparison_text(one, is_trial=is_trial)}" for one in comparisons
     )
 
 
@@ -85,7 +85,7 @@ def effect_card(effect: Effect, change: str) -> Section:
     when = f"at {units.hms(effect.at_seconds)}{', together with ' * bool(others)}{others}; {windows}{moving}"
     unattributed = [text for one in effect.comparisons if (text := attribution_text(one))]
     doubt = f"{unattributed[0]}; {ALTERNATION}" if unattributed else ""
-    rows = tuple((_LONG_NAMES[one.figure], *_levels(one), _difference(one)) for one in effect.comparisons)
+    rows = tuple((_name(one), *_levels(one), _difference(one)) for one in effect.comparisons)
     table = Table(header=("", "before", "after", "difference"), rows=rows)
     return section(
         change, table, Text(tuple(filter(None, (when, doubt))), role="note"), badge=str(effect.markers[-1])
@@ -97,13 +97,11 @@ def _difference(one: Comparison) -> Styled:
     text = difference_text(one)
     if not one.differs:
         return Styled(verdict_text(one.verdict, one.tolerance_percent), "soft", text)
-    is_better = (one.delta < 0) is (one.figure in LESS_IS_BETTER)
+    better = figure_named(one.figure).better
+    role = "better" if (one.delta > 0) is (better is Better.HIGHER) else "worse"
     change, _, interval = text.partition(" (")
     arrow = "▲" if one.delta > 0 else "▼"
-    return Styled(f"{arrow} {change}", "better" if is_better else "worse", interval.removesuffix(")"))
-
-
-LESS_IS_BETTER = frozenset({EffectFigure.P95, EffectFigure.FSYNCS, EffectFigure.FSYNC_RATE})
+    return Styled(f"{arrow} {change}", role if better else "", interval.removesuffix(")"))
 
 
 # Trials
@@ -169,17 +167,11 @@ def _duration_text(minutes: float) -> str:
 
 def _so_far(result: AbTestResult) -> str:
     """The rates measured so far, without a verdict."""
-    figure = EffectFigure.TPS
-    if any(figure not in side for sides in _sides(result) for side in sides):
-        figure = EffectFigure.QPS
-    a, b = ([side.get(figure, 0.0) for side in sides] for sides in _sides(result))
-    if not sum(a, 0.0):
-        return ""
-    return f"; {FIGURE_NAMES[figure]} {units.signed(100 * (sum(b) / sum(a) - 1))} % so far"
-
-
-def _sides(result: AbTestResult) -> tuple[list[dict[EffectFigure, float]], list[dict[EffectFigure, float]]]:
-    return [pair.a for pair in result.pairs], [pair.b for pair in result.pairs]
+    sides = [pair.a for pair in result.pairs], [pair.b for pair in result.pairs]
+    has_tps = all("tps" in side for each in sides for side in each)
+    figure = FIGURES["tps" if has_tps else "qps"]
+    a, b = (sum(side.get(figure.key, 0.0) for side in each) for each in sides)
+    return f"; {figure.brief} {units.signed(100 * (b / a - 1))} % so far" if a else ""
 
 
 def _row(one: Comparison) -> tuple[str, ...]:
@@ -190,21 +182,18 @@ def _row(one: Comparison) -> tuple[str, ...]:
         change = f"{units.signed(one.percent, digits)} %"
         edges = units.range_text(one.percent_low, one.percent_high, digits) + " %"
     verdict = verdict_text(one.verdict, one.tolerance_percent)
-    return (_LONG_NAMES[one.figure], *_levels(one), edges, change, verdict)
+    return (_name(one), *_levels(one), edges, change, verdict)
 
 
 def _levels(one: Comparison) -> tuple[str, str]:
-    digits = 3 if one.figure is EffectFigure.FSYNCS else 2
+    digits = 3 if figure_named(one.figure).unit is FigureUnit.NUMBER else 2
     return units.decimal(one.before, digits), units.decimal(one.after, digits)
 
 
-_LONG_NAMES = {
-    EffectFigure.TPS: "TPS",
-    EffectFigure.QPS: "QPS",
-    EffectFigure.P95: "p95 (ms)",
-    EffectFigure.FSYNCS: "log fsyncs/trx",
-    EffectFigure.FSYNC_RATE: "log fsyncs/s",
-}
+def _name(one: Comparison) -> str:
+    figure = figure_named(one.figure)
+    has_unit = figure.unit in (FigureUnit.NUMBER, FigureUnit.PER_SECOND)
+    return figure.label if has_unit else f"{figure.label} ({figure.unit})"
 
 
 STALLS_SHOWN = 5

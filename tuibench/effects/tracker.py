@@ -23,22 +23,19 @@ from tuibench.effects.text import effect_text, stall_event_text
 from tuibench.load.messages import CompletionGaps
 from tuibench.metrics.costs import CostLedger, operation_cost, resource_use, total_use
 from tuibench.metrics.effect_detection import FEWEST_SLOTS, EffectDetector
-from tuibench.metrics.figures import read
-from tuibench.metrics.series import Slot
+from tuibench.metrics.figures import deciding_figure, read
 from tuibench.metrics.steadiness import SteadinessTick, steadiness
-from tuibench.model.counters import LOG_FSYNCS, first_known
 from tuibench.model.effect import (
     CommitCost,
     CommitCosts,
     Effect,
     EffectProgress,
     latest_effects,
-    primary_figure,
 )
 from tuibench.model.event import CHANGE_KINDS, COST_CHANGE_KINDS, Event, EventKind
 from tuibench.model.findings import OperationCost, ResourceUse, Stall, Steadiness
 from tuibench.model.sample import Sample, SlowTransaction, slowest_of
-from tuibench.model.tick import HOST, RESPONSE, Tick
+from tuibench.model.tick import STATEMENT, TRANSACTION, Tick
 from tuibench.session.laboratory import (
     OF_EVENTS,
     WORKER_SILENT,
@@ -73,12 +70,12 @@ class SteadinessLog:
             self._is_paused = kind is EventKind.PAUSE
             self._is_partial = True
 
-    def tick(self, slot: Slot) -> None:
+    def tick(self, slot: Tick) -> None:
         """One more slot; one that a pause reaches into is left out."""
         if not self._is_paused and not self._is_partial:
-            self._ends.append(slot.end_seconds)
+            self._ends.append(slot.end)
             self._seconds.append(slot.seconds)
-            self._transactions.append(slot.transactions)
+            self._transactions.append(slot.sums["completed"])
             if len(self) >= self._most:
                 self._coarsen()
         self._is_partial = False
@@ -123,7 +120,8 @@ MEASURED_AGAIN = "measured again, as the load moved later"
 
 class EffectTracker:
     """Effects and costs of one run. `total_use` are the resources used since the start, `slowest`
-    the slowest transactions since the last reset.
+    the slowest transactions since the last reset. `decides` is a figure that is compared beside the usual
+    ones and comes first.
     """
 
     def __init__(
@@ -131,11 +129,13 @@ class EffectTracker:
         interval_seconds: float,
         session: ExperimentSession,
         on_news: Callable[[Experiment], None] = lambda _: None,
+        decides: str = "",
     ) -> None:
         self.effects: list[Effect] = []
         self.laboratory = Laboratory(session, self._on_experiment, on_news)
         self._session = session
-        self._watch = EffectDetector(interval_seconds)
+        self._watch = EffectDetector(interval_seconds, decides)
+        self._decides = decides
         self._ledger = CostLedger()
         self._notice_seconds = VARIABLES_EVERY_TICKS * interval_seconds
         self._interval_seconds = interval_seconds
@@ -247,7 +247,7 @@ class EffectTracker:
         self.total_use = total_use((self.total_use, use))
         self._uses.append(use)
         self._compact_uses()
-        slot = _slot(sample, self._session.log.elapsed_seconds())._replace(use=use)
+        slot = _comparable(sample.tick, self._session.log.elapsed_seconds())
         load = sample.load
         self._steadiness.tick(slot)
         if load is not None:
@@ -256,13 +256,13 @@ class EffectTracker:
         known = slot
         if completion_gaps is not None:
             until_seconds = self._session.log.elapsed_at(completion_gaps.until_ns)
-            known = slot._replace(end_seconds=min(slot.end_seconds, until_seconds))
+            known = msgspec.structs.replace(slot, end=min(slot.end, until_seconds))
         self._emit_stalls(self._stalls.tick(known, sample, self._standstills(completion_gaps)))
         why = disturbance(sample, self._interval_seconds)
         if self.laboratory.present is not None:
             self.laboratory.tick(slot, sample, why)
         elif why:
-            self._interrupt(why, slot.start_seconds - self._interval_seconds / 2)
+            self._interrupt(why, slot.start - self._interval_seconds / 2)
         else:
             self._emit_effect(self._watch.slot(slot))
             self._calm_ticks += 1
@@ -306,8 +306,8 @@ class EffectTracker:
     def _emit_effect(self, effect: Effect | None) -> None:
         if effect is None:
             return
-        decides = primary_figure(is_watch=False, rate=self._rate)
-        ordered = sorted(effect.comparisons, key=lambda one: one.figure is not decides)
+        decides = deciding_figure(self._decides, is_traffic=False, rate=self._rate).key
+        ordered = sorted(effect.comparisons, key=lambda one: one.figure != decides)
         effect = msgspec.structs.replace(effect, comparisons=tuple(ordered))
         is_again = any(each.markers == effect.markers for each in self.effects)
         self.effects = [*latest_effects([*self.effects, effect])]
@@ -316,36 +316,10 @@ class EffectTracker:
         self._publish_progress()
 
 
-def _slot(sample: Sample, end_seconds: float) -> Slot:
-    """The sample in figures that add up. The server's reading is a little younger than the load's: its fsyncs
-    are taken for each transaction. Traffic and fsyncs of a watched server are of one reading.
+def _comparable(tick: Tick, end: float) -> Tick:
+    """A tick that ended at this second, without what no comparison needs: the latencies of single kinds of
+    transactions and statements, and the work of earlier ticks.
     """
-    tick = sample.tick
-    transactions = tick.sums["completed"]
-    if sample.traffic is not None:
-        log_fsyncs = first_known(LOG_FSYNCS, tick.sums)
-        queries: float | None = tick.sums["queries"]
-    else:
-        each = read("fsyncs", tick)
-        log_fsyncs, queries = (None if each is None else each * transactions), None
-    return Slot(
-        end_seconds=end_seconds,
-        seconds=tick.seconds,
-        transactions=transactions,
-        latency=tick.hist(RESPONSE),
-        p95_ms=read("p95", sample.throughput),
-        log_fsyncs=log_fsyncs,
-        queries=queries,
-        foreign_cpu=None if sample.traffic is not None else _foreign_cpu(sample.host),
-    )
-
-
-def _foreign_cpu(host: Tick | None) -> float | None:
-    """What other programs, other guests and our CPU limit took; without the server's own CPU, only the latter
-    two are known.
-    """
-    if host is None:
-        return None
-    steal, throttled = read("steal", host) or 0.0, read("throttled", host) or 0.0
-    rest = 0.0 if HOST + "server_cpu" not in host.sums else read("cpu_rest", host) or 0.0
-    return max(rest, steal) + throttled
+    kinds = (TRANSACTION, STATEMENT)
+    kept = {name: histogram for name, histogram in tick.hists.items() if not name.startswith(kinds)}
+    return msgspec.structs.replace(tick, end=end, hists=kept, arrears={})

@@ -16,7 +16,7 @@ ticks.
 from collections.abc import Iterable, Mapping
 
 from tuibench import units
-from tuibench.metrics.series import Slot, ratio
+from tuibench.metrics.series import ratio
 from tuibench.model.counters import BINLOG_BYTES, LOG_FSYNCS, REDO_BYTES, Counter, first_known
 from tuibench.model.effect import CommitCost, Effect
 from tuibench.model.findings import OperationCost, Resource, ResourceUnit, ResourceUse
@@ -276,10 +276,10 @@ def operation_cost(use: ResourceUse) -> OperationCost:
     )
 
 
-def window_cost(slots: Iterable[Slot]) -> OperationCost | None:
-    """The cost over some slots; None if unknown."""
-    uses = [slot.use for slot in slots if slot.use is not None and slot.use.used]
-    return operation_cost(total_use(uses)) if uses else None
+def window_cost(ticks: Iterable[Tick]) -> OperationCost | None:
+    """The cost over some ticks; None if unknown."""
+    whole = total_use(map(resource_use, ticks))
+    return operation_cost(whole) if whole.used else None
 
 
 def _each(used: Mapping[str, float], done: Mapping[str, float]) -> dict[str, float]:

@@ -6,10 +6,10 @@ Levels are those of two equal windows. The difference, its interval and whether 
 change come from every tick before the change (`attribution`), on a logarithmic scale; if a figure is zero
 on either side (fsyncs with a durability of 0), on a linear one.
 
-TPS and fsyncs per transaction are ratios of sums. The p95 of a window is that of its merged histograms;
-without histograms, it is the mean of the slots' own p95, weighted by their transactions.
+Any figure of the table that a window has (`metrics.figures`) can be compared: a window is the sum of its
+ticks.
 
-Detection of effects during a run: from slots and changes to complete pairs of windows.
+Detection of effects during a run: from ticks and changes to complete pairs of windows.
 
 The history of a change ends at the change and does not extend before an earlier one, nor into the time that
 the earlier one took to settle; its end is the window before. The window after is of the same length and
@@ -38,18 +38,19 @@ from tuibench.metrics.attribution import (
     logarithms,
 )
 from tuibench.metrics.costs import window_cost
-from tuibench.metrics.series import P95, Ranks, Slot, settled_at
+from tuibench.metrics.figures import compared_figures, read, throughput
+from tuibench.metrics.series import settled_at
 from tuibench.model.effect import (
     Comparison,
     Effect,
-    EffectFigure,
     EffectProgress,
     LevelMovement,
     MovementKind,
     Verdict,
 )
+from tuibench.model.tick import HOST, Tick, total_tick
 
-SlotWindow = Sequence[Slot]
+Window = Sequence[Tick]
 TOLERANCE_PERCENT = 5.0
 """A change that is known to have a smaller effect left the figure equal."""
 
@@ -58,33 +59,37 @@ HOST_SHIFT = 10.0
 
 HOST_MARGIN = 2.0
 
-COUNTED = (EffectFigure.FSYNCS, EffectFigure.FSYNC_RATE)
-FEWEST_COUNTED = 10
-"""Fsyncs in one of the windows below which they are not compared: a read-only load has a few by chance."""
+FEWEST_EVENTS = 10
+"""Events, as fsyncs, in one of the windows below which they are not compared: some happen by chance."""
 
 LATE_SECONDS = 3.0
 """A step up to this long after a change is the change's own."""
 
 
 def compare_windows(
-    history: SlotWindow, after: SlotWindow, settling: SlotWindow = ()
+    history: Window, after: Window, settling: Window = (), *, decides: str = ""
 ) -> tuple[Comparison, ...]:
-    """Compare all figures that both sides have.
+    """Compare the usual figures, and that which `decides`, as far as both sides have them.
 
     `history` is everything measured before the change; its end, as long as `after`, is the window before.
     `settling` is what was measured between the change and `after`.
     """
-    return tuple(one for one, _ in _compared(history, after, settling))
+    return tuple(one for one, _ in _compared(history, after, settling, decides))
 
 
 def compare_again(
-    known: Iterable[Comparison], history: SlotWindow, after: SlotWindow, settling: SlotWindow
+    known: Iterable[Comparison],
+    history: Window,
+    after: Window,
+    settling: Window,
+    *,
+    decides: str = "",
 ) -> tuple[Comparison, ...]:
     """The same with a later window, if a figure has left its known interval by a step at another time than
     that of the change, or slowly; empty if none has.
     """
     intervals = {one.figure: (one.low, one.high) for one in known}
-    found = list(_compared(history, after, settling))
+    found = list(_compared(history, after, settling, decides))
     has_left = any(
         moved
         and one.figure in intervals
@@ -95,26 +100,30 @@ def compare_again(
 
 
 def _compared(
-    history: SlotWindow, after: SlotWindow, settling: SlotWindow
+    history: Window, after: Window, settling: Window, decides: str
 ) -> Iterator[tuple[Comparison, bool]]:
     """Each figure, and whether it moved after the change at another time, or slowly."""
     before = history[-len(after) :]
-    levels = (window_figures(before), window_figures(after))
-    seconds = math.fsum(slot.seconds for slot in after) / len(after)
-    gap = max(0, round((after[0].start_seconds - history[-1].end_seconds) / seconds))
-    for figure in EffectFigure:
-        series = _Series(*(_series(figure, slots) for slots in (history, settling, after)))
-        is_counted = figure not in COUNTED or max(map(_fsyncs, (before, after))) >= FEWEST_COUNTED
-        if figure in levels[0] and figure in levels[1] and series.is_enough and is_counted:
-            one, moved = _comparison(figure, levels[0][figure], levels[1][figure], series, gap, seconds)
+    sums = total_tick(before), total_tick(after)
+    levels = [window_figures(each, decides) for each in sums]
+    seconds = sums[1].seconds / len(after)
+    gap = max(0, round((after[0].start - history[-1].end) / seconds))
+    for figure in compared_figures(decides, is_traffic=after[0].is_traffic):
+        if figure.key not in levels[0] or figure.key not in levels[1]:
+            continue
+        series = _Series(
+            *(
+                [value for tick in ticks if (value := figure.value(tick)) is not None]
+                for ticks in (history, settling, after)
+            )
+        )
+        if series.is_enough and max(map(figure.events, sums)) >= FEWEST_EVENTS:
+            old, new = (each[figure.key] for each in levels)
+            one, moved = _comparison(figure.key, old, new, series, gap, seconds)
             yield _unless_host(one, before, after), moved
 
 
-def _fsyncs(window: SlotWindow) -> float:
-    return math.fsum(slot.log_fsyncs for slot in window if slot.log_fsyncs is not None)
-
-
-def _unless_host(one: Comparison, before: SlotWindow, after: SlotWindow) -> Comparison:
+def _unless_host(one: Comparison, before: Window, after: Window) -> Comparison:
     """The comparison, with the movement set if it may result from other programs' CPU usage.
 
     If others use 30 % and then 10 %, the available CPU changes by 90 : 70: a difference is attributed to the
@@ -131,54 +140,29 @@ def _unless_host(one: Comparison, before: SlotWindow, after: SlotWindow) -> Comp
     return msgspec.structs.replace(one, verdict=Verdict.CANNOT_TELL, movement=movement)
 
 
-def _foreign_cpu(window: SlotWindow) -> float | None:
-    known = [slot.foreign_cpu for slot in window if slot.foreign_cpu is not None]
+def _foreign_cpu(window: Window) -> float | None:
+    """What other programs, other guests and our CPU limit took of the host's CPU, in percent; without the
+    server's own CPU, only the latter two are known. None for a server's own traffic, which is others'.
+    """
+    known = [
+        max(rest, read("steal", tick) or 0.0) + (read("throttled", tick) or 0.0)
+        for tick in window
+        if HOST + "seconds" in tick.sums and not tick.is_traffic
+        for rest in ((read("cpu_rest", tick) or 0.0) if HOST + "server_cpu" in tick.sums else 0.0,)
+    ]
     return math.fsum(known) / len(known) if known else None
 
 
-def window_figures(window: SlotWindow) -> dict[EffectFigure, float]:
-    """The figures of one window."""
-    transactions = math.fsum(slot.transactions for slot in window)
-    seconds = math.fsum(slot.seconds for slot in window)
-    queries = [slot.queries for slot in window if slot.queries is not None]
-    found = {} if queries and not transactions else {EffectFigure.TPS: transactions / seconds}
-    if queries:
-        found |= {EffectFigure.QPS: math.fsum(queries) / seconds}
-    if (p95 := p95_of(window)) is not None:
-        found[EffectFigure.P95] = p95
-    counted = [(slot.log_fsyncs, slot.transactions) for slot in window if slot.log_fsyncs is not None]
-    if committed := math.fsum(count for _, count in counted):
-        found[EffectFigure.FSYNCS] = math.fsum(fsyncs for fsyncs, _ in counted) / committed
-    if queries and counted:
-        found[EffectFigure.FSYNC_RATE] = math.fsum(fsyncs for fsyncs, _ in counted) / seconds
-    return found
-
-
-def p95_of(window: SlotWindow) -> float | None:
-    """The window's p95 in milliseconds; None if no transaction finished."""
-    histograms = [slot.latency for slot in window if slot.latency is not None and slot.latency.count]
-    if histograms:
-        return Ranks(histograms).at_ms(P95)
-    known = [(slot.p95_ms, slot.transactions) for slot in window if slot.p95_ms is not None]
-    finished = math.fsum(count for _, count in known)
-    return math.fsum(p95 * count for p95, count in known) / finished if finished else None
-
-
-def _series(figure: EffectFigure, slots: SlotWindow) -> list[float]:
-    """The figure by slot; slots without it are omitted."""
-    if figure is EffectFigure.TPS:
-        return [slot.tps for slot in slots]
-    if figure is EffectFigure.QPS:
-        return [slot.queries / slot.seconds for slot in slots if slot.queries is not None]
-    if figure is EffectFigure.P95:
-        return [p95 for slot in slots if (p95 := slot.own_p95_ms) is not None]
-    if figure is EffectFigure.FSYNC_RATE:
-        return [slot.log_fsyncs / slot.seconds for slot in slots if slot.log_fsyncs is not None]
-    return [
-        slot.log_fsyncs / slot.transactions
-        for slot in slots
-        if slot.log_fsyncs is not None and slot.transactions
-    ]
+def window_figures(window: Tick, decides: str = "") -> dict[str, float]:
+    """The figures of one window that are compared, by their names in comparisons. A server's own traffic
+    without transactions has no TPS.
+    """
+    is_without = window.is_traffic and not window.sums.get("completed")
+    return {
+        figure.key: value
+        for figure in compared_figures(decides, is_traffic=window.is_traffic)
+        if (value := figure.value(window)) is not None and not (is_without and figure.name == "tps")
+    }
 
 
 class _Series(NamedTuple):
@@ -201,7 +185,7 @@ class _Series(NamedTuple):
 
 
 def _comparison(
-    figure: EffectFigure,
+    figure: str,
     before: float,
     after: float,
     series: _Series,
@@ -260,12 +244,12 @@ class PendingEffect:
     first `used` slots after the change.
     """
 
-    def __init__(self, before: list[Slot]) -> None:
+    def __init__(self, before: list[Tick]) -> None:
         self.before = before
         self.markers: tuple[int, ...] = ()
         self.texts: list[str] = []
         self.at_seconds = 0.0
-        self.after: list[Slot] = []
+        self.after: list[Tick] = []
         self.known: Effect | None = None
         self.used = 0
 
@@ -278,27 +262,30 @@ class PendingEffect:
 
 
 class EffectDetector:
-    """Converts slots and changes, in time order, to effects."""
+    """Converts ticks and changes, in time order, to effects: of the usual figures, and of one that
+    `decides`.
+    """
 
-    def __init__(self, interval_seconds: float) -> None:
+    def __init__(self, interval_seconds: float, decides: str = "") -> None:
         self._interval_seconds = interval_seconds
+        self._decides = decides
         wanted = math.ceil(WINDOW_SECONDS / interval_seconds)
         self.window = min(max(wanted, USUAL_SLOTS), MOST_SLOTS)
         self.longest_settling = max(
             2 * LEAST_SETTLING_SLOTS, math.ceil(LONGEST_SETTLING_SECONDS / interval_seconds)
         )
         self._most_calm = MOST_BEFORE + self.longest_settling + self.window
-        self._calm: list[Slot] = []
+        self._calm: list[Tick] = []
         self._pending: PendingEffect | None = None
         self._watched: PendingEffect | None = None
 
-    def slot(self, slot: Slot) -> Effect | None:
+    def slot(self, slot: Tick) -> Effect | None:
         """Add a tick; returns the effect that it completes, if any."""
         pending = self._pending
         if pending is None:
             self._calm = [*self._calm[1 - self._most_calm :], slot]
             return self._watch(slot)
-        if slot.start_seconds < pending.at_seconds:
+        if slot.start < pending.at_seconds:
             return None
         pending.after.append(slot)
         window = min(len(pending.before), self.window)
@@ -344,14 +331,14 @@ class EffectDetector:
         """
         for pending in (self._pending, self._watched):
             if pending is not None and since_seconds is not None:
-                pending.after = [slot for slot in pending.after if slot.end_seconds <= since_seconds]
+                pending.after = [slot for slot in pending.after if slot.end <= since_seconds]
         effect = self._complete_early() or self._measured_again()
         self._calm, self._pending = [], None
         return effect
 
-    def _before(self, began_seconds: float) -> list[Slot]:
+    def _before(self, began_seconds: float) -> list[Tick]:
         """The newest slots before a time, from the first settled one on."""
-        calm = [slot for slot in self._calm if slot.end_seconds <= began_seconds]
+        calm = [slot for slot in self._calm if slot.end <= began_seconds]
         window = max(min(self.window, len(calm)), 1)
         start = _settling_slots(calm, window, len(calm), least=0)
         return calm[start or 0 :][-MOST_BEFORE:]
@@ -373,11 +360,11 @@ class EffectDetector:
         self._calm = pending.after[first:]
         pending.used = first + window
         settling, after = pending.after[:first], pending.after[first : pending.used]
-        found = compare_windows(pending.before, after, settling)
+        found = compare_windows(pending.before, after, settling, decides=self._decides)
         pending.known = _effect(pending, after, found, settled=start is not None)
         return pending.known
 
-    def _watch(self, slot: Slot) -> Effect | None:
+    def _watch(self, slot: Tick) -> Effect | None:
         """Watch the load after its effect is known; returns the effect if it has become another one."""
         pending = self._watched
         if pending is None:
@@ -396,20 +383,22 @@ class EffectDetector:
         if window < FEWEST_SLOTS:
             return None
         settling, after = pending.after[:-window], pending.after[-window:]
-        found = compare_again(pending.known.comparisons, pending.before, after, settling)
+        found = compare_again(
+            pending.known.comparisons, pending.before, after, settling, decides=self._decides
+        )
         is_settled = _settling_slots(after, window, 0, least=0) is not None
         return _effect(pending, after, found, settled=is_settled) if found else None
 
 
 def _effect(
-    pending: PendingEffect, after: Sequence[Slot], comparisons: tuple[Comparison, ...], *, settled: bool
+    pending: PendingEffect, after: Window, comparisons: tuple[Comparison, ...], *, settled: bool
 ) -> Effect:
     return Effect(
         markers=pending.markers,
         change="; ".join(pending.texts),
         at_seconds=pending.at_seconds,
         window_seconds=math.fsum(slot.seconds for slot in after),
-        settling_seconds=max(0.0, after[0].start_seconds - pending.at_seconds),
+        settling_seconds=max(0.0, after[0].start - pending.at_seconds),
         settled=settled,
         comparisons=comparisons,
         cost_before=window_cost(pending.before[-len(after) :]),
@@ -417,10 +406,8 @@ def _effect(
     )
 
 
-def _settling_slots(
-    slots: Sequence[Slot], window: int, most: int, least: int = LEAST_SETTLING_SLOTS
-) -> int | None:
+def _settling_slots(slots: Window, window: int, most: int, least: int = LEAST_SETTLING_SLOTS) -> int | None:
     """The slots to discard, until neither throughput nor p95 has a trend."""
-    rates = [slot.throughput for slot in slots]
-    latencies = [slot.own_p95_ms or 0.0 for slot in slots]
+    rates = [throughput(slot) for slot in slots]
+    latencies = [read("p95", slot) or 0.0 for slot in slots]
     return settled_at((rates, latencies), window, least=least, most=most)

@@ -7,6 +7,7 @@ A figure is read from a tick, or from several added up. A ratio is one of sums, 
 weighted by what the ticks of the window counted; its parts are what an interval is estimated from.
 """
 
+import math
 import re
 from collections.abc import Iterator
 from enum import StrEnum
@@ -34,7 +35,7 @@ from tuibench.model.counters import (
 from tuibench.model.counters import (
     Unit as CounterUnit,
 )
-from tuibench.model.tick import ERROR, HOST, LOGIN, RESPONSE, SERVICE, US_PER_MS, WAIT, Tick
+from tuibench.model.tick import ERROR, HOST, LOGIN, RESPONSE, SERVICE, UNSEEN, US_PER_MS, WAIT, Tick
 
 
 class FigureUnit(StrEnum):
@@ -56,6 +57,9 @@ class Better(StrEnum):
     LOWER = "lower"
 
 
+PER_TRANSACTION = " per transaction"
+"""The end of a title of a figure that is divided by transactions."""
+
 Parts = tuple[float, float]
 """What a figure is a ratio of: numerator, with its factor, and denominator."""
 
@@ -75,28 +79,35 @@ class Source(msgspec.Struct, frozen=True):
 class Ratio(Source, frozen=True):
     """`factor` times a sum over another one. `above` are alternatives in order of preference, `below` are
     added up; "seconds" is the tick's own time, and a name that ends with a dot stands for all sums of that
-    prefix.
+    prefix. A ratio `of_process` leaves out the time in which the process of the server was not found.
     """
 
     above: tuple[str, ...]
     below: tuple[str, ...] = ("seconds",)
     factor: float = 1.0
+    of_process: bool = False
 
     def value(self, tick: Tick) -> float | None:
         parts = self.parts(tick)
         return parts[0] / parts[1] if parts is not None and parts[1] else None
 
     def parts(self, tick: Tick) -> Parts | None:
-        upper = next((value for name in self.above if (value := amount(name, tick)) is not None), None)
+        upper = next((value for name in self.above if (value := self._amount(name, tick)) is not None), None)
         if upper is None:
             return None
         lower = 0.0
         for name in self.below:
-            known = amount(name, tick)
+            known = self._amount(name, tick)
             if known is None:
                 return None
             lower += known
         return self.factor * upper, lower
+
+    def _amount(self, name: str, tick: Tick) -> float | None:
+        known = amount(name, tick)
+        if known is None or not self.of_process or PROCESS_CPU not in tick.sums:
+            return known
+        return known - tick.sums.get(HOST + UNSEEN + name.removeprefix(HOST), 0.0)
 
 
 class Percent(Ratio, frozen=True):
@@ -143,12 +154,14 @@ class Quantile(Source, frozen=True):
     share: float
 
     def value(self, tick: Tick) -> float | None:
-        histogram = tick.hist(self.of)
+        histogram, known = tick.hist(self.of), tick.quantiles
         if not histogram.count:
             return None
         if self.share in (0, 1):
             return (histogram.max_us if self.share else histogram.min_us) / US_PER_MS
-        return histogram.percentiles((100 * self.share,))[0] / US_PER_MS
+        if (self.of, self.share) not in known:
+            known[self.of, self.share] = histogram.percentiles((100 * self.share,))[0] / US_PER_MS
+        return known[self.of, self.share]
 
 
 class Mean(Source, frozen=True):
@@ -227,6 +240,48 @@ class Figure(NamedTuple):
         """Title and unit: p95 (ms)."""
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
+    @property
+    def key(self) -> str:
+        """The name with its unit, as in the fields of JSON: p95_ms, fsyncs_per_transaction, rows_trx."""
+        if self.title.endswith(PER_TRANSACTION) and not self.name.endswith("_trx"):
+            return f"{self.name}_per_transaction"
+        return f"{self.name}_ms" if self.unit is FigureUnit.MILLISECONDS else self.name
+
+    @property
+    def label(self) -> str:
+        """The title for narrow places: TPS, p95, log fsyncs/trx, log fsyncs/s."""
+        if self.title.endswith(PER_TRANSACTION):
+            return f"{self.title.removesuffix(PER_TRANSACTION)}/trx"
+        is_rate = self.unit is FigureUnit.PER_SECOND and not self.title.isupper()
+        return f"{self.title}/s" if is_rate else self.title
+
+    @property
+    def brief(self) -> str:
+        """The shortest title: TPS, p95, fsyncs/trx, fsyncs/s."""
+        return self.label.removeprefix("log ")
+
+    @property
+    def is_comparable(self) -> bool:
+        """True if a window has a value of its own, which does not depend on its length: a ratio, a mean or a
+        quantile of what it counted.
+        """
+        source = self.source
+        parts = source.less if isinstance(source, Remainder) else (source,)
+        return all(isinstance(each, Ratio | Quantile | Mean) for each in parts)
+
+    @property
+    def may_be_zero(self) -> bool:
+        """True if zero may be what a setting does; without throughput, or a latency, the load stood still."""
+        return self.better is not Better.HIGHER and not isinstance(self.source, Quantile | Mean)
+
+    def events(self, tick: Tick) -> float:
+        """How many events the figure counted; infinite for a figure of something else."""
+        is_of_events = self.may_be_zero and self.unit in (FigureUnit.NUMBER, FigureUnit.PER_SECOND)
+        if not is_of_events or not isinstance(self.source, Ratio):
+            return math.inf
+        parts = self.source.parts(tick)
+        return parts[0] / self.source.factor if parts is not None else 0.0
+
     def text(self, value: float | None) -> str:
         """A value with its unit: 12.3 ms, 1.2 KiB."""
         match self.unit:
@@ -248,6 +303,7 @@ class Figure(NamedTuple):
         return self.source.parts(tick)
 
 
+PROCESS_CPU = HOST + "server_cpu"
 LOAD_COUNTS = frozenset(
     {"scheduled", "failed", "abandoned", "commits", "questions", "retries", "reconnects", "logins", ERROR}
 )
@@ -293,7 +349,11 @@ CHECKPOINT_AGE = FirstKnown(
 )
 """MariaDB reports it; in MySQL it is what was written since the last checkpoint."""
 CPU_TOTAL = Percent((HOST + "busy",), (HOST + "total",))
-CPU_SERVER = Percent((HOST + "server_cpu",), HOST_CPU)
+CPU_SERVER = Percent((PROCESS_CPU,), HOST_CPU, of_process=True)
+CPU_REST = Remainder(
+    (CPU_SERVER, Percent((HOST + "tuibench_cpu",), HOST_CPU, of_process=True)),
+    Percent((HOST + "busy",), (HOST + "total",), of_process=True),
+)
 CPU_TUIBENCH = Percent((HOST + "tuibench_cpu",), HOST_CPU)
 
 
@@ -312,7 +372,8 @@ MAIN_FIGURES = (
         "failed statements, of all attempts",
     ),
     Figure(
-        "cpu", "server CPU per transaction", MS, LOWER, Ratio((HOST + "server_cpu",), HOST_TRX, 1e3),
+        "cpu", "server CPU per transaction", MS, LOWER,
+        Ratio((PROCESS_CPU,), HOST_TRX, 1e3, of_process=True),
         "processor time of the server's process for a transaction",
     ),
     Figure(
@@ -495,7 +556,7 @@ OTHER_FIGURES = (
         "of all processors of the server's host",
     ),
     Figure(
-        "cpu_rest", "other CPU", PERCENT, LOWER, Remainder((CPU_SERVER, CPU_TUIBENCH), CPU_TOTAL),
+        "cpu_rest", "other CPU", PERCENT, LOWER, CPU_REST,
         "that of neither the server nor tuibench",
     ),
     Figure("cpu_idle", "idle CPU", PERCENT, None, Remainder((CPU_TOTAL,)), "of the server's host"),
@@ -554,9 +615,46 @@ FIGURES: dict[str, Figure] = {
 }
 
 
+BY_KEY = {figure.key: figure for figure in FIGURES.values()}
+"""The table by the names that JSON has."""
+
+COMPARED = tuple(FIGURES[name] for name in ("tps", "p95", "fsyncs"))
+COMPARED_OF_TRAFFIC = tuple(FIGURES[name] for name in ("tps", "qps", "p95", "fsyncs", "fsyncs_per_second"))
+"""What every effect and every experiment compares: of a load, and of a server's own traffic."""
+
+
+def compared_figures(decides: str = "", *, is_traffic: bool = False) -> tuple[Figure, ...]:
+    """The figures that are compared, that which decides among them."""
+    usual = COMPARED_OF_TRAFFIC if is_traffic else COMPARED
+    figure = figure_named(decides) if decides else usual[0]
+    return usual if figure in usual else (*usual, figure)
+
+
+def deciding_figure(name: str, *, is_traffic: bool, rate: float) -> Figure:
+    """The figure that verdicts are based on: the wanted one, else queries of a server's own traffic, p95 at a
+    fixed rate, otherwise transactions. Raises UsageError for one that cannot be compared.
+    """
+    if not name:
+        return FIGURES["qps" if is_traffic else "p95" if rate else "tps"]
+    figure = figure_named(name)
+    if figure.is_comparable:
+        return figure
+    share = f", for example {figure.share}" if figure.share else ""
+    raise UsageError(
+        f"{figure.name} of two windows cannot be compared", f"choose a rate, a mean or a percentile{share}"
+    )
+
+
 def read(name: str, tick: Tick | None) -> float | None:
     """A figure of the table by its name; None without a tick, and if it was not measured."""
     return None if tick is None else FIGURES[name].source.value(tick)
+
+
+def throughput(tick: Tick) -> float:
+    """The rate that tells whether the load has settled: queries of a server's own traffic, else
+    transactions.
+    """
+    return read("qps" if tick.is_traffic else "tps", tick) or 0.0
 
 
 def core_shares(host: Tick) -> tuple[float, ...]:
@@ -573,8 +671,8 @@ def figure_named(name: str) -> Figure:
     names for any other.
     """
     name = name.lower()
-    if name in FIGURES:
-        return FIGURES[name]
+    if name in FIGURES or name in BY_KEY:
+        return FIGURES.get(name) or BY_KEY[name]
     if percentile := _PERCENTILE.fullmatch(name):
         name, share = f"p{percentile[1]}", float(percentile[1]) / 100
         if name in FIGURES:

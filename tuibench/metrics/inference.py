@@ -69,9 +69,9 @@ from typing import NamedTuple
 
 from tuibench import units
 from tuibench.metrics import figures
-from tuibench.metrics.figures import MAIN_FIGURES, OTHER_FIGURES, Better, Figure
+from tuibench.metrics.figures import MAIN_FIGURES, OTHER_FIGURES, Better, Figure, figure_named
 from tuibench.metrics.series import Ranks, count_up_to
-from tuibench.model.effect import Comparison, EffectFigure, LevelMovement, MovementKind, Verdict
+from tuibench.model.effect import Comparison, LevelMovement, MovementKind, Verdict
 from tuibench.model.findings import Resource
 from tuibench.model.settings import PresetState
 from tuibench.model.summary import ComparisonVerdict, Contrast
@@ -286,7 +286,7 @@ class DifferenceEstimate(NamedTuple):
 
 
 def comparison_from_resamples(
-    figure: EffectFigure, before: float, after: float, resampled: ResampledRatios
+    figure: str, before: float, after: float, resampled: ResampledRatios
 ) -> Comparison:
     """Build a comparison from difference and relative difference with their intervals."""
     found = estimate_difference(before, after, resampled)
@@ -577,13 +577,6 @@ class _FigureResampler(NamedTuple):
         return cls(series.ratio, series, list)
 
 
-FIGURE_NAMES = {
-    EffectFigure.TPS: "TPS",
-    EffectFigure.QPS: "QPS",
-    EffectFigure.P95: "p95",
-    EffectFigure.FSYNCS: "fsyncs/trx",
-    EffectFigure.FSYNC_RATE: "fsyncs/s",
-}
 TREND_POINTS, TREND_SHARE = 2.0, 0.1
 """The least deviation of a difference from that of its levels that is explained: points, share of it."""
 
@@ -657,7 +650,7 @@ def movement_reason(one: Comparison) -> str:
     """How the level of the figure moved without the change; empty if it did not."""
     if one.movement is None:
         return ""
-    subject = "" if one.movement.kind is MovementKind.HOST else f"{FIGURE_NAMES[one.figure]} "
+    subject = "" if one.movement.kind is MovementKind.HOST else f"{figure_named(one.figure).brief} "
     return f"{subject}{movement_text(one.movement)}"
 
 

@@ -361,9 +361,6 @@ def collect_evidence(
     hosts = [sample.host for sample in samples if sample.host is not None]
     whole = total_tick(sample.tick for sample in samples)
     host = whole if hosts else None
-    found = [tick for tick in hosts if HOST + "server_cpu" in tick.sums]
-    # Where the server's process was not found, its CPU time is not that of other programs.
-    process = host if len(found) in (0, len(hosts)) else total_tick(found)
     attempted = (read("tps", whole) or 0.0) + (read("errors_per_second", whole) or 0.0)
     rate = _mean(samples, "target_rate") or 0.0
     backlog = int(read("backlog", loads[-1]) or 0) if loads else 0
@@ -382,9 +379,9 @@ def collect_evidence(
         usual_lag_ms=median(read("scheduling_delay", load) or 0.0 for load in loads) if loads else 0.0,
         network_share=_network_share(whole, round_trip_ms),
         cpu_total=read("cpu_total", host),
-        cpu_server=read("cpu_server", process),
+        cpu_server=read("cpu_server", host),
         cpu_tuibench=read("cpu_tuibench", host),
-        cpu_others=others_percent(process, is_local=is_local) if process else None,
+        cpu_others=others_percent(host, is_local=is_local) if host else None,
         threads_running=running,
         in_flight=in_flight,
         outside_ms=_outside_ms(whole, in_flight, running, round_trip_ms or 0.0),

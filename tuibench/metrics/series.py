@@ -17,8 +17,6 @@ but needs twice as many slots for a reliable minimum.
 
 Least squares of a short series against its own index.
 
-Slots: the additive figures of one tick each.
-
 Texts of the slowest transactions: time, duration, and the statements that took the most of it.
 
 Statement statistics between two moments: differences of cumulative figures, ranked by time.
@@ -33,7 +31,6 @@ from typing import NamedTuple
 import msgspec
 
 from tuibench.model.environment import StatementFigures, StatementRow
-from tuibench.model.findings import ResourceUse
 from tuibench.model.sample import SlowTransaction, TimedStatement
 from tuibench.model.tick import US_PER_MS, Histogram, bucket_upper_bound, merge_histograms, rank_of
 from tuibench.units import hms, milliseconds, pluralize
@@ -116,50 +113,6 @@ def settled_at(
 def is_at_rest(values: Sequence[float]) -> bool:
     """True if the values show no trend beyond their noise."""
     return abs(trend_ratio(values)) <= TREND_LIMIT
-
-
-P95 = 0.95
-
-
-class Slot(NamedTuple):
-    """One tick, which ends `end_seconds` into the run and is `seconds` long.
-
-    `latency` is None if only `p95_ms` is known (a record); both are None if no transaction finished.
-    `log_fsyncs` is None if the server does not count them. `queries` is None if a load is measured: its
-    transactions are used instead. `use` is the use of server and client resources by its operations.
-    `foreign_cpu` is the percentage of this host's CPU that was lost to other programs, other guests or a CPU
-    limit; None if unknown.
-    """
-
-    end_seconds: float
-    seconds: float
-    transactions: float
-    latency: Histogram | None = None
-    p95_ms: float | None = None
-    log_fsyncs: float | None = None
-    queries: float | None = None
-    use: ResourceUse | None = None
-    foreign_cpu: float | None = None
-
-    @property
-    def start_seconds(self) -> float:
-        return self.end_seconds - self.seconds
-
-    @property
-    def tps(self) -> float:
-        return self.transactions / self.seconds
-
-    @property
-    def throughput(self) -> float:
-        """The throughput that decides whether the load has settled: queries per second if known."""
-        return (self.transactions if self.queries is None else self.queries) / self.seconds
-
-    @property
-    def own_p95_ms(self) -> float | None:
-        """The slot's own p95."""
-        if self.p95_ms is not None or self.latency is None or not self.latency.count:
-            return self.p95_ms
-        return self.latency.percentiles((100 * P95,))[0] / US_PER_MS
 
 
 class Ranks:

@@ -132,12 +132,17 @@ def _differ(left: Sequence[float], right: Sequence[float]) -> bool:
 
 
 def _evidence(level: float, baseline: Sequence[float], shift: float) -> float:
-    """The log likelihood ratio of a shift of the level against none."""
+    """The log likelihood ratio of a shift of the level against none.
+
+    The ratio of two t densities has a maximum beyond the shift and falls again: a level that is further away
+    is no weaker evidence, and has that of the maximum.
+    """
     count = len(baseline)
     noise = max(stdev(baseline), LEAST_NOISE)
     scale = noise * noise * (1 + 1 / count) * (count - 1)
-    off = level - fmean(baseline)
-    return count / 2 * (math.log1p(off * off / scale) - math.log1p((off - shift) ** 2 / scale))
+    size, off = abs(shift), math.copysign(1.0, shift) * (level - fmean(baseline))
+    off = min(off, (size + math.sqrt(size * size + 4 * scale)) / 2)
+    return count / 2 * (math.log1p(off * off / scale) - math.log1p((off - size) ** 2 / scale))
 
 
 SECOND = 1.0

@@ -48,29 +48,17 @@ class LevelMovement(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 0.0
 
 
-class EffectFigure(StrEnum):
-    """The compared figure: transactions per second, milliseconds, or log fsyncs per transaction.
-
-    Queries and fsyncs per second are figures of a session without load.
-    """
-
-    TPS = "tps"
-    QPS = "qps"
-    P95 = "p95_ms"
-    FSYNCS = "fsyncs_per_transaction"
-    FSYNC_RATE = "fsyncs_per_second"
-
-
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """One figure, before and after.
 
-    `delta` is the difference attributed to the change, with its 95 % interval from `low` to `high`; `percent`
-    and its interval are the same relative to `before`, None if that is zero. A difference within
-    `tolerance_percent` counts as equal. `movement` is set if the level was moving anyway, so that the
-    difference cannot be attributed to the change.
+    `figure` is the name with its unit of any figure of the table (`metrics.figures`): tps, p95_ms,
+    fsyncs_per_transaction. `delta` is the difference attributed to the change, with its 95 % interval from
+    `low` to `high`; `percent` and its interval are the same relative to `before`, None if that is zero. A
+    difference within `tolerance_percent` counts as equal. `movement` is set if the level was moving anyway,
+    so that the difference cannot be attributed to the change.
     """
 
-    figure: EffectFigure
+    figure: str
     verdict: Verdict = Verdict.CANNOT_TELL
     percent_low: float | None = None
     percent_high: float | None = None
@@ -110,8 +98,13 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     cost_before: OperationCost | None = None
     cost_after: OperationCost | None = None
 
-    def comparison(self, figure: EffectFigure) -> Comparison | None:
-        return next((one for one in self.comparisons if one.figure is figure), None)
+    def comparison(self, figure: str) -> Comparison | None:
+        return comparison_of(figure, self.comparisons)
+
+
+def comparison_of(figure: str, comparisons: Iterable[Comparison]) -> Comparison | None:
+    """The comparison of a figure; None if it was not compared."""
+    return next((one for one in comparisons if one.figure == figure), None)
 
 
 def latest_effects(effects: Iterable[Effect]) -> tuple[Effect, ...]:
@@ -175,21 +168,13 @@ def until_window_seconds(interval_seconds: float) -> float:
     return max(UNTIL_WINDOW_SECONDS, MIN_WINDOW_SAMPLES * interval_seconds)
 
 
-def primary_figure(*, is_watch: bool, rate: float) -> EffectFigure:
-    """The figure that the verdict is based on: queries without a load, p95 at a fixed rate, otherwise
-    transactions.
-    """
-    if is_watch:
-        return EffectFigure.QPS
-    return EffectFigure.P95 if rate else EffectFigure.TPS
-
-
 class AbTestPlan(msgspec.Struct, frozen=True, kw_only=True):
     """Plan of an A/B test: `subject` (a setting, `preset` or `threads`) alternates between `a` and `b`.
 
     Each of the `cycles` has one window per value. A window lasts `window_seconds`, settling included; `seed`
     determines the order. A difference within `tolerance_percent` counts as equal. With `is_sequential` the
-    test ends as soon as there is a verdict on the `primary` figure, and `cycles` is the maximum.
+    test ends as soon as there is a verdict on the `primary` figure, any of the table, and `cycles` is the
+    maximum.
     """
 
     subject: Annotated[
@@ -247,7 +232,7 @@ class AbTestPlan(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = DEFAULT_TOLERANCE_PERCENT
     is_sequential: bool = False
-    primary: EffectFigure = EffectFigure.TPS
+    primary: str = "tps"
 
     @classmethod
     def until_decided(
@@ -260,7 +245,7 @@ class AbTestPlan(msgspec.Struct, frozen=True, kw_only=True):
         max_seconds: float,
         window_seconds: float,
         seed: int,
-        primary: EffectFigure,
+        primary: str,
     ) -> "AbTestPlan":
         """A sequential test: it ends with its verdict, or after the whole cycles that fit in `max_seconds`.
 
@@ -292,15 +277,15 @@ class AbTestPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AbTestPair(msgspec.Struct, frozen=True, kw_only=True):
-    """One cycle: the figures under each value, by `Figure`. `order` is "AB" or "BA".
+    """One cycle: the figures under each value, by their names in comparisons. `order` is "AB" or "BA".
 
     `settling_seconds` were discarded, in both windows together.
     """
 
     cycle: int
     order: str
-    a: dict[EffectFigure, float]
-    b: dict[EffectFigure, float]
+    a: dict[str, float]
+    b: dict[str, float]
     settling_seconds: float
 
 

@@ -116,11 +116,12 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     which a full report since the previous checkpoint is printed. `report_seconds` (the time between interval
     lines, 0 for none) and `histogram` (whether the latency distribution is printed) control the text output.
 
-    `profile_text` is the text of a profile that is not in a file; `sql_words` are the command-line options
-    from which it was made (`--sql`). `engine` is the requested engine. `cluster` are the hosts that drive the
-    load, None for this host. A session with `is_watch` has no load: it watches the server's own traffic, and
-    most fields do not apply. `host_metrics` and `replicas` are further sources to read, as given on the
-    command line; `max_lag_seconds` is the lag of a replica at which the load pauses, 0 for no limit.
+    `figure` is the one that verdicts are based on, empty for the usual one. `profile_text` is the text of a
+    profile that is not in a file; `sql_words` are the command-line options from which it was made (`--sql`).
+    `engine` is the requested engine. `cluster` are the hosts that drive the load, None for this host. A
+    session with `is_watch` has no load: it watches the server's own traffic, and most fields do not apply.
+    `host_metrics` and `replicas` are further sources to read, as given on the command line; `max_lag_seconds`
+    is the lag of a replica at which the load pauses, 0 for no limit.
 
     `idle_connections` are opened in addition to the load. Each connection logs in again after `reconnect`
     transactions (0: never). `connect_rate` is the number of additional logins per second. With `users`, the
@@ -404,6 +405,19 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
             affects_load=False,
         ),
     ] = False
+    figure: Annotated[
+        str,
+        Option(
+            "--figure",
+            section=OUTPUT,
+            metavar="FIGURE",
+            help="The figure that decides A/B tests and screenings, and is compared in effects of changes. "
+            "[tps; p95 with --rate]",
+            show_default=False,
+            axis=False,
+            affects_load=False,
+        ),
+    ] = ""
     profile_text: str = ""
     sql_words: tuple[str, ...] = ()
     engine: Annotated[

@@ -23,6 +23,7 @@ The keys of `sums`, with their unit; a source that was not read in the tick has 
     server.seconds, server.completed, server.queries     what the server's counters were counted over
     Questions, Innodb_os_log_fsyncs, ...                 growth of the server's status counters
     host.seconds, host.busy, host.server_cpu, ...        the server's host, in seconds, bytes or requests
+    host.unseen.busy, ...                                its part while the server's process was not found
     client.seconds, ...                                  tuibench's own host, if it is another one
     own.completed, ...                                   the load's, in a tick of all of a server's traffic
 
@@ -38,6 +39,7 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import accumulate
 from typing import TypeVar
 
@@ -208,6 +210,8 @@ ERROR = "error."
 """Prefix of the counts of failed statements, by the server's error code."""
 SERVER, HOST, CLIENT, OWN = "server.", "host.", "client.", "own."
 """Prefixes of the sources."""
+UNSEEN = "unseen."
+"""Prefix, within a host, of what was measured while the server's process was not found."""
 Value = TypeVar("Value")
 
 
@@ -226,7 +230,7 @@ class NamedHistograms:
         return {name[len(prefix) :]: self.hists[name] for name in self.hists if name.startswith(prefix)}
 
 
-class Tick(NamedHistograms, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Tick(NamedHistograms, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
     """One tick, or several added up; see the header for the keys.
 
     `end` is in seconds since the start of the measured load, 0 or less in a warm-up. `seconds` is the
@@ -249,6 +253,16 @@ class Tick(NamedHistograms, msgspec.Struct, frozen=True, kw_only=True, omit_defa
     def start(self) -> float:
         """The beginning of the tick, in seconds since the start of the measured load."""
         return self.end - self.seconds
+
+    @property
+    def is_traffic(self) -> bool:
+        """True for all of a server's traffic, False for a load's own."""
+        return "threads" not in self.levels or OWN + "seconds" in self.sums
+
+    @cached_property
+    def quantiles(self) -> dict[tuple[str, float], float]:
+        """The quantiles in ms that were read so far, by histogram and share: a tick does not change."""
+        return {}
 
     @property
     def own(self) -> "Tick":
@@ -326,6 +340,14 @@ def total_tick(ticks: Iterable[Tick]) -> Tick:
 
 def _end(tick: Tick) -> float:
     return tick.end
+
+
+def unseen_sums(host: Mapping[str, float]) -> dict[str, float]:
+    """The sums of a host, without prefix, that its server's CPU is compared with, if that is unknown."""
+    if "server_cpu" in host:
+        return {}
+    compared = ("completed", "core_seconds", "busy", "total", "tuibench_cpu")
+    return {UNSEEN + name: host[name] for name in compared if name in host}
 
 
 def prefixed(prefix: str, values: Mapping[str, float]) -> dict[str, float]:

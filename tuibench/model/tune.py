@@ -8,7 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tuibench.errors import UsageError
-from tuibench.model.effect import AbTestPair, Comparison, EffectFigure
+from tuibench.model.effect import AbTestPair, Comparison, comparison_of
 from tuibench.model.notation import format_duration, parse_duration, parse_tolerance
 from tuibench.model.option import Option, check_range
 
@@ -113,7 +113,7 @@ class TunePlan(msgspec.Struct, frozen=True, kw_only=True):
     ] = 2.0
     false_rate: float = 0.1
     candidates_per_block: int = 4
-    primary: EffectFigure = EffectFigure.TPS
+    primary: str = "tps"
     apply: Annotated[
         bool,
         Option(
@@ -170,7 +170,7 @@ class TuneWindow(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     candidates: tuple[int, ...] = ()
-    figures: dict[EffectFigure, float] = {}
+    figures: dict[str, float] = {}
     disturbance: str = ""
     course: tuple[float, ...] = ()
     seconds: float = 0.0
@@ -210,7 +210,7 @@ class TuneVerdict(StrEnum):
 class CandidateResult(msgspec.Struct, frozen=True, kw_only=True):
     """A candidate compared with the original settings.
 
-    `comparisons` are those of TPS, p95 and fsyncs that were measured. `misses` is the objective that its
+    `comparisons` are those of the figures that were measured. `misses` is the objective that its
     windows did not meet, `failure` the error with which the server refused the value. `needs_window_seconds`
     is set if the value acts too late for the windows: then it has no verdict. `sql` and `option_line` make
     the value permanent.
@@ -226,8 +226,8 @@ class CandidateResult(msgspec.Struct, frozen=True, kw_only=True):
     sql: str = ""
     option_line: str = ""
 
-    def comparison(self, figure: EffectFigure) -> Comparison | None:
-        return next((one for one in self.comparisons if one.figure is figure), None)
+    def comparison(self, figure: str) -> Comparison | None:
+        return comparison_of(figure, self.comparisons)
 
 
 class TogetherResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -242,8 +242,8 @@ class TogetherResult(msgspec.Struct, frozen=True, kw_only=True):
     product_percent: float
     misses: str = ""
 
-    def comparison(self, figure: EffectFigure) -> Comparison | None:
-        return next((one for one in self.comparisons if one.figure is figure), None)
+    def comparison(self, figure: str) -> Comparison | None:
+        return comparison_of(figure, self.comparisons)
 
 
 def parse_tune_words(words: Sequence[str]) -> TunePlan:

@@ -17,7 +17,6 @@ from msgspec.structs import replace
 
 from tuibench.demo.process import is_private_socket
 from tuibench.errors import UsageError
-from tuibench.metrics.series import Slot
 from tuibench.metrics.thresholds import parse_objectives
 from tuibench.model.command import StartProbe, StopProbe
 from tuibench.model.event import Event, EventKind
@@ -28,6 +27,7 @@ from tuibench.model.sample import Sample
 from tuibench.model.schedule import Quantity
 from tuibench.model.server import Target
 from tuibench.model.settings import SettingRole, SettingState, settings_with
+from tuibench.model.tick import Tick
 from tuibench.probe.plan import (
     SHORTEST_STEP_SECONDS,
     NextLevel,
@@ -156,8 +156,8 @@ class Probe(Experiment):
     def begin(self, now: float) -> None:
         self._now = self._began_at = now
 
-    def tick(self, slot: Slot, sample: Sample, disturbance: str = "") -> bool:
-        self._now = slot.end_seconds
+    def tick(self, slot: Tick, sample: Sample, disturbance: str = "") -> bool:
+        self._now = slot.end
         if self._is_paused:
             return False
         if not self.ceiling:

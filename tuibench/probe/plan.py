@@ -31,13 +31,13 @@ from tuibench.metrics.scaling import (
     throughput_curve,
     throughput_gain,
 )
-from tuibench.metrics.series import Slot, is_at_rest
+from tuibench.metrics.series import is_at_rest
 from tuibench.metrics.thresholds import Threshold
 from tuibench.model.findings import Evidence
 from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeStep, StepPurpose
 from tuibench.model.sample import Sample
 from tuibench.model.schedule import MAX_RATE, Quantity
-from tuibench.model.tick import RESPONSE, US_PER_MS, merge_histograms, total_tick
+from tuibench.model.tick import RESPONSE, US_PER_MS, Tick, merge_histograms, total_tick
 
 FINE = {Quantity.THREADS: 1.25, Quantity.RATE: 1.12}
 """Two neighbouring levels at most this far apart need no level in between."""
@@ -269,15 +269,15 @@ class StepRun:
         self.at_seconds = at_seconds
         self.most_seconds = most_seconds
         self._by = by
-        self._ticks: list[tuple[Slot, Sample]] = []
-        self._kept: list[tuple[Slot, Sample]] = []
+        self._ticks: list[tuple[Tick, Sample]] = []
+        self._kept: list[tuple[Tick, Sample]] = []
         self.known = estimate_mean([])
         self._connections: int | None = None
         self._threads: float | None = None
 
-    def add_tick(self, slot: Slot, sample: Sample) -> None:
+    def add_tick(self, slot: Tick, sample: Sample) -> None:
         """Process one sample."""
-        if slot.start_seconds < self.at_seconds - 1e-3:
+        if slot.start < self.at_seconds - 1e-3:
             return
         connections = read("open_connections", sample.load)
         self._connections = None if connections is None else int(connections)
@@ -289,7 +289,7 @@ class StepRun:
 
     @property
     def _rates(self) -> list[float]:
-        return [slot.tps for slot, _ in self._kept]
+        return [read("tps", slot) or 0.0 for slot, _ in self._kept]
 
     def is_over(self, now: float) -> bool:
         """True if enough is known, or the time is up."""
@@ -364,7 +364,7 @@ class StepRun:
         """The half-width that will do; arrivals at random are not known better than chance lets them be."""
         if self._by is Quantity.THREADS:
             return WIDTH
-        transactions = math.fsum(slot.transactions for slot, _ in self._kept)
+        transactions = math.fsum(slot.sums.get("completed", 0) for slot, _ in self._kept)
         return max(WIDTH, CHANCE / math.sqrt(transactions)) if transactions else WIDTH
 
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tuibench.effects.panel import before_after_text
-from tuibench.metrics.inference import FIGURE_NAMES, attribution_text, short_text, trend_text
+from tuibench.metrics.figures import figure_named
+from tuibench.metrics.inference import attribution_text, short_text, trend_text
 from tuibench.metrics.series import settled_at
 from tuibench.model.command import (
     ApplyPreset,
@@ -224,7 +225,7 @@ _WAITING = {
 
 def verdict_on(step: SceneStep, one: Comparison) -> tuple[str, str]:
     """Text and kind for a measured figure: as expected, not as expected, or inconclusive."""
-    levels = f"{FIGURE_NAMES[one.figure]} {before_after_text(one)}"
+    levels = f"{figure_named(one.figure).brief} {before_after_text(one)}"
     figures = f"{levels}, {short_text(one)}{trend_text(one)}."
     expected = DIRECTIONS.get(step.expect)
     if one.movement is not None:

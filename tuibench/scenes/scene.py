@@ -18,11 +18,11 @@ import msgspec
 from tuibench import files, paths
 from tuibench.errors import UsageError, did_you_mean
 from tuibench.files import DECODE_ERRORS
+from tuibench.metrics.figures import FIGURES
 from tuibench.metrics.thresholds import parse_objectives
-from tuibench.model.effect import EffectFigure
 from tuibench.model.notation import parse_delay_ms
 
-REVEALED = {"tps": EffectFigure.TPS, "p95": EffectFigure.P95, "fsyncs": EffectFigure.FSYNCS}
+REVEALED = {name: FIGURES[name].key for name in ("tps", "p95", "fsyncs")}
 """Figures of a change that a step can reveal; a probe's result is revealed by `probe`."""
 PROBE = "probe"
 MAX_SECONDS = 3600.0

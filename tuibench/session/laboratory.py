@@ -28,7 +28,6 @@ from typing import Any, ClassVar, NamedTuple, TypeVar, assert_never
 
 from tuibench.errors import ConnectionLostError, ServerUnreachableError, TuibenchError, UsageError
 from tuibench.metrics.measurement_warnings import is_host_starved
-from tuibench.metrics.series import Slot
 from tuibench.model.command import ApplyPreset, ChangeSetting, Command, RestoreSettings, SetThreads
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.message import NO_LOAD_REFUSAL, SessionMessage
@@ -178,7 +177,7 @@ class Experiment(ABC):
         """What was wanted is set, as far as that was possible."""
 
     @abstractmethod
-    def tick(self, slot: Slot, sample: Sample, disturbance: str = "") -> bool:
+    def tick(self, slot: Tick, sample: Sample, disturbance: str = "") -> bool:
         """One more tick; a `disturbance` is a reason why it does not count. True if there is news."""
 
     @abstractmethod
@@ -339,14 +338,14 @@ class Laboratory:
         if self.present is not None and await self.present.evaluate():
             self._report(self.present)
 
-    def tick(self, slot: Slot, sample: Sample, disturbance: str = "") -> None:
+    def tick(self, slot: Tick, sample: Sample, disturbance: str = "") -> None:
         """Process one sample of the measured run."""
         experiment = self.present
         if experiment is None:
             return
         if self._is_due:
             self.begun.append(experiment)
-            self._begin(experiment, slot.end_seconds)
+            self._begin(experiment, slot.end)
         elif self._is_running and not experiment.is_over:
             has_news = experiment.tick(slot, sample, disturbance)
             self.follow(experiment, has_news=has_news)

@@ -405,7 +405,8 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
             watcher.tasks.start,
             watcher.bus.publish,
         )
-        return EffectTracker(self.spec.plan.interval_seconds, self._experiment_session, self._on_news)
+        plan = self.spec.plan
+        return EffectTracker(plan.interval_seconds, self._experiment_session, self._on_news, plan.figure)
 
     def _on_news(self, experiment: Experiment) -> None:
         if isinstance(experiment, TuneRun):

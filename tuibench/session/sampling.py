@@ -32,6 +32,7 @@ from tuibench.model.tick import (
     Tick,
     bucket_upper_bound,
     prefixed,
+    unseen_sums,
 )
 from tuibench.observe.host import HostSampler, find_server_process
 from tuibench.observe.remote_host import CONNECT_SECONDS, RemoteHost
@@ -162,9 +163,10 @@ class TickObservation(msgspec.Struct, frozen=True, kw_only=True):
         done: dict[str, float] = {name: sums[name] for name in ("completed", "queries") if name in sums}
         if server.sums:
             sums |= prefixed(SERVER, done) | server.sums
-        if host.sums and host.sums["seconds"] <= LONGEST_READING * (shown.seconds if shown else 0.0):
-            sums |= prefixed(HOST, done)
-        sums |= prefixed(HOST, host.sums) | prefixed(CLIENT, client.sums)
+        of_host = dict(host.sums)
+        if of_host and of_host["seconds"] <= LONGEST_READING * (shown.seconds if shown else 0.0):
+            of_host |= done
+        sums |= prefixed(HOST, of_host | unseen_sums(of_host)) | prefixed(CLIENT, client.sums)
         hists = dict(shown.hists) if shown else {}
         levels = server.levels | prefixed(HOST, host.levels) | prefixed(CLIENT, client.levels)
         missing = {**(shown.missing if shown else {}), **server.missing}

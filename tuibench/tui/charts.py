@@ -26,9 +26,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from tuibench.metrics.figures import read
+from tuibench.metrics.figures import FIGURES, read
 from tuibench.metrics.inference import RatioSeries, comparison_from_resamples, resample
-from tuibench.model.effect import Comparison, EffectFigure
+from tuibench.model.effect import Comparison
 from tuibench.model.sample import Sample
 from tuibench.model.tick import RESPONSE, Latency, Tick, coarse_counts
 from tuibench.tui.figures import mean_figures, read_figures, read_lags, worst_lags
@@ -383,30 +383,22 @@ MIN_POINTS = 4
 """Minimum number of measured points in each span."""
 
 
-class SpanComparison(NamedTuple):
-    """Differences between span A and span B; `reason` says why there are none, otherwise it is empty."""
-
-    tps: Comparison | None = None
-    qps: Comparison | None = None
-    p95: Comparison | None = None
-    reason: str = ""
+Spans = tuple[Comparison, ...] | str
+"""The differences between span A and span B, or the reason why there are none."""
 
 
-def compare_spans(
-    points: Sequence[ChartPoint], a: tuple[float, float], b: tuple[float, float]
-) -> SpanComparison:
+def compare_spans(points: Sequence[ChartPoint], a: tuple[float, float], b: tuple[float, float]) -> Spans:
     """Compare the points measured within two spans; the start of a span is exclusive."""
     before, after = (_measured_points(points, span) for span in (a, b))
     for name, found in (("A", before), ("B", after)):
         if len(found) < MIN_POINTS:
-            return SpanComparison(
-                reason=f"span {name} has {len(found)} measured points, {MIN_POINTS} are needed"
-            )
-    return SpanComparison(
-        tps=_ratio_comparison(EffectFigure.TPS, _rate_parts(before, "tps"), _rate_parts(after, "tps")),
-        qps=_ratio_comparison(EffectFigure.TPS, _rate_parts(before, "qps"), _rate_parts(after, "qps")),
-        p95=_ratio_comparison(EffectFigure.P95, _latency_parts(before), _latency_parts(after)),
+            return f"span {name} has {len(found)} measured points, {MIN_POINTS} are needed"
+    compared = (
+        _ratio_comparison("tps", _rate_parts(before, "tps"), _rate_parts(after, "tps")),
+        _ratio_comparison("qps", _rate_parts(before, "qps"), _rate_parts(after, "qps")),
+        _ratio_comparison("p95", _latency_parts(before), _latency_parts(after)),
     )
+    return tuple(one for one in compared if one is not None)
 
 
 def _measured_points(points: Sequence[ChartPoint], span: tuple[float, float]) -> list[ChartPoint]:
@@ -428,12 +420,10 @@ def _latency_parts(points: Sequence[ChartPoint]) -> RatioSeries | None:
     )
 
 
-def _ratio_comparison(
-    figure: EffectFigure, before: RatioSeries | None, after: RatioSeries | None
-) -> Comparison | None:
+def _ratio_comparison(name: str, before: RatioSeries | None, after: RatioSeries | None) -> Comparison | None:
     if before is None or after is None or not sum(before.below) or not sum(after.below):
         return None
-    return comparison_from_resamples(figure, before.ratio, after.ratio, resample(before, after))
+    return comparison_from_resamples(FIGURES[name].key, before.ratio, after.ratio, resample(before, after))
 
 
 TimeRange = tuple[float, float]
@@ -460,7 +450,7 @@ class ChartState(msgspec.Struct, frozen=True, kw_only=True):
     zoom: int = 0
     cursor: TimeRange | None = None
     marks: tuple[TimeRange, ...] = ()
-    difference: SpanComparison | None = None
+    difference: Spans | None = None
     pins: tuple[int, ...] = ()
     clock: bool = False
     figures: tuple[str, ...] | None = None

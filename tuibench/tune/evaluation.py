@@ -59,12 +59,14 @@ from tuibench.ab.analysis import (
     figure_pairs,
     find_lateness,
     half_width,
+    measured_figures,
     pairs_until,
     window_for,
 )
+from tuibench.metrics.figures import Better, figure_named
 from tuibench.metrics.inference import Interval, Scale
 from tuibench.metrics.thresholds import OPERATORS, parse_threshold
-from tuibench.model.effect import AbTestPair, Comparison, EffectFigure, Verdict
+from tuibench.model.effect import AbTestPair, Comparison, Verdict, comparison_of
 from tuibench.model.tune import (
     Candidate,
     CandidateResult,
@@ -242,7 +244,7 @@ class CandidatePairs:
     def __init__(self) -> None:
         self.together: list[AbTestPair] = []
         self._pairs: defaultdict[int, list[AbTestPair]] = defaultdict(list)
-        self._estimates: defaultdict[EffectFigure, EffectEstimates] = defaultdict(EffectEstimates)
+        self._estimates: defaultdict[str, EffectEstimates] = defaultdict(EffectEstimates)
         self._blocks = 0
         self._windows: list[TuneWindow] = []
 
@@ -265,7 +267,7 @@ class CandidatePairs:
             self._pairs[candidate].append(pair)
             self._learn(candidate, pair)
 
-    def lateness(self, candidate: int, primary: EffectFigure, late: Mapping[int, float]) -> Lateness | None:
+    def lateness(self, candidate: int, primary: str, late: Mapping[int, float]) -> Lateness | None:
         """When a candidate acts, from the course of all windows, in most of which it is not set.
 
         What the others explain that act at once is taken out; windows are left out in which one of the `late`
@@ -314,14 +316,14 @@ class CandidatePairs:
         block: TuneBlock,
         without: TuneWindow,
         with_it: TuneWindow,
-        a: Mapping[EffectFigure, float],
-        b: Mapping[EffectFigure, float],
+        a: Mapping[str, float],
+        b: Mapping[str, float],
     ) -> AbTestPair:
         is_first = block.windows.index(without) < block.windows.index(with_it)
         order = "AB" if is_first else "BA"
         return AbTestPair(cycle=self._blocks, order=order, a=dict(a), b=dict(b), settling_seconds=0.0)
 
-    def _alone(self, window: TuneWindow, candidate: int) -> dict[EffectFigure, float]:
+    def _alone(self, window: TuneWindow, candidate: int) -> dict[str, float]:
         """The window's figures, without the known effects of the other candidates in it."""
         others = [number for number in window.candidates if number != candidate]
         if not others:
@@ -383,7 +385,7 @@ class Evaluation:
 
     @property
     def is_higher_better(self) -> bool:
-        return self.plan.primary is EffectFigure.TPS
+        return figure_named(self.plan.primary).better is Better.HIGHER
 
     def looks(self) -> dict[int, Look]:
         """What is known of each candidate that the server takes; computed once for each block."""
@@ -507,7 +509,7 @@ class Evaluation:
         """The best value of each setting that is better and meets the objectives; the largest first."""
         found: dict[str, tuple[float, int]] = {}
         for one in results:
-            gain = gain_percent(one.comparison(self.plan.primary), self.plan.primary)
+            gain = gain_percent(one.comparison(self.plan.primary))
             if one.verdict is not TuneVerdict.BETTER or one.misses or gain is None:
                 continue
             name = one.candidate.setting
@@ -553,14 +555,14 @@ class Evaluation:
         if not self.together or not pairs:
             return None
         comparisons = compare_so_far(pairs, tolerance=self.tolerance, primary=self.plan.primary)
-        verdict = next((one.verdict for one in comparisons if one.figure is self.plan.primary), None)
+        found = comparison_of(self.plan.primary, comparisons)
         singles = [
             one.comparison(self.plan.primary) for one in results if one.candidate.number in self.together
         ]
         product = math.prod(1 + (one.percent or 0.0) / 100 for one in singles if one is not None)
         return TogetherResult(
             candidates=self.together,
-            verdict=self._verdict(verdict),
+            verdict=self._verdict(None if found is None else found.verdict),
             pairs=pairs,
             comparisons=comparisons,
             product_percent=100 * (product - 1),
@@ -568,19 +570,17 @@ class Evaluation:
         )
 
 
-def gain_percent(comparison: Comparison | None, primary: EffectFigure) -> float | None:
+def gain_percent(comparison: Comparison | None) -> float | None:
     """By how much it is better: more transactions, or a shorter p95."""
     if comparison is None or comparison.percent is None:
         return None
-    return comparison.percent if primary is EffectFigure.TPS else -comparison.percent
+    is_higher_better = figure_named(comparison.figure).better is Better.HIGHER
+    return comparison.percent if is_higher_better else -comparison.percent
 
 
 def missed(objectives: Sequence[str], comparisons: Sequence[Comparison]) -> str:
     """The first objective that the windows with the candidate did not meet; empty if they met all."""
-    levels: Mapping[str, float] = {
-        {EffectFigure.TPS: "tps", EffectFigure.P95: "p95"}.get(one.figure, ""): one.after
-        for one in comparisons
-    }
+    levels = {figure_named(one.figure).name: one.after for one in comparisons}
     for text in objectives:
         threshold = parse_threshold(text)
         level = levels.get(threshold.figure)
@@ -601,16 +601,14 @@ def option_line(candidate: Candidate) -> str:
     return "" if candidate.setting in NO_OPTION else f"{candidate.setting} = {candidate.value}"
 
 
-def _with(figure: EffectFigure, pairs: Sequence[AbTestPair]) -> list[AbTestPair]:
+def _with(figure: str, pairs: Sequence[AbTestPair]) -> list[AbTestPair]:
     return [pair for pair in pairs if figure in pair.a and figure in pair.b]
 
 
 def _comparisons(pairs: Sequence[AbTestPair], level: float, tolerance: float) -> tuple[Comparison, ...]:
     """Every figure that all pairs have, at one level."""
     found = []
-    for figure in EffectFigure:
-        if not all(figure in pair.a and figure in pair.b for pair in pairs):
-            continue
+    for figure in measured_figures(pairs):
         sums = Sums.of(figure_pairs(pairs, figure))
         interval = sums.interval(level)
         if math.isfinite(interval.percent.high) and not math.isnan(interval.estimate):

@@ -22,13 +22,13 @@ from msgspec.structs import replace
 from tuibench.ab.windows import FEWEST_SLOTS, ROUNDING_SECONDS, figure_level, settling_slots
 from tuibench.errors import TuibenchError, UsageError
 from tuibench.metrics.effect_detection import window_figures
-from tuibench.metrics.series import Slot
+from tuibench.metrics.figures import deciding_figure
 from tuibench.model.command import ChangeSetting, StartTune, StopTune
-from tuibench.model.effect import EffectFigure, primary_figure
 from tuibench.model.plan import RunPlan
 from tuibench.model.sample import Sample
 from tuibench.model.server import ServerInfo
 from tuibench.model.settings import SettingState
+from tuibench.model.tick import Tick, total_tick
 from tuibench.model.tune import (
     Candidate,
     LeftOut,
@@ -64,18 +64,18 @@ class _Window:
     def __init__(self, candidates: tuple[int, ...]) -> None:
         self.candidates = candidates
         self.changed_at = float("inf")
-        self.every: list[Slot] = []
-        self.slots: list[Slot] = []
+        self.every: list[Tick] = []
+        self.slots: list[Tick] = []
         self.disturbance = ""
 
     def disturb(self, why: str) -> None:
         self.disturbance = self.disturbance or why
 
-    def record(self, primary: EffectFigure) -> TuneWindow:
-        kept = self.slots[settling_slots(self.slots) :]
-        if len(self.slots) < FEWEST_SLOTS or not sum(slot.transactions for slot in kept):
+    def record(self, primary: str) -> TuneWindow:
+        kept = total_tick(self.slots[settling_slots(self.slots) :])
+        if len(self.slots) < FEWEST_SLOTS or not kept.sums.get("completed"):
             self.disturb(TOO_SHORT)
-        figures = {} if self.disturbance else window_figures(kept)
+        figures = {} if self.disturbance else window_figures(kept, primary)
         several = math.ceil(len(self.every) / COURSE_PARTS)
         parts = [self.every[at : at + several] for at in range(0, len(self.every), several or 1)]
         levels = [] if self.disturbance else [figure_level(primary, part) for part in parts]
@@ -161,16 +161,16 @@ class TuneRun(Experiment):
         self._begun_at = self._now = now
         self._next_block()
 
-    def tick(self, slot: Slot, sample: Sample, disturbance: str = "") -> bool:
-        self._now, window = slot.end_seconds, self._window
+    def tick(self, slot: Tick, sample: Sample, disturbance: str = "") -> bool:
+        self._now, window = slot.end, self._window
         if window is None:
             return False
         if disturbance:
             window.disturb(disturbance)
         window.every.append(slot)
-        if slot.start_seconds >= window.changed_at - ROUNDING_SECONDS:
+        if slot.start >= window.changed_at - ROUNDING_SECONDS:
             window.slots.append(slot)
-        if slot.end_seconds < window.changed_at + self._order.window_seconds - ROUNDING_SECONDS:
+        if slot.end < window.changed_at + self._order.window_seconds - ROUNDING_SECONDS:
             return False
         self._done.append(window)
         if self._queue:
@@ -348,7 +348,9 @@ def ordered_screening(plan: TunePlan, run: RunPlan, session: ExperimentSession) 
         plan,
         window_seconds=max(plan.window_seconds, SLOTS_PER_WINDOW * run.interval_seconds),
         seed=run.seed,
-        primary=primary_figure(
-            is_watch=run.shows_traffic, rate=session.load.rate if session.load is not None else 0.0
-        ),
+        primary=deciding_figure(
+            run.figure,
+            is_traffic=run.shows_traffic,
+            rate=session.load.rate if session.load is not None else 0.0,
+        ).key,
     )

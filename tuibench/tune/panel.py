@@ -2,7 +2,8 @@
 
 from tuibench import units
 from tuibench.document import Cell, Styled, Table
-from tuibench.metrics.inference import FIGURE_NAMES, comparison_text, difference_text
+from tuibench.metrics.figures import figure_named
+from tuibench.metrics.inference import comparison_text, difference_text
 from tuibench.model.tune import CandidateResult, TuneProgress, TuneResult, TuneVerdict
 from tuibench.tui.text import TextLine, TextSpan, pad_line, shorten, table_lines
 from tuibench.tui.view import View
@@ -44,7 +45,7 @@ def _state(view: View, progress: TuneProgress) -> TextLine:
 def _method(result: TuneResult) -> TextLine:
     disturbed = f", {result.disturbed} disturbed" if result.disturbed else ""
     text = (
-        f" effect on {FIGURE_NAMES[result.plan.primary]} against the old values; "
+        f" effect on {figure_named(result.plan.primary).brief} against the old values; "
         f"{units.pluralize(result.blocks, 'block')}{disturbed}"
     )
     if not any(one.candidate.at_risk for one in result.results):

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 
 from tuibench import units
 from tuibench.document import Bar, Block, Cell, Section, Shape, Styled, Table, Text, section, write_text
-from tuibench.metrics.inference import FIGURE_NAMES, comparison_text, difference_text
-from tuibench.model.effect import Comparison, EffectFigure
+from tuibench.metrics.figures import FIGURES, figure_named
+from tuibench.metrics.inference import comparison_text, difference_text
+from tuibench.model.effect import Comparison
 from tuibench.model.tune import Candidate, CandidateResult, TuneResult, TuneVerdict
 
 MOST_PERCENT = 400.0
@@ -75,8 +76,8 @@ def tune_table(result: TuneResult) -> Table:
     """The candidates under their verdicts, the largest effects first, with bars and differences."""
     primary, most = result.plan.primary, scale(result)
     figures = dict.fromkeys((primary, *(each.figure for one in result.results for each in one.comparisons)))
-    shown = [each for each in figures if each is primary or each is not EffectFigure.FSYNCS]
-    names = [FIGURE_NAMES[figure] for figure in shown]
+    shown = [each for each in figures if each == primary or each != FIGURES["fsyncs"].key]
+    names = [figure_named(figure).brief for figure in shown]
     rows: list[tuple[Cell, ...]] = []
     for verdict in HEADINGS:
         if found := in_order(result, verdict):
@@ -95,7 +96,7 @@ def effect_bar(one: CandidateResult, found: Comparison, most: float) -> Bar:
     return Bar(found.percent_low, found.percent, found.percent_high, most, ROLES[one.verdict])
 
 
-def _row(one: CandidateResult, figures: Sequence[EffectFigure], most: float) -> tuple[Cell, ...]:
+def _row(one: CandidateResult, figures: Sequence[str], most: float) -> tuple[Cell, ...]:
     name, found, why = change_text(one.candidate), one.comparison(figures[0]), one.failure or late_text(one)
     if found is None or why:
         return (name, "", *("" for _ in figures), str(one.pairs), why)
@@ -127,7 +128,7 @@ def tune_blocks(result: TuneResult) -> Iterator[Block | Section]:
         f"Tune: {tried} in {units.duration(result.seconds)}, {units.pluralize(result.blocks, 'block')} of "
         f"windows of {plan.window_seconds:g} s, {result.disturbed} disturbed"
     )
-    method = METHOD.format(figure=FIGURE_NAMES[plan.primary], rate=100 * plan.false_rate)
+    method = METHOD.format(figure=figure_named(plan.primary).brief, rate=100 * plan.false_rate)
     early = () if result.is_complete else ("It ended early: --resume continues it.",)
     yield Text((head, method, *early), role="note")
     yield tune_table(result)
@@ -144,7 +145,9 @@ def _together(result: TuneResult) -> Section:
     both = result.together
     assert both is not None  # noqa: S101
     names = ", ".join(change_text(result.result_of(number).candidate) for number in both.candidates)
-    lines = [f"{FIGURE_NAMES[one.figure]} {comparison_text(one, is_trial=True)}" for one in both.comparisons]
+    lines = [
+        f"{figure_named(one.figure).brief} {comparison_text(one, is_trial=True)}" for one in both.comparisons
+    ]
     found = both.comparison(result.plan.primary)
     if found is not None and found.percent is not None:
         add_up = "they add up" if _adds_up(found, both.product_percent) else "they depend on each other"
@@ -175,5 +178,9 @@ def _keep(result: TuneResult) -> Iterator[Text]:
 def candidate_line(one: CandidateResult, result: TuneResult) -> str:
     """A candidate with a verdict, for the log of a run."""
     found = one.comparison(result.plan.primary)
-    effect = f": {FIGURE_NAMES[result.plan.primary]} {difference_text(found, is_trial=True)}" if found else ""
+    effect = (
+        f": {figure_named(result.plan.primary).brief} {difference_text(found, is_trial=True)}"
+        if found
+        else ""
+    )
     return f"{change_text(one.candidate)}: {one.verdict}{effect}"

@@ -29,7 +29,6 @@ from tuibench import paths
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import ExitCode
 from tuibench.model.command import ApplyPreset, Mark, Pause, SetThreads, StartProbe, Stop
-from tuibench.model.effect import EffectFigure
 from tuibench.model.probe import ProbeOrder
 from tuibench.model.server import Flavour, Target
 from tuibench.mysql.connection import Connection, connect
@@ -135,10 +134,10 @@ async def test_a_change_gets_its_effect_and_is_restored(tables: PrivateServer) -
         await stop(watcher)
     (effect,) = [event.effect for event in watcher.events if event.effect]
     assert "unsafe" in effect.change
-    fsyncs = effect.comparison(EffectFigure.FSYNC_RATE)
+    fsyncs = effect.comparison("fsyncs_per_second")
     assert fsyncs is not None
     assert fsyncs.after < fsyncs.before / 2
-    assert effect.comparison(EffectFigure.QPS) is not None
+    assert effect.comparison("qps") is not None
     assert await ask(target, DURABILITY) == [DURABLE]
 
 

@@ -13,7 +13,7 @@ import msgspec
 from tests import examples
 from tests.ticks import changed, host_tick, load_tick, server_tick
 from tuibench.model.cluster import HostState, LoadHost
-from tuibench.model.effect import AbTestResult, CommitCost, Comparison, Effect, EffectFigure, Verdict
+from tuibench.model.effect import AbTestResult, CommitCost, Comparison, Effect, Verdict
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import PROTOCOL_VERSION, Hello, RunState, SessionEnded, Status
 from tuibench.model.plan import RunPlan
@@ -137,7 +137,7 @@ EFFECT = Effect(
     settled=True,
     comparisons=(
         Comparison(
-            figure=EffectFigure.TPS,
+            figure="tps",
             before=1560.0,
             after=2412.0,
             delta=852.0,
@@ -149,7 +149,7 @@ EFFECT = Effect(
             verdict=Verdict.HIGHER,
         ),
         Comparison(
-            figure=EffectFigure.P95,
+            figure="p95_ms",
             before=58.4,
             after=26.9,
             delta=-31.5,
@@ -161,7 +161,7 @@ EFFECT = Effect(
             verdict=Verdict.LOWER,
         ),
         Comparison(
-            figure=EffectFigure.FSYNCS,
+            figure="fsyncs_per_transaction",
             before=1.04,
             after=0.02,
             delta=-1.02,

@@ -22,7 +22,7 @@ from tuibench.cli.options import (
 )
 from tuibench.cli.runner import new_session_spec
 from tuibench.errors import ExitCode, UsageError
-from tuibench.model.effect import AbTestPlan, EffectFigure
+from tuibench.model.effect import AbTestPlan
 from tuibench.model.plan import PLAN_COMMANDS, Arrival, Backlog, OnError, RunPlan
 from tuibench.model.schedule import Quantity, RampStage
 from tuibench.model.server import IGNORED_ERRORS, Target
@@ -588,10 +588,32 @@ def test_until_makes_it_sequential(text: str) -> None:
     assert "until one is better or they are equal within ±2 %: at most 88 s" in ab_test_announcement(plan)
 
 
+@pytest.mark.parametrize(
+    ("name", "key"), [("p99", "p99_ms"), ("redo_bytes", "redo_bytes_per_transaction"), ("p99.5", "p99.5_ms")]
+)
+def test_any_figure_of_a_window_may_decide(name: str, key: str) -> None:
+    plan = tried("sync_binlog=1,0", f"--figure={name}", "--rate=100")
+    assert plan.trial is not None
+    assert plan.trial.primary == key
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("errors", "of two windows cannot be compared"),
+        ("backlog", "cannot be compared"),
+        ("tpss", "no figure"),
+    ],
+)
+def test_a_figure_without_a_value_of_a_window_cannot_decide(name: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        tried("sync_binlog=1,0", f"--figure={name}")
+
+
 def test_at_a_fixed_rate_latency_decides() -> None:
     plan = tried("sync_binlog=1,0", "--rate=100")
     assert plan.trial is not None
-    assert plan.trial.primary is EffectFigure.P95
+    assert plan.trial.primary == "p95_ms"
 
 
 @pytest.mark.parametrize(

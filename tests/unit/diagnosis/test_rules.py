@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests import examples
-from tests.ticks import host_tick, server_tick
+from tests.ticks import host_tick, measured_tick, server_tick
 from tests.unit.record.steady import steady
 from tuibench.metrics.diagnosis import (
     CLIENT_LIMITED,
@@ -20,14 +20,14 @@ from tuibench.metrics.diagnosis import (
     diagnose,
     is_client_limited,
 )
+from tuibench.metrics.figures import read
 from tuibench.metrics.measurement_warnings import collect_evidence, is_delayed_by_host
-from tuibench.metrics.series import Slot
 from tuibench.model.counters import Counter
 from tuibench.model.findings import Evidence, Severity
 from tuibench.model.probe import ProbeStep, StepPurpose
 from tuibench.model.sample import Sample
 from tuibench.model.schedule import Quantity
-from tuibench.model.tick import Latency
+from tuibench.model.tick import Latency, total_tick
 from tuibench.probe.plan import StepRun
 from tuibench.record.reader import Run, load_run
 from tuibench.report.analysis import run_evidence
@@ -276,7 +276,7 @@ def step_of(samples: list[Sample]) -> ProbeStep:
     for number, each in enumerate([samples[0], *samples], 1):
         levels = each.tick.levels
         accepted = replace(each.tick, levels=levels | {"threads": levels["connections"]})
-        run.add_tick(Slot(float(number), 1.0, 100), replace(each, tick=accepted))
+        run.add_tick(measured_tick(float(number), 1.0, 100), replace(each, tick=accepted))
     return run.finished(60.0, (), is_local=True)
 
 
@@ -333,6 +333,9 @@ def test_a_server_that_was_not_found_in_some_ticks_has_the_share_of_the_others()
     found = collect_evidence(samples)
     assert (found.cpu_total, found.cpu_server) == pytest.approx((60.0, 50.0))
     assert found.cpu_others == pytest.approx(5.0)
+    whole = total_tick(each.tick for each in samples)
+    assert read("cpu_server", whole) == pytest.approx(50.0)
+    assert read("cpu", whole) == pytest.approx(read("cpu", samples[0].tick))
 
 
 def test_a_rate_needs_throughput_and_a_short_queue() -> None:

@@ -4,8 +4,10 @@ import math
 import random
 from collections.abc import Iterable
 
-from tuibench.metrics.series import Slot
-from tuibench.model.tick import Histogram
+from msgspec.structs import replace
+
+from tests.ticks import measured_tick
+from tuibench.model.tick import RESPONSE, Histogram, Tick
 
 LEVEL = 1000.0
 
@@ -19,19 +21,19 @@ def ar1(rng: random.Random, count: int, phi: float, deviation: float, level: flo
     return values
 
 
-def slots(rates: Iterable[float], *, first_end: float = 1.0, fsyncs: float | None = 1.0) -> list[Slot]:
+def slots(rates: Iterable[float], *, first_end: float = 1.0, fsyncs: float | None = 1.0) -> list[Tick]:
     """One-second slots with these rates."""
     return [
-        Slot(first_end + place, 1.0, rate, log_fsyncs=None if fsyncs is None else rate * fsyncs)
+        measured_tick(first_end + place, 1.0, rate, log_fsyncs=None if fsyncs is None else rate * fsyncs)
         for place, rate in enumerate(rates)
     ]
 
 
-def with_latencies(rng: random.Random, made: Iterable[Slot], median_us: float, count: int) -> list[Slot]:
+def with_latencies(rng: random.Random, made: Iterable[Tick], median_us: float, count: int) -> list[Tick]:
     """The slots with latencies; some seconds are slower than others, as in a real server."""
     told = []
     for slot in made:
         middle = math.log(median_us) + rng.gauss(0, 0.05)
         latencies = [round(rng.lognormvariate(middle, 0.4)) for _ in range(count)]
-        told.append(slot._replace(latency=Histogram.of(latencies)))
+        told.append(replace(slot, hists={RESPONSE: Histogram.of(latencies)}))
     return told

@@ -9,10 +9,10 @@ import math
 import random
 from typing import NamedTuple
 
+from tests.ticks import measured_tick
 from tests.unit.metrics.noises import Noise
 from tuibench.metrics.effect_detection import EffectDetector
-from tuibench.metrics.series import Slot
-from tuibench.model.effect import Comparison, Effect, EffectFigure
+from tuibench.model.effect import Comparison, Effect
 
 STEPS_A_SECOND = 10
 LEVEL, LATENCY_MS = 1000.0, 10.0
@@ -63,7 +63,7 @@ def effects(planted: Planted, noise: Noise, rng: random.Random) -> list[Effect]:
             is_changed = True
         times = [start + (part + 0.5) / STEPS_A_SECOND - at for part in range(parts)]
         level = math.log(math.fsum(math.exp(planted.course(time)) for time in times) / parts)
-        slot = Slot(
+        slot = measured_tick(
             start + interval,
             interval,
             LEVEL * interval * math.exp(level + tps[place]),
@@ -104,7 +104,7 @@ def outcomes(planted: Planted, noise: Noise, rng: random.Random) -> list[Outcome
     found = effects(planted, noise, rng)
     if not found:
         return []
-    truths = {EffectFigure.TPS: planted.effect, EffectFigure.P95: -planted.effect}
+    truths = {"tps": planted.effect, "p95_ms": -planted.effect}
     return [
         Outcome(one, truths[one.figure], found[-1].settled)
         for one in found[-1].comparisons

@@ -11,7 +11,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from tests.unit.metrics.noises import Noise
-from tuibench.model.effect import EffectFigure, Verdict
+from tuibench.model.effect import Verdict
 from tuibench.model.tune import Candidate, TuneBlock, TunePlan, TuneWindow
 from tuibench.tune.evaluation import Evaluation
 
@@ -73,7 +73,7 @@ def screening(
                 math.exp(level[second] + _effect(effects, delays, is_set, second))
                 for second in range(at, at + WINDOW)
             ]
-            figures = {EffectFigure.TPS: fmean(course[SETTLING:])}
+            figures = {"tps": fmean(course[SETTLING:])}
             windows.append(
                 TuneWindow(candidates=numbers, figures=figures, course=tuple(course), seconds=WINDOW)
             )

@@ -15,7 +15,7 @@ from tuibench.ab import analysis
 from tuibench.ab.analysis import Pair, Progress, compare_pairs
 from tuibench.metrics import inference, steadiness
 from tuibench.metrics.attribution import Attribution, attribute
-from tuibench.model.effect import AbTestPair, EffectFigure, Verdict
+from tuibench.model.effect import AbTestPair, Verdict
 
 SETTLING = 1
 """Seconds left out after a change of value."""
@@ -98,20 +98,20 @@ def fixed_trial(noise: Noise, rng: random.Random, *, size: float, effect: float,
     """
     orders = analysis.random_orders(cycles, rng.getrandbits(32))
     pairs = windows(noise(rng, 2 * FIXED_WINDOW * cycles, size), orders, FIXED_WINDOW, effect)
-    others = {EffectFigure.P95: 10.0, EffectFigure.FSYNCS: 1.0}
+    others = {"p95_ms": 10.0, "fsyncs_per_transaction": 1.0}
     comparisons = compare_pairs(
         [
             AbTestPair(
                 cycle=place,
                 order="AB" if pair.a_first else "BA",
-                a={EffectFigure.TPS: pair.a} | others,
-                b={EffectFigure.TPS: pair.b} | others,
+                a={"tps": pair.a} | others,
+                b={"tps": pair.b} | others,
                 settling_seconds=0.0,
             )
             for place, pair in enumerate(pairs)
         ]
     )
-    return next(one.low for one in comparisons if one.figure is EffectFigure.TPS) > 0
+    return next(one.low for one in comparisons if one.figure == "tps") > 0
 
 
 def noise_with_power(noise: Noise, effect: float, power: float, cycles: int, repeats: int) -> float:

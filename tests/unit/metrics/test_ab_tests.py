@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.ticks import measured_tick
 from tests.unit.metrics import screenings, simulated
 from tests.unit.metrics.noises import NOISES, Noise, autoregressive, drift, sawtooth, white
 from tests.unit.metrics.simulated import share
@@ -38,10 +39,10 @@ from tuibench.ab.analysis import (
     window_for,
     without_drift,
 )
-from tuibench.ab.windows import TrialWindows, settling_slots
+from tuibench.ab.windows import TOO_FEW, TrialWindows, settling_slots
 from tuibench.metrics.inference import Interval
-from tuibench.metrics.series import Slot
-from tuibench.model.effect import AbTestPair, AbTestPlan, Comparison, EffectFigure, Verdict
+from tuibench.model.effect import AbTestPair, AbTestPlan, Comparison, Verdict
+from tuibench.model.tick import Tick
 from tuibench.tune.evaluation import FIRST_PAIRS, Look, next_candidates, screen
 
 # Which value is due when, and which slots of its window count.
@@ -53,8 +54,8 @@ ALTERNATING = 51
 TRIAL = AbTestPlan(subject="sync_binlog", a="1", b="0", cycles=4, window_seconds=10.0, seed=ALTERNATING)
 
 
-def slot(end: float, tps: float = 100.0) -> Slot:
-    return Slot(end, 1.0, tps, p95_ms=10.0)
+def slot(end: float, tps: float = 100.0) -> Tick:
+    return measured_tick(end, 1.0, tps, p95_ms=10.0)
 
 
 def filled(until: int = 80, *, rates: tuple[float, float] = (100.0, 150.0)) -> TrialWindows:
@@ -93,7 +94,7 @@ def test_a_slot_that_began_before_the_value_was_set_belongs_to_none() -> None:
 def test_each_cycle_makes_a_pair_whatever_its_order() -> None:
     pairs = filled().pairs(80.0)
     assert [(pair.cycle, pair.order) for pair in pairs] == [(1, "AB"), (2, "BA"), (3, "AB"), (4, "BA")]
-    assert all(pair.a[EffectFigure.TPS] == 100 and pair.b[EffectFigure.TPS] == 150 for pair in pairs)
+    assert all(pair.a["tps"] == 100 and pair.b["tps"] == 150 for pair in pairs)
 
 
 @pytest.mark.parametrize(("until", "pairs"), [(19.0, 0), (20.0, 1), (59.9, 2), (80.0, 4), (99.0, 4)])
@@ -113,13 +114,21 @@ def test_a_disturbed_window_costs_its_cycle() -> None:
     assert windows.disturbances(20.0) == ()
 
 
+def test_a_window_with_too_few_samples_says_so() -> None:
+    windows = filled()
+    windows.all[2].slots = windows.all[2].slots[:2]
+    assert windows.left_out(80.0) == 1
+    assert windows.disturbances(80.0) == (TOO_FEW,)
+    assert windows.disturbances(20.0) == ()
+
+
 def test_settling_time_is_discarded_after_a_change_and_reported() -> None:
     climb = [slot(n + 1, rate) for n, rate in enumerate((40, 70, 90, 101, 99, 100, 102, 98, 100))]
     assert 2 <= settling_slots(climb) <= 4
     windows = filled()
     windows.all[1].slots = climb
     first = windows.pairs(20.0)[0]
-    assert first.b[EffectFigure.TPS] == pytest.approx(100, abs=4)
+    assert first.b["tps"] == pytest.approx(100, abs=4)
     assert first.settling_seconds >= 3
 
 
@@ -131,6 +140,7 @@ def test_a_window_without_a_slot_after_a_late_effect_costs_its_cycle() -> None:
     known = TrialWindows(TRIAL, unsettled_seconds=5.0)
     known.all = windows.all
     assert [pair.cycle for pair in known.pairs(80.0)] == [2, 3, 4]
+    assert known.disturbances(80.0) == (TOO_FEW,)
     assert len(windows.pairs(80.0)) == 4
 
 
@@ -156,8 +166,8 @@ def run(
             AbTestPair(
                 cycle=cycle,
                 order=order,
-                a={EffectFigure.TPS: seen["A"]},
-                b={EffectFigure.TPS: seen["B"]},
+                a={"tps": seen["A"]},
+                b={"tps": seen["B"]},
                 settling_seconds=0.0,
             )
         )
@@ -212,7 +222,7 @@ def test_it_is_least_squares_over_all_neighbours() -> None:
 
 def test_neighbours_of_the_same_value_count_where_they_are_neighbours() -> None:
     pairs = run(4, 1.5, drift=0.1)
-    assert [step.x for step in window_differences(pairs, EffectFigure.TPS, math.log)] == [
+    assert [step.x for step in window_differences(pairs, "tps", math.log)] == [
         1,
         0,
         -1,
@@ -221,7 +231,7 @@ def test_neighbours_of_the_same_value_count_where_they_are_neighbours() -> None:
         0,
         -1,
     ]
-    assert [step.x for step in window_differences([*pairs[:1], *pairs[2:]], EffectFigure.TPS, math.log)] == [
+    assert [step.x for step in window_differences([*pairs[:1], *pairs[2:]], "tps", math.log)] == [
         1,
         1,
         0,
@@ -238,14 +248,14 @@ def test_a_figure_that_was_nothing_is_compared_without_a_ratio() -> None:
         AbTestPair(
             cycle=n,
             order=order,
-            a={EffectFigure.FSYNCS: 1.0 + n / 100},
-            b={EffectFigure.FSYNCS: 0.0},
+            a={"fsyncs_per_transaction": 1.0 + n / 100},
+            b={"fsyncs_per_transaction": 0.0},
             settling_seconds=0,
         )
         for n, order in enumerate(("AB", "BA", "AB", "BA"))
     ]
     found = tps(pairs)
-    assert found.figure is EffectFigure.FSYNCS
+    assert found.figure == "fsyncs_per_transaction"
     assert found.after == pytest.approx(0.0)
     assert found.percent == pytest.approx(-100)
     assert found.differs
@@ -272,13 +282,13 @@ def test_zeros_in_some_windows_or_all_are_compared(
         AbTestPair(
             cycle=n,
             order=order,
-            a={EffectFigure.TPS: 100.0 + n, EffectFigure.FSYNCS: a(n)},
-            b={EffectFigure.TPS: 90.0 + n * n % 7, EffectFigure.FSYNCS: b(n)},
+            a={"tps": 100.0 + n, "fsyncs_per_transaction": a(n)},
+            b={"tps": 90.0 + n * n % 7, "fsyncs_per_transaction": b(n)},
             settling_seconds=0,
         )
         for n, order in enumerate(("AB", "BA", "BA", "AB", "AB", "BA", "AB", "BA"))
     ]
-    found = next(one for one in compare(pairs, tolerance=0.02) if one.figure is EffectFigure.FSYNCS)
+    found = next(one for one in compare(pairs, tolerance=0.02) if one.figure == "fsyncs_per_transaction")
     assert found.verdict is verdict
     assert found.low <= found.delta <= found.high
     assert found.delta == pytest.approx(sum(map(b, range(8))) / 8 - sum(map(a, range(8))) / 8, abs=0.02)
@@ -291,8 +301,8 @@ def test_the_estimate_is_in_the_middle_of_everything(values: list[float]) -> Non
         AbTestPair(
             cycle=n,
             order="AB" if n % 2 else "BA",
-            a={EffectFigure.TPS: values[n]},
-            b={EffectFigure.TPS: values[half + n]},
+            a={"tps": values[n]},
+            b={"tps": values[half + n]},
             settling_seconds=0,
         )
         for n in range(half)
@@ -610,7 +620,7 @@ def test_until_the_first_value_acts_the_one_before_the_test_does(noise: Noise) -
 
 def compared(low: float, high: float, verdict: Verdict = Verdict.CANNOT_TELL) -> Comparison:
     return Comparison(
-        figure=EffectFigure.TPS,
+        figure="tps",
         before=1.0,
         after=1.0,
         delta=0.0,

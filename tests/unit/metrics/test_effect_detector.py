@@ -5,14 +5,14 @@ import random
 
 import pytest
 
+from tests.ticks import measured_tick
 from tests.unit.metrics.noise import ar1
 from tests.unit.metrics.noises import NOISES, drift
 from tests.unit.metrics.planted import Outcome, Planted, outcomes
 from tuibench.metrics.attribution import Onset, attribute, onset
 from tuibench.metrics.effect_detection import FEWEST_SLOTS, EffectDetector
 from tuibench.metrics.inference import attribution_text
-from tuibench.metrics.series import Slot
-from tuibench.model.effect import Effect, EffectFigure, MovementKind, Verdict
+from tuibench.model.effect import Effect, MovementKind, Verdict
 
 # Which windows are compared: not across a change, not into settling, and not before they are complete.
 
@@ -32,7 +32,7 @@ class Run:
         for place, noise in enumerate(ar1(self._rng, seconds, 0.2, 0.02 * rate, 0.0)):
             off = away * math.exp(-place / approach) if approach else 0.0
             self.now += 1.0
-            self._note(self.watch.slot(Slot(self.now, 1.0, rate + noise - off, p95_ms=10.0)))
+            self._note(self.watch.slot(measured_tick(self.now, 1.0, rate + noise - off, p95_ms=10.0)))
 
     def change(self, text: str = "change") -> None:
         self._markers += 1
@@ -48,7 +48,7 @@ class Run:
 
 
 def tps(effect: Effect) -> tuple[float, float]:
-    found = effect.comparison(EffectFigure.TPS)
+    found = effect.comparison("tps")
     assert found is not None
     return found.before, found.after
 

@@ -7,13 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.ticks import measured_tick
 from tests.tui.support.script import FLUSH, PRESETS, SYNC
 from tests.unit.metrics import simulated
 from tests.unit.metrics.noise import LEVEL, ar1, slots, with_latencies
 from tests.unit.metrics.noises import NOISES
 from tests.unit.metrics.simulated import share
 from tuibench.metrics.attribution import attribute, logarithms, movement, swing
-from tuibench.metrics.effect_detection import compare_windows, p95_of, window_figures
+from tuibench.metrics.effect_detection import compare_windows, window_figures
+from tuibench.metrics.figures import FIGURES, Figure, Ratio
 from tuibench.metrics.inference import (
     RatioSeries,
     ab_order,
@@ -25,10 +27,11 @@ from tuibench.metrics.inference import (
     preset_change,
     resample,
 )
-from tuibench.metrics.series import Ranks, Slot
-from tuibench.model.effect import Comparison, EffectFigure, MovementKind, Verdict
+from tuibench.metrics.series import Ranks
+from tuibench.model.counters import Counter
+from tuibench.model.effect import Comparison, MovementKind, Verdict
 from tuibench.model.settings import PresetState
-from tuibench.model.tick import merge_histograms
+from tuibench.model.tick import RESPONSE, Tick, merge_histograms, total_tick
 
 # Intervals that hold the truth as often as they say, and steps that are found, with the right sign.
 
@@ -36,8 +39,8 @@ from tuibench.model.tick import merge_histograms
 WINDOW = 12
 
 
-def of(figure: EffectFigure, before: list[Slot], after: list[Slot]) -> Comparison:
-    return next(one for one in compare_windows(before, after) if one.figure is figure)
+def of(figure: str, before: list[Tick], after: list[Tick], decides: str = "") -> Comparison:
+    return next(one for one in compare_windows(before, after, decides=decides) if one.figure == figure)
 
 
 def coverage(phi: float, window: int, repeats: int) -> float:
@@ -69,7 +72,7 @@ def test_the_p95_interval_holds_the_truth_as_often_as_it_says() -> None:
     rng, held, runs = random.Random(5), 0, 100
     for _ in range(runs):
         before, after = (with_latencies(rng, slots([LEVEL] * WINDOW), 9_000, 150) for _ in range(2))
-        held += not of(EffectFigure.P95, before, after).differs
+        held += not of("p95_ms", before, after).differs
     assert 0.90 <= held / runs <= 1.0
 
 
@@ -79,7 +82,7 @@ def test_a_step_is_found_with_its_sign_and_size(factor: float, sign: int) -> Non
     for _ in range(40):
         before = slots(ar1(rng, WINDOW, 0.3, 40.0))
         after = slots(ar1(rng, WINDOW, 0.3, 40.0 * factor, LEVEL * factor))
-        found = of(EffectFigure.TPS, before, after)
+        found = of("tps", before, after)
         assert found.differs
         assert found.delta * sign > 0
         assert found.percent_low is not None
@@ -92,7 +95,7 @@ def test_a_quicker_p95_is_found() -> None:
     rng = random.Random(2)
     before = with_latencies(rng, slots([LEVEL] * WINDOW), 20_000, 150)
     after = with_latencies(rng, slots([LEVEL] * WINDOW), 10_000, 150)
-    found = of(EffectFigure.P95, before, after)
+    found = of("p95_ms", before, after)
     assert found.differs
     assert found.percent == pytest.approx(-50, abs=6)
     assert found.low <= found.delta <= found.high < 0
@@ -101,34 +104,60 @@ def test_a_quicker_p95_is_found() -> None:
 def test_p95_is_that_of_the_merged_histograms() -> None:
     rng = random.Random(4)
     window = with_latencies(rng, slots([LEVEL] * 5), 9_000, 200)
-    whole = merge_histograms(slot.latency for slot in window if slot.latency is not None)
-    assert p95_of(window) == pytest.approx(whole.percentiles((95,))[0] / 1000, rel=2e-3)
-
-
-def test_without_histograms_p95_is_weighted_by_transactions() -> None:
-    window = [Slot(1.0, 1.0, 300, p95_ms=10.0), Slot(2.0, 1.0, 100, p95_ms=30.0)]
-    assert p95_of(window) == pytest.approx(15.0)
-    assert of(EffectFigure.P95, window * 6, window * 6).differs is False
+    whole = merge_histograms(slot.hists[RESPONSE] for slot in window)
+    found = window_figures(total_tick(window))["p95_ms"]
+    assert found == pytest.approx(whole.percentiles((95,))[0] / 1000, rel=2e-3)
 
 
 def test_fewer_fsyncs_for_each_transaction_are_found() -> None:
-    found = of(EffectFigure.FSYNCS, slots([LEVEL] * WINDOW, fsyncs=1.02), slots([LEVEL] * WINDOW, fsyncs=0.0))
+    found = of(
+        "fsyncs_per_transaction", slots([LEVEL] * WINDOW, fsyncs=1.02), slots([LEVEL] * WINDOW, fsyncs=0.0)
+    )
     assert found.before == pytest.approx(1.02)
     assert found.after == 0.0
     assert found.percent == pytest.approx(-100)
     assert found.differs
 
 
+RATIOS = [
+    pytest.param(figure, source, id=figure.name)
+    for figure in FIGURES.values()
+    if isinstance(source := figure.source, Ratio)
+    and not set(source.above) & set(source.below)
+    and figure.name != "throttled"
+]
+
+
+@pytest.mark.parametrize(("figure", "source"), RATIOS)
+def test_any_ratio_of_the_table_is_compared_if_it_decides(figure: Figure, source: Ratio) -> None:
+    rng = random.Random(5)
+
+    def window(share: float, start: float) -> list[Tick]:
+        sums = (
+            dict.fromkeys(source.below, 1e6)
+            | dict.fromkeys(source.above, 9e5 * share * rng.uniform(0.99, 1.01))
+            for _ in range(WINDOW)
+        )
+        levels = {"threads": 8.0}
+        return [Tick(end=start + n, seconds=1.0, sums=each, levels=levels) for n, each in enumerate(sums)]
+
+    found = of(figure.key, window(1.0, 1.0), window(0.5, 14.0), decides=figure.name)
+    assert found.percent == pytest.approx(-50, abs=2)
+    assert found.verdict is Verdict.LOWER
+
+
 def test_from_nothing_there_is_no_relative_change() -> None:
-    found = of(EffectFigure.FSYNCS, slots([LEVEL] * WINDOW, fsyncs=0.0), slots([LEVEL] * WINDOW, fsyncs=0.5))
+    found = of(
+        "fsyncs_per_transaction", slots([LEVEL] * WINDOW, fsyncs=0.0), slots([LEVEL] * WINDOW, fsyncs=0.5)
+    )
     assert found.percent is None
     assert found.differs
 
 
 def test_what_was_not_measured_is_not_compared() -> None:
     window = slots([LEVEL] * WINDOW, fsyncs=None)
-    assert [one.figure for one in compare_windows(window, window)] == [EffectFigure.TPS]
-    assert window_figures(window) == {EffectFigure.TPS: LEVEL}
+    assert [one.figure for one in compare_windows(window, window)] == ["tps"]
+    assert window_figures(total_tick(window)) == {"tps": LEVEL}
 
 
 @pytest.mark.parametrize(
@@ -141,20 +170,20 @@ def test_a_few_fsyncs_by_chance_are_not_compared(counts: tuple[int, int], is_com
     for count in counts:
         window = slots([LEVEL] * WINDOW, fsyncs=0.0)
         for place in (rng.randrange(WINDOW) for _ in range(count)):
-            window[place] = window[place]._replace(log_fsyncs=(window[place].log_fsyncs or 0.0) + 1.0)
+            window[place].sums[Counter.OS_LOG_FSYNCS] += 1
         windows.append(window)
     found = {one.figure: one for one in compare_windows(*windows)}
-    assert (EffectFigure.FSYNCS in found) == is_compared
+    assert ("fsyncs_per_transaction" in found) == is_compared
     if is_compared:
-        one = found[EffectFigure.FSYNCS]
+        one = found["fsyncs_per_transaction"]
         assert -one.before <= one.low <= one.delta <= one.high
 
 
 def test_zero_throughput_can_be_compared() -> None:
-    found = of(EffectFigure.TPS, slots([0.0] * WINDOW), slots([LEVEL] * WINDOW))
+    found = of("tps", slots([0.0] * WINDOW), slots([LEVEL] * WINDOW))
     assert found.percent is None
     assert found.differs
-    assert not of(EffectFigure.TPS, slots([0.0] * WINDOW), slots([0.0] * WINDOW)).differs
+    assert not of("tps", slots([0.0] * WINDOW), slots([0.0] * WINDOW)).differs
 
 
 rates = st.lists(st.floats(0, 1e6), min_size=6, max_size=30)
@@ -172,14 +201,14 @@ def test_the_verdict_is_read_off_the_interval(before: list[float], after: list[f
 def test_the_same_level_is_equal() -> None:
     rng = random.Random(6)
     before = slots(ar1(rng, 120, 0.2, 5.0))
-    found = of(EffectFigure.TPS, before, slots(ar1(rng, WINDOW, 0.2, 5.0), first_end=123.0))
+    found = of("tps", before, slots(ar1(rng, WINDOW, 0.2, 5.0), first_end=123.0))
     assert (found.verdict, found.tolerance_percent) == (Verdict.EQUAL, 5.0)
 
 
 def test_a_fall_that_goes_on_is_not_attributed() -> None:
     rng = random.Random(8)
     level = [LEVEL * math.exp(-0.02 * second) + rng.gauss(0, 5) for second in range(60)]
-    found = of(EffectFigure.TPS, slots(level[:46]), slots(level[48:], first_end=49.0))
+    found = of("tps", slots(level[:46]), slots(level[48:], first_end=49.0))
     assert found.verdict is Verdict.CANNOT_TELL
     assert found.movement is not None
     assert found.movement.kind is MovementKind.TREND
@@ -189,7 +218,7 @@ def test_a_fall_that_goes_on_is_not_attributed() -> None:
 
 def test_a_level_watched_too_briefly_to_know_its_movement_is_said_to_be_so() -> None:
     before = slots([90, 120, 95, 130, 100, 125, 105, 135])
-    found = of(EffectFigure.TPS, before, slots([190, 150, 200, 160, 195, 155, 190, 165], first_end=12.0))
+    found = of("tps", before, slots([190, 150, 200, 160, 195, 155, 190, 165], first_end=12.0))
     assert found.verdict is Verdict.CANNOT_TELL
     assert found.movement is not None
     assert (found.movement.kind, found.movement.percent) == (MovementKind.UNKNOWN, 0.0)
@@ -199,7 +228,7 @@ def test_a_level_watched_too_briefly_to_know_its_movement_is_said_to_be_so() -> 
 def test_a_movement_too_small_for_the_difference_is_not_its_explanation() -> None:
     rng = random.Random(8)
     before, after = ar1(rng, 18, 0.6, 30.0), ar1(rng, WINDOW, 0.6, 30.0)
-    found = of(EffectFigure.TPS, slots(before), slots([0.9 * rate for rate in after], first_end=22.0))
+    found = of("tps", slots(before), slots([0.9 * rate for rate in after], first_end=22.0))
     assert found.verdict is Verdict.CANNOT_TELL
     assert attribution_text(found).endswith("TPS was watched for only 18 s before the change")
 
@@ -241,10 +270,10 @@ def test_ranks_agree_with_the_histogram(latencies: list[int], share: float) -> N
 # A host that others use
 
 
-def on_host(rates: list[float], foreign_cpu: float | None, start: float = 0.0) -> list[Slot]:
+def on_host(rates: list[float], foreign_cpu: float | None, start: float = 0.0) -> list[Tick]:
     rng = random.Random(4)
     return [
-        Slot(start + place + 1, 1.0, rate * math.exp(rng.gauss(0, 0.01)), foreign_cpu=foreign_cpu)
+        measured_tick(start + place + 1, 1.0, rate * math.exp(rng.gauss(0, 0.01)), foreign_cpu=foreign_cpu)
         for place, rate in enumerate(rates)
     ]
 
@@ -264,7 +293,7 @@ def test_what_others_took_of_the_host_is_not_the_changes_doing(
     factor: float, before: float | None, after: float | None, verdict: Verdict
 ) -> None:
     old = on_host([100.0] * 60, before)
-    found = of(EffectFigure.TPS, old, on_host([100.0 * factor] * WINDOW, after, start=62.0))
+    found = of("tps", old, on_host([100.0 * factor] * WINDOW, after, start=62.0))
     assert found.verdict is verdict
     is_host = found.movement is not None and found.movement.kind is MovementKind.HOST
     assert is_host == (verdict is Verdict.CANNOT_TELL)

@@ -449,6 +449,14 @@ def test_an_alarm_says_where_the_shift_began_and_how_large_it_is() -> None:
     assert alarm.change == pytest.approx(-0.1, abs=0.001)
 
 
+@pytest.mark.parametrize("fall", [-0.2, -1.0, -4.0])
+def test_a_huge_shift_is_seen_as_soon_as_a_large_one(fall: float) -> None:
+    levels = [0.03 * (-1) ** place for place in range(1, 21)] + [fall] * 6
+    alarm = first_alarm(levels, math.log(0.95), 10)
+    assert alarm is not None
+    assert (alarm.place, alarm.seen) == (20, 21)
+
+
 def test_a_gain_is_no_fall_and_what_was_before_is_not_new() -> None:
     levels = [0.01 * (-1) ** place for place in range(30)] + [-0.1] * 30
     assert first_alarm(levels, -math.log(0.95), 10) is None

@@ -26,7 +26,6 @@ from tuibench.metrics.costs import (
     window_cost,
 )
 from tuibench.metrics.series import (
-    Slot,
     counter_interval,
     growth,
     is_at_rest,
@@ -278,10 +277,9 @@ def test_a_cost_is_said_with_its_units() -> None:
 
 def test_costs_before_and_after_a_change_are_in_the_effect() -> None:
     use = resource_use(tick())
-    slot = Slot(end_seconds=2.0, seconds=2.0, transactions=100, use=use)
-    cost = window_cost([slot, slot])
+    cost = window_cost([tick(), tick()])
     assert cost == operation_cost(use)
-    assert window_cost([slot._replace(use=None)]) is None
+    assert window_cost([Tick(end=2.0)]) is None
     effect = Effect(
         markers=(1,),
         change="x",

@@ -22,7 +22,7 @@ from tests.unit.record.written import server_part, written
 from tests.unit.session.tune_examples import evaluated
 from tuibench.document import Shape, Text
 from tuibench.metrics.figures import read as chart_read
-from tuibench.model.effect import Comparison, Effect, EffectFigure, Verdict
+from tuibench.model.effect import Comparison, Effect, Verdict
 from tuibench.model.event import Event, EventKind
 from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeResult, ProbeStep, StepPurpose
 from tuibench.model.schedule import Quantity
@@ -103,7 +103,7 @@ def run(tmp_path: Path) -> Run:
     """A run of twelve seconds in which a setting was changed."""
     change = Event(at=1.0, elapsed_seconds=4.0, kind=EventKind.SETTING, text="sync_binlog 1 → 0", marker=1)
     compared = Comparison(
-        figure=EffectFigure.TPS,
+        figure="tps",
         before=50.0,
         after=75.0,
         delta=25.0,
@@ -121,7 +121,7 @@ def run(tmp_path: Path) -> Run:
         window_seconds=3.0,
         settling_seconds=1.0,
         settled=True,
-        comparisons=(compared, replace(compared, figure=EffectFigure.P95, verdict=Verdict.CANNOT_TELL)),
+        comparisons=(compared, replace(compared, figure="p95_ms", verdict=Verdict.CANNOT_TELL)),
     )
     place = steady(tmp_path, "odd")
     latencies = Histogram.of([1_000 + 37 * number for number in range(158)])

@@ -19,7 +19,7 @@ from tuibench import units
 from tuibench.document import BAR_CELLS, Bar, bar_text, write_text
 from tuibench.effects.text import changes_text, cost_table, effect_line, trial_section, with_sentence
 from tuibench.metrics.diagnosis import diagnose
-from tuibench.model.effect import AbTestPair, AbTestResult, Comparison, EffectFigure, Verdict
+from tuibench.model.effect import AbTestPair, AbTestResult, Comparison, Verdict
 from tuibench.model.environment import RoundTrip
 from tuibench.model.event import Event, EventKind
 from tuibench.model.findings import Headline, HeadlineTotals, OperationCost, Resource
@@ -206,7 +206,7 @@ def test_lists_in_words(parts: list[str], text: str) -> None:
 # Effects, trials and costs, word for word.
 
 
-def comparison(figure: EffectFigure = EffectFigure.TPS, **changes: Any) -> Comparison:
+def comparison(figure: str = "tps", **changes: Any) -> Comparison:
     values: dict[str, Any] = {
         "before": 1000.0,
         "after": 1430.0,
@@ -222,19 +222,17 @@ def comparison(figure: EffectFigure = EffectFigure.TPS, **changes: Any) -> Compa
 
 
 NONE = comparison(
-    EffectFigure.P95, before=9.1, after=9.0, delta=-0.1, low=-0.4, high=0.2, percent=-1.2, percent_low=-4.4,
+    "p95_ms", before=9.1, after=9.0, delta=-0.1, low=-0.4, high=0.2, percent=-1.2, percent_low=-4.4,
     percent_high=2.2, verdict=Verdict.EQUAL, tolerance_percent=5.0,
 )  # fmt: skip
 ONLY_ABSOLUTE = comparison(
-    EffectFigure.FSYNCS, before=0.0, after=1.02, delta=1.02, low=0.98, high=1.05,
+    "fsyncs_per_transaction", before=0.0, after=1.02, delta=1.02, low=0.98, high=1.05,
     percent=None, percent_low=None, percent_high=None,
 )  # fmt: skip
 
 
 def result(*comparisons: Comparison, left_out: int = 0, pairs: int = 4) -> AbTestResult:
-    pair = AbTestPair(
-        cycle=1, order="AB", a={EffectFigure.TPS: 100.0}, b={EffectFigure.TPS: 138.0}, settling_seconds=1.0
-    )
+    pair = AbTestPair(cycle=1, order="AB", a={"tps": 100.0}, b={"tps": 138.0}, settling_seconds=1.0)
     return with_sentence(
         AbTestResult(
             subject="sync_binlog",
@@ -313,7 +311,7 @@ def test_a_test_of_a_late_setting_says_what_windows_it_needs() -> None:
         "sync_binlog 0 against 1: no verdict (4 of 4 cycles): a change may take about 6 s to act, too "
         "long for windows of 10 s; needs windows of 20 s (--window=20)"
     )
-    beside = msgspec.structs.replace(late, comparisons=(comparison(figure=EffectFigure.FSYNCS),))
+    beside = msgspec.structs.replace(late, comparisons=(comparison(figure="fsyncs_per_transaction"),))
     assert "(--window=20); fsyncs/trx higher: " in with_sentence(beside).sentence
     known = msgspec.structs.replace(result(comparison()), acts_after_seconds=6.0)
     assert with_sentence(known).sentence.endswith(

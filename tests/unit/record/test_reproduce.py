@@ -14,8 +14,9 @@ from tests.unit.cli.plans import planned
 from tests.unit.record.steady import steady
 from tuibench.cli.main import app
 from tuibench.cli.server_options import ServerOptions
+from tuibench.metrics.figures import deciding_figure
 from tuibench.model.cluster import ClusterPlan
-from tuibench.model.effect import AbTestPlan, EffectFigure, primary_figure
+from tuibench.model.effect import AbTestPlan
 from tuibench.model.event import Event, EventKind
 from tuibench.model.option import BoundOption
 from tuibench.model.plan import PARTS, PLAN_COMMANDS, RunPlan, part_options
@@ -90,6 +91,7 @@ SPECIAL: dict[str, st.SearchStrategy[Any]] = {
     "--replica": st.lists(st.sampled_from(["auto", "db2:3307", "/run/two.sock"]), unique=True).map(tuple),
     "--cluster": st.lists(names.map("ssh:{}".format), min_size=1, max_size=3, unique=True).map(tuple)
     | st.just(("exec:ssh -p 22 'a b' tuibench agent",)),
+    "--figure": st.sampled_from(["", "tps", "p99", "cpu", "redo_bytes"]),
     "--budget": st.floats(20, 6e5),
     "--only": st.sampled_from([(), ("durability",), ("flushing", "innodb_io_capacity")]),
     "--slo": st.lists(st.sampled_from(["p95<20ms", "tps>500.5"]), unique=True).map(tuple),
@@ -163,8 +165,8 @@ def _with_cluster(draw: st.DrawFn, plan: RunPlan) -> RunPlan:
 
 
 def _with_tune(plan: RunPlan, own: dict[str, Any]) -> RunPlan:
-    primary = EffectFigure.P95 if plan.rate else EffectFigure.TPS
-    order = TunePlan(**own, seed=plan.seed, primary=primary)
+    primary = deciding_figure(plan.figure, is_traffic=False, rate=plan.rate)
+    order = TunePlan(**own, seed=plan.seed, primary=primary.key)
     interval = max(0.1, min(plan.interval_seconds, order.window_seconds / 10))
     return replace(plan, tune=order, interval_seconds=interval, schedule=())
 
@@ -193,7 +195,7 @@ def _tried(draw: st.DrawFn, plan: RunPlan) -> RunPlan:
         window_seconds=window,
         seed=plan.seed,
         is_sequential=is_sequential,
-        primary=primary_figure(is_watch=plan.is_watch, rate=plan.rate),
+        primary=deciding_figure(plan.figure, is_traffic=plan.is_watch, rate=plan.rate).key,
         **({"tolerance_percent": own["tolerance_percent"]} if is_sequential else {}),
     )
     threads = 64 if subject == "threads" else plan.threads

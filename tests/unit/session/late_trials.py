@@ -9,11 +9,11 @@ from statistics import fmean
 from typing import NamedTuple
 
 from tests.examples import SAMPLE
+from tests.ticks import measured_tick
 from tests.unit.metrics.noises import Noise
 from tuibench.ab.experiment import AbTest
-from tuibench.metrics.series import Slot
 from tuibench.model.command import ChangeSetting
-from tuibench.model.effect import DEFAULT_MAX_SECONDS, AbTestPlan, AbTestResult, EffectFigure, Verdict
+from tuibench.model.effect import DEFAULT_MAX_SECONDS, AbTestPlan, AbTestResult, Verdict
 from tuibench.session.laboratory import Change
 
 A, B = "1", "10"
@@ -70,7 +70,7 @@ def plan(window: float, *, until: bool, seed: int, cycles: int = 5) -> AbTestPla
         max_seconds=DEFAULT_MAX_SECONDS,
         window_seconds=window,
         seed=seed,
-        primary=EffectFigure.TPS,
+        primary="tps",
     )
 
 
@@ -100,7 +100,8 @@ def late_trial(
         now = (place + 1) * interval
         rate = 1000.0 * math.exp(level[place] + server.level(now, interval))
         count = None if fsyncs is None else rng.gauss(1, size) * rate * interval * fsyncs[server.value == B]
-        test.tick(Slot(now, interval, rate * interval, p95_ms=1e4 / rate, log_fsyncs=count), SAMPLE)
+        slot = measured_tick(now, interval, rate * interval, p95_ms=1e4 / rate, log_fsyncs=count)
+        test.tick(slot, SAMPLE)
         if test.wanted is not None:
             (change,) = test.wanted.values()
             server.set(now, value_of(change))
@@ -119,7 +120,7 @@ def value_of(change: Change) -> str:
 
 def judged(result: AbTestResult, effect: float, seconds: float) -> Judged:
     wrong = {Verdict.HIGHER: effect <= 0, Verdict.LOWER: effect >= 0}
-    found = next((one for one in result.comparisons if one.figure is EffectFigure.TPS), None)
+    found = next((one for one in result.comparisons if one.figure == "tps"), None)
     covers = None
     if found is not None and found.percent_low is not None and found.percent_high is not None:
         covers = found.percent_low <= 100 * math.expm1(effect) <= found.percent_high

@@ -9,9 +9,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from tests.examples import PLAN
-from tuibench.metrics.figures import read
 from tuibench.metrics.scaling import LOG_GAIN, usl_tps
-from tuibench.metrics.series import Slot
 from tuibench.model.probe import ProbeOrder
 from tuibench.model.sample import Sample
 from tuibench.model.schedule import Quantity
@@ -87,7 +85,8 @@ def probe_of(order: ProbeOrder, ceiling: float = 1024) -> Probe:
     order = replace(order, most=order.most or ceiling)
     started = Probe(order, PLAN, Target(), lambda: (), threads=8, rate=0.0)
     started.begin(-TICK_SECONDS)
-    started.tick(Slot(0.0, TICK_SECONDS, 0), Sample(number=1, at=0.0, late_ms=0.0, tick=Tick()))
+    idle = Tick(seconds=TICK_SECONDS)
+    started.tick(idle, Sample(number=1, at=0.0, late_ms=0.0, tick=idle))
     return started
 
 
@@ -97,10 +96,6 @@ def wanted_level(started: Probe) -> float:
     wanted = started.wanted[LOAD]
     assert isinstance(wanted, LoadLevel)
     return wanted.threads if started.order.by is Quantity.THREADS else wanted.rate
-
-
-def slot_of(tick: Tick, now: float) -> Slot:
-    return Slot(now, tick.seconds, tick.sums.get("completed", 0), p95_ms=read("p95", tick))
 
 
 def probe(order: ProbeOrder, curve: Curve, seed: int, noise: Noise, ceiling: float = 1024) -> Probe:
@@ -132,5 +127,5 @@ def probe(order: ProbeOrder, curve: Curve, seed: int, noise: Noise, ceiling: flo
             levels={"threads": level, "connections": level},
             hists={RESPONSE: histogram(p95, count)},
         )
-        run.tick(slot_of(part, now), Sample(number=1, at=now, late_ms=0.0, tick=part))
+        run.tick(replace(part, end=now), Sample(number=1, at=now, late_ms=0.0, tick=part))
     return run

@@ -4,13 +4,13 @@ import msgspec
 import pytest
 
 from tests.examples import PLAN, SAMPLE
+from tests.ticks import measured_tick
 from tests.unit.session.fakes import FakeLoad
 from tuibench.ab.analysis import random_orders
 from tuibench.ab.experiment import AbTest, command_for, ordered_test, present_values
 from tuibench.errors import RunError, TuibenchError, UsageError
-from tuibench.metrics.series import Slot
 from tuibench.model.command import ApplyPreset, ChangeSetting, Command, SetThreads, StartAbTest
-from tuibench.model.effect import AbTestPlan, EffectFigure, Verdict
+from tuibench.model.effect import AbTestPlan, Verdict
 from tuibench.model.settings import SettingState
 from tuibench.session.laboratory import NO_ANSWER, Change, Wanted
 
@@ -39,7 +39,7 @@ class Driven:
             if self.test.is_over:
                 return
             self.now += seconds
-            slot = Slot(self.now, seconds, self.rates[self.value] * seconds, p95_ms=10.0)
+            slot = measured_tick(self.now, seconds, self.rates[self.value] * seconds, p95_ms=10.0)
             self.test.tick(slot, SAMPLE, disturbance)
             self.obey()
 
@@ -80,7 +80,7 @@ def test_the_result_is_that_of_the_pairs() -> None:
     result = driven.test.result
     assert [pair.order for pair in result.pairs] == ["AB", "BA", "AB", "BA"]
     (tps, p95) = result.comparisons
-    assert tps.figure is EffectFigure.TPS
+    assert tps.figure == "tps"
     assert tps.percent == pytest.approx(50)
     assert tps.differs
     assert not p95.differs
@@ -137,11 +137,11 @@ def test_a_change_that_takes_longer_than_its_window_is_followed_by_that_of_the_n
     driven.test.disturb("it is being set")
     driven.drive(WINDOW - 1)
     driven.now += 1
-    driven.test.tick(Slot(driven.now, 1.0, 150.0), SAMPLE)
+    driven.test.tick(measured_tick(driven.now, 1.0, 150.0), SAMPLE)
     driven.take()
     for _ in range(WINDOW):
         driven.now += 1
-        driven.test.tick(Slot(driven.now, 1.0, 150.0), SAMPLE)
+        driven.test.tick(measured_tick(driven.now, 1.0, 150.0), SAMPLE)
     assert driven.test.wanted == {SYNC: ChangeSetting(SYNC, "0")}
     driven.test.applied(driven.now)
     assert driven.test.wanted, "what was set before says nothing of this window"
@@ -172,7 +172,7 @@ def test_a_slot_of_an_outage_spoils_the_windows_that_it_reaches_into() -> None:
     driven.drive(2 * WINDOW)
     driven.drive(1, seconds=0.5)
     driven.now += 0.5
-    driven.test.tick(Slot(driven.now, 1.5, 0.0), SAMPLE, "the server did not answer")
+    driven.test.tick(measured_tick(driven.now, 1.5, 0.0), SAMPLE, "the server did not answer")
     driven.drive(6 * WINDOW)
     assert [pair.cycle for pair in driven.test.result.pairs] == [3, 4]
     driven = Driven(trial())

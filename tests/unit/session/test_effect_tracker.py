@@ -12,16 +12,15 @@ from msgspec.structs import replace
 from tests.examples import LATENCY, PLAN, load_part, sample
 from tests.fakes import FakeClock
 from tests.tables import for_each
-from tests.ticks import host_tick, server_tick, traffic_tick
+from tests.ticks import host_tick, measured_tick, server_tick, traffic_tick
 from tests.unit.metrics.noises import white
 from tests.unit.session.late_trials import late_trial, plan
 from tests.unit.session.test_ab_tests import trial as a_trial
 from tuibench.ab.experiment import AbTest
 from tuibench.effects.tracker import MEASURED_AGAIN, EffectTracker, SteadinessLog
-from tuibench.metrics.inference import FIGURE_NAMES
-from tuibench.metrics.series import Slot
+from tuibench.metrics.figures import figure_named
 from tuibench.model.command import Command
-from tuibench.model.effect import CommitCosts, EffectFigure, EffectProgress, Verdict, latest_effects
+from tuibench.model.effect import CommitCosts, EffectProgress, Verdict, latest_effects
 from tuibench.model.event import Event, EventKind
 from tuibench.model.findings import Stall
 from tuibench.model.message import SessionMessage
@@ -161,16 +160,16 @@ def test_every_change_has_an_effect_that_carries_its_number(kind: EventKind) -> 
     assert run.effect_tracker.effects == [event.effect]
 
 
-@pytest.mark.parametrize(("rate", "leads"), [(0.0, EffectFigure.TPS), (120.5, EffectFigure.P95)])
-def test_the_effect_leads_with_the_figure_that_decides(rate: float, leads: EffectFigure) -> None:
+@pytest.mark.parametrize(("rate", "leads"), [(0.0, "tps"), (120.5, "p95_ms")])
+def test_the_effect_leads_with_the_figure_that_decides(rate: float, leads: str) -> None:
     run = Run()
     run.ticks(20, 100, rate=rate)
     run.change()
     run.ticks(20, 150, rate=rate)
     (event,) = run.effects
     assert event.effect is not None
-    assert event.effect.comparisons[0].figure is leads
-    assert event.text.startswith(FIGURE_NAMES[leads])
+    assert event.effect.comparisons[0].figure == leads
+    assert event.text.startswith(figure_named(leads).brief)
     assert len(event.effect.comparisons) == 3
 
 
@@ -194,7 +193,7 @@ def test_fsyncs_are_taken_for_each_transaction() -> None:
     run.change()
     run.ticks(20, 100, fsyncs_each=0.0)
     assert run.effects[0].effect is not None
-    found = run.effects[0].effect.comparison(EffectFigure.FSYNCS)
+    found = run.effects[0].effect.comparison("fsyncs_per_transaction")
     assert found is not None
     assert (round(found.before, 2), found.after) == (1.02, 0)
 
@@ -240,7 +239,7 @@ def test_what_others_changed_was_noticed_late() -> None:
     run.ticks(9, 500)
     run.change(EventKind.FOREIGN)
     run.ticks(20, 500)
-    tps = run.effect_tracker.effects[0].comparison(EffectFigure.TPS)
+    tps = run.effect_tracker.effects[0].comparison("tps")
     assert tps is not None
     assert tps.before == pytest.approx(100)
 
@@ -351,7 +350,7 @@ def test_what_other_guests_and_a_cpu_limit_took_after_a_change_is_not_its_effect
     for _ in range(30):
         run.tick(50, host=host(40.0))
     (effect,) = [event.effect for event in run.effects if event.effect]
-    tps = effect.comparison(EffectFigure.TPS)
+    tps = effect.comparison("tps")
     assert tps is not None
     assert (tps.movement is not None) is is_moved
 
@@ -458,7 +457,7 @@ def test_a_watched_servers_rates_do_not_depend_on_the_length_of_the_ticks() -> N
     run.change()
     watched(20, 300)
     (effect,) = [event.effect for event in run.effects if event.effect]
-    for figure, before, after in ((EffectFigure.FSYNC_RATE, 80, 20), (EffectFigure.QPS, 400, 300)):
+    for figure, before, after in (("fsyncs_per_second", 80, 20), ("qps", 400, 300)):
         found = effect.comparison(figure)
         assert found is not None
         assert (found.before, found.after) == pytest.approx((before, after))
@@ -470,7 +469,7 @@ def test_a_watched_servers_rates_do_not_depend_on_the_length_of_the_ticks() -> N
 
 def ticks(log: SteadinessLog, rates: list[float], start: float = 0.0) -> None:
     for place, rate in enumerate(rates, 1):
-        log.tick(Slot(start + place, 1.0, rate))
+        log.tick(measured_tick(start + place, 1.0, rate))
 
 
 def test_a_pause_does_not_count() -> None:
@@ -563,7 +562,7 @@ def test_what_acts_at_once_on_one_figure_stands_although_another_may_act_late(
     ).result
     assert found.verdict is Verdict.CANNOT_TELL
     (stands,) = found.comparisons
-    assert stands.figure is EffectFigure.FSYNCS
+    assert stands.figure == "fsyncs_per_transaction"
     assert stands.verdict is (Verdict.LOWER if fsyncs[0] > fsyncs[1] else Verdict.HIGHER)
     assert stands.low - 0.05 <= fsyncs[1] - fsyncs[0] <= stands.high + 0.05
     assert f"(--window=40); fsyncs/trx {stands.verdict}: " in found.sentence

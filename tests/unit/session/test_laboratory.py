@@ -7,13 +7,14 @@ from typing import Any, cast
 import pytest
 
 from tests.examples import SAMPLE
+from tests.ticks import measured_tick
 from tuibench.errors import ConnectionLostError, RunError, ServerUnreachableError, TuibenchError, UsageError
-from tuibench.metrics.series import Slot
 from tuibench.model.command import ApplyPreset, ChangeSetting, Command, RestoreSettings, SetThreads
 from tuibench.model.event import Event, EventKind
 from tuibench.model.sample import Sample
 from tuibench.model.schedule import Quantity
 from tuibench.model.summary import RunOutcome
+from tuibench.model.tick import Tick
 from tuibench.session.laboratory import (
     NO_ANSWER,
     Change,
@@ -56,8 +57,8 @@ class Scripted(Experiment):
     def applied(self, now: float) -> None:
         self.heard.append("applied")
 
-    def tick(self, slot: Slot, sample: Sample, disturbance: str = "") -> bool:
-        self.heard.append(disturbance or slot.transactions)
+    def tick(self, slot: Tick, sample: Sample, disturbance: str = "") -> bool:
+        self.heard.append(disturbance or slot.sums["completed"])
         return True
 
     def disturb(self, why: str, *, is_late: bool = False) -> None:
@@ -188,7 +189,7 @@ class Session:
         """A tick, after which the experiment wants something."""
         self.now += 0.5
         self.experiment.wanted = wanted
-        self.laboratory.tick(Slot(self.now, 0.5, 50.0), SAMPLE, disturbance)
+        self.laboratory.tick(measured_tick(self.now, 0.5, 50.0), SAMPLE, disturbance)
         for _ in range(9):
             await asyncio.sleep(0)
 

@@ -16,7 +16,6 @@ from tests.unit.session.simulated_probe import (
     Noise,
     probe,
     probe_of,
-    slot_of,
     wanted_level,
 )
 from tuibench.errors import UsageError
@@ -63,7 +62,7 @@ class Driven:
                 **{"connections": self.level, "transactions_per_second": rate} | load,
             )
             seen = sample(elapsed_seconds=self.now, load=part)
-            self.plan.tick(slot_of(part, self.now), seen)
+            self.plan.tick(replace(part, end=self.now), seen)
 
 
 def test_the_way_up_doubles_then_levels_between_then_back() -> None:

@@ -10,10 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests import examples
-from tests.ticks import server_tick
+from tests.ticks import measured_tick, server_tick
 from tuibench.effects.stalls import Span, StallLog
 from tuibench.effects.text import stall_event_text
-from tuibench.metrics.series import Slot
 from tuibench.model.counters import Counter
 from tuibench.model.event import EventKind
 from tuibench.model.findings import Stall
@@ -74,7 +73,7 @@ def played(
         now = bisect_right(times, end)
         known = [gap for gap in gaps if gap[1] <= end]
         log.tick(
-            Slot(end, tick_seconds, float(now - done)),
+            measured_tick(end, tick_seconds, float(now - done)),
             sample(p50_ms=p50_ms, threads=threads(end), seconds=tick_seconds),
             known,
         )
@@ -185,24 +184,24 @@ def test_stalls_that_take_up_most_of_the_time_are_stalls() -> None:
 def test_a_pause_is_no_stall_and_says_nothing_of_the_rate() -> None:
     log = StallLog()
     for place in range(1, 11):
-        log.tick(Slot(float(place), 1.0, 100.0), sample(), [])
+        log.tick(measured_tick(float(place), 1.0, 100.0), sample(), [])
     log.on_event(EventKind.PAUSE, 10.0)
     for place in range(11, 31):
-        log.tick(Slot(float(place), 1.0, 0.0), sample(), [])
+        log.tick(measured_tick(float(place), 1.0, 0.0), sample(), [])
     log.on_event(EventKind.RESUME, 30.0)
     found = []
     for place in range(31, 41):
         gaps = [(30.2, 30.9)] if place > 30 else []
-        found += log.tick(Slot(float(place), 1.0, 100.0), sample(), gaps)
+        found += log.tick(measured_tick(float(place), 1.0, 100.0), sample(), gaps)
     assert [(stall.start_seconds, stall.end_seconds) for stall in found] == [(30.2, 30.9)]
 
 
 def test_threads_taken_away_after_a_stall_do_not_hide_it() -> None:
     log = StallLog()
     for place in range(1, 11):
-        log.tick(Slot(float(place), 1.0, 100.0), sample(), [])
+        log.tick(measured_tick(float(place), 1.0, 100.0), sample(), [])
     for place in range(11, 40):
-        log.tick(Slot(float(place), 1.0, 0.0), sample(threads=0), [(9.8, 10.6)])
+        log.tick(measured_tick(float(place), 1.0, 0.0), sample(threads=0), [(9.8, 10.6)])
     assert log.end([(9.8, 10.6)]) == log.stalls == [Stall(9.8, 10.6, log.stalls[0].conditions)]
 
 
@@ -222,7 +221,7 @@ def test_a_stall_has_the_worst_conditions_of_its_samples() -> None:
             age=190 if is_in else 20,
             waiting=7 if place == 22 else 0,
         )
-        found += log.tick(Slot(float(place), 1.0, 30.0), state, [gap] if place >= 22 else [])
+        found += log.tick(measured_tick(float(place), 1.0, 30.0), state, [gap] if place >= 22 else [])
     (stall,) = found
     assert stall_event_text(stall) == (
         "stall of 2.2 s at 00:19: checkpoint age 95 % of the redo log, 1 MiB dirty, 3.00 log fsyncs/s, "
@@ -235,7 +234,9 @@ def test_a_server_that_does_not_answer_is_reported_as_unresponsive() -> None:
     for place in range(1, 21):
         answers = place != 12
         found += log.tick(
-            Slot(float(place), 1.0, 100.0), sample(answers=answers), [(11.0, 12.0)] if place > 11 else []
+            measured_tick(float(place), 1.0, 100.0),
+            sample(answers=answers),
+            [(11.0, 12.0)] if place > 11 else [],
         )
     assert [stall_event_text(stall) for stall in found] == [
         "stall of 1.0 s at 00:11: the server did not answer"
@@ -250,6 +251,8 @@ def test_a_watched_server_stalls_where_threads_run_and_nothing_is_committed(
     log = StallLog()
     for place in range(1, 31):
         is_in = place in (11, 12)
-        log.tick(Slot(float(place), 1.0, 0.0 if is_in else 80.0), sample(running=running if is_in else 5))
+        log.tick(
+            measured_tick(float(place), 1.0, 0.0 if is_in else 80.0), sample(running=running if is_in else 5)
+        )
     log.end()
     assert spans(log) == expected

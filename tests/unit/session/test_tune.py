@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from tests.examples import PLAN, SAMPLE, SERVER
+from tests.ticks import measured_tick
 from tests.unit.session.tune_examples import (
     P95,
     TPS,
@@ -21,7 +22,6 @@ from tests.unit.session.tune_examples import (
 )
 from tests.unit.tuning.test_catalogue import MARIADB, MYSQL
 from tuibench.errors import TuibenchError, UsageError
-from tuibench.metrics.series import Slot
 from tuibench.model.server import ServerInfo
 from tuibench.model.settings import SettingState
 from tuibench.model.tune import Candidate, TuneBlock, TunePlan, TuneVerdict, TuneWindow
@@ -273,7 +273,7 @@ def test_known_effects_of_others_do_not_widen_an_interval() -> None:
         evaluation = evaluated(factors, blocks=blocks_before)
         rng = random.Random(2)
         evaluation.add(shared_block(factors, rng) for _ in range(20 - blocks_before))
-        (found,) = [one for one in evaluation.result(1.0).results[1].comparisons if one.figure is TPS]
+        (found,) = [one for one in evaluation.result(1.0).results[1].comparisons if one.figure == TPS]
         assert found.percent_high is not None
         assert found.percent_low is not None
         return (found.percent_high - found.percent_low) / 2
@@ -477,7 +477,7 @@ class Driven:
             rate *= 1 + 0.002 * (int(self.now) % 3)
             if self.wavering:
                 rate *= self.wavering.uniform(0.8, 1.2)
-            if self.run.tick(Slot(self.now, 1.0, rate, p95_ms=1000 / rate), SAMPLE, disturbance):
+            if self.run.tick(measured_tick(self.now, 1.0, rate, p95_ms=1000 / rate), SAMPLE, disturbance):
                 self.report()
             self.obey()
 

@@ -12,7 +12,6 @@ from tuibench.effects.panel import MeanLine, effect_card, signature_of
 from tuibench.model.effect import (
     Comparison,
     Effect,
-    EffectFigure,
     EffectProgress,
     LevelMovement,
     MovementKind,
@@ -190,9 +189,9 @@ def test_an_effect_that_was_not_measured_has_its_reason_on_the_card_and_in_the_r
 
 def test_a_session_without_load_lists_the_effects_on_queries_and_fsyncs_per_second() -> None:
     figures = {
-        EffectFigure.TPS: EffectFigure.QPS,
-        EffectFigure.P95: EffectFigure.P95,
-        EffectFigure.FSYNCS: EffectFigure.FSYNC_RATE,
+        "tps": "qps",
+        "p95_ms": "p95_ms",
+        "fsyncs_per_transaction": "fsyncs_per_second",
     }
     comparisons = [
         msgspec.structs.replace(one, figure=figures[one.figure]) for one in script.EFFECT.comparisons

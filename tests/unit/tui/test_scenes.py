@@ -10,7 +10,7 @@ from tests.tui.support import script
 from tuibench.cli.commands.demo import SceneOptions
 from tuibench.errors import UsageError
 from tuibench.model.command import ApplyPreset, RestoreSettings, SetThreads, SetWeights, StartProbe
-from tuibench.model.effect import Comparison, EffectFigure, LevelMovement, MovementKind, Verdict
+from tuibench.model.effect import Comparison, LevelMovement, MovementKind, Verdict
 from tuibench.model.event import Event, EventKind
 from tuibench.model.probe import ProbeState
 from tuibench.scenes.player import PinEffects, SceneAction, ScenePlayer, ShowScreen, is_settled, verdict_on
@@ -121,7 +121,7 @@ class Stage:
 
 def effect_event(verdict: Verdict = Verdict.HIGHER, marker: int = 9) -> Event:
     comparisons = tuple(
-        msgspec.structs.replace(one, verdict=verdict) if one.figure is EffectFigure.TPS else one
+        msgspec.structs.replace(one, verdict=verdict) if one.figure == "tps" else one
         for one in script.EFFECT.comparisons
     )
     effect = msgspec.structs.replace(script.EFFECT, markers=(marker,), comparisons=comparisons)
@@ -225,7 +225,7 @@ def test_a_difference_that_its_levels_do_not_show_is_explained() -> None:
 
 def test_an_opposite_effect_is_reported_as_opposite() -> None:
     step = SceneStep(reveal="tps", expect="lower", then="yes", otherwise="no")
-    one = script.EFFECT.comparison(EffectFigure.TPS)
+    one = script.EFFECT.comparison("tps")
     assert isinstance(one, Comparison)
     text, kind = verdict_on(step, one)
     assert text.startswith("Here the effect is the opposite: TPS")

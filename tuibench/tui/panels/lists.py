@@ -10,8 +10,9 @@ from typing import NamedTuple
 import msgspec
 
 from tuibench.effects.panel import before_after_text, difference_role, effect_lines, percent_text
-from tuibench.metrics.inference import FIGURE_NAMES, brief_change, comparison_text
-from tuibench.model.effect import Effect, EffectFigure
+from tuibench.metrics.figures import figure_named
+from tuibench.metrics.inference import brief_change, comparison_text
+from tuibench.model.effect import Effect
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.tui import text as drawing
 from tuibench.tui.charts import NEAR_ZERO, ChartPoint, baseline
@@ -237,13 +238,6 @@ _GLYPHS = {
     EventKind.FOREIGN: ("▲", "warn"),
     EventKind.EFFECT: ("Δ", "muted"),
 }
-_SHORT_FIGURES = {
-    EffectFigure.TPS: "TPS",
-    EffectFigure.QPS: "QPS",
-    EffectFigure.P95: "p95",
-    EffectFigure.FSYNCS: "fsyncs",
-    EffectFigure.FSYNC_RATE: "fsyncs/s",
-}
 PROBE_PREFIX = "probe: "
 """Prefix of a probe's event texts: of its steps, and of its result."""
 _FIGURE_CELLS = 8
@@ -343,7 +337,7 @@ def effect_figures(effect: Effect, room: int) -> TextLine:
     """Differences in columns, as many as fit; those that are not significant are grey."""
     line: TextLine = ()
     for one in effect.comparisons:
-        name = TextSpan(f"  {_SHORT_FIGURES[one.figure]}", "muted")
+        name = TextSpan(f"  {figure_named(one.figure).brief.removesuffix('/trx')}", "muted")
         cell = (name, TextSpan(f"{percent_text(one):>{_FIGURE_CELLS}}", difference_role(one)))
         if line_width((*line, *cell)) > room:
             break
@@ -489,7 +483,7 @@ def effect_text_lines(effect: Effect) -> list[str]:
     """An effect as text, one line per figure."""
     head = f"effect of {', '.join(map(str, effect.markers))}: {effect.change}"
     rows = [
-        f"  {FIGURE_NAMES[one.figure]}: {before_after_text(one)}, {comparison_text(one)}"
+        f"  {figure_named(one.figure).brief}: {before_after_text(one)}, {comparison_text(one)}"
         for one in effect.comparisons
     ]
     return [head, *rows]

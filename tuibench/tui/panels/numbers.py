@@ -6,9 +6,15 @@ The big numbers stand below one wide chart of the TPS. Each figure has a column,
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tuibench.effects.panel import FIGURES, before_after_text, difference_role, difference_span, progress_text
-from tuibench.metrics.figures import core_shares, read
-from tuibench.metrics.inference import FACTOR_FROM_PERCENT, FIGURE_NAMES, movement_reason
+from tuibench.effects.panel import (
+    before_after_text,
+    compared_in,
+    difference_role,
+    difference_span,
+    progress_text,
+)
+from tuibench.metrics.figures import core_shares, figure_named, read
+from tuibench.metrics.inference import FACTOR_FROM_PERCENT, movement_reason
 from tuibench.model.effect import Comparison, Verdict
 from tuibench.model.tick import HOST, Tick
 from tuibench.tui import text as big_font
@@ -157,9 +163,7 @@ def _effect_lines(view: View, width: int, height: int, *, ascii_only: bool) -> l
         return rows + [(TextSpan(""),)] * (later - len(rows))
     if effect is None:
         return [(TextSpan(_NO_CHANGE_WITHOUT_LOAD if view.is_watch else _NO_CHANGE, "muted"),)]
-    found = [
-        effect.comparison(FIGURES[measure.name]) if measure.name in FIGURES else None for measure in measures
-    ]
+    found = [compared_in(measure, effect) for measure in measures]
     reason = next(filter(None, map(movement_reason, effect.comparisons)), "")
     room = max(3, height - 3)
     words = [_difference_text(one) for one in found]
@@ -189,7 +193,10 @@ def _change_line(marker: int, change: str, width: int, reason: str = "") -> Text
 def _before_after(one: Comparison | None) -> TextLine:
     if one is None:
         return (TextSpan(f"{DASH} not compared", "muted"),)
-    return (TextSpan(f"{FIGURE_NAMES[one.figure]} ", "muted"), TextSpan(before_after_text(one), "strong"))
+    return (
+        TextSpan(f"{figure_named(one.figure).brief} ", "muted"),
+        TextSpan(before_after_text(one), "strong"),
+    )
 
 
 def _difference_text(one: Comparison | None) -> str:
