@@ -166,7 +166,7 @@ def build_summary(
             deltas=counter_deltas(ending.before, ending.after) or {},
         ),
         reconciliation=reconcile(totals, ending.before, ending.after, is_complete=ending.is_complete),
-        client=_client(accounting, ending, seconds),
+        client=_client(accounting, ending, seconds, server.tls),
         events=ending.events,
         warnings=ending.warnings,
         client_delay_ms=ending.client_delay_ms,
@@ -187,7 +187,7 @@ def build_summary(
     )
 
 
-def _client(accounting: LoadTotals, ending: RunEnding, seconds: float) -> ClientTotals:
+def _client(accounting: LoadTotals, ending: RunEnding, seconds: float, tls: str) -> ClientTotals:
     return ClientTotals(
         workers=ending.workers,
         cpu_share=accounting.cpu_seconds / seconds / max(1, ending.workers),
@@ -195,6 +195,7 @@ def _client(accounting: LoadTotals, ending: RunEnding, seconds: float) -> Client
         limited=ending.limited,
         engine=ending.engine.name,
         engine_reason=ending.engine.reason,
+        tls=tls,
         hosts=ending.hosts,
     )
 
