@@ -110,7 +110,7 @@ class ClientTotals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def engine_text(client: ClientTotals) -> str:
-    """The engine that ran the load, the reason if the native one could not, and TLS; empty if not recorded."""
+    """The engine that ran the load, why not the native one, and TLS; empty if not recorded."""
     engine = f"{client.engine} ({client.engine_reason})" if client.engine_reason else client.engine
     return f"{engine}, {client.tls}" if client.tls else engine
 
