@@ -7,6 +7,7 @@
 //! program     types; compile ──> bytecode, formulas; machine, stream    what is sent next, with which values
 //!   values    value, decimal; draw, distribution, mt19937; evaluate (expressions)
 //! protocol    packet, response, rows                statements and responses as bytes
+//! tls         suite, records                        encryption after Python's handshake
 //! pacing      arrivals and think times              when a transaction begins
 //! measure     recorder, histogram, lag              what is counted and timed
 //! engine      all threads and their reports; thread (the connections of one thread); connection (its states);
@@ -25,4 +26,5 @@ pub mod protocol;
 #[cfg(feature = "python")]
 mod python;
 pub mod sys;
+pub mod tls;
 pub mod values;

@@ -27,7 +27,7 @@ import importlib
 import random
 from array import array
 from collections.abc import Callable, Collection, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -62,6 +62,7 @@ from tuibench.mysql import connection
 from tuibench.mysql.connection import connect
 from tuibench.mysql.errors import error_for_code
 from tuibench.mysql.login import first_logins
+from tuibench.mysql.tls import tls_context
 from tuibench.workload.distributions import ProgramLayout
 from tuibench.workload.draw import DrawSource
 from tuibench.workload.generator import needed_by_connection
@@ -323,6 +324,7 @@ class NativeUser(LoadConnection[Any]):
                 self._statements.readers,
                 socket.without_eof,
                 socket.no_backslash_escapes,
+                socket.records,
             )
             return await self._returned
         except OSError as error:
@@ -389,7 +391,8 @@ class NativeEngine(BaseEngine[NativeUser, NativeQueue]):
             begin,
             NativeQueue(self._native),
             layout,
-            connect=connect,
+            connect=connect
+            or partial(connection.connect, charset=begin.charset, records=module().TlsRecords),
             clock=clock or SystemClock(),
             emit=emit,
             timer=timer,
@@ -523,9 +526,6 @@ def _histogram(fields: tuple[dict[int, int], int, int, int, int]) -> Histogram:
     return Histogram(*fields)
 
 
-TLS_REASON = "connections use TLS"
-
-
 class Chosen(NamedTuple):
     """The engine of a load. `reason` explains why `auto` did not choose the native engine: a few words, then
     details after a colon.
@@ -582,6 +582,18 @@ async def _reason_of_tls(target: Target) -> str:
             except (ServerUnavailableError, SQLError) as error:
                 return f"a server may use TLS: {error.message}"
         first = first_logins().of(place)
-        if first is not None and first.is_encrypted:
-            return f"{TLS_REASON}: --ssl-mode=disabled turns it off"
+        if first is not None and first.is_encrypted and (reason := _reason_of_handover(place, first.tls)):
+            return reason
+    return ""
+
+
+def _reason_of_handover(target: Target, tls: str) -> str:
+    """Why connections with this protocol and cipher cannot be handed over, empty if they can."""
+    protocol, _, cipher = tls.partition(" ")
+    if not module().TlsRecords.supports(protocol, cipher):
+        return f"connections use {tls}: it runs TLS 1.2 and 1.3 with AES-GCM and ChaCha20-Poly1305"
+    try:
+        tls_context(target, hands_over=True)
+    except UsageError as error:
+        return error.message
     return ""

@@ -29,7 +29,7 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     `pid_file` and `socket` are used to find its process; `is_local` is True if it runs on this host.
     `identity` identifies the server instance across connections (host, port, data directory). `is_encrypted`
-    is True if connections to it use TLS.
+    is True if connections to it use TLS, `tls` names protocol and cipher.
     """
 
     flavour: Flavour
@@ -44,6 +44,7 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
     is_local: bool
     uptime_seconds: int | None
     is_encrypted: bool = False
+    tls: str = ""
 
     @property
     def version_tuple(self) -> tuple[int, ...]:

@@ -95,8 +95,8 @@ class ClientTotals(msgspec.Struct, frozen=True, kw_only=True):
     """Cost of the load on the client. `cpu_share` is the busiest worker's share of one core (0 to 1).
 
     `engine` is the engine that ran the load, native or asyncio; `engine_reason` is the reason why it was not
-    native, unless asyncio was requested. `hosts` are the hosts that drove the load, empty for this host
-    alone.
+    native, unless asyncio was requested. `tls` are protocol and cipher of the connections, empty without
+    TLS. `hosts` are the hosts that drove the load, empty for this host alone.
     """
 
     workers: int
@@ -105,12 +105,14 @@ class ClientTotals(msgspec.Struct, frozen=True, kw_only=True):
     limited: bool
     engine: str = ""
     engine_reason: str = ""
+    tls: str = ""
     hosts: tuple[HostTotals, ...] = ()
 
 
 def engine_text(client: ClientTotals) -> str:
-    """The engine that ran the load, with the reason if the native one could not; empty if not recorded."""
-    return f"{client.engine} ({client.engine_reason})" if client.engine_reason else client.engine
+    """The engine that ran the load, why not the native one, and TLS; empty if not recorded."""
+    engine = f"{client.engine} ({client.engine_reason})" if client.engine_reason else client.engine
+    return f"{engine}, {client.tls}" if client.tls else engine
 
 
 class Fairness(msgspec.Struct, frozen=True, kw_only=True):

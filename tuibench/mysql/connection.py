@@ -19,9 +19,9 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from tuibench.clock import wait_with_timeout
-from tuibench.errors import ConnectionLostError, NoAnswerError, ProtocolError, RunError, SQLError
+from tuibench.errors import ConnectionLostError, NoAnswerError, ProtocolError, SQLError
 from tuibench.model.server import Target
-from tuibench.mysql import errors, login
+from tuibench.mysql import errors, login, tls
 from tuibench.mysql.driver import CLIENT, COMMAND, FIELD_TYPE, OKPacketWrapper, charset_by_name
 from tuibench.mysql.driver_internals import DriverConnection, statement_id
 from tuibench.mysql.errors import AccessDeniedError
@@ -194,6 +194,11 @@ class Connection:
         return bool(self.raw.is_encrypted)
 
     @property
+    def tls(self) -> str:
+        """Protocol and cipher, empty without TLS."""
+        return self.login.tls
+
+    @property
     def version_text(self) -> str:
         """The version in the server's greeting."""
         return str(self.raw.get_server_info())
@@ -317,6 +322,7 @@ class _LoginOptions(NamedTuple):
     """How to log in, besides where to and as whom; `options` are the driver's."""
 
     timeout_seconds: float
+    records: Any
     options: dict[str, Any]
 
 
@@ -328,10 +334,12 @@ async def connect(
     program: str = "tuibench",
     sends_rows: bool = False,
     charset: str = CHARSET,
+    records: Any = None,
 ) -> Connection:
     """Log in to the target, the first of its servers, within `timeout_seconds` (None: the target's own).
     `sends_rows` allows LOAD DATA LOCAL. If everything sent will be ASCII, another `charset` may be used that
-    saves the server conversions.
+    saves the server conversions. With `records`, the native engine's TlsRecords, the connection can be handed
+    to it.
 
     Raises ServerUnavailableError if the server cannot be reached or refuses the login, SQLError with code
     1040, 1203 or 1226 if it accepts no more connections.
@@ -343,7 +351,8 @@ async def connect(
         "client_flag": CLIENT.LOCAL_FILES if sends_rows else 0,
         "charset": charset,
     }
-    manner = _LoginOptions(target.connect_timeout if timeout_seconds is None else timeout_seconds, options)
+    seconds = target.connect_timeout if timeout_seconds is None else timeout_seconds
+    manner = _LoginOptions(seconds, records, options)
     since = time.monotonic()
     password = await known.of(target)
     try:
@@ -400,7 +409,7 @@ async def _login(target: Target, password: str, manner: _LoginOptions, *, is_tls
         password=password.encode(),
         connect_timeout=manner.timeout_seconds,
         autocommit=None,
-        ssl=login.tls_context(target) if is_tls else None,
+        ssl=tls.tls_context(target, hands_over=manner.records is not None) if is_tls else None,
         **manner.options,
     )
     try:
@@ -411,7 +420,8 @@ async def _login(target: Target, password: str, manner: _LoginOptions, *, is_tls
 
 
 async def _log_in(raw: Any, target: Target, manner: _LoginOptions) -> Connection:
-    handshake = Handshake(raw, target, manner.timeout_seconds, first_logins().of(target))
+    first = first_logins().of(target)
+    handshake = Handshake(raw, target, manner.timeout_seconds, first, manner.records)
     try:
         with raw.read_limit(LOGIN_BYTES):
             await raw.connect()
@@ -525,11 +535,12 @@ NO_BACKSLASH_ESCAPES = 0x0200
 
 
 class DetachedSocket(NamedTuple):
-    """A socket's descriptor, and what was negotiated at the login."""
+    """A socket's descriptor, and what was negotiated at the login. `records` are None without TLS."""
 
     descriptor: int
     without_eof: bool
     no_backslash_escapes: bool
+    records: Any
 
 
 NO_BUFFER = bytearray()
@@ -538,25 +549,23 @@ NO_BUFFER = bytearray()
 def detach_socket(connection: Connection) -> DetachedSocket | None:
     """Returns the socket, which the driver does not read until `reattach_socket`; None if it is closed.
 
-    The driver's buffer is freed: it takes most of the memory of an idle connection. Raises RunError for a
-    connection with TLS.
+    The driver's buffer is freed: it takes most of the memory of an idle connection. One with TLS must
+    have been opened with `records`.
     """
     raw = connection.raw
     transport = raw.transport
     if transport is None or transport.is_closing():
         return None
-    if connection.is_encrypted:
-        raise RunError(
-            f"a login at {connection.target.where} required TLS, which the native engine does not support",
-            "use --engine=asyncio",
-        )
+    records = transport.records if isinstance(transport, tls.RecordTransport) else None
+    if connection.is_encrypted and records is None:
+        raise RuntimeError("this connection was not opened to be handed over")
     transport.pause_reading()
     descriptor = int(transport.get_extra_info("socket").fileno())
     receiver = raw.receiver
     if receiver.length == receiver.pos:
         receiver.buffer, receiver.length, receiver.pos = NO_BUFFER, 0, 0
     no_backslash_escapes = bool(raw.server_status & NO_BACKSLASH_ESCAPES)
-    return DetachedSocket(descriptor, raw.deprecates_eof, no_backslash_escapes)
+    return DetachedSocket(descriptor, raw.deprecates_eof, no_backslash_escapes, records)
 
 
 def reattach_socket(connection: Connection) -> None:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from tuibench.errors import ProtocolError
 from tuibench.mysql.driver import connection as driver
+from tuibench.mysql.tls import RecordTransport
 from tuibench.units import binary_size
 
 _Driver: Any = driver.Connection
@@ -128,13 +129,19 @@ class DriverConnection(_Driver):  # type: ignore[misc]
         """A statement cut off by a deadline leaves the connection unusable."""
         self._close_on_cancel()
 
-    async def upgrade_to_tls(self, server_hostname: str) -> bool:
+    async def upgrade_to_tls(self, server_hostname: str, records: Any = None) -> bool:
         """Encrypts the transport in place: the driver's own way loses packets under uvloop. False if it was
-        closed meanwhile.
+        closed meanwhile. With `records`, the native engine's, the connection can be handed over.
         """
-        transport = await self.loop.start_tls(
-            self._transport, self._proto, self._ssl_context, server_hostname=server_hostname
-        )
+        plain, context = self._transport, self._ssl_context
+        transport: Any
+        if records is None:
+            transport = await self.loop.start_tls(
+                plain, self._proto, context, server_hostname=server_hostname
+            )
+        else:
+            transport = RecordTransport(plain, self._proto, context, server_hostname, records)
+            await transport.shake_hands()
         if transport is None:
             return False
         self._transport = self._proto.transport = transport

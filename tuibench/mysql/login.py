@@ -25,9 +25,7 @@ import struct
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from functools import lru_cache
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -36,10 +34,11 @@ import msgspec
 from tuibench import files, sanitize
 from tuibench.clock import wait_with_timeout
 from tuibench.errors import ProtocolError, ServerUnavailableError, TuibenchError, UsageError
-from tuibench.model.server import VERIFYING, SslMode, Target
+from tuibench.model.server import Target
 from tuibench.mysql import errors
 from tuibench.mysql.driver import CLIENT, auth, charset_by_name
 from tuibench.mysql.errors import PlainPasswordError, TLSError, tls_error
+from tuibench.mysql.tls import tls_name
 
 NATIVE_PLUGIN = "mysql_native_password"
 CACHING_PLUGIN = "caching_sha2_password"
@@ -63,13 +62,19 @@ without plugins ("") uses SHA-1.
 
 
 class FirstLogin(msgspec.Struct, frozen=True, kw_only=True):
-    """The first login of `user` at the server `where`. `key` is the RSA key that the server sent, if any."""
+    """The first login of `user` at the server `where`. `tls` are protocol and cipher, empty without TLS;
+    `key` is the RSA key that the server sent, if any.
+    """
 
     where: str
     user: str
-    is_encrypted: bool
+    tls: str = ""
     plugin: str
     key: bytes = b""
+
+    @property
+    def is_encrypted(self) -> bool:
+        return bool(self.tls)
 
     @property
     def strength(self) -> int:
@@ -138,11 +143,19 @@ KEY_REQUESTS = {CACHING_PLUGIN: b"\x02", SHA256_PLUGIN: b"\x01"}
 
 class Handshake:
     """Controls one connection of the driver during the login. `first` is the first login there, if there was
-    one; it accepts no less.
+    one; it accepts no less. `records` encrypt a connection that is handed to the native engine.
     """
 
-    def __init__(self, raw: Any, target: Target, tls_seconds: float, first: FirstLogin | None = None) -> None:
+    def __init__(
+        self,
+        raw: Any,
+        target: Target,
+        tls_seconds: float,
+        first: FirstLogin | None = None,
+        records: Any = None,
+    ) -> None:
         self._raw = raw
+        self._records = records
         self._target = target
         self._tls_seconds = tls_seconds
         self._first = first
@@ -160,7 +173,7 @@ class Handshake:
         return FirstLogin(
             where=self._target.for_connection(0).where,
             user=self._target.user,
-            is_encrypted=self._raw.is_encrypted,
+            tls=tls_name(self._raw.transport) if self._raw.is_encrypted else "",
             plugin=self._plugin,
             key=self._sent_key,
         )
@@ -369,11 +382,15 @@ class Handshake:
         raw = self._raw
         raw.write_packet(self._request())
         try:
-            is_encrypted = await wait_with_timeout(raw.upgrade_to_tls(self._target.host), self._tls_seconds)
+            is_encrypted = await wait_with_timeout(
+                raw.upgrade_to_tls(self._target.host, self._records), self._tls_seconds
+            )
         except (OSError, ssl.SSLError, TimeoutError) as error:
             raise tls_error(error, self._target) from error
         if not is_encrypted:
             raise tls_error(ConnectionResetError("the server closed the connection"), self._target)
+        if raw.receiver.length != raw.receiver.pos:
+            raise ProtocolError("it sends data before TLS that would count as encrypted", self._target.where)
 
     def _request(self) -> bytes:
         """The packet that requests TLS: the start of the login, with the flags that will be in the login."""
@@ -515,39 +532,3 @@ def is_wanted(target: Target, first: FirstLogin | None) -> bool:
     if target.ssl_mode == "preferred":
         return first.is_encrypted if first is not None else not target.is_local
     return target.ssl_mode != "disabled"
-
-
-def tls_context(target: Target) -> ssl.SSLContext:
-    """The TLS context for a target. Raises UsageError for certificate files that cannot be read."""
-    return _shared_tls_context(target.ssl_mode, target.ssl_ca, target.ssl_cert, target.ssl_key)
-
-
-@lru_cache(maxsize=8)
-def _shared_tls_context(mode: SslMode, ca: str, cert: str, key: str) -> ssl.SSLContext:
-    """One for all connections alike: reading this host's trusted certificates takes 50 ms."""
-    for path in filter(None, (ca, cert, key)):
-        _check_readable(path)
-    try:
-        made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        made.check_hostname = mode == "verify-identity"
-        made.verify_mode = ssl.CERT_REQUIRED if mode in VERIFYING else ssl.CERT_NONE
-        if ca:
-            made.load_verify_locations(cafile=ca)
-        elif mode in VERIFYING:
-            made.load_default_certs()
-        if cert:
-            made.load_cert_chain(cert, key or None)
-    except (OSError, ssl.SSLError) as error:
-        raise UsageError(
-            f"cannot use the TLS files of this connection: {error}",
-            "they must be PEM, and the key unencrypted",
-        ) from error
-    return made
-
-
-def _check_readable(path: str) -> None:
-    """OpenSSL does not say which file it cannot read."""
-    try:
-        files.open_regular(Path(path), limit=files.MAX_FILE_BYTES).close()
-    except OSError as error:
-        raise UsageError(f"cannot read the TLS file {path}: {error.strerror}") from error

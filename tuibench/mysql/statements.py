@@ -31,6 +31,7 @@ import msgspec
 
 from tuibench.errors import ConnectionLostError, ProtocolError, SQLError
 from tuibench.mysql.packets import CachingParser, ResponseParser, shared_cache
+from tuibench.mysql.tls import feed
 from tuibench.units import binary_size as data_text
 
 OK, NULL, EOF, ERR = 0x00, 0xFB, 0xFE, 0xFF
@@ -361,13 +362,8 @@ class StatementProtocol(asyncio.Protocol):
         self._driver.resume_writing()
 
     def _forward(self, data: bytes) -> None:
-        """Gives bytes to the driver's protocol, as much at a time as it has room for."""
-        while data:
-            room = self._driver.get_buffer(len(data))
-            taken = min(len(room), len(data))
-            room[:taken] = data[:taken]
-            self._driver.buffer_updated(taken)
-            data = data[taken:]
+        """Gives bytes to the driver's protocol."""
+        feed(self._driver, data)
         if self._driver.length - self._driver.pos > MOST_UNREAD_BYTES:
             self._drop()
 
@@ -380,6 +376,6 @@ def _empty_loop() -> TransactionLoop:
 def _socket_descriptor(transport: Any) -> int:
     """The file descriptor of a plain socket; -1 where the bytes must be encrypted."""
     sock = transport.get_extra_info("socket")
-    if sock is None or transport.get_extra_info("ssl_object") is not None:
+    if sock is None or transport.get_extra_info("cipher") is not None:
         return -1
     return int(sock.fileno())

@@ -399,6 +399,8 @@ def _environment(run: Run) -> Iterator[Block | Section]:
         ("server", f"{server.flavour} {server.version_text}"),
         ("address", f"{server.where}, database {run.plan.target.database}"),
     ]
+    if server.is_encrypted:
+        rows.append(("encryption", server.tls or "TLS"))
     if seen is None:
         yield properties(rows)
         return

@@ -182,6 +182,7 @@ def build_summary(
             limited=ending.limited,
             engine=ending.engine.name,
             engine_reason=ending.engine.reason,
+            tls=server.tls,
             hosts=ending.hosts,
         ),
         events=ending.events,

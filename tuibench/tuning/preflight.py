@@ -511,7 +511,8 @@ DAY_SECONDS = 86_400
 def check_server(facts: Facts) -> Finding:
     info = facts.server.info
     up = "" if info.uptime_seconds is None else f", up {duration(info.uptime_seconds)}"
-    return ok("server", f"{info.flavour} {info.version} at {info.where}{up}")
+    tls = f", {info.tls}" if info.tls else ""
+    return ok("server", f"{info.flavour} {info.version} at {info.where}{tls}{up}")
 
 
 def check_data_set(facts: Facts) -> Finding:

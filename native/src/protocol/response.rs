@@ -118,6 +118,11 @@ impl Response {
         outcome
     }
 
+    /// Keeps bytes that follow a complete response for the next one.
+    pub fn keep_back(&mut self, data: &[u8]) {
+        self.left.extend_from_slice(data);
+    }
+
     /// Parses the complete packets; returns their size in bytes.
     fn read(&mut self, data: &[u8]) -> (Option<Outcome>, usize) {
         let mut place = 0;

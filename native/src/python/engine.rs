@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::engine::connection::encryption::Encryption;
 use crate::engine::connection::{Command, Connection};
 use crate::engine::shared::{lock, ErrorPolicy, ReturnReason, Shared};
 use crate::engine::{self, ConnectionFairness, FairnessStats};
@@ -17,6 +18,7 @@ use crate::pacing::{ArrivalSchedule, Reassignment, WorkQueue};
 use crate::program::bytecode::Code;
 use crate::protocol::rows::RowReader;
 use crate::python::program::{forms_of, new_stream, Back, Program};
+use crate::python::tls::{taken, TlsRecords};
 use crate::sys;
 use crate::values::mt19937::Mt19937;
 
@@ -88,7 +90,8 @@ impl Engine {
 
     /// Runs a connection over a copy of its descriptor, until `returned` returns it. `identities` are the server's
     /// numbers of the prepared statements (0: as text), `readers` those that capture: their index, whether their
-    /// rows are binary, and the columns' definitions as far as they are known.
+    /// rows are binary, and the columns' definitions as far as they are known. `records` are those of a connection
+    /// with TLS, which the engine uses in the meantime.
     #[allow(clippy::too_many_arguments)]
     fn attach(
         &self,
@@ -99,6 +102,7 @@ impl Engine {
         readers: Vec<(usize, bool, Vec<Vec<u8>>)>,
         without_eof: bool,
         no_backslash_escapes: bool,
+        records: Option<&Bound<'_, TlsRecords>>,
     ) -> PyResult<()> {
         let forms = forms_of(&self.program, &identities, no_backslash_escapes)?;
         let kept = lock(&self.engine.shared.streams).remove(&number);
@@ -117,7 +121,14 @@ impl Engine {
             .collect();
         let figures = self.engine.admit(number);
         let fd = sys::duplicate(descriptor)?;
-        let connection = Connection::new(number, fd, stream, forms, readers, without_eof, figures);
+        let encryption = match records {
+            Some(records) => {
+                Some(Box::new(Encryption::taken_from(records.get().0.clone()).ok_or_else(taken)?))
+            }
+            None => None,
+        };
+        let connection =
+            Connection::new(number, fd, encryption, stream, forms, readers, without_eof, figures);
         Ok(self.engine.attach(connection)?)
     }
 

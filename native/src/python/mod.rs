@@ -9,11 +9,13 @@ use pyo3::prelude::*;
 use crate::panics::caught;
 use crate::python::engine::Engine;
 use crate::python::program::{Program, Reader, Stream};
+use crate::python::tls::TlsRecords;
 use crate::values::value::ProfileError;
 
 pub mod decode;
 mod engine;
 mod program;
+mod tls;
 
 fn fault(fault: ProfileError) -> PyErr {
     PyValueError::new_err(fault.to_string())
@@ -30,5 +32,6 @@ fn tuibench_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Program>()?;
     module.add_class::<Stream>()?;
     module.add_class::<Reader>()?;
+    module.add_class::<TlsRecords>()?;
     module.add_class::<Engine>()
 }

@@ -10,6 +10,7 @@ from tuibench.load import native_engine
 from tuibench.model.plan import EngineChoice
 from tuibench.model.server import Endpoint, SslMode, Target
 from tuibench.mysql.login import FirstLogin, first_logins
+from tuibench.mysql.tls import LoggingContext
 from tuibench.workload.program import Program
 
 PROGRAM = Program(profile="one", data_set="none", tables=(), options={}, transactions=(SINGLE,))
@@ -23,28 +24,47 @@ def supported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native_engine, "unsupported_reason", lambda program: "")
 
 
-def seen(host: str, *, is_encrypted: bool) -> None:
+GCM = "TLSv1.3 TLS_AES_256_GCM_SHA384"
+CBC = "TLSv1.2 ECDHE-RSA-AES256-SHA384"
+
+
+def seen(host: str, tls: str) -> None:
     """There was a login at this host."""
-    login = FirstLogin(
-        where=f"{host}:3306", user="app", is_encrypted=is_encrypted, plugin="mysql_native_password"
-    )
+    login = FirstLogin(where=f"{host}:3306", user="app", tls=tls, plugin="mysql_native_password")
     first_logins().learn([login])
 
 
 @pytest.mark.parametrize(
-    ("first_encrypted", "second_encrypted", "name"),
-    [(False, False, "native"), (True, False, "asyncio"), (False, True, "asyncio")],
+    ("first", "second", "name"),
+    [
+        ("", "", "native"),
+        (GCM, "", "native"),
+        ("", "TLSv1.2 ECDHE-ECDSA-CHACHA20-POLY1305", "native"),
+        (CBC, "", "asyncio"),
+        (GCM, CBC, "asyncio"),
+    ],
 )
-async def test_a_load_with_tls_on_any_server_runs_on_asyncio(
-    first_encrypted: bool, second_encrypted: bool, name: str
+async def test_a_cipher_without_aead_on_any_server_runs_on_asyncio(
+    first: str, second: str, name: str
 ) -> None:
-    seen(FAR.host, is_encrypted=first_encrypted)
-    seen(FURTHER.host, is_encrypted=second_encrypted)
+    seen(FAR.host, first)
+    seen(FURTHER.host, second)
     chosen = await native_engine.choose(
         EngineChoice.AUTO, PROGRAM, msgspec.structs.replace(FAR, further=(FURTHER,))
     )
     assert chosen.name == name
-    assert chosen.reason.startswith(native_engine.TLS_REASON) == (name == "asyncio")
+    assert chosen.reason.startswith(f"connections use {CBC}: ") == (name == "asyncio")
+
+
+async def test_tls_whose_secrets_cannot_be_logged_runs_on_asyncio(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: LoggingContext) -> None:
+        raise FileNotFoundError(2, "No such file or directory", "/dev/fd/7")
+
+    monkeypatch.setattr(LoggingContext, "log_secrets", refuse)
+    seen(FAR.host, GCM)
+    target = msgspec.structs.replace(FAR, ssl_mode="required")
+    chosen = await native_engine.choose(EngineChoice.AUTO, PROGRAM, target)
+    assert chosen.reason.startswith("connections with TLS cannot be handed to the native engine: ")
 
 
 @pytest.mark.parametrize("mode", ["disabled", "preferred"])
@@ -66,8 +86,8 @@ async def test_tls_is_not_named_where_the_server_was_not_seen() -> None:
 
 
 async def test_the_native_engine_can_be_required() -> None:
-    seen(FAR.host, is_encrypted=True)
-    with pytest.raises(UsageError, match="cannot run this load: connections use TLS"):
+    seen(FAR.host, CBC)
+    with pytest.raises(UsageError, match="cannot run this load: connections use TLSv"):
         await native_engine.choose(EngineChoice.NATIVE, PROGRAM, FAR)
 
 

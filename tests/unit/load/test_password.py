@@ -230,7 +230,10 @@ async def test_a_worker_begins_with_the_logins_of_its_session(monkeypatch: pytes
     monkeypatch.setattr(Target, "is_local", False)
     with LoginServer("mysql_native_password").listening() as server:
         login = FirstLogin(
-            where=server.target.where, user="app", is_encrypted=True, plugin="mysql_native_password"
+            where=server.target.where,
+            user="app",
+            tls="TLSv1.3 TLS_AES_256_GCM_SHA384",
+            plugin="mysql_native_password",
         )
         sent = msgspec.structs.replace(begin(NOTHING), target=server.target, first_logins=(login,))
         engine: Any = create_engine(

@@ -26,6 +26,7 @@ from tuibench.mysql import login
 from tuibench.mysql.connection import connect
 from tuibench.mysql.errors import ADDRESS_MISMATCH, HOSTNAME_MISMATCH, tls_error
 from tuibench.mysql.login import FirstLogin, Handshake, PasswordCache, password_cache, run_password_command
+from tuibench.mysql.tls import tls_context
 
 # Passwords from a command: run once for many, remembered for seconds, and never part of an error.
 
@@ -125,7 +126,8 @@ def test_preferred_is_plain_where_nothing_leaves_the_host(target: Target, encryp
 
 @pytest.mark.parametrize("is_encrypted", [True, False])
 def test_the_first_login_decides_where_tls_is_preferred(is_encrypted: bool) -> None:
-    first = FirstLogin(where="", user="", is_encrypted=is_encrypted, plugin="")
+    tls = "TLSv1.3 TLS_AES_256_GCM_SHA384" if is_encrypted else ""
+    first = FirstLogin(where="", user="", tls=tls, plugin="")
     assert login.is_wanted(Target(host="db"), first) == is_encrypted
     assert login.is_wanted(Target(host="127.0.0.1"), first) == is_encrypted
     assert login.is_wanted(Target(host="db", ssl_mode="required"), first)
@@ -134,7 +136,7 @@ def test_the_first_login_decides_where_tls_is_preferred(is_encrypted: bool) -> N
 
 def test_only_verify_modes_look_at_the_certificate() -> None:
     modes: tuple[SslMode, ...] = ("required", "verify-ca", "verify-identity")
-    made = {mode: login.tls_context(Target(host="db", ssl_mode=mode)) for mode in modes}
+    made = {mode: tls_context(Target(host="db", ssl_mode=mode)) for mode in modes}
     looks = {
         mode: (each.verify_mode == ssl.CERT_REQUIRED, each.check_hostname) for mode, each in made.items()
     }
@@ -147,17 +149,17 @@ def test_only_verify_modes_look_at_the_certificate() -> None:
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"/none\.pem: No such file"):
-        login.tls_context(Target(host="db", ssl_mode="verify-ca", ssl_ca=str(tmp_path / "none.pem")))
+        tls_context(Target(host="db", ssl_mode="verify-ca", ssl_ca=str(tmp_path / "none.pem")))
     (tmp_path / "text.pem").write_text("no certificate")
     with pytest.raises(UsageError, match="cannot use the TLS files"):
-        login.tls_context(Target(host="db", ssl_mode="required", ssl_cert=str(tmp_path / "text.pem")))
+        tls_context(Target(host="db", ssl_mode="required", ssl_cert=str(tmp_path / "text.pem")))
 
 
 @pytest.mark.parametrize("field", ["ssl_ca", "ssl_cert", "ssl_key"])
 def test_a_pipe_is_refused_before_it_is_opened(tmp_path: Path, field: str) -> None:
     os.mkfifo(pipe := tmp_path / "pipe")
     with pytest.raises(UsageError, match="/pipe: not a regular file"):
-        login.tls_context(Target(host="db", ssl_mode="required", **{field: str(pipe)}))  # type: ignore[arg-type]
+        tls_context(Target(host="db", ssl_mode="required", **{field: str(pipe)}))  # type: ignore[arg-type]
 
 
 def certificate_error(code: int) -> ssl.SSLCertVerificationError:

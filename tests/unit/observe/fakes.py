@@ -128,6 +128,7 @@ class FakeServer:
 
 class FakeConnection(Connection):
     is_encrypted = False
+    tls = ""
 
     def __init__(self, server: FakeServer, target: Target) -> None:
         super().__init__(None, target)

@@ -45,11 +45,17 @@ def test_a_server_that_does_not_answer_is_not_called_up() -> None:
     assert "mysqld.sock · no answer  " in text(header(without("server"), 118, 2))
 
 
+CIPHER = "TLSv1.2 ECDHE-RSA-AES256-SHA384"
+
+
 @pytest.mark.parametrize(
     ("width", "words"),
     [
-        (118, "oltp_read_write · 4 × 100,000 rows · 64 threads · 2 asyncio workers · connections use TLS"),
-        (80, "oltp_read_write · 64 threads · 2 asyncio workers · connections use TLS"),
+        (
+            118,
+            f"oltp_read_write · 4 × 100,000 rows · 64 threads · 2 asyncio workers · connections use {CIPHER}",
+        ),
+        (80, "oltp_read_write · 64 threads · 2 asyncio workers"),
         (60, "oltp_read_write · 64 threads · 2 asyncio workers"),
     ],
 )
@@ -57,12 +63,13 @@ def test_the_head_names_engine_reason_and_tls(width: int, words: str) -> None:
     hello = msgspec.structs.replace(
         script.hello(),
         engine="asyncio",
-        engine_reason="connections use TLS: --ssl-mode=disabled turns it off",
-        server=msgspec.structs.replace(script.SERVER, is_encrypted=True),
+        engine_reason=f"connections use {CIPHER}: it runs TLS 1.2 and 1.3 with AES-GCM and ChaCha20-Poly1305",
+        server=msgspec.structs.replace(script.SERVER, is_encrypted=True, tls=CIPHER),
     )
     server, run = text(header(initial_view(hello), width, 2)).split("\n")
     assert run == words
-    assert (" · TLS · up " in server) == (width >= 80)
+    assert (" · TLS · up " in server) == (width == 80)
+    assert (f" · {CIPHER} · up " in server) == (width > 80)
 
 
 def test_a_simulated_delay_and_the_mix_stand_in_the_head() -> None:

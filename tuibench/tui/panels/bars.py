@@ -328,6 +328,10 @@ _STATE_SPANS = {
 }
 
 
+WIDTH_OF_CIPHER = 110
+"""From this width on, the header names protocol and cipher of TLS."""
+
+
 def header(view: View, width: int, height: int) -> list[TextLine]:
     """Server line and run line."""
     return [_server_line(view, width), _run_line(view, width)][:height]
@@ -338,7 +342,8 @@ def _server_line(view: View, width: int) -> TextLine:
     brand = TextSpan(" tuibench ", "brand")
     name: TextLine = (TextSpan(f"{info.flavour} {info.version}", "strong"),)
     up: TextLine = (_uptime(view),)
-    tls: TextLine = (TextSpan("TLS", "muted"),) if info.is_encrypted else ()
+    words = info.tls if info.tls and width >= WIDTH_OF_CIPHER else "TLS"
+    tls: TextLine = (TextSpan(words, "muted"),) if info.is_encrypted else ()
     state = _state_part(view, width)
     taken = sum(line_width(part) for part in ((brand,), name, tls, up, state)) + 10 + 3 * bool(tls)
     where: TextLine = (TextSpan(shorten_start(info.where, max(width - taken, 8)), "muted"),)

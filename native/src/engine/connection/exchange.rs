@@ -76,7 +76,12 @@ impl Connection {
     /// on a busy host the sender is then preempted, for seconds where thousands wait for a processor.
     pub fn send_rest(&mut self) -> io::Result<()> {
         let source = if self.is_rollback_unsent { ROLLBACK } else { &self.calls.bytes };
-        match sys::send(self.fd.as_raw_fd(), &source[self.unsent.clone()]) {
+        let (fd, unsent) = (self.fd.as_raw_fd(), &source[self.unsent.clone()]);
+        if let Some(encryption) = &mut self.encryption {
+            self.unsent.start += encryption.send(fd, unsent)?;
+            return Ok(());
+        }
+        match sys::send(fd, unsent) {
             Ok(count) => self.unsent.start += count,
             Err(error) => match error.kind() {
                 io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => {}

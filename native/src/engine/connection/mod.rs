@@ -21,6 +21,7 @@
 //! the streams of both engines the same.
 
 pub mod calls;
+pub mod encryption;
 mod exchange;
 mod failures;
 mod outcomes;
@@ -32,12 +33,14 @@ use std::os::unix::io::{AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 use crate::engine::connection::calls::{Calls, Forms};
+use crate::engine::connection::encryption::Encryption;
 use crate::engine::shared::{ReturnReason, Shared};
 use crate::measure::recorder::{Figures, Recorder, Timed};
 use crate::program::stream::Stream;
 use crate::protocol::response::{Outcome, Response};
 use crate::protocol::rows::RowReader;
 use crate::sys;
+use crate::tls::records::Content;
 
 const ROLLBACK: &[u8] = b"\x09\x00\x00\x00\x03ROLLBACK";
 const SERVER_GONE: u16 = 2006;
@@ -93,6 +96,7 @@ pub enum Command {
 pub struct Connection {
     pub number: i64,
     fd: OwnedFd,
+    encryption: Option<Box<Encryption>>,
     stream: Stream,
     forms: Forms,
     readers: HashMap<usize, RowReader>,
@@ -116,6 +120,9 @@ pub struct Connection {
     jitter: u64,
 }
 
+/// What was received is not encrypted as agreed, or nothing was asked for: a final message of the server, or garbage.
+struct Unusable;
+
 /// What a connection uses of its thread.
 pub struct ThreadContext<'a> {
     pub shared: &'a Shared,
@@ -126,9 +133,11 @@ pub struct ThreadContext<'a> {
 }
 
 impl Connection {
+    #[allow(clippy::too_many_arguments)]
     pub fn new(
         number: i64,
         fd: OwnedFd,
+        encryption: Option<Box<Encryption>>,
         stream: Stream,
         forms: Forms,
         readers: HashMap<usize, RowReader>,
@@ -138,6 +147,7 @@ impl Connection {
         Self {
             number,
             fd,
+            encryption,
             stream,
             forms,
             readers,
@@ -166,10 +176,14 @@ impl Connection {
     /// Whether there is unsent output.
     pub fn wants_to_send(&self) -> bool {
         !self.unsent.is_empty()
+            || self.encryption.as_ref().map_or(false, |encryption| encryption.has_output())
     }
 
-    /// The stream, for the next connection of this number.
+    /// Gives the encryption back; returns the stream, for the next connection of this number.
     pub fn into_stream(self) -> Stream {
+        if let Some(encryption) = self.encryption {
+            encryption.give_back();
+        }
         self.stream
     }
 
@@ -200,7 +214,8 @@ impl Connection {
     /// Reads the socket, and continues with the response.
     pub fn readable(&mut self, context: &mut ThreadContext<'_>) -> Next {
         loop {
-            let received = sys::receive(self.fd(), context.scratch);
+            let waiting = self.encryption.as_ref().map_or(0, |encryption| encryption.records.partial_bytes());
+            let received = sys::receive(self.fd(), &mut context.scratch[waiting..]);
             let count = match received {
                 Ok(0) => return self.lost(SERVER_LOST, context),
                 Ok(count) => count,
@@ -208,18 +223,39 @@ impl Connection {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(_) => return self.lost(SERVER_LOST, context),
             };
-            if !matches!(self.state, State::AwaitingResponse | State::RollingBack(..)) {
-                // No request is open: a final message of the server, or garbage.
-                return self.lost(SERVER_LOST, context);
-            }
-            let is_all = count < context.scratch.len();
-            if let Some(outcome) = self.response.feed(&context.scratch[..count]) {
-                return self.response_complete(outcome, context);
-            }
-            if is_all {
-                return Next::Bytes;
+            let is_all = waiting + count < context.scratch.len();
+            match self.feed(&mut context.scratch[..waiting + count]) {
+                Ok(Some(outcome)) => return self.response_complete(outcome, context),
+                Ok(None) if is_all => return self.advance(context),
+                Ok(None) => {}
+                Err(Unusable) => return self.lost(SERVER_LOST, context),
             }
         }
+    }
+
+    /// Passes received bytes to the response, decrypted where they are encrypted; the outcome if it is complete.
+    fn feed(&mut self, received: &mut [u8]) -> Result<Option<Outcome>, Unusable> {
+        let is_asking = matches!(self.state, State::AwaitingResponse | State::RollingBack(..));
+        let records = match &mut self.encryption {
+            Some(encryption) => &mut encryption.records,
+            None if is_asking => return Ok(self.response.feed(received)),
+            None => return Err(Unusable),
+        };
+        records.take_partial(received);
+        let (mut outcome, mut place) = (None, 0);
+        while let Some((content, length)) = records.open(&mut received[place..]).map_err(|_| Unusable)? {
+            match content {
+                Content::Data(data) if outcome.is_some() => self.response.keep_back(&received[place..][data]),
+                Content::Data(data) if is_asking => outcome = self.response.feed(&received[place..][data]),
+                Content::Data(data) if data.is_empty() => {}
+                Content::Closed if outcome.is_some() => {}
+                Content::Data(_) | Content::Closed => return Err(Unusable),
+                Content::None => {}
+            }
+            place += length;
+        }
+        records.keep_partial(&received[place..]);
+        Ok(outcome)
     }
 
     /// Does what can be done now.
