@@ -2,14 +2,22 @@
 
 import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
-from typing import Any, cast
+from typing import Any, cast, get_args
 
 import pytest
 
 from tests.examples import SAMPLE
 from tests.ticks import measured_tick
 from tuibench.errors import ConnectionLostError, RunError, ServerUnreachableError, TuibenchError, UsageError
-from tuibench.model.command import ApplyPreset, ChangeSetting, Command, RestoreSettings, SetThreads
+from tuibench.model.command import (
+    ApplyPreset,
+    ChangeSetting,
+    Command,
+    ExperimentCommand,
+    NextStep,
+    RestoreSettings,
+    SetThreads,
+)
 from tuibench.model.event import Event, EventKind
 from tuibench.model.sample import Sample
 from tuibench.model.schedule import Quantity
@@ -23,6 +31,7 @@ from tuibench.session.laboratory import (
     Laboratory,
     LoadLevel,
 )
+from tuibench.session.run import EXPERIMENTS
 
 SYNC, FLUSH, LOAD = "sync_binlog", "innodb_flush_log_at_trx_commit", "load"
 ONE, ZERO = ChangeSetting(SYNC, "1"), ChangeSetting(SYNC, "0")
@@ -289,6 +298,12 @@ async def test_the_end_of_the_planned_one_ends_the_run() -> None:
     assert (session.stopped, session.failure) == ("done", None)
     assert session.told == ["found"]
     assert session.values[SYNC] == "0", "the end of the run restores it"
+
+
+def test_each_command_starts_or_stops_one_kind_of_experiment() -> None:
+    of_kinds = [command for kind in EXPERIMENTS for command in (kind.starts, kind.stops)]
+    assert len(of_kinds) == len(set(of_kinds))
+    assert set(of_kinds) == set(get_args(ExperimentCommand)) - {NextStep}
 
 
 async def test_a_run_is_one_experiment() -> None:

@@ -24,7 +24,9 @@ from tuibench.model.command import (
     Pause,
     Resume,
     SetDelay,
+    SetPlan,
     SetThreads,
+    StartAbTest,
     StartProbe,
     StopProbe,
 )
@@ -43,6 +45,7 @@ from tuibench.session.sampling import HostsObservation, Sampler, TickObservation
 
 
 ORDER = ProbeOrder(seconds=60.0, step_seconds=6.0, most=64.0)
+AB = StartAbTest(subject="threads", a="4", b="8")
 PLAN = RunPlan(profile="oltp_point_select", threads=1, seconds=None, interval_seconds=0.5, probe=ORDER)
 LIVE = RunPlan(profile="oltp_point_select", threads=6, seconds=70, interval_seconds=0.5)
 
@@ -353,6 +356,14 @@ class RatedWorkers:
         (((2.2, StartProbe(ProbeOrder(slo=("quick",)))),), "'quick' is not a threshold"),
         (((2.2, Pause()), (3.2, StartProbe(ORDER))), "the load is not running: paused"),
         (((2.2, StartProbe(ORDER)), (4.2, StartProbe(ORDER))), "a probe is already running"),
+        (
+            ((2.2, StartProbe(ORDER)), (4.2, StartAbTest(subject="threads", a="4", b="8"))),
+            "a probe is running",
+        ),
+        (
+            ((2.2, StartProbe(ORDER)), (4.2, SetPlan(parse_schedule("6:30s")))),
+            "a probe is running; its load must not be changed",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(
@@ -360,6 +371,14 @@ def test_what_cannot_be_is_refused(
 ) -> None:
     _, script, _ = run(tmp_path, replace(LIVE, seconds=6), *commands)
     assert words in script.answers[-1]
+
+
+@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
+def test_a_run_that_is_a_probe_is_no_other_experiment(tmp_path: Path) -> None:
+    orders = ((2.2, StartProbe(ORDER)), (3.2, AB))
+    _, script, _ = run(tmp_path, PLAN, *orders)
+    refusal = "this run is a probe itself; no other experiment can be started"
+    assert script.answers == [refusal, refusal]
 
 
 # Simulated servers with known curves, probed in their noise: how often the answer is right.

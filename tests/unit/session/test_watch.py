@@ -21,7 +21,7 @@ from tuibench import paths
 from tuibench.demo.process import DirectoryLayout, ServerEnd, reserve_end, write_end
 from tuibench.errors import ExitCode, ServerUnavailableError, UsageError
 from tuibench.metrics.figures import read
-from tuibench.model.command import ChangeSetting, Mark, SetThreads
+from tuibench.model.command import ChangeSetting, Mark, SetThreads, StartProbe
 from tuibench.model.effect import AbTestPlan
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import RunState
@@ -286,8 +286,9 @@ async def test_a_change_is_measured_by_the_traffic(server: Server, tmp_path: Pat
 
         async def change() -> None:
             await run.submit(CHANGE)
-            with pytest.raises(UsageError, match="no load to change"):
-                await run.submit(SetThreads(3))
+            for command in (SetThreads(3), StartProbe()):
+                with pytest.raises(UsageError, match="no load to change"):
+                    await run.submit(command)
 
         at_sample(run.watcher, 15, lambda: run.watcher.tasks.start(change(), "change"))
         summary = await run.run()
