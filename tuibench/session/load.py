@@ -299,25 +299,18 @@ class LoadController:
 MS_PER_SECOND = 1000.0
 
 
-class MadeFleet(NamedTuple):
-    """The fleet of a run, the engine that all of its hosts have, and warnings about them."""
-
-    fleet: Fleet
-    engine: Chosen
-    warnings: tuple[str, ...] = ()
-
-
 async def make_fleet(
     spec: SessionSpec, program: Program, engine: Chosen, server: ServerInfo, clock: Clock
-) -> MadeFleet:
-    """The workers of this host, or the hosts of the plan, connected.
+) -> tuple[Fleet, Chosen, tuple[str, ...]]:
+    """The workers of this host, or the hosts of the plan, connected; with the engine that all hosts have, and
+    warnings about them.
 
     Raises a TuibenchError that names the host that cannot take part.
     """
     plan, target = spec.plan, spec.target
     if plan.cluster is None:
         most = worker_count(plan, is_beside_server=server.is_local, is_native=engine.is_native)
-        return MadeFleet(Fleet(plan, target, program, most, is_native=engine.is_native), engine)
+        return Fleet(plan, target, program, most, is_native=engine.is_native), engine, ()
     carriers, discover = await find_carriers(plan.cluster, clock)
     cluster = await Cluster.connect(plan.cluster, carriers, clock, discover)
     try:
@@ -328,7 +321,7 @@ async def make_fleet(
         await cluster.close()
         raise
     fleet = HostFleet(plan, target, program, cluster, is_native=engine.is_native)
-    return MadeFleet(fleet, engine, (*cluster.warnings, *cluster.version_warnings(__version__)))
+    return fleet, engine, (*cluster.warnings, *cluster.version_warnings(__version__))
 
 
 def _engine_of_all(cluster: Cluster, wanted: EngineChoice, engine: Chosen) -> Chosen:

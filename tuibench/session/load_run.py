@@ -371,10 +371,10 @@ class LoadRun(SessionRun):
         plan, target = self.spec.plan, self.spec.target
         engine = await choose(plan.engine, self.program, target, reconnect=plan.reconnect, users=plan.users)
         made = await make_fleet(self.spec, self.program, engine, server, self.watcher.clock)
-        self.engine, self._host_warnings = made.engine, made.warnings
-        self.watcher.fleet = made.fleet
-        self.load = LoadController(self.spec.plan, self.program, made.fleet, self.watcher.clock)
-        await made.fleet.start()
+        fleet, self.engine, self._host_warnings = made
+        self.watcher.fleet = fleet
+        self.load = LoadController(self.spec.plan, self.program, fleet, self.watcher.clock)
+        await fleet.start()
 
     def _assemble(self) -> None:
         """Connect the parts; workers and watcher exist already."""

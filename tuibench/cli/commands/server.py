@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import click
 import msgspec
@@ -183,18 +182,6 @@ JSON_LINES = "jsonl"
 FORMATS = (TEXT, JSON, JSON_LINES)
 
 
-@dataclass(frozen=True)
-class WatchOptions:
-    """Output of watching without a screen."""
-
-    SECTION: ClassVar = "Output"
-
-    form: Annotated[
-        str,
-        Option("--format", metavar="FORMAT", help="Without a screen: text, json or jsonl."),
-    ] = ""
-
-
 def watch_plan(options: PlanValues) -> RunPlan:
     """The plan of a session without load. Raises UsageError for invalid options."""
     return make_plan(options, WATCH, {}, is_watch=True, threads=0)
@@ -203,11 +190,14 @@ def watch_plan(options: PlanValues) -> RunPlan:
 def watch(
     server: ServerOptions,
     options: Annotated[PlanValues, Takes("watch")],
-    output: WatchOptions,
     session: SessionOptions,
     background: BackgroundOptions,
     metrics: MetricsOptions,
     screen: ScreenOptions,
+    form: Annotated[
+        str,
+        Option("--format", section="Output", metavar="FORMAT", help="Without a screen: text, json or jsonl."),
+    ] = "",
 ) -> None:
     """Throughput, commits and statement times are counted by the server, for all of its clients. Settings
     can be changed as in every session: changes are journalled, and restored at the end. Nothing is
@@ -220,17 +210,17 @@ def watch(
 
     session.keep_records()
     plan = watch_plan(options)
-    if output.form:
-        check_format(output.form, FORMATS)
-    if output.form and (background.detach or background.grace is not None):
+    if form:
+        check_format(form, FORMATS)
+    if form and (background.detach or background.grace is not None):
         raise UsageError(
             "--format cannot be combined with a session in the background", "use tuibench ctl status"
         )
-    if not (output.form or background.detach):
+    if not (form or background.detach):
         require_terminal("--format=text, or --detach")
     warn_leftovers()
-    display = None if output.form or background.detach else screen.display_options()
+    display = None if form or background.detach else screen.display_options()
     spec = metrics.spec(new_session_spec(plan, server.target(), yes_this_server=session.yes_this_server))
-    if output.form:
-        raise click.exceptions.Exit(run_async(run_headless_watch(spec, output.form)))
+    if form:
+        raise click.exceptions.Exit(run_async(run_headless_watch(spec, form)))
     raise click.exceptions.Exit(run_session(spec, background, display))

@@ -35,7 +35,7 @@ from tuibench.report.run_report import html_report
 from tuibench.service.client import connect_unix
 from tuibench.tuning import journal
 from tuibench.tuning.journal import journal_path
-from tuibench.tuning.restore import Leftover, leftovers
+from tuibench.tuning.restore import leftovers
 from tuibench.units import hms, pluralize
 
 RELOAD = tag("script", Markup("setTimeout(() => location.reload(), 2000);"))
@@ -48,13 +48,6 @@ class SessionState(StrEnum):
     RUNNING = "running"
     FINISHED = "finished"
     LOST = "lost"
-
-
-class SettingsLeft(NamedTuple):
-    """What became of the settings that a lost session had changed; `is_open` if some are not restored."""
-
-    text: str
-    is_open: bool = False
 
 
 class WatchedSession(NamedTuple):
@@ -84,7 +77,7 @@ class WatchedSession(NamedTuple):
 
     def lost_page(self) -> str:
         """The page of a session that has ended without a summary."""
-        left = settings_left(self.name)
+        left, is_open = settings_left(self.name)
         return html_page(
             f"{self.name} has ended",
             tag(
@@ -97,9 +90,9 @@ class WatchedSession(NamedTuple):
                 ),
                 _record_section(self.directory),
                 tag("h2", "Settings"),
-                tag("p", left.text),
+                tag("p", left),
             ),
-            RELOAD if left.is_open else None,
+            RELOAD if is_open else None,
         )
 
 
@@ -114,22 +107,18 @@ def is_listening(socket: Path) -> bool:
     return True
 
 
-def settings_left(session: str) -> SettingsLeft:
-    """What a session that is gone has left changed, by its journal."""
+def settings_left(session: str) -> tuple[str, bool]:
+    """What a session that is gone has left changed, by its journal; True if some are not restored yet."""
     path = journal_path(session)
     if not path.exists():
-        return SettingsLeft("This session has left no setting of the server changed.")
+        return "This session has left no setting of the server changed.", False
     if journal.is_locked(path):
-        return SettingsLeft("The guardian process is restoring the settings now.", is_open=True)
+        return "The guardian process is restoring the settings now.", True
     found = [each for each in leftovers() if each.path == path]
     if found:
-        return SettingsLeft(_leftover_text(found), is_open=True)
-    return SettingsLeft("Another session has changed the same settings, and restores them at its end.")
-
-
-def _leftover_text(found: Sequence[Leftover]) -> str:
-    texts = "; ".join(each.text for each in found)
-    return f"Not restored yet: {texts}. The command tuibench restore restores them."
+        texts = "; ".join(each.text for each in found)
+        return f"Not restored yet: {texts}. The command tuibench restore restores them.", True
+    return "Another session has changed the same settings, and restores them at its end.", False
 
 
 def _record_section(directory: Path) -> Markup:
