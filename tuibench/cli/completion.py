@@ -174,7 +174,7 @@ LONG_PREFIX = "--"
 HELP = Candidate("--help", "Show the help and exit.")
 GLOBAL_OPTIONS = (
     HELP,
-    Candidate("--version", "Show the version and exit."),
+    Candidate("--version", "Show version and engine, and exit."),
     Candidate("--install-completion=", "Set up completion by Tab: bash, zsh or fish."),
     Candidate("--show-completion=", "Print the script for it: bash, zsh or fish."),
 )

@@ -153,9 +153,23 @@ def _show_completion(ctx: click.Context, option: click.Parameter, shell: str | N
         ctx.exit()
 
 
+def _show_version(ctx: click.Context, option: click.Parameter, is_wanted: bool) -> None:
+    if is_wanted:
+        from tuibench.installation import engine_remedy, has_native_engine
+
+        engine = "native" if has_native_engine() else f"asyncio; for the native one, {engine_remedy()}"
+        click.echo(f"tuibench {__version__}\nengine: {engine}")
+        ctx.exit()
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["--help"], "max_content_width": WIDTH})
-@click.version_option(
-    __version__, prog_name="tuibench", message="%(prog)s %(version)s", help="Show the version and exit."
+@click.option(
+    "--version",
+    callback=_show_version,
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    help="Show version and engine, and exit.",
 )
 @click.option(
     "--install-completion",

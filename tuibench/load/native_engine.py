@@ -2,7 +2,7 @@
 
 Compiles a program for the native engine, and checks that the engine supports it.
 
-The engine is a separate distribution, `tuibench-native`.
+The engine is the module `tuibench_native`, which the build compiles where there is a Rust compiler.
 
 One connection of a load on the native engine: the part that runs in Python.
 
@@ -43,6 +43,7 @@ from tuibench.errors import (
     TuibenchError,
     UsageError,
 )
+from tuibench.installation import ENGINE_MODULE, engine_remedy
 from tuibench.load.connections import (
     MAX_PAUSE_SECONDS,
     AnyContext,
@@ -68,14 +69,12 @@ from tuibench.workload.draw import DrawSource
 from tuibench.workload.generator import needed_by_connection
 from tuibench.workload.program import Program, all_steps, split_at_placeholders
 
-MODULE = "tuibench_native"
-
 
 @cache
 def module() -> Any:
     """The engine's module, None if it is not installed."""
     try:
-        return importlib.import_module(MODULE)
+        return importlib.import_module(ENGINE_MODULE)
     except ImportError:
         return None
 
@@ -114,7 +113,7 @@ def compiled(program: Program, layout: ProgramLayout) -> Any:
 def unsupported_reason(program: Program) -> str:
     """Why the native engine cannot run a program, empty if it can."""
     if module() is None:
-        return f"{MODULE.replace('_', '-')} is not installed"
+        return f"the native engine is not installed: {engine_remedy()}"
     try:
         layout = ProgramLayout(program)
         native = compiled(program, layout)

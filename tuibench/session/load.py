@@ -331,10 +331,10 @@ def _engine_of_all(cluster: Cluster, wanted: EngineChoice, engine: Chosen) -> Ch
         return engine
     if wanted is EngineChoice.NATIVE:
         raise UsageError(
-            f"the native engine cannot run this load: {lacking} does not have tuibench-native",
+            f"the native engine cannot run this load: {lacking} does not have it",
             "install it there, or use --engine=auto",
         )
-    return Chosen(is_native=False, reason=f"{lacking} does not have tuibench-native")
+    return Chosen(is_native=False, reason=f"{lacking} does not have the native engine")
 
 
 def host_totals(load: LoadController) -> tuple[HostTotals, ...]:

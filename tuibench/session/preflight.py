@@ -23,7 +23,7 @@ from tuibench.load.tables import (
     database_hint,
 )
 from tuibench.model.environment import HostConditions
-from tuibench.model.findings import Finding, Severity, note
+from tuibench.model.findings import Finding, Severity, note, ok
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import ServerInfo, Target
 from tuibench.mysql.connection import Connection
@@ -123,6 +123,8 @@ async def diagnose(
         await clock.sleep(BETWEEN_LOOKS_SECONDS)
         facts = _with_cpu(facts, cpu.shares())
         found = checks.run_all_checks(await _watched(connection, facts))
+        if plan.cluster is None:
+            found = (*found, await _engine_finding(target, plan, program))
         return found + await asyncio.to_thread(_disk_findings, info, disk) if disk is not None else found
     finally:
         await connection.close()
@@ -147,6 +149,15 @@ async def required_open_files(target: Target, plan: RunPlan, program: Program) -
     engine = await choose(plan.engine, program, target, reconnect=plan.reconnect, users=plan.users)
     workers = worker_count(plan, is_beside_server=target.is_local, is_native=engine.is_native)
     return open_files_of_worker(plan.most_threads, workers, is_native=engine.is_native)
+
+
+async def _engine_finding(target: Target, plan: RunPlan, program: Program) -> Finding:
+    """The engine of the load; why it is not the native one, and how to get that."""
+    engine = await choose(plan.engine, program, target, reconnect=plan.reconnect, users=plan.users)
+    if not engine.reason:
+        return ok("engine", engine.name)
+    why, _, remedy = engine.reason.partition(": ")
+    return note("engine", f"{engine.name}: {why}", remedy)
 
 
 def _with_cpu(facts: Facts, shares: tuple[float, float] | None) -> Facts:

@@ -287,7 +287,6 @@ ELSEWHERE = {
     "replicas/lag.py": "names the option that was given",
     "session/commands.py: --users": "names the option that was given",
     "load/native_engine.py: --users": "names the option that was given",
-    "load/native_engine.py: --ssl-mode": "for TLS, which the socket of a private server has not",
     "metrics/diagnosis.py: --ab": "in a command that is printed",
 }
 """Options in texts that are no recommendation to the command, by file, or by file and option."""

@@ -9,7 +9,7 @@ import pytest
 
 from tests.tables import for_each
 from tests.unit.cli.program import Program
-from tuibench import __version__
+from tuibench import __version__, installation
 from tuibench.cli import main as program
 from tuibench.cli.main import command_module
 from tuibench.errors import ExitCode, RunError
@@ -51,8 +51,13 @@ def test_a_demonstration_on_what_is_no_server(tuibench: Program, program: str, w
     assert err.startswith(f"tuibench: {words}")
 
 
-def test_the_version(tuibench: Program) -> None:
-    assert tuibench("--version") == (ExitCode.DONE, f"tuibench {__version__}\n", "")
+def test_the_version_names_the_engine(tuibench: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installation, "has_native_engine", lambda: True)
+    assert tuibench("--version") == (ExitCode.DONE, f"tuibench {__version__}\nengine: native\n", "")
+    monkeypatch.setattr(installation, "has_native_engine", lambda: False)
+    remedy = installation.engine_remedy()
+    expected = f"tuibench {__version__}\nengine: asyncio; for the native one, {remedy}\n"
+    assert tuibench("--version") == (ExitCode.DONE, expected, "")
 
 
 @for_each(

@@ -1,0 +1,71 @@
+"""Compiles the native engine into the wheel of tuibench, where a Rust compiler is installed.
+
+Without one, or if the compilation fails, the wheel is pure Python, and `tuibench doctor` says how to get the
+engine. TUIBENCH_NATIVE=off builds without it, TUIBENCH_NATIVE=require fails instead. An editable installation
+gets the engine from `.ci/setup`.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from packaging.tags import platform_tags
+
+SUFFIX = "dylib" if sys.platform == "darwin" else "so"
+
+
+class NativeEngine(BuildHookInterface):  # type: ignore[type-arg]
+    PLUGIN_NAME = "custom"
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        wanted = os.environ.get("TUIBENCH_NATIVE", "auto")
+        if version == "editable" or wanted == "off":
+            return
+        folder = Path(self.root) / "native"
+        obstacle = missing_compiler(folder) or compilation_error(folder)
+        if obstacle and wanted == "require":
+            raise RuntimeError(obstacle)
+        if obstacle:
+            self.app.display_warning(f"without the native engine: {obstacle}")
+            return
+        library = folder / "target" / "release" / f"libtuibench_native.{SUFFIX}"
+        build_data["pure_python"] = False
+        # Built against the stable ABI of Python 3.11, for the libc of this machine or a newer one.
+        platform = next(tag for tag in platform_tags() if not tag.startswith("linux_"))
+        build_data["tag"] = f"cp311-abi3-{platform}"
+        build_data["force_include"][str(library)] = "tuibench_native.abi3.so"
+
+
+def missing_compiler(folder: Path) -> str:
+    """What is missing for the compilation, empty if nothing is."""
+    if shutil.which("cargo") is None or shutil.which("rustc") is None:
+        return "Rust (cargo) is not installed"
+    found = re.search(r"^rust-version = \"(.*)\"", (folder / "Cargo.toml").read_text(), re.MULTILINE)
+    least = found[1] if found else "0"
+    said = subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=False).stdout  # noqa: S607
+    there = re.search(r"\d+\.\d+", said)
+    if there is None or _numbers(there[0]) < _numbers(least):
+        return f"Rust {there[0] if there else 'of no version'} is older than {least}"
+    return ""
+
+
+def compilation_error(folder: Path) -> str:
+    """Compiles; the last line of an error, empty without one."""
+    command = ["cargo", "build", "--release", "--locked", "--target-dir", "target"]
+    # The stable ABI needs no interpreter.
+    environment = {**os.environ, "PYO3_NO_PYTHON": "1"}
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return ""
+    sys.stderr.write(done.stderr)
+    lines = done.stderr.strip().splitlines()
+    return f"cargo build failed: {lines[-1] if lines else done.returncode}"
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")]

@@ -1,0 +1,33 @@
+"""The command that gets the native engine, for each way of installing the program."""
+
+import sys
+
+import pytest
+
+from tuibench import installation
+
+
+@pytest.mark.parametrize(
+    ("prefix", "source", "is_editable", "command"),
+    [
+        (
+            "/home/ada/.local/share/pipx/venvs/tuibench", "/src/my clone", False,
+            "pipx install --force --pip-args='--no-binary tuibench' '/src/my clone'",
+        ),
+        (
+            "/home/ada/.local/share/uv/tools/tuibench", "tuibench", False,
+            "uv tool install --reinstall --no-binary-package tuibench tuibench",
+        ),
+        (
+            "/opt/env", "tuibench", False,
+            "/opt/env/bin/python -m pip install --force-reinstall --no-deps --no-binary tuibench tuibench",
+        ),
+        ("/src/clone/.venv", "/src/clone", True, "make -C /src/clone demo"),
+    ],
+)  # fmt: skip
+def test_the_command_fits_the_installation(
+    prefix: str, source: str, is_editable: bool, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "prefix", prefix)
+    monkeypatch.setattr(installation, "_source", lambda: (source, is_editable))
+    assert installation.engine_remedy() == f"{installation.RUST}, then run {command}"
