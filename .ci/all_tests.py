@@ -20,11 +20,11 @@ from pathlib import Path
 from typing import IO
 
 UNIT = ("--dist", "worksteal", "-m", "not whole", "tests/unit", "tests/tui")
-# Three modules at a time, each with its own servers; tests/integration/conftest.py orders them.
 SERVERS = (
-    "-n", "3", "--dist", "loadfile", "--no-loadscope-reorder", "-m", "not whole",
-    "tests/integration", "tests/faults",
+    "--dist", "loadfile", "--no-loadscope-reorder", "-m", "not whole", "tests/integration", "tests/faults",
 )  # fmt: skip
+"""Modules in the order of tests/integration/conftest.py; each worker has its own servers."""
+MOST_SERVER_WORKERS = 6
 TYPES = ("make", "--no-print-directory", "types")
 LAST_LINES = 3
 UNUSED_FOLDERS = frozenset({"test", "tests", "idlelib", "ensurepip", "lib2to3", "mypy", "pip"})
@@ -33,13 +33,15 @@ UNUSED_FOLDERS = frozenset({"test", "tests", "idlelib", "ensurepip", "lib2to3", 
 
 def main() -> int:
     advice, *arguments = sys.argv[1:]
-    cores = str(os.cpu_count() or 2)
-    unit = ["nice", "-n", "5", *step("unit and screen tests", advice), "-n", cores, *UNIT, *arguments]
+    cores = os.cpu_count() or 2
+    unit = ["nice", "-n", "5", *step("unit and screen tests", advice), "-n", str(cores), *UNIT, *arguments]
+    # A worker waits for more than half of its time.
+    workers = str(min(2 * cores + 1, MOST_SERVER_WORKERS))
     with shared_bytecode(), ExitStack() as stack:
         others = [stack.enter_context(in_background(each)) for each in (TYPES, unit)]
         try:
             servers = subprocess.run(
-                [*step("tests on real servers", advice), *SERVERS, *arguments], check=False
+                [*step("tests on real servers", advice), "-n", workers, *SERVERS, *arguments], check=False
             )
         except KeyboardInterrupt:
             for other in others:

@@ -1,7 +1,7 @@
 """Private servers for the tests in this folder, of each flavour that the machine has.
 
 Starting a server takes 1 s (MariaDB) or 2 s (MySQL), so they are shared by all modules that run in one
-process (`make test` has three), one of each flavour:
+process (`make test` has several), one of each flavour:
 
 | fixture | is |
 |---|---|
@@ -48,10 +48,11 @@ from tuibench.model.server import Flavour, Target
 HERE = Path(__file__).parent
 
 LONGEST = (
-    "test_tune", "test_waiting", "test_privileges", "test_versions", "test_watch", "test_chaos",
-    "test_server_failures", "test_web", "test_server_process", "test_session_service", "test_viewers",
-    "test_demo_command", "test_trial", "test_demo_server", "test_server_refuses", "test_hostile_text",
-    "test_open_loop",
+    "test_tune", "test_waiting", "test_watch", "test_server_failures", "test_web", "test_open_loop",
+    "test_probe", "test_run", "test_privileges", "test_chaos", "test_signals", "test_versions", "test_loads",
+    "test_stalls", "test_session_service", "test_slap", "test_secrets", "test_sweep", "test_server_process",
+    "test_viewers", "test_demo_command", "test_trial", "test_demo_server", "test_server_refuses",
+    "test_hostile_text", "test_prepare_fast", "test_dask", "test_mishaps", "test_check_sbtest", "test_doctor",
 )  # fmt: skip
 """Modules that take long begin first, so that no single one of them runs at the end."""
 

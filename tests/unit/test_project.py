@@ -14,6 +14,7 @@ import pytest
 
 import tuibench
 from tests import profile_reference
+from tests.integration.conftest import LONGEST
 from tests.paths import ROOT
 from tests.schemas import FOLDER, SCHEMAS, text
 from tests.tables import for_each
@@ -278,3 +279,13 @@ def test_every_reference_leads_somewhere(name: str) -> None:
     schema = json.loads(text(name))
     wanted = {part.split('"')[0] for part in text(name).decode().split('"#/$defs/')[1:]}
     assert wanted <= schema.get("$defs", {}).keys()
+
+
+def test_modules_that_begin_first_are_there() -> None:
+    """A module of an old name would begin last."""
+    there = {
+        path.stem
+        for folder in ("integration", "faults")
+        for path in ROOT.glob(f"tests/{folder}/**/test_*.py")
+    }
+    assert there.issuperset(LONGEST)

@@ -17,7 +17,7 @@ from tests.integration.support.commands import DEADLINE_SECONDS, finished, start
 from tuibench.demo.server import PrivateServer
 
 RUN = (
-    "oltp_read_write", "--tables=2", "--table-size=500", "--threads=2", "--interval=0.25", "--time=0",
+    "oltp_read_write", "--tables=2", "--table-size=500", "--threads=2", "--interval=1", "--time=0",
     "--client-delay=2ms",
 )  # fmt: skip
 

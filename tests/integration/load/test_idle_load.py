@@ -22,6 +22,7 @@ from tuibench.session.spec import SessionSpec
 DEADLINE_SECONDS = 120.0
 
 
+@pytest.mark.one_flavour
 async def test_the_load_is_added_to_the_servers_traffic_and_taken_away(
     tables: PrivateServer, tmp_path: Path
 ) -> None:

@@ -78,6 +78,7 @@ async def test_no_row_is_lost_to_deadlocks_and_lock_wait_timeouts(database: Targ
     assert await ask(database, f"{counted} sbtest2") == [(50, 50, 1, 50)]
 
 
+@pytest.mark.one_flavour
 async def test_the_load_resumes_after_each_restart(restartable: PrivateServer, tuibench_home: Path) -> None:
     await make_tables(restartable.target)
     async with watched(session_spec(restartable.target, threads=4)) as watcher:

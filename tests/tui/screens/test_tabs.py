@@ -19,7 +19,7 @@ SAMPLES = script.samples(63)[-3:]
 ALL_OFFERED = msgspec.structs.replace(script.hello(60), probe=OVER, tune=screened.progress())
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE, (200, 60)])
+@pytest.mark.parametrize("size", [SMALL, LARGE, pytest.param((200, 60), marks=pytest.mark.whole)])
 async def test_a_key_leads_to_each_screen_which_steers_the_load(size: tuple[int, int]) -> None:
     async with viewer(ALL_OFFERED, size=size) as it:
         for place in SCREEN_TABS:

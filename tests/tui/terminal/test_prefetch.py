@@ -66,7 +66,9 @@ async def pictures(happening: Happening, *, is_ahead: bool) -> list[list[list[ob
     return found
 
 
-@pytest.mark.parametrize("happening", [nothing, a_sample, a_resize, another_theme])
+@pytest.mark.parametrize(
+    "happening", [pytest.param(nothing, marks=pytest.mark.whole), a_sample, a_resize, another_theme]
+)
 async def test_it_looks_as_if_it_were_made_when_it_is_asked_for(
     happening: Happening, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,6 +35,7 @@ def broken(target: Target, *words: str) -> dict[str, str]:
     return found
 
 
+@pytest.mark.one_flavour
 async def test_all_conditions_hold_after_a_run_and_each_is_broken_by_its_damage(
     tables: PrivateServer,
 ) -> None:
