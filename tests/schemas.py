@@ -13,6 +13,7 @@ import msgspec
 
 from tests.paths import DOCS
 from tuibench.cli.commands import profiles, records, server, sessions
+from tuibench.crash.ledger import CrashReport
 from tuibench.load.conditions import ConditionResult
 from tuibench.model.cluster import HostCheck
 from tuibench.model.environment import Environment, StatementReport
@@ -58,6 +59,7 @@ SCHEMAS = {
     "history": Schema("tuibench history --format json", History),
     "probe": Schema("tuibench probe --format json", ProbeResult),
     "tune": Schema("tuibench tune --format json", TuneResult),
+    "crash": Schema("tuibench crash --format json", CrashReport),
     "slap": Schema("tuibench slap --format json", list[SlapBenchmark]),
     "check": Schema("tuibench check --format json", list[ConditionResult]),
     "sessions": Schema("tuibench sessions --format json", list[sessions.SessionLine]),

@@ -195,6 +195,11 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "old:/opt/8.0/bin/mysqld new:/opt/8.4/bin/mysqld --profile=tpcc --warehouses=2 --threads=1,8",
         "--show DIR --format=markdown",
     ),
+    "crash": (
+        "oltp_write_only --tables=4 --table-size=100000",
+        "oltp_read_write --setting sync_binlog=1,0 --repeat=10 --server=/usr/sbin/mysqld",
+        "tpcc --warehouses=2 --threads=16 --format=html --out=crash.html",
+    ),
     "agent": ("",),
     "cluster": (
         "check --cluster ssh:load1,load2 -h db1 -u app -p",

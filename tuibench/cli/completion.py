@@ -168,7 +168,7 @@ Commands = Mapping[str, str]
 """Help text of each command, by name."""
 
 PROFILE_COMMANDS = frozenset(
-    {"run", "live", "probe", "tune", "sweep", "prepare", "prewarm", "cleanup", "check", "doctor"}
+    {"run", "live", "probe", "tune", "sweep", "crash", "prepare", "prewarm", "cleanup", "check", "doctor"}
 )
 LONG_PREFIX = "--"
 HELP = Candidate("--help", "Show the help and exit.")

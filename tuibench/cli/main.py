@@ -27,6 +27,7 @@ SECTIONS = {
         "tune": "Test settings on the running server by A/B tests, and rank them by effect.",
         "sweep": "Run a load under every combination of threads and settings: one table.",
         "versions": "Compare server programs on private servers: each test relative to the first.",
+        "crash": "Kill a private server under load: what each setting gains, and which commits it loses.",
         "slap": "Run mysqlslap's test: the time that concurrent clients take for a number of queries.",
         "cluster": "Check the hosts of a load from several hosts.",
     },

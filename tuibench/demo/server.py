@@ -151,18 +151,21 @@ class PrivateServer:
         if not self._stopped:
             await asyncio.to_thread(self._channel.ask, SupervisorRequest("check"))
 
-    async def restart(self) -> None:
-        """Shut the server down cleanly and start it on the same socket, port and data."""
+    async def restart(self, options: Sequence[str] = ()) -> None:
+        """Shut the server down cleanly and start it on the same socket, port and data.
+
+        `options` are added to its command line for this start.
+        """
         await asyncio.to_thread(self._channel.ask, SupervisorRequest("halt"))
-        await self.start_again()
+        await self.start_again(options)
 
     async def kill(self) -> None:
         """Kill the server with SIGKILL and wait for its end; the directory is kept."""
         await asyncio.to_thread(self._channel.ask, SupervisorRequest("kill"))
 
-    async def start_again(self) -> None:
-        """Start a killed server on the same socket, port and data."""
-        self.pid = (await _running(self._channel, SupervisorRequest("start"))).pid
+    async def start_again(self, options: Sequence[str] = ()) -> None:
+        """Start a killed server on the same socket, port and data; `options` as for `restart`."""
+        self.pid = (await _running(self._channel, SupervisorRequest("start", options=tuple(options)))).pid
 
     async def stop(self) -> None:
         """End the server and remove its directory (with `keep`, only end it).

@@ -105,7 +105,7 @@ class Supervisor:
             return RequestFailed("the private server was not created yet", "")
         match request.action:
             case "start":
-                return self._instance.start()
+                return self._instance.start(*request.options)
             case "check":
                 return self._instance.check_running()
             case "halt":

@@ -640,6 +640,23 @@ PLAN_COMMANDS = {
         defaults={"time": 8.0, "warmup_time": 2.0},
         helps={"time": "Measured seconds of each run.", "warmup_time": "Warm-up seconds of each run."},
     ),
+    "crash": PlanCommand(
+        "",
+        only=(
+            "threads",
+            "time",
+            "warmup_time",
+            "rate",
+            "arrival",
+            "rand_seed",
+            "mysql_ignore_errors",
+            "max_retries",
+            "isolation",
+            "db_ps_mode",
+        ),
+        defaults={"threads": 8, "time": 5.0, "warmup_time": 2.0},
+        helps={"time": "Seconds of load before each kill, and up to 1 s more at random."},
+    ),
     "watch": PlanCommand(
         "",
         "trial",

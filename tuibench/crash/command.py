@@ -1,0 +1,115 @@
+"""`tuibench crash`: kills a private server under load, and reports what each setting loses."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import click
+
+from tuibench import units
+from tuibench.cli.click_command import Argument, PlanValues, Takes
+from tuibench.cli.options import CONTEXT, AdhocSqlOptions, PrivateServerOptions, make_plan
+from tuibench.cli.output import check_writable, info, write_output
+from tuibench.errors import UsageError
+from tuibench.model.option import Option, check_range
+from tuibench.model.plan import OnError, RunPlan
+
+if TYPE_CHECKING:
+    from tuibench.crash.ledger import CrashReport
+    from tuibench.demo.server import PrivateServer
+    from tuibench.model.sweep import SweepVariant
+    from tuibench.workload.program import Program
+
+__all__ = ["CONTEXT", "crash"]
+
+FLUSH = "innodb_flush_log_at_trx_commit=1,2,0"
+MAX_REPEATS = 1000
+RESTART_SECONDS = 6.0
+"""About what a restart, a recovery and the comparison take."""
+
+
+@dataclass(frozen=True)
+class CrashOptions:
+    """What the crashes differ in, their number, and the destination of the report."""
+
+    setting: Annotated[
+        list[str] | None,
+        Option(
+            "--setting",
+            metavar="NAME=V,…",
+            help=f"A setting and its values, repeatable [{FLUSH}].",
+        ),
+    ] = None
+    repeat: Annotated[int, Option("--repeat", help="Crashes with each combination of settings.")] = 5
+    server_program: Annotated[
+        str,
+        Option("--server", metavar="FILE", help="Server program, mariadbd or mysqld [the first one found]."),
+    ] = ""
+    form: Annotated[str, Option("--format", metavar="FORMAT", help="text, markdown, html, or json.")] = "text"
+    out: Annotated[
+        str, Option("--out", metavar="FILE", help="Write the report to this file, not to stdout.")
+    ] = ""
+
+
+def crash(
+    context: click.Context,
+    adhoc: AdhocSqlOptions,
+    axes: CrashOptions,
+    options: Annotated[PlanValues, Takes("crash")],
+    private: PrivateServerOptions,
+    profile: Annotated[str, Argument(help="A profile's name (oltp_write_only, …) or file.")] = "",
+) -> None:
+    """Starts a private server with new tables, kills its process (SIGKILL) under load, starts it again, and
+    compares: which acknowledged commits are lost, what became of those without an answer, how long the
+    recovery takes, and whether the binary log agrees with the tables. A loss of power is not simulated: it
+    also loses what the operating system had not written yet. All options of the profile are accepted, too:
+    --tables=4 --table-size=100000.
+    """
+    from tuibench.cli.commands.tables import make_tables
+    from tuibench.cli.formats import check_format
+    from tuibench.cli.runner import private_server, run_async
+    from tuibench.crash.load import with_ledger
+    from tuibench.crash.text import FORMATS, crash_text
+    from tuibench.load.tables import LoadOptions
+    from tuibench.sweep.planning import build_variants
+    from tuibench.workload import library
+
+    check_format(axes.form, tuple(FORMATS))
+    check_range("--repeat", axes.repeat, 1, MAX_REPEATS)
+    check_writable(axes.out)
+    variants = build_variants("", axes.setting or (FLUSH,))
+    plan = make_plan(options, *adhoc.profile_and_options(profile, context.args), on_error=OnError.CONTINUE)
+    plan = adhoc.apply_to(plan)
+    if plan.seconds is None:
+        raise UsageError("a crash needs a time of load before it", "give --time, in seconds")
+    program = library.load_program(plan.profile, plan.profile_options, plan.profile_text)
+    recorded = with_ledger(program)
+    with private_server(axes.server_program, private) as server:
+        run_async(make_tables(server.target, program, LoadOptions()))
+        reports: list[CrashReport] = []
+        try:
+            run_async(_crashes(server, plan, recorded, variants, axes.repeat, reports))
+        finally:
+            if reports:
+                write_output(axes.out, (crash_text(reports[-1], axes.form),))
+
+
+async def _crashes(
+    server: "PrivateServer",
+    plan: RunPlan,
+    program: "Program",
+    variants: Sequence["SweepVariant"],
+    repeats: int,
+    reports: list["CrashReport"],
+) -> None:
+    """Crash the server, and collect the report after each crash."""
+    from tuibench.crash.runner import CrashRunner
+    from tuibench.crash.text import crash_line
+
+    runner = CrashRunner(server, plan, program, variants, repeats)
+    left = runner.planned * (plan.warmup_seconds + (plan.seconds or 0.0) + RESTART_SECONDS)
+    info(f"{len(variants)} × {units.pluralize(repeats, 'kill')} of the server: about {units.hms(left)}")
+    async for report in runner.crashes():
+        reports.append(report)
+        last = report.crashes[-1]
+        info(f"[{len(report.crashes)}/{report.planned}] {last.setting}: {crash_line(last)}")

@@ -1,0 +1,274 @@
+"""Crashes of a private server under load, one after the other: kill it, start it again, compare.
+
+Each crash begins with a clean restart with the settings as options of the server's command line, so that
+they hold after the crash, too. The load runs on the asyncio engine in this process, as its connections keep
+the ledger (`crash/load.py`). The moment of the kill is random within a second: what is flushed once per
+second would otherwise always be equally old.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from pathlib import Path
+from random import Random
+
+from tuibench.clock import NS_PER_SECOND, SystemClock
+from tuibench.crash.binlog import LEDGER_COLUMNS, LEDGER_TABLE, logged_transactions
+from tuibench.crash.ledger import (
+    BinlogAgreement,
+    Crash,
+    CrashReport,
+    Key,
+    Ledger,
+    first_after,
+    judge_commits,
+    rate_between,
+    recovered_at,
+)
+from tuibench.crash.load import LEDGER_STATEMENT, ledger_connector
+from tuibench.demo.server import PrivateServer
+from tuibench.errors import RunError, UsageError
+from tuibench.load.asyncio_engine import AsyncioEngine
+from tuibench.load.messages import StartLoad, execution_options
+from tuibench.model.plan import RunPlan
+from tuibench.model.server import ServerInfo, Target
+from tuibench.model.sweep import SweepVariant
+from tuibench.model.tick import Histogram
+from tuibench.mysql.connection import Connection, connect
+from tuibench.mysql.info import server_info
+from tuibench.tuning.catalogue.lookup import find_setting
+from tuibench.tuning.catalogue.setting import SettingScope
+from tuibench.workload.datasets import build_data_set
+from tuibench.workload.program import Program
+
+RECOVERY_SECONDS = 60.0
+"""How long a recovery to 90 % of the throughput is waited for."""
+
+LEAST_SECONDS_AFTER = 2.0
+PATIENCE_SECONDS = 0.05
+POLL_SECONDS = 0.1
+GRACE_SECONDS = 5.0
+
+KEEP_BINARY_LOGS = "--loose-binlog-expire-logs-seconds=0"
+"""Private servers remove binary logs after a minute."""
+
+SHOWN = ("innodb_flush_log_at_trx_commit", "innodb_flush_log_at_timeout", "log_bin", "sync_binlog")
+"""Variables that determine what a crash loses."""
+
+
+class ImpatientClock(SystemClock):
+    """Pauses between logins are short, so that the recovery measured is the server's alone."""
+
+    async def sleep(self, seconds: float) -> None:
+        await super().sleep(min(seconds, PATIENCE_SECONDS))
+
+
+def crash_order(variants: Sequence[SweepVariant], repeats: int) -> Iterator[tuple[SweepVariant, int]]:
+    """Each variant with the number of its crash, from 1: in turn, every other round in reverse order."""
+    for repeat in range(1, repeats + 1):
+        for variant in variants if repeat % 2 else reversed(variants):
+            yield variant, repeat
+
+
+def start_options(variant: SweepVariant, server: ServerInfo) -> tuple[str, ...]:
+    """The settings as options of the server's command line.
+
+    Raises UsageError for a setting or a value that the server does not have.
+    """
+    options = [KEEP_BINARY_LOGS]
+    for name, text in variant.settings.items():
+        setting = find_setting(name)
+        support = setting.support(server)
+        if support is None or setting.scope is SettingScope.WORKLOAD:
+            raise UsageError(f"{name} is not an option of {server.flavour} {server.version}", "leave it out")
+        options.append(f"--{name.replace('_', '-')}={setting.canonical(support, text)}")
+    return tuple(options)
+
+
+class CrashRunner:
+    """Crashes one private server, which has the tables of the program, `repeats` times with each variant.
+
+    `program` fills the ledger. `target` is where its connections go, by default the server itself.
+    """
+
+    def __init__(
+        self,
+        server: PrivateServer,
+        plan: RunPlan,
+        program: Program,
+        variants: Sequence[SweepVariant],
+        repeats: int,
+        target: Target | None = None,
+    ) -> None:
+        self._server = server
+        self._target = target or server.target
+        self._plan = plan
+        self._program = program
+        self._order = list(crash_order(variants, repeats))
+        self._clock = ImpatientClock()
+
+    @property
+    def planned(self) -> int:
+        """The number of crashes."""
+        return len(self._order)
+
+    async def crashes(self) -> AsyncIterator[CrashReport]:
+        """Crash the server; yields the report so far after each crash.
+
+        Raises UsageError for a setting that the server does not have, before the first crash; RunError if
+        the load commits nothing.
+        """
+        info = await self._server_info()
+        options = {variant.name: start_options(variant, info) for variant, _ in self._order}
+        done: list[Crash] = []
+        for variant, repeat in self._order:
+            done.append(await self._crash(variant, repeat, options[variant.name]))
+            yield CrashReport(
+                server=f"{info.flavour} {info.version_text}",
+                profile=self._program.profile,
+                data=build_data_set(self._program).describe(),
+                threads=self._plan.threads,
+                seconds=self._plan.seconds or 0.0,
+                limited=self._server.limited,
+                seed=self._plan.seed,
+                planned=self.planned,
+                crashes=tuple(done),
+            )
+
+    async def _server_info(self) -> ServerInfo:
+        connection = await connect(self._server.target)
+        try:
+            return await server_info(connection)
+        finally:
+            await connection.close()
+
+    async def _crash(self, variant: SweepVariant, repeat: int, options: Sequence[str]) -> Crash:
+        clock = self._clock
+        await self._server.restart(options)
+        first_log, values = await self._prepare([*SHOWN, *variant.settings])
+        ledger = Ledger()
+        seed = self._plan.seed + repeat
+        engine = AsyncioEngine(
+            StartLoad(
+                worker=0,
+                workers=1,
+                target=self._target,
+                program=self._program,
+                seed=seed,
+                execution=execution_options(self._plan),
+                arrival=self._plan.arrival,
+                limit=None,
+            ),
+            connect=ledger_connector(ledger, clock),
+            clock=clock,
+        )
+        try:
+            if self._plan.rate:
+                engine.set_rate(self._plan.rate)
+            engine.set_connections(range(self._plan.threads))
+            await asyncio.sleep(self._plan.warmup_seconds)
+            engine.report()
+            begun_ns = clock.now_ns()
+            await asyncio.sleep((self._plan.seconds or 0.0) + Random(f"{seed}:{variant.name}").random())
+            report = engine.report()
+            crashed_ns = clock.now_ns()
+            tps = rate_between(ledger.acknowledged.values(), begun_ns, crashed_ns)
+            if not tps:
+                errors = ", ".join(map(str, report.counters.errors)) or report.last_refusal or "no error"
+                raise RunError(f"no transaction of {self._program.profile} was committed: {errors}")
+            await self._server.kill()
+            await self._server.start_again(options)
+            back_ns = clock.now_ns()
+            await self._wait_for_recovery(ledger, back_ns, tps)
+            if failure := engine.report().failure:
+                raise RunError(failure)
+        finally:
+            await engine.stop(GRACE_SECONDS)
+        present = await self._read_ledger()
+        binlog, note = await self._compare_binlog(first_log, present)
+        acknowledged_ns = list(ledger.acknowledged.values())
+        seconds_after = _seconds_since(crashed_ns)
+        return Crash(
+            setting=variant.name,
+            repeat=repeat,
+            values=values,
+            tps=tps,
+            ledger_share=_share(report.statements.get(LEDGER_STATEMENT), report.service, report.transactions),
+            commits=judge_commits(ledger, present, crashed_ns, back_ns),
+            accepts_seconds=(back_ns - crashed_ns) / NS_PER_SECOND,
+            first_commit_seconds=seconds_after(first_after(acknowledged_ns, back_ns)),
+            recovered_seconds=seconds_after(recovered_at(acknowledged_ns, back_ns, tps)),
+            binlog=binlog,
+            binlog_note=note,
+        )
+
+    async def _prepare(self, names: Sequence[str]) -> tuple[str, dict[str, str]]:
+        """An empty ledger; the present binary log, empty without one, and the values of variables."""
+        connection = await connect(self._server.target)
+        try:
+            await connection.execute(f"DROP TABLE IF EXISTS {LEDGER_TABLE}")
+            await connection.execute(
+                f"CREATE TABLE {LEDGER_TABLE} ({LEDGER_COLUMNS}, PRIMARY KEY (connection, kind, number))"
+                " ENGINE=InnoDB"
+            )
+            wanted = ", ".join(connection.quote(name) for name in dict.fromkeys(names))
+            rows = await connection.query(f"SHOW GLOBAL VARIABLES WHERE variable_name IN ({wanted})")
+            values = {str(name): str(value) for name, value in rows}
+            if values.get("log_bin") != "ON":
+                return "", values
+            logs = await _binary_logs(connection)
+            await connection.execute(f"PURGE BINARY LOGS TO {connection.quote(logs[-1].name)}")
+            return logs[-1].name, values
+        finally:
+            await connection.close()
+
+    async def _wait_for_recovery(self, ledger: Ledger, back_ns: int, tps: float) -> None:
+        """Wait until the throughput is back, or the time runs out, or the load has failed."""
+        while (seconds := (self._clock.now_ns() - back_ns) / NS_PER_SECOND) < RECOVERY_SECONDS:
+            await asyncio.sleep(POLL_SECONDS)
+            is_back = recovered_at(list(ledger.acknowledged.values()), back_ns, tps) is not None
+            if is_back and seconds >= LEAST_SECONDS_AFTER:
+                return
+
+    async def _read_ledger(self) -> set[Key]:
+        connection = await connect(self._server.target)
+        try:
+            found: set[Key] = set()
+            for number in range(self._plan.threads):
+                sql = f"SELECT * FROM {LEDGER_TABLE} WHERE connection = {number}"  # noqa: S608
+                rows = await connection.query(sql)
+                found.update((int(key), int(kind), int(serial)) for key, kind, serial in rows)
+            return found
+        finally:
+            await connection.close()
+
+    async def _compare_binlog(self, first: str, present: set[Key]) -> tuple[BinlogAgreement | None, str]:
+        """The agreement of the binary log with the tables; without one, the reason."""
+        if not first:
+            return None, "off"
+        connection = await connect(self._server.target)
+        try:
+            files = await _binary_logs(connection)
+        finally:
+            await connection.close()
+        own = [path for path in files if path.name >= first]
+        try:
+            logged = await asyncio.to_thread(lambda: logged_transactions(path.read_bytes() for path in own))
+        except RunError as error:
+            return None, error.message
+        return BinlogAgreement.of(logged, present), ""
+
+
+async def _binary_logs(connection: Connection) -> list[Path]:
+    """The files of the binary log, in their order."""
+    ((base,),) = await connection.query("SELECT @@log_bin_basename")
+    return [Path(str(base)).parent / str(row[0]) for row in await connection.query("SHOW BINARY LOGS")]
+
+
+def _share(part: Histogram | None, service: Histogram, response: Histogram) -> float:
+    """The part of the transactions' time; `service` is empty in a closed loop."""
+    whole_us = (service if service.count else response).sum_us
+    return part.sum_us / whole_us if part is not None and whole_us else 0.0
+
+
+def _seconds_since(begin_ns: int) -> Callable[[int | None], float | None]:
+    return lambda at_ns: None if at_ns is None else (at_ns - begin_ns) / NS_PER_SECOND
