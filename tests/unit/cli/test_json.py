@@ -15,6 +15,7 @@ from tests.tui.support.statements import REPORT
 from tests.unit.cli.program import Program
 from tests.unit.cli.served import serving
 from tests.unit.cli.test_runs import VERDICTS
+from tests.unit.crash import crash_examples
 from tests.unit.record.steady import steady
 from tests.unit.record.written import SYNC, written
 from tests.unit.session.test_probe import answered, probed
@@ -24,6 +25,7 @@ from tuibench import paths
 from tuibench.cli.commands import server
 from tuibench.cli.formats import echo_json
 from tuibench.cli.main import command_module
+from tuibench.crash.text import crash_text
 from tuibench.errors import ExitCode, RunError, ServerUnavailableError
 from tuibench.model.findings import Finding, Severity
 from tuibench.model.settings import PresetState
@@ -229,6 +231,10 @@ def test_of_the_hosts_of_a_load(tuibench: Program) -> None:
     ended = tuibench(*asked)
     assert ended.code == ExitCode.RUN_FAILED
     check_valid("hosts", ended.out)
+
+
+def test_of_the_crashes_of_a_server() -> None:
+    check_valid("crash", crash_text(crash_examples.KNOWN, "json"))
 
 
 def test_each_schema_has_an_output_here() -> None:
