@@ -198,6 +198,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "crash": (
         "oltp_write_only --tables=4 --table-size=100000",
         "oltp_read_write --setting sync_binlog=1,0 --repeat=10 --server=/usr/sbin/mysqld",
+        "oltp_write_only --power",
         "tpcc --warehouses=2 --threads=16 --format=html --out=crash.html",
     ),
     "agent": ("",),

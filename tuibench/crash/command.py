@@ -1,6 +1,6 @@
 """`tuibench crash`: kills a private server under load, and reports what each setting loses."""
 
-from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,9 +16,7 @@ from tuibench.model.plan import OnError, RunPlan
 
 if TYPE_CHECKING:
     from tuibench.crash.ledger import CrashReport
-    from tuibench.demo.server import PrivateServer
-    from tuibench.model.sweep import SweepVariant
-    from tuibench.workload.program import Program
+    from tuibench.crash.runner import CrashRunner
 
 __all__ = ["CONTEXT", "crash"]
 
@@ -45,6 +43,13 @@ class CrashOptions:
         str,
         Option("--server", metavar="FILE", help="Server program, mariadbd or mysqld [the first one found]."),
     ] = ""
+    power: Annotated[
+        bool,
+        Option(
+            "--power",
+            help="Cut the power of the server's disk instead, a file system of its own; Linux, as root.",
+        ),
+    ] = False
     form: Annotated[str, Option("--format", metavar="FORMAT", help="text, markdown, html, or json.")] = "text"
     out: Annotated[
         str, Option("--out", metavar="FILE", help="Write the report to this file, not to stdout.")
@@ -61,14 +66,16 @@ def crash(
 ) -> None:
     """Starts a private server with new tables, kills its process (SIGKILL) under load, starts it again, and
     compares: which acknowledged commits are lost, what became of those without an answer, how long the
-    recovery takes, and whether the binary log agrees with the tables. A loss of power is not simulated: it
-    also loses what the operating system had not written yet. All options of the profile are accepted, too:
-    --tables=4 --table-size=100000.
+    recovery takes, and whether the binary log agrees with the tables. A loss of power (--power) also loses
+    what was written and not synced. All options of the profile are accepted, too: --tables=4
+    --table-size=100000.
     """
     from tuibench.cli.commands.tables import make_tables
     from tuibench.cli.formats import check_format
     from tuibench.cli.runner import private_server, run_async
     from tuibench.crash.load import with_ledger
+    from tuibench.crash.power import Disk
+    from tuibench.crash.runner import CrashRunner
     from tuibench.crash.text import FORMATS, crash_text
     from tuibench.load.tables import LoadOptions
     from tuibench.sweep.planning import build_variants
@@ -84,31 +91,29 @@ def crash(
         raise UsageError("a crash needs a time of load before it", "give --time, in seconds")
     program = library.load_program(plan.profile, plan.profile_options, plan.profile_text)
     recorded = with_ledger(program)
-    with private_server(axes.server_program, private) as server:
+    with (
+        Disk.mounted() if axes.power else nullcontext() as disk,
+        private_server(axes.server_program, private) as server,
+    ):
+        if disk is not None:
+            run_async(disk.take_data(server))
         run_async(make_tables(server.target, program, LoadOptions()))
         reports: list[CrashReport] = []
         try:
-            run_async(_crashes(server, plan, recorded, variants, axes.repeat, reports))
+            run_async(
+                _crashes(CrashRunner(server, plan, recorded, variants, axes.repeat, disk), plan, reports)
+            )
         finally:
             if reports:
                 write_output(axes.out, (crash_text(reports[-1], axes.form),))
 
 
-async def _crashes(
-    server: "PrivateServer",
-    plan: RunPlan,
-    program: "Program",
-    variants: Sequence["SweepVariant"],
-    repeats: int,
-    reports: list["CrashReport"],
-) -> None:
+async def _crashes(runner: "CrashRunner", plan: RunPlan, reports: list["CrashReport"]) -> None:
     """Crash the server, and collect the report after each crash."""
-    from tuibench.crash.runner import CrashRunner
     from tuibench.crash.text import crash_line
 
-    runner = CrashRunner(server, plan, program, variants, repeats)
     left = runner.planned * (plan.warmup_seconds + (plan.seconds or 0.0) + RESTART_SECONDS)
-    info(f"{len(variants)} × {units.pluralize(repeats, 'kill')} of the server: about {units.hms(left)}")
+    info(f"{runner.planned} crashes of the server: about {units.hms(left)}")
     async for report in runner.crashes():
         reports.append(report)
         last = report.crashes[-1]

@@ -134,7 +134,10 @@ class Crash(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CrashReport(msgspec.Struct, frozen=True, kw_only=True):
-    """All crashes of a command, in the order of time, with the server and the load."""
+    """All crashes of a command, in the order of time, with the server and the load.
+
+    `is_power_loss` is False if only the server's process was killed.
+    """
 
     server: str
     profile: str
@@ -142,6 +145,7 @@ class CrashReport(msgspec.Struct, frozen=True, kw_only=True):
     threads: int
     seconds: float
     limited: str
+    is_power_loss: bool
     seed: int
     planned: int
     crashes: tuple[Crash, ...]

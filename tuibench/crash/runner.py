@@ -25,12 +25,13 @@ from tuibench.crash.ledger import (
     recovered_at,
 )
 from tuibench.crash.load import LEDGER_STATEMENT, ledger_connector
+from tuibench.crash.power import Disk
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import RunError, UsageError
 from tuibench.load.asyncio_engine import AsyncioEngine
 from tuibench.load.messages import StartLoad, execution_options
 from tuibench.model.plan import RunPlan
-from tuibench.model.server import ServerInfo, Target
+from tuibench.model.server import ServerInfo
 from tuibench.model.sweep import SweepVariant
 from tuibench.model.tick import Histogram
 from tuibench.mysql.connection import Connection, connect
@@ -87,7 +88,7 @@ def start_options(variant: SweepVariant, server: ServerInfo) -> tuple[str, ...]:
 class CrashRunner:
     """Crashes one private server, which has the tables of the program, `repeats` times with each variant.
 
-    `program` fills the ledger. `target` is where its connections go, by default the server itself.
+    `program` fills the ledger. With a `disk`, which has the server's data, it is the disk's power that fails.
     """
 
     def __init__(
@@ -97,10 +98,10 @@ class CrashRunner:
         program: Program,
         variants: Sequence[SweepVariant],
         repeats: int,
-        target: Target | None = None,
+        disk: Disk | None = None,
     ) -> None:
         self._server = server
-        self._target = target or server.target
+        self._disk = disk
         self._plan = plan
         self._program = program
         self._order = list(crash_order(variants, repeats))
@@ -130,6 +131,7 @@ class CrashRunner:
                 seconds=self._plan.seconds or 0.0,
                 limited=self._server.limited,
                 seed=self._plan.seed,
+                is_power_loss=self._disk is not None,
                 planned=self.planned,
                 crashes=tuple(done),
             )
@@ -151,7 +153,7 @@ class CrashRunner:
             StartLoad(
                 worker=0,
                 workers=1,
-                target=self._target,
+                target=self._server.target,
                 program=self._program,
                 seed=seed,
                 execution=execution_options(self._plan),
@@ -175,7 +177,7 @@ class CrashRunner:
             if not tps:
                 errors = ", ".join(map(str, report.counters.errors)) or report.last_refusal or "no error"
                 raise RunError(f"no transaction of {self._program.profile} was committed: {errors}")
-            await self._server.kill()
+            await (self._disk.cut_power(self._server) if self._disk else self._server.kill())
             await self._server.start_again(options)
             back_ns = clock.now_ns()
             await self._wait_for_recovery(ledger, back_ns, tps)

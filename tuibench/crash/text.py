@@ -9,9 +9,13 @@ from tuibench.document import Document, Shape, Table, Text, properties, section,
 from tuibench.record.recorder import pretty_json
 from tuibench.report.html_page import document_page
 
-TRIED = (
+KILLED = (
     "Tried: SIGKILL of the server's process. What it had written survived, synced or not: the host went on.",
     "Not tried: a loss of power, which also loses what was written and not synced.",
+)
+POWER_LOST = (
+    "Tried: a loss of power, by a file system that is cut off from its disk: what was not synced is lost.",
+    "A disk that acknowledges a flush before it is done would lose more.",
 )
 KEY = (
     "TPS: transactions that write. Lost: acknowledged commits that are gone; the median, least and most.",
@@ -48,7 +52,8 @@ def crash_line(crash: Crash) -> str:
 def crash_document(report: CrashReport) -> Document:
     """The document, with the table of settings first."""
     groups = _groups(report)
-    sections = [section("Gain and loss", _settings_table(groups), Text((*TRIED, *KEY), Shape.LIST))]
+    tried = POWER_LOST if report.is_power_loss else KILLED
+    sections = [section("Gain and loss", _settings_table(groups), Text((*tried, *KEY), Shape.LIST))]
     if replica := tuple(_replica_lines(groups)):
         sections.append(section("Binary log and replicas", Text(replica, Shape.LIST)))
     sections.append(section("All crashes", _crashes_table(report)))

@@ -17,9 +17,11 @@ from tuibench.clock import SystemClock
 from tuibench.crash.binlog import LEDGER_COLUMNS, LEDGER_TABLE
 from tuibench.crash.ledger import CommitFates, Crash, Ledger, judge_commits
 from tuibench.crash.load import ledger_connector, with_ledger
+from tuibench.crash.power import check_possible
 from tuibench.crash.runner import CrashRunner
 from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
+from tuibench.errors import UsageError
 from tuibench.load.asyncio_engine import AsyncioEngine
 from tuibench.load.messages import StartLoad, execution_options
 from tuibench.load.tables import prepare_tables
@@ -41,6 +43,7 @@ PLAN = RunPlan(
 FLUSH = "innodb_flush_log_at_trx_commit=1,2,0"
 NEVER_FLUSHED = ("innodb_flush_log_at_trx_commit=0", "innodb_flush_log_at_timeout=100")
 LONGEST_LOSS_SECONDS = 1.5
+MINUTES = 180.0
 COMMANDS = (
     "oltp_write_only", "--tables=1", "--table-size=500", "--time=0.5", "--warmup-time=0.25", "--rate=100",
     "--threads=4",
@@ -139,6 +142,29 @@ async def test_the_ledger_finds_acknowledgements_that_are_dropped_or_invented(
         assert (fates.unknown, fates.unknown_committed, fates.lost) == (proxy.spoiled, proxy.spoiled, 0)
     else:
         assert (fates.unknown, fates.lost) == (0, proxy.spoiled)
+
+
+@pytest.mark.whole
+async def test_a_loss_of_power_loses_what_was_not_synced(
+    binary: Binary, servers: Mapping[str, str], base: Path
+) -> None:
+    """In a process of its own, whose mounts end with it."""
+    try:
+        check_possible()
+    except UsageError as error:
+        pytest.skip(error.message)
+    settings = ("--setting=innodb_flush_log_at_trx_commit=1,2", "--setting=innodb_flush_log_at_timeout=100")
+    command = ("crash", *COMMANDS, f"--server={binary.path}", *settings, "--repeat=2", "--power")
+    with started(*command, "--format=json", env=servers) as process:
+        ended = await asyncio.to_thread(finished, process, MINUTES)
+    assert ended.code == 0, ended.err
+    report = check_valid("crash", ended.out)
+    assert report["is_power_loss"] is True
+    assert not list(base.iterdir())
+    for crash in report["crashes"]:
+        assert crash["commits"]["unexplained"] == 0
+        is_synced = crash["values"]["innodb_flush_log_at_trx_commit"] == "1"
+        assert (crash["commits"]["lost"] == 0) == is_synced
 
 
 @pytest.fixture

@@ -39,6 +39,7 @@ def report(*crashes: Crash) -> CrashReport:
         threads=8,
         seconds=5.0,
         limited="",
+        is_power_loss=False,
         seed=3,
         planned=6,
         crashes=crashes,

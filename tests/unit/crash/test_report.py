@@ -40,13 +40,20 @@ def test_the_table_has_gain_beside_loss() -> None:
     assert max(map(len, lines)) <= 140
 
 
-def test_the_sentences_name_the_worst_and_what_was_tried() -> None:
+def test_the_sentences_name_the_worst() -> None:
     text = crash_text(KNOWN, "text")
     assert f"{SAFE}: lost: 0 acknowledged commits in 2 crashes\n" in text
     assert f"{FAST}: lost: 147 acknowledged commits (0.94 s), the most of 3 crashes\n" in text
-    assert "Tried: SIGKILL" in text
-    assert "Not tried: a loss of power" in text
     assert "5 of 6" in text
+
+
+def test_the_report_says_which_of_the_two_was_tried() -> None:
+    killed = crash_text(KNOWN, "text")
+    cut = crash_text(msgspec.structs.replace(KNOWN, is_power_loss=True), "text")
+    assert "Tried: SIGKILL" in killed
+    assert "Not tried: a loss of power" in killed
+    assert "Tried: a loss of power" in cut
+    assert "SIGKILL" not in cut
 
 
 def test_a_replica_that_is_ahead_or_behind_has_to_be_set_up_anew() -> None:
