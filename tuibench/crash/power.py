@@ -1,10 +1,10 @@
 """A loss of power for one private server: a file system of its own that is cut off from its disk.
 
-The server's data is moved to an ext4 file system in a file, behind a loop device. FS_IOC_SHUTDOWN, which file
-systems are tested with, stops it at once: what was not synced never reaches the disk, and the journal is not
-written. After that the server is killed, the file system is unmounted, mounted again, which replays its
-journal, and the server is started on what is left. The disk itself keeps what it was given: one that
-acknowledges a flush before it is done loses more.
+The server's data is moved to an ext4 file system in a file, behind a loop device. At the loss, the server is
+stopped (SIGSTOP), and FS_IOC_SHUTDOWN, which file systems are tested with, cuts the file system off: what was
+not synced never reaches the disk, and the journal is not written. Then the server is killed, the file system
+is unmounted and mounted again, which replays its journal, and the server is started on what is left. The disk
+itself keeps what it was given: one that acknowledges a flush before it is done loses more.
 
 The mount belongs to a mount namespace of this process, and the file has no name: both are gone with the last
 process that uses them, whatever ends it. After kill -9 of the command, only the empty directory is left.
@@ -15,10 +15,12 @@ import ctypes
 import fcntl
 import os
 import shutil
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +33,11 @@ from tuibench.errors import RunError, UsageError
 PROGRAMS = ("mkfs.ext4", "mount", "umount", "sync")
 DISK_BYTES = 4 << 30
 """Size of the file system; its file is sparse."""
+
+STOP_SECONDS = 0.05
+"""How long all threads of a process take at most to notice SIGSTOP."""
+
+UNMOUNT_ATTEMPTS = 200
 
 CLONE_NEWNS, MS_REC, MS_PRIVATE = 0x00020000, 16384, 1 << 18
 FS_IOC_SHUTDOWN, NO_LOG_FLUSH = 0x8004587D, 2
@@ -95,7 +102,12 @@ class Disk:
         await server.start_again()
 
     async def cut_power(self, server: PrivateServer) -> None:
-        """Lose what the server has not synced; it has ended when this returns."""
+        """Lose what the server has not synced; it has ended when this returns.
+
+        It is stopped before: a server without power acknowledges nothing, and refuses nothing.
+        """
+        os.kill(server.pid, signal.SIGSTOP)
+        await asyncio.sleep(STOP_SECONDS)
         await asyncio.to_thread(self._shut_down)
         await server.kill()
         await asyncio.to_thread(self._mount_again)
@@ -112,10 +124,22 @@ class Disk:
         """Mount it again with what is on the disk; no process may have a file of it open."""
         holder = os.open(self._device, os.O_RDWR)
         try:
-            _run(["umount", str(self.root)])
+            self._unmount()
             _run(["mount", self._device, str(self.root)])
         finally:
             os.close(holder)
+
+    def _unmount(self) -> None:
+        """The kernel may release the files of a killed process a little later than its end."""
+        for left in range(UNMOUNT_ATTEMPTS - 1, -1, -1):
+            try:
+                _run(["umount", str(self.root)])
+            except RunError:
+                if not left:
+                    raise
+                time.sleep(STOP_SECONDS)
+            else:
+                return
 
 
 def _device_of(root: Path) -> str:

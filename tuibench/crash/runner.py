@@ -7,7 +7,7 @@ second would otherwise always be equally old.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 
@@ -33,7 +33,7 @@ from tuibench.load.messages import StartLoad, execution_options
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import ServerInfo
 from tuibench.model.sweep import SweepVariant
-from tuibench.model.tick import Histogram
+from tuibench.model.tick import RESPONSE, SERVICE, STATEMENT, Histogram
 from tuibench.mysql.connection import Connection, connect
 from tuibench.mysql.info import server_info
 from tuibench.tuning.catalogue.lookup import find_setting
@@ -194,7 +194,7 @@ class CrashRunner:
             repeat=repeat,
             values=values,
             tps=tps,
-            ledger_share=_share(report.statements.get(LEDGER_STATEMENT), report.service, report.transactions),
+            ledger_share=_ledger_share(report.hists),
             commits=judge_commits(ledger, present, crashed_ns, back_ns),
             accepts_seconds=(back_ns - crashed_ns) / NS_PER_SECOND,
             first_commit_seconds=seconds_after(first_after(acknowledged_ns, back_ns)),
@@ -266,10 +266,10 @@ async def _binary_logs(connection: Connection) -> list[Path]:
     return [Path(str(base)).parent / str(row[0]) for row in await connection.query("SHOW BINARY LOGS")]
 
 
-def _share(part: Histogram | None, service: Histogram, response: Histogram) -> float:
-    """The part of the transactions' time; `service` is empty in a closed loop."""
-    whole_us = (service if service.count else response).sum_us
-    return part.sum_us / whole_us if part is not None and whole_us else 0.0
+def _ledger_share(hists: Mapping[str, Histogram]) -> float:
+    """The ledger's part of the transactions' time; service times exist with a rate only."""
+    statement, whole = hists.get(STATEMENT + LEDGER_STATEMENT), hists.get(SERVICE) or hists.get(RESPONSE)
+    return statement.sum_us / whole.sum_us if statement and whole and whole.sum_us else 0.0
 
 
 def _seconds_since(begin_ns: int) -> Callable[[int | None], float | None]:

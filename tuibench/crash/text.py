@@ -172,7 +172,7 @@ def _replica_lines(groups: Sequence[Group]) -> Iterator[str]:
         if behind:
             yield (
                 f"{name}: the binary log lacks {units.pluralize(behind, 'transaction')} of the tables;"
-                " no replica gets them, and all have to be set up anew"
+                " a replica that had not read them before has to be set up anew"
             )
         if known and not ahead and not behind:
             yield f"{name}: binary log and tables agree; a replica gets what this server has"

@@ -51,7 +51,7 @@ class SupervisorRequest(msgspec.Struct, frozen=True):
     """A request to a supervisor.
 
     create  the first one: create and initialise the directory of `spec`, start the server
-    start   start the server again on the same directory, socket and port, with further `options` for this start
+    start   start the server again on the same directory, socket and port; `options` are for this start only
     halt    shut the server down cleanly, keep the directory
     kill    kill the server with SIGKILL, keep the directory
     check   check that the server's process runs; the reply is its state, or the reason for its end
