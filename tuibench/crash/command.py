@@ -8,7 +8,7 @@ import click
 
 from tuibench import units
 from tuibench.cli.click_command import Argument, PlanValues, Takes
-from tuibench.cli.options import CONTEXT, AdhocSqlOptions, PrivateServerOptions, make_plan
+from tuibench.cli.options import CONTEXT, PrivateServerOptions, make_plan, split_profile_and_options
 from tuibench.cli.output import check_writable, info, write_output
 from tuibench.errors import UsageError
 from tuibench.model.option import Option, check_range
@@ -58,7 +58,6 @@ class CrashOptions:
 
 def crash(
     context: click.Context,
-    adhoc: AdhocSqlOptions,
     axes: CrashOptions,
     options: Annotated[PlanValues, Takes("crash")],
     private: PrivateServerOptions,
@@ -85,11 +84,13 @@ def crash(
     check_range("--repeat", axes.repeat, 1, MAX_REPEATS)
     check_writable(axes.out)
     variants = build_variants("", axes.setting or (FLUSH,))
-    plan = make_plan(options, *adhoc.profile_and_options(profile, context.args), on_error=OnError.CONTINUE)
-    plan = adhoc.apply_to(plan)
+    if not profile:
+        raise UsageError("missing argument 'profile'", "give one that writes, such as oltp_write_only")
+    named = split_profile_and_options(profile, context.args)
+    plan = make_plan(options, *named, on_error=OnError.CONTINUE)
     if plan.seconds is None:
         raise UsageError("a crash needs a time of load before it", "give --time, in seconds")
-    program = library.load_program(plan.profile, plan.profile_options, plan.profile_text)
+    program = library.load_program(plan.profile, plan.profile_options)
     recorded = with_ledger(program)
     with (
         Disk.mounted() if axes.power else nullcontext() as disk,
@@ -113,7 +114,7 @@ async def _crashes(runner: "CrashRunner", plan: RunPlan, reports: list["CrashRep
     from tuibench.crash.text import crash_line
 
     left = runner.planned * (plan.warmup_seconds + (plan.seconds or 0.0) + RESTART_SECONDS)
-    info(f"{runner.planned} crashes of the server: about {units.hms(left)}")
+    info(f"crashes of the server: {runner.planned}, about {units.hms(left)}")
     async for report in runner.crashes():
         reports.append(report)
         last = report.crashes[-1]

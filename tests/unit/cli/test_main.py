@@ -282,7 +282,7 @@ LIBRARIES = {
 
 
 @pytest.mark.parametrize(
-    "command", ["run", "live", "probe", "sweep", "tune", "prepare", "cleanup", "doctor", "attach"]
+    "command", ["run", "live", "probe", "sweep", "tune", "crash", "prepare", "cleanup", "doctor", "attach"]
 )
 def test_help_imports_the_options_only(command: str) -> None:
     code = (
