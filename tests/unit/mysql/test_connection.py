@@ -72,12 +72,14 @@ def test_the_driver_has_the_name(name: str) -> None:
 
 
 PUBLIC_PARTS = {name: part for name, part in vars(DriverConnection).items() if not name.startswith("_")}
+EXTENDED = ["close"]
+"""Methods of the driver that do more here."""
 
 
-async def test_no_public_name_hides_one_of_the_driver() -> None:
+async def test_no_public_name_hides_one_of_the_driver_by_chance() -> None:
     driver: Any = asyncmy
     connection = driver.Connection()
-    assert not [name for name in PUBLIC_PARTS if hasattr(connection, name)]
+    assert [name for name in PUBLIC_PARTS if hasattr(connection, name)] == EXTENDED
 
 
 def test_every_part_says_why_it_is_needed() -> None:
