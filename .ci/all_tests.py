@@ -35,8 +35,8 @@ def main() -> int:
     advice, *arguments = sys.argv[1:]
     cores = os.cpu_count() or 2
     unit = ["nice", "-n", "5", *step("unit and screen tests", advice), "-n", str(cores), *UNIT, *arguments]
-    # A worker waits for more than half of its time.
-    workers = str(min(2 * cores + 1, MOST_SERVER_WORKERS))
+    # Servers and their clients take more than a core per worker for half of the time.
+    workers = str(min(cores + 1, MOST_SERVER_WORKERS))
     with shared_bytecode(), ExitStack() as stack:
         others = [stack.enter_context(in_background(each)) for each in (TYPES, unit)]
         try:
