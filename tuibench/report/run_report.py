@@ -107,6 +107,7 @@ def _sections(run: Run, pictures: Mapping[str, DrawnChart]) -> Iterator[Section]
     if summary.slowest:
         yield section("Slowest transactions", _slowest(run))
     yield section("Analysis", *analysis(run))
+    yield section("All figures", *_all_figures(run))
     yield section("Environment", *_environment(run))
     yield section("Method", *_method(run))
     yield section("Commands", *_commands(run))
@@ -317,6 +318,19 @@ def _results(run: Run, levels: Sequence["ThreadLevel"]) -> Iterator[Block]:
         yield Table(
             title="Cost of an operation", header=("", "per transaction", "per query"), rows=tuple(costs)
         )
+
+
+def _all_figures(run: Run) -> Iterator[Table]:
+    """Figures by the names that `--fail-if` and `compare` take, first those that can be better or worse."""
+    measured = run.summary.figures
+    rows = tuple(
+        (each.name, each.title, each.text(measured[each.name]), each.meaning)
+        for each in sorted(FIGURES.values(), key=lambda each: each.better is None)
+        if measured.get(each.name)
+    )
+    if rows:
+        header = ("name", "figure", "value", "meaning")
+        yield Table(header=header, rows=rows, words=2, remarks=1, notes=("Figures that are 0 are left out.",))
 
 
 def _latency(each: Latency) -> list[str]:

@@ -19,6 +19,7 @@ from tuibench import units
 from tuibench.document import BAR_CELLS, Bar, bar_text, write_text
 from tuibench.effects.text import changes_text, cost_table, effect_line, trial_section, with_sentence
 from tuibench.metrics.diagnosis import diagnose
+from tuibench.metrics.figures import FIGURES
 from tuibench.model.effect import AbTestPair, AbTestResult, Comparison, Verdict
 from tuibench.model.environment import RoundTrip
 from tuibench.model.event import Event, EventKind
@@ -520,6 +521,17 @@ def test_warnings_come_first_and_every_table_is_whole(tmp_path: Path) -> None:
         assert len(widths) <= 1
     assert text.endswith("\n")
     assert not text.endswith("\n\n")
+
+
+def test_every_measured_figure_is_in_the_report(tmp_path: Path) -> None:
+    written(tmp_path / "r1")
+    run = load_run(tmp_path / "r1")
+    told = replace(run.summary, figures=dict.fromkeys(FIGURES, 12.5) | {"com_load": 0.0})
+    text = run_markdown(replace(run, summary=told)).partition("## All figures")[2].partition("##")[0]
+    named = [line.split(" | ")[0].removeprefix("| ") for line in text.splitlines() if line.startswith("| ")]
+    assert set(FIGURES) - set(named) == {"com_load"}
+    assert "| p95 | p95 | 12.5 ms |" in text
+    assert named.index("p95") < named.index("questions")
 
 
 def test_a_run_without_a_change_has_no_table_of_them(tmp_path: Path) -> None:
