@@ -34,6 +34,8 @@ def _source() -> tuple[str, bool]:
     origin = json.loads(recorded)
     url = urlsplit(str(origin["url"]))
     is_editable = bool(origin.get("dir_info", {}).get("editable"))
+    if "vcs_info" in origin:
+        return f"{origin['vcs_info']['vcs']}+{url.geturl()}", is_editable
     return unquote(url.path) if url.scheme == "file" else url.geturl(), is_editable
 
 

@@ -1,6 +1,7 @@
 """The command that gets the native engine, for each way of installing the program."""
 
 import sys
+from importlib.metadata import PathDistribution
 
 import pytest
 
@@ -31,3 +32,18 @@ def test_the_command_fits_the_installation(
     monkeypatch.setattr(sys, "prefix", prefix)
     monkeypatch.setattr(installation, "_source", lambda: (source, is_editable))
     assert installation.engine_remedy() == f"{installation.RUST}, then run {command}"
+
+
+@pytest.mark.parametrize(
+    ("recorded", "source"),
+    [
+        ('{"url": "https://host/ada/tuibench.git", "vcs_info": {"vcs": "git"}}', "git+https://host/ada/tuibench.git"),
+        ('{"url": "file:///src/my%20clone", "dir_info": {}}', "'/src/my clone'"),
+        (None, "tuibench"),
+    ],
+)  # fmt: skip
+def test_the_command_names_what_was_installed(
+    recorded: str | None, source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PathDistribution, "read_text", lambda _, name: recorded)
+    assert installation.engine_remedy().endswith(f" --no-binary tuibench {source}")

@@ -126,14 +126,6 @@ class HistogramSum:
         self._lanes, self._lane_count, self._sum = 0, 0, Histogram()
 
 
-def sum_histograms(packed: Iterable[PackedHistogram]) -> Histogram:
-    """The exact sum of several histograms."""
-    total = HistogramSum()
-    for each in packed:
-        total.add(each)
-    return total.histogram()
-
-
 def sum_by_name(rounds: Iterable[Mapping[str, PackedHistogram]]) -> dict[str, Histogram]:
     """The exact sum of the histograms of each name."""
     sums: dict[str, HistogramSum] = {}
