@@ -82,6 +82,10 @@ def journal_dir() -> Path:
     return state_dir() / "journal"
 
 
+PRIVATE_SERVER_PREFIX = "tuibench-demo-"
+"""Of the folder of a private server, whose name is random."""
+
+
 def keep_records_in(run_dir: str) -> None:
     """The value of `--run-dir`; empty for the default folder."""
     if run_dir:

@@ -53,7 +53,7 @@ from tuibench.service.http import serve_metrics
 from tuibench.session.load_run import LoadRun
 from tuibench.session.run import WatchRun
 from tuibench.session.spec import SessionSpec
-from tuibench.tuning.restore import leftovers
+from tuibench.tuning.restore import leftover_warnings
 
 
 class CsvWriter:
@@ -232,9 +232,8 @@ def write_summary_json(path: str, summary: Summary) -> None:
 
 def warn_leftovers() -> None:
     """Warn about settings that a crashed session left changed, before a new session starts."""
-    for leftover in leftovers():
-        remedy = "; `tuibench restore` restores it" if leftover.settings else ""
-        info(f"tuibench: {leftover.warning}{remedy}")
+    for warning in leftover_warnings():
+        info(f"tuibench: {warning}; `tuibench restore` restores it")
 
 
 async def run_headless_watch(spec: SessionSpec, form: str) -> ExitCode:

@@ -25,10 +25,11 @@ from tuibench.demo import limits as cgroup
 from tuibench.demo import process, setup
 from tuibench.demo.client import ServerRunning, ServerSpec
 from tuibench.demo.limits import Confinement, confine
-from tuibench.demo.process import PREFIX, DirectoryLayout, ServerEnd, reserve_end, write_end
+from tuibench.demo.process import DirectoryLayout, ServerEnd, reserve_end, write_end
 from tuibench.errors import ServerUnavailableError
 from tuibench.files import DECODE_ERRORS
 from tuibench.model.server import ServerLimits
+from tuibench.paths import PRIVATE_SERVER_PREFIX
 
 START_SECONDS = 60.0
 HALT_SECONDS = 30.0
@@ -199,7 +200,7 @@ def remove_leftovers(base: Path) -> list[Path]:
     """Remove directories and servers of killed supervisors below `base`; returns the removed directories."""
     return [
         path
-        for path in sorted(base.glob(f"{PREFIX}*"))
+        for path in sorted(base.glob(f"{PRIVATE_SERVER_PREFIX}*"))
         if _is_ours(path) and remove_leftover(DirectoryLayout(path))
     ]
 

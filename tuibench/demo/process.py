@@ -33,6 +33,7 @@ from tuibench.errors import ServerUnavailableError
 from tuibench.files import DECODE_ERRORS
 from tuibench.model.server import Flavour
 from tuibench.mysql.option_files import OptionEntry, read_entries
+from tuibench.paths import PRIVATE_SERVER_PREFIX
 
 POLL_SECONDS = 0.02
 GREETING_SECONDS = 5.0
@@ -212,8 +213,6 @@ def _option(entry: OptionEntry) -> str:
     return f"{name}={text}"
 
 
-PREFIX = "tuibench-demo-"
-
 MAX_SOCKET_PATH = 103
 """Maximum bytes of a socket's path: 107 on Linux, 103 on macOS."""
 
@@ -240,7 +239,7 @@ class DirectoryLayout:
     @classmethod
     def create(cls, base: Path) -> "DirectoryLayout":
         """A new, empty directory below `base`, readable by its owner only."""
-        layout = cls(Path(tempfile.mkdtemp(prefix=PREFIX, dir=base)))
+        layout = cls(Path(tempfile.mkdtemp(prefix=PRIVATE_SERVER_PREFIX, dir=base)))
         layout.tmp.mkdir(mode=0o700)
         return layout
 
@@ -264,7 +263,7 @@ def default_base() -> Path:
 
 
 def _socket_fits(base: Path) -> bool:
-    socket = DirectoryLayout(base / (PREFIX + _RANDOM_PART)).socket
+    socket = DirectoryLayout(base / (PRIVATE_SERVER_PREFIX + _RANDOM_PART)).socket
     return len(os.fsencode(socket)) <= MAX_SOCKET_PATH
 
 
@@ -278,7 +277,7 @@ def write_private(path: Path, text: str) -> None:
 def is_private_server(datadir: str) -> bool:
     """True if a data directory on this host belongs to a private server of any user."""
     layout = DirectoryLayout(Path(datadir).parent)
-    return layout.root.name.startswith(PREFIX) and layout.supervisor_lock.exists()
+    return layout.root.name.startswith(PRIVATE_SERVER_PREFIX) and layout.supervisor_lock.exists()
 
 
 def is_private_socket(socket: str) -> bool:

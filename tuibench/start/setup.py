@@ -44,7 +44,7 @@ from tuibench.start.form import (
     ServerChoice,
     WorkProgress,
 )
-from tuibench.tuning.restore import leftovers
+from tuibench.tuning.restore import leftover_warnings
 from tuibench.units import count, duration
 from tuibench.workload import library
 from tuibench.workload.compiler import known_options
@@ -504,10 +504,10 @@ def _leftover_findings() -> tuple[Finding, ...]:
         Finding(
             id="leftover",
             severity=Severity.WARNING,
-            found=leftover.warning,
+            found=warning,
             remedy="tuibench restore restores it",
         )
-        for leftover in leftovers()
+        for warning in leftover_warnings()
     )
 
 

@@ -238,11 +238,6 @@ class Ledger:
         changes = self.changes_of(setting)
         return original_and_ours(changes)[0] if changes else None
 
-    def last(self, setting: str) -> str | None:
-        """The value we asked for last; None if there is nothing to restore."""
-        changes = self.changes_of(setting)
-        return changes[-1].change.new if changes else None
-
     def _changes(self) -> tuple[SettingChange, ...]:
         """A copy: the journal's thread may add a change while a screen asks."""
         return tuple(self._open.values())

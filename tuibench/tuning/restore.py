@@ -10,6 +10,7 @@ but left to the next attempt.
 
 import asyncio
 import os
+import socket
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from enum import StrEnum
 from functools import partial
@@ -30,6 +31,7 @@ from tuibench.errors import (
     UsageError,
 )
 from tuibench.model.server import Target
+from tuibench.paths import PRIVATE_SERVER_PREFIX
 from tuibench.tuning import ownership
 from tuibench.tuning.catalogue import lookup
 from tuibench.tuning.connection import AdminConnection, admin_connector
@@ -44,6 +46,7 @@ from tuibench.tuning.journal import (
     Settlement,
     decode_journal,
     is_locked,
+    remove,
 )
 from tuibench.tuning.ownership import (
     OtherSession,
@@ -53,6 +56,7 @@ from tuibench.tuning.ownership import (
     decide_restore,
     server_lock,
 )
+from tuibench.units import pluralize
 
 
 def other_sessions(journal: Journal) -> list[OtherSession]:
@@ -406,11 +410,15 @@ async def restore_with_retries(
 
 
 class LeftoverSetting(msgspec.Struct, frozen=True):
-    """A setting that a session changed from `original` to `last` and did not restore."""
+    """A setting that a session changed from `original` to `last` and did not restore.
+
+    It is back if the server confirmed the original value last, as between two windows of an A/B test.
+    """
 
     name: str
     original: str
     last: str
+    is_back: bool = False
 
 
 class Leftover(msgspec.Struct, frozen=True, kw_only=True):
@@ -430,20 +438,18 @@ class Leftover(msgspec.Struct, frozen=True, kw_only=True):
         """What is left, in a line."""
         if self.header is None:
             return self.problem
-        changes = ", ".join(f"{one.name} {one.original} → {one.last}" for one in self.settings)
+        changes = ", ".join(
+            f"{one.name} {one.original} → {one.last}" for one in self.settings if not one.is_back
+        )
         text = f"{changes or 'nothing'} on {self.header.target.where} (session {self.header.session})"
         return f"{text}; {self.problem}" if self.problem else text
 
-    @property
-    def warning(self) -> str:
-        """What to know before anything new is begun."""
-        return self.problem if self.header is None else f"left changed by an earlier session: {self.text}"
-
 
 def leftovers(directory: Path | None = None) -> list[Leftover]:
-    """The journals that no live process holds, the oldest name first. Empty ones are removed.
+    """The journals that no live process holds, the oldest name first.
 
-    What a live session will restore along with its own changes is not included.
+    Removes those that are empty, and those of private servers that are gone. What a live session will restore
+    along with its own changes is not included.
     """
     found = []
     directory = directory or paths.journal_dir()
@@ -465,8 +471,34 @@ def leftovers(directory: Path | None = None) -> list[Leftover]:
             continue
         if journal:
             with journal:
-                found += _describe(journal)
+                if _is_of_gone_private_server(journal.header):
+                    remove(path)
+                else:
+                    found += _describe(journal)
     return found
+
+
+def leftover_warnings(directory: Path | None = None) -> list[str]:
+    """What earlier sessions have left: a line for all that they changed, and one for each other problem."""
+    found = leftovers(directory)
+    changed = [
+        one
+        for one in found
+        if one.header and (one.problem or not all(setting.is_back for setting in one.settings))
+    ]
+    warnings = [one.problem for one in found if not one.header]
+    if changed:
+        rest = f"; and by {pluralize(len(changed) - 1, 'other session')}" if len(changed) > 1 else ""
+        warnings.insert(0, f"left changed by an earlier session: {changed[-1].text}{rest}")
+    return warnings
+
+
+def _is_of_gone_private_server(header: JournalHeader) -> bool:
+    """Its settings are gone with its data directory, which is in a folder with a random name of its own."""
+    host, _, place = header.identity.partition(":")
+    parents = Path(place.partition(":")[2]).parents
+    folder = next((one for one in parents if one.name.startswith(PRIVATE_SERVER_PREFIX)), None)
+    return host == socket.gethostname() and folder is not None and not folder.exists()
 
 
 async def restore_leftover(
@@ -500,9 +532,10 @@ def _describe(journal: Journal) -> list[Leftover]:
         name for other in other_sessions(journal) if other.is_live for name in other.ledger.open_settings
     }
     settings = tuple(
-        LeftoverSetting(name, ledger.original(name) or "", ledger.last(name) or "")
+        LeftoverSetting(name, original, last.change.new, is_back=last.applied and last.change.new == original)
         for name in ledger.open_settings
-        if name not in cared_for
+        if name not in cared_for and (original := ledger.original(name)) is not None
+        for last in ledger.changes_of(name)[-1:]
     )
     if not settings and not journal.faults:
         return []

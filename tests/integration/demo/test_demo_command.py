@@ -11,8 +11,8 @@ import pytest
 
 from tests.integration.support.commands import assert_nothing_left, finished, started, tuibench
 from tests.integration.support.processes import first_interval_line, gone, until
-from tuibench.demo.process import PREFIX
 from tuibench.model.server import Flavour
+from tuibench.paths import PRIVATE_SERVER_PREFIX
 
 SMALL = ("--tables=1", "--table-size=1000", "--client-delay=5ms")
 INTERVAL_LINE = re.compile(r"\[ (\d+)s \] thds: 8 tps: (\d+\.\d\d) ")
@@ -38,7 +38,7 @@ class Demo:
         (supervisor,) = [child for child in children if SUPERVISOR in child.cmdline()]
         (self.server,) = supervisor.children()
         self.pids = [child.pid for child in (*children, self.server)]
-        (self.directory,) = base.glob(f"{PREFIX}*")
+        (self.directory,) = base.glob(f"{PRIVATE_SERVER_PREFIX}*")
 
     def assert_gone(self, home: Path) -> None:
         assert until(lambda: all(gone(pid) for pid in self.pids))
@@ -104,7 +104,7 @@ def test_a_demo_that_is_ended_while_it_starts_leaves_nothing(
     base: Path, env: dict[str, str], tuibench_home: Path, number: signal.Signals
 ) -> None:
     with started("demo", "--headless", *SMALL, env=env) as process:
-        assert until(lambda: bool(list(base.glob(f"{PREFIX}*/data/*"))))
+        assert until(lambda: bool(list(base.glob(f"{PRIVATE_SERVER_PREFIX}*/data/*"))))
         process.send_signal(number)
         done = finished(process)
     assert done.code == (-number if number is signal.SIGKILL else 130)

@@ -12,8 +12,8 @@ from tests.integration.support.commands import assert_nothing_left, eventually, 
 from tests.integration.support.processes import until
 from tuibench import paths
 from tuibench.demo.binaries import Binary
-from tuibench.demo.process import PREFIX
 from tuibench.model.sweep import Sweep
+from tuibench.paths import PRIVATE_SERVER_PREFIX
 from tuibench.sweep.folder import load_sweep
 
 OPTIONS = (
@@ -92,7 +92,7 @@ async def test_what_was_cut_short_goes_on_where_it_was(
         process.send_signal(number)
         ended = await asyncio.to_thread(finished, process, MINUTES)
     assert ended.code == (130 if number == signal.SIGINT else -signal.SIGKILL)
-    assert await asyncio.to_thread(until, lambda: not list(base.glob(f"{PREFIX}*")))
+    assert await asyncio.to_thread(until, lambda: not list(base.glob(f"{PRIVATE_SERVER_PREFIX}*")))
     directory = only_comparison()
     before = load_sweep(directory)
     assert 2 <= len(before.done) < 4

@@ -18,6 +18,7 @@ from tuibench.demo.client import (
 from tuibench.demo.process import DirectoryLayout, read_server_options, server_groups
 from tuibench.errors import ServerUnavailableError, UsageError
 from tuibench.model.server import Flavour
+from tuibench.paths import PRIVATE_SERVER_PREFIX
 
 # Location of private servers.
 
@@ -43,7 +44,7 @@ def test_a_real_disk_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_private_to_its_owner(tmp_path: Path) -> None:
     made = process.DirectoryLayout.create(tmp_path)
     process.write_private(made.client_options, "text")
-    assert made.root.name.startswith(process.PREFIX)
+    assert made.root.name.startswith(PRIVATE_SERVER_PREFIX)
     assert made.root.stat().st_mode & 0o777 == 0o700
     assert made.client_options.stat().st_mode & 0o777 == 0o600
 

@@ -2,9 +2,11 @@
 
 import errno
 import os
+import socket
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,6 +35,7 @@ from tuibench.tuning.restore import (
     LeftoverSetting,
     RestoreOutcome,
     RestoreResult,
+    leftover_warnings,
     leftovers,
     restore_settings,
 )
@@ -139,7 +142,7 @@ def test_a_full_disk_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.Mon
         with pytest.raises(JournalError, match="No space left on device"):
             journal.change("sync_binlog", "0", "2", 6.0)
     assert journal.path.read_bytes() == before
-    assert journal.ledger.last("sync_binlog") == "0"
+    assert journal.ledger.changes_of("sync_binlog")[-1].change.new == "0"
     journal.close()
 
 
@@ -363,14 +366,13 @@ def test_settled_changes_are_forgotten_and_numbers_go_on() -> None:
     ledger = Ledger([*TWO, change(3, "1", "0", "y"), settled(1, 2)])
     assert ledger.open_settings == ("y",)
     assert ledger.original("x") is None
-    assert ledger.last("x") is None
     assert ledger.next_seq == 4
 
 
 def test_a_refused_change_leaves_the_one_before_it_in_force() -> None:
     ledger = Ledger([*ONE, change(2, "0", "2"), ChangeSettled(seqs=(2,), how=Settlement.REFUSED, at=0.0)])
     assert decide_restore("x", "0", ledger).action == RestoreAction.RESTORE
-    assert ledger.last("x") == "0"
+    assert ledger.changes_of("x")[-1].change.new == "0"
 
 
 class Step(NamedTuple):
@@ -472,11 +474,50 @@ def test_only_dead_sessions_with_open_changes_are_found(tmp_path: Path) -> None:
     assert found.path == dead.path
     assert found.settings == (LeftoverSetting("sync_binlog", "1", "0"),)
     assert found.text == "sync_binlog 1 → 0 on socket /run/s.sock (session dead)"
-    assert found.warning == f"left changed by an earlier session: {found.text}"
+    assert leftover_warnings(dead.path.parent) == [f"left changed by an earlier session: {found.text}"]
     assert not done.path.exists()
     assert alive.path.exists()
     alive.close()
     assert [one.path.stem for one in leftovers(dead.path.parent)] == ["alive", "dead"]
+
+
+def test_what_many_sessions_left_changed_is_one_line(tmp_path: Path) -> None:
+    """Killed while an A/B test has the first value again, a session has left nothing to tell."""
+    for name, values, applied in (
+        ("a", ("0",), True),
+        ("b", ("0", "1"), True),
+        ("c", ("0", "1"), False),
+        ("d", ("0", "1", "5"), True),
+    ):
+        with journal_in(tmp_path, name) as journal:
+            for old, new in pairwise(("1", *values)):
+                change = journal.change("sync_binlog", old, new, 5.0)
+                if applied:
+                    journal.applied(change)
+    folder = tmp_path / "journal"
+    assert leftover_warnings(folder) == [
+        "left changed by an earlier session: sync_binlog 1 → 5 on socket /run/s.sock (session d); "
+        "and by 2 other sessions"
+    ]
+    (folder / "odd.jsonl").write_bytes(b"x\n")
+    assert len(leftover_warnings(folder)) == 2
+    assert [one.path.stem for one in leftovers(folder)] == ["a", "b", "c", "d", "odd"]
+
+
+def test_a_private_server_that_is_gone_needs_no_restoring(tmp_path: Path) -> None:
+    kept = tmp_path / "tuibench-demo-kept"
+    kept.mkdir()
+    for name, host, place in (
+        ("gone", socket.gethostname(), tmp_path / "tuibench-demo-gone" / "data"),
+        ("kept", socket.gethostname(), kept / "data"),
+        ("other-host", "elsewhere", tmp_path / "tuibench-demo-gone" / "data"),
+        ("no-private", socket.gethostname(), tmp_path / "mysql"),
+    ):
+        with journal_in(tmp_path, name) as journal:
+            journal.identify(f"{host}:3306:{place}/")
+            journal.change("sync_binlog", "1", "0", 5.0)
+    assert [one.path.stem for one in leftovers(tmp_path / "journal")] == ["kept", "no-private", "other-host"]
+    assert not (tmp_path / "journal" / "gone.jsonl").exists()
 
 
 def test_a_damaged_journal_is_reported_and_kept(tmp_path: Path) -> None:
@@ -497,7 +538,7 @@ def test_journals_that_cannot_be_looked_for_are_not_nothing(tmp_path: Path) -> N
     (found,) = leftovers(tmp_path / "file")
     assert found.header is None
     assert found.text == f"cannot read the journals in {tmp_path / 'file'}: Not a directory"
-    assert found.warning == found.text
+    assert leftover_warnings(tmp_path / "file") == [found.text]
 
 
 # A disk that became read-only under the journal: the settings go back all the same, and it is said so.
