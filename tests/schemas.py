@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from tests.paths import DOCS
-from tuibench.cli.commands import profiles, records, server, sessions
+from tuibench.cli import profiles, records, server, sessions
 from tuibench.crash.ledger import CrashReport
 from tuibench.load.conditions import ConditionResult
 from tuibench.model.cluster import HostCheck

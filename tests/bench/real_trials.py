@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tuibench.cli.commands.tables import make_tables
+from tuibench.cli.tables import make_tables
 from tuibench.demo.binaries import inspect_binary
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import LoadOptions

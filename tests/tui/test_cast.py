@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.tui.support import script
-from tuibench.cli.commands.records import parse_size
+from tuibench.cli.records import parse_size
 from tuibench.errors import UsageError
 from tuibench.tui import picture
 from tuibench.tui.picture import save_picture

@@ -52,7 +52,7 @@ def test_processes_without_a_screen_load_nothing_to_draw_with(modules: tuple[str
 
 def test_a_viewer_loads_what_it_draws_with_and_nothing_that_drives_or_records() -> None:
     """All of it stands between the command and its first picture."""
-    loaded = imported_by("tuibench.cli.main", "tuibench.cli.commands.run", "tuibench.tui.viewer")
+    loaded = imported_by("tuibench.cli.main", "tuibench.cli.run", "tuibench.tui.viewer")
     assert {"textual", "tuibench.service.client"} <= loaded
     rooms = (
         "load",

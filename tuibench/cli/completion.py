@@ -116,11 +116,11 @@ def _action_then(*actions: str, then: CandidateSource) -> PositionalRule:
 
 def _ctl_candidates(words: Sequence[str]) -> list[Candidate]:
     """A session or a verb, then the verb, then its arguments."""
-    from tuibench.cli.commands import ctl_verbs
+    from tuibench.cli import sessions
 
     known = [
-        *(Candidate(verb.name, verb.help) for verb in ctl_verbs.VERBS),
-        *(Candidate(name, help) for name, help in ctl_verbs.REPORTS.items()),
+        *(Candidate(verb.name, verb.help) for verb in sessions.VERBS),
+        *(Candidate(name, help) for name, help in sessions.REPORTS.items()),
     ]
     names = {offer.word for offer in known}
     if not words:

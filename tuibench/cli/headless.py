@@ -15,11 +15,13 @@ import msgspec
 
 from tuibench import __version__
 from tuibench.cli.arguments import STDOUT
-from tuibench.cli.formats import JSON, TEXT, echo_json
 from tuibench.cli.options import ab_test_announcement
 from tuibench.cli.output import (
+    JSON,
+    TEXT,
     PipeSafeStdout,
     Write,
+    echo_json,
     info,
     timestamp,
     write_output,
@@ -27,7 +29,6 @@ from tuibench.cli.output import (
     write_stdout,
     writing_to,
 )
-from tuibench.cli.run_output import run_notes, watch_notes
 from tuibench.cli.runner import ENDING_SIGNALS
 from tuibench.errors import ExitCode
 from tuibench.metrics.thresholds import Threshold, crossed_thresholds
@@ -48,7 +49,7 @@ from tuibench.record.sysbench_report import (
     histogram_text,
     interval_line,
 )
-from tuibench.report.watch import watch_line, watch_report
+from tuibench.report.text import run_notes, watch_line, watch_notes, watch_report
 from tuibench.service.http import serve_metrics
 from tuibench.session.load_run import LoadRun
 from tuibench.session.run import WatchRun

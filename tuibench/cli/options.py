@@ -640,6 +640,8 @@ def _read_screen_section() -> dict[str, Any]:
     return found
 
 
+TextOrJson = Annotated[str, Option("--format", metavar="FORMAT", help="text, or json for programs.")]
+
 RunDir = Annotated[
     str, Option("--run-dir", metavar="DIR", help="The --run-dir that it was recorded in, if any.")
 ]

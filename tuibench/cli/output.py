@@ -1,10 +1,10 @@
-"""Output of commands: files, messages on stderr, prompts, and the standard streams themselves.
+"""Output of commands: formats, files, messages on stderr, prompts, and the standard streams themselves.
 
 A stream closed by the caller is connected to the null device. Its descriptor must not be reused by the next
 socket that is opened: output would be sent to the server, and the event loop refuses to close such a
 descriptor. A character missing from the terminal's encoding is printed as a question mark. Control characters
 are escaped, see `sanitize`. A closed stderr is no error. The reader of stdout may go away during a run:
-`tuibench run … | head -3`.
+`tuibench run … | head -3`. Text tables have columns of minimal width, with numbers right-aligned.
 
 Prompts use typer, which is imported on first use.
 """
@@ -15,16 +15,16 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO, TypeVar
+from typing import Any, TextIO, TypeVar
 
 import click
 
 from tuibench import sanitize
 from tuibench.cli.arguments import STDOUT
-from tuibench.errors import ExitCode, RunError, UsageError
+from tuibench.errors import ExitCode, RunError, UsageError, did_you_mean
 
 
 @contextmanager
@@ -231,3 +231,49 @@ def output_error(error: OSError) -> RunError:
 def discard_output() -> None:
     """Discard pending output to stdout."""
     discard(sys.stdout)
+
+
+TEXT, JSON = "text", "json"
+
+FORMATS = (TEXT, JSON)
+
+ONE_FORMAT_ON_STDOUT = "only one format can be printed on stdout"
+
+
+def check_format(given: str, known: tuple[str, ...] = FORMATS) -> None:
+    """Raises UsageError for an unknown format."""
+    if given not in known:
+        raise UsageError(f"--format: '{given}' is unknown", did_you_mean(given, known))
+
+
+def echo_json(value: Any) -> None:
+    """JSON on stdout: UTF-8 independent of the terminal, indented, with one final newline."""
+    from tuibench.record.recorder import pretty_json
+
+    click.echo(pretty_json(value), nl=False)
+
+
+GAP = "  "
+
+
+def align_columns(rows: Sequence[Sequence[str]], first_number: int) -> str:
+    """The rows, one per line; columns from `first_number` on are numbers."""
+    rows = _shown(rows)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        GAP.join(
+            cell.rjust(width) if place >= first_number else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    )
+
+
+def table_width(rows: Sequence[Sequence[str]]) -> int:
+    """Width of the longest line."""
+    rows = _shown(rows)
+    return sum(max(map(len, column)) for column in zip(*rows, strict=True)) + len(GAP) * (len(rows[0]) - 1)
+
+
+def _shown(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    return [[sanitize.text(cell) for cell in row] for row in rows]

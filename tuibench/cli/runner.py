@@ -19,7 +19,6 @@ from msgspec.structs import replace
 from tuibench import paths
 from tuibench.cli.options import BackgroundOptions, PrivateServerOptions
 from tuibench.cli.output import info
-from tuibench.cli.run_output import run_notes
 from tuibench.cli.server_options import replica_choice
 from tuibench.clock import listener
 from tuibench.demo.binaries import find_binary, inspect_binary
@@ -37,6 +36,7 @@ from tuibench.model.message import Hello, RunState, SessionEnded, SessionMessage
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import Target
 from tuibench.model.summary import Summary
+from tuibench.report.text import run_notes
 from tuibench.service import client as unix_sockets
 from tuibench.service import registry
 from tuibench.service.client import SessionClient

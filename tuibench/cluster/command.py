@@ -13,9 +13,8 @@ from msgspec.structs import replace
 
 from tuibench import __version__, sanitize
 from tuibench.cli.click_command import Argument, PlanValues, Takes
-from tuibench.cli.formats import JSON, TEXT, TextOrJson, check_format, echo_json
-from tuibench.cli.options import make_cluster
-from tuibench.cli.output import info
+from tuibench.cli.options import TextOrJson, make_cluster
+from tuibench.cli.output import JSON, TEXT, check_format, echo_json, info
 from tuibench.cli.server_options import ServerOptions
 from tuibench.clock import NS_PER_MS, Clock
 from tuibench.cluster.agent import is_same_machine

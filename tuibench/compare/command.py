@@ -12,9 +12,8 @@ import click
 
 from tuibench import paths
 from tuibench.cli.click_command import Argument
-from tuibench.cli.formats import JSON, TEXT, TextOrJson, check_format, echo_json
-from tuibench.cli.options import RunDir
-from tuibench.cli.output import info
+from tuibench.cli.options import RunDir, TextOrJson
+from tuibench.cli.output import JSON, TEXT, check_format, echo_json, info
 from tuibench.compare import text as comparison_report
 from tuibench.compare.comparison import compare_runs
 from tuibench.compare.history import change_text, history_chart, history_text, recorded_runs

@@ -69,9 +69,9 @@ def crash(
     what was written and not synced. All options of the profile are accepted, too: --tables=4
     --table-size=100000.
     """
-    from tuibench.cli.commands.tables import make_tables
-    from tuibench.cli.formats import check_format
+    from tuibench.cli.output import check_format
     from tuibench.cli.runner import private_server, run_async
+    from tuibench.cli.tables import make_tables
     from tuibench.crash.load import with_ledger
     from tuibench.crash.power import Disk
     from tuibench.crash.runner import CrashRunner

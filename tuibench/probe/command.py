@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from tuibench.cli.click_command import Argument, PlanValues, Takes
-from tuibench.cli.formats import JSON, TEXT, TextOrJson, check_format
-from tuibench.cli.options import CONTEXT, AdhocSqlOptions, SessionOptions, check_lag_objectives, make_plan
-from tuibench.cli.output import info, timestamp
+from tuibench.cli.options import (
+    CONTEXT,
+    AdhocSqlOptions,
+    SessionOptions,
+    TextOrJson,
+    check_lag_objectives,
+    make_plan,
+)
+from tuibench.cli.output import JSON, TEXT, check_format, info, timestamp
 from tuibench.cli.server_options import ServerOptions
 from tuibench.errors import ExitCode, RunError
 from tuibench.model.event import Event, EventKind

@@ -40,7 +40,7 @@ from tuibench.model.tick import STATEMENT, Tick, total_tick
 from tuibench.record.sysbench_report import report_text
 from tuibench.replicas.lag import LagGuard
 from tuibench.report.analysis import addenda
-from tuibench.report.watch import watch_text
+from tuibench.report.text import watch_text
 from tuibench.session.commands import LoadCommands
 from tuibench.session.lifecycle import cancel_all, ticks_until
 from tuibench.session.load import LoadController, LoadTick, host_totals, make_fleet

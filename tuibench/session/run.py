@@ -46,7 +46,7 @@ from tuibench.model.tick import Tick, total_tick
 from tuibench.model.tune import TuneProgress, TuneResult
 from tuibench.observe.statements import StatementSampler
 from tuibench.probe.experiment import Probe
-from tuibench.report.watch import watch_text
+from tuibench.report.text import watch_text
 from tuibench.session.commands import SessionCommands
 from tuibench.session.events import EventBus, EventLog, SessionRecorder, build_hello, history_fields
 from tuibench.session.laboratory import NO_ANSWER, NOT_COUNTED, Experiment, ExperimentSession, Laboratory

@@ -17,9 +17,8 @@ import msgspec
 
 from tuibench import files
 from tuibench.cli.arguments import STDOUT
-from tuibench.cli.formats import JSON, ONE_FORMAT_ON_STDOUT, TEXT, TextOrJson, check_format, echo_json
-from tuibench.cli.options import seed_or_random
-from tuibench.cli.output import info, write_output
+from tuibench.cli.options import TextOrJson, seed_or_random
+from tuibench.cli.output import JSON, ONE_FORMAT_ON_STDOUT, TEXT, check_format, echo_json, info, write_output
 from tuibench.cli.runner import run_async
 from tuibench.cli.server_options import ServerOptions
 from tuibench.errors import UsageError

@@ -9,9 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from tuibench.cli.click_command import Argument, PlanValues, Takes
-from tuibench.cli.formats import JSON, TEXT, TextOrJson, check_format
-from tuibench.cli.options import CONTEXT, AdhocSqlOptions, PrivateServerOptions, SessionOptions, make_plan
-from tuibench.cli.output import info, timestamp
+from tuibench.cli.options import (
+    CONTEXT,
+    AdhocSqlOptions,
+    PrivateServerOptions,
+    SessionOptions,
+    TextOrJson,
+    make_plan,
+)
+from tuibench.cli.output import JSON, TEXT, check_format, info, timestamp
 from tuibench.cli.server_options import ServerOptions
 from tuibench.errors import ExitCode, RunError, UsageError
 from tuibench.model.event import Event, EventKind
@@ -93,8 +99,8 @@ def tune(
 @contextmanager
 def _prepared_server(program: str, private: PrivateServerOptions, plan: RunPlan) -> Iterator[PrivateServer]:
     """A private server that has the tables of the profile."""
-    from tuibench.cli.commands.tables import make_tables
     from tuibench.cli.runner import private_server, run_async
+    from tuibench.cli.tables import make_tables
     from tuibench.load.tables import LoadOptions
     from tuibench.workload import library
 

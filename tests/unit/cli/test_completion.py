@@ -10,9 +10,8 @@ import pytest
 
 from tests.tables import for_each
 from tests.unit.cli.program import Program
-from tuibench.cli import completion
+from tuibench.cli import completion, sessions
 from tuibench.cli.arguments import COMPLETE_VARIABLE
-from tuibench.cli.commands import ctl_verbs
 from tuibench.cli.main import COMMANDS
 from tuibench.errors import ExitCode
 from tuibench.model.server import SslMode
@@ -101,7 +100,7 @@ def test_everything_is_offered_with_its_help(tuibench: Program, monkeypatch: pyt
         f"{name}\t{text}" for name, text in COMMANDS.items()
     ]
     verbs_told = [line.split("\t")[0] for line in offered(tuibench, monkeypatch, "tuibench ctl ")]
-    assert verbs_told == [*ctl_verbs.VERBS_BY_NAME, *ctl_verbs.REPORTS, SESSION]
+    assert verbs_told == [*sessions.VERBS_BY_NAME, *sessions.REPORTS, SESSION]
     told = [line.split("\t")[0] for line in offered(tuibench, monkeypatch, "tuibench ctl set ")]
     assert told == [f"{setting.name}=" for setting in SETTINGS]
 

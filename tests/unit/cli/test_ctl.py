@@ -13,8 +13,8 @@ from tests.tui.support.script import PLAN
 from tests.unit.cli.program import Program
 from tests.unit.cli.served import serving
 from tuibench import paths
-from tuibench.cli.commands import ctl_verbs
-from tuibench.cli.commands.sessions import session_status, status_text
+from tuibench.cli import sessions
+from tuibench.cli.sessions import session_status, status_text
 from tuibench.errors import ExitCode, UsageError
 from tuibench.model import command as model
 from tuibench.model.command import (
@@ -206,8 +206,8 @@ def test_the_exit_code_of_the_run_is_that_of_the_stop_that_waits(
     ],
 )
 def test_words_stand_for_a_command(words: list[str], command: Command) -> None:
-    _, name, rest = ctl_verbs.split_words(words)
-    assert ctl_verbs.VERBS_BY_NAME[name].command(rest) == command
+    _, name, rest = sessions.split_words(words)
+    assert sessions.VERBS_BY_NAME[name].command(rest) == command
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ def test_words_stand_for_a_command(words: list[str], command: Command) -> None:
 )
 def test_what_is_no_plan_is_refused(words: list[str], reason: str) -> None:
     with pytest.raises(UsageError, match=reason):
-        ctl_verbs.VERBS_BY_NAME["plan"].command(words)
+        sessions.VERBS_BY_NAME["plan"].command(words)
 
 
 @pytest.mark.parametrize(
@@ -286,14 +286,14 @@ UNSPOKEN = {WatchActivity, model.WatchStatements}
 
 @for_each(("line", "command"), LINES.items())
 def test_each_line_is_its_command(line: str, command: Command) -> None:
-    session, name, rest = ctl_verbs.split_words(line.split())
+    session, name, rest = sessions.split_words(line.split())
     assert session == ""
-    assert ctl_verbs.VERBS_BY_NAME[name].command(rest) == command
+    assert sessions.VERBS_BY_NAME[name].command(rest) == command
 
 
 def test_every_command_can_be_said() -> None:
     assert {type(command) for command in LINES.values()} == set(typing.get_args(model.Command)) - UNSPOKEN
-    assert {line.split()[0] for line in LINES} == set(ctl_verbs.VERBS_BY_NAME)
+    assert {line.split()[0] for line in LINES} == set(sessions.VERBS_BY_NAME)
 
 
 @pytest.mark.parametrize(
@@ -313,8 +313,8 @@ def test_every_command_can_be_said() -> None:
     ],
 )
 def test_words_that_make_no_command_are_answered_with_the_usage(line: str, words: str) -> None:
-    _, name, rest = ctl_verbs.split_words(line.split())
-    verb = ctl_verbs.VERBS_BY_NAME[name]
+    _, name, rest = sessions.split_words(line.split())
+    verb = sessions.VERBS_BY_NAME[name]
     with pytest.raises(UsageError) as refused:
         verb.command(rest)
     assert refused.value.message.startswith(f"ctl {name}: ")
@@ -332,15 +332,15 @@ def test_words_that_make_no_command_are_answered_with_the_usage(line: str, words
     ],
 )
 def test_the_session_precedes_the_command(line: str, meant: tuple[str, str, list[str]]) -> None:
-    assert ctl_verbs.split_words(line.split()) == meant
+    assert sessions.split_words(line.split()) == meant
 
 
 @pytest.mark.parametrize(("line", "wrong"), [("puase", "puase"), ("2026 puase", "puase"), ("xy zw", "zw")])
 def test_a_word_that_is_no_command_is_named(line: str, wrong: str) -> None:
     with pytest.raises(UsageError, match=f"ctl has no command '{wrong}'"):
-        ctl_verbs.split_words(line.split())
+        sessions.split_words(line.split())
 
 
 def test_the_help_lists_all_of_them() -> None:
-    listed = ctl_verbs.verbs_help().splitlines()
-    assert [line.split()[0] for line in listed] == [*ctl_verbs.VERBS_BY_NAME, *ctl_verbs.REPORTS]
+    listed = sessions.verbs_help().splitlines()
+    assert [line.split()[0] for line in listed] == [*sessions.VERBS_BY_NAME, *sessions.REPORTS]

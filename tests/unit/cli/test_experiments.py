@@ -13,8 +13,8 @@ from tests.unit.cli.plans import planned
 from tests.unit.cli.program import Program
 from tests.unit.session.test_probe import answered, probed
 from tuibench import paths
+from tuibench.cli import sessions
 from tuibench.cli.click_command import parse_plan_words
-from tuibench.cli.commands import ctl_verbs
 from tuibench.errors import ExitCode, RunError, UsageError
 from tuibench.model.command import NextStep, StartProbe, StopProbe
 from tuibench.model.probe import ProbeEnd, ProbeOrder
@@ -350,7 +350,7 @@ def test_a_mistake_is_wrong_usage(tuibench: Program) -> None:
     ],
 )
 def test_ctl_probe(words: tuple[str, ...], command: object) -> None:
-    assert ctl_verbs.VERBS_BY_NAME["probe"].command(words) == command
+    assert sessions.VERBS_BY_NAME["probe"].command(words) == command
 
 
 def test_the_answer_is_words_or_json() -> None:

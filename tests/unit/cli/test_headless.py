@@ -11,7 +11,6 @@ from tests.examples import EVENT, LATENCY, sample, summary
 from tuibench.cli import runner
 from tuibench.cli.headless import CsvWriter, IntervalPrinter, final_exit_code, open_csv, write_summary_json
 from tuibench.cli.options import PrivateServerOptions
-from tuibench.cli.run_output import run_notes
 from tuibench.errors import ExitCode, RunError, ServerUnavailableError, UsageError
 from tuibench.metrics.thresholds import parse_threshold
 from tuibench.model.event import EventKind
@@ -21,6 +20,7 @@ from tuibench.model.summary import ErrorTotals, Reconciliation, Summary, Transac
 from tuibench.model.tick import Histogram, Tick
 from tuibench.record.recorder import pretty_json
 from tuibench.record.sysbench_report import CSV_HEADER, head_text
+from tuibench.report.text import run_notes
 
 # What a run without a screen prints: data to stdout, talk to stderr.
 

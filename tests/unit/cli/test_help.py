@@ -214,7 +214,7 @@ def incomplete() -> list[tuple[str, str]]:
 
 def test_no_line_is_written_without_its_server() -> None:
     allowed = {
-        "cli/commands/profiles.py",  # the profile that was written
+        "cli/profiles.py",  # the profile that was written
         "demo/server.py",  # with an option file that has the rest
     }
     found = incomplete()

@@ -22,9 +22,9 @@ from tests.unit.session.test_probe import answered, probed
 from tests.unit.session.tune_examples import evaluated
 from tests.validation import check_valid, check_valid_lines
 from tuibench import paths
-from tuibench.cli.commands import server
-from tuibench.cli.formats import echo_json
+from tuibench.cli import server
 from tuibench.cli.main import command_module
+from tuibench.cli.output import echo_json
 from tuibench.crash.text import crash_text
 from tuibench.errors import ExitCode, RunError, ServerUnavailableError
 from tuibench.model.findings import Finding, Severity
@@ -32,7 +32,7 @@ from tuibench.model.settings import PresetState
 from tuibench.model.summary import OWN_QUERIES, QueryTotals, SlapBenchmark, WatchedTotals
 from tuibench.probe.command import probe_output
 from tuibench.record.recorder import EVENTS, REPORTS, SAMPLES, STATUS
-from tuibench.report.watch import watch_report
+from tuibench.report.text import watch_report
 from tuibench.sweep.folder import SweepFolder
 from tuibench.tune.command import tune_output
 

@@ -15,9 +15,9 @@ from tests.unit.record.steady import steady
 from tests.unit.record.written import ENVIRONMENT, plan_record, written
 from tests.validation import check_valid
 from tuibench import paths
-from tuibench.cli.commands.records import runs_table
-from tuibench.cli.commands.tables import verdicts_text
-from tuibench.cli.formats import echo_json
+from tuibench.cli.output import echo_json
+from tuibench.cli.records import runs_table
+from tuibench.cli.tables import verdicts_text
 from tuibench.errors import ExitCode
 from tuibench.load.conditions import ConditionOutcome, ConditionResult
 from tuibench.model.summary import RunComparison, Summary
@@ -25,7 +25,7 @@ from tuibench.model.sweep import DataReady
 from tuibench.record import store
 from tuibench.record.reader import load_run
 from tuibench.record.recorder import SAMPLES, RunRecorder
-from tuibench.report.watch import csv_text, sysbench_text
+from tuibench.report.text import csv_text, sysbench_text
 from tuibench.sweep.folder import SweepFolder
 
 # `tuibench runs` and `report`: what is printed, what a mistake costs.

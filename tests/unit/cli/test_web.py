@@ -16,8 +16,8 @@ import pytest
 from tests.examples import summary
 from tests.paths import DATA
 from tests.unit.cli.program import Program
-from tuibench.cli.commands import web, web_application
-from tuibench.cli.commands.web_application import ScreenServer, SessionState, WatchedSession
+from tuibench.cli import web, web_application
+from tuibench.cli.web_application import ScreenServer, SessionState, WatchedSession
 from tuibench.errors import UsageError
 from tuibench.model.server import Flavour, Target
 from tuibench.record.recorder import SAMPLES, SUMMARY
@@ -88,7 +88,7 @@ def test_strangers_are_turned_away(path: str, headers: dict[str, str]) -> None:
 
 
 def test_without_textual_serve_the_remedy_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "tuibench.cli.commands.web_application", None)
+    monkeypatch.setitem(sys.modules, "tuibench.cli.web_application", None)
     with pytest.raises(UsageError) as error:
         web.require_textual_serve()
     assert (

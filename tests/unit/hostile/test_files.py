@@ -17,7 +17,7 @@ from tuibench.mysql.option_files import read_options
 from tuibench.record.reader import Run, load_run
 from tuibench.record.store import describe_run
 from tuibench.report.run_report import html_report, run_markdown
-from tuibench.report.watch import csv_text, final_report, sysbench_text
+from tuibench.report.text import csv_text, final_report, sysbench_text
 from tuibench.tuning import journal
 from tuibench.tuning.restore import leftover_warnings, leftovers
 from tuibench.workload import library

@@ -43,7 +43,7 @@ from tuibench.record.recorder import (
     StatusLine,
 )
 from tuibench.report.run_report import html_report, run_markdown
-from tuibench.report.watch import csv_text, sysbench_text
+from tuibench.report.text import csv_text, sysbench_text
 from tuibench.session.replay import ReplayClient
 from tuibench.sweep.folder import RECORD, RESULTS, SweepFolder, load_sweep
 from tuibench.tune.candidates import read_tune_log

@@ -35,7 +35,7 @@ from tuibench.record.recorder import EVENTS, HISTOGRAMS, SAMPLES, STATUS, RunRec
 from tuibench.record.recorder import PLAN as PLAN_FILE
 from tuibench.record.sysbench_report import summary_text
 from tuibench.report.run_report import run_markdown
-from tuibench.report.watch import csv_text, sysbench_text
+from tuibench.report.text import csv_text, sysbench_text
 from tuibench.session.replay import ReplayClient
 from tuibench.sweep.folder import RESULTS, SweepFolder, load_sweep
 from tuibench.sweep.matrix import all_cells

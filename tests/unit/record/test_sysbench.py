@@ -48,7 +48,7 @@ from tuibench.record.sysbench_report import (
     sysbench_bucket,
     sysbench_bucket_ms,
 )
-from tuibench.report.watch import csv_text, final_report, sysbench_text
+from tuibench.report.text import csv_text, final_report, sysbench_text
 from tuibench.slap.command import slap_csv_row, slap_extra_lines, slap_report_text
 
 # A run in sysbench's words: the bytes that sysbench 1.0.20 printed for the same figures.

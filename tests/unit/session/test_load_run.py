@@ -31,7 +31,7 @@ from tuibench.model.server import Target
 from tuibench.model.tick import Histogram, Tick, total_tick
 from tuibench.observe.status import ServerObservation
 from tuibench.record.reader import load_run
-from tuibench.report.watch import final_report
+from tuibench.report.text import final_report
 from tuibench.service import registry
 from tuibench.service.registry import launch
 from tuibench.session.lifecycle import ticks_until

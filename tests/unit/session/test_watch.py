@@ -32,7 +32,7 @@ from tuibench.mysql.rows import Row
 from tuibench.observe.status import StatusSampler
 from tuibench.record.reader import load_run
 from tuibench.record.recorder import EVENTS, PLAN, SAMPLES, SUMMARY
-from tuibench.report.watch import csv_text, sysbench_text, watch_report
+from tuibench.report.text import csv_text, sysbench_text, watch_report
 from tuibench.session import events
 from tuibench.session import sampling as sampler_module
 from tuibench.session import settings as settings_module

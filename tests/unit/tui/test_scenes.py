@@ -7,7 +7,7 @@ import pytest
 
 from tests.tables import for_each
 from tests.tui.support import script
-from tuibench.cli.commands.demo import SceneOptions
+from tuibench.cli.demo import SceneOptions
 from tuibench.errors import UsageError
 from tuibench.model.command import ApplyPreset, RestoreSettings, SetThreads, SetWeights, StartProbe
 from tuibench.model.effect import Comparison, LevelMovement, MovementKind, Verdict

@@ -18,7 +18,7 @@ from tuibench.service.http import listen_tcp
 from tuibench.session.spec import Address
 
 if TYPE_CHECKING:
-    from tuibench.cli.commands.web_application import ScreenServer
+    from tuibench.cli.web_application import ScreenServer
 
 
 LOOPBACK = "127.0.0.1"
@@ -66,7 +66,7 @@ def viewer_command(session: str, *, read_write: bool) -> list[str]:
 def require_textual_serve() -> "type[ScreenServer]":
     """Class that serves a screen. Raises UsageError if textual-serve is not installed."""
     try:
-        from tuibench.cli.commands.web_application import ScreenServer
+        from tuibench.cli.web_application import ScreenServer
     except ImportError as error:
         raise UsageError(
             "tuibench web needs textual-serve", "pip install '.[web]' in the clone of tuibench"
@@ -78,7 +78,7 @@ def serve_page(server: "ScreenServer", sock: Any, name: str, socket: Path, recor
     """Serve the session until interrupted."""
     from aiohttp import web as http
 
-    from tuibench.cli.commands.web_application import WatchedSession, make_application
+    from tuibench.cli.web_application import WatchedSession, make_application
 
     http.run_app(
         make_application(server, WatchedSession(name, socket, record)),

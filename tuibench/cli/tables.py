@@ -12,9 +12,8 @@ import click
 
 from tuibench import sanitize
 from tuibench.cli.click_command import Argument
-from tuibench.cli.formats import JSON, TEXT, TextOrJson, check_format, echo_json
-from tuibench.cli.options import CONTEXT, split_profile_and_options
-from tuibench.cli.output import info, warning
+from tuibench.cli.options import CONTEXT, TextOrJson, split_profile_and_options
+from tuibench.cli.output import JSON, TEXT, check_format, echo_json, info, warning
 from tuibench.cli.server_options import ServerOptions
 from tuibench.errors import ExitCode, UsageError
 from tuibench.model.option import Option, check_choice

@@ -12,19 +12,20 @@ import msgspec
 from tuibench import paths, sanitize
 from tuibench.cli.arguments import STDOUT
 from tuibench.cli.click_command import Argument
-from tuibench.cli.formats import (
+from tuibench.cli.options import RunDir, ScreenOptions, TextOrJson
+from tuibench.cli.output import (
     JSON,
     ONE_FORMAT_ON_STDOUT,
     TEXT,
-    TextOrJson,
     align_columns,
     check_format,
+    confirm,
     echo_json,
+    info,
     table_width,
+    write_output,
+    writing_to,
 )
-from tuibench.cli.options import RunDir, ScreenOptions
-from tuibench.cli.output import confirm, info, write_output, writing_to
-from tuibench.cli.run_output import run_notes
 from tuibench.cli.runner import require_terminal, run_async
 from tuibench.errors import RunError, UsageError, did_you_mean
 from tuibench.model.environment import Environment
@@ -36,7 +37,7 @@ from tuibench.record.reader import Run, load_run
 from tuibench.record.recorder import PlanRecord, pretty_json
 from tuibench.record.store import RUNNING, RecordedEntry, find_run
 from tuibench.report.run_report import html_report, run_markdown
-from tuibench.report.watch import csv_text, final_report, sysbench_text
+from tuibench.report.text import csv_text, final_report, run_notes, sysbench_text
 from tuibench.sweep.execution import sweep_notes
 from tuibench.sweep.folder import is_sweep, load_sweep
 from tuibench.sweep.formats import sweep_text

@@ -16,8 +16,8 @@ import msgspec
 
 from tuibench import files, sanitize
 from tuibench.cli.click_command import Argument
-from tuibench.cli.formats import JSON, TEXT, TextOrJson, check_format, echo_json
-from tuibench.cli.output import info, write_output
+from tuibench.cli.options import TextOrJson
+from tuibench.cli.output import JSON, TEXT, check_format, echo_json, info, write_output
 from tuibench.cli.server_options import ServerOptions
 from tuibench.errors import RunError, UsageError, did_you_mean
 from tuibench.model.option import Option, check_range

@@ -7,7 +7,6 @@ import click
 from msgspec.structs import replace
 
 from tuibench.cli.click_command import OmitOptions, PlanValues, Takes
-from tuibench.cli.commands.tables import make_tables
 from tuibench.cli.headless import HeadlessOutput, run_headless
 from tuibench.cli.options import (
     CONTEXT,
@@ -30,6 +29,7 @@ from tuibench.cli.runner import (
     start_detached,
     start_session,
 )
+from tuibench.cli.tables import make_tables
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import ExitCode, UsageError
 from tuibench.load.tables import LoadOptions

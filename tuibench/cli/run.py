@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from tuibench.cli.arguments import STDOUT, SysbenchLine
 from tuibench.cli.click_command import Argument, PlanValues, Takes
-from tuibench.cli.formats import ONE_FORMAT_ON_STDOUT
 from tuibench.cli.options import (
     CONTEXT,
     AdhocSqlOptions,
@@ -21,7 +20,7 @@ from tuibench.cli.options import (
     check_lag_objectives,
     make_plan,
 )
-from tuibench.cli.output import info
+from tuibench.cli.output import ONE_FORMAT_ON_STDOUT, info
 from tuibench.cli.server_options import ServerOptions
 from tuibench.errors import UsageError
 from tuibench.model.option import Option
@@ -35,8 +34,8 @@ import os
 from collections.abc import Sequence
 
 from tuibench import sanitize
-from tuibench.cli.formats import JSON, TEXT, TextOrJson, check_format, echo_json
-from tuibench.cli.options import parse_profile_options, split_profile_and_options
+from tuibench.cli.options import TextOrJson, parse_profile_options, split_profile_and_options
+from tuibench.cli.output import JSON, TEXT, check_format, echo_json
 from tuibench.errors import ExitCode
 from tuibench.model.findings import Finding, Severity
 from tuibench.model.plan import OptionValue

@@ -11,9 +11,15 @@ import msgspec
 
 from tuibench import sanitize
 from tuibench.cli.click_command import Argument, PlanValues, Takes
-from tuibench.cli.formats import JSON, TEXT, TextOrJson, check_format, echo_json
-from tuibench.cli.options import BackgroundOptions, MetricsOptions, ScreenOptions, SessionOptions, make_plan
-from tuibench.cli.output import info
+from tuibench.cli.options import (
+    BackgroundOptions,
+    MetricsOptions,
+    ScreenOptions,
+    SessionOptions,
+    TextOrJson,
+    make_plan,
+)
+from tuibench.cli.output import JSON, TEXT, check_format, echo_json, info
 from tuibench.cli.runner import run_async
 from tuibench.cli.server_options import ServerOptions
 from tuibench.clock import SystemClock

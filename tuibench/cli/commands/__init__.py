@@ -1,1 +1,0 @@
-"""Commands: one module each, or a package with the module `command`."""
