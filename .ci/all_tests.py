@@ -1,8 +1,8 @@
 """Runs all tests: those on real servers, which mostly wait, and beside them what only needs CPU time.
 
 That is the type checks, and the unit and screen tests at a lower priority; their output is printed when they
-end. Where Python may not keep its bytecode beside the sources, it is kept in a temporary folder for all test
-processes and the programs they start: otherwise each of them would compile the same files.
+end. The tests are compiled before, once for all test processes. Where Python may not keep its bytecode beside
+the sources, it is kept in a temporary folder for all test processes and the programs they start.
 Usage: python .ci/all_tests.py ADVICE [PYTEST-ARGUMENTS...]; ADVICE says what to do about a failed test.
 """
 
@@ -38,8 +38,10 @@ def main() -> int:
     # Servers and their clients take more than a core per worker for half of the time.
     workers = str(min(cores + 1, MOST_SERVER_WORKERS))
     with shared_bytecode(), ExitStack() as stack:
-        others = [stack.enter_context(in_background(each)) for each in (TYPES, unit)]
+        others = [stack.enter_context(in_background(TYPES))]
         try:
+            compile_tests()
+            others.append(stack.enter_context(in_background(unit)))
             servers = subprocess.run(
                 [*step("tests on real servers", advice), "-n", workers, *SERVERS, *arguments], check=False
             )
@@ -49,6 +51,18 @@ def main() -> int:
                     os.killpg(other.pid, signal.SIGINT)
             return 130
     return next((each.returncode for each in (servers, *others) if each.returncode), 0)
+
+
+def compile_tests() -> None:
+    """Lets one process write the bytecode of a fresh clone's tests: five workers would do it five times.
+
+    pytest has a bytecode of its own, with its assertions.
+    """
+    prefix = os.environ.get("PYTHONPYCACHEPREFIX", "")
+    if not any(Path(f"{prefix}{Path.cwd() / 'tests'}").rglob("*-pytest-*.pyc")):
+        subprocess.run(
+            [".venv/bin/pytest", "--collect-only", "-q", "tests"], stdout=subprocess.DEVNULL, check=False
+        )
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ import pytest
 import textual.app
 import textual.pilot
 from textual import _time
+from textual.pilot import Pilot
 
 from tests.virtual import VirtualClock
 
@@ -24,6 +25,11 @@ SLICE_SECONDS = 1 / 50
 async def at_rest(min_sleep: float = SLICE_SECONDS, max_sleep: float = 1.0) -> None:
     """Until all is done that is due within a slice of time: the pilot's `wait_for_idle`."""
     await asyncio.sleep(SLICE_SECONDS)
+
+
+async def no_round(_pilot: "Pilot[object]", timeout: float = 0.0) -> bool:
+    """The pilot's `_wait_for_screen`, a message to each widget and back: `at_rest` waits for all of them."""
+    return True
 
 
 def loop_seconds() -> float:
@@ -40,4 +46,5 @@ def instant() -> Iterator[None]:
         patch.setattr(_time, "get_time", loop_seconds)
         patch.setattr(textual.app, "wait_for_idle", at_rest)
         patch.setattr(textual.pilot, "wait_for_idle", at_rest)
+        patch.setattr(Pilot, "_wait_for_screen", no_round)
         yield

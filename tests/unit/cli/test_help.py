@@ -43,6 +43,7 @@ def own_options() -> set[str]:
     return {name for each in app.params for name in each.opts} | {"--help"}
 
 
+@cache
 def profile_options() -> set[str]:
     known = (known_options(library.load_profile(name)) for name in library.available_profiles())
     return {f"--{name.replace('_', '-')}" for options in known for name in options}
@@ -184,8 +185,10 @@ SERVER = Target(host="db1", port=3307, user="app", database="my shop", ssl_mode=
 
 
 def texts_of(path: Path) -> Iterator[str]:
-    """The texts of a module, apart from docstrings and examples."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    """The texts of a module that names a command line, apart from docstrings and examples."""
+    if "tuibench " not in (source := path.read_text(encoding="utf-8")):
+        return
+    tree = ast.parse(source)
     named = [
         node.value
         for node in ast.walk(tree)

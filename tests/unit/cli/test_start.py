@@ -42,6 +42,11 @@ def files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tuibench_home: Path) 
     return path
 
 
+@pytest.fixture
+def behind(files: Path) -> CliStartController:
+    return CliStartController()
+
+
 def answers(behind: CliStartController, **changes: str) -> FormValues:
     return msgspec.structs.replace(behind.first, **changes)
 
@@ -129,8 +134,9 @@ def test_the_form_takes_every_option_of_a_load(files: Path) -> None:
         ({"server": "other", "place": "/no/such.sock"}, {}),
     ],
 )
-def test_a_field_that_is_wrong_says_what(files: Path, changes: dict[str, str], fault: dict[str, str]) -> None:
-    behind = CliStartController()
+def test_a_field_that_is_wrong_says_what(
+    behind: CliStartController, changes: dict[str, str], fault: dict[str, str]
+) -> None:
     found = behind.faults(answers(behind, **changes))
     assert found.keys() == fault.keys()
     assert all(found[name].startswith(words) for name, words in fault.items()), found

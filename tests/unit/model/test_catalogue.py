@@ -48,9 +48,15 @@ FAMILIES = (
 COUNTER_NAME = re.compile(rf"\b(?:{FAMILIES})_[a-z_]+\b|\b(?:performance_schema|innodb_metrics)\.binlog_\w+")
 
 
-def literals(path: Path) -> Iterator[tuple[int, str]]:
-    """String literals with their lines; docstrings and other bare strings are prose."""
-    tree = ast.parse(path.read_text())
+def literals(path: Path, pattern: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+    """String literals with their lines; docstrings and other bare strings are prose.
+
+    A file that nowhere has the pattern is not parsed.
+    """
+    text = path.read_text()
+    if not pattern.search(text):
+        return
+    tree = ast.parse(text)
     prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
@@ -61,7 +67,7 @@ def copies(paths: Iterator[Path]) -> list[str]:
     return [
         f"{path.name}:{line}: {name}"
         for path in paths
-        for line, text in literals(path)
+        for line, text in literals(path, COUNTER_NAME)
         for name in COUNTER_NAME.findall(text)
     ]
 
@@ -121,7 +127,7 @@ def unknown(paths: list[Path]) -> list[str]:
     return [
         f"{path.name}:{line}: {name}"
         for path in paths
-        for line, literal in literals(path)
+        for line, literal in literals(path, NAME)
         for name in NAME.findall(literal)
         if name not in KNOWN and name not in NO_SETTINGS and name not in FIGURES
     ]
