@@ -19,6 +19,7 @@ import click
 
 from tuibench.cli.arguments import SectionedCommand
 from tuibench.errors import UsageError
+from tuibench.model.notation import parse_duration
 from tuibench.model.option import (
     BoundOption,
     NotANumberError,
@@ -115,6 +116,18 @@ def _converter(bound: BoundOption, low: float | None) -> Callable[[str], Any]:
     return convert
 
 
+def _time_converter(bound: BoundOption) -> Callable[[str], float]:
+    """Converts the first word of an option that takes a time and a text."""
+
+    def convert(text: str) -> float:
+        try:
+            return parse_duration(text)
+        except UsageError as error:
+            raise UsageError(f"{bound.name}: {error.message}", error.hint) from error
+
+    return convert
+
+
 def _axis_converter(bound: BoundOption) -> Callable[[str], tuple[AxisValue, ...]]:
     """Converts several values between commas."""
 
@@ -171,6 +184,8 @@ def plan_parameters(command: PlanCommand) -> Iterator[click.Parameter]:
             taken = {"is_flag": True, "default": False}
         elif bound.is_repeatable:
             taken = {"multiple": True}
+            if bound.is_timed:
+                taken["type"] = click.Tuple([click.types.convert_type(_time_converter(bound)), click.STRING])
         else:
             is_axis, low = command.is_axis(key), command.low.get(key)
             taken["type"] = _axis_converter(bound) if is_axis else _converter(bound, low)

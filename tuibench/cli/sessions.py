@@ -231,6 +231,7 @@ VERBS = (
         no_argument(commands.TrustServer),
     ),
     Verb("kill", "ID", "end the query of a server connection", one_argument(parse_int, commands.KillQuery)),
+    Verb("run-sql", "SQL", "execute a statement while the load runs", free_text(commands.RunSql)),
     Verb("pause", "", "pause the load", no_argument(commands.Pause)),
     Verb("resume", "", "resume the load", no_argument(commands.Resume)),
     Verb("mark", "[TEXT]", "add a mark to the time axis", free_text(commands.Mark)),

@@ -143,6 +143,12 @@ class KillQuery(msgspec.Struct, frozen=True, tag="kill"):
     id: int
 
 
+class RunSql(msgspec.Struct, frozen=True, tag="run sql"):
+    """Execute one statement on a connection of its own, while the load runs."""
+
+    sql: str
+
+
 class Stop(msgspec.Struct, frozen=True, tag="stop"):
     """End the load, restore the settings, write the summary."""
 
@@ -179,6 +185,7 @@ Command = (
     | WatchActivity
     | WatchStatements
     | KillQuery
+    | RunSql
     | Stop
 )
 

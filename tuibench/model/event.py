@@ -24,6 +24,7 @@ class EventKind(StrEnum):
     MARK = "mark"
     RESET = "reset"
     KILL = "kill"
+    INTERVENTION = "intervention"
     ERRORS = "errors"
     RECONNECT = "reconnect"
     RESTART = "restart"
@@ -46,6 +47,7 @@ CHANGE_KINDS = frozenset(
         EventKind.MARK,
         EventKind.RESET,
         EventKind.KILL,
+        EventKind.INTERVENTION,
         EventKind.RESTART,
         EventKind.PROBE,
     }
@@ -54,6 +56,10 @@ CHANGE_KINDS = frozenset(
 
 COST_CHANGE_KINDS = frozenset({EventKind.START, EventKind.SETTING, EventKind.FOREIGN, EventKind.RESTART})
 """The kinds after which the cost of a commit may differ."""
+
+
+BEGINNING_OF, END_OF, DURING = "beginning of ", "end of ", "during "
+"""The first words of the events of an intervention."""
 
 
 class Event(msgspec.Struct, frozen=True, tag="event", kw_only=True):

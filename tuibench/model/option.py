@@ -11,6 +11,7 @@ int, float        a number between `low` and `high`; 0 is None if the field may 
 StrEnum           one of its words
 bool              a switch without a value, or with `words` a word for each value
 tuple[str, ...]   an option that can be given several times
+tuple[At, ...]    the same, with two words: a time and a text
 str               any text
 
 `bind_options` reads the declarations of a struct or a dataclass.
@@ -36,6 +37,13 @@ FIELDS = "__dataclass_fields__"
 
 Number = TypeVar("Number", int, float)
 Choice = TypeVar("Choice", bound=str)
+
+
+class At(NamedTuple):
+    """What happens at a time of the run, in seconds after its start."""
+
+    seconds: float
+    what: str
 
 
 class NotANumberError(UsageError):
@@ -126,6 +134,11 @@ class BoundOption(NamedTuple):
         return get_origin(self.kind) in (tuple, list) and self.option.parse is None
 
     @property
+    def is_timed(self) -> bool:
+        """True if it takes two words, a time and a text."""
+        return self.is_repeatable and get_args(self.kind)[0] is At
+
+    @property
     def is_number(self) -> bool:
         return self.kind in (int, float) and self.option.parse is None
 
@@ -190,6 +203,10 @@ class BoundOption(NamedTuple):
         """The words of a command line that give the value."""
         if self.is_switch:
             return [self.name] * bool(value)
+        if self.is_timed:
+            return [
+                word for seconds, what in value for word in (self.name, f"{plain_number(seconds)}s", what)
+            ]
         if self.is_repeatable:
             return [f"{self.name}={each}" for each in value]
         return [f"{self.name}={self.format(value)}"]

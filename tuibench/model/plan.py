@@ -21,6 +21,7 @@ from tuibench.model.cluster import ClusterPlan
 from tuibench.model.effect import AbTestPlan
 from tuibench.model.notation import (
     format_delay,
+    format_duration,
     format_error_numbers,
     format_percentiles,
     parse_checkpoints,
@@ -28,7 +29,7 @@ from tuibench.model.notation import (
     parse_max_lag,
     parse_percentiles,
 )
-from tuibench.model.option import SWITCH, BoundOption, Option, bind_options, plain_number
+from tuibench.model.option import SWITCH, At, BoundOption, Option, bind_options, plain_number
 from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import (
     MAX_RATE,
@@ -418,6 +419,17 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
             affects_load=False,
         ),
     ] = ""
+    interventions: Annotated[
+        tuple[At, ...],
+        Option(
+            "--at",
+            section=LOAD,
+            metavar="TIME SQL",
+            help="Execute this statement so long after the start, or a shell command: --at 30s exec:'…'. Its "
+            "effects during and after it are reported.",
+            axis=False,
+        ),
+    ] = ()
     profile_text: str = ""
     sql_words: tuple[str, ...] = ()
     engine: Annotated[
@@ -534,7 +546,7 @@ PARTS: Mapping[str, type] = {
 
 REPORT = ("report_interval", "report_checkpoints", "histogram")
 REPLICAS = ("replica", "max_lag")
-SCHEDULE = ("plan", "ramp", "ramp_rate")
+SCHEDULE = ("plan", "ramp", "ramp_rate", "at")
 IDLE_THREADS = 0
 PROBE_THREADS = 64
 """Connections of a probe by rate."""
@@ -660,7 +672,7 @@ PLAN_COMMANDS = {
     "watch": PlanCommand(
         "",
         "trial",
-        only=("time", "interval", "percentile", "rand_seed", "host_metrics", *REPLICAS),
+        only=("at", "time", "interval", "percentile", "rand_seed", "host_metrics", *REPLICAS),
         defaults={"time": None},
         helps={"time": "Seconds to watch; 0 for no limit."},
     ),
@@ -735,4 +747,6 @@ def setup_rows(plan: RunPlan) -> Sequence[tuple[str, str]]:
 def _row_text(each: BoundOption, value: Any) -> str:
     if value is None and each.is_number:
         return "no limit"
+    if each.is_timed:
+        return ", ".join(f"{format_duration(seconds)} {what}" for seconds, what in value)
     return ", ".join(value) if each.is_repeatable else each.format(value)

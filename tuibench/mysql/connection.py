@@ -212,9 +212,20 @@ class Connection:
 
     async def query_named(self, sql: str) -> list[dict[str, Any]]:
         """The rows of one text statement, each by column name."""
-        rows = await self.query(sql)
+        _, rows = await self.run(sql)
+        return rows
+
+    async def run(self, sql: str) -> tuple[int, list[dict[str, Any]]]:
+        """Send one statement as text; returns the number of affected rows, or of rows, and the rows.
+
+        Each row is by column name.
+        """
+        answer = await self._answer(sql)
+        if status_of(answer) is not None:
+            return affected_rows(answer), []
+        rows = self._rows_of(answer)
         names = column_names(self._text_rows.definitions if self._text_rows else (), ENCODING)
-        return [dict(zip(names, row, strict=True)) for row in rows]
+        return len(rows), [dict(zip(names, row, strict=True)) for row in rows]
 
     async def execute(self, sql: str) -> int:
         """Send one statement as text; returns the number of affected rows, or of rows in the result."""

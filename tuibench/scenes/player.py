@@ -16,6 +16,7 @@ from tuibench.model.command import (
     ChangeSetting,
     Command,
     RestoreSettings,
+    RunSql,
     SetDelay,
     SetRate,
     SetThreads,
@@ -23,10 +24,10 @@ from tuibench.model.command import (
     StartProbe,
 )
 from tuibench.model.effect import Comparison, Effect, Verdict
-from tuibench.model.event import Event, EventKind
+from tuibench.model.event import DURING, END_OF, Event, EventKind
 from tuibench.model.notation import parse_delay_ms
 from tuibench.model.probe import ProbeOrder
-from tuibench.scenes.scene import PROBE, REVEALED, Scene, SceneStep, Settings
+from tuibench.scenes.scene import PROBE, REVEALED, SQL, Scene, SceneStep, Settings
 from tuibench.tui.view import Caption, View
 
 WORDS_PER_SECOND, LEAST_SECONDS, ASK_SECONDS = 2.5, 4.0, 9.0
@@ -180,6 +181,8 @@ class ScenePlayer:
             return is_settled(view, self._changed_at)
         if step.wait == PROBE:
             return view.probe is not None and view.probe.is_over and view.probe.elapsed_seconds > 0
+        if step.wait == SQL:
+            return bool(self._statement_text(view))
         found = next((event for event in reversed(view.events) if self._tells_effect(event)), None)
         if found is None:
             return False
@@ -202,12 +205,23 @@ class ScenePlayer:
             if result is None:
                 return f"The probe has no result yet. {step.otherwise}".strip(), "unknown"
             return f"{result.lines[0]} {step.then}".strip(), "reveal"
+        if step.reveal == SQL:
+            if not (text := self._statement_text(view)):
+                return "The statement has not ended yet.", "unknown"
+            return f"{text[:1].upper()}{text[1:]}. {step.then}".strip(), "reveal"
         effect = self._last_effect()
         one = effect.comparison(REVEALED[step.reveal]) if effect is not None and step.reveal else None
         if one is None:
             reason = self._no_effect or "the load did not settle in time"
             return f"Not measured: {reason}.", "unknown"
         return verdict_on(step, one)
+
+    def _statement_text(self, view: View) -> str:
+        """How the last statement ended, and the levels during it; empty while it runs."""
+        texts = [event.text for event in view.events if event.elapsed_seconds >= self._changed_at]
+        end = next((text for text in reversed(texts) if text.startswith(END_OF)), "")
+        levels = next((text for text in reversed(texts) if text.startswith(DURING)), "")
+        return f"{end}; {levels}" if levels else end
 
     def _last_effect(self) -> Effect | None:
         """Effect of the last change, None if not measured; never that of an earlier change."""
@@ -219,6 +233,7 @@ _UNSTEADY = "The figures vary too much, on their own or because of other program
 _WAITING = {
     "settled": "waiting until the load has settled",
     "effect": "measuring the effect",
+    "sql": "executing the statement",
     "probe": "probing",
 }
 
@@ -259,6 +274,8 @@ def _commands(change: Settings) -> Iterator[Command]:
         yield ChangeSetting(name, _written(value))
     if change.weights:
         yield SetWeights(change.weights)
+    if change.sql:
+        yield RunSql(change.sql)
     if change.delay:
         yield SetDelay(parse_delay_ms(change.delay))
     if change.rate is not None:

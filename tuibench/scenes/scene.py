@@ -25,6 +25,7 @@ from tuibench.model.notation import parse_delay_ms
 REVEALED = {name: FIGURES[name].key for name in ("tps", "p95", "fsyncs")}
 """Figures of a change that a step can reveal; a probe's result is revealed by `probe`."""
 PROBE = "probe"
+SQL = "sql"
 MAX_SECONDS = 3600.0
 OptionValue = int | float | str | bool
 
@@ -38,6 +39,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     preset: str = ""
     setting: dict[str, str | int | float | bool] = {}
     weights: dict[str, float] = {}
+    sql: str = ""
     restore: bool = False
 
 
@@ -53,16 +55,16 @@ class SceneStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """One step. Texts stay for `seconds`, by default for their reading time.
 
     `wait` is a number of seconds, `settled` for a settled load, `effect` for the measured effect of the last
-    change, or `probe`; it times out after `at_most` seconds. `expect` is the expected direction of a figure,
-    `then` is the text if it is met, `otherwise` if not.
+    change, `sql` for the end of a statement, or `probe`; it times out after `at_most` seconds. `expect` is
+    the expected direction of a figure, `then` is the text if it is met, `otherwise` if not.
     """
 
     say: str = ""
     ask: str = ""
     choices: list[str] = []
     set: Settings | None = None
-    wait: float | Literal["settled", "effect", "probe"] | None = None
-    reveal: Literal["tps", "p95", "fsyncs", "probe"] | None = None
+    wait: float | Literal["settled", "effect", "sql", "probe"] | None = None
+    reveal: Literal["tps", "p95", "fsyncs", "sql", "probe"] | None = None
     expect: Literal["higher", "lower", "equal", ""] = ""
     then: str = ""
     otherwise: str = ""
@@ -164,7 +166,7 @@ def _check_scene(scene: Scene, raw: dict[str, Any], source: str) -> None:
         raise UsageError(f"{source}: a scene needs at least one [[steps]]")
     if scene.threads < 1:
         raise UsageError(f"{source}: threads: at least 1, not {scene.threads}")
-    has_change, has_probe = False, False
+    has_change, has_probe, has_sql = False, False, False
     for number, (step, table) in enumerate(zip(scene.steps, raw["steps"], strict=True), 1):
         where = f"{source}: step {number}"
         _check_step(step, set(table), where)
@@ -172,7 +174,10 @@ def _check_scene(scene: Scene, raw: dict[str, Any], source: str) -> None:
             _require(has_change, f"{where}: no earlier step changes anything, so there is no effect")
         if step.wait == PROBE or step.reveal == PROBE:
             _require(has_probe, f"{where}: no earlier step starts a probe")
+        if SQL in (step.wait, step.reveal):
+            _require(has_sql, f"{where}: no earlier step executes a statement")
         has_change = has_change or step.set is not None
+        has_sql = has_sql or (step.set is not None and bool(step.set.sql))
         has_probe = has_probe or step.probe is not None
 
 

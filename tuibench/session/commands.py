@@ -15,6 +15,7 @@ from tuibench.model.command import (
     Command,
     KillQuery,
     Mark,
+    RunSql,
     SettingCommand,
     Stop,
     WatchActivity,
@@ -24,6 +25,7 @@ from tuibench.model.event import EventKind
 from tuibench.model.message import NO_LOAD_REFUSAL, RunState
 from tuibench.model.notation import format_delay, format_weights
 from tuibench.model.schedule import Quantity, checked_delay_ms, checked_rate, checked_threads
+from tuibench.session.interventions import Interventions
 from tuibench.session.laboratory import Laboratory
 from tuibench.session.lifecycle import Lifecycle
 from tuibench.session.load import LoadController
@@ -40,12 +42,14 @@ class SessionCommands:
         settings: Settings,
         activity_monitor: ActivityMonitor,
         statement_monitor: StatementMonitor,
+        interventions: Interventions,
         lifecycle: Lifecycle,
         emit: Callable[[EventKind, str], object],
     ) -> None:
         self._settings = settings
         self._activity_monitor = activity_monitor
         self._statement_monitor = statement_monitor
+        self._interventions = interventions
         self._lifecycle = lifecycle
         self._emit = emit
         self._settings_lock = asyncio.Lock()
@@ -64,6 +68,9 @@ class SessionCommands:
                 return "reading statements"
             case KillQuery(id=id):
                 return await self._kill(id)
+            case RunSql(sql=sql):
+                self._lifecycle.check_running()
+                return self._interventions.run_sql(sql)
             case Mark(text=text):
                 self._lifecycle.check_running()
                 self._emit(EventKind.MARK, text or "mark")

@@ -137,6 +137,7 @@ class MeasuringLoop:
             return
         self._load.resume()
         watcher.emit(EventKind.START, self._start_text())
+        watcher.interventions.schedule()
         self._lifecycle.set_state(RunState.RUNNING)
         end_ns = zero_ns + int(plan.seconds * NS_PER_SECOND) if plan.seconds else None
         checkpoints = [zero_ns + seconds * NS_PER_SECOND for seconds in plan.checkpoints]

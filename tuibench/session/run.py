@@ -49,6 +49,7 @@ from tuibench.probe.experiment import Probe
 from tuibench.report.text import watch_text
 from tuibench.session.commands import SessionCommands
 from tuibench.session.events import EventBus, EventLog, SessionRecorder, build_hello, history_fields
+from tuibench.session.interventions import Interventions
 from tuibench.session.laboratory import NO_ANSWER, NOT_COUNTED, Experiment, ExperimentSession, Laboratory
 from tuibench.session.lifecycle import (
     BackgroundTasks,
@@ -104,6 +105,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         self.sampler: Sampler
         self.activity_monitor: ActivityMonitor
         self.statement_monitor: StatementMonitor
+        self.interventions: Interventions
         self._commands: SessionCommands
         self._identify = identify or partial(identify_server, spec.target, self.clock)
         self._stack = AsyncExitStack()
@@ -165,9 +167,20 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             self.tasks.start,
         )
         self.bus.event_listeners.append(self.statement_monitor.on_event)
-        self._commands = SessionCommands(
-            self.settings, self.activity_monitor, self.statement_monitor, self.lifecycle, self.emit
+        self.interventions = Interventions(
+            self.spec, self.settings.guard, self.lifecycle, self.log, self.tasks.start, self.clock
         )
+        self.bus.listeners.append(self.interventions.on_message)
+        self.interventions.check_allowed()
+        self._commands = SessionCommands(
+            self.settings,
+            self.activity_monitor,
+            self.statement_monitor,
+            self.interventions,
+            self.lifecycle,
+            self.emit,
+        )
+        self._steps.insert(1, self.interventions.close)
         self._steps[-1:-1] = [self.activity_monitor.close, self.statement_monitor.close, self.sampler.close]
 
     async def start_recording(self, program: Program | None = None) -> None:
@@ -236,7 +249,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
     @property
     def own_statements(self) -> int:
         """Statements of settings and activity monitor; sampling counts its own."""
-        ours = self.settings.statements + self.activity_monitor.statements
+        ours = self.settings.statements + self.activity_monitor.statements + self.interventions.statements
         return ours + self.sampler.replica_statements + self.statement_monitor.statements
 
     async def restore(self) -> None:
@@ -281,6 +294,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         start_ns = self.clock.now_ns()
         self.log.start(start_ns)
         self.emit(EventKind.START, f"watching {self.server.where}")
+        self.interventions.schedule()
         self.lifecycle.set_state(RunState.RUNNING)
         plan = self.spec.plan
         interval_ns = int(plan.interval_seconds * NS_PER_SECOND)
@@ -321,6 +335,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             | self.sampler.connection_ids
             | self.settings.connection_ids
             | self.statement_monitor.connection_ids
+            | self.interventions.connection_ids
         )
 
     async def _expect_kill(self, connection_id: int) -> None:

@@ -217,6 +217,10 @@ ACTIONS = (
         play=lambda player: player.toggle(),
     ),
     UserAction(
+        "run_sql", "exclamation_mark", "!", "run SQL", "Execute a statement while the load runs", rarity=1,
+        in_footer=False,
+    ),
+    UserAction(
         "mark", "space", "space", "mark", "Add a numbered mark to the time axis", command=lambda _: Mark(),
         rarity=1,
     ),

@@ -23,7 +23,8 @@ from tuibench.cli.options import (
 from tuibench.cli.runner import new_session_spec
 from tuibench.errors import ExitCode, UsageError
 from tuibench.model.effect import AbTestPlan
-from tuibench.model.plan import PLAN_COMMANDS, Arrival, Backlog, OnError, RunPlan
+from tuibench.model.option import At
+from tuibench.model.plan import PLAN_COMMANDS, Arrival, Backlog, OnError, RunPlan, option_words, setup_rows
 from tuibench.model.schedule import Quantity, RampStage
 from tuibench.model.server import IGNORED_ERRORS, Target
 from tuibench.sweep.matrix import all_cells, cell_plan
@@ -219,6 +220,17 @@ def test_a_run_directory_takes_records_only(tmp_path: Path, tuibench_home: Path)
     assert paths.journal_dir().is_relative_to(tuibench_home)
     assert paths.runtime_dir().is_relative_to(tuibench_home)
     assert paths.config_dir().is_relative_to(tuibench_home)
+
+
+def test_what_happens_at_a_time_has_two_words() -> None:
+    words = ("--at", "1m30s", "ALTER TABLE t ADD INDEX (c)", "--at", "0.5s", "exec:ls -l")
+    made = planned(*words)
+    assert made.interventions == (At(90, "ALTER TABLE t ADD INDEX (c)"), At(0.5, "exec:ls -l"))
+    again = option_words(made)
+    assert again[again.index("--at") :] == ["--at", "90s", words[2], "--at", "0.5s", "exec:ls -l"]
+    assert dict(setup_rows(made))["at"] == "1m30s ALTER TABLE t ADD INDEX (c), 0.5s exec:ls -l"
+    with pytest.raises(UsageError, match="--at: 'soon' is not a duration"):
+        planned("--at", "soon", "SELECT 1")
 
 
 # What the parser left over

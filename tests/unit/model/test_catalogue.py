@@ -217,7 +217,7 @@ def test_reports_list_it(tmp_path: Path) -> None:
 
 
 def test_the_errors_that_are_retried_by_default_are_those_of_sysbench() -> None:
-    assert IGNORED_ERRORS == (1213, 1020, 1205)
+    assert IGNORED_ERRORS == (1213, 1020, 1205, 1412)
     assert set(IGNORED_ERRORS) <= set(ERROR_NAMES)
 
 

@@ -211,6 +211,7 @@ class FakeControllable:
             ),
             cast(ActivityMonitor, self.activity_monitor),
             cast(StatementMonitor, self.activity_monitor),
+            nothing,
             self.lifecycle,
             self.log.emit,
         )

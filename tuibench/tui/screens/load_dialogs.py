@@ -20,6 +20,7 @@ from tuibench.model.command import (
     ChangeSetting,
     Command,
     Mark,
+    RunSql,
     SetDelay,
     SetPlan,
     SetRate,
@@ -114,6 +115,7 @@ def weights_dialog(view: View) -> InputDialog:
 
 
 MAX_MARK_LENGTH = 80
+MAX_SQL_LENGTH = 4_000
 
 
 def mark_dialog(view: View) -> InputDialog:
@@ -129,6 +131,23 @@ def parse_mark(text: str) -> Mark:
     if not text.strip():
         raise UsageError("type a text for the mark")
     return Mark(text.strip())
+
+
+def sql_dialog(view: View) -> InputDialog:
+    """Asks for a statement to execute while the load runs."""
+    facts = (
+        "Executes one statement, such as ALTER TABLE, on a connection of its own. Its beginning and its end "
+        "are markers on all charts, and their effects are measured. It is not undone at the end."
+    )
+    hint = "for example ALTER TABLE sbtest1 ADD INDEX (pad)"
+    return InputDialog("Run SQL", facts, hint, parse_sql, verb="executes", max_length=MAX_SQL_LENGTH)
+
+
+def parse_sql(text: str) -> RunSql:
+    """The statement. Raises UsageError if its text is empty."""
+    if not text.strip():
+        raise UsageError("type the statement to execute")
+    return RunSql(text.strip())
 
 
 def delay_dialog(view: View) -> InputDialog:

@@ -1,0 +1,238 @@
+"""Interventions: SQL, or a command of this host, once and under load (`--at`, `ctl run-sql`).
+
+The beginning and the end of an intervention are events with markers: the effect of the beginning is what
+happens during it, that of the end what stays of it. If it is over sooner than an effect can be measured, both
+are one; a third event has the levels during it and before it. It has a connection of its own, without a time
+limit. What is still running at the end of the session is ended with it, by KILL QUERY or SIGTERM. The output
+is recorded in `interventions.txt`.
+"""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections import deque
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any
+
+from tuibench import sanitize
+from tuibench.clock import NS_PER_SECOND, Clock
+from tuibench.errors import TuibenchError, UsageError
+from tuibench.metrics.figures import FIGURES
+from tuibench.model.event import BEGINNING_OF, DURING, END_OF, EventKind
+from tuibench.model.message import SessionMessage
+from tuibench.model.sample import Sample
+from tuibench.model.tick import Tick, total_tick
+from tuibench.mysql.connection import Connection, connect
+from tuibench.mysql.info import Manner, connect_with_defaults, shortened
+from tuibench.session.events import EventLog
+from tuibench.session.lifecycle import Lifecycle, StartTask, cancel_all
+from tuibench.session.settings import ProductionGuard
+from tuibench.session.spec import SessionSpec
+from tuibench.units import pluralize
+
+EXEC = "exec:"
+"""Prefix of a command; the rest is executed by the shell."""
+
+OUTPUT = "interventions.txt"
+MOST_ROWS = 100
+"""Rows of a result that are recorded."""
+
+END_SECONDS = 5.0
+"""How long the end of a session waits for the end of what it has killed."""
+
+BEFORE_SECONDS = 10.0
+"""The time before an intervention with which that of the intervention is compared."""
+
+COMPARED = ("tps", "p95", "lag")
+COMPARED_TRAFFIC = ("qps", "lag")
+
+
+class _Course:
+    """The ticks before and during an intervention, which may still run. Times are seconds of the run."""
+
+    def __init__(self, name: str, begun: float, before: Tick) -> None:
+        self.name = name
+        self.begun = begun
+        self.ended: float | None = None
+        self.before = before
+        self.during = Tick()
+
+    def add(self, tick: Tick) -> None:
+        """Ticks that are for the greater part in it count."""
+        middle = tick.end - tick.seconds / 2
+        if self.begun <= middle and (self.ended is None or middle <= self.ended):
+            self.during = total_tick((self.during, tick))
+
+    @property
+    def text(self) -> str:
+        """The levels during it and before it; empty without a tick."""
+        if not self.during.seconds or not self.before.seconds:
+            return ""
+        names = COMPARED_TRAFFIC if self.during.is_traffic else COMPARED
+        levels = [
+            f"{figure.brief} {figure.text(now)} instead of {figure.text(then)}"
+            for figure in map(FIGURES.__getitem__, names)
+            if (now := figure.source.value(self.during)) is not None
+            and (then := figure.source.value(self.before)) is not None
+        ]
+        return f"{DURING}{self.name}: {', '.join(levels)}" if levels else ""
+
+
+class Interventions:
+    """Those of one session."""
+
+    def __init__(
+        self,
+        spec: SessionSpec,
+        guard: ProductionGuard,
+        lifecycle: Lifecycle,
+        log: EventLog,
+        start_task: StartTask,
+        clock: Clock,
+    ) -> None:
+        self._spec = spec
+        self._guard = guard
+        self._lifecycle = lifecycle
+        self._log = log
+        self._start_task = start_task
+        self._clock = clock
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._connections: set[Connection] = set()
+        self._ended_statements = 0
+        self._recent: deque[Tick] = deque()
+        self._courses: list[_Course] = []
+
+    @property
+    def statements(self) -> int:
+        """Statements sent, for the reconciliation."""
+        return self._ended_statements + sum(each.statements for each in self._connections)
+
+    @property
+    def connection_ids(self) -> set[int]:
+        return {each.thread_id for each in self._connections}
+
+    def check_allowed(self) -> None:
+        """Raises ProductionError if the plan has an intervention, and the server needs a confirmation."""
+        if self._spec.plan.interventions:
+            self._guard.require_confirmation()
+
+    def schedule(self) -> None:
+        """The run has begun: each intervention of its plan waits for its time."""
+        begun_ns = self._clock.now_ns()
+        for seconds, what in self._spec.plan.interventions:
+            self._start(self._at(begun_ns + int(seconds * NS_PER_SECOND), what))
+
+    def run_sql(self, sql: str) -> str:
+        """Starts a statement; returns the reply as text. Raises a TuibenchError for a refusal."""
+        if not sql.strip():
+            raise UsageError("type the statement to execute")
+        self._guard.require_confirmation()
+        self._start(self._run(sql))
+        return f"executing {shortened(sql)}"
+
+    def on_message(self, message: SessionMessage) -> None:
+        """Process a sample."""
+        if not isinstance(message, Sample):
+            return
+        tick = message.tick
+        self._recent.append(tick)
+        while tick.end - self._recent[0].end >= BEFORE_SECONDS:
+            self._recent.popleft()
+        for course in self._courses:
+            course.add(tick)
+        over = [each for each in self._courses if each.ended is not None and each.ended <= tick.end]
+        self._courses = [each for each in self._courses if each not in over]
+        for text in filter(None, (each.text for each in over)):
+            self._log.emit(EventKind.WARNING, text)
+
+    async def close(self) -> None:
+        """Ends what is still running."""
+        for connection in self._connections:
+            with contextlib.suppress(TuibenchError):
+                killer = await connect(self._spec.target, use_database=False, timeout_seconds=END_SECONDS)
+                with contextlib.suppress(TuibenchError):
+                    await killer.execute(f"KILL QUERY {connection.thread_id}")
+                await killer.close()
+                self._ended_statements += killer.statements
+        if self._connections:
+            await asyncio.wait(self._tasks, timeout=END_SECONDS)
+        await cancel_all(tuple(self._tasks))
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._start_task(work, "intervention")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _at(self, due_ns: int, what: str) -> None:
+        await self._clock.sleep(max(0, due_ns - self._clock.now_ns()) / NS_PER_SECOND)
+        if not self._lifecycle.is_ending:
+            await self._run(what)
+
+    async def _run(self, what: str) -> None:
+        """Execute it; an error is an event, and does not end the run."""
+        name = sanitize.text(shortened(what))
+        begun = self._log.elapsed_seconds()
+        course = _Course(name, begun, total_tick(self._recent))
+        self._courses.append(course)
+        self._log.emit(EventKind.INTERVENTION, f"{BEGINNING_OF}{name}")
+        output = ""
+        try:
+            outcome, output = await (self._command(what) if what.startswith(EXEC) else self._statement(what))
+        except TuibenchError as error:
+            outcome = f"failed: {error.message}"
+        except asyncio.CancelledError:
+            self._log.emit(EventKind.INTERVENTION, f"{name} was ended with the run")
+            raise
+        course.ended = self._log.elapsed_seconds()
+        text = f"{END_OF}{name} after {course.ended - begun:,.1f} s: {sanitize.text(outcome)}"
+        self._log.emit(EventKind.INTERVENTION, text)
+        await asyncio.to_thread(self._record, f"{what}\n-- {text}\n{output}\n")
+
+    async def _statement(self, sql: str) -> tuple[str, str]:
+        """What came of a statement, and its rows."""
+        connection = await connect_with_defaults(self._spec.target, manner=Manner.IS_TIMED)
+        self._connections.add(connection)
+        try:
+            count, rows = await connection.run(sql)
+        finally:
+            self._connections.discard(connection)
+            await connection.close()
+            self._ended_statements += connection.statements
+        lines = ["\t".join(map(str, row.values())) for row in rows[:MOST_ROWS]]
+        if not rows:
+            return f"{pluralize(count, 'row')} affected", ""
+        return pluralize(count, "row"), "\n".join(["\t".join(rows[0]), *lines])
+
+    async def _command(self, what: str) -> tuple[str, str]:
+        """What came of a command, and its output. It gets no input."""
+        process = await asyncio.create_subprocess_shell(
+            what.removeprefix(EXEC),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            output, _ = await process.communicate()
+        except asyncio.CancelledError:
+            await _end_group(process)
+            raise
+        code = process.returncode
+        return "done" if code == 0 else f"failed with status {code}", output.decode(errors="replace")
+
+    def _record(self, text: str) -> None:
+        if self._spec.run_directory:
+            with (Path(self._spec.run_directory) / OUTPUT).open("a") as file:
+                file.write(text)
+
+
+async def _end_group(process: asyncio.subprocess.Process) -> None:
+    """End a command with all that it has started."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), END_SECONDS)
+            return
