@@ -58,8 +58,8 @@ COST_CHANGE_KINDS = frozenset({EventKind.START, EventKind.SETTING, EventKind.FOR
 """The kinds after which the cost of a commit may differ."""
 
 
-BEGINNING_OF, END_OF, DURING = "beginning of ", "end of ", "during "
-"""The first words of the events of an intervention."""
+ENDED, DURING = " ended after ", "during "
+"""Words of the events of an intervention."""
 
 
 class Event(msgspec.Struct, frozen=True, tag="event", kw_only=True):

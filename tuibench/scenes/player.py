@@ -24,7 +24,7 @@ from tuibench.model.command import (
     StartProbe,
 )
 from tuibench.model.effect import Comparison, Effect, Verdict
-from tuibench.model.event import DURING, END_OF, Event, EventKind
+from tuibench.model.event import DURING, ENDED, Event, EventKind
 from tuibench.model.notation import parse_delay_ms
 from tuibench.model.probe import ProbeOrder
 from tuibench.scenes.scene import PROBE, REVEALED, SQL, Scene, SceneStep, Settings
@@ -208,7 +208,7 @@ class ScenePlayer:
         if step.reveal == SQL:
             if not (text := self._statement_text(view)):
                 return "The statement has not ended yet.", "unknown"
-            return f"{text[:1].upper()}{text[1:]}. {step.then}".strip(), "reveal"
+            return f"{text}. {step.then}".strip(), "reveal"
         effect = self._last_effect()
         one = effect.comparison(REVEALED[step.reveal]) if effect is not None and step.reveal else None
         if one is None:
@@ -219,7 +219,7 @@ class ScenePlayer:
     def _statement_text(self, view: View) -> str:
         """How the last statement ended, and the levels during it; empty while it runs."""
         texts = [event.text for event in view.events if event.elapsed_seconds >= self._changed_at]
-        end = next((text for text in reversed(texts) if text.startswith(END_OF)), "")
+        end = next((text for text in reversed(texts) if ENDED in text), "")
         levels = next((text for text in reversed(texts) if text.startswith(DURING)), "")
         return f"{end}; {levels}" if levels else end
 

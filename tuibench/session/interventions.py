@@ -20,7 +20,7 @@ from tuibench import sanitize
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.errors import TuibenchError, UsageError
 from tuibench.metrics.figures import FIGURES
-from tuibench.model.event import BEGINNING_OF, DURING, END_OF, EventKind
+from tuibench.model.event import DURING, ENDED, EventKind
 from tuibench.model.message import SessionMessage
 from tuibench.model.sample import Sample
 from tuibench.model.tick import Tick, total_tick
@@ -176,7 +176,7 @@ class Interventions:
         begun = self._log.elapsed_seconds()
         course = _Course(name, begun, total_tick(self._recent))
         self._courses.append(course)
-        self._log.emit(EventKind.INTERVENTION, f"{BEGINNING_OF}{name}")
+        self._log.emit(EventKind.INTERVENTION, f"{name} begins")
         output = ""
         try:
             outcome, output = await (self._command(what) if what.startswith(EXEC) else self._statement(what))
@@ -186,7 +186,7 @@ class Interventions:
             self._log.emit(EventKind.INTERVENTION, f"{name} was ended with the run")
             raise
         course.ended = self._log.elapsed_seconds()
-        text = f"{END_OF}{name} after {course.ended - begun:,.1f} s: {sanitize.text(outcome)}"
+        text = f"{name}{ENDED}{course.ended - begun:,.1f} s: {sanitize.text(outcome)}"
         self._log.emit(EventKind.INTERVENTION, text)
         await asyncio.to_thread(self._record, f"{what}\n-- {text}\n{output}\n")
 

@@ -45,10 +45,10 @@ async def test_a_plan_and_an_operator_execute_sql_under_load(tables: PrivateServ
     events = [event for event in watcher.events if event.kind is EventKind.INTERVENTION]
     assert all(event.marker for event in events)
     texts = [event.text for event in events]
-    assert texts[0] == "beginning of 'exec:printf 'to the record'; exit 7'"
-    ends = [text for text in texts if text.startswith("end of ")]
+    assert texts[0] == "'exec:printf 'to the record'; exit 7' begins"
+    ends = [text for text in texts if " ended after " in text]
     assert ends[0].endswith("failed with status 7")
-    assert ends[1].startswith("end of 'SELECT SLEEP(1.5), 'said' AS word' after 1.")
+    assert ends[1].startswith("'SELECT SLEEP(1.5), 'said' AS word' ended after 1.")
     assert ends[1].endswith(": 1 row")
     assert "nothing' doesn't exist" in ends[2]
     output = (Path(spec.run_directory) / "interventions.txt").read_text()
