@@ -478,10 +478,12 @@ def begin_of(program: Program, limit: int, on_error: OnError, **options: Any) ->
     )
 
 
-async def outcome(kind: EngineKind, begin: StartLoad, server: "FuzzServer") -> Outcome:
-    """What an engine does on a server, until it has finished or failed."""
+async def outcome(kind: EngineKind, begin: StartLoad, server: "FuzzServer", users: int = 0) -> Outcome:
+    """What an engine does on a server, until it has finished or failed; `users` share its connection."""
     async with server.listening():
         engine = kind(msgspec.structs.replace(begin, target=server.target), clock=HastyClock())
+        if users:
+            engine.set_users(users)
         engine.set_connections((0,))
         is_stuck = False
         try:
@@ -521,11 +523,14 @@ class Round:
             ignored_errors=frozenset(random.choice(((), (1213, 1205)))),
             max_retries=random.choice((0, 2)),
             prepared=random.random() < 0.8,
+            reconnect=random.choice((0, 0, 1, 2)),
         )
+        self.users = random.choice((0, 0, 1, 3))
 
     async def outcome(self, kind: EngineKind) -> Outcome:
         """What an engine makes of it."""
-        return await outcome(kind, self.begin, FuzzServer(self.number, without_eof=self.without_eof))
+        server = FuzzServer(self.number, without_eof=self.without_eof)
+        return await outcome(kind, self.begin, server, self.users)
 
     async def difference(self) -> str:
         """What the engines do not have in common, empty if they do the same."""

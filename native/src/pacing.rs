@@ -3,9 +3,11 @@
 //! The schedule does not wait for the server: work that is due and not started is the backlog. An idle connection
 //! *reserves* the next arrival and sleeps until its time, so that no thread wakes another.
 //! If it does not wake up in time, the next connection that asks for work starts the arrival.
+//! With users that share the connections, an arrival is the request of a user, who asks again after its transaction.
 //! All times are nanoseconds of the monotonic clock.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
 use crate::sys::NS_PER_SECOND;
 use crate::values::mt19937::Mt19937;
@@ -68,10 +70,16 @@ pub struct WorkQueue {
     /// How much has come due.
     scheduled: u64,
     backlog: VecDeque<i64>,
-    /// Arrivals drawn and not reserved.
-    future: VecDeque<i64>,
+    /// Arrivals drawn and not reserved: with users, their next requests.
+    future: BinaryHeap<Reverse<i64>>,
     /// The time and the connection.
     reserved: BTreeSet<(i64, i64)>,
+    /// How many share the connections; 0 without a pool.
+    users: u64,
+    /// How many of them leave at the end of their transaction.
+    leaving: u64,
+    /// Whether a connection got nothing since the last call of `wakes_idle`.
+    has_idle: bool,
 }
 
 /// Work for another worker: what is due, and how much more it may schedule.
@@ -89,13 +97,21 @@ impl WorkQueue {
             left: limit,
             scheduled: 0,
             backlog: VecDeque::new(),
-            future: VecDeque::new(),
+            future: BinaryHeap::new(),
             reserved: BTreeSet::new(),
+            users: 0,
+            leaving: 0,
+            has_idle: false,
         }
     }
 
     pub fn is_open(&self) -> bool {
-        self.arrivals.rate > 0.0
+        self.arrivals.rate > 0.0 || self.users > 0
+    }
+
+    /// Whether due work is the request of a user.
+    pub fn has_users(&self) -> bool {
+        self.users > 0
     }
 
     pub fn is_limited(&self) -> bool {
@@ -124,17 +140,15 @@ impl WorkQueue {
         if let Some(intended) = self.backlog.pop_front() {
             return WorkGrant::Start(intended);
         }
-        if self.is_held || self.unreserved() == Some(0) {
-            return WorkGrant::Nothing;
-        }
-        self.draw_ahead();
-        match self.future.pop_front() {
-            Some(at) => {
+        if !self.is_held && self.unreserved() != Some(0) {
+            self.draw_ahead();
+            if let Some(Reverse(at)) = self.future.pop() {
                 self.reserved.insert((at, connection));
-                WorkGrant::Reserved(at)
+                return WorkGrant::Reserved(at);
             }
-            None => WorkGrant::Nothing,
         }
+        self.has_idle = true;
+        WorkGrant::Nothing
     }
 
     fn take_at_once(&mut self) -> WorkGrant {
@@ -177,7 +191,7 @@ impl WorkQueue {
     pub fn release_reserved(&mut self, at: i64, connection: i64) -> bool {
         let was_there = self.reserved.remove(&(at, connection));
         if was_there {
-            self.future.push_front(at);
+            self.future.push(Reverse(at));
             self.unreserve();
         }
         was_there
@@ -192,10 +206,13 @@ impl WorkQueue {
         self.unreserve();
         self.arrive(now);
         let before = std::mem::replace(&mut self.arrivals.rate, rate);
+        if self.users > 0 {
+            return 0;
+        }
         if rate <= 0.0 {
             self.future.clear();
             self.arrivals.next = None;
-            return self.forget();
+            return self.forget(now);
         }
         if self.is_held {
             return 0;
@@ -205,7 +222,7 @@ impl WorkQueue {
         } else {
             // The rest of each gap is scaled: a ramp neither adds arrivals nor loses any.
             let scaled = |at: i64| now + ((at - now) as f64 * before / rate) as i64;
-            self.future.iter_mut().for_each(|at| *at = scaled(*at));
+            self.future = self.future.drain().map(|Reverse(at)| Reverse(scaled(at))).collect();
             self.arrivals.next = self.arrivals.next.map(scaled);
         }
         0
@@ -222,34 +239,99 @@ impl WorkQueue {
         self.unreserve();
         self.arrive(now);
         self.is_held = true;
-        self.future.clear();
-        self.arrivals.next = None;
+        if self.users == 0 {
+            self.future.clear();
+            self.arrivals.next = None;
+        }
     }
 
     pub fn release(&mut self, now: i64) {
-        if std::mem::take(&mut self.is_held) {
+        if !std::mem::take(&mut self.is_held) {
+            return;
+        }
+        if self.users > 0 {
+            self.future = self.future.drain().map(|Reverse(at)| Reverse(at.max(now))).collect();
+        } else {
             self.arrivals.begin(now);
         }
+    }
+
+    /// Sets how many users share the connections, instead of a schedule. New ones ask at once; those leave first that
+    /// would ask last, then the last that wait for a connection, then others at the end of their transaction.
+    pub fn set_users(&mut self, users: u64, now: i64) {
+        self.unreserve();
+        self.arrive(now);
+        let before = std::mem::replace(&mut self.users, users);
+        if before == 0 && users > 0 {
+            self.future.clear();
+            self.arrivals.next = None;
+        }
+        let more = users.saturating_sub(before);
+        let returning = self.leaving.min(more);
+        self.leaving -= returning;
+        self.future.extend((returning..more).map(|_| Reverse(now)));
+        let mut fewer = before.saturating_sub(users);
+        if fewer > 0 {
+            let mut times = std::mem::take(&mut self.future).into_sorted_vec();
+            let leaving = times.len().min(fewer as usize);
+            self.future = times.split_off(leaving).into();
+            fewer -= leaving as u64;
+        }
+        while fewer > 0 && self.backlog.pop_back().is_some() {
+            self.unschedule(1);
+            fewer -= 1;
+        }
+        self.leaving += fewer;
+        if before > 0 && users == 0 && !self.is_held {
+            self.arrivals.begin(now);
+        }
+    }
+
+    /// The transaction of a user has ended; the user asks again at this time, unless it leaves.
+    pub fn user_came_back(&mut self, at: i64) {
+        if self.leaving > 0 {
+            self.leaving -= 1;
+        } else if self.users > 0 {
+            self.future.push(Reverse(at));
+        }
+    }
+
+    /// Whether idle connections must check for work: that of a user whose connection takes no more.
+    pub fn wakes_idle(&mut self) -> bool {
+        self.users > 0 && !self.future.is_empty() && std::mem::take(&mut self.has_idle)
     }
 
     /// Drops the backlog; returns how much that was.
     pub fn drop_backlog(&mut self, now: i64) -> u64 {
         self.unreserve();
         self.arrive(now);
-        self.forget()
+        self.forget(now)
     }
 
-    fn forget(&mut self) -> u64 {
+    fn forget(&mut self, now: i64) -> u64 {
         let dropped = self.backlog.len() as u64;
         self.backlog.clear();
+        self.return_users(dropped, now);
         dropped
     }
 
-    /// Gives the backlog and the remaining quota to another worker.
+    /// Users that waited for a connection ask again.
+    fn return_users(&mut self, count: u64, now: i64) {
+        if self.users > 0 {
+            (0..count).for_each(|_| self.user_came_back(now));
+        }
+    }
+
+    /// Gives the backlog and the remaining quota to another worker. Users stay, and ask again.
     pub fn reassign(&mut self, now: i64) -> Reassignment {
         self.unreserve();
         self.arrive(now);
-        let due: Vec<i64> = self.backlog.drain(..).collect();
+        let mut due: Vec<i64> = self.backlog.drain(..).collect();
+        if self.users > 0 {
+            self.unschedule(due.len() as u64);
+            self.return_users(due.len() as u64, now);
+            due.clear();
+        }
         self.scheduled -= due.len() as u64;
         let quota = self.left.as_mut().map_or(0, std::mem::take);
         Reassignment { due, quota }
@@ -270,11 +352,11 @@ impl WorkQueue {
 
     /// Moves what has come due into the backlog.
     fn arrive(&mut self, now: i64) {
-        while self.unreserved() != Some(0) {
+        while !self.is_held && self.unreserved() != Some(0) {
             self.draw_ahead();
-            match self.future.front() {
-                Some(&at) if at <= now => {
-                    self.future.pop_front();
+            match self.future.peek() {
+                Some(&Reverse(at)) if at <= now => {
+                    self.future.pop();
                     self.schedule(at);
                 }
                 _ => return,
@@ -291,23 +373,27 @@ impl WorkQueue {
         self.backlog.insert(place, at);
     }
 
+    fn unschedule(&mut self, count: u64) {
+        self.scheduled -= count;
+        if let Some(left) = &mut self.left {
+            *left += count;
+        }
+    }
+
     /// How many arrivals may still be reserved or come due.
     fn unreserved(&self) -> Option<u64> {
         self.left.map(|left| left.saturating_sub(self.reserved.len() as u64))
     }
 
     fn draw_ahead(&mut self) {
-        if self.future.is_empty() {
-            self.future.extend(self.arrivals.draw());
+        if self.future.is_empty() && self.users == 0 {
+            self.future.extend(self.arrivals.draw().map(Reverse));
         }
     }
 
     /// Voids all reservations; their holders must be woken.
     fn unreserve(&mut self) {
-        let mut times: Vec<i64> = std::mem::take(&mut self.reserved).into_iter().map(|(at, _)| at).collect();
-        times.extend(self.future.drain(..));
-        times.sort_unstable();
-        self.future.extend(times);
+        self.future.extend(std::mem::take(&mut self.reserved).into_iter().map(|(at, _)| Reverse(at)));
     }
 }
 
@@ -407,5 +493,85 @@ mod tests {
         to.take_over(&work, 9 * MS);
         assert_eq!(to.counts(9 * MS), (4, 4));
         assert_eq!(to.take(9 * MS, 0), WorkGrant::Start(0));
+    }
+
+    fn taken(queue: &mut WorkQueue, now: i64) -> Vec<i64> {
+        std::iter::from_fn(|| match queue.take(now, 9) {
+            WorkGrant::Start(intended) => Some(intended),
+            _ => None,
+        })
+        .collect()
+    }
+
+    #[test]
+    fn each_user_asks_again_after_its_pause() {
+        let mut queue = evenly(None);
+        queue.set_users(3, 5);
+        assert_eq!(queue.take(7, 1), WorkGrant::Start(5));
+        assert_eq!(queue.counts(7), (3, 2));
+        queue.user_came_back(7 + 4 * MS);
+        assert_eq!(taken(&mut queue, 8), [5, 5]);
+        queue.user_came_back(8 + 2 * MS);
+        assert_eq!(queue.take(9, 1), WorkGrant::Reserved(8 + 2 * MS));
+        queue.unreserve();
+        assert_eq!(taken(&mut queue, 5 * MS), [8 + 2 * MS, 7 + 4 * MS]);
+        assert_eq!(queue.counts(9 * MS), (5, 0));
+    }
+
+    #[test]
+    fn users_that_think_leave_first_then_those_that_wait() {
+        let mut queue = evenly(Some(100));
+        queue.set_users(5, 0);
+        queue.take(0, 1);
+        queue.take(0, 2);
+        queue.user_came_back(9 * MS);
+        queue.set_users(3, MS);
+        assert_eq!(queue.counts(20 * MS), (4, 2));
+        queue.set_users(1, 20 * MS);
+        assert_eq!(queue.counts(20 * MS), (2, 0));
+        queue.set_users(2, 21 * MS);
+        queue.user_came_back(22 * MS);
+        assert_eq!(queue.counts(30 * MS), (4, 2));
+        queue.set_users(0, 30 * MS);
+        queue.user_came_back(31 * MS);
+        assert_eq!((queue.counts(40 * MS), queue.is_open()), ((2, 0), false));
+    }
+
+    #[test]
+    fn users_ask_again_when_their_requests_are_dropped_or_their_worker_gives_up_its_work() {
+        let mut queue = evenly(Some(10));
+        queue.set_users(4, 0);
+        assert_eq!(queue.drop_backlog(MS), 4);
+        assert_eq!(queue.counts(MS), (8, 4));
+        let work = queue.reassign(2 * MS);
+        assert_eq!((work.due.len(), work.quota), (0, 6));
+        queue.take_over(&Reassignment { due: Vec::new(), quota: 3 }, 3 * MS);
+        assert_eq!(queue.counts(4 * MS), (7, 3));
+    }
+
+    #[test]
+    fn while_held_no_user_asks() {
+        let mut queue = evenly(None);
+        queue.set_users(2, 0);
+        queue.take(0, 1);
+        queue.user_came_back(3 * MS);
+        queue.hold(MS);
+        assert_eq!(queue.counts(9 * MS), (2, 1));
+        queue.release(10 * MS);
+        assert_eq!(taken(&mut queue, 11 * MS), [0, 10 * MS]);
+    }
+
+    #[test]
+    fn an_idle_connection_takes_the_request_that_another_leaves() {
+        let mut queue = evenly(None);
+        queue.set_users(1, 0);
+        queue.take(0, 1);
+        assert!(!queue.wakes_idle());
+        assert_eq!(queue.take(0, 2), WorkGrant::Nothing);
+        assert!(!queue.wakes_idle());
+        queue.user_came_back(MS);
+        assert!(queue.wakes_idle());
+        assert_eq!(queue.take(0, 2), WorkGrant::Reserved(MS));
+        assert!(!queue.wakes_idle());
     }
 }

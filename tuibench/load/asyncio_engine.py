@@ -348,7 +348,6 @@ class VirtualUser(LoadConnection[WorkQueue]):
         super().__init__(context, number, waits_for_slot=waits_for_slot, chance=random.Random(number).random)
         self.transactions = TransactionRunner(context, generator, self._chance)
         self._generator = generator
-        self._renews = False
 
     def leave(self) -> None:
         super().leave()
@@ -368,14 +367,7 @@ class VirtualUser(LoadConnection[WorkQueue]):
         return self._generator.is_exhausted
 
     def _on_connected(self, conn: PreparedConnection, lost: int) -> None:
-        self._context.connection_opened(is_planned=self._renews)
-        recorder = self._context.recorder
-        if self._renews:
-            recorder.counters.logins += 1
-            recorder.login_us.append(conn.login_us)
-        elif lost:
-            recorder.counters.reconnects += 1
-        self._renews = False
+        super()._on_connected(conn, lost)
         self.transactions.logged_in()
 
     async def _run_connection(self, conn: PreparedConnection) -> None:

@@ -656,8 +656,8 @@ class LoadConnection(ABC, Generic[QueueT]):
     the pauses between logins.
     """
 
-    __slots__ = ("_broken", "_chance", "_conn", "_context", "_is_leaving", "_waits_for_slot", "is_admitted",
-                 "number")  # fmt: skip
+    __slots__ = ("_broken", "_chance", "_conn", "_context", "_is_leaving", "_renews", "_waits_for_slot",
+                 "is_admitted", "number")  # fmt: skip
 
     def __init__(
         self,
@@ -673,6 +673,7 @@ class LoadConnection(ABC, Generic[QueueT]):
         self._waits_for_slot = waits_for_slot
         self._chance = chance
         self._is_leaving = False
+        self._renews = False
         self._broken = 0
         self._conn: PreparedConnection | None = None
 
@@ -713,9 +714,16 @@ class LoadConnection(ABC, Generic[QueueT]):
     def _is_out_of_work(self) -> bool:
         """Whether it has no further transaction to run."""
 
-    @abstractmethod
     def _on_connected(self, conn: PreparedConnection, lost: int) -> None:
-        """Counts a login; `lost` is the number of connections it had before."""
+        """Counts a login; `lost` is the number of connections it had before. With `_renews` it is planned."""
+        recorder = self._context.recorder
+        self._context.connection_opened(is_planned=self._renews)
+        if self._renews:
+            recorder.counters.logins += 1
+            recorder.login_us.append(conn.login_us)
+        elif lost:
+            recorder.counters.reconnects += 1
+        self._renews = False
 
     @abstractmethod
     async def _run_connection(self, conn: PreparedConnection) -> None:

@@ -241,10 +241,7 @@ class BaseEngine(ABC, Generic[UserT, QueueT]):
 
     @abstractmethod
     def set_users(self, users: int) -> None:
-        """Sets the number of users that share the connections, as in a connection pool; 0 for none.
-
-        Only the asyncio engine can.
-        """
+        """Sets the number of users that share the connections, as in a connection pool; 0 for none."""
 
     @abstractmethod
     def set_weights(self, weights: Sequence[float]) -> None:

@@ -58,7 +58,7 @@ from tuibench.load.pacing import Timer, system_timer
 from tuibench.model.plan import Arrival, EngineChoice, OnError
 from tuibench.model.sample import SlowTransaction, grouped_statements
 from tuibench.model.server import Target
-from tuibench.model.tick import Histogram
+from tuibench.model.tick import WAIT, Histogram
 from tuibench.mysql import connection
 from tuibench.mysql.connection import connect
 from tuibench.mysql.errors import error_for_code
@@ -264,8 +264,7 @@ class NativeUser(LoadConnection[Any]):
     def _on_connected(self, conn: PreparedConnection, lost: int) -> None:
         self._statements = Statements.taken_from(conn, len(self._context.statements))
         self._native.admit(self.number)
-        self._context.connection_opened()
-        self._context.recorder.counters.reconnects += lost > 0
+        super()._on_connected(conn, lost)
 
     async def _run_connection(self, conn: PreparedConnection) -> None:
         """Attaches the connection to a thread until it is lost or has nothing left to do."""
@@ -290,7 +289,8 @@ class NativeUser(LoadConnection[Any]):
             connection.reattach_socket(conn.connection)
             if error := returned.error():
                 raise error
-            if returned.reason == "new login":
+            self._renews = returned.reason == "login due"
+            if self._renews or returned.reason == "new login":
                 return
             self._is_spent = returned.reason == "left"
 
@@ -399,9 +399,7 @@ class NativeEngine(BaseEngine[NativeUser, NativeQueue]):
         asyncio.get_running_loop().add_reader(self._native.fileno(), self._on_returned)
 
     def set_users(self, users: int) -> None:
-        """`engine.choice` gives loads with users to the other engine."""
-        if users:
-            raise RunError("the native engine has no pool of users", "use --engine=asyncio")
+        self._native.set_users(users)
 
     def set_weights(self, weights: Sequence[float]) -> None:
         self._native.set_weights(list(weights))
@@ -433,10 +431,12 @@ class NativeEngine(BaseEngine[NativeUser, NativeQueue]):
         report = self._native.report()
         responses = zip(self._names, map(_histogram, report["responses"]), strict=True)
         statements = {name: _histogram(one) for name, one in report["statements"].items()}
+        waits = _histogram(report["wait"])
         late_ms, run_delay_ms = report["late_us"] / US_PER_MS, report["run_delay_ns"] / NS_PER_MS
         return ReportParts(
             self._counters(report),
-            named_latencies(dict(responses), _histogram(report["service"]), statements),
+            named_latencies(dict(responses), _histogram(report["service"]), statements)
+            | ({WAIT: waits} if waits.count else {}),
             tuple(self._slow(*each) for each in report.get("slowest", ())),
             _fairness(report["share"]),
             _fairness(report["since"]),
@@ -513,6 +513,7 @@ def _native_engine(begin: StartLoad, layout: ProgramLayout) -> Any:
         pacer_key=stream_key(f"tuibench:{begin.seed}:{-1 - begin.worker}"),
         limit=begin.limit,
         most_threads=MOST_THREADS,
+        reconnect=execution.reconnect,
     )
 
 
@@ -538,37 +539,26 @@ class Chosen(NamedTuple):
         return str(EngineChoice.NATIVE if self.is_native else EngineChoice.ASYNCIO)
 
 
-async def choose(
-    wanted: EngineChoice, program: Program, target: Target, *, reconnect: int = 0, users: int = 0
-) -> Chosen:
-    """Returns the native engine where it can run the load, after a login at each server; `reconnect` and
-    `users` are those of the plan.
+async def choose(wanted: EngineChoice, program: Program, target: Target) -> Chosen:
+    """Returns the native engine where it can run the load, after a login at each server.
 
     Raises UsageError if it is required and cannot.
     """
-    chosen = choose_before_login(wanted, program, reconnect=reconnect, users=users)
+    chosen = choose_before_login(wanted, program)
     return _checked(wanted, await _reason_of_tls(target)) if chosen.is_native else chosen
 
 
-def choose_before_login(
-    wanted: EngineChoice, program: Program, *, reconnect: int = 0, users: int = 0
-) -> Chosen:
+def choose_before_login(wanted: EngineChoice, program: Program) -> Chosen:
     """The same from what is known without a server."""
     if wanted is EngineChoice.ASYNCIO:
         return Chosen(False)
-    return _checked(wanted, _reason_of_connections(reconnect, users) or unsupported_reason(program))
+    return _checked(wanted, unsupported_reason(program))
 
 
 def _checked(wanted: EngineChoice, reason: str) -> Chosen:
     if reason and wanted is EngineChoice.NATIVE:
         raise UsageError(f"the native engine cannot run this load: {reason}", "use --engine=auto")
     return Chosen(not reason, reason)
-
-
-def _reason_of_connections(reconnect: int, users: int) -> str:
-    if reconnect:
-        return "--reconnect runs on the asyncio engine"
-    return "--users runs on the asyncio engine" if users else ""
 
 
 async def _reason_of_tls(target: Target) -> str:

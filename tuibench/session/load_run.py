@@ -265,9 +265,7 @@ class LoadRun(SessionRun):
         super().__init__(spec, Watcher(spec, clock, self._identify))
         plan = spec.plan
         self.program = library.load_program(plan.profile, plan.profile_options, plan.profile_text)
-        self.engine = choose_before_login(
-            plan.engine, self.program, reconnect=plan.reconnect, users=plan.users
-        )
+        self.engine = choose_before_login(plan.engine, self.program)
         self.load: LoadController
         self.plan_runner: PlanRunner
         self.measuring: MeasuringLoop
@@ -370,7 +368,7 @@ class LoadRun(SessionRun):
 
     async def _start_workers(self, server: ServerInfo) -> None:
         plan, target = self.spec.plan, self.spec.target
-        engine = await choose(plan.engine, self.program, target, reconnect=plan.reconnect, users=plan.users)
+        engine = await choose(plan.engine, self.program, target)
         made = await make_fleet(self.spec, self.program, engine, server, self.watcher.clock)
         fleet, self.engine, self._host_warnings = made
         self.watcher.fleet = fleet

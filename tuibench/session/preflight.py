@@ -146,14 +146,14 @@ async def required_open_files(target: Target, plan: RunPlan, program: Program) -
     """The open files of the worker with the most connections; None if load hosts open them."""
     if plan.cluster is not None:
         return None
-    engine = await choose(plan.engine, program, target, reconnect=plan.reconnect, users=plan.users)
+    engine = await choose(plan.engine, program, target)
     workers = worker_count(plan, is_beside_server=target.is_local, is_native=engine.is_native)
     return open_files_of_worker(plan.most_threads, workers, is_native=engine.is_native)
 
 
 async def _engine_finding(target: Target, plan: RunPlan, program: Program) -> Finding:
     """The engine of the load; why it is not the native one, and how to get that."""
-    engine = await choose(plan.engine, program, target, reconnect=plan.reconnect, users=plan.users)
+    engine = await choose(plan.engine, program, target)
     if not engine.reason:
         return ok("engine", engine.name)
     why, _, remedy = engine.reason.partition(": ")

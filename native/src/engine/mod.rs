@@ -236,6 +236,12 @@ impl Engine {
         forgotten
     }
 
+    /// Sets how many users share the connections; 0 for none.
+    pub fn set_users(&self, users: u64) {
+        self.shared.with_queue(|queue| queue.set_users(users, sys::now_ns()));
+        self.wake_all();
+    }
+
     pub fn set_weights(&self, weights: &[f64]) {
         *lock(&self.shared.weights) = weights.into();
         self.shared.weights_version.fetch_add(1, Ordering::AcqRel);

@@ -32,6 +32,8 @@ pub enum ReturnReason {
     Parked,
     /// Its next transaction belongs to a new login.
     NewLogin,
+    /// It has run as many transactions as a login is for.
+    LoginDue,
     /// The connection was lost.
     Lost,
     /// What the server sent is no response.
@@ -49,6 +51,8 @@ pub enum ReturnReason {
 pub struct Shared {
     pub program: Arc<Program>,
     pub error_policy: ErrorPolicy,
+    /// A connection logs in again after so many transactions; 0: never.
+    pub reconnect: u64,
     pub queue: Mutex<WorkQueue>,
     /// Copies of the queue's state, read without its lock.
     pub is_open: AtomicBool,

@@ -296,7 +296,7 @@ impl Thread {
             self.poller.remove(slot.connection.fd());
             self.by_number.remove(&number);
             self.free.push(token);
-            lock(&self.shared.streams).insert(number, slot.connection.into_stream());
+            lock(&self.shared.streams).insert(number, slot.connection.into_stream(&returned));
             self.shared.report_return(number, returned);
         }
     }

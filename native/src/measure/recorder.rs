@@ -128,12 +128,14 @@ impl Slowest {
 }
 
 /// Latencies of an interval: by statement name, by kind of transaction from the intended start, and of all from
-/// the real one (in an open loop only). `late` is how late connections woke up for a scheduled arrival.
+/// the real one (in an open loop only). `wait` is how long users waited for a connection, `late` how late connections
+/// woke up for a scheduled arrival.
 #[derive(Clone, Debug, Default)]
 pub struct Latencies {
     pub statements: Vec<Histogram>,
     pub responses: Vec<Histogram>,
     pub service: Histogram,
+    pub wait: Histogram,
     pub late: Histogram,
     pub slowest: Slowest,
 }
@@ -155,6 +157,7 @@ impl Latencies {
             own.take_from(more);
         }
         self.service.take_from(&mut other.service);
+        self.wait.take_from(&mut other.wait);
         self.late.take_from(&mut other.late);
         self.slowest.take_from(&mut other.slowest);
     }

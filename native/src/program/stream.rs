@@ -24,6 +24,8 @@ pub struct Stream {
     think: Option<Mt19937>,
     turns_done: usize,
     left_at: usize,
+    /// Transactions since the login.
+    pub since_login: u64,
     pub weights_version: u64,
 }
 
@@ -55,7 +57,17 @@ impl Stream {
         let interpreter = Interpreter::new(random, code.counters.clone(), program.tables);
         let weights: Vec<f64> = program.transactions.iter().map(|transaction| transaction.weight).collect();
         let chooser = Chooser::new(&program, &weights);
-        Ok(Self { program, code, interpreter, chooser, think, turns_done: 0, left_at: 0, weights_version: 0 })
+        Ok(Self {
+            program,
+            code,
+            interpreter,
+            chooser,
+            think,
+            turns_done: 0,
+            left_at: 0,
+            since_login: 0,
+            weights_version: 0,
+        })
     }
 
     /// The stream's code, for others of this program and seed.

@@ -35,10 +35,11 @@ pub struct Engine {
 #[pymethods]
 impl Engine {
     /// `ignored` are the error codes that are retried (None: all). `phase` is where evenly spaced arrivals begin, as
-    /// a share of their gap; `pacer_key` seeds those that are not. `limit` is how many transactions may start.
+    /// a share of their gap; `pacer_key` seeds those that are not. `limit` is how many transactions may start, `reconnect`
+    /// after how many a connection logs in again.
     #[new]
     #[allow(clippy::too_many_arguments)]
-    #[pyo3(signature = (program, seed, *, ignored, max_retries, stops_on_error, is_constant, phase, pacer_key, limit, most_threads))]
+    #[pyo3(signature = (program, seed, *, ignored, max_retries, stops_on_error, is_constant, phase, pacer_key, limit, most_threads, reconnect))]
     fn new(
         program: &Program,
         seed: String,
@@ -50,12 +51,14 @@ impl Engine {
         pacer_key: &[u8],
         limit: Option<u64>,
         most_threads: usize,
+        reconnect: u64,
     ) -> PyResult<Self> {
         let arrivals = ArrivalSchedule::new(Mt19937::from_key(pacer_key), is_constant, phase);
         let weights: Vec<f64> = program.0.transactions.iter().map(|transaction| transaction.weight).collect();
         let shared = Shared {
             program: program.0.clone(),
             error_policy: ErrorPolicy { ignored, max_retries, stops_on_error },
+            reconnect,
             queue: Mutex::new(WorkQueue::new(arrivals, limit)),
             is_open: AtomicBool::new(false),
             is_limited: AtomicBool::new(limit.is_some()),
@@ -174,6 +177,11 @@ impl Engine {
         self.engine.set_rate(rate)
     }
 
+    /// Sets how many users share the connections; 0 for none.
+    fn set_users(&self, users: u64) {
+        self.engine.set_users(users);
+    }
+
     fn set_weights(&self, weights: Vec<f64>) {
         self.engine.set_weights(&weights);
     }
@@ -227,6 +235,7 @@ impl Engine {
         made.set_item("responses", responses?)?;
         made.set_item("service", histogram(py, &latencies.service)?)?;
         let slowest: Vec<_> = latencies.slowest.kept.iter().map(|one| slow(&self.program.0, one)).collect();
+        made.set_item("wait", histogram(py, &latencies.wait)?)?;
         made.set_item("slowest", slowest)?;
         made.set_item("share", share(&report.share))?;
         made.set_item("since", share(&report.since))?;
@@ -250,6 +259,7 @@ pub fn back(number: i64, returned: ReturnReason) -> Back {
         ReturnReason::Left => plain("left"),
         ReturnReason::Parked => plain("asked"),
         ReturnReason::NewLogin => plain("new login"),
+        ReturnReason::LoginDue => plain("login due"),
         ReturnReason::Lost => plain("lost"),
         ReturnReason::Aborted => plain("aborted"),
         ReturnReason::Broken(what) => (number, "broken", 0, what),

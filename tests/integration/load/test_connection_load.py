@@ -13,14 +13,15 @@ from tuibench.demo.server import PrivateServer
 SECONDS = 3
 
 
-async def test_all_of_it_in_one_run(server: PrivateServer, tmp_path: Path) -> None:
-    """The asyncio engine runs it; every figure is in the summary, and the server has seen the logins."""
+@pytest.mark.parametrize("engine", ["native", "asyncio"])
+async def test_all_of_it_in_one_run(server: PrivateServer, tmp_path: Path, engine: str) -> None:
+    """Every figure is in the summary, and the server has seen the logins."""
     await _make_table(server)
     before = await _connections(server)
     ran = await asyncio.to_thread(
         commands.tuibench,
         *("run", "--sql", "SELECT n FROM loaded WHERE id = 1", "--threads=2", f"--time={SECONDS}"),
-        "--client-delay=2ms",
+        *("--client-delay=2ms", f"--engine={engine}"),
         *("--users=6", "--idle-connections=15", "--reconnect=20", "--connect-rate=10", "--json=-"),
         target=server.target,
         env={"TUIBENCH_HOME": str(tmp_path)},
@@ -29,7 +30,6 @@ async def test_all_of_it_in_one_run(server: PrivateServer, tmp_path: Path) -> No
     summary = json.loads(ran.out)
     figures = summary["connection_load"]
     assert (figures["idle"], figures["idle_wanted"], figures["users"]) == (15, 15, 6)
-    assert summary["client"]["engine_reason"] == "--reconnect runs on the asyncio engine"
     assert figures["login_ms"]["count"] == figures["logins"] > summary["transactions"]["total"] // 20 - 4
     assert figures["wait_ms"]["count"] == summary["transactions"]["total"]
     assert summary["latency_ms"]["max"] >= summary["service_ms"]["max"]
@@ -37,26 +37,6 @@ async def test_all_of_it_in_one_run(server: PrivateServer, tmp_path: Path) -> No
     assert "idle: 15/15" in ran.err
     assert "users: 6, waiting: " in ran.err
     assert "logins:" in ran.err
-
-
-@pytest.mark.one_flavour
-async def test_the_native_engine_has_idle_connections_and_logins_beside_it(
-    server: PrivateServer, tmp_path: Path
-) -> None:
-    await _make_table(server)
-    ran = await asyncio.to_thread(
-        commands.tuibench,
-        *("run", "--sql", "SELECT n FROM loaded WHERE id = 1", "--threads=1", "--time=2"),
-        "--client-delay=2ms",
-        *("--idle-connections=5", "--connect-rate=20", "--json=-"),
-        target=server.target,
-        env={"TUIBENCH_HOME": str(tmp_path)},
-    )
-    assert ran.code == 0, ran.err
-    summary = json.loads(ran.out)
-    assert summary["connection_load"]["idle"] == 5
-    assert summary["connection_load"]["logins"] > 0
-    assert summary["connection_load"]["users"] == 0
 
 
 async def _make_table(server: PrivateServer) -> None:

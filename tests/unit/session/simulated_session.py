@@ -153,8 +153,8 @@ def played_server(clock: VirtualClock, play: Play, refusal: Exception | None = N
             raise refusal
         return examples.SERVER, PreflightResult()
 
-    async def choose(wanted: EngineChoice, program: Program, _: Target, **of_plan: int) -> Chosen:
-        return choose_before_login(wanted, program, **of_plan)
+    async def choose(wanted: EngineChoice, program: Program, _: Target) -> Chosen:
+        return choose_before_login(wanted, program)
 
     async def open_settings(*given: Any) -> Settings:
         (guard,) = [each for each in given if isinstance(each, ProductionGuard)]

@@ -39,7 +39,7 @@ impl Connection {
         if !is_ignored && error_policy.stops_on_error {
             return self.fail_and_return(ReturnReason::ServerError(code, message), context);
         }
-        let running = match &mut self.running {
+        let mut running = match self.running.take() {
             Some(running) => running,
             None => return self.find_work(context),
         };
@@ -48,14 +48,14 @@ impl Connection {
             counters.failed += 1;
             counters.in_flight -= 1;
             context.shared.gaps.failed();
-            let sent_ns = running.sent_ns;
-            self.running = None;
-            return self.after_transaction(sent_ns, context);
+            self.user_came_back(&running, sys::now_ns(), context);
+            return self.after_transaction(running.sent_ns, context);
         }
         counters.retries += 1;
         counters.retried[running.which] += 1;
         let attempt = running.attempt;
         running.attempt += 1;
+        self.running = Some(running);
         let until = sys::now_ns() + self.back_off_ns(attempt);
         self.state = State::BackingOff(until);
         Next::Time(until)
@@ -118,10 +118,11 @@ impl Connection {
         returned: ReturnReason,
         context: &mut ThreadContext<'_>,
     ) -> Next {
-        if self.running.take().is_some() {
+        if let Some(running) = self.running.take() {
             context.recorder.counters.failed += 1;
             context.recorder.counters.in_flight -= 1;
             context.shared.gaps.failed();
+            self.user_left(&running, context);
         }
         Next::Return(returned)
     }

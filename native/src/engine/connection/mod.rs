@@ -53,6 +53,8 @@ const LOST_CODES: [u16; 9] = [1053, 1077, 1152, 1927, SERVER_GONE, SERVER_LOST, 
 struct Running {
     which: usize,
     intended_ns: Option<i64>,
+    /// Whether it is the request of a user, who asks again after it.
+    has_user: bool,
     started_ns: i64,
     attempt: u64,
     is_lazy: bool,
@@ -114,6 +116,8 @@ pub struct Connection {
     /// The transaction after the think time, which ends at `thinking_until`.
     following: Option<usize>,
     thinking_until: i64,
+    /// Whether the work that it takes is that of users.
+    serves_users: bool,
     is_leaving: bool,
     is_park_requested: bool,
     is_kill_expected: bool,
@@ -162,6 +166,7 @@ impl Connection {
             last: None,
             following: None,
             thinking_until: 0,
+            serves_users: false,
             is_leaving: false,
             is_park_requested: false,
             is_kill_expected: false,
@@ -180,9 +185,12 @@ impl Connection {
     }
 
     /// Gives the encryption back; returns the stream, for the next connection of this number.
-    pub fn into_stream(self) -> Stream {
+    pub fn into_stream(mut self, returned: &ReturnReason) -> Stream {
         if let Some(encryption) = self.encryption {
             encryption.give_back();
+        }
+        if !matches!(returned, ReturnReason::Parked) {
+            self.stream.since_login = 0;
         }
         self.stream
     }
@@ -200,13 +208,14 @@ impl Connection {
 
     fn aborted(&mut self, context: &mut ThreadContext<'_>) -> ReturnReason {
         self.release_reserved(context);
-        if self.running.take().is_some() {
+        if let Some(running) = self.running.take() {
             let is_asking =
                 matches!(self.state, State::AwaitingResponse | State::RollingBack(..) | State::Delayed(..));
             context.recorder.counters.in_flight -= 1;
             context.recorder.counters.abandoned += 1;
             context.shared.gaps.abandoned();
             context.recorder.counters.unanswered += u64::from(is_asking);
+            self.user_left(&running, context);
         }
         ReturnReason::Aborted
     }

@@ -143,6 +143,7 @@ impl Connection {
         };
         recorder.latencies.responses[running.which].record(response_us);
         recorder.latencies.slowest.offer(running.which, response_us, busy_us, &self.timed);
+        self.user_came_back(&running, ended_ns, context);
         self.after_transaction(running.sent_ns, context)
     }
 

@@ -12,6 +12,7 @@ impl Connection {
     pub(super) fn find_work(&mut self, context: &mut ThreadContext<'_>) -> Next {
         if let Some(returned) = self.reason_to_return(context) {
             self.release_reserved(context);
+            context.wakes_all |= lock(&context.shared.queue).wakes_idle();
             return Next::Return(returned);
         }
         if context.shared.is_paused() {
@@ -47,6 +48,10 @@ impl Connection {
         if self.stream.takes_leave() {
             return Some(ReturnReason::NewLogin);
         }
+        let reconnect = context.shared.reconnect;
+        if reconnect > 0 && self.stream.since_login >= reconnect {
+            return Some(ReturnReason::LoginDue);
+        }
         self.is_park_requested.then_some(ReturnReason::Parked)
     }
 
@@ -76,6 +81,7 @@ impl Connection {
         }
         let now = sys::now_ns();
         let mut queue = lock(&shared.queue);
+        self.serves_users = queue.has_users();
         if let State::Due(at) = self.state {
             if now < at && queue.is_open() && queue.holds(at, self.number) {
                 return WorkGrant::Reserved(at);
@@ -103,18 +109,44 @@ impl Connection {
         }
     }
 
+    /// The user of a transaction that has ended thinks, and then asks again.
+    pub(super) fn user_came_back(
+        &mut self,
+        running: &Running,
+        ended_ns: i64,
+        context: &mut ThreadContext<'_>,
+    ) {
+        if let (true, Some(intended_ns)) = (running.has_user, running.intended_ns) {
+            context.recorder.latencies.wait.record((running.started_ns - intended_ns).max(0) as u64 / 1000);
+            let seconds = self.stream.pause(Some(running.which), running.which);
+            let at = ended_ns + (seconds * sys::NS_PER_SECOND as f64) as i64;
+            lock(&context.shared.queue).user_came_back(at);
+        }
+    }
+
+    /// The user of a transaction that was interrupted with its connection asks again, on another.
+    pub(super) fn user_left(&mut self, running: &Running, context: &mut ThreadContext<'_>) {
+        if running.has_user {
+            let mut queue = lock(&context.shared.queue);
+            queue.user_came_back(sys::now_ns());
+            context.wakes_all |= queue.wakes_idle();
+        }
+    }
+
     fn start(&mut self, intended_ns: Option<i64>, context: &mut ThreadContext<'_>) -> Next {
         let which = self.following.take().unwrap_or_else(|| self.stream.draw());
         let counters = &mut context.recorder.counters;
         counters.in_flight += 1;
         counters.closed_loop_starts += u64::from(intended_ns.is_none());
         self.last = Some(which);
+        self.stream.since_login += 1;
         self.timed.clear();
         let started_ns = sys::now_ns();
         context.shared.gaps.started(intended_ns.unwrap_or(started_ns));
         self.running = Some(Running {
             which,
             intended_ns,
+            has_user: self.serves_users && intended_ns.is_some(),
             started_ns,
             attempt: 0,
             is_lazy: false,

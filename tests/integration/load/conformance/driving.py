@@ -15,6 +15,7 @@ from tuibench.model.tick import (
     SERVICE,
     STATEMENT,
     TRANSACTION,
+    WAIT,
     Histogram,
     NamedHistograms,
     fold_histograms,
@@ -65,6 +66,10 @@ class Drive(NamedHistograms):
     @property
     def service(self) -> Histogram:
         return self.hist(SERVICE)
+
+    @property
+    def waits(self) -> Histogram:
+        return self.hist(WAIT)
 
     @property
     def statements(self) -> dict[str, Histogram]:
@@ -133,6 +138,8 @@ async def driving(
     ignored_errors: tuple[int, ...] | None = IGNORED_ERRORS,
     max_retries: int = 100,
     prepared: bool = True,
+    reconnect: int = 0,
+    users: int = 0,
 ) -> AsyncIterator[Drive]:
     """Drives so many connections; stops them without grace at the end."""
     begin = StartLoad(
@@ -148,6 +155,7 @@ async def driving(
             backlog=backlog,
             prepared=prepared,
             session_sql=(),
+            reconnect=reconnect,
         ),
         arrival=arrival,
         limit=limit,
@@ -156,6 +164,7 @@ async def driving(
     engine = kind(begin, emit=told.append)
     drive = Drive(engine, told)
     engine.set_rate(rate)
+    engine.set_users(users)
     engine.set_connections(range(connections) if isinstance(connections, int) else tuple(connections))
     try:
         yield drive

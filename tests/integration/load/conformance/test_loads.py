@@ -1,6 +1,8 @@
 """What a load does while nothing goes wrong."""
 
 import asyncio
+import time
+from contextlib import suppress
 
 import msgspec
 import pytest
@@ -8,9 +10,11 @@ import pytest
 from tests.integration.load.conformance.driving import AnyEngine, driving, program
 from tests.integration.support import sbtest
 from tuibench.clock import NS_PER_MS
+from tuibench.errors import SQLError
 from tuibench.load.messages import Finished, Reassign
-from tuibench.model.plan import Arrival
+from tuibench.model.plan import Arrival, OnError
 from tuibench.model.server import Endpoint, Target
+from tuibench.model.tick import LOGIN
 from tuibench.mysql.connection import Connection
 from tuibench.workload.program import Turns
 
@@ -263,3 +267,72 @@ async def test_connections_use_several_servers_in_turn(kind: AnyEngine, rows: Ta
             hosts = [str(host).partition(":")[0] for (host,) in await connection.query(sql)]
     assert len(hosts) == 4
     assert hosts.count(hosts[0]) == 2, hosts
+
+
+async def test_a_connection_logs_in_again_after_so_many_transactions(kind: AnyEngine, rows: Target) -> None:
+    async with driving(kind, rows, BOTH, 3, limit=200, reconnect=7) as drive:
+        counters = await drive.until(lambda counters: counters.completed == 200)
+        shares = [200 // 3 // 7, 200 // 7]
+        assert shares[0] <= counters.logins <= shares[1], counters.logins
+        assert (counters.reconnects, counters.failed, drive.last.failure) == (0, 0, "")
+        assert drive.hist(LOGIN).count == counters.logins
+
+
+@pytest.mark.one_flavour
+async def test_new_session_settings_do_not_delay_a_planned_login(kind: AnyEngine, rows: Target) -> None:
+    """The connection returns for them, and keeps its number of transactions."""
+    async with driving(kind, rows, READ, 1, limit=1_050, reconnect=1_000) as drive:
+        for number in range(1, 4):
+            await drive.completes(50)
+            drive.engine.set_session((f"SET @number = {number}",))
+        counters = await drive.until(lambda counters: counters.completed == 1_050)
+        assert counters.logins == 1
+
+
+async def test_users_share_the_connections(kind: AnyEngine, rows: Target) -> None:
+    async with driving(kind, rows, BOTH, 2, limit=300, users=7) as drive:
+        while not drive.engine.finished.is_set():
+            counters = drive.counters
+            assert counters.in_flight <= 2
+            assert counters.in_flight + counters.backlog <= 7
+            await asyncio.sleep(0)
+        assert (drive.counters.completed, drive.waits.count) == (300, 300)
+        assert drive.waits.sum_us > drive.service.sum_us
+        assert drive.transactions.sum_us >= drive.waits.sum_us
+
+
+@pytest.mark.one_flavour
+async def test_users_think_in_their_own_time(kind: AnyEngine, rows: Target) -> None:
+    """Two connections are enough for thirty users who think for most of the time."""
+    (read,) = READ.transactions
+    thinking = msgspec.structs.replace(read, keying_seconds=0.05, think_seconds=0.15)
+    async with driving(
+        kind, rows, msgspec.structs.replace(READ, transactions=(thinking,)), 2, users=30
+    ) as drive:
+        await drive.completes(30)
+        began = time.monotonic()
+        counters = await drive.until(lambda counters: counters.completed >= 330)
+        seconds = time.monotonic() - began
+        assert seconds > 300 / 30 * 0.05
+        assert counters.in_flight + counters.backlog <= 30
+
+
+async def test_users_of_lost_and_renewed_connections_ask_again(kind: AnyEngine, rows: Target) -> None:
+    async with driving(kind, rows, READ, 3, users=5, reconnect=20, on_error=OnError.CONTINUE) as drive:
+        for _ in range(3):
+            await drive.completes(50)
+            ids = drive.engine.connection_ids()
+            async with sbtest.connected(rows) as connection:
+                with suppress(SQLError):
+                    await connection.execute(f"KILL {ids[0]}")
+        drive.engine.set_users(2)
+        await drive.completes(30)
+        await drive.until(lambda counters: counters.in_flight + counters.backlog <= 2)
+        drive.engine.pause()
+        await drive.until(lambda counters: counters.in_flight == 0)
+        drive.engine.resume()
+        drive.engine.set_users(4)
+        await drive.completes(100)
+        drive.engine.set_users(0)
+        await drive.completes(50)
+        assert drive.last.failure == ""
