@@ -289,7 +289,6 @@ ELSEWHERE = {
     "cluster/command.py": "for an address that another host cannot reach: that of a named server",
     "replicas/lag.py": "names the option that was given",
     "session/commands.py: --users": "names the option that was given",
-    "load/native_engine.py: --users": "names the option that was given",
     "metrics/diagnosis.py: --ab": "in a command that is printed",
 }
 """Options in texts that are no recommendation to the command, by file, or by file and option."""
