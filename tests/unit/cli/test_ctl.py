@@ -30,6 +30,7 @@ from tuibench.model.command import (
     RestoreSettings,
     Resume,
     ResumePlan,
+    RunSql,
     SetDelay,
     SetPlan,
     SetRate,
@@ -277,6 +278,7 @@ LINES: dict[str, Command] = {
     "resume": Resume(),
     "mark": Mark(),
     "mark before the index": Mark("before the index"),
+    "run-sql ALTER TABLE t FORCE": RunSql("ALTER TABLE t FORCE"),
     "reset": ResetStats(),
     "stop": Stop(),
 }
