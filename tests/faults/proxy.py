@@ -18,8 +18,6 @@ RETRANSMISSION_SECONDS = 0.2
 ABORT = struct.pack("ii", 1, 0)
 """SO_LINGER of no time: closing sends RST."""
 
-Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-
 
 class Proxy:
     """Where it leads, and what it does to the bytes on their way."""

@@ -69,7 +69,9 @@ def test_a_demo_from_nothing_to_nothing(base: Path, env: dict[str, str], tuibenc
     assert_nothing_left(tuibench_home)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, signal.SIGHUP, pytest.param(signal.SIGTERM, marks=pytest.mark.whole)]
+)
 def test_a_signal_ends_a_demo_with_its_summary(
     demo: Demo, tuibench_home: Path, number: signal.Signals
 ) -> None:

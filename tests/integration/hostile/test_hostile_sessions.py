@@ -100,8 +100,7 @@ async def test_a_running_session(session: str, victim: Target) -> None:
         (b"esc goes back", "?"),
         (b"Events", "x"),
     ]
-    for options in ((), ("--read-only",)):
-        assert_screen_is_harmless(await terminal("attach", session, *options, steps=steps))
+    assert_screen_is_harmless(await terminal("attach", session, "--read-only", steps=steps))
 
 
 async def test_a_recorded_run_on_the_screen_and_beside_another(tuibench_home: Path) -> None:

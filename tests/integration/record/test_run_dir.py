@@ -33,16 +33,16 @@ def side_by_side(number: int, *words: str, target: Target) -> list[Finished]:
 
 
 def test_runs_of_one_second_do_not_collide(any_tables: PrivateServer, tuibench_home: Path) -> None:
-    ended = side_by_side(4, "run", *LOAD, "--time=1", target=any_tables.target)
-    assert [each.code for each in ended] == [0] * 4, ended
-    assert len(list((tuibench_home / "data" / "runs").glob("*/summary.json"))) == 4
+    ended = side_by_side(3, "run", *LOAD, "--time=1", target=any_tables.target)
+    assert [each.code for each in ended] == [0] * 3, ended
+    assert len(list((tuibench_home / "data" / "runs").glob("*/summary.json"))) == 3
 
 
 def test_sweeps_of_one_second_do_not_collide(any_tables: PrivateServer, tuibench_home: Path) -> None:
     words = ("sweep", "oltp_read_only", *SMALL, "--threads=1", "--time=1", "--client-delay=2ms")
-    ended = side_by_side(3, *words, target=any_tables.target)
-    assert [each.code for each in ended] == [0] * 3, ended
-    assert len(list((tuibench_home / "data" / "sweeps").iterdir())) == 3
+    ended = side_by_side(2, *words, target=any_tables.target)
+    assert [each.code for each in ended] == [0] * 2, ended
+    assert len(list((tuibench_home / "data" / "sweeps").iterdir())) == 2
 
 
 def test_a_run_that_could_not_begin_leaves_no_folder(tuibench_home: Path) -> None:

@@ -122,7 +122,7 @@ QUEUE_PER_SECOND = 150.0
     ("by", "hogs", "engine"),
     [
         ("threads", 0, "auto"),
-        ("rate", 2, "asyncio"),
+        ("rate", 0, "asyncio"),
         *(
             pytest.param(*each, marks=WHOLE)
             for each in (
@@ -130,8 +130,8 @@ QUEUE_PER_SECOND = 150.0
                 ("threads", 2, "auto"),
                 ("threads", 2, "asyncio"),
                 ("rate", 0, "auto"),
-                ("rate", 0, "asyncio"),
                 ("rate", 2, "auto"),
+                ("rate", 2, "asyncio"),
             )
         ),
     ],

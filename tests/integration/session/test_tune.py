@@ -18,8 +18,8 @@ LOAD = (
     "oltp_write_only", "--tables=2", "--table-size=500", "--threads=2", "--warmup-time=1", "--window=1",
     "--client-delay=5ms",
 )  # fmt: skip
-NAMES = (FLUSH, "sync_binlog", "innodb_io_capacity", "innodb_flush_neighbors")
-SHORT = ("--budget=60s", "--values=1", "--tolerance=30", "--format=json")
+NAMES = (FLUSH, "sync_binlog", "innodb_io_capacity")
+SHORT = ("--budget=40s", "--values=1", "--tolerance=30", "--format=json")
 ONLY = f"--only={','.join(NAMES)}"
 
 
@@ -144,11 +144,8 @@ def test_bad_input_is_refused_before_anything_is_changed(any_tables: PrivateServ
     for option, words in (
         ("--budget=5", "--budget takes a duration"),
         ("--budget=1s", "--budget"),
-        ("--only=flusing", "did you mean 'flushing'"),
         ("--slo=errors<1%", "windows measure tps and p95"),
-        ("--only=max_connections", "there is nothing to test"),
         ("--resume=nothing", "there is no"),
-        ("--plan=4:10s", "cannot be combined with a plan"),
     ):
         done = tune(any_tables, home, option)
         assert done.code == 2, (option, done.err)

@@ -87,14 +87,6 @@ def finished(process: "subprocess.Popen[str]", seconds: float = DEADLINE_SECONDS
     return Finished(process.returncode, out, err)
 
 
-def prepare(target: Target, tables: int, rows: int, env: Mapping[str, str] | None = None) -> None:
-    """Makes sbtest tables with the program itself."""
-    made = tuibench(
-        "prepare", "oltp_read_write", f"--tables={tables}", f"--table-size={rows}", target=target, env=env
-    )
-    assert made.code == 0, made.err
-
-
 def ours(home: Path) -> dict[int, str]:
     """Our processes that live in a TUIBENCH_HOME, by pid: the module each of them runs."""
     found = {}

@@ -57,7 +57,7 @@ async def test_the_cpu_chart_is_shown_where_the_list_leaves_room() -> None:
                 assert row in it.shown("host-left"), size
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE, WIDE])
+@pytest.mark.parametrize("size", [SMALL, pytest.param(LARGE, marks=pytest.mark.whole), WIDE])
 async def test_a_click_chooses_a_row_and_a_second_one_charts_it(size: tuple[int, int]) -> None:
     async with viewer(script.hello(60), size=size) as it:
 
@@ -79,7 +79,7 @@ async def test_a_click_chooses_a_row_and_a_second_one_charts_it(size: tuple[int,
             assert f"{title} is off the chart" in await click(column, name, 0)
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE, WIDE])
+@pytest.mark.parametrize("size", [SMALL, LARGE, pytest.param(WIDE, marks=pytest.mark.whole)])
 async def test_at_most_four_are_stacked_and_one_is_on_live_until_taken_off(
     size: tuple[int, int],
 ) -> None:

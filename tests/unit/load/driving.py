@@ -81,13 +81,6 @@ async def until(condition: Callable[[], bool]) -> None:
     raise AssertionError("it did not come to pass")
 
 
-async def passing(clock: FakeClock, seconds: float, step_seconds: float = 0.001) -> None:
-    """Lets time pass in small steps, with turns of the loop between them for what comes due."""
-    for _ in range(round(seconds / step_seconds)):
-        clock.advance(step_seconds)
-        await turns(3)
-
-
 async def turns(count: int) -> None:
     for _ in range(count):
         await asyncio.sleep(0)

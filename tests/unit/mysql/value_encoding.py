@@ -99,8 +99,15 @@ KINDS = {
     "unsigned long": whole(FIELD_TYPE.LONG, "<I", 0, 2**32 - 1),
     "big": whole(FIELD_TYPE.LONGLONG, "<q", -(2**63), 2**63 - 1),
     "unsigned big": whole(FIELD_TYPE.LONGLONG, "<Q", 0, 2**64 - 1),
-    "float": Kind(definition(FIELD_TYPE.FLOAT), st.floats(allow_nan=False, width=32), as_text, packed("<f")),
-    "double": Kind(definition(FIELD_TYPE.DOUBLE), st.floats(allow_nan=False), as_text, packed("<d")),
+    "float": Kind(
+        definition(FIELD_TYPE.FLOAT),
+        st.floats(allow_nan=False, allow_infinity=False, width=32),
+        as_text,
+        packed("<f"),
+    ),
+    "double": Kind(
+        definition(FIELD_TYPE.DOUBLE), st.floats(allow_nan=False, allow_infinity=False), as_text, packed("<d")
+    ),
     "decimal": sized_kind(definition(FIELD_TYPE.NEWDECIMAL), decimals, lambda value: f"{value:f}".encode()),
     "datetime": Kind(definition(FIELD_TYPE.DATETIME), moments, moment_text, moment),
     "timestamp": Kind(definition(FIELD_TYPE.TIMESTAMP), moments, moment_text, moment),

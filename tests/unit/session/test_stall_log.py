@@ -19,8 +19,6 @@ from tuibench.model.findings import Stall
 from tuibench.model.sample import Sample
 from tuibench.model.tick import Latency
 
-SLOP = 1e-6
-
 
 def sample(
     *,

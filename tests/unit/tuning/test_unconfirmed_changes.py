@@ -5,7 +5,7 @@ line of its journal; replies are lost; statements are executed after their sessi
 """
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -79,9 +79,34 @@ CASES = [
     for server in (INFO, MYSQL)
     if (support := setting.support(server)) and support.dynamic_since <= server.version_tuple
 ]
-EACH = pytest.mark.parametrize(
-    ("setting", "info"), CASES, ids=[f"{setting.name}-{info.flavour}" for setting, info in CASES]
-)
+WAYS = {
+    "innodb_buffer_pool_size": "up to a multiple",
+    "innodb_log_write_ahead_size": "up to a power of two",
+    "innodb_old_blocks_pct": "by one",
+    "query_cache_size": "to nothing",
+    "max_binlog_size": "down to a multiple",
+}
+"""A setting for each way of rounding. `make test-all` tries all settings in all scenes."""
+
+
+def cases(settings: Iterable[str]) -> pytest.MarkDecorator:
+    """All cases, whole unless they are of these settings."""
+    return pytest.mark.parametrize(
+        ("setting", "info"),
+        [
+            pytest.param(
+                setting,
+                info,
+                id=f"{setting.name}-{info.flavour}",
+                marks=[] if setting.name in settings else [pytest.mark.whole],
+            )
+            for setting, info in CASES
+        ],
+    )
+
+
+EACH = cases([setting.name for setting in ROUNDING])
+EACH_WAY = cases(WAYS)
 
 
 class KilledError(BaseException):
@@ -204,23 +229,36 @@ def test_the_cases_are_all_that_the_catalogue_rounds() -> None:
 
 
 @EACH
-@pytest.mark.parametrize("by", ["guarded", "restored"])
 async def test_a_kill_at_any_point_leaves_nothing_changed(
-    setting: Setting, info: ServerInfo, by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    setting: Setting, info: ServerInfo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The guardian puts it back."""
     seen = set()
     for number in itertools.count(1):
         scene = Scene(setting, info, tmp_path / str(number), monkeypatch)
         if not await scene.killed_at(number):
             break
         seen.add(scene.value)
-        await getattr(scene, by)()
+        await scene.guarded()
         scene.assert_nothing_is_left()
     assert number > 12
     assert seen == {scene.before, scene.kept}
 
 
-@EACH
+@EACH_WAY
+async def test_a_kill_at_any_point_is_put_back_by_a_restore(
+    setting: Setting, info: ServerInfo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in itertools.count(1):
+        scene = Scene(setting, info, tmp_path / str(number), monkeypatch)
+        if not await scene.killed_at(number):
+            break
+        await scene.restored()
+        scene.assert_nothing_is_left()
+    assert number > 12
+
+
+@EACH_WAY
 async def test_a_strangers_value_is_never_touched_and_never_unsaid(
     setting: Setting, info: ServerInfo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -245,7 +283,7 @@ async def test_a_strangers_value_is_never_touched_and_never_unsaid(
     assert outcomes == {RestoreOutcome.UNCLEAR, RestoreOutcome.LEFT}
 
 
-@EACH
+@EACH_WAY
 @pytest.mark.parametrize(
     "lose", [["after"], ["before"], ["after", "after"], ["before", "before"], ["before", "after"]]
 )

@@ -190,6 +190,7 @@ statements = [{ name = "more", sql = "SELECT ?", bind = ["more"] }]
 
 async def test_an_idle_connection_that_is_killed_comes_back(kind: AnyEngine, rows: Target) -> None:
     async with driving(kind, rows, READ, 2, rate=500) as drive, sbtest.connected(rows) as connection:
+        await drive.until_connected(2)
         await drive.completes(5)
         for id in drive.engine.connection_ids():
             await connection.execute(f"KILL {id}")
