@@ -231,6 +231,7 @@ VERBS = (
         no_argument(commands.TrustServer),
     ),
     Verb("kill", "ID", "end the query of a server connection", one_argument(parse_int, commands.KillQuery)),
+    Verb("undo", "", "take back the last change of load or settings", no_argument(commands.Undo)),
     Verb("run-sql", "SQL", "execute a statement while the load runs", free_text(commands.RunSql)),
     Verb("pause", "", "pause the load", no_argument(commands.Pause)),
     Verb("resume", "", "resume the load", no_argument(commands.Resume)),
@@ -383,7 +384,7 @@ class SessionStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Status of a session as JSON, with the newest sample, None before the first.
 
     `rate` is in transactions per second, 0 for no limit; `plan` is the progress of a planned load, `ab` the
-    result of an A/B test so far.
+    result of an A/B test so far, `undo` the changes that can be taken back, the last one first.
     """
 
     schema: Literal["tuibench.status/1"] = "tuibench.status/1"
@@ -407,6 +408,7 @@ class SessionStatus(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...]
     ab: AbTestResult | None
     effect: EffectProgress | None
+    undo: tuple[str, ...]
     sample: Sample | None
 
 

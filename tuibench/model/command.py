@@ -143,6 +143,10 @@ class KillQuery(msgspec.Struct, frozen=True, tag="kill"):
     id: int
 
 
+class Undo(msgspec.Struct, frozen=True, tag="undo"):
+    """Take back the last change of the load or of settings."""
+
+
 class RunSql(msgspec.Struct, frozen=True, tag="run sql"):
     """Execute one statement on a connection of its own, while the load runs."""
 
@@ -186,6 +190,7 @@ Command = (
     | WatchStatements
     | KillQuery
     | RunSql
+    | Undo
     | Stop
 )
 

@@ -43,7 +43,8 @@ class Status(msgspec.Struct, frozen=True, tag="status", kw_only=True):
     simulated network delay per round trip. `plan` is the progress of a planned load, None without a plan.
     `production_signs` are the reasons why the server resembles a production server; while there are any,
     settings are changed only after the command `TrustServer`. `ab` is the result so far of an A/B test;
-    `effect` is the progress of the effect that is being measured, if there is one.
+    `effect` is the progress of the effect that is being measured, if there is one. `undo` are the changes
+    that can be taken back, the last one first.
     """
 
     state: RunState
@@ -59,6 +60,7 @@ class Status(msgspec.Struct, frozen=True, tag="status", kw_only=True):
     warnings: tuple[str, ...] = ()
     ab: AbTestResult | None = None
     effect: EffectProgress | None = None
+    undo: tuple[str, ...] = ()
 
 
 class Hello(msgspec.Struct, frozen=True, tag="hello", kw_only=True):

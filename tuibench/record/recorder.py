@@ -98,6 +98,7 @@ class StatusLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     warnings: tuple[str, ...] | UnsetType = UNSET
     ab: AbTestResult | UnsetType | None = UNSET
     effect: EffectProgress | UnsetType | None = UNSET
+    undo: tuple[str, ...] | UnsetType = UNSET
 
 
 class ReportLine(msgspec.Struct, frozen=True, kw_only=True):

@@ -295,7 +295,7 @@ class LoadRun(SessionRun):
         await self.measuring.warm_up()
         await self.measuring.measure()
 
-    async def submit(self, command: Command) -> str:
+    async def _execute(self, command: Command) -> str:
         with self.effect_tracker.command_running():
             if isinstance(command, StartAbTest | StartTune):
                 self._require_steady_load()
@@ -419,6 +419,7 @@ class LoadRun(SessionRun):
             workers=self.load.fleet.worker_count,
             ab=self.ab_so_far,
             effect=self.effect_tracker.effect_progress,
+            undo=self._undo.texts,
             plan=self.plan_runner.state,
             warnings=(*self._warnings, *self.measuring.limit.active_warnings),
         )

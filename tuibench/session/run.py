@@ -34,6 +34,7 @@ from tuibench.model.command import (
     ExperimentCommand,
     NextStep,
     PollCommand,
+    Undo,
 )
 from tuibench.model.counters import Counter
 from tuibench.model.effect import AbTestResult
@@ -66,6 +67,7 @@ from tuibench.session.sampling import ActivityMonitor, Sampler, StatementMonitor
 from tuibench.session.settings import ProductionGuard, Settings
 from tuibench.session.spec import SessionSpec
 from tuibench.session.totals import LagTotals
+from tuibench.session.undo import UNDOABLE, UndoStack
 from tuibench.tune.candidates import TuneLog
 from tuibench.tune.experiment import TuneRun
 from tuibench.workload.program import Program
@@ -357,6 +359,7 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
     def __init__(self, spec: SessionSpec, watcher: Watcher) -> None:
         self.spec = spec
         self.watcher = watcher
+        self._undo = UndoStack(watcher.clock, watcher.status)
         self.effect_tracker: EffectTracker
         self._experiment_session: ExperimentSession
         self._started = 0
@@ -382,9 +385,20 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
         """End the run in an orderly way; `outcome` is written to the summary."""
         self.watcher.lifecycle.request_stop(outcome)
 
-    @abstractmethod
     async def submit(self, command: Command) -> str:
         """Execute a command; returns the reply as text. Raises TuibenchError for a refusal."""
+        try:
+            if isinstance(command, Undo):
+                return await self._undo.undo(self._execute)
+            if self.laboratory.present is not None:
+                return await self._execute(command)
+            return await self._undo.run(command, self._execute)
+        finally:
+            if isinstance(command, (*UNDOABLE, Undo)):
+                self.watcher.publish_status()
+
+    @abstractmethod
+    async def _execute(self, command: Command) -> str: ...
 
     @abstractmethod
     def text(self, summary: Summary) -> str:
@@ -416,7 +430,7 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
             watcher.settings,
             watcher.lifecycle,
             watcher.log,
-            self.submit,
+            self._execute,
             watcher.tasks.start,
             watcher.bus.publish,
         )
@@ -626,7 +640,7 @@ class WatchRun(SessionRun):
     async def _measure(self) -> None:
         await self.watcher.watch()
 
-    async def submit(self, command: Command) -> str:
+    async def _execute(self, command: Command) -> str:
         with self.effect_tracker.command_running():
             if isinstance(command, ExperimentCommand):
                 return await self._experiment(command)
@@ -655,7 +669,9 @@ class WatchRun(SessionRun):
         watcher.extend_status = self._extend_status
 
     def _extend_status(self, status: Status) -> Status:
-        return replace(status, ab=self.ab_so_far, effect=self.effect_tracker.effect_progress)
+        return replace(
+            status, ab=self.ab_so_far, effect=self.effect_tracker.effect_progress, undo=self._undo.texts
+        )
 
     def _on_tick(self, sample: Sample, observed: TickObservation) -> None:
         """Passes a tick on to the totals, the interval lines and the effects."""

@@ -25,6 +25,7 @@ from tuibench.model.command import (
     StopAbTest,
     StopProbe,
     StopTune,
+    Undo,
 )
 from tuibench.model.message import NO_LOAD_REFUSAL, READ_ONLY_REFUSAL, REPLAY_REFUSAL, RunState
 from tuibench.model.schedule import PlanPhase
@@ -205,6 +206,10 @@ ACTIONS = (
     UserAction(
         "tune", "U", "U", "tune", "Tune: find the settings that matter, or end it (screen 9)",
         command=_stop_tune, in_footer=False,
+    ),
+    UserAction(
+        "undo", "u,ctrl+z", "u", "undo", "Undo the last change of load or settings", command=lambda _: Undo(),
+        applies=lambda view: bool(view.status.undo), absent="there is nothing to undo", rarity=1,
     ),
     UserAction("durability", "d", "d", "durability", "Durability: choose a preset or change one setting"),
     UserAction(

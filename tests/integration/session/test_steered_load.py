@@ -14,6 +14,7 @@ from tests.ticks import known
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
 from tuibench.model.command import (
+    ApplyPreset,
     ChangeSetting,
     ResumePlan,
     SetDelay,
@@ -26,6 +27,7 @@ from tuibench.model.command import (
     Stop,
     StopAbTest,
     StopTune,
+    Undo,
 )
 from tuibench.model.event import EventKind
 from tuibench.model.plan import WATCH
@@ -89,7 +91,14 @@ async def test_the_mix_and_the_network_are_changed_while_the_load_runs(
         await watcher.until(lambda: len(far_away(watcher)) >= 2)
         assert far_away(watcher)[-1].min >= 3 * DELAY_MS, "BEGIN, UPDATE and COMMIT each go all the way"
         assert watcher.status.client_delay_ms == DELAY_MS
-        assert (await watcher.submit(SetDelay(0))).ok
+        assert (await watcher.submit(Undo())).text.startswith(
+            "undone: network delay 0ms → 20ms; next: weights"
+        )
+        assert watcher.status.client_delay_ms == 0
+        assert (await watcher.submit(ApplyPreset("unsafe"))).ok
+        assert len(watcher.status.undo) == 2
+        assert (await watcher.submit(Undo())).ok
+        assert _value(watcher, "innodb_flush_log_at_trx_commit") == "1"
         await watcher.submit(Stop())
         summary = (await watcher.end()).summary
     assert [event.text for event in watcher.told(EventKind.WEIGHTS)] == ["weights: reading 90 → 0"]

@@ -99,7 +99,13 @@ def test_every_key_of_every_screen_is_tried() -> None:
     assert set(bound()) == {(keys.kind, key) for keys in OWN_KEYS for key in keys.trials}
 
 
-SHOWN = {"↑ ↓": {"up", "down"}, "← →": {"left", "right"}, "/": {"slash"}, "esc": {"escape"}}
+SHOWN = {
+    "↑ ↓": {"up", "down"},
+    "bksp": {"backspace"},
+    "← →": {"left", "right"},
+    "/": {"slash"},
+    "esc": {"escape"},
+}
 
 
 def test_a_screen_names_keys_that_it_has() -> None:

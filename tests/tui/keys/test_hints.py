@@ -33,7 +33,11 @@ async def test_a_dialog_says_what_enter_does_and_its_field_that_a_hint_is_no_val
 
 @pytest.mark.parametrize(
     ("screen", "keys", "yes"),
-    [("settings", ("u",), "restore"), ("sessions", ("k",), "end its query"), ("confirm", (), "apply")],
+    [
+        ("settings", ("backspace",), "restore"),
+        ("sessions", ("k",), "end its query"),
+        ("confirm", (), "apply"),
+    ],
 )
 async def test_a_question_says_what_its_yes_does(screen: str, keys: tuple[str, ...], yes: str) -> None:
     scene = SCREENS[screen]

@@ -35,6 +35,7 @@ from tuibench.model.command import (
     StartProbe,
     StartTune,
     Stop,
+    Undo,
 )
 from tuibench.model.schedule import ConstantStage
 from tuibench.model.tune import parse_tune_words
@@ -181,6 +182,7 @@ ACTIONS: Mapping[str, Trial] = {
     "durability": submits(ApplyPreset("unsafe"), "down", "down", "enter", "y"),
     "locks": leads(LiveScreen, SessionsScreen),
     "pause": submits(Pause()),
+    "undo": submits(Undo()),
     "run_sql": submits(RunSql("DROP 1"), *"DROP", "space", "1", "enter"),
     "mark": submits(Mark()),
     "name_mark": submits(Mark("index added"), *"index", "space", *"added", "enter"),
@@ -298,8 +300,8 @@ OWN_KEYS = (
         scene("settings"),
         {
             "enter": leads(SettingsScreen, ChangeDialog),
-            "u": submits(RestoreSettings(OURS[:1]), "y"),
-            "U": submits(RestoreSettings(OURS), "y"),
+            "backspace": submits(RestoreSettings(OURS[:1]), "y"),
+            "R": submits(RestoreSettings(OURS), "y"),
             **dict(moves(setting, SETTINGS)),
         },
         rest=("home",),

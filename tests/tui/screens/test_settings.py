@@ -71,7 +71,7 @@ async def test_words_find_settings_and_escape_ends_the_search() -> None:
         assert chosen(it) == "max_connections"
         await it.press("slash", *"xyzzy")
         assert "no matching setting" in listed(it)
-        await it.press("enter", "enter", "u")
+        await it.press("enter", "enter", "backspace")
         assert isinstance(it.app.screen, SettingsScreen)
         await it.press("escape", "escape")
         assert isinstance(it.app.screen, LiveScreen)
@@ -123,7 +123,7 @@ async def test_what_cannot_be_changed_or_was_changed_by_others_is_not_asked() ->
     async with viewer(HELLO) as it:
         await it.press("5", "slash", *"redo", "enter", "enter")
         assert isinstance(it.app.screen, SettingsScreen)
-        await it.press("escape", "slash", *"max_conn", "enter", "u")
+        await it.press("escape", "slash", *"max_conn", "enter", "backspace")
         assert chosen(it) == "max_connections"
         assert isinstance(it.app.screen, SettingsScreen)
         assert it.client.submitted == []
@@ -131,12 +131,12 @@ async def test_what_cannot_be_changed_or_was_changed_by_others_is_not_asked() ->
 
 async def test_one_is_put_back_or_all_of_ours() -> None:
     async with viewer(HELLO) as it:
-        await it.press("5", "down", "u")
+        await it.press("5", "down", "backspace")
         assert "sync_binlog                      0 → 1" in screen_text(it)
-        await it.press("n", "u", "y")
+        await it.press("n", "backspace", "y")
         assert it.client.submitted == [RestoreSettings(("sync_binlog",))]
         it.client.submitted.clear()
-        await it.press("U")
+        await it.press("R")
         assert "Restore all settings that tuibench changed" in screen_text(it)
         await it.press("y")
         assert it.client.submitted == [RestoreSettings(("innodb_flush_log_at_trx_commit", "sync_binlog"))]

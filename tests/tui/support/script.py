@@ -112,6 +112,7 @@ def status(
         ),
         presets=PRESETS,
         warnings=warnings,
+        undo=("threads 32 → 64",),
     )
 
 

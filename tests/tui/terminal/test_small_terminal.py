@@ -32,7 +32,7 @@ async def test_a_key_that_opens_a_dialog_says_that_there_is_no_room() -> None:
 
 async def test_a_screens_own_keys_change_nothing_that_cannot_be_seen() -> None:
     async with viewer(CATALOGUE, TINY) as it:
-        for place, key in (("5", "enter"), ("5", "slash"), ("5", "U"), ("6", "k")):
+        for place, key in (("5", "enter"), ("5", "slash"), ("5", "R"), ("6", "k")):
             await it.press(place)
             await it.press(key)
             assert isinstance(it.app.screen, MainScreen), key

@@ -44,6 +44,7 @@ from tuibench.model.command import (
     StopProbe,
     StopTune,
     TrustServer,
+    Undo,
     WatchActivity,
 )
 from tuibench.model.probe import ProbeOrder
@@ -278,6 +279,7 @@ LINES: dict[str, Command] = {
     "resume": Resume(),
     "mark": Mark(),
     "mark before the index": Mark("before the index"),
+    "undo": Undo(),
     "run-sql ALTER TABLE t FORCE": RunSql("ALTER TABLE t FORCE"),
     "reset": ResetStats(),
     "stop": Stop(),

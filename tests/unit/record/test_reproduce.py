@@ -18,7 +18,7 @@ from tuibench.metrics.figures import deciding_figure
 from tuibench.model.cluster import ClusterPlan
 from tuibench.model.effect import AbTestPlan
 from tuibench.model.event import Event, EventKind
-from tuibench.model.option import BoundOption
+from tuibench.model.option import At, BoundOption
 from tuibench.model.plan import PARTS, PLAN_COMMANDS, RunPlan, part_options
 from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import ConstantStage, Quantity, RampStage, Schedule, first_level
@@ -93,6 +93,7 @@ SPECIAL: dict[str, st.SearchStrategy[Any]] = {
     | st.just(("exec:ssh -p 22 'a b' tuibench agent",)),
     "--figure": st.sampled_from(["", "tps", "p99", "cpu", "redo_bytes"]),
     "--budget": st.floats(20, 6e5),
+    "--at": st.lists(st.builds(At, st.floats(0, 9e4), names), max_size=2).map(tuple),
     "--only": st.sampled_from([(), ("durability",), ("flushing", "innodb_io_capacity")]),
     "--slo": st.lists(st.sampled_from(["p95<20ms", "tps>500.5"]), unique=True).map(tuple),
     "--resume": st.just(""),

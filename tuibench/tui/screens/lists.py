@@ -207,14 +207,14 @@ class SettingsScreen(SearchScreen):
         ("↑ ↓", "choose"),
         ("/", "search"),
         ("enter", "change"),
-        ("u", "restore"),
-        ("U", "restore all"),
+        ("bksp", "restore"),
+        ("R", "restore all"),
         ("esc", "back"),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "change", "Change", show=False),
-        Binding("u", "restore_setting", "Restore this setting", show=False),
-        Binding("U", "put_all_back", "Restore all settings that tuibench changed", show=False),
+        Binding("backspace", "restore_setting", "Restore this setting", show=False),
+        Binding("R", "put_all_back", "Restore all settings that tuibench changed", show=False),
         *(Binding(key, f"move({by})", show=False) for key, by in MOVE_KEYS.items()),
     ]
 

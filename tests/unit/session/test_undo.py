@@ -1,0 +1,124 @@
+"""Undo: what a change was, what takes it back, and changes that are one."""
+
+import pytest
+from msgspec.structs import replace
+
+from tests.fakes import FakeClock
+from tuibench.clock import NS_PER_SECOND
+from tuibench.errors import UsageError
+from tuibench.model.command import (
+    ApplyPreset,
+    ChangeSetting,
+    Command,
+    Mark,
+    SetDelay,
+    SetRate,
+    SetThreads,
+    SetWeights,
+)
+from tuibench.model.message import RunState, Status
+from tuibench.model.settings import SettingState
+from tuibench.session.undo import UndoStack
+
+
+def setting(name: str, value: str) -> SettingState:
+    return SettingState(name=name, value=value, original=value, meaning="", at_risk=False)
+
+
+class Session:
+    """A session in which every command succeeds, unless it is in `refused`."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.status = Status(
+            state=RunState.RUNNING,
+            threads=8,
+            workers=1,
+            weights={"read": 90.0, "write": 10.0},
+            settings=(setting("flush_log", "1"), setting("sync_binlog", "1")),
+            presets=(),
+        )
+        self.refused: set[str] = set()
+        self.stack = UndoStack(self.clock, lambda: self.status)
+
+    async def execute(self, command: Command) -> str:
+        values: dict[str, str] = {}
+        match command:
+            case SetThreads(threads=threads):
+                self.status = replace(self.status, threads=threads)
+            case SetRate(rate=rate):
+                self.status = replace(self.status, rate=rate)
+            case SetWeights(weights=weights):
+                self.status = replace(self.status, weights={**self.status.weights, **weights})
+            case SetDelay(milliseconds=milliseconds):
+                self.status = replace(self.status, client_delay_ms=milliseconds)
+            case ChangeSetting(name=name, value=value):
+                values = {name: value}
+            case ApplyPreset():
+                values = {"flush_log": "0", "sync_binlog": "0"}
+        if self.refused & values.keys():
+            raise UsageError("refused")
+        known = (replace(each, value=values.get(each.name, each.value)) for each in self.status.settings)
+        self.status = replace(self.status, settings=tuple(known))
+        return "done"
+
+    async def do(self, *commands: Command, after: float = 10.0) -> None:
+        for command in commands:
+            self.clock.ns += int(after * NS_PER_SECOND)
+            await self.stack.run(command, self.execute)
+
+    async def undo(self) -> str:
+        return await self.stack.undo(self.execute)
+
+
+async def test_changes_are_taken_back_the_last_one_first() -> None:
+    session = Session()
+    before = session.status
+    await session.do(
+        SetRate(400.5), SetWeights({"write": 35}), SetDelay(2.5), Mark("no change"), ApplyPreset("unsafe"),
+        SetThreads(8),
+    )  # fmt: skip
+    assert session.stack.texts == (
+        "flush_log 1 → 0, sync_binlog 1 → 0",
+        "network delay 0ms → 2.5ms",
+        "weights 90/10 → 90/35",
+        "rate open → 400.5/s",
+    )
+    assert (
+        await session.undo() == "undone: flush_log 1 → 0, sync_binlog 1 → 0; next: network delay 0ms → 2.5ms"
+    )
+    assert session.status.settings == before.settings
+    assert session.status.rate == 400.5
+    for _ in range(2):
+        await session.undo()
+    assert (await session.undo()).endswith("; nothing is left to undo")
+    assert session.status == before
+    with pytest.raises(UsageError, match="nothing to undo"):
+        await session.undo()
+
+
+async def test_thread_changes_that_follow_each_other_are_one() -> None:
+    session = Session()
+    await session.do(SetThreads(9), after=50)
+    await session.do(SetThreads(10), SetThreads(11), after=0.4)
+    await session.do(SetThreads(64), after=60)
+    assert session.stack.texts == ("threads 11 → 64", "threads 8 → 11")
+    await session.undo()
+    await session.undo()
+    assert session.status.threads == 8
+
+
+async def test_a_refused_undo_can_be_tried_again_and_a_change_that_failed_half_is_known() -> None:
+    session = Session()
+    await session.do(ApplyPreset("unsafe"))
+    session.refused = {"sync_binlog"}
+    with pytest.raises(UsageError, match="refused"):
+        await session.undo()
+    assert session.stack.texts == ("flush_log 1 → 0, sync_binlog 1 → 0",)
+    session.refused = set()
+    await session.undo()
+    assert [each.value for each in session.status.settings] == ["1", "1"]
+    session.refused = {"flush_log"}
+    with pytest.raises(UsageError, match="refused"):
+        await session.do(ChangeSetting("flush_log", "2"))
+    assert not session.stack.texts
