@@ -38,6 +38,8 @@ from tuibench.workload.language import (
     TransactionText,
 )
 from tuibench.workload.program import (
+    INTEGER_LIMIT,
+    TOO_MANY_DIGITS,
     Bind,
     Bound,
     Chance,
@@ -137,6 +139,7 @@ class ValueCompiler:
                 return self._nurand(name, make)
             case language.DecimalValue(places=places):
                 low, high = self._numbers(name, make.low, make.high)
+                self._range(name, low * 10**places, high * 10**places)
                 return DecimalRange(low, high, places)
             case language.DigitsValue(groups=groups):
                 return Digits(groups)
@@ -182,6 +185,9 @@ class ValueCompiler:
         first, last = self.bound(low), self.bound(high)
         if isinstance(first, int) and isinstance(last, int) and first > last:
             raise UsageError(f"the range of '{name}' from {first:,} to {last:,} is empty")
+        numbers = [bound for bound in (first, last) if isinstance(bound, int)]
+        if sum(map(abs, numbers)) >= INTEGER_LIMIT:
+            raise UsageError(f"the range of '{name}': {TOO_MANY_DIGITS}")
         return first, last
 
 

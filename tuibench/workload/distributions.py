@@ -70,7 +70,7 @@ def _uniform(low: int, high: int, stream: Random) -> KeyDraw:
 
 def _gaussian(low: int, high: int, stream: Random, iterations: int) -> KeyDraw:
     uniforms = _sum_of_uniforms(iterations, stream)
-    scale = (high - low + 1) / iterations
+    scale = float(high - low + 1) / iterations
     return lambda: low + int(uniforms() * scale)
 
 
@@ -90,7 +90,7 @@ def _special(low: int, high: int, stream: Random, special: Special) -> KeyDraw:
     """Hot keys reuse the number that selected them, so only the last `hot_share` of the window is used."""
     random, uniforms = stream.random, _sum_of_uniforms(special.iterations, stream)
     span = high - low
-    cold_below, cold_scale = 1 - special.hot_share, span / special.iterations
+    cold_below, cold_scale = 1 - special.hot_share, float(span) / special.iterations
     hot_scale = special.hot_width * span + 1
     hot_from = span / 2 - special.hot_width * span / 2
 

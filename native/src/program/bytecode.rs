@@ -7,7 +7,7 @@ use crate::values::evaluate::Formula;
 /// depends on the connection's number.
 pub struct Code {
     pub bodies: Vec<Body>,
-    pub counters: Vec<i64>,
+    pub counters: Vec<i128>,
     pub is_own: bool,
 }
 

@@ -45,7 +45,7 @@ struct Compiler<'a> {
     seed: &'a str,
     connection: i64,
     keys: SeedKey<'a>,
-    counters: Vec<i64>,
+    counters: Vec<i128>,
     is_own: Cell<bool>,
 }
 
@@ -232,10 +232,10 @@ impl Compiler<'_> {
         })
     }
 
-    fn nurand_constant(&self, a: i64, loaded_c: Option<i64>) -> Result<i64, ProfileError> {
+    fn nurand_constant(&self, a: i128, loaded_c: Option<i128>) -> Result<i128, ProfileError> {
         let allowed = nurand_constants(a, loaded_c);
         let mut random = self.stream(&format!("tuibench:{}:nurand:{a}", self.seed));
-        let chosen = random.below(allowed.len() as i64) as usize;
+        let chosen = random.below(allowed.len() as i128) as usize;
         allowed
             .get(chosen)
             .copied()
@@ -245,7 +245,7 @@ impl Compiler<'_> {
     fn unique(&mut self, connections: i64) -> Drawn {
         let mut random = self.stream(&format!("tuibench:{}:unique", self.seed));
         let (first, offset) = (random.word(), random.word());
-        let (start, step) = unique_numbers(first, self.connection, connections);
+        let (start, step) = unique_numbers(first, self.connection.into(), connections.into());
         self.is_own.set(true);
         Drawn::Unique { counter: self.counter(start), step, offset }
     }
@@ -254,17 +254,17 @@ impl Compiler<'_> {
         Mt19937::from_key(&(self.keys)(text))
     }
 
-    fn counter(&mut self, start: i64) -> usize {
+    fn counter(&mut self, start: i128) -> usize {
         self.counters.push(start);
         self.counters.len() - 1
     }
 
-    fn bound(&self, bound: &Bound) -> Result<i64, ProfileError> {
+    fn bound(&self, bound: &Bound) -> Result<i128, ProfileError> {
         match bound {
             Bound::Number(number) => Ok(*number),
             Bound::Computed(expression) => {
                 let number = constant(&self.own(expression)?)?.to_int()?;
-                i64::try_from(number).map_err(|_| too_large_bound())
+                Ok(number)
             }
         }
     }
@@ -309,8 +309,8 @@ fn too_large_bound() -> ProfileError {
 }
 
 /// The lowest amount in units of the last decimal, and the number of amounts.
-fn amounts(low: i64, high: i64, places: u32) -> Option<(i64, i64)> {
-    let unit = 10i64.checked_pow(places)?;
+fn amounts(low: i128, high: i128, places: u32) -> Option<(i128, i128)> {
+    let unit = 10i128.checked_pow(places)?;
     let amounts = high.checked_sub(low)?.checked_mul(unit)?.checked_add(1)?;
     Some((low.checked_mul(unit)?, amounts))
 }

@@ -6,8 +6,8 @@ use crate::values::evaluate::{apply, Formula, Operator};
 use crate::values::value::{ProfileError, Value};
 
 /// One variable and a constant are added in this order, more of them to the constant one after the other.
-pub fn sum(variables: &[String], constant: i64, places: &Places) -> Result<Formula, ProfileError> {
-    let constant = Formula::Constant(Value::Int(i128::from(constant)));
+pub fn sum(variables: &[String], constant: i128, places: &Places) -> Result<Formula, ProfileError> {
+    let constant = Formula::Constant(Value::Int(constant));
     let mut terms = Vec::new();
     for name in variables {
         terms.push(Formula::Place(place_of(name, places)?));

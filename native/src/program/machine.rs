@@ -31,8 +31,8 @@ struct Round {
 /// The state of a connection's transactions: random stream, counters, variables.
 pub struct Interpreter {
     pub random: Mt19937,
-    pub counters: Vec<i64>,
-    tables_of_program: i64,
+    pub counters: Vec<i128>,
+    tables_of_program: i128,
     row: Row,
     values: Row,
     tables: Vec<usize>,
@@ -42,11 +42,11 @@ pub struct Interpreter {
 }
 
 impl Interpreter {
-    pub fn new(random: Mt19937, counters: Vec<i64>, tables: usize) -> Self {
+    pub fn new(random: Mt19937, counters: Vec<i128>, tables: usize) -> Self {
         Self {
             random,
             counters,
-            tables_of_program: tables as i64,
+            tables_of_program: tables as i128,
             row: Row::new(),
             values: Row::new(),
             tables: Vec::new(),
@@ -166,7 +166,7 @@ impl Interpreter {
             Table::Drawn => self.draw_table(),
             Table::Computed(formula) => {
                 let number = formula.value(&self.row)?.to_int()?;
-                number.rem_euclid(i128::from(self.tables_of_program.max(1))) as usize
+                number.rem_euclid(self.tables_of_program.max(1)) as usize
             }
         })
     }

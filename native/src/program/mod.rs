@@ -25,18 +25,18 @@ pub enum Expression {
 /// A number, or an expression of the connection's own number.
 #[derive(Clone, Debug)]
 pub enum Bound {
-    Number(i64),
+    Number(i128),
     Computed(Expression),
 }
 
 #[derive(Clone, Debug)]
 pub enum Draw {
     Key { low: Bound, high: Bound, distribution: Distribution },
-    Nurand { a: i64, low: i64, high: i64, loaded_c: Option<i64> },
-    Money { low: i64, high: i64, places: u32 },
+    Nurand { a: i128, low: i128, high: i128, loaded_c: Option<i128> },
+    Money { low: i128, high: i128, places: u32 },
     Digits { groups: usize },
     Chance { percent: f64 },
-    Serial { first: i64 },
+    Serial { first: i128 },
     Unique { connections: i64 },
 }
 
@@ -45,7 +45,7 @@ pub enum Draw {
 pub enum Make {
     Draw(Draw),
     Many { of: Draw, count: Expression, ordered: bool },
-    Sum { variables: Vec<String>, constant: i64 },
+    Sum { variables: Vec<String>, constant: i128 },
     Formula(Expression),
 }
 

@@ -97,7 +97,7 @@ impl Stream {
                 if left.is_empty() {
                     left.extend_from_slice(cards);
                     for place in (1..left.len()).rev() {
-                        left.swap(place, random.below(place as i64 + 1) as usize);
+                        left.swap(place, random.below(place as i128 + 1) as usize);
                     }
                 }
                 left.pop().unwrap_or(0)

@@ -40,13 +40,13 @@ impl Distribution {
 /// Draws whole numbers by a distribution.
 #[derive(Clone, Debug)]
 pub struct Keys {
-    low: i64,
+    low: i128,
     shape: Shape,
 }
 
 #[derive(Clone, Debug)]
 enum Shape {
-    Uniform { keys: i64 },
+    Uniform { keys: i128 },
     Gaussian { iterations: u32, scale: f64 },
     Special { iterations: u32, cold_below: f64, cold_scale: f64, hot_scale: f64, hot_from: f64 },
     Pareto { keys: f64, power: f64 },
@@ -55,7 +55,7 @@ enum Shape {
 
 impl Keys {
     /// Numbers from `low` to `high`, both included.
-    pub fn new(distribution: &Distribution, low: i64, high: i64) -> Self {
+    pub fn new(distribution: &Distribution, low: i128, high: i128) -> Self {
         let keys = high - low + 1;
         let shape = match *distribution {
             Distribution::Uniform => Shape::Uniform { keys },
@@ -78,19 +78,19 @@ impl Keys {
         Self { low, shape }
     }
 
-    pub fn draw(&self, random: &mut Mt19937) -> i64 {
+    pub fn draw(&self, random: &mut Mt19937) -> i128 {
         let above = match &self.shape {
             Shape::Uniform { keys } => random.below(*keys),
-            Shape::Gaussian { iterations, scale } => (uniforms(*iterations, random) * scale) as i64,
+            Shape::Gaussian { iterations, scale } => (uniforms(*iterations, random) * scale) as i128,
             Shape::Special { iterations, cold_below, cold_scale, hot_scale, hot_from } => {
                 let chosen = random.random();
                 if chosen >= *cold_below {
-                    (chosen * hot_scale + hot_from) as i64
+                    (chosen * hot_scale + hot_from) as i128
                 } else {
-                    (uniforms(*iterations, random) * cold_scale) as i64
+                    (uniforms(*iterations, random) * cold_scale) as i128
                 }
             }
-            Shape::Pareto { keys, power } => (keys * random.random().powf(*power)) as i64,
+            Shape::Pareto { keys, power } => (keys * random.random().powf(*power)) as i128,
             Shape::Zipfian(zipfian) => zipfian.draw(random) - 1,
         };
         self.low + above
@@ -104,6 +104,7 @@ fn uniforms(iterations: u32, random: &mut Mt19937) -> f64 {
 /// Rejection inversion of Hörmann and Derflinger (1996).
 #[derive(Clone, Debug)]
 struct Zipfian {
+    count: i128,
     keys: f64,
     exponent: f64,
     top: f64,
@@ -112,21 +113,22 @@ struct Zipfian {
 }
 
 impl Zipfian {
-    fn new(keys: i64, exponent: f64) -> Self {
-        let mut made = Self { keys: keys as f64, exponent, top: 0.0, bottom: 0.0, shortcut: 0.0 };
+    fn new(keys: i128, exponent: f64) -> Self {
+        let mut made =
+            Self { count: keys, keys: keys as f64, exponent, top: 0.0, bottom: 0.0, shortcut: 0.0 };
         made.top = made.hat(made.keys + 0.5);
         made.bottom = made.hat(1.5) - 1.0;
         made.shortcut = 2.0 - made.inverse(made.hat(2.5) - 2f64.powf(-exponent));
         made
     }
 
-    fn draw(&self, random: &mut Mt19937) -> i64 {
+    fn draw(&self, random: &mut Mt19937) -> i128 {
         loop {
             let area = self.top + random.random() * (self.bottom - self.top);
             let exact = self.inverse(area);
             let rank = (exact + 0.5).trunc().max(1.0).min(self.keys);
             if rank - exact <= self.shortcut || area >= self.hat(rank + 0.5) - rank.powf(-self.exponent) {
-                return rank as i64;
+                return (rank as i128).min(self.count);
             }
         }
     }

@@ -21,14 +21,14 @@ const NINE_DIGITS: u64 = 1_000_000_000;
 pub enum Drawn {
     Key(Keys),
     Nurand {
-        numbers: i64,
-        low: i64,
-        keys: i64,
-        c: i64,
+        numbers: i128,
+        low: i128,
+        keys: i128,
+        c: i128,
     },
     Money {
-        low: i64,
-        amounts: i64,
+        low: i128,
+        amounts: i128,
         places: u32,
     },
     Digits {
@@ -43,22 +43,22 @@ pub enum Drawn {
     },
     Unique {
         counter: usize,
-        step: i64,
+        step: i128,
         offset: u32,
     },
 }
 
 impl Drawn {
-    pub fn draw(&self, random: &mut Mt19937, counters: &mut [i64]) -> Value {
+    pub fn draw(&self, random: &mut Mt19937, counters: &mut [i128]) -> Value {
         match self {
-            Drawn::Key(keys) => Value::Int(i128::from(keys.draw(random))),
+            Drawn::Key(keys) => Value::Int(keys.draw(random)),
             Drawn::Nurand { numbers, low, keys, c } => {
                 let coarse = random.below(*numbers);
                 let fine = low + random.below(*keys);
-                Value::Int(i128::from(((coarse | fine) + c).rem_euclid(*keys) + low))
+                Value::Int(((coarse | fine) + c).rem_euclid(*keys) + low)
             }
             Drawn::Money { low, amounts, places } => {
-                let amount = i128::from(low + random.below(*amounts));
+                let amount = low + random.below(*amounts);
                 Value::Decimal(Decimal::new(amount < 0, amount.unsigned_abs(), -(*places as i32)))
             }
             Drawn::Digits { groups } => Value::Text(digit_groups(*groups, random).into()),
@@ -66,12 +66,12 @@ impl Drawn {
             Drawn::Serial { counter } => {
                 let number = counters[*counter];
                 counters[*counter] += 1;
-                Value::Int(i128::from(number))
+                Value::Int(number)
             }
             Drawn::Unique { counter, step, offset } => {
                 let here = counters[*counter] as u32;
                 counters[*counter] += step;
-                Value::Int(i128::from(unique(here, *offset)))
+                Value::Int(unique(here, *offset))
             }
         }
     }
@@ -131,24 +131,24 @@ fn permuted(number: u32) -> u32 {
 }
 
 /// A signed 32-bit number that is different for each place.
-fn unique(place: u32, offset: u32) -> i64 {
-    i64::from(permuted(permuted(place).wrapping_add(offset) ^ 0x5bf0_3635)) - (1 << 31)
+fn unique(place: u32, offset: u32) -> i128 {
+    i128::from(permuted(permuted(place).wrapping_add(offset) ^ 0x5bf0_3635)) - (1 << 31)
 }
 
 /// Connections beyond the planned number count down from the end, with this step.
-const ADDED_STRIDE: i64 = 1024;
+const ADDED_STRIDE: i128 = 1024;
 
 /// Where a connection's unique numbers begin, and their step.
-pub fn unique_numbers(first: u32, connection: i64, connections: i64) -> (i64, i64) {
+pub fn unique_numbers(first: u32, connection: i128, connections: i128) -> (i128, i128) {
     if connection < connections {
-        (i64::from(first) + connection, connections)
+        (i128::from(first) + connection, connections)
     } else {
-        (i64::from(first) - 1 - (connection - connections) % ADDED_STRIDE, -ADDED_STRIDE)
+        (i128::from(first) - 1 - (connection - connections) % ADDED_STRIDE, -ADDED_STRIDE)
     }
 }
 
 /// The constants C that TPC-C allows for NURand (2.1.6.1).
-pub fn nurand_constants(a: i64, loaded_c: Option<i64>) -> Vec<i64> {
+pub fn nurand_constants(a: i128, loaded_c: Option<i128>) -> Vec<i128> {
     match loaded_c {
         None => (0..=a).collect(),
         Some(loaded) => {
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn the_permutation_repeats_nothing() {
-        let mut seen: Vec<i64> = (0..10_000).map(|place| unique(place, 7)).collect();
+        let mut seen: Vec<i128> = (0..10_000).map(|place| unique(place, 7)).collect();
         seen.sort_unstable();
         seen.dedup();
         assert_eq!(seen.len(), 10_000);

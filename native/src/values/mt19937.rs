@@ -100,8 +100,8 @@ impl Mt19937 {
     }
 
     /// `int(random() * count)`.
-    pub fn below(&mut self, count: i64) -> i64 {
-        (self.random() * count as f64) as i64
+    pub fn below(&mut self, count: i128) -> i128 {
+        (self.random() * count as f64) as i128
     }
 
     /// `getrandbits(bits)` as little-endian words.

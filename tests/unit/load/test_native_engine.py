@@ -143,6 +143,30 @@ def test_the_same_keys_are_drawn_from_every_distribution(kind: str) -> None:
         assert theirs.calls(0) == at_once(ours, 0)
 
 
+WIDE = """name = "wide"
+summary = "numbers of more than 64 bits"
+data_set = "none"
+[[transactions]]
+name = "one"
+autocommit = true
+[[transactions.steps]]
+let.key = { make = "key", low = -9223372036854775808, high = 18446744073709551615 }
+let.far = { make = "uniform", low = -40000000000000000000000000000000000000, high = 50000000000000000000000000000000000000 }
+let.own = { make = "uniform", low = "connection", high = "connection * 99999999999999999999" }
+let.money = { make = "decimal", low = -12345678901234567890, high = 98765432109876543210, places = 12 }
+let.count = { make = "serial", first = 99999999999999999999 }
+statements = [{ name = "s", sql = "SELECT ?, ?, ?, ?, ?", bind = ["key", "far", "own", "money", "count"] }]
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize("kind", ["uniform", "gaussian", "special", "pareto", "zipfian"])
+def test_numbers_of_more_than_64_bits_are_the_same(kind: str) -> None:
+    made = library.load_program("wide.toml", {"rand_type": kind}, text=WIDE)
+    ours, theirs = pair(made, 3, prepared=False)
+    for _ in range(TRANSACTIONS):
+        assert theirs.calls(0) == at_once(ours, 0)
+
+
 def test_tpcc_with_many_warehouses_and_remote_orders_is_the_same() -> None:
     made = program("tpcc", warehouses=3, any_warehouse=True)
     ours, theirs = pair(made, 4, prepared=True)
