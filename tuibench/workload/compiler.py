@@ -70,6 +70,10 @@ LinearSum = tuple[tuple[str, ...], int]
 """A sum of variables and a constant."""
 
 
+DECIMAL_PRECISION = 28
+"""Digits with which decimal numbers are drawn and calculated: those of Python's default context."""
+
+
 class ValueCompiler:
     """Compiles values with the options of a run and the lists of its profile."""
 
@@ -139,7 +143,10 @@ class ValueCompiler:
                 return self._nurand(name, make)
             case language.DecimalValue(places=places):
                 low, high = self._numbers(name, make.low, make.high)
-                self._range(name, low * 10**places, high * 10**places)
+                if max(abs(low), abs(high)) * 10**places >= 10**DECIMAL_PRECISION:
+                    raise UsageError(
+                        f"the range of '{name}' has numbers of more than {DECIMAL_PRECISION} digits"
+                    )
                 return DecimalRange(low, high, places)
             case language.DigitsValue(groups=groups):
                 return Digits(groups)

@@ -153,7 +153,7 @@ autocommit = true
 let.key = { make = "key", low = -9223372036854775808, high = 18446744073709551615 }
 let.far = { make = "uniform", low = -40000000000000000000000000000000000000, high = 50000000000000000000000000000000000000 }
 let.own = { make = "uniform", low = "connection", high = "connection * 99999999999999999999" }
-let.money = { make = "decimal", low = -12345678901234567890, high = 98765432109876543210, places = 12 }
+let.money = { make = "decimal", low = -1234567890123456, high = 9876543210987654, places = 12 }
 let.count = { make = "serial", first = 99999999999999999999 }
 statements = [{ name = "s", sql = "SELECT ?, ?, ?, ?, ?", bind = ["key", "far", "own", "money", "count"] }]
 """  # noqa: E501

@@ -353,7 +353,7 @@ def test_steps_are_nested_ten_deep_at_most() -> None:
     [
         ('{ make = "uniform", high = "tables - 1" }', {}, "from 1 to 0 is empty"),
         (f'{{ make = "uniform", low = -{10**37 * 6}, high = {10**37 * 4} }}', {}, "more than 38 digits"),
-        (f'{{ make = "decimal", high = {10**27}, low = 0, places = 11 }}', {}, "more than 38 digits"),
+        (f'{{ make = "decimal", high = {10**27}, low = 0, places = 1 }}', {}, "more than 28 digits"),
         ('{ make = "uniform", high = "tables / 2" }', {}, "'tables / 2' is 0.5, not a whole number"),
         ('{ make = "chance", percent = "tables" }', {"tables": 101}, "0 to 100 percent, not 101"),
         (
