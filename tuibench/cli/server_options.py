@@ -96,6 +96,8 @@ DEFAULT_SOCKETS = ("/run/mysqld/mysqld.sock", "/var/run/mysqld/mysqld.sock", "/t
 ADDRESS_FIELDS = ("host", "port", "socket")
 """Fields that locate the server; as one group, so that a host option overrides a socket of an option file."""
 
+CERTIFICATES = ("ssl_ca", "ssl_cert", "ssl_key", "ssl_server_name")
+
 PASSWORD_EXCHANGE = ("server_public_key_path", "get_server_public_key", "enable_cleartext_plugin")
 """Fields that allow other ways for a password than TLS."""
 
@@ -184,6 +186,14 @@ class ServerOptions:
     ssl_key: Annotated[
         str | None, Option("--ssl-key", metavar="FILE", help="Key of the client certificate.")
     ] = None
+    ssl_server_name: Annotated[
+        str | None,
+        Option(
+            "--ssl-server-name",
+            metavar="NAME",
+            help="Name in the server's certificate, behind a tunnel; without --ssl-mode, verify-identity.",
+        ),
+    ] = None
     server_public_key_path: Annotated[
         str | None,
         Option(
@@ -252,8 +262,8 @@ class ServerOptions:
     def given(self) -> dict[str, object]:
         """Values of the given options, by field of a Target."""
         self._check_timeouts()
-        login = ("user", "password_command", "database", "ssl_mode", "ssl_ca", "ssl_cert", "ssl_key")
-        names = (*ADDRESS_FIELDS, *login, *PASSWORD_EXCHANGE, *TIMEOUTS)
+        login = ("user", "password_command", "database", "ssl_mode")
+        names = (*ADDRESS_FIELDS, *login, *CERTIFICATES, *PASSWORD_EXCHANGE, *TIMEOUTS)
         given = {name: value for name in names if (value := getattr(self, name)) is not None}
         given = {name: value for name, value in given.items() if value is not False}
         password = _inherited_password() if self.password is None else self.password
@@ -267,8 +277,8 @@ class ServerOptions:
         found = {**msgspec.structs.asdict(known), "password": login.password, "login": login.login}
         found["password_command"] = login.password_command
         given = self.given()
-        if given.get("ssl_ca") and known.ssl_mode not in VERIFYING:
-            given.setdefault("ssl_mode", "verify-ca")
+        if known.ssl_mode not in VERIFYING and (mode := _verifying_mode(given)):
+            given.setdefault("ssl_mode", mode)
         _override(found, given)
         try:
             return msgspec.convert({**found, **endpoint_fields(found)}, Target)
@@ -301,13 +311,23 @@ class ServerOptions:
 
 
 def _settle_ssl_mode(found: dict[str, object], tell: Callable[[str], None]) -> None:
-    """As in the MySQL clients, a CA means verify-ca, unless a mode is given."""
+    """As in the MySQL clients, a CA means verify-ca, unless a mode is given; a name in its certificate means
+    verify-identity.
+    """
     if isinstance(mode := found.get("ssl_mode"), str):
         found["ssl_mode"] = mode.lower().replace("_", "-")
-    if not found.get("ssl_ca"):
+    if not (verifying := _verifying_mode(found)):
         return
-    if (chosen := found.setdefault("ssl_mode", "verify-ca")) not in VERIFYING:
-        tell(f"--ssl-mode={chosen} does not verify the server's certificate: --ssl-ca has no effect")
+    if (chosen := found.setdefault("ssl_mode", verifying)) not in VERIFYING:
+        option = "--ssl-server-name" if verifying == "verify-identity" else "--ssl-ca"
+        tell(f"--ssl-mode={chosen} does not verify the server's certificate: {option} has no effect")
+
+
+def _verifying_mode(found: Mapping[str, object]) -> str:
+    """The mode that the options mean if none is given."""
+    if found.get("ssl_server_name"):
+        return "verify-identity"
+    return "verify-ca" if found.get("ssl_ca") else ""
 
 
 def _override(found: dict[str, object], layer: Mapping[str, object]) -> None:

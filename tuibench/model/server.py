@@ -93,6 +93,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     key: the one in the file `server_public_key_path`, or with `get_server_public_key` the one that the server
     sends. `enable_cleartext_plugin` allows the plugins that send the password as it is.
 
+    `ssl_server_name` is the name in the server's certificate, if it is not `host`: behind a tunnel.
+
     `connect_timeout` limits a login and `query_timeout` a query of tuibench itself, both in seconds;
     `net_timeout` is how long a peer may be unreachable before its connections are considered lost.
     """
@@ -109,6 +111,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     ssl_ca: str = ""
     ssl_cert: str = ""
     ssl_key: str = ""
+    ssl_server_name: str = ""
     get_server_public_key: bool = False
     server_public_key_path: str = ""
     enable_cleartext_plugin: bool = False

@@ -84,7 +84,7 @@ LOGIN_HINTS = {
     3032: "it accepts administrators only: SET GLOBAL offline_mode = OFF allows other users again",
     3118: "unlock it with ALTER USER … ACCOUNT UNLOCK",
     4151: "unlock it with ALTER USER … ACCOUNT UNLOCK",
-    3159: "encrypt the connection with --ssl-mode=required",
+    3159: "encrypt the connection with --ssl-mode=required, or verify the server, too, with --ssl-ca",
     **dict.fromkeys(BAD_HOST_CODES, "allow this host with CREATE USER, or unblock it with FLUSH HOSTS"),
     **dict.fromkeys(PLUGIN_CODES, OTHER_PLUGIN_HINT),
 }
@@ -160,14 +160,16 @@ def error_for_code(code: int, text: str) -> SQLError:
     return SQLError(code, text)
 
 
-def connect_error(error: BaseException, target: Target) -> TuibenchError:
-    """The error of a failed connect, with how to fix it."""
+def connect_error(error: BaseException, target: Target, *, could_encrypt: bool = False) -> TuibenchError:
+    """The error of a failed connect, with how to fix it; `could_encrypt` if the server offers TLS, which the
+    connection does not use.
+    """
     code, text = code_and_text(error)
     text = sanitize.excerpt(text)
     if code in ACCESS_DENIED_CODES:
         return AccessDeniedError(
             f"the server at {target.where} refuses user '{target.user}': {text} (error {code})",
-            _access_hint(target),
+            _access_hint(target, could_encrypt=could_encrypt),
             code,
         )
     if code == NO_SUCH_DATABASE:
@@ -212,13 +214,12 @@ def _too_many_connections_hint(code: int, text: str) -> str:
     )
 
 
-def _access_hint(target: Target) -> str:
-    """MariaDB says "access denied" also where it only misses TLS."""
+def _access_hint(target: Target, *, could_encrypt: bool) -> str:
+    """Servers say "access denied" also where an account only misses TLS."""
     hint = "give --user and -p, or a [client] section in ~/.my.cnf"
-    may_be_plain = target.ssl_mode == "disabled" or (target.ssl_mode == "preferred" and target.is_local)
-    if target.socket or not may_be_plain:
+    if target.socket or not could_encrypt:
         return hint
-    return f"{hint}; if the account or the server demands TLS, --ssl-mode=required"
+    return f"if the account requires TLS, --ssl-mode=required; otherwise, {hint}"
 
 
 def silent(target: Target, seconds: float) -> ServerUnreachableError:
@@ -246,8 +247,8 @@ def tls_error(error: BaseException, target: Target) -> TLSError:
         )
     if error.verify_code in (HOSTNAME_MISMATCH, ADDRESS_MISMATCH):
         return TLSError(
-            f"the certificate of {target.where} is not for '{target.host}'",
-            "use a host name that it contains, or --ssl-mode=verify-ca",
+            f"the certificate of {target.where} is not for '{target.ssl_server_name or target.host}'",
+            "use a host name that it contains, name it with --ssl-server-name, or use --ssl-mode=verify-ca",
         )
     if error.verify_code in (NOT_YET_VALID, EXPIRED):
         return TLSError(

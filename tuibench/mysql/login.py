@@ -274,7 +274,8 @@ class Handshake:
     def failure(self, error: BaseException) -> TuibenchError:
         """The error for an exception of the driver, by the progress of the login."""
         if not errors.is_malformed(error):
-            return errors.connect_error(error, self._target)
+            is_plain = not self._raw.is_secure and self._is_greeted and self._is_tls_offered
+            return errors.connect_error(error, self._target, could_encrypt=is_plain)
         if not self._is_greeted:
             return errors.not_a_server_error(self._target)
         return ProtocolError(sanitize.excerpt(str(error)) or type(error).__name__, self._target.where)
@@ -379,12 +380,10 @@ class Handshake:
         return await raw.read_packet()
 
     async def _encrypt(self) -> None:
-        raw = self._raw
+        raw, name = self._raw, self._target.ssl_server_name or self._target.host
         raw.write_packet(self._request())
         try:
-            is_encrypted = await wait_with_timeout(
-                raw.upgrade_to_tls(self._target.host, self._records), self._tls_seconds
-            )
+            is_encrypted = await wait_with_timeout(raw.upgrade_to_tls(name, self._records), self._tls_seconds)
         except (OSError, ssl.SSLError, TimeoutError) as error:
             raise tls_error(error, self._target) from error
         if not is_encrypted:

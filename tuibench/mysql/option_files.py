@@ -28,6 +28,7 @@ class OptionValues(TypedDict, total=False):
     ssl_ca: str
     ssl_cert: str
     ssl_key: str
+    ssl_server_name: str
     get_server_public_key: bool
     server_public_key_path: str
     enable_cleartext_plugin: bool
@@ -96,6 +97,7 @@ KNOWN_KEYS: dict[str, Callable[[str], TargetField | None]] = {
     "ssl-ca": _text_field("ssl_ca"),
     "ssl-cert": _text_field("ssl_cert"),
     "ssl-key": _text_field("ssl_key"),
+    "ssl-server-name": _text_field("ssl_server_name"),
     "get-server-public-key": _flag_field("get_server_public_key"),
     "server-public-key-path": _text_field("server_public_key_path"),
     "enable-cleartext-plugin": _flag_field("enable_cleartext_plugin"),

@@ -105,7 +105,8 @@ class ProductionConsent:
                 continue
 
 
-_MANAGED = "{privilege}; a managed service has a parameter group for it"
+PARAMETER_GROUP = "a managed service has a parameter group for it"
+_MANAGED = "{privilege}; " + PARAMETER_GROUP
 _WORDS = {
     1045: ("this login cannot change {name}", _MANAGED),
     1193: ("{server} has no variable {name}", "choose another setting"),
@@ -531,7 +532,8 @@ class SettingsManager:
         """The value as the server will say it. Raises UsageError if it cannot be set here."""
         reason = self._unavailable.get(setting.name)
         if reason:
-            raise UsageError(f"{setting.name} cannot be changed here: {reason}")
+            hint = PARAMETER_GROUP if "privilege" in reason else ""
+            raise UsageError(f"{setting.name} cannot be changed here: {reason}", hint)
         return lookup.canonical_value(setting, self.server, value)
 
     @contextlib.asynccontextmanager
