@@ -34,11 +34,11 @@ os.write(9, str(sock.fileno()).encode())
 
 FOREIGN = """
 import sys
-from tuibench.cli import formats, output
+from tuibench.cli import output
 output.open_closed_streams()
 print("1 × 2 → 3 …")
 print("×…", file=sys.stderr)
-formats.echo_json({"place": "4 × 100 …"})
+output.echo_json({"place": "4 × 100 …"})
 """
 
 
@@ -71,9 +71,9 @@ def test_nothing_that_is_opened_later_takes_the_place_of_a_closed_one(closed: st
 
 
 LONG = """
-from tuibench.cli import formats, output
+from tuibench.cli import output
 output.open_closed_streams()
-formats.echo_json("x" * 1_000_000)
+output.echo_json("x" * 1_000_000)
 """
 
 

@@ -368,8 +368,8 @@ def test_the_footer_is_never_cut_as_long_as_a_rare_key_can_go() -> None:
 def test_the_footer_has_the_rare_keys_where_there_is_room() -> None:
     view = initial_view(script.hello(10, script.status(weights={"old": 90, "new": 10})))
     wide = text(footer(view, 118, 1))
-    assert "r rate  w weights  n network  P probe  d durability" in wide
-    plain = text(footer(initial_view(script.hello()), 118, 1))
+    assert "r rate  w weights  n network  P probe  u undo  d durability" in wide
+    plain = text(footer(initial_view(script.hello()), 128, 1))
     assert "w weights" not in plain
     assert plain.endswith("space mark  ^p menu  ? help  x leave  q stop")
     narrow = text(footer(view, 78, 1))
