@@ -311,10 +311,17 @@ class FigureScreen(MainScreen):
     def __init__(self, view: View, frame: ScreenFrame) -> None:
         super().__init__(view, frame)
         self._selection = Selection()
+        self._listed: tuple[View, Columns] | None = None
 
     def columns(self, view: View) -> Columns:
         """The list of this screen."""
         raise NotImplementedError
+
+    def listed(self, view: View) -> Columns:
+        """The list, computed once for a view: a key needs it several times."""
+        if self._listed is None or self._listed[0] is not view:
+            self._listed = view, self.columns(view)
+        return self._listed[1]
 
     def charted(self, view: View) -> tuple[str, ...]:
         """Figures on the charts: the operator's, otherwise the screen's own if there is room."""
@@ -388,7 +395,7 @@ class FigureScreen(MainScreen):
 
     def _keys(self, view: View) -> list[str]:
         """Keys of the selectable rows: the left column, then the right one."""
-        left, right = self.columns(view)
+        left, right = self.listed(view)
         height = self.query_one(".columns").size.height
         return [*listed_keys(left, height), *listed_keys(right, height)]
 
@@ -396,11 +403,11 @@ class FigureScreen(MainScreen):
         return [figure_number(key) for key in self._keys(view)]
 
     def _left(self, view: View, width: int, height: int) -> list[TextLine]:
-        left, right = self.columns(view)
+        left, right = self.listed(view)
         return self._column(left, right, view, width, height)
 
     def _right(self, view: View, width: int, height: int) -> list[TextLine]:
-        left, right = self.columns(view)
+        left, right = self.listed(view)
         return self._column(right, left, view, width, height)
 
     def _column(
@@ -438,7 +445,7 @@ class ServerScreen(FigureScreen):
     def prepare(self, view: View) -> None:
         charts = len(self.charted(view))
         lines = self.app.size.height - CHROME_LINES
-        self._stack.set_charts(charts, self._rows(charts, lines, self.columns(view).lines))
+        self._stack.set_charts(charts, self._rows(charts, lines, self.listed(view).lines))
         self.query_one("#axis").display = charts > 0
         super().prepare(view)
 
@@ -481,7 +488,7 @@ class HostScreen(FigureScreen):
 
     def _arrange(self, view: View, lines: int) -> None:
         """Place the charts, the CPU chart first, above the list."""
-        charts, wanted = len(self.charted(view)), self.columns(view).lines
+        charts, wanted = len(self.charted(view)), self.listed(view).lines
         has_cpu = self.has_class("-full") or (not charts and lines - wanted >= FEWEST_CPU_ROWS)
         rows = self._rows(charts + has_cpu, lines, wanted)
         self.query_one("#host-cpu").display = has_cpu
