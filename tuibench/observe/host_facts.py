@@ -23,7 +23,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 import psutil
@@ -36,7 +35,7 @@ from tuibench.model.server import ServerInfo, Target
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.info import connect_with_defaults
 from tuibench.observe.host import cpu_time, own_limits
-from tuibench.observe.status import is_volatile
+from tuibench.observe.status import is_volatile, matches_any
 
 GOVERNORS = "devices/system/cpu/cpu*/cpufreq/scaling_governor"
 CLOCKSOURCE = "devices/system/clocksource/clocksource0/current_clocksource"
@@ -395,9 +394,10 @@ async def read_environment(
 
 def is_recorded_variable(name: str) -> bool:
     """True for a variable that is recorded."""
-    wanted = any(fnmatchcase(name, pattern) for pattern in RECORDED_VARIABLES)
     return (
-        wanted and not is_volatile(name) and not any(fnmatchcase(name, each) for each in EXCLUDED_VARIABLES)
+        matches_any(name, RECORDED_VARIABLES)
+        and not is_volatile(name)
+        and not matches_any(name, EXCLUDED_VARIABLES)
     )
 
 

@@ -17,8 +17,10 @@ MariaDB has group commits and bytes in its status.
 """
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from fnmatch import fnmatchcase
+from fnmatch import translate
+from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -618,4 +620,14 @@ def variable_changes(
 
 def is_volatile(name: str) -> bool:
     """True for a variable that changes by itself."""
-    return any(fnmatchcase(name, pattern) for pattern in VOLATILE_VARIABLES)
+    return matches_any(name, VOLATILE_VARIABLES)
+
+
+def matches_any(name: str, patterns: tuple[str, ...]) -> bool:
+    """True for a name that matches one of some shell patterns."""
+    return _one_of(patterns).match(name) is not None
+
+
+@cache
+def _one_of(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(translate, patterns)))
