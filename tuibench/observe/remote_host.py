@@ -18,11 +18,8 @@ import contextlib
 import re
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Iterator
-from http.client import HTTPException
 from typing import NamedTuple, Protocol
-from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
-from urllib.request import ProxyHandler, build_opener
 
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.errors import UsageError
@@ -141,7 +138,10 @@ class NodeExporterSource(HostSource):
         self._query = "" if urlsplit(address.url).query else f"?{QUERY}"
 
     async def read(self) -> HostReading:
-        """One reading. Raises HostSourceError."""
+        """One reading. Raises HostSourceError. A run without an exporter does not import the libraries."""
+        from http.client import HTTPException
+        from urllib.error import URLError
+
         where = urlsplit(self._address.url).netloc
         try:
             page = await asyncio.to_thread(self._get)
@@ -163,6 +163,8 @@ class NodeExporterSource(HostSource):
         """The page. An exporter without one of the collectors refuses the query: then all collectors are
         requested.
         """
+        from urllib.error import HTTPError
+
         try:
             return self._get_url(self._address.url + self._query)
         except HTTPError as error:
@@ -173,6 +175,8 @@ class NodeExporterSource(HostSource):
         return self._get_url(self._address.url)
 
     def _get_url(self, url: str) -> str:
+        from urllib.request import ProxyHandler, build_opener
+
         with build_opener(ProxyHandler({})).open(url, timeout=self._timeout_seconds) as answer:
             return str(answer.read(MAX_BYTES).decode("utf-8", errors="replace"))
 

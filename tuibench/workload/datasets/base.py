@@ -16,6 +16,7 @@ import struct
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from functools import cached_property
 from itertools import accumulate, pairwise
 from random import Random
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, Self
@@ -225,13 +226,22 @@ class RandomCharacters:
         self._written = bytes(alphabet[byte % size] for byte in range(256))
         self._unusable = bytes(range(usable, 256))
         self._more_than_needed = 256 / usable * 1.025
-        self._cipher = _encryptor(key)
+        self._key = key
         self._zeros = b""
 
     @classmethod
     def of(cls, alphabet: bytes, stream: Random) -> "RandomCharacters":
         """A stream whose key is the next bytes of a random stream."""
         return cls(alphabet, stream.randbytes(KEY_BYTES))
+
+    @cached_property
+    def _cipher(self) -> "CipherContext":
+        """AES in counter mode. A process that generates no rows does not import the library."""
+        from cryptography.hazmat.primitives.ciphers import Cipher
+        from cryptography.hazmat.primitives.ciphers.algorithms import AES
+        from cryptography.hazmat.primitives.ciphers.modes import CTR
+
+        return Cipher(AES(self._key), CTR(bytes(BLOCK_BYTES))).encryptor()
 
     def take(self, size: int) -> bytearray:
         """The next characters."""
@@ -255,15 +265,6 @@ class RandomCharacters:
         """Texts of one length."""
         block = bytes(self.take(count * length))
         return [block[start : start + length] for start in range(0, count * length, length)]
-
-
-def _encryptor(key: bytes) -> "CipherContext":
-    """AES in counter mode. A process that generates no rows does not import the library."""
-    from cryptography.hazmat.primitives.ciphers import Cipher
-    from cryptography.hazmat.primitives.ciphers.algorithms import AES
-    from cryptography.hazmat.primitives.ciphers.modes import CTR
-
-    return Cipher(AES(key), CTR(bytes(BLOCK_BYTES))).encryptor()
 
 
 class ConstantField(NamedTuple):
