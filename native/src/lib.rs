@@ -9,6 +9,7 @@
 //! protocol    packet, response, rows                statements and responses as bytes
 //! tls         suite, records                        encryption after Python's handshake
 //! pacing      arrivals and think times              when a transaction begins
+//! script      sysbench's Lua scripts, in place of a program (feature `lua`)
 //! measure     recorder, histogram, lag              what is counted and timed
 //! engine      all threads and their reports; thread (the connections of one thread); connection (its states);
 //!             wait, wakeup_lead (what wakes a thread, and how early)
@@ -25,6 +26,8 @@ pub mod program;
 pub mod protocol;
 #[cfg(feature = "python")]
 mod python;
+#[cfg(feature = "lua")]
+pub mod script;
 pub mod sys;
 pub mod tls;
 pub mod values;

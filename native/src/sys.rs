@@ -8,12 +8,21 @@ use std::os::unix::io::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 pub const NS_PER_SECOND: i64 = 1_000_000_000;
 
 /// The monotonic clock in nanoseconds, the same that Python's `time.monotonic_ns` reads.
+pub fn now_ns() -> i64 {
+    read_clock(libc::CLOCK_MONOTONIC)
+}
+
+/// The processor time of this thread.
+pub fn thread_cpu_ns() -> i64 {
+    read_clock(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
 // On platforms of 32 bits, these are narrower.
 #[allow(clippy::useless_conversion)]
-pub fn now_ns() -> i64 {
+fn read_clock(clock: libc::clockid_t) -> i64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is to a timespec of our own, which the call fills in.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    unsafe { libc::clock_gettime(clock, &mut time) };
     i64::from(time.tv_sec) * NS_PER_SECOND + i64::from(time.tv_nsec)
 }
 

@@ -126,7 +126,7 @@ IGNORED_OPTIONS = {
     "--debug": ("off", "there is no such output", "--verbosity=5 prints the most"),
     "--force-pk": (ANY, "", ""),
     "--init-rng": (ANY, "", ""),
-    "--luajit-cmd": ("off", "Lua is not supported", "leave it out"),
+    "--luajit-cmd": ("off", "LuaJIT's compiler is off", "leave it out"),
     "--myisam-max-rows": (ANY, "", ""),
     "--mysql-debug": ("off", "the driver has no trace", "leave it out"),
     "--mysql-dry-run": ("off", "statements are always sent", "tuibench profiles show NAME lists them"),
@@ -223,6 +223,10 @@ def command_first(arguments: Sequence[str], commands: Collection[str]) -> list[s
     for place, word in enumerate(arguments):
         if word in SYSBENCH_VERBS:
             return [word, *arguments[:place], *arguments[place + 1 :]]
+    if arguments[0].endswith(".lua"):
+        for place, word in enumerate(arguments):
+            if word in commands:
+                return [word, *arguments[:place], *arguments[place + 1 :]]
     if any(each.partition("=")[0] == TEST for each in arguments):
         raise UsageError(f"{TEST} without a command", f"add one of {', '.join(SYSBENCH_VERBS)}")
     return list(arguments)
@@ -323,7 +327,13 @@ def _script(path: str) -> str:
 
 def _is_known_script(word: str) -> bool:
     is_script = word.endswith(".lua") or word == TABLES_ONLY
-    return is_script and not word.startswith("-") and _script(word) in PROFILES
+    return is_script and not word.startswith("-") and _script(word) in PROFILES and not _is_own_script(word)
+
+
+def _is_own_script(word: str) -> bool:
+    """Whether it is the path of a script that is not sysbench's own, although it has the name of one."""
+    path = Path(word)
+    return "/" in word and path.is_file() and path.resolve().parent.name != "sysbench"
 
 
 def _refuse_other_tests(words: Sequence[str]) -> None:

@@ -64,6 +64,9 @@ def prepare(
     planned = {"threads": threads} if threads else {}
     name, options = split_profile_and_options(profile, context.args)
     program = library.load_program(name, {**options, **planned})
+    if program.script is not None:
+        run_script_command(server.target(), program, "prepare")
+        return
     method = LoadOptions(
         parallel=threads or 2 * (os.cpu_count() or 1),
         insert_method=check_choice("--load-with", load_with, INSERT_METHODS),
@@ -99,6 +102,18 @@ async def make_tables(
         )
 
 
+def run_script_command(target: Target, program: Program, command: str) -> None:
+    """Runs a command of a Lua script; what it prints goes to stderr."""
+    from tuibench.cli.runner import run_async
+    from tuibench.load.script_commands import run_command
+
+    count = run_async(run_command(target, program, command, write=sys.stderr.write))
+    connections = "1 connection" if count == 1 else f"{count} connections"
+    info(
+        f"{command} of {program.script.path if program.script else program.profile} is done on {connections}"
+    )
+
+
 def prewarm(
     context: click.Context,
     profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")],
@@ -111,6 +126,9 @@ def prewarm(
 
     program = library.load_program(*split_profile_and_options(profile, context.args))
     target = server.target()
+    if program.script is not None:
+        run_script_command(target, program, "prewarm")
+        return
     tables = run_async(prewarm_tables(target, program, lambda table: info(f"reading {table}")))
     if not tables:
         raise UsageError(
@@ -169,6 +187,9 @@ def cleanup(
     from tuibench.workload import library
 
     program = library.load_program(*split_profile_and_options(profile, context.args))
+    if program.script is not None:
+        run_script_command(server.target(), program, "cleanup")
+        return
     result = run_async(drop(server.target(), program, warning))
     info(f"dropped {', '.join(result.dropped) or 'nothing'}")
     for table in result.foreign:

@@ -64,6 +64,7 @@ from tuibench.mysql.connection import connect
 from tuibench.mysql.errors import error_for_code
 from tuibench.mysql.login import first_logins
 from tuibench.mysql.tls import tls_context
+from tuibench.workload import script
 from tuibench.workload.distributions import ProgramLayout
 from tuibench.workload.draw import DrawSource
 from tuibench.workload.generator import needed_by_connection
@@ -85,11 +86,15 @@ def stream_key(text: str) -> bytes:
     return data + hashlib.sha512(data).digest()
 
 
-def described(program: Program, layout: ProgramLayout) -> dict[str, Any]:
+def described(program: Program, layout: ProgramLayout, *, is_prepared: bool = True) -> dict[str, Any]:
     """The program in built-in types, with everything that is computed once for all connections."""
+    described_script = None
+    if program.script is not None:
+        described_script = script.native_settings(program.script, program.options, is_prepared=is_prepared)
     steps = [step for each in program.transactions for step in all_steps(each.steps)]
     return {
         "program": msgspec.to_builtins(program),
+        "script": described_script,
         "firsts": [layout.first(statement) for step in steps for statement in step.statements],
         "simple": layout.are_static,
         "interactive": [transaction.interactive for transaction in program.transactions],
@@ -105,9 +110,9 @@ def described(program: Program, layout: ProgramLayout) -> dict[str, Any]:
     }
 
 
-def compiled(program: Program, layout: ProgramLayout) -> Any:
+def compiled(program: Program, layout: ProgramLayout, *, is_prepared: bool = True) -> Any:
     """The engine's own form of a program. Raises ValueError or OverflowError for what it does not support."""
-    return module().Program(described(program, layout))
+    return module().Program(described(program, layout, is_prepared=is_prepared))
 
 
 def unsupported_reason(program: Program) -> str:
@@ -147,6 +152,8 @@ class Returned(NamedTuple):
                 return UsageError(sanitize.excerpt(self.message))
             case "fault":
                 return RunError(sanitize.excerpt(self.message), "check its expressions and captured columns")
+            case "script":
+                return RunError(sanitize.excerpt(self.message))
             case "panicked":
                 return RunError(f"the native engine failed: {sanitize.excerpt(self.message)}", PANIC_HINT)
             case _:
@@ -503,7 +510,7 @@ def _native_engine(begin: StartLoad, layout: ProgramLayout) -> Any:
     execution = begin.execution
     ignored = execution.ignored_errors
     return module().Engine(
-        compiled(begin.program, layout),
+        compiled(begin.program, layout, is_prepared=execution.prepared),
         str(begin.seed),
         ignored=None if ignored is None else set(ignored),
         max_retries=execution.max_retries,
@@ -545,19 +552,31 @@ async def choose(wanted: EngineChoice, program: Program, target: Target) -> Chos
     Raises UsageError if it is required and cannot.
     """
     chosen = choose_before_login(wanted, program)
+    if program.script is not None:
+        wanted = EngineChoice.NATIVE
     return _checked(wanted, await _reason_of_tls(target)) if chosen.is_native else chosen
 
 
 def choose_before_login(wanted: EngineChoice, program: Program) -> Chosen:
     """The same from what is known without a server."""
+    if program.script is not None:
+        wanted = _engine_of_scripts(wanted)
     if wanted is EngineChoice.ASYNCIO:
         return Chosen(False)
-    return _checked(wanted, unsupported_reason(program))
+    hint = "" if program.script is not None else "use --engine=auto"
+    return _checked(wanted, unsupported_reason(program), hint)
 
 
-def _checked(wanted: EngineChoice, reason: str) -> Chosen:
+def _engine_of_scripts(wanted: EngineChoice) -> EngineChoice:
+    """Only the native engine runs scripts."""
+    if wanted is EngineChoice.ASYNCIO:
+        raise UsageError("only the native engine runs a Lua script", "leave --engine=asyncio out")
+    return EngineChoice.NATIVE
+
+
+def _checked(wanted: EngineChoice, reason: str, hint: str = "use --engine=auto") -> Chosen:
     if reason and wanted is EngineChoice.NATIVE:
-        raise UsageError(f"the native engine cannot run this load: {reason}", "use --engine=auto")
+        raise UsageError(f"the native engine cannot run this load: {reason}", hint)
     return Chosen(not reason, reason)
 
 

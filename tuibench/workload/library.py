@@ -6,11 +6,11 @@ from pathlib import Path
 
 from tuibench import files, paths
 from tuibench.errors import UsageError, did_you_mean
-from tuibench.workload import compiler
+from tuibench.workload import compiler, script
 from tuibench.workload.language import Profile, decode_profile, extend_profile
 from tuibench.workload.program import Program
 
-SUFFIX, LUA = ".toml", ".lua"
+SUFFIX, LUA = ".toml", script.SUFFIX
 MAX_EXTENSIONS = 10
 
 
@@ -44,13 +44,14 @@ def find_profile(name: str) -> Path:
 
     Raises UsageError with the nearest name if there is none.
     """
-    if "/" in name or name.endswith(SUFFIX):
-        path = files.expand_path(name)
-        if isfile(path) and path.suffix != LUA:
-            return path
-        raise UsageError(f"there is no profile file {name}", _lua_hint(path))
     plain = name.removesuffix(LUA)
     profiles = available_profiles()
+    if "/" in name or name.endswith(SUFFIX) or (name != plain and plain not in profiles):
+        path = files.expand_path(name)
+        if isfile(path):
+            return path
+        what = "script" if script.is_script(path) else "profile file"
+        raise UsageError(f"there is no {what} {name}", _lua_hint(path))
     if plain not in profiles:
         raise UsageError(f"there is no profile '{name}'", did_you_mean(plain, profiles) or LIST_PROFILES_HINT)
     return profiles[plain]
@@ -61,12 +62,14 @@ def _lua_hint(path: Path) -> str:
     if path.suffix != LUA:
         return ""
     known = path.stem in available_profiles()
-    return f"Lua scripts are not supported; use the profile {path.stem}" if known else "Lua is not supported"
+    return f"there is a profile {path.stem}" if known else ""
 
 
 def load_profile(name: str) -> Profile:
     """Read and check a profile. Raises UsageError with file, key and nearest valid name."""
     path = find_profile(name)
+    if script.is_script(path):
+        return script.profile(script.load(path))
     return _checked_profile(decode_profile(_read_profile(path), str(path)), str(path), (path,))
 
 
@@ -121,4 +124,7 @@ def load_program(name: str, options: Mapping[str, object] | None = None, text: s
 
     `text` replaces the file's contents; `name` is then only its name.
     """
+    path = None if text else find_profile(name)
+    if path is not None and script.is_script(path):
+        return script.program(script.load(path), options or {})
     return compiler.compile_profile(parse_profile(text, name) if text else load_profile(name), options or {})

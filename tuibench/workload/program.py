@@ -311,13 +311,26 @@ class Turns(msgspec.Struct, frozen=True, kw_only=True):
         return self.count + len(self.ending)
 
 
+class Script(msgspec.Struct, frozen=True, kw_only=True):
+    """A Lua script of sysbench: its file and text, and the folders that its `require` searches.
+
+    `command` is the command that is run, `run` for events. With `allows_io` it may use files and programs.
+    """
+
+    path: str
+    text: str
+    command: str = "run"
+    search: tuple[str, ...] = ()
+    allows_io: bool = False
+
+
 class Program(msgspec.Struct, frozen=True, kw_only=True):
     """A compiled program. `options` are the profile's resolved options, which define the data set.
 
     With `deck`, transactions are taken from a shuffled deck with as many cards of each kind as its weight, so
     that each deck has the exact mix. With `turns` they have a fixed order, and a connection ends with the
     last one. `empty` data sets are created without rows. `headline` is the profile's main figure, if it has
-    one.
+    one. A `script` sends statements of its own in place of the transactions'.
     """
 
     profile: str
@@ -329,6 +342,7 @@ class Program(msgspec.Struct, frozen=True, kw_only=True):
     empty: bool = False
     turns: Turns | None = None
     headline: Headline | None = None
+    script: Script | None = None
 
     @property
     def interactive(self) -> bool:

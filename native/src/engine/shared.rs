@@ -44,6 +44,8 @@ pub enum ReturnReason {
     Aborted,
     /// An error of the server ends the load.
     ServerError(u16, String),
+    /// An error in a script.
+    ScriptFault(String),
     /// An error of the profile. `is_usage` if the shape of rows does not fit.
     Faulty { message: String, is_usage: bool },
 }

@@ -25,6 +25,8 @@ pub struct Counters {
     pub rejected: u64,
     /// Statements whose response was not read.
     pub unanswered: u64,
+    /// Statements of a script outside its events.
+    pub besides: u64,
     pub retries: u64,
     pub errors: BTreeMap<u16, u64>,
     /// By the kind of transaction.
@@ -45,6 +47,7 @@ impl Counters {
         self.others += other.others;
         self.rejected += other.rejected;
         self.unanswered += other.unanswered;
+        self.besides += other.besides;
         self.retries += other.retries;
         for (code, times) in &other.errors {
             *self.errors.entry(*code).or_insert(0) += times;
@@ -149,7 +152,18 @@ impl Latencies {
         }
     }
 
+    /// Records a statement of a script, whose names become known with their first call.
+    pub fn record_statement(&mut self, name: usize, us: u64) {
+        if self.statements.len() <= name {
+            self.statements.resize(name + 1, Histogram::default());
+        }
+        self.statements[name].record(us);
+    }
+
     pub fn take_from(&mut self, other: &mut Self) {
+        if self.statements.len() < other.statements.len() {
+            self.statements.resize(other.statements.len(), Histogram::default());
+        }
         for (own, more) in self.statements.iter_mut().zip(&mut other.statements) {
             own.take_from(more);
         }

@@ -6,8 +6,12 @@ pub mod bytecode;
 pub mod compile;
 mod formulas;
 pub mod machine;
+pub mod script;
 pub mod stream;
 
+use std::sync::Arc;
+
+use crate::program::script::ScriptSource;
 use crate::values::distribution::Distribution;
 use crate::values::evaluate::Operator;
 use crate::values::value::Value;
@@ -162,6 +166,15 @@ pub struct Program {
     pub flat: Vec<Flat>,
     /// The names of statements, as their histograms are numbered.
     pub names: Vec<String>,
+    /// The script that replaces the transactions' steps.
+    pub script: Option<Arc<dyn ScriptSource>>,
+}
+
+impl Program {
+    /// The names of statements, as their histograms are numbered.
+    pub fn statement_names(&self) -> Vec<String> {
+        self.script.as_ref().map_or_else(|| self.names.clone(), |script| script.names())
+    }
 }
 
 /// The variable that every transaction has: the number of its connection.

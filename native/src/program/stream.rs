@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::program::bytecode::{Body, Code};
 use crate::program::compile::{compile, SeedKey};
 use crate::program::machine::{Interpreter, Row, Sink};
+use crate::program::script::Scripted;
 use crate::program::{Program, Transaction, Turns};
 use crate::values::limits::DrawnAtOnce;
 use crate::values::mt19937::Mt19937;
@@ -27,6 +28,7 @@ pub struct Stream {
     /// Transactions since the login.
     pub since_login: u64,
     pub weights_version: u64,
+    pub script: Option<Scripted>,
 }
 
 /// How the next transaction is chosen.
@@ -54,6 +56,10 @@ impl Stream {
         let thinks =
             program.transactions.iter().any(|one| one.keying_seconds > 0.0 || one.think_seconds > 0.0);
         let think = thinks.then(|| Mt19937::from_key(&keys(&format!("tuibench:{seed}:{connection}:think"))));
+        let script = match &program.script {
+            Some(source) => Some(Scripted::new(source.script(connection, random.clone())?)),
+            None => None,
+        };
         let interpreter = Interpreter::new(random, code.counters.clone(), program.tables);
         let weights: Vec<f64> = program.transactions.iter().map(|transaction| transaction.weight).collect();
         let chooser = Chooser::new(&program, &weights);
@@ -67,6 +73,7 @@ impl Stream {
             left_at: 0,
             since_login: 0,
             weights_version: 0,
+            script,
         })
     }
 

@@ -6,8 +6,10 @@ use std::fmt::Write;
 
 use crate::values::value::{python_float, Date, Moment, ProfileError, Span, Value};
 
-const COM_QUERY: u8 = 0x03;
+pub const COM_QUERY: u8 = 0x03;
+pub const COM_STMT_PREPARE: u8 = 0x16;
 const COM_STMT_EXECUTE: u8 = 0x17;
+pub const COM_STMT_CLOSE: u8 = 0x19;
 /// A packet of this size goes on in the next one.
 pub const WHOLE: usize = 0xff_ffff;
 const HEADER_BYTES: usize = 4;
@@ -55,6 +57,14 @@ pub fn write_text(
     }
     finish(start, to);
     Ok(())
+}
+
+/// Appends the packet of a command with its text or number.
+pub fn write_command(command: u8, payload: &[u8], to: &mut Vec<u8>) {
+    let start = begin(to);
+    to.push(command);
+    to.extend_from_slice(payload);
+    finish(start, to);
 }
 
 /// Appends the packet that executes a prepared statement.

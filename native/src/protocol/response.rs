@@ -57,6 +57,8 @@ pub struct Response {
     sequence: u8,
     /// Packets to skip: columns, or the rest of a large row.
     skip: u64,
+    is_preparation: bool,
+    most_kept: usize,
 }
 
 impl Response {
@@ -72,7 +74,21 @@ impl Response {
             in_rows: false,
             sequence: 1,
             skip: 0,
+            is_preparation: false,
+            most_kept: MOST_CAPTURED_BYTES,
         }
+    }
+
+    /// The largest response that is kept.
+    pub fn keep_at_most(&mut self, bytes: usize) {
+        self.most_kept = bytes;
+    }
+
+    /// Begins the response to COM_STMT_PREPARE: the statement's number and its parameters.
+    /// Its outcome is the number, below that of the parameters from bit 32 on.
+    pub fn begin_preparation(&mut self) {
+        self.begin(false);
+        self.is_preparation = true;
     }
 
     /// Begins a new response.
@@ -86,11 +102,16 @@ impl Response {
         self.in_rows = false;
         self.sequence = 1;
         self.skip = 0;
+        self.is_preparation = false;
     }
 
     /// The bytes of the response, if they are kept.
     pub fn kept(&self) -> &[u8] {
         &self.kept
+    }
+
+    pub fn kept_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.kept
     }
 
     /// Whether bytes were received that belong to no response.
@@ -101,7 +122,7 @@ impl Response {
     /// Feeds received bytes; returns the outcome with the last byte of the response.
     pub fn feed(&mut self, data: &[u8]) -> Option<Outcome> {
         self.received += data.len();
-        if self.keeps && self.received > MOST_CAPTURED_BYTES {
+        if self.keeps && self.received > self.most_kept {
             return Some(Outcome::Broken(TOO_LONG));
         }
         if self.left.is_empty() {
@@ -159,7 +180,7 @@ impl Response {
         self.sequence = sequence.wrapping_add(1);
         if self.skip > 0 {
             self.skip -= u64::from(payload.len() < WHOLE);
-            return None;
+            return (self.is_preparation && self.skip == 0).then_some(Outcome::Done(self.affected));
         }
         if self.in_rows && !self.is_last(payload) {
             self.affected += 1;
@@ -178,6 +199,7 @@ impl Response {
         let read = match payload[0] {
             ERR => refusal(payload).map(Some),
             _ if self.in_rows => self.end_of_rows(payload),
+            OK if self.is_preparation => self.prepared(payload),
             OK => self.ok(payload),
             INFILE => return Some(Outcome::Broken(WANTS_FILE)),
             _ => self.head(payload),
@@ -189,6 +211,16 @@ impl Response {
         self.in_rows = false;
         let status = if self.without_eof { ok_status(payload)? } else { word(payload, 3)? };
         Some(self.over(status))
+    }
+
+    /// The statement's number; definitions of its parameters and columns follow.
+    fn prepared(&mut self, payload: &[u8]) -> Option<Option<Outcome>> {
+        let identity = u32::from_le_bytes(payload.get(1..5)?.try_into().ok()?);
+        let (columns, parameters) = (word(payload, 5)?, word(payload, 7)?);
+        let with_end = |count: u16| u64::from(count) + u64::from(count > 0 && !self.without_eof);
+        self.affected = preparation(identity, parameters);
+        self.skip = with_end(parameters) + with_end(columns);
+        Some((self.skip == 0).then_some(Outcome::Done(self.affected)))
     }
 
     fn ok(&mut self, payload: &[u8]) -> Option<Option<Outcome>> {
@@ -219,6 +251,11 @@ impl Response {
         }
         Some(Outcome::Done(first))
     }
+}
+
+/// The outcome of a preparation as one number: the parameters above the statement's number.
+fn preparation(identity: u32, parameters: u16) -> u64 {
+    u64::from(parameters) << 32 | u64::from(identity)
 }
 
 fn size_of(header: &[u8]) -> usize {

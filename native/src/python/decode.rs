@@ -3,14 +3,21 @@
 //! Structs are dicts, unions have their tag as `type`. For anything unknown, the error names it, and the asyncio engine
 //! runs the program.
 
+#[cfg(feature = "lua")]
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString};
 
+use crate::program::script::ScriptSource;
 use crate::program::{
     Bound, Class, Draw, Expression, Flat, Lets, Make, Part, Program, Repeat, Statement, Step, Transaction,
     Turns,
 };
+#[cfg(feature = "lua")]
+use crate::script::{Distributions, General, LuaSource, Settings, MOST_CPU_NS};
 use crate::values::decimal::Decimal;
 use crate::values::distribution::Distribution;
 use crate::values::evaluate::Operator;
@@ -66,7 +73,69 @@ pub fn program(from: &Given<'_>) -> PyResult<Program> {
         turns: optional(&field(&given, "turns")?, turns)?,
         flat,
         names,
+        script: script(from)?,
     })
+}
+
+/// The script in place of the transactions' steps, if there is one.
+#[cfg(feature = "lua")]
+fn script(from: &Given<'_>) -> PyResult<Option<Arc<dyn ScriptSource>>> {
+    let given = field(from, "script")?;
+    if given.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(Arc::new(script_source(&given)?)))
+}
+
+#[cfg(not(feature = "lua"))]
+fn script(from: &Given<'_>) -> PyResult<Option<Arc<dyn ScriptSource>>> {
+    match field(from, "script")?.is_none() {
+        true => Ok(None),
+        false => Err(unsupported("a Lua script")),
+    }
+}
+
+/// A script and its options; the dict has the fields of [`Settings`].
+#[cfg(feature = "lua")]
+pub fn script_source(given: &Given<'_>) -> PyResult<LuaSource> {
+    let mut general = HashMap::new();
+    for (name, value) in field(given, "general")?.downcast::<PyDict>()? {
+        general.insert(name.extract()?, general_option(&value)?);
+    }
+    let distributions = field(given, "distributions")?;
+    Ok(LuaSource::new(Settings {
+        path: get(given, "path")?,
+        text: get(given, "text")?,
+        command: get(given, "command")?,
+        search: get(given, "search")?,
+        given: get(given, "given")?,
+        general,
+        distributions: Distributions {
+            default: get(&distributions, "default")?,
+            iterations: get(&distributions, "iterations")?,
+            hot_width: get(&distributions, "hot_width")?,
+            hot_share: get(&distributions, "hot_share")?,
+            pareto_h: get(&distributions, "pareto_h")?,
+            zipfian_exponent: get(&distributions, "zipfian_exponent")?,
+        },
+        connections: get(given, "connections")?,
+        is_prepared: get(given, "is_prepared")?,
+        allows_io: get(given, "allows_io")?,
+        most_cpu_ns: MOST_CPU_NS,
+    }))
+}
+
+#[cfg(feature = "lua")]
+fn general_option(from: &Given<'_>) -> PyResult<General> {
+    if from.is_instance_of::<PyBool>() {
+        Ok(General::Switch(from.extract()?))
+    } else if from.is_instance_of::<PyString>() {
+        Ok(General::Text(from.extract()?))
+    } else if from.is_instance_of::<PyList>() {
+        Ok(General::List(from.extract()?))
+    } else {
+        Ok(General::Number(from.extract()?))
+    }
 }
 
 fn flat(from: &Given<'_>) -> PyResult<(Vec<Flat>, Vec<String>)> {

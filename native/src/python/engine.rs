@@ -16,6 +16,7 @@ use crate::measure::histogram::Histogram;
 use crate::measure::recorder::{Counters, SlowTransaction, Timed};
 use crate::pacing::{ArrivalSchedule, Reassignment, WorkQueue};
 use crate::program::bytecode::Code;
+use crate::program::script::Scripted;
 use crate::protocol::rows::RowReader;
 use crate::python::program::{forms_of, new_stream, Back, Program};
 use crate::python::tls::{taken, TlsRecords};
@@ -110,8 +111,8 @@ impl Engine {
         let forms = forms_of(&self.program, &identities, no_backslash_escapes)?;
         let kept = lock(&self.engine.shared.streams).remove(&number);
         let stream = match kept {
-            Some(stream) => stream,
-            None => {
+            Some(stream) if !stream.script.as_ref().map_or(false, Scripted::is_half_started) => stream,
+            _ => {
                 let shared = lock(&self.code).clone();
                 let made = new_stream(&self.program, &self.seed, number, keys, shared)?;
                 lock(&self.code).get_or_insert_with(|| made.code());
@@ -230,11 +231,12 @@ impl Engine {
         made.set_item("backlog", report.backlog)?;
         made.set_item("counters", counters(py, &report.counters)?)?;
         let latencies = &report.latencies;
-        made.set_item("statements", named(py, &self.program.0.names, &latencies.statements)?)?;
+        let names = self.program.0.statement_names();
+        made.set_item("statements", named(py, &names, &latencies.statements)?)?;
         let responses: PyResult<Vec<_>> = latencies.responses.iter().map(|one| histogram(py, one)).collect();
         made.set_item("responses", responses?)?;
         made.set_item("service", histogram(py, &latencies.service)?)?;
-        let slowest: Vec<_> = latencies.slowest.kept.iter().map(|one| slow(&self.program.0, one)).collect();
+        let slowest: Vec<_> = latencies.slowest.kept.iter().map(|one| slow(&names, one)).collect();
         made.set_item("wait", histogram(py, &latencies.wait)?)?;
         made.set_item("slowest", slowest)?;
         made.set_item("share", share(&report.share))?;
@@ -245,6 +247,11 @@ impl Engine {
         made.set_item("run_delay_ns", report.busy.run_delay_ns)?;
         made.set_item("ran_ns", report.busy.ran_ns)?;
         Ok(made)
+    }
+
+    /// What the scripts have printed since the last call.
+    fn take_output(&self) -> String {
+        self.program.0.script.as_ref().map_or_else(String::new, |script| script.take_output())
     }
 
     /// Ends all threads.
@@ -265,6 +272,7 @@ pub fn back(number: i64, returned: ReturnReason) -> Back {
         ReturnReason::Broken(what) => (number, "broken", 0, what),
         ReturnReason::Panicked(message) => (number, "panicked", 0, message),
         ReturnReason::ServerError(code, message) => (number, "refused", code, message),
+        ReturnReason::ScriptFault(message) => (number, "script", 0, message),
         ReturnReason::Faulty { message, is_usage: true } => (number, "usage", 0, message),
         ReturnReason::Faulty { message, is_usage: false } => (number, "fault", 0, message),
     }
@@ -273,8 +281,8 @@ pub fn back(number: i64, returned: ReturnReason) -> Back {
 /// Which transaction, its response and service time in µs, and its statements: name, µs, error.
 type Slow = (usize, u64, u64, Vec<(String, u32, u16)>);
 
-fn slow(program: &crate::program::Program, of: &SlowTransaction) -> Slow {
-    let named = |one: &Timed| (program.names[one.name as usize].clone(), one.us, one.error);
+fn slow(names: &[String], of: &SlowTransaction) -> Slow {
+    let named = |one: &Timed| (names[one.name as usize].clone(), one.us, one.error);
     (of.which, of.response_us, of.busy_us, of.statements.iter().map(named).collect())
 }
 
@@ -290,7 +298,7 @@ fn counters<'py>(py: Python<'py>, of: &Counters) -> PyResult<Bound<'py, PyDict>>
         ("reads", of.reads),
         ("writes", of.writes),
         ("others", of.others),
-        ("questions", statements + of.rejected + of.unanswered),
+        ("questions", statements + of.rejected + of.unanswered + of.besides),
         ("retries", of.retries),
     ] {
         made.set_item(name, count)?;

@@ -26,9 +26,26 @@ fn guarded<T>(act: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
     caught(act).unwrap_or_else(|message| Err(PyRuntimeError::new_err(message)))
 }
 
+/// What a script declares: its options (name, description, default, kind), its commands (name, whether they run in
+/// parallel), whether it has events, and what it prints. ValueError if it cannot be loaded.
+#[cfg(feature = "lua")]
+#[pyfunction]
+#[allow(clippy::type_complexity)]
+fn declared(
+    given: &Bound<'_, PyAny>,
+) -> PyResult<(Vec<(String, String, String, String)>, Vec<(String, bool)>, bool, String)> {
+    let source = decode::script_source(given)?;
+    guarded(|| {
+        let declared = source.declared().map_err(PyValueError::new_err)?;
+        Ok((declared.options, declared.commands, declared.has_events, declared.output))
+    })
+}
+
 #[pymodule]
 fn tuibench_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    #[cfg(feature = "lua")]
+    module.add_function(wrap_pyfunction!(declared, module)?)?;
     module.add_class::<Program>()?;
     module.add_class::<Stream>()?;
     module.add_class::<Reader>()?;

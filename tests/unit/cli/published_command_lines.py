@@ -108,7 +108,7 @@ REFUSED = {
     "sysbench oltp_common.lua --threads=4 run": "has no transactions",
     "sysbench --test=oltp --oltp-table-name=test1000000 prepare": "the tables are called sbtest1, sbtest2",
     "sysbench oltp_read_write –threads=4 run": "it begins with a dash, not with hyphens: type --threads=4",
-    "sysbench ./my_own_test.lua --threads=4 run": "Lua is not supported",
+    "sysbench ./my_own_test.lua --threads=4 run": "there is no script",
     "sysbench --test=oltp --num-threads=4": "add one of prepare, prewarm, run, cleanup",
     "sysbench --config-file=/none oltp_read_write run": "cannot read '/none'",
     "mysqlslap --login-path=local -a": "files of mysql_config_editor are not read",

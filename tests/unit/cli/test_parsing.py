@@ -284,7 +284,7 @@ def test_a_connection_that_may_be_encrypted_is_named_before_the_run(
         ("tpcc --warehouses=3", "run it: tuibench run tpcc --warehouses=3)"),
         ("oltp_read_rwite run", "there is no profile 'oltp_read_rwite' (did you mean 'oltp_read_write'?)"),
         ("oltp_read_write --db-driver=pgsql run", "--db-driver: only MySQL and MariaDB are supported"),
-        ("./mine.lua run", "there is no profile file ./mine.lua (Lua is not supported)"),
+        ("./mine.lua run", "there is no script ./mine.lua"),
     ],
 )
 def test_an_error_is_reported_in_one_line(tuibench: Program, line: str, words: str) -> None:

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::program::machine::Sink;
+use crate::program::script::Encoding;
 use crate::program::Program;
 use crate::protocol::packet::{write_execution, write_text, Form};
 use crate::values::value::{ProfileError, Value};
@@ -17,6 +18,10 @@ pub struct Forms {
 impl Forms {
     pub fn new(program: Arc<Program>, forms: Vec<Form>, no_backslash_escapes: bool) -> Self {
         Self { program, forms, no_backslash_escapes }
+    }
+
+    pub fn encoding(&self, without_eof: bool) -> Encoding {
+        Encoding { without_eof, no_backslash_escapes: self.no_backslash_escapes }
     }
 
     pub fn write(&self, statement: usize, values: &[Value], to: &mut Vec<u8>) -> Result<(), ProfileError> {

@@ -16,6 +16,9 @@ impl Connection {
             Some(running) => running,
             None => return self.find_work(context),
         };
+        if self.stream.script.is_some() {
+            return self.begin_event(context);
+        }
         let which = running.which;
         let is_first = running.attempt == 0;
         running.is_lazy =

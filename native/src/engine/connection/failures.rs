@@ -18,7 +18,7 @@ impl Connection {
         context: &mut ThreadContext<'_>,
     ) -> Next {
         let which = self.running.as_ref().map_or(0, |running| running.which);
-        if !self.stream.transaction(which).explicit {
+        if !self.leaves_transaction_open(which) {
             return self.retry_or_give_up(code, message, context);
         }
         self.response.begin(false);
@@ -35,7 +35,7 @@ impl Connection {
         context: &mut ThreadContext<'_>,
     ) -> Next {
         let error_policy = &context.shared.error_policy;
-        let is_ignored = error_policy.ignores(code) || self.was_expected(code);
+        let is_ignored = self.script_restarts() || error_policy.ignores(code) || self.was_expected(code);
         if !is_ignored && error_policy.stops_on_error {
             return self.fail_and_return(ReturnReason::ServerError(code, message), context);
         }
@@ -62,7 +62,7 @@ impl Connection {
     }
 
     /// Whether this is the announced interruption, which is retried once.
-    fn was_expected(&mut self, code: u16) -> bool {
+    pub(super) fn was_expected(&mut self, code: u16) -> bool {
         code == INTERRUPTED && std::mem::take(&mut self.is_kill_expected)
     }
 

@@ -25,6 +25,7 @@ pub mod encryption;
 mod exchange;
 mod failures;
 mod outcomes;
+mod script;
 mod work;
 
 use std::collections::HashMap;
@@ -71,6 +72,8 @@ enum State {
     /// With the error that caused the rollback.
     RollingBack(u16, String),
     BackingOff(i64),
+    /// A pause of a script.
+    Sleeping(i64),
     /// An outcome that is processed at a time, and the error that caused the rollback if it is that of a rollback.
     Delayed(i64, Outcome, Option<(u16, String)>),
 }
@@ -113,6 +116,8 @@ pub struct Connection {
     unsent: std::ops::Range<usize>,
     is_rollback_unsent: bool,
     last: Option<usize>,
+    /// The name of a script's statement in flight; None while it is prepared.
+    script_statement: Option<usize>,
     /// The transaction after the think time, which ends at `thinking_until`.
     following: Option<usize>,
     thinking_until: i64,
@@ -142,12 +147,17 @@ impl Connection {
         number: i64,
         fd: OwnedFd,
         encryption: Option<Box<Encryption>>,
-        stream: Stream,
+        mut stream: Stream,
         forms: Forms,
         readers: HashMap<usize, RowReader>,
         without_eof: bool,
         figures: Arc<Figures>,
     ) -> Self {
+        let mut response = Response::new(without_eof);
+        if let Some(scripted) = &mut stream.script {
+            scripted.script.attach(forms.encoding(without_eof));
+            response.keep_at_most(script::MOST_RESPONSE_BYTES);
+        }
         Self {
             number,
             fd,
@@ -155,7 +165,7 @@ impl Connection {
             stream,
             forms,
             readers,
-            response: Response::new(without_eof),
+            response,
             figures,
             state: State::Ready,
             running: None,
@@ -164,6 +174,7 @@ impl Connection {
             unsent: 0..0,
             is_rollback_unsent: false,
             last: None,
+            script_statement: None,
             following: None,
             thinking_until: 0,
             serves_users: false,
@@ -271,10 +282,13 @@ impl Connection {
     pub fn advance(&mut self, context: &mut ThreadContext<'_>) -> Next {
         match &mut self.state {
             State::AwaitingResponse | State::RollingBack(..) => Next::Bytes,
-            State::BackingOff(until) | State::Delayed(until, ..) if sys::now_ns() < *until => {
+            State::BackingOff(until) | State::Sleeping(until) | State::Delayed(until, ..)
+                if sys::now_ns() < *until =>
+            {
                 Next::Time(*until)
             }
             State::BackingOff(_) => self.attempt(context),
+            State::Sleeping(_) => self.script_waited(context),
             State::Delayed(..) => match std::mem::replace(&mut self.state, State::AwaitingResponse) {
                 State::Delayed(_, outcome, rollback) => self.handle_outcome(outcome, rollback, context),
                 _ => unreachable!("the state was matched above"),

@@ -47,6 +47,10 @@ impl Connection {
         match (outcome, rollback) {
             (Outcome::Broken(what), _) => self.broken(what, context),
             (Outcome::ServerError(code, _), _) if LOST_CODES.contains(&code) => self.lost(code, context),
+            (Outcome::ServerError(code, message), None) if self.is_scripted() => {
+                self.script_failed(code, &message, context)
+            }
+            (Outcome::Done(affected), None) if self.is_scripted() => self.script_done(affected, context),
             (Outcome::ServerError(code, message), rollback) => {
                 context.recorder.counters.count_error(code);
                 context.recorder.counters.rejected += 1;
@@ -58,6 +62,7 @@ impl Connection {
             }
             (Outcome::Done(_), Some((code, message))) => {
                 context.recorder.counters.others += 1;
+                self.script_rolled_back();
                 self.retry_or_give_up(code, message, context)
             }
             (Outcome::Done(affected), None) => self.statement_done(affected, context),

@@ -10,10 +10,13 @@ use crate::sys;
 impl Connection {
     /// Between two transactions: leaves, waits, or starts the next one.
     pub(super) fn find_work(&mut self, context: &mut ThreadContext<'_>) -> Next {
+        if let Some(next) = self.start_script(context) {
+            return next;
+        }
         if let Some(returned) = self.reason_to_return(context) {
             self.release_reserved(context);
             context.wakes_all |= lock(&context.shared.queue).wakes_idle();
-            return Next::Return(returned);
+            return self.end_script(returned, context);
         }
         if context.shared.is_paused() {
             self.release_reserved(context);
@@ -36,7 +39,10 @@ impl Connection {
             WorkGrant::Nothing => {
                 self.state = State::Idle;
                 // The last work may just have been taken: then this connection is done.
-                self.reason_to_return(context).map_or(Next::Bytes, Next::Return)
+                match self.reason_to_return(context) {
+                    Some(returned) => self.end_script(returned, context),
+                    None => Next::Bytes,
+                }
             }
         }
     }

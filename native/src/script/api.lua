@@ -1,0 +1,747 @@
+-- The script API of sysbench 1.0, as a script of one connection sees it.
+--
+-- Everything runs in one coroutine. What needs the server is a request: the coroutine yields it to the engine, and is
+-- resumed with the answer. So a thread of the engine runs many scripts, and none of them blocks another.
+--
+--   yield(QUERY, sql)             -> true, fields, rows | false, code, state, message, is ignorable
+--   yield(PREPARE, sql)           -> true, slot | false, ...
+--   yield(EXECUTE, slot, values)  -> true, fields, rows | false, ...
+--   yield(CLOSE, slot), yield(SLEEP, microseconds)
+--   yield(READY, verdict, code, message)      between two events -> what to do next
+--
+-- `native` has the functions written in Rust, `config` the options of the run.
+
+local native, config = ...
+local READY, QUERY, PREPARE, EXECUTE, CLOSE, SLEEP, DESCRIBE = 0, 1, 2, 3, 4, 5, 6
+
+local error, pcall, type, tostring, tonumber, select = error, pcall, type, tostring, tonumber, select
+local pairs, ipairs, setmetatable, unpack, rawget = pairs, ipairs, setmetatable, unpack, rawget
+local format, floor, concat = string.format, math.floor, table.concat
+local resume, wrap, create, status, yield =
+    coroutine.resume, coroutine.wrap, coroutine.create, coroutine.status, coroutine.yield
+
+jit.off()
+
+-- Coroutines of the script: a request of theirs goes through them to the engine.
+
+local REQUEST = {}
+local depth = 0
+
+local function ask(...)
+    if depth > 0 then
+        return yield(REQUEST, ...)
+    end
+    return yield(...)
+end
+
+local function relayed(co, ok, first, ...)
+    depth = depth - 1
+    if not ok or first ~= REQUEST then
+        return ok, first, ...
+    end
+    local function again(...)
+        depth = depth + 1
+        return relayed(co, resume(co, ...))
+    end
+    return again(ask(...))
+end
+
+function coroutine.resume(co, ...)
+    depth = depth + 1
+    return relayed(co, resume(co, ...))
+end
+
+function coroutine.wrap(body)
+    local co = create(body)
+    local function given(ok, ...)
+        if not ok then
+            error(..., 0)
+        end
+        return ...
+    end
+    return function(...)
+        return given(coroutine.resume(co, ...))
+    end
+end
+
+-- Errors
+
+local last_sql_error = {}
+
+sysbench = {
+    version = "1.0.20",
+    version_string = "sysbench 1.0.20",
+    tid = config.tid,
+    opt = {},
+    hooks = {},
+    error = { NONE = 0, RESTART_EVENT = 1 },
+    cmdline = {
+        ARG_NULL = 0, ARG_BOOL = 1, ARG_INT = 2, ARG_SIZE = 3, ARG_DOUBLE = 4, ARG_STRING = 5, ARG_LIST = 6,
+        ARG_FILE = 7, ARG_MAX = 8, PARALLEL_COMMAND = true,
+        argv = { [0] = "sysbench", config.path, config.command },
+        command = config.command,
+        script_path = config.path,
+        options = {},
+    },
+    sql = {
+        error = { NONE = 0, IGNORABLE = 1, FATAL = 2 },
+        type = {
+            NONE = 0, TINYINT = 1, SMALLINT = 2, INT = 3, BIGINT = 4, FLOAT = 5, DOUBLE = 6, TIME = 7, DATE = 8,
+            DATETIME = 9, TIMESTAMP = 10, CHAR = 11, VARCHAR = 12,
+        },
+    },
+    rand = {},
+}
+thread_id = config.tid
+test = config.path
+
+local RESTART_EVENT = sysbench.error.RESTART_EVENT
+local TYPE = sysbench.sql.type
+
+local function raise(connection, query, code, state, message, is_ignorable)
+    local description =
+        { connection = connection, query = query, sql_errno = code, sql_state = state, sql_errmsg = message }
+    connection.error, connection.sql_errno = is_ignorable and 1 or 2, code
+    connection.sql_state, connection.sql_errmsg = state, message
+    local hook = sysbench.hooks.sql_error_ignorable
+    if is_ignorable or (type(hook) == "function" and hook(description)) then
+        description.errcode = RESTART_EVENT
+        error(description, 0)
+    end
+    local text = format("SQL error, errno = %d, state = '%s': %s", code, state, message)
+    last_sql_error = { text = text, code = code, message = message }
+    error(text, 4)
+end
+
+-- Results
+
+local result_methods = {}
+local result_class = { __index = result_methods, __tostring = function() return "<sql_result>" end }
+
+function result_methods:fetch_row()
+    return native.fetch_row(self.number)
+end
+
+function result_methods:free() end
+
+local function answered(connection, query, ok, ...)
+    if not ok then
+        raise(connection, query, ...)
+    end
+    local fields, rows, number = ...
+    return setmetatable({ nfields = fields, nrows = rows, number = number, connection = connection }, result_class)
+end
+
+-- Parameters and prepared statements
+
+local parameter_methods = {}
+local parameter_class = { __index = parameter_methods, __tostring = function() return "<sql_param>" end }
+
+function parameter_methods:set(value)
+    if value == nil then
+        self.value = nil
+        return
+    end
+    local kind = self.type
+    if kind <= TYPE.BIGINT then
+        local number = type(value) == "number" and value or nil
+        if type(value) == "boolean" then
+            number = value and 1 or 0
+        elseif type(value) == "cdata" then
+            number = tonumber(value)
+        end
+        if not number then
+            error(format("cannot convert '%s' to 'int64_t'", type(value)), 2)
+        end
+        self.value = number < 0 and -floor(-number) or floor(number)
+    elseif kind <= TYPE.DOUBLE then
+        local number = type(value) == "string" and nil or tonumber(value)
+        if not number then
+            error(format("cannot convert '%s' to 'double'", type(value)), 2)
+        end
+        self.value = number
+    else
+        if type(value) ~= "string" then
+            error(format("a parameter of this type needs a string, not a %s", type(value)), 2)
+        end
+        if self.max_len and #value > self.max_len then
+            value = value:sub(1, self.max_len)
+        end
+        self.value = value
+    end
+end
+
+function parameter_methods:set_rand_str(pattern)
+    self.value = native.string(pattern)
+end
+
+local statement_methods = {}
+local statement_class = { __index = statement_methods, __tostring = function() return "<sql_statement>" end }
+
+function statement_methods:bind_create(kind, max_len)
+    if type(kind) ~= "number" or kind <= TYPE.NONE or kind > TYPE.VARCHAR then
+        error("Unsupported argument type: " .. tostring(kind), 2)
+    end
+    if (kind == TYPE.CHAR or kind == TYPE.VARCHAR) and type(max_len) ~= "number" then
+        error("a parameter of the type CHAR or VARCHAR needs its length", 2)
+    end
+    return setmetatable({ type = kind, max_len = max_len, is_double = kind == TYPE.FLOAT or kind == TYPE.DOUBLE },
+        parameter_class)
+end
+
+function statement_methods:bind_param(...)
+    self.parameters = { ... }
+    self.count = select("#", ...)
+    self.values = { n = self.count }
+end
+
+function statement_methods:execute()
+    local values, parameters = self.values, self.parameters
+    for place = 1, self.count do
+        values[place] = parameters[place].value
+    end
+    return answered(self.connection, self.query, ask(EXECUTE, self.slot, values))
+end
+
+function statement_methods:close()
+    if self.slot then
+        ask(CLOSE, self.slot)
+        self.slot = nil
+    end
+end
+
+-- Connections
+
+local connection_methods = {}
+local connection_class = { __index = connection_methods, __tostring = function() return "<sql_connection>" end }
+
+function connection_methods:query(query)
+    return answered(self, query, ask(QUERY, query))
+end
+
+function connection_methods:query_row(query)
+    local result = answered(self, query, ask(QUERY, query))
+    local row = result:fetch_row()
+    if row then
+        return unpack(row, 1, result.nfields)
+    end
+    return nil
+end
+
+local function prepared(connection, query, ok, ...)
+    if not ok then
+        raise(connection, query, ...)
+    end
+    return setmetatable(
+        { connection = connection, query = query, slot = ..., count = 0, values = { n = 0 }, parameters = {} },
+        statement_class)
+end
+
+function connection_methods:prepare(query)
+    return prepared(self, query, ask(PREPARE, query))
+end
+
+function connection_methods:check_error(result)
+    return result
+end
+
+local is_connected = false
+
+function connection_methods:disconnect()
+    is_connected = false
+    self.is_closed = true
+end
+
+function connection_methods:reconnect()
+    error("con:reconnect() is not supported: --reconnect makes connections log in again", 2)
+end
+
+-- Rows are collected into statements of about this many bytes, as sysbench does.
+local BULK_BYTES = 512 * 1024
+
+local function flush(connection)
+    local bulk = connection.bulk
+    if bulk.rows > 0 then
+        local query = concat(bulk.parts)
+        bulk.parts, bulk.bytes, bulk.rows = { bulk.head }, #bulk.head, 0
+        answered(connection, query, ask(QUERY, query))
+    end
+end
+
+function connection_methods:bulk_insert_init(head)
+    self.bulk = { head = head, parts = { head }, bytes = #head, rows = 0 }
+end
+
+function connection_methods:bulk_insert_next(row)
+    local bulk = self.bulk or error("bulk_insert_next() needs bulk_insert_init() first", 2)
+    if bulk.rows > 0 and bulk.bytes + #row + 1 >= BULK_BYTES then
+        flush(self)
+    end
+    local parts = bulk.parts
+    parts[#parts + 1] = bulk.rows > 0 and "," or ""
+    parts[#parts + 1] = row
+    bulk.bytes = bulk.bytes + #row + (bulk.rows > 0 and 1 or 0)
+    bulk.rows = bulk.rows + 1
+end
+
+function connection_methods:bulk_insert_done()
+    if self.bulk then
+        flush(self)
+        self.bulk = nil
+    end
+end
+
+local driver_methods = {}
+local driver_class = { __index = driver_methods, __tostring = function() return "<sql_driver>" end }
+
+function driver_methods:name()
+    return "mysql"
+end
+
+local has_connected = false
+
+function driver_methods:connect()
+    if is_connected then
+        error("a script has one connection for each thread: a second connect() is not supported", 2)
+    end
+    if has_connected then
+        error("connect() after disconnect() is not supported: --reconnect makes connections log in again", 2)
+    end
+    is_connected, has_connected = true, true
+    return setmetatable({ error = 0, sql_errno = 0 }, connection_class)
+end
+
+function sysbench.sql.driver(name)
+    if name ~= nil and name ~= "mysql" then
+        error("this script needs the driver '" .. tostring(name) .. "'; there is only mysql", 2)
+    end
+    return setmetatable({}, driver_class)
+end
+
+-- Random numbers
+
+for _, name in ipairs({ "default", "uniform", "gaussian", "special", "pareto", "zipfian", "unique", "uniform_double",
+    "string" }) do
+    sysbench.rand[name] = native[name]
+end
+sysbench.rand.varstring = native.varstring
+
+function sysbench.rand.uniform_uint64()
+    local high, low = native.words()
+    return high * 4294967296ULL + low
+end
+
+-- The global functions of sysbench 0.5.
+
+sb_rand, sb_rand_uniform, sb_rand_gaussian = native.default, native.uniform, native.gaussian
+sb_rand_special, sb_rand_uniq, sb_rand_str = native.special, native.unique, native.string
+function sb_rnd()
+    return (native.words())
+end
+
+DB_ERROR_NONE, DB_ERROR_RESTART_TRANSACTION, DB_ERROR_FAILED = 0, 1, 2
+sysbench.db = { DB_ERROR_NONE = 0, DB_ERROR_RESTART_TRANSACTION = 1, DB_ERROR_FAILED = 2 }
+
+local own
+
+local function own_connection()
+    own = own or sysbench.sql.driver():connect()
+    return own
+end
+
+local old = {}
+
+function old.connect()
+    own_connection()
+end
+
+function old.disconnect() end
+
+function old.query(query)
+    return own_connection():query(query)
+end
+
+function old.bulk_insert_init(head)
+    return own_connection():bulk_insert_init(head)
+end
+
+function old.bulk_insert_next(row)
+    return own_connection():bulk_insert_next(row)
+end
+
+function old.bulk_insert_done()
+    return own_connection():bulk_insert_done()
+end
+
+function old.prepare(query)
+    return own_connection():prepare(query)
+end
+
+-- Binds the values in a table, which is read at each execution.
+function old.bind_param(statement, values)
+    statement.parameters, statement.count = {}, #values
+    statement.values = { n = #values }
+    for place = 1, #values do
+        statement.parameters[place] = setmetatable({}, { __index = function() return values[place] end })
+    end
+end
+
+function old.bind_result() end
+
+function old.execute(statement)
+    return statement:execute()
+end
+
+function old.store_results(result)
+    return result
+end
+
+function old.free_results() end
+
+function old.close(statement)
+    statement:close()
+end
+
+for name, body in pairs(old) do
+    sysbench.db[name] = body
+    _G["db_" .. name] = body
+end
+
+-- Options
+
+local function converted(name, kind, text)
+    if kind == "boolean" then
+        local word = text:lower()
+        if word == "on" or word == "true" or word == "1" or word == "yes" or word == "" then
+            return true
+        elseif word == "off" or word == "false" or word == "0" or word == "no" then
+            return false
+        end
+        error(format("option --%s is on or off, not '%s'", name, text), 0)
+    elseif kind == "list" then
+        local items = {}
+        for item in text:gmatch("[^,]+") do
+            items[#items + 1] = item
+        end
+        return items
+    elseif kind == "string" then
+        return text
+    end
+    local number = tonumber(text)
+    if not number or (kind == "integer" and number ~= floor(number)) then
+        error(format("option --%s is %s, not '%s'", name, kind == "integer" and "a whole number" or "a number", text), 0)
+    end
+    return number
+end
+
+local KINDS = { "boolean", "integer", "integer", "number", "string", "list", "string" }
+
+local function kind_of(definition)
+    local default, declared = definition[2], definition[3]
+    if type(declared) == "number" and KINDS[declared] then
+        return KINDS[declared]
+    elseif type(default) == "boolean" then
+        return "boolean"
+    elseif type(default) == "number" then
+        return default == floor(default) and "integer" or "number"
+    elseif type(default) == "table" then
+        return "list"
+    end
+    return "string"
+end
+
+local function read_options()
+    for name, definition in pairs(sysbench.cmdline.options or {}) do
+        local key = name:gsub("-", "_")
+        local text = config.given[key]
+        if text ~= nil then
+            sysbench.opt[key] = converted(name, kind_of(definition), text)
+        elseif definition[2] ~= nil then
+            sysbench.opt[key] = definition[2]
+        elseif sysbench.opt[key] == nil then
+            sysbench.opt[key] = ""
+        end
+    end
+end
+
+local function command_of(name)
+    local entry = (sysbench.cmdline.commands or {})[name]
+    if type(entry) == "table" then
+        return entry[1], entry[2] == sysbench.cmdline.PARALLEL_COMMAND
+    end
+    return _G[name], false
+end
+
+function sysbench.cmdline.command_defined(name)
+    return type((command_of(name))) == "function"
+end
+
+function sysbench.cmdline.command_parallel(name)
+    return select(2, command_of(name))
+end
+
+function sysbench.cmdline.call_command(name)
+    return (command_of(name))()
+end
+
+for key, value in pairs(config.general) do
+    sysbench.opt[key] = value
+end
+
+-- Files: of the script's folder and of an installed sysbench.
+
+local native_ffi
+local loaded = {}
+local searched = package and package.path or ""
+package = package or {}
+package.path = config.search .. (config.allows_io and ";" .. searched or "")
+package.loaded = package.loaded or loaded
+local standard_require = require
+
+function require(name)
+    if package.loaded[name] ~= nil then
+        return package.loaded[name]
+    end
+    if name == "ffi" and not config.allows_io then
+        package.loaded.ffi = native_ffi
+        return native_ffi
+    end
+    if name:match("^sysbench%.?") then
+        return sysbench
+    end
+    local file, tried = (name:gsub("%.", "/")), {}
+    for pattern in package.path:gmatch("[^;]+") do
+        local path = pattern:gsub("%?", (file:gsub("%%", "%%%%")))
+        local text = native.read(path)
+        if text then
+            local body = native.compile(text, "@" .. path)
+            local result = body(name)
+            if package.loaded[name] == nil then
+                package.loaded[name] = result == nil and true or result
+            end
+            return package.loaded[name]
+        end
+        tried[#tried + 1] = path
+    end
+    if config.allows_io and standard_require then
+        return standard_require(name)
+    end
+    error(format("module '%s' not found: there is no %s", name, concat(tried, ", ")), 2)
+end
+
+local function file_text(path)
+    local text = native.read(path) or native.read(config.folder .. "/" .. path)
+    if not text then
+        error("cannot read " .. tostring(path) .. ": a file outside the script's folder needs --allow-script-io", 3)
+    end
+    return text
+end
+
+function loadfile(path)
+    return native.compile(file_text(path), "@" .. path)
+end
+
+function dofile(path)
+    return native.compile(file_text(path), "@" .. path)()
+end
+
+function load(chunk, name)
+    if type(chunk) == "function" then
+        local parts = {}
+        for part in chunk do
+            if part == "" then
+                break
+            end
+            parts[#parts + 1] = part
+        end
+        chunk = concat(parts)
+    end
+    local ok, result = pcall(native.compile, chunk, name or "=(load)")
+    if ok then
+        return result
+    end
+    return nil, tostring(result)
+end
+
+loadstring = load
+
+function print(...)
+    local parts = {}
+    for place = 1, select("#", ...) do
+        parts[place] = tostring((select(place, ...)))
+    end
+    native.write(concat(parts, "\t") .. "\n")
+end
+
+if not config.allows_io then
+    local function refused(name)
+        return function()
+            error(name .. " needs --allow-script-io", 2)
+        end
+    end
+    local standard = os
+    os = { time = standard.time, clock = standard.clock, date = standard.date, difftime = standard.difftime }
+    for _, name in ipairs({ "exit", "getenv", "remove", "rename", "setlocale", "tmpname" }) do
+        os[name] = refused("os." .. name .. "()")
+    end
+    function os.execute(command)
+        local seconds = type(command) == "string" and command:match("^%s*sleep%s+([%d.]+)%s*$")
+        if not seconds then
+            error("os.execute() needs --allow-script-io", 2)
+        end
+        ask(SLEEP, tonumber(seconds) * 1e6)
+        return 0
+    end
+    io = {}
+    for _, name in ipairs({ "open", "popen", "lines", "read", "input", "output", "tmpfile", "close" }) do
+        io[name] = refused("io." .. name .. "()")
+    end
+    function io.write(...)
+        for place = 1, select("#", ...) do
+            native.write(tostring((select(place, ...))))
+        end
+    end
+    local output = { flush = function() end, setvbuf = function() end, close = function() end }
+    function output:write(...)
+        io.write(...)
+        return self
+    end
+    io.stdout, io.stderr, io.flush = output, output, function() end
+    debug = { traceback = function(message) return tostring(message or "") end }
+
+    -- The functions of C that scripts use to wait; any other one needs the real library.
+    local functions = {
+        usleep = function(microseconds) ask(SLEEP, microseconds) return 0 end,
+        sleep = function(seconds) ask(SLEEP, seconds * 1e6) return 0 end,
+    }
+    local library = setmetatable({}, {
+        __index = function(_, name)
+            return functions[name] or error("ffi.C." .. tostring(name) .. " needs --allow-script-io", 2)
+        end,
+    })
+    native_ffi = setmetatable({ cdef = function() end, C = library, os = jit.os, arch = jit.arch }, {
+        __index = function(_, name)
+            error("ffi." .. tostring(name) .. " needs --allow-script-io", 2)
+        end,
+    })
+    ffi = native_ffi
+    jit = { version = jit.version, version_num = jit.version_num, os = jit.os, arch = jit.arch,
+        on = function() end, off = function() end, flush = function() end, status = function() return false end }
+    string.dump, collectgarbage = nil, function(what) return what == "count" and native.memory() or 0 end
+    getfenv, setfenv, newproxy = nil, nil, nil
+    local repeated = string.rep
+    function string.rep(text, times)
+        if #text * times > 67108864 then
+            error("a text of more than 64 MiB", 2)
+        end
+        return repeated(text, times)
+    end
+else
+    local run = os.execute
+    function os.execute(command)
+        local seconds = type(command) == "string" and command:match("^%s*sleep%s+([%d.]+)%s*$")
+        if seconds then
+            ask(SLEEP, tonumber(seconds) * 1e6)
+            return 0
+        end
+        return run(command)
+    end
+end
+
+-- The coroutine of a connection. Returns the verdict over an action of the script: it is "done" (also "over" after an
+-- event that returned true), to be begun again, failed by an error of the server, or at fault.
+local function judged(ok, result)
+    if ok then
+        return "done"
+    end
+    if type(result) == "table" and result.errcode == RESTART_EVENT then
+        local hook = sysbench.hooks.before_restart_event
+        if type(hook) == "function" then
+            local fine, failure = pcall(hook, result)
+            if not fine then
+                return judged(false, failure)
+            end
+        end
+        return "restart", tonumber(result.sql_errno) or 0, tostring(result.sql_errmsg or "the script restarts its event")
+    end
+    local text = last_sql_error.text
+    if text and type(result) == "string" and result:sub(-#text) == text then
+        return "failed", last_sql_error.code, last_sql_error.message
+    end
+    return "fault", 0, type(result) == "table" and tostring(result.sql_errmsg or result) or tostring(result)
+end
+
+local function describe()
+    local options, commands = {}, {}
+    for name, definition in pairs(sysbench.cmdline.options or {}) do
+        local default = definition[2]
+        if type(default) == "table" then
+            default = concat(default, ",")
+        end
+        options[#options + 1] =
+            { name, tostring(definition[1] or ""), default ~= nil and tostring(default) or "", kind_of(definition) }
+    end
+    for name, entry in pairs(sysbench.cmdline.commands or {}) do
+        if type(entry) == "table" and type(entry[1]) == "function" then
+            commands[#commands + 1] = { name, entry[2] == sysbench.cmdline.PARALLEL_COMMAND }
+        end
+    end
+    for _, name in ipairs({ "prepare", "cleanup", "prewarm" }) do
+        if type(_G[name]) == "function" and not (sysbench.cmdline.commands or {})[name] then
+            commands[#commands + 1] = { name, false }
+        end
+    end
+    return options, commands, type(event) == "function"
+end
+
+return function()
+    local ok, problem = pcall(function()
+        native.compile(config.text, "@" .. config.path)()
+    end)
+    if not ok then
+        return yield(READY, judged(false, problem))
+    end
+    if config.entry == "describe" then
+        return yield(DESCRIBE, describe())
+    end
+    ok, problem = pcall(read_options)
+    if not ok then
+        return yield(READY, "fault", 0, tostring(problem))
+    end
+    if config.entry == "command" then
+        local body = command_of(config.command)
+        if type(body) ~= "function" then
+            return yield(READY, "fault", 0, "the script has no command '" .. config.command .. "'")
+        end
+        yield(READY, "begun")
+        local verdict, code, message = judged(pcall(body))
+        if verdict == "restart" then
+            verdict = "failed"
+        end
+        yield(READY, verdict == "done" and "over" or verdict, code, message)
+        return yield(READY, "done")
+    end
+    if type(event) ~= "function" then
+        return yield(READY, "fault", 0, "the script has no function event()")
+    end
+    if type(thread_init) == "function" then
+        ok, problem = pcall(thread_init, config.tid)
+        if not ok then
+            return yield(READY, judged(false, problem))
+        end
+    end
+    local order = yield(READY, "begun")
+    while order == "event" do
+        local fine, result = pcall(event, config.tid)
+        if fine then
+            order = yield(READY, result and "over" or "done")
+        else
+            order = yield(READY, judged(false, result))
+        end
+    end
+    if type(thread_done) == "function" then
+        ok, problem = pcall(thread_done, config.tid)
+        return yield(READY, judged(ok, problem))
+    end
+    return yield(READY, "done")
+end

@@ -1,0 +1,120 @@
+//! sysbench's Lua scripts: a Lua state for each connection, whose statements the engine sends.
+//!
+//! `api.lua` is the script API of sysbench 1.0. It needs nothing of Rust but random numbers, files and rows; whatever
+//! needs the server is a request that the coroutine yields ([`LuaScript::resume`]). LuaJIT's compiler is off: compiled
+//! code does not call the hook that limits a script's time and memory, and the time of a script goes to its statements.
+
+mod names;
+mod random;
+mod results;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use crate::engine::shared::lock;
+use crate::program::script::{Script, ScriptSource};
+use crate::script::names::Names;
+pub use crate::script::random::Distributions;
+use crate::script::random::Randomness;
+use crate::script::state::LuaScript;
+pub use crate::script::state::MOST_CPU_NS;
+use crate::values::mt19937::Mt19937;
+use crate::values::value::ProfileError;
+
+/// What scripts print beyond this is dropped, until it is taken.
+const MOST_OUTPUT: usize = 1 << 16;
+
+/// The value of an option that sysbench itself has.
+#[derive(Clone, Debug, PartialEq)]
+pub enum General {
+    Switch(bool),
+    Number(f64),
+    Text(String),
+    List(Vec<String>),
+}
+
+/// A script and its options. `command` is `run` for events; `search` are the folders that `require` may read;
+/// `given` are the values of the script's own options, as texts.
+#[derive(Clone)]
+pub struct Settings {
+    pub path: String,
+    pub text: String,
+    pub command: String,
+    pub search: Vec<PathBuf>,
+    pub given: HashMap<String, String>,
+    pub general: HashMap<String, General>,
+    pub distributions: Distributions,
+    /// At most this many connections draw unique numbers.
+    pub connections: u64,
+    pub is_prepared: bool,
+    pub allows_io: bool,
+    /// How long a script may compute between two statements.
+    pub most_cpu_ns: i64,
+}
+
+/// The scripts of a load.
+pub struct LuaSource {
+    settings: Settings,
+    names: Arc<Names>,
+    output: Arc<Mutex<String>>,
+}
+
+impl fmt::Debug for LuaSource {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "LuaSource({})", self.settings.path)
+    }
+}
+
+/// What a script declares: its options (name, description, default, kind), its commands (name, whether they run in
+/// parallel), and whether it has events.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Declared {
+    pub options: Vec<(String, String, String, String)>,
+    pub commands: Vec<(String, bool)>,
+    pub has_events: bool,
+    pub output: String,
+}
+
+impl LuaSource {
+    pub fn new(settings: Settings) -> Self {
+        Self { settings, names: Arc::default(), output: Arc::default() }
+    }
+
+    /// Loads the script without a server, and returns what it declares.
+    pub fn declared(&self) -> Result<Declared, String> {
+        let mut declared = self.lua("describe", 0, Mt19937::from_key(&[0]))?.declared()?;
+        declared.output = self.take_output();
+        Ok(declared)
+    }
+
+    fn lua(&self, entry: &str, connection: i64, random: Mt19937) -> Result<LuaScript, String> {
+        let settings = &self.settings;
+        let random =
+            Randomness::new(random, settings.distributions.clone(), connection, settings.connections);
+        LuaScript::new(settings, entry, connection, random, self.names.clone(), self.output.clone())
+            .map_err(|error| error.to_string())
+    }
+}
+
+impl ScriptSource for LuaSource {
+    fn script(&self, connection: i64, random: Mt19937) -> Result<Box<dyn Script>, ProfileError> {
+        let entry = if self.settings.command == "run" { "event" } else { "command" };
+        match self.lua(entry, connection, random) {
+            Ok(script) => Ok(Box::new(script)),
+            Err(message) => Err(ProfileError::Values(message)),
+        }
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.names.list()
+    }
+
+    fn take_output(&self) -> String {
+        std::mem::take(&mut *lock(&self.output))
+    }
+}

@@ -1,0 +1,392 @@
+//! Scripts without a server: what they send, and what they make of the answers.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use super::{Distributions, General, LuaSource, Settings};
+use crate::program::script::{Answer, Encoding, Script, ScriptSource, Step, Verdict};
+use crate::values::mt19937::Mt19937;
+
+fn settings(text: &str) -> Settings {
+    Settings {
+        path: "my.lua".into(),
+        text: text.into(),
+        command: "run".into(),
+        search: vec![PathBuf::from("/nonexistent")],
+        given: HashMap::new(),
+        general: HashMap::from([("threads".to_string(), General::Number(2.0))]),
+        distributions: Distributions {
+            default: "uniform".into(),
+            iterations: 12,
+            hot_width: 0.01,
+            hot_share: 0.75,
+            pareto_h: 0.2,
+            zipfian_exponent: 0.8,
+        },
+        connections: 2,
+        is_prepared: true,
+        allows_io: false,
+        most_cpu_ns: 50_000_000,
+    }
+}
+
+/// A script that runs, its packets, and the names of its statements.
+struct Running {
+    source: LuaSource,
+    script: Box<dyn Script>,
+    sent: Vec<u8>,
+}
+
+fn packet(payload: &[u8], sequence: u8) -> Vec<u8> {
+    let mut all = (payload.len() as u32 | u32::from(sequence) << 24).to_le_bytes().to_vec();
+    all.extend_from_slice(payload);
+    all
+}
+
+impl Running {
+    fn of(settings: Settings) -> Self {
+        let source = LuaSource::new(settings);
+        let mut script = source.script(1, Mt19937::from_key(&[5])).unwrap();
+        script.attach(Encoding { without_eof: true, no_backslash_escapes: false });
+        Self { source, script, sent: Vec::new() }
+    }
+
+    fn new(text: &str) -> Self {
+        Self::of(settings(text))
+    }
+
+    fn resume(&mut self, answer: Answer<'_>) -> Step {
+        self.sent.clear();
+        self.script.resume(answer, &mut self.sent)
+    }
+
+    fn ok(&mut self, affected: u64) -> Step {
+        self.resume(Answer::Done { affected, response: &mut packet(&[0, 1, 0, 2, 0, 0, 0], 1) })
+    }
+
+    fn rows(&mut self, texts: &[&str]) -> Step {
+        let mut response = packet(&[1], 1);
+        response.extend(packet(b"\x03def", 2));
+        for text in texts {
+            response.extend(packet(&[&[text.len() as u8], text.as_bytes()].concat(), 3));
+        }
+        response.extend(packet(&[0xfe, 0, 0, 2, 0, 0, 0], 4));
+        self.resume(Answer::Done { affected: texts.len() as u64, response: &mut response })
+    }
+
+    fn fail(&mut self, code: u16, is_ignorable: bool) -> Step {
+        let response = packet(b"\xff\xbd\x04#40001no", 1);
+        self.resume(Answer::Failed { code, message: "no", response: &response, is_ignorable })
+    }
+
+    /// The text of the only packet that was sent, behind its command.
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.sent[5..]).into_owned()
+    }
+
+    fn start(&mut self) {
+        assert_eq!(self.resume(Answer::Start), Step::Verdict(Verdict::Begun));
+    }
+}
+
+const ONE_QUERY: &str = "
+    function thread_init() con = sysbench.sql.driver():connect() end
+    function event() con:query('UPDATE t3 SET a=a+1 WHERE id=' .. sysbench.rand.default(1, 9)) end";
+
+#[test]
+fn an_event_sends_its_statements_one_by_one() {
+    let mut run = Running::new(ONE_QUERY);
+    run.start();
+    assert_eq!(run.resume(Answer::Event), Step::Call { name: Some(0) });
+    assert!(run.text().starts_with("UPDATE t3 SET a=a+1 WHERE id="), "{}", run.text());
+    assert_eq!(run.ok(1), Step::Verdict(Verdict::Done));
+    assert_eq!(run.source.names(), ["UPDATE tN SET a=a+? WHERE id=?"]);
+    assert_eq!(run.resume(Answer::End), Step::Verdict(Verdict::Done));
+}
+
+#[test]
+fn rows_are_read_as_texts() {
+    let mut run = Running::new(
+        "function event()
+            local con = sysbench.sql.driver():connect()
+            local rs = con:query('SELECT 1')
+            local first = rs:fetch_row()[1]
+            assert(rs.nrows == 2 and rs.nfields == 1 and rs:fetch_row()[1] == 'b' and rs:fetch_row() == nil)
+            local second = con:query_row('SELECT 2')
+            con:query(first .. second)
+            return true
+        end",
+    );
+    run.start();
+    run.resume(Answer::Event);
+    assert_eq!(run.rows(&["a", "b"]), Step::Call { name: Some(0) });
+    run.rows(&["c", "d"]);
+    assert_eq!(run.text(), "ac");
+    assert_eq!(run.ok(0), Step::Verdict(Verdict::Over));
+}
+
+#[test]
+fn prepared_statements_are_prepared_again_on_another_connection() {
+    let mut run = Running::new(
+        "function thread_init()
+            con = sysbench.sql.driver():connect()
+            st = con:prepare('SELECT c FROM t WHERE id=? AND x=?')
+            id, x = st:bind_create(sysbench.sql.type.INT), st:bind_create(sysbench.sql.type.VARCHAR, 3)
+            st:bind_param(id, x)
+        end
+        function event() id:set(7.9); x:set('abcd'); st:execute() end
+        function thread_done() st:close() con:disconnect() end",
+    );
+    assert_eq!(run.resume(Answer::Start), Step::Call { name: None });
+    assert_eq!((run.sent[4], run.text().as_str()), (0x16, "SELECT c FROM t WHERE id=? AND x=?"));
+    assert_eq!(run.ok(2 << 32 | 77), Step::Verdict(Verdict::Begun));
+    assert_eq!(run.resume(Answer::Event), Step::Call { name: Some(0) });
+    assert_eq!((run.sent[4], run.sent[5]), (0x17, 77));
+    assert!(run.sent.ends_with(b"\x07\0\0\0\0\0\0\0\x03abc"), "{:?}", run.sent);
+    assert_eq!(run.ok(1), Step::Verdict(Verdict::Done));
+    run.script.attach(Encoding::default());
+    assert_eq!(run.resume(Answer::Event), Step::Call { name: None });
+    assert_eq!(run.ok(2 << 32 | 5), Step::Call { name: Some(0) });
+    assert_eq!((run.sent[4], run.sent[5]), (0x17, 5));
+    assert_eq!(run.ok(1), Step::Verdict(Verdict::Done));
+    assert_eq!(run.resume(Answer::End), Step::Verdict(Verdict::Done));
+    assert_eq!(run.sent, b"\x05\0\0\0\x19\x05\0\0\0");
+}
+
+#[test]
+fn without_prepared_statements_values_are_in_the_text() {
+    let mut given = settings(
+        "function event()
+            local st = sysbench.sql.driver():connect():prepare(\"SELECT '?', c FROM t WHERE x=? OR y=?\")
+            local x, y = st:bind_create(sysbench.sql.type.CHAR, 9), st:bind_create(sysbench.sql.type.DOUBLE)
+            st:bind_param(x, y)
+            x:set(\"it's\")
+            st:execute()
+        end",
+    );
+    given.is_prepared = false;
+    let mut run = Running::of(given);
+    run.start();
+    run.resume(Answer::Event);
+    assert_eq!(run.text(), "SELECT '?', c FROM t WHERE x='it\\'s' OR y=NULL");
+}
+
+#[test]
+fn errors_begin_the_event_again_or_fail_it() {
+    let mut run = Running::new(ONE_QUERY);
+    run.start();
+    run.resume(Answer::Event);
+    assert_eq!(run.fail(1213, true), Step::Verdict(Verdict::Restart(1213, "no".into())));
+    run.resume(Answer::Event);
+    assert_eq!(run.fail(1064, false), Step::Verdict(Verdict::Failed(1064, "no".into())));
+    run.resume(Answer::Event);
+    assert_eq!(run.ok(0), Step::Verdict(Verdict::Done));
+}
+
+#[test]
+fn hooks_see_errors_and_may_ignore_them() {
+    let mut run = Running::new(
+        "function sysbench.hooks.sql_error_ignorable(err) return err.sql_errno == 1062 and err.sql_state == '40001' end
+        function sysbench.hooks.before_restart_event(err) con:query('ROLLBACK') end
+        function thread_init() con = sysbench.sql.driver():connect() end
+        function event() con:query('BEGIN') con:query('INSERT') con:query('COMMIT') end",
+    );
+    run.start();
+    run.resume(Answer::Event);
+    run.ok(0);
+    assert!(run.script.is_in_transaction());
+    assert_eq!(run.fail(1062, false), Step::Call { name: Some(2) });
+    assert_eq!(run.text(), "ROLLBACK");
+    assert_eq!(run.ok(0), Step::Verdict(Verdict::Restart(1062, "no".into())));
+    assert!(!run.script.is_in_transaction());
+}
+
+#[test]
+fn a_script_may_handle_an_error_itself() {
+    let mut run = Running::new(
+        "function thread_init() con = sysbench.sql.driver():connect() end
+        function event()
+            local ok, err = pcall(con.query, con, 'x')
+            con:query(tostring(ok) .. (type(err) == 'table' and err.sql_errno or err))
+        end",
+    );
+    run.start();
+    run.resume(Answer::Event);
+    run.fail(1205, true);
+    assert_eq!(run.text(), "false1205");
+    run.ok(0);
+    run.resume(Answer::Event);
+    run.fail(1064, false);
+    assert!(run.text().ends_with("SQL error, errno = 1064, state = '40001': no"), "{}", run.text());
+}
+
+#[test]
+fn after_a_loss_the_event_ends() {
+    let mut run = Running::new(ONE_QUERY);
+    run.start();
+    run.resume(Answer::Event);
+    run.script.attach(Encoding::default());
+    let step = run.resume(Answer::Lost);
+    assert!(matches!(step, Step::Verdict(Verdict::Restart(2013, _))), "{step:?}");
+    assert_eq!(run.resume(Answer::Event), Step::Call { name: Some(0) });
+}
+
+#[test]
+fn an_error_in_the_script_names_its_place() {
+    let mut run = Running::new("function event()\n local x = nil\n x.y = 1\nend");
+    run.start();
+    match run.resume(Answer::Event) {
+        Step::Verdict(Verdict::Fault(message)) => {
+            assert!(message.starts_with("my.lua:3: attempt to index"), "{message}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn fault_of(text: &str) -> String {
+    let mut run = Running::new(text);
+    match run.resume(Answer::Start) {
+        Step::Verdict(Verdict::Fault(message)) => message,
+        Step::Verdict(Verdict::Begun) => match run.resume(Answer::Event) {
+            Step::Verdict(Verdict::Fault(message)) => message,
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_a_script_must_not_do_is_refused_with_a_message() {
+    for (text, message) in [
+        ("event = 5 x", "my.lua:1:"),
+        ("x = 1", "the script has no function event()"),
+        ("function event() os.execute('rm -rf /') end", "os.execute() needs --allow-script-io"),
+        ("function event() io.open('/etc/passwd') end", "io.open() needs --allow-script-io"),
+        ("function event() require('ffi').C.system('x') end", "ffi.C.system needs --allow-script-io"),
+        ("function event() dofile('/etc/passwd') end", "needs --allow-script-io"),
+        ("function event() require('nosuch') end", "module 'nosuch' not found"),
+        ("function event() while true do end end", "computes for too long"),
+        (
+            "function event() while true do pcall(function() while true do end end) end end",
+            "computes for too long",
+        ),
+        ("function event() return ('x'):rep(1e9) end", "more than 64 MiB"),
+        ("function event() local t = {} for i = 1, 1e9 do t[i] = {i} end end", "the script "),
+        ("function event() load('\\27LJ')() end", "attempt to call a nil value"),
+        (
+            "function event() local d = sysbench.sql.driver() d:connect() d:connect() end",
+            "a second connect()",
+        ),
+    ] {
+        let found = fault_of(text);
+        assert!(found.contains(message), "{text}: {found}");
+    }
+}
+
+#[test]
+fn rows_of_a_bulk_insert_share_statements() {
+    let mut run = Running::new(
+        "function event()
+            local con = sysbench.sql.driver():connect()
+            con:bulk_insert_init('INSERT INTO t VALUES')
+            for i = 1, 3 do con:bulk_insert_next('(' .. i .. ')') end
+            con:bulk_insert_next(('x'):rep(600000))
+            con:bulk_insert_done()
+        end",
+    );
+    run.start();
+    run.resume(Answer::Event);
+    assert_eq!(run.text(), "INSERT INTO t VALUES(1),(2),(3)");
+    run.ok(3);
+    assert_eq!(run.sent.len(), 5 + "INSERT INTO t VALUES".len() + 600_000);
+    assert_eq!(run.ok(1), Step::Verdict(Verdict::Done));
+}
+
+#[test]
+fn options_have_the_types_of_their_defaults() {
+    let mut given = settings(
+        "sysbench.cmdline.options = {
+            tables = {'Number of tables', 1}, ratio = {'A ratio', 0.5}, ['use-fk'] = {'Foreign keys', true},
+            names = {'Names', {'a', 'b'}}, engine = {'Engine', 'innodb'}, nothing = {'No default'},
+        }
+        function event()
+            local o = sysbench.opt
+            sysbench.sql.driver():connect():query(table.concat({type(o.tables), o.tables, o.ratio, tostring(o.use_fk),
+                #o.names, o.engine, '<' .. o.nothing .. '>', o.threads, sysbench.tid}, ' '))
+        end",
+    );
+    given.given = HashMap::from(
+        [("tables", "7"), ("use_fk", "off"), ("names", "x,y,z")].map(|(a, b)| (a.into(), b.into())),
+    );
+    let declared = LuaSource::new(given.clone()).declared().unwrap();
+    let kinds: Vec<(&str, &str, &str)> =
+        declared.options.iter().map(|one| (one.0.as_str(), one.2.as_str(), one.3.as_str())).collect();
+    assert_eq!(kinds[0], ("engine", "innodb", "string"));
+    assert!(kinds.contains(&("use-fk", "true", "boolean")) && kinds.contains(&("ratio", "0.5", "number")));
+    assert!(kinds.contains(&("names", "a,b", "list")) && kinds.contains(&("tables", "1", "integer")));
+    let mut run = Running::of(given);
+    run.start();
+    run.resume(Answer::Event);
+    assert_eq!(run.text(), "number 7 0.5 false 3 innodb <> 2 1");
+}
+
+#[test]
+fn commands_are_run_once() {
+    let text = "
+        function cleanup() print('gone', 1) end
+        sysbench.cmdline.commands = {
+            prepare = {function() sysbench.sql.driver():connect():query('CREATE') end, sysbench.cmdline.PARALLEL_COMMAND}
+        }";
+    let declared = LuaSource::new(settings(text)).declared().unwrap();
+    assert_eq!(declared.commands, [("cleanup".to_string(), false), ("prepare".to_string(), true)]);
+    assert!(!declared.has_events);
+    let mut given = settings(text);
+    given.command = "prepare".into();
+    let mut run = Running::of(given.clone());
+    run.start();
+    run.resume(Answer::Event);
+    assert_eq!(run.text(), "CREATE");
+    assert_eq!(run.ok(0), Step::Verdict(Verdict::Over));
+    given.command = "cleanup".into();
+    let mut run = Running::of(given);
+    run.start();
+    assert_eq!(run.resume(Answer::Event), Step::Verdict(Verdict::Over));
+    assert_eq!(run.source.take_output(), "gone\t1\n");
+}
+
+#[test]
+fn waiting_and_coroutines_of_a_script_block_no_thread() {
+    let mut run = Running::new(
+        "local ffi = require('ffi')
+        ffi.cdef('int usleep(int)')
+        function event()
+            ffi.C.usleep(250)
+            local con = sysbench.sql.driver():connect()
+            local each = coroutine.wrap(function() coroutine.yield(con:query_row('SELECT 1')) end)
+            con:query(each())
+        end",
+    );
+    run.start();
+    assert_eq!(run.resume(Answer::Event), Step::Sleep { microseconds: 250 });
+    run.resume(Answer::Waited);
+    assert_eq!(run.text(), "SELECT 1");
+    run.rows(&["x"]);
+    assert_eq!(run.text(), "x");
+    assert_eq!(run.ok(0), Step::Verdict(Verdict::Done));
+}
+
+#[test]
+fn the_functions_of_the_old_version_are_there() {
+    let mut run = Running::new(
+        "function event()
+            assert(sb_rand(3, 3) == 3 and #sb_rand_str('##@') == 3 and sb_rand_uniq() >= 0 and thread_id == 1)
+            assert(sysbench.rand.uniform_double() < 1 and type(sysbench.rand.uniform_uint64()) == 'cdata')
+            db_connect()
+            db_query('BEGIN')
+        end",
+    );
+    run.start();
+    run.resume(Answer::Event);
+    assert_eq!(run.text(), "BEGIN");
+    assert_eq!(run.ok(0), Step::Verdict(Verdict::Done));
+}

@@ -1,0 +1,236 @@
+"""Lua scripts on a real server: sysbench's own ones send what sysbench sends; errors, losses, result sets."""
+
+import asyncio
+import shutil
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.integration.load.conformance.driving import driving
+from tests.integration.support import sbtest
+from tuibench.demo.server import PrivateServer
+from tuibench.errors import RunError, SQLError
+from tuibench.load.native_engine import NativeEngine
+from tuibench.load.script_commands import run_command
+from tuibench.model.plan import OnError
+from tuibench.model.server import Target
+from tuibench.model.sysbench import SYSBENCH_TESTS
+from tuibench.workload import library, script
+from tuibench.workload.program import Program
+
+SHARE = Path("/usr/share/sysbench")
+
+pytestmark = [
+    pytest.mark.server,
+    pytest.mark.skipif(not script.is_available(), reason="the native engine is not built with Lua"),
+]
+needs_sysbench = pytest.mark.skipif(
+    shutil.which("sysbench") is None or not SHARE.is_dir(), reason="no sysbench program here"
+)
+
+COUNTED = [
+    "select",
+    "insert",
+    "update",
+    "delete",
+    "begin",
+    "commit",
+    "rollback",
+    "create_table",
+    "create_index",
+    "drop_table",
+    "stmt_prepare",
+    "stmt_execute",
+    "stmt_close",
+    "replace",
+]
+EVENTS = 60
+THREADS = 2
+SIZE = {"tables": "2", "table_size": "3000"}
+ONE_TABLE = {**SIZE, "tables": "1"}
+OPTIONS = {"bulk_insert": {}, "select_random_points": ONE_TABLE, "select_random_ranges": ONE_TABLE}
+
+
+async def counted(target: Target, act: Callable[[], Awaitable[object]]) -> dict[str, int]:
+    """What an action adds to the server's counters of statements."""
+    async with sbtest.connected(target) as connection:
+
+        async def read() -> dict[str, int]:
+            rows = await connection.query("SHOW GLOBAL STATUS LIKE 'Com\\_%'")
+            return {name.lower().removeprefix("com_"): int(value) for name, value in rows}
+
+        before = await read()
+        await act()
+        after = await read()
+    return {name: after[name] - before[name] for name in COUNTED if after.get(name, 0) != before.get(name, 0)}
+
+
+async def sysbench(target: Target, path: Path, command: str, *options: str, **own: str) -> None:
+    process = await asyncio.create_subprocess_exec(
+        "sysbench",
+        str(path),
+        *(f"--{name.replace('_', '-')}={value}" for name, value in own.items()),
+        f"--mysql-socket={target.socket}",
+        f"--mysql-user={target.user}",
+        f"--mysql-password={target.password}",
+        f"--mysql-db={target.database}",
+        f"--threads={THREADS}",
+        *options,
+        command,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    printed, _ = await asyncio.wait_for(process.communicate(), 120)
+    assert process.returncode == 0, printed.decode()
+
+
+def program_of(path: Path, **options: str) -> Program:
+    return library.load_program(str(path), {**options, "threads": THREADS})
+
+
+async def events(target: Target, program: Program, *, prepared: bool = True) -> None:
+    async with driving(NativeEngine, target, program, THREADS, limit=EVENTS, prepared=prepared) as drive:
+        await drive.until(lambda counters: counters.completed == EVENTS)
+        await drive.ends()
+
+
+@needs_sysbench
+@pytest.mark.sysbench
+@pytest.mark.one_flavour
+async def test_sysbenchs_own_scripts_send_what_sysbench_sends(any_server: PrivateServer) -> None:
+    """Prepare, run (with and without prepared statements) and cleanup of each script."""
+    for name in SYSBENCH_TESTS:
+        path = SHARE / f"{name}.lua"
+        async with (
+            sbtest.empty_database(any_server.target, "theirs") as theirs,
+            sbtest.empty_database(any_server.target, "ours") as ours,
+        ):
+            options = OPTIONS.get(name, SIZE)
+            program = program_of(path, **options)
+            for command in ("prepare", "run", "disable", "cleanup"):
+                mode = ("--db-ps-mode=disable",) if command == "disable" else ()
+                limits = (f"--events={EVENTS}", "--time=0", *mode) if command in ("run", "disable") else ()
+                verb = "run" if limits else command
+
+                async def by_sysbench(
+                    path: Path = path,
+                    verb: str = verb,
+                    limits: tuple[str, ...] = limits,
+                    options: dict[str, str] = options,
+                ) -> None:
+                    await sysbench(theirs, path, verb, *limits, **options)
+
+                async def by_us(command: str = command, program: Program = program) -> None:
+                    if command in ("run", "disable"):
+                        await events(ours, program, prepared=command == "run")
+                    else:
+                        await run_command(ours, program, command, write=lambda _: None)
+
+                expected = await counted(any_server.target, by_sysbench)
+                found = await counted(any_server.target, by_us)
+                if name == "bulk_insert" and limits:
+                    # Its rows are collected on each connection: it matters which one runs the events.
+                    assert expected.keys() == found.keys() == {"insert"}
+                else:
+                    assert found == expected, (name, command)
+
+
+ROWS = """
+function thread_init()
+   con = sysbench.sql.driver():connect()
+   con:query("CREATE TABLE IF NOT EXISTS t (id INT PRIMARY KEY, name VARCHAR(20), d DOUBLE, n INT)")
+end
+function event()
+   local id = sysbench.rand.unique()
+   local st = con:prepare("INSERT INTO t VALUES (? DIV 2, ?, ?, ?)")
+   local types = sysbench.sql.type
+   local i, s = st:bind_create(types.BIGINT), st:bind_create(types.VARCHAR, 20)
+   local d, n = st:bind_create(types.DOUBLE), st:bind_create(types.INT)
+   st:bind_param(i, s, d, n)
+   i:set(id) s:set("it's") d:set(1.5) n:set(nil)
+   st:execute()
+   st:close()
+   local row_id, name, number, null = con:query_row("SELECT * FROM t WHERE id = " .. math.floor(id / 2))
+   assert(name == "it's" and number == "1.5" and null == nil)
+   local rs = con:query("SELECT id, n FROM t WHERE id = " .. row_id)
+   assert(rs.nrows == 1 and rs.nfields == 2 and rs:fetch_row()[1] == row_id and rs:fetch_row() == nil)
+   con:query("DELETE FROM t WHERE id = " .. row_id)
+end
+"""
+
+
+def written(folder: Path, text: str) -> Program:
+    path = folder / "my.lua"
+    path.write_text(text)
+    return program_of(path)
+
+
+async def test_parameters_and_rows_have_their_values(database: Target, tmp_path: Path) -> None:
+    await events(database, written(tmp_path, ROWS))
+    await events(database, written(tmp_path, ROWS), prepared=False)
+    async with sbtest.connected(database) as connection:
+        assert await connection.query("SELECT COUNT(*) FROM t") == ((0,),)
+
+
+FAILING = """
+function thread_init()
+   con = sysbench.sql.driver():connect()
+end
+function event()
+   con:query("BEGIN")
+   con:query("INSERT INTO t VALUES (" .. sysbench.tid .. ")")
+   con:query("SELECT nosuch FROM t")
+end
+"""
+
+
+async def test_a_failed_event_is_counted_and_rolled_back(database: Target, tmp_path: Path) -> None:
+    async with sbtest.connected(database) as connection:
+        await connection.execute("CREATE TABLE t (id INT)")
+        program = written(tmp_path, FAILING)
+        async with driving(
+            NativeEngine, database, program, THREADS, limit=EVENTS, on_error=OnError.CONTINUE
+        ) as drive:
+            counters = await drive.until(lambda counters: counters.failed == EVENTS)
+        assert counters.errors == {1054: EVENTS}
+        assert await connection.query("SELECT COUNT(*) FROM t") == ((0,),)
+        assert "SELECT nosuch FROM t" not in drive.statements
+        assert drive.statements["INSERT INTO t VALUES (?)"].count == EVENTS
+
+
+async def test_an_error_of_a_script_ends_the_load(database: Target, tmp_path: Path) -> None:
+    program = written(tmp_path, "function event()\n  nothing.x = 1\nend")
+    async with driving(NativeEngine, database, program) as drive:
+        await drive.until(lambda _: drive.last.failure)
+    assert "my.lua:2: attempt to index global 'nothing'" in drive.last.failure
+
+
+async def test_a_killed_connection_goes_on_with_its_script(database: Target, tmp_path: Path) -> None:
+    program = written(tmp_path, ROWS)
+    async with (
+        sbtest.connected(database) as connection,
+        driving(NativeEngine, database, program, on_error=OnError.CONTINUE) as drive,
+    ):
+        await drive.completes(5)
+        (own,) = drive.engine.connection_ids()
+        await connection.execute(f"KILL {own}")
+        await drive.reconnects(1)
+        await drive.completes(5)
+
+
+async def test_errors_of_a_command_are_raised(database: Target, tmp_path: Path) -> None:
+    text = (
+        'function prepare() sysbench.sql.driver():connect():query("SELECT nosuch") end function event() end'
+    )
+    program = written(tmp_path, text)
+    with pytest.raises(SQLError, match="nosuch"):
+        await run_command(database, program, "prepare", write=lambda _: None)
+    broken = (
+        msgspec.structs.replace(program.script, text="function prepare() x() end") if program.script else None
+    )
+    with pytest.raises(RunError, match="attempt to call global 'x'"):
+        await run_command(
+            database, msgspec.structs.replace(program, script=broken), "prepare", write=lambda _: None
+        )

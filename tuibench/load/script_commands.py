@@ -1,0 +1,128 @@
+"""Commands of a Lua script, such as prepare and cleanup, on connections of the native engine.
+
+A command that the script declares as parallel runs once on every connection, the others on one. There are no
+retries: the first error that the script does not handle ends the command.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from tuibench.errors import ConnectionLostError, TuibenchError, UsageError
+from tuibench.load.native_engine import MOST_THREADS, TEXT, Returned, choose, compiled, module, stream_key
+from tuibench.model.plan import EngineChoice
+from tuibench.model.server import Target
+from tuibench.mysql import connection
+from tuibench.mysql.connection import Connection, connect
+from tuibench.workload import script
+from tuibench.workload.compiler import THREADS
+from tuibench.workload.distributions import ProgramLayout
+from tuibench.workload.program import Program
+
+OUTPUT_SECONDS = 0.5
+
+
+async def run_command(
+    target: Target, program: Program, command: str, *, seed: int = 0, write: Callable[[str], object]
+) -> int:
+    """Runs a command of the program's script; returns the number of its connections.
+
+    `write` gets what the script prints. Raises UsageError if the script has no such command, and the first
+    error of a connection.
+    """
+    if program.script is None:
+        raise UsageError(f"{program.profile} is no script")
+    chosen = msgspec.structs.replace(program.script, command=command)
+    commands = script.declared(chosen).commands
+    if command not in commands:
+        raise UsageError(
+            f"{chosen.path} has no command '{command}'", f"its commands: {', '.join(commands) or 'none'}"
+        )
+    count = int(program.options[THREADS]) if commands[command] else 1
+    await choose(EngineChoice.NATIVE, program, target)
+    connections = [await connect(target, records=module().TlsRecords) for _ in range(count)]
+    try:
+        await _Command(msgspec.structs.replace(program, script=chosen), seed, write).run(connections)
+    finally:
+        for each in connections:
+            await each.close()
+    return count
+
+
+class _Command:
+    """One command on its connections."""
+
+    def __init__(self, program: Program, seed: int, write: Callable[[str], object]) -> None:
+        self._write = write
+        self._returned: dict[int, asyncio.Future[Returned]] = {}
+        self._native: Any = module().Engine(
+            compiled(program, ProgramLayout(program)),
+            str(seed),
+            ignored=set(),
+            max_retries=0,
+            stops_on_error=True,
+            is_constant=False,
+            phase=0.0,
+            pacer_key=b"",
+            limit=None,
+            most_threads=MOST_THREADS,
+        )
+
+    async def run(self, connections: list[Connection]) -> None:
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self._native.fileno(), self._on_returned)
+        try:
+            for number, each in enumerate(connections):
+                self._attach(number, each)
+            waiting = set(self._returned.values())
+            while waiting:
+                done, waiting = await asyncio.wait(
+                    waiting, timeout=OUTPUT_SECONDS, return_when=asyncio.FIRST_COMPLETED
+                )
+                if output := self._native.take_output():
+                    self._write(output)
+                for returned in done:
+                    if error := _error(returned.result()):
+                        raise error
+        finally:
+            for number in self._returned:
+                self._native.abort(number)
+            await asyncio.wait(set(self._returned.values()))
+            loop.remove_reader(self._native.fileno())
+            self._native.close()
+            for number, each in enumerate(connections):
+                if self._returned[number].result().reason == "left":
+                    connection.reattach_socket(each)
+                else:
+                    each.abort()
+
+    def _attach(self, number: int, opened: Connection) -> None:
+        self._returned[number] = asyncio.get_running_loop().create_future()
+        socket = connection.detach_socket(opened)
+        if socket is None:
+            self._returned[number].set_result(Returned("lost"))
+            return
+        self._native.admit(number)
+        self._native.attach(
+            number,
+            socket.descriptor,
+            stream_key,
+            [TEXT],
+            [],
+            socket.without_eof,
+            socket.no_backslash_escapes,
+            socket.records,
+        )
+
+    def _on_returned(self) -> None:
+        for number, *reason in self._native.returned():
+            if not self._returned[number].done():
+                self._returned[number].set_result(Returned(*reason))
+
+
+def _error(returned: Returned) -> TuibenchError | None:
+    if returned.reason in ("lost", "broken", "aborted"):
+        return ConnectionLostError(2013, returned.message or "the connection to the server was lost")
+    return returned.error()

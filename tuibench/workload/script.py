@@ -1,0 +1,233 @@
+"""sysbench's Lua scripts as profiles: their options, and the program that runs their events.
+
+A script is run by the native engine, built with Lua (`native/src/script/`); `docs/lua.md` describes its API.
+Here it is loaded once without a server, to learn the options and commands that it declares.
+"""
+
+import importlib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from tuibench import files, sanitize
+from tuibench.errors import UsageError
+from tuibench.model.plan import OptionValue
+from tuibench.workload import compiler
+from tuibench.workload.language import (
+    OptionType,
+    Profile,
+    ProfileOption,
+    StatementText,
+    StepText,
+    TransactionText,
+    canonical_name,
+    parse_option_value,
+)
+from tuibench.workload.program import Program, Script
+
+SUFFIX = ".lua"
+EVENT = "event"
+ALLOW_IO = "allow_script_io"
+RUN, PREPARE, PREWARM, CLEANUP = "run", "prepare", "prewarm", "cleanup"
+
+INSTALLED = tuple(
+    map(Path, ("/usr/share/sysbench", "/usr/local/share/sysbench", "/opt/homebrew/share/sysbench"))
+)
+"""Folders of an installed sysbench, whose scripts others require."""
+
+MODULE = "tuibench_native"
+
+NOT_BUILT = "the native engine is not built with Lua"
+BUILD_HINT = "build it: cd native && cargo build --release --features lua (docs/lua.md)"
+
+OPTION_TYPES: dict[str, OptionType] = {
+    "boolean": "flag",
+    "integer": "integer",
+    "number": "number",
+    "list": "text",
+    "string": "text",
+}
+
+
+class Declared(NamedTuple):
+    """What a script declares: its options, and its commands with whether each connection runs them."""
+
+    options: dict[str, ProfileOption]
+    commands: dict[str, bool]
+    has_events: bool
+
+
+def is_available() -> bool:
+    """Whether the native engine is installed and built with Lua."""
+    return hasattr(_module(), "declared")
+
+
+def is_script(path: Path) -> bool:
+    return path.suffix == SUFFIX
+
+
+def load(path: Path) -> Script:
+    """The script in a file. Raises UsageError if it cannot be read."""
+    try:
+        text = files.read_text(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read the script {path}: {error}") from error
+    folders = (path.resolve().parent, *(folder for folder in INSTALLED if folder.is_dir()))
+    return Script(path=str(path), text=text, search=tuple(map(str, dict.fromkeys(folders))))
+
+
+def native_settings(
+    script: Script,
+    options: Mapping[str, OptionValue],
+    *,
+    is_prepared: bool = True,
+    general: Mapping[str, object] | None = None,
+) -> dict[str, Any]:
+    """A script in the form of the native engine; `general` are options of sysbench itself."""
+    threads = int(options.get(compiler.THREADS, 1))
+    shared = {name: option.default for name, option in compiler.SHARED_OPTIONS.items()} | {
+        name: value for name, value in options.items() if name in compiler.SHARED_OPTIONS
+    }
+    own = {
+        name: value
+        for name, value in options.items()
+        if name not in compiler.SHARED_OPTIONS and name != ALLOW_IO
+    }
+    return {
+        "path": script.path,
+        "text": script.text,
+        "command": script.command,
+        "search": list(script.search),
+        "given": {name: _as_text(value) for name, value in own.items()},
+        "general": {
+            **GENERAL,
+            **{name: value for name, value in shared.items() if value is not None},
+            "threads": threads,
+            "num_threads": threads,
+            "db_ps_mode": "auto" if is_prepared else "disable",
+            **(general or {}),
+        },
+        "distributions": {
+            "default": shared["rand_type"],
+            "iterations": shared["rand_spec_iter"],
+            "hot_width": float(shared["rand_spec_pct"]) / 100,
+            "hot_share": float(shared["rand_spec_res"]) / 100,
+            "pareto_h": float(shared["rand_pareto_h"]),
+            "zipfian_exponent": float(shared["rand_zipfian_exp"]),
+        },
+        "connections": max(threads, MOST_STATIC_CONNECTIONS),
+        "is_prepared": is_prepared,
+        "allows_io": script.allows_io,
+    }
+
+
+MOST_STATIC_CONNECTIONS = 1024
+"""Connections that draw different unique numbers, also if they are added during a run."""
+
+GENERAL: dict[str, object] = {
+    "db_debug": False,
+    "db_driver": "mysql",
+    "debug": False,
+    "events": 0,
+    "histogram": False,
+    "mysql_storage_engine": "innodb",
+    "percentile": 95,
+    "rand_seed": 0,
+    "rate": 0,
+    "report_interval": 0,
+    "time": 10,
+    "validate": False,
+    "verbosity": 3,
+}
+"""Options of sysbench that a script may read; the run itself has its own."""
+
+
+def _as_text(value: OptionValue) -> str:
+    return ("on" if value else "off") if isinstance(value, bool) else str(value)
+
+
+def declared(script: Script) -> Declared:
+    """Loads a script without a server.
+
+    Raises UsageError with its error, or if the engine is not built with Lua.
+    """
+    return _declared(msgspec.structs.replace(script, command="help"))
+
+
+@cache
+def _declared(script: Script) -> Declared:
+    if not is_available():
+        raise UsageError(f"{script.path}: {NOT_BUILT}", BUILD_HINT)
+    try:
+        options, commands, has_events, _ = _module().declared(native_settings(script, {}))
+    except ValueError as error:
+        raise UsageError(f"{script.path}: {sanitize.excerpt(str(error))}", "docs/lua.md") from None
+    known = {
+        name.replace("-", "_"): ProfileOption(
+            type=OPTION_TYPES[kind], default=_default(kind, default), help=sanitize.excerpt(text)
+        )
+        for name, text, default, kind in options
+    }
+    return Declared(known, dict(commands), has_events)
+
+
+def _module() -> Any:
+    try:
+        return importlib.import_module(MODULE)
+    except ImportError:
+        return None
+
+
+def _default(kind: str, text: str) -> OptionValue:
+    if kind == "boolean":
+        return text == "true"
+    if kind == "integer":
+        return int(float(text or 0))
+    return float(text or 0) if kind == "number" else text
+
+
+def profile(script: Script) -> Profile:
+    """The profile of a script: its options, and one transaction, whose statements the script sends."""
+    known = declared(script).options
+    shared = {name: option.default for name, option in known.items() if name in compiler.SHARED_OPTIONS}
+    placeholder = StatementText(name=EVENT, sql="DO 0", prepared=False)
+    return Profile(
+        name=Path(script.path).stem,
+        summary=f"the script {script.path}",
+        data_set="none",
+        defaults=shared,
+        options={
+            **{name: option for name, option in known.items() if name not in shared},
+            ALLOW_IO: ProfileOption(
+                type="flag", default=False, help="let the script use files, programs and the C library"
+            ),
+        },
+        transactions=(
+            TransactionText(name=EVENT, autocommit=True, steps=(StepText(statements=(placeholder,)),)),
+        ),
+    )
+
+
+def program(script: Script, options: Mapping[str, object]) -> Program:
+    """The program that runs a command of a script. Raises UsageError for unknown options."""
+    chosen = {canonical_name(name): value for name, value in options.items()}
+    if ALLOW_IO in chosen:
+        flag = ProfileOption(type="flag", default=False, help="")
+        allows_io = bool(parse_option_value(ALLOW_IO, flag, chosen[ALLOW_IO] or "on"))
+        script = msgspec.structs.replace(script, allows_io=allows_io)
+        options = {**chosen, ALLOW_IO: allows_io}
+    known = declared(script)
+    if script.command == RUN and not known.has_events:
+        raise UsageError(
+            f"{script.path} has no events to run", f"its commands: {', '.join(known.commands) or 'none'}"
+        )
+    if script.command != RUN and script.command not in known.commands:
+        raise UsageError(
+            f"{script.path} has no command '{script.command}'",
+            f"its commands: {', '.join(known.commands) or 'none'}",
+        )
+    compiled = compiler.compile_profile(profile(script), options)
+    return msgspec.structs.replace(compiled, script=script)
