@@ -1,8 +1,8 @@
 """Compiles the native engine into the wheel of tuibench, where a Rust compiler is installed.
 
 Without one, or if the compilation fails, the wheel is pure Python, and `tuibench doctor` says how to get the
-engine. TUIBENCH_NATIVE=off builds without it, TUIBENCH_NATIVE=require fails instead. An editable installation
-gets the engine from `.ci/setup`.
+engine. TUIBENCH_NATIVE=off builds without it, TUIBENCH_NATIVE=require fails instead. Lua scripts are
+part of it where LuaJIT can be built too. An editable installation gets the engine from `.ci/setup`.
 """
 
 import os
@@ -16,6 +16,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 from packaging.tags import platform_tags
 
+LUA_RUST = "1.80"
 SUFFIX = "dylib" if sys.platform == "darwin" else "so"
 
 
@@ -27,7 +28,10 @@ class NativeEngine(BuildHookInterface):  # type: ignore[type-arg]
         if version == "editable" or wanted == "off":
             return
         folder = Path(self.root) / "native"
-        obstacle = missing_compiler(folder) or compilation_error(folder)
+        obstacle = missing_compiler(folder)
+        if not obstacle and (without_lua := missing_for_lua() or compilation_error(folder, "--features=lua")):
+            self.app.display_warning(f"without Lua scripts: {without_lua}")
+            obstacle = compilation_error(folder)
         if obstacle and wanted == "require":
             raise RuntimeError(obstacle)
         if obstacle:
@@ -46,7 +50,17 @@ def missing_compiler(folder: Path) -> str:
     if shutil.which("cargo") is None or shutil.which("rustc") is None:
         return "Rust (cargo) is not installed"
     found = re.search(r"^rust-version = \"(.*)\"", (folder / "Cargo.toml").read_text(), re.MULTILINE)
-    least = found[1] if found else "0"
+    return older_rust(found[1] if found else "0")
+
+
+def missing_for_lua() -> str:
+    """The same for LuaJIT."""
+    if shutil.which("cc") is None and shutil.which("gcc") is None:
+        return "a C compiler is not installed"
+    return older_rust(LUA_RUST)
+
+
+def older_rust(least: str) -> str:
     said = subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=False).stdout  # noqa: S607
     there = re.search(r"\d+\.\d+", said)
     if there is None or _numbers(there[0]) < _numbers(least):
@@ -54,9 +68,9 @@ def missing_compiler(folder: Path) -> str:
     return ""
 
 
-def compilation_error(folder: Path) -> str:
+def compilation_error(folder: Path, *features: str) -> str:
     """Compiles; the last line of an error, empty without one."""
-    command = ["cargo", "build", "--release", "--locked", "--target-dir", "target"]
+    command = ["cargo", "build", "--release", "--locked", "--target-dir", "target", *features]
     # The stable ABI needs no interpreter.
     environment = {**os.environ, "PYO3_NO_PYTHON": "1"}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)

@@ -28,9 +28,9 @@ from tests.scripted_server import (
     greeting,
 )
 from tests.unit.mysql.server_packets import MORE_RESULTS, definition, err, number, ok, packet, result
+from tuibench import installation
 from tuibench.clock import SystemClock
 from tuibench.errors import TuibenchError
-from tuibench.load import native_engine as native_program
 from tuibench.load.asyncio_engine import AsyncioEngine
 from tuibench.load.engine import BaseEngine
 from tuibench.load.messages import ExecutionOptions, StartLoad
@@ -580,7 +580,7 @@ def main() -> None:
         "--profile", action="store_true", help="print the first round's profile, and do nothing"
     )
     options = parser.parse_args()
-    if native_program.module() is None:
+    if installation.native_module() is None:
         raise SystemExit("tuibench-native is not installed")
     if options.profile:
         print(Round(options.first).program)

@@ -1,12 +1,18 @@
 """How this program was installed, and the command that gets it the native engine."""
 
+import importlib
 import sys
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from shlex import quote
+from typing import Any
 
 ENGINE_MODULE = "tuibench_native"
 RUST = "install Rust 1.63 or newer (apt install cargo, brew install rust, https://rustup.rs)"
+
+
+LUA_NEEDS = "install a C compiler (apt install gcc, xcode-select --install) and Rust 1.80 or newer"
 
 
 def has_native_engine() -> bool:
@@ -14,9 +20,35 @@ def has_native_engine() -> bool:
     return find_spec(ENGINE_MODULE) is not None
 
 
+@cache
+def native_module() -> Any:
+    """The engine's module, None if it is not installed."""
+    try:
+        return importlib.import_module(ENGINE_MODULE)
+    except ImportError:
+        return None
+
+
+def runs_scripts() -> bool:
+    """Whether the native engine is installed and built with Lua."""
+    return hasattr(native_module(), "declared")
+
+
+def engine_line() -> str:
+    """The engine of this installation, and what to do to get the native one, or Lua scripts."""
+    if not has_native_engine():
+        return f"asyncio; for the native one, {engine_remedy()}"
+    return "native, with Lua scripts" if runs_scripts() else f"native; for Lua scripts, {lua_remedy()}"
+
+
 def engine_remedy() -> str:
     """What to do to get the native engine, by the way in which this program was installed."""
     return f"{RUST}, then run {_install_command(Path(sys.prefix), *_source())}"
+
+
+def lua_remedy() -> str:
+    """What to do to get Lua scripts."""
+    return f"{LUA_NEEDS}, then run {_install_command(Path(sys.prefix), *_source())}"
 
 
 def _source() -> tuple[str, bool]:

@@ -156,10 +156,9 @@ def _show_completion(ctx: click.Context, option: click.Parameter, shell: str | N
 
 def _show_version(ctx: click.Context, option: click.Parameter, is_wanted: bool) -> None:
     if is_wanted:
-        from tuibench.installation import engine_remedy, has_native_engine
+        from tuibench.installation import engine_line
 
-        engine = "native" if has_native_engine() else f"asyncio; for the native one, {engine_remedy()}"
-        click.echo(f"tuibench {__version__}\nengine: {engine}")
+        click.echo(f"tuibench {__version__}\nengine: {engine_line()}")
         ctx.exit()
 
 

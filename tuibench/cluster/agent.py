@@ -43,6 +43,7 @@ from tuibench.cluster.messages import (
     pack,
 )
 from tuibench.errors import TuibenchError, UsageError
+from tuibench.installation import native_module
 from tuibench.load import messages
 from tuibench.load.fleet import Fleet, Forward, worker_count
 from tuibench.load.messages import (
@@ -55,7 +56,6 @@ from tuibench.load.messages import (
     StartLoad,
     WorkerReport,
 )
-from tuibench.load.native_engine import module
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import Target
 from tuibench.model.tick import RESPONSE, Tick
@@ -320,7 +320,7 @@ def is_same_machine(host: AgentHello) -> bool:
 
 
 def _native_version() -> str:
-    native = module()
+    native = native_module()
     return str(getattr(native, "__version__", "") or "installed") if native is not None else ""
 
 

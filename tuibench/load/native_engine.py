@@ -23,11 +23,10 @@ Chooses the engine of a load, once it is known whether its connections use TLS: 
 
 import asyncio
 import hashlib
-import importlib
 import random
 from array import array
 from collections.abc import Callable, Collection, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -43,7 +42,7 @@ from tuibench.errors import (
     TuibenchError,
     UsageError,
 )
-from tuibench.installation import ENGINE_MODULE, engine_remedy
+from tuibench.installation import engine_remedy, native_module
 from tuibench.load.connections import (
     MAX_PAUSE_SECONDS,
     AnyContext,
@@ -69,15 +68,6 @@ from tuibench.workload.distributions import ProgramLayout
 from tuibench.workload.draw import DrawSource
 from tuibench.workload.generator import needed_by_connection
 from tuibench.workload.program import Program, all_steps, split_at_placeholders
-
-
-@cache
-def module() -> Any:
-    """The engine's module, None if it is not installed."""
-    try:
-        return importlib.import_module(ENGINE_MODULE)
-    except ImportError:
-        return None
 
 
 def stream_key(text: str) -> bytes:
@@ -112,17 +102,17 @@ def described(program: Program, layout: ProgramLayout, *, is_prepared: bool = Tr
 
 def compiled(program: Program, layout: ProgramLayout, *, is_prepared: bool = True) -> Any:
     """The engine's own form of a program. Raises ValueError or OverflowError for what it does not support."""
-    return module().Program(described(program, layout, is_prepared=is_prepared))
+    return native_module().Program(described(program, layout, is_prepared=is_prepared))
 
 
 def unsupported_reason(program: Program) -> str:
     """Why the native engine cannot run a program, empty if it can."""
-    if module() is None:
+    if native_module() is None:
         return f"the native engine is not installed: {engine_remedy()}"
     try:
         layout = ProgramLayout(program)
         native = compiled(program, layout)
-        module().Stream(native, "0", 0, stream_key, [0] * len(layout.statements), False)
+        native_module().Stream(native, "0", 0, stream_key, [0] * len(layout.statements), False)
     except (ValueError, OverflowError, RuntimeError) as error:
         return f"this profile needs the asyncio engine: {error}"
     return ""
@@ -398,7 +388,7 @@ class NativeEngine(BaseEngine[NativeUser, NativeQueue]):
             NativeQueue(self._native),
             layout,
             connect=connect
-            or partial(connection.connect, charset=begin.charset, records=module().TlsRecords),
+            or partial(connection.connect, charset=begin.charset, records=native_module().TlsRecords),
             clock=clock or SystemClock(),
             emit=emit,
             timer=timer,
@@ -509,7 +499,7 @@ class NativeEngine(BaseEngine[NativeUser, NativeQueue]):
 def _native_engine(begin: StartLoad, layout: ProgramLayout) -> Any:
     execution = begin.execution
     ignored = execution.ignored_errors
-    return module().Engine(
+    return native_module().Engine(
         compiled(begin.program, layout, is_prepared=execution.prepared),
         str(begin.seed),
         ignored=None if ignored is None else set(ignored),
@@ -598,7 +588,7 @@ async def _reason_of_tls(target: Target) -> str:
 def _reason_of_handover(target: Target, tls: str) -> str:
     """Why connections with this protocol and cipher cannot be handed over, empty if they can."""
     protocol, _, cipher = tls.partition(" ")
-    if not module().TlsRecords.supports(protocol, cipher):
+    if not native_module().TlsRecords.supports(protocol, cipher):
         return f"connections use {tls}: it runs TLS 1.2 and 1.3 with AES-GCM and ChaCha20-Poly1305"
     try:
         tls_context(target, hands_over=True)

@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from tuibench.errors import ConnectionLostError, TuibenchError, UsageError
-from tuibench.load.native_engine import MOST_THREADS, TEXT, Returned, choose, compiled, module, stream_key
+from tuibench.installation import native_module
+from tuibench.load.native_engine import MOST_THREADS, TEXT, Returned, choose, compiled, stream_key
 from tuibench.model.plan import EngineChoice
 from tuibench.model.server import Target
 from tuibench.mysql import connection
@@ -42,7 +43,7 @@ async def run_command(
         )
     count = int(program.options[THREADS]) if commands[command] else 1
     await choose(EngineChoice.NATIVE, program, target)
-    connections = [await connect(target, records=module().TlsRecords) for _ in range(count)]
+    connections = [await connect(target, records=native_module().TlsRecords) for _ in range(count)]
     try:
         await _Command(msgspec.structs.replace(program, script=chosen), seed, write).run(connections)
     finally:
@@ -57,7 +58,7 @@ class _Command:
     def __init__(self, program: Program, seed: int, write: Callable[[str], object]) -> None:
         self._write = write
         self._returned: dict[int, asyncio.Future[Returned]] = {}
-        self._native: Any = module().Engine(
+        self._native: Any = native_module().Engine(
             compiled(program, ProgramLayout(program)),
             str(seed),
             ignored=set(),

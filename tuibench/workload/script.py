@@ -4,7 +4,6 @@ A script is run by the native engine, built with Lua (`native/src/script/`); `do
 Here it is loaded once without a server, to learn the options and commands that it declares.
 """
 
-import importlib
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from tuibench import files, sanitize
+from tuibench import files, installation, sanitize
 from tuibench.errors import UsageError
 from tuibench.model.plan import OptionValue
 from tuibench.workload import compiler
@@ -38,11 +37,6 @@ INSTALLED = tuple(
 )
 """Folders of an installed sysbench, whose scripts others require."""
 
-MODULE = "tuibench_native"
-
-NOT_BUILT = "the native engine is not built with Lua"
-BUILD_HINT = "build it: cd native && cargo build --release --features lua (docs/lua.md)"
-
 OPTION_TYPES: dict[str, OptionType] = {
     "boolean": "flag",
     "integer": "integer",
@@ -58,11 +52,6 @@ class Declared(NamedTuple):
     options: dict[str, ProfileOption]
     commands: dict[str, bool]
     has_events: bool
-
-
-def is_available() -> bool:
-    """Whether the native engine is installed and built with Lua."""
-    return hasattr(_module(), "declared")
 
 
 def is_script(path: Path) -> bool:
@@ -159,10 +148,12 @@ def declared(script: Script) -> Declared:
 
 @cache
 def _declared(script: Script) -> Declared:
-    if not is_available():
-        raise UsageError(f"{script.path}: {NOT_BUILT}", BUILD_HINT)
+    if not installation.has_native_engine():
+        raise UsageError(f"{script.path}: Lua scripts need the native engine", installation.engine_remedy())
+    if not installation.runs_scripts():
+        raise UsageError(f"{script.path}: the native engine is built without Lua", installation.lua_remedy())
     try:
-        options, commands, has_events, _ = _module().declared(native_settings(script, {}))
+        options, commands, has_events, _ = installation.native_module().declared(native_settings(script, {}))
     except ValueError as error:
         raise UsageError(f"{script.path}: {sanitize.excerpt(str(error))}", "docs/lua.md") from None
     known = {
@@ -172,13 +163,6 @@ def _declared(script: Script) -> Declared:
         for name, text, default, kind in options
     }
     return Declared(known, dict(commands), has_events)
-
-
-def _module() -> Any:
-    try:
-        return importlib.import_module(MODULE)
-    except ImportError:
-        return None
 
 
 def _default(kind: str, text: str) -> OptionValue:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.integration.load.conformance.driving import driving
 from tests.integration.support import sbtest
+from tuibench import installation
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import RunError, SQLError
 from tuibench.load.native_engine import NativeEngine
@@ -17,14 +18,14 @@ from tuibench.load.script_commands import run_command
 from tuibench.model.plan import OnError
 from tuibench.model.server import Target
 from tuibench.model.sysbench import SYSBENCH_TESTS
-from tuibench.workload import library, script
+from tuibench.workload import library
 from tuibench.workload.program import Program
 
 SHARE = Path("/usr/share/sysbench")
 
 pytestmark = [
     pytest.mark.server,
-    pytest.mark.skipif(not script.is_available(), reason="the native engine is not built with Lua"),
+    pytest.mark.skipif(not installation.runs_scripts(), reason="the native engine is not built with Lua"),
 ]
 needs_sysbench = pytest.mark.skipif(
     shutil.which("sysbench") is None or not SHARE.is_dir(), reason="no sysbench program here"
@@ -54,8 +55,8 @@ OPTIONS = {"bulk_insert": {}, "select_random_points": ONE_TABLE, "select_random_
 
 
 async def counted(target: Target, act: Callable[[], Awaitable[object]]) -> dict[str, int]:
-    """What an action adds to the server's counters of statements."""
-    async with sbtest.connected(target) as connection:
+    """What an action adds to the counters of statements, after the end of its sessions."""
+    async with sbtest.connected(target, use_database=False) as connection:
 
         async def read() -> dict[str, int]:
             rows = await connection.query("SHOW GLOBAL STATUS LIKE 'Com\\_%'")
@@ -63,6 +64,8 @@ async def counted(target: Target, act: Callable[[], Awaitable[object]]) -> dict[
 
         before = await read()
         await act()
+        while any(row[3] == target.database for row in await connection.query("SHOW PROCESSLIST")):
+            pass
         after = await read()
     return {name: after[name] - before[name] for name in COUNTED if after.get(name, 0) != before.get(name, 0)}
 
@@ -128,8 +131,8 @@ async def test_sysbenchs_own_scripts_send_what_sysbench_sends(any_server: Privat
                     else:
                         await run_command(ours, program, command, write=lambda _: None)
 
-                expected = await counted(any_server.target, by_sysbench)
-                found = await counted(any_server.target, by_us)
+                expected = await counted(theirs, by_sysbench)
+                found = await counted(ours, by_us)
                 if name == "bulk_insert" and limits:
                     # Its rows are collected on each connection: it matters which one runs the events.
                     assert expected.keys() == found.keys() == {"insert"}

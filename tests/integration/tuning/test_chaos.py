@@ -4,8 +4,8 @@ import pytest
 
 from tests.integration.load.conformance.driving import ENGINES
 from tests.integration.tuning.chaos import Chaos
+from tuibench import installation
 from tuibench.demo.server import PrivateServer
-from tuibench.load import native_engine as native_program
 from tuibench.model.server import Flavour
 
 SEEDS = {Flavour.MARIADB: (1, 2), Flavour.MYSQL: (3,)}
@@ -14,7 +14,7 @@ SEEDS = {Flavour.MARIADB: (1, 2), Flavour.MYSQL: (3,)}
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("turn", [0, 1])
 async def test_in_the_end_the_server_is_as_it_was(restartable: PrivateServer, turn: int, engine: str) -> None:
-    if engine == "native" and native_program.module() is None:
+    if engine == "native" and installation.native_module() is None:
         pytest.skip("tuibench-native is not installed")
     seeds = SEEDS[restartable.binary.flavour]
     if turn >= len(seeds):

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import click
 import pytest
@@ -51,13 +52,20 @@ def test_a_demonstration_on_what_is_no_server(tuibench: Program, program: str, w
     assert err.startswith(f"tuibench: {words}")
 
 
-def test_the_version_names_the_engine(tuibench: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(installation, "has_native_engine", lambda: True)
-    assert tuibench("--version") == (ExitCode.DONE, f"tuibench {__version__}\nengine: native\n", "")
-    monkeypatch.setattr(installation, "has_native_engine", lambda: False)
-    remedy = installation.engine_remedy()
-    expected = f"tuibench {__version__}\nengine: asyncio; for the native one, {remedy}\n"
-    assert tuibench("--version") == (ExitCode.DONE, expected, "")
+@pytest.mark.parametrize(
+    ("is_installed", "module", "line"),
+    [
+        (True, SimpleNamespace(declared=print), "native, with Lua scripts"),
+        (True, SimpleNamespace(), f"native; for Lua scripts, {installation.lua_remedy()}"),
+        (False, None, f"asyncio; for the native one, {installation.engine_remedy()}"),
+    ],
+)
+def test_the_version_names_the_engine(
+    tuibench: Program, monkeypatch: pytest.MonkeyPatch, is_installed: bool, module: object, line: str
+) -> None:
+    monkeypatch.setattr(installation, "has_native_engine", lambda: is_installed)
+    monkeypatch.setattr(installation, "native_module", lambda: module)
+    assert tuibench("--version") == (ExitCode.DONE, f"tuibench {__version__}\nengine: {line}\n", "")
 
 
 @for_each(

@@ -19,6 +19,7 @@ from tests.tables import for_each
 from tests.unit.mysql.server_packets import definition as limits_definition
 from tests.unit.mysql.server_packets import ok, result
 from tests.unit.workload.test_tpcc import shop
+from tuibench import installation
 from tuibench.errors import SQLError, TuibenchError
 from tuibench.load import native_engine as native_program
 from tuibench.load.asyncio_engine import AsyncioEngine
@@ -36,7 +37,7 @@ from tuibench.workload.program import Program, Turns, split_at_placeholders
 # The native engine sends what the Python engine sends: packet by packet, over every built-in profile.
 
 
-native = native_program.module()
+native = installation.native_module()
 pytestmark = pytest.mark.skipif(native is None, reason="tuibench-native is not installed")
 
 SMALL = {"tables": 4, "table_size": 1_000, "threads": 3}

@@ -16,8 +16,8 @@ from tests.integration.support.certificates import Files
 from tests.login_server import LoginServer, server_key_file
 from tests.tables import for_each
 from tests.unit.load.programs import COMMIT, begin
+from tuibench import installation
 from tuibench.errors import ExitCode, TuibenchError
-from tuibench.load import native_engine as native_program
 from tuibench.load.asyncio_engine import AsyncioEngine
 from tuibench.load.messages import StartLoad
 from tuibench.load.native_engine import NativeEngine
@@ -32,7 +32,9 @@ ENGINES = [
     pytest.param(
         NativeEngine,
         id="native",
-        marks=pytest.mark.skipif(native_program.module() is None, reason="tuibench-native is not installed"),
+        marks=pytest.mark.skipif(
+            installation.native_module() is None, reason="tuibench-native is not installed"
+        ),
     ),
 ]
 NOTHING = Transaction(

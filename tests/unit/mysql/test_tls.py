@@ -14,11 +14,13 @@ import uvloop
 
 from tests.integration.support import certificates
 from tests.integration.support.certificates import Files
-from tuibench.load import native_engine
+from tuibench import installation
 from tuibench.model.server import Target
 from tuibench.mysql.tls import LoggingContext, RecordTransport, tls_context, tls_name
 
-pytestmark = pytest.mark.skipif(native_engine.module() is None, reason="tuibench-native is not installed")
+pytestmark = pytest.mark.skipif(
+    installation.native_module() is None, reason="tuibench-native is not installed"
+)
 
 SUITES = [
     ("TLSv1.3", "TLS_AES_256_GCM_SHA384"),
@@ -109,7 +111,7 @@ async def opened(port: int, target: Target) -> tuple[RecordTransport, Heard]:
     plain, _ = await loop.create_connection(lambda: heard, "127.0.0.1", port)
     context = tls_context(target, hands_over=True)
     assert isinstance(context, LoggingContext)
-    transport = RecordTransport(plain, heard, context, target.host, native_engine.module().TlsRecords)
+    transport = RecordTransport(plain, heard, context, target.host, installation.native_module().TlsRecords)
     try:
         async with asyncio.timeout(DEADLINE_SECONDS):
             await transport.shake_hands()

@@ -1,12 +1,12 @@
 """Lua scripts as profiles: their options and commands, and what is refused."""
 
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from tuibench import installation
 from tuibench.errors import UsageError
 from tuibench.load.native_engine import choose_before_login
 from tuibench.model.plan import EngineChoice
@@ -32,7 +32,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         has_events = "event" in given["text"]
         return OPTIONS, [("prepare", True), ("cleanup", False)], has_events, ""
 
-    monkeypatch.setitem(sys.modules, script.MODULE, SimpleNamespace(declared=declared))
+    monkeypatch.setattr(installation, "native_module", lambda: SimpleNamespace(declared=declared))
     made = tmp_path / "my.lua"
     made.write_text("function event() end")
     return made
@@ -94,10 +94,10 @@ def test_without_lua_in_the_engine_the_hint_says_how_to_build_it(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path.write_text("function event() end -- not built")
-    monkeypatch.setitem(sys.modules, script.MODULE, SimpleNamespace())
-    with pytest.raises(UsageError, match="not built with Lua") as caught:
+    monkeypatch.setattr(installation, "native_module", SimpleNamespace)
+    with pytest.raises(UsageError, match="built without Lua") as caught:
         library.load_profile(str(path))
-    assert "--features lua" in caught.value.hint
+    assert caught.value.hint.startswith(installation.LUA_NEEDS)
 
 
 def test_only_the_native_engine_runs_scripts(path: Path) -> None:

@@ -12,9 +12,9 @@ import pytest
 from tests.integration.load.conformance.driving import ENGINES, AnyEngine
 from tests.integration.support import certificates, sbtest
 from tests.integration.support.shared import Starter, Templates
+from tuibench import installation
 from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
-from tuibench.load import native_engine as native_program
 from tuibench.model.server import Target
 
 ROWS = 100
@@ -24,7 +24,7 @@ OVER_TLS = "native over TLS"
 @pytest.fixture(params=[*ENGINES, OVER_TLS])
 def way(request: pytest.FixtureRequest) -> str:
     """Each engine in turn, and whether over TLS."""
-    if request.param != "asyncio" and native_program.module() is None:
+    if request.param != "asyncio" and installation.native_module() is None:
         pytest.skip("tuibench-native is not installed")
     return str(request.param)
 
