@@ -42,9 +42,11 @@ async def run_command(
             f"{chosen.path} has no command '{command}'", f"its commands: {', '.join(commands) or 'none'}"
         )
     count = int(program.options[THREADS]) if commands[command] else 1
-    await choose(EngineChoice.NATIVE, program, target)
-    connections = [await connect(target, records=native_module().TlsRecords) for _ in range(count)]
+    connections: list[Connection] = []
     try:
+        while len(connections) < count:
+            connections.append(await connect(target, records=native_module().TlsRecords))
+        await choose(EngineChoice.NATIVE, program, target)
         await _Command(msgspec.structs.replace(program, script=chosen), seed, write).run(connections)
     finally:
         for each in connections:
