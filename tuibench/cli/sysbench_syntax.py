@@ -158,6 +158,9 @@ IGNORED_OPTIONS = {
 }
 """Options without an equivalent: accepted values (`*`: all), reason for refusal, alternative."""
 
+OWN_OPTIONS_OF_SCRIPTS = ("--oltp-", "--force-pk", "--use-fk")
+"""A script that is not sysbench's may have options of these names."""
+
 FORCED_SHUTDOWN = "--forced-shutdown"
 FORCED_SHUTDOWN_NOTE = (
     "--forced-shutdown has no effect: a run stops at --time, and waits for the transactions in progress"
@@ -393,6 +396,9 @@ def _translate_option(argument: str, after: str, line: Translation) -> str:
     """Translate one argument; empty if it has no effect."""
     name, equals, value = argument.partition("=")
     if line.command == "probe" and name == "--max-time":
+        return argument
+    is_script = any(map(_is_own_script, line.arguments))
+    if is_script and name.replace("_", "-").startswith(OWN_OPTIONS_OF_SCRIPTS):
         return argument
     if line.arguments[0] == TPCC and argument == TPCC_TABLES:
         line.ignored.append(argument)

@@ -84,6 +84,9 @@ pub trait Script: Send {
 
     /// Whether the statement that succeeded last was a COMMIT.
     fn has_committed(&self) -> bool;
+
+    /// How many errors the script has counted itself since the last call.
+    fn take_errors(&mut self) -> u64;
 }
 
 /// What makes the scripts of a load.

@@ -17,7 +17,7 @@ use crate::program::{
     Turns,
 };
 #[cfg(feature = "lua")]
-use crate::script::{Distributions, General, LuaSource, Settings, MOST_CPU_NS};
+use crate::script::{Distributions, General, LuaSource, Settings, MOST_CPU_NS, MOST_MEMORY};
 use crate::values::decimal::Decimal;
 use crate::values::distribution::Distribution;
 use crate::values::evaluate::Operator;
@@ -122,6 +122,7 @@ pub fn script_source(given: &Given<'_>) -> PyResult<LuaSource> {
         is_prepared: get(given, "is_prepared")?,
         allows_io: get(given, "allows_io")?,
         most_cpu_ns: MOST_CPU_NS,
+        most_memory: MOST_MEMORY,
     }))
 }
 

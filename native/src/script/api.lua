@@ -488,6 +488,8 @@ for key, value in pairs(config.general) do
     sysbench.opt[key] = value
 end
 
+local SB_CNT_ERROR = 4
+
 -- Files: of the script's folder and of an installed sysbench.
 
 local native_ffi
@@ -573,6 +575,26 @@ function print(...)
     native.write(concat(parts, "\t") .. "\n")
 end
 
+-- The functions of C that scripts use to wait, and sysbench's counters; any other one needs the real library.
+local functions = {
+    usleep = function(microseconds) ask(SLEEP, microseconds) return 0 end,
+    sleep = function(seconds) ask(SLEEP, seconds * 1e6) return 0 end,
+    sb_counter_inc = function(_, counter) if counter == SB_CNT_ERROR then native.count_error() end end,
+    SB_CNT_OTHER = 0, SB_CNT_READ = 1, SB_CNT_WRITE = 2, SB_CNT_EVENT = 3, SB_CNT_ERROR = SB_CNT_ERROR,
+    SB_CNT_RECONNECT = 5,
+}
+local whole_ffi = config.allows_io and require("ffi")
+local library = setmetatable({}, {
+    __index = function(_, name)
+        local found = functions[name]
+        if found == nil then
+            found = whole_ffi and whole_ffi.C[name]
+                or error("ffi.C." .. tostring(name) .. " needs --allow-script-io", 2)
+        end
+        return found
+    end,
+})
+
 if not config.allows_io then
     local function refused(name)
         return function()
@@ -609,16 +631,6 @@ if not config.allows_io then
     io.stdout, io.stderr, io.flush = output, output, function() end
     debug = { traceback = function(message) return tostring(message or "") end }
 
-    -- The functions of C that scripts use to wait; any other one needs the real library.
-    local functions = {
-        usleep = function(microseconds) ask(SLEEP, microseconds) return 0 end,
-        sleep = function(seconds) ask(SLEEP, seconds * 1e6) return 0 end,
-    }
-    local library = setmetatable({}, {
-        __index = function(_, name)
-            return functions[name] or error("ffi.C." .. tostring(name) .. " needs --allow-script-io", 2)
-        end,
-    })
     native_ffi = setmetatable({ cdef = function() end, C = library, os = jit.os, arch = jit.arch }, {
         __index = function(_, name)
             error("ffi." .. tostring(name) .. " needs --allow-script-io", 2)
@@ -637,6 +649,10 @@ if not config.allows_io then
         return repeated(text, times)
     end
 else
+    -- The types of sysbench's own declarations.
+    whole_ffi.cdef("typedef int sb_counter_type;")
+    ffi = setmetatable({ C = library }, { __index = whole_ffi })
+    package.loaded.ffi = ffi
     local run = os.execute
     function os.execute(command)
         local seconds = type(command) == "string" and command:match("^%s*sleep%s+([%d.]+)%s*$")

@@ -4,6 +4,9 @@
 //! needs the server is a request that the coroutine yields ([`LuaScript::resume`]). LuaJIT's compiler is off: compiled
 //! code does not call the hook that limits a script's time and memory, and the time of a script goes to its statements.
 
+// mlua needs a newer Rust than the rest of the engine.
+#![allow(clippy::incompatible_msrv)]
+
 mod names;
 mod random;
 mod results;
@@ -22,7 +25,7 @@ use crate::script::names::Names;
 pub use crate::script::random::Distributions;
 use crate::script::random::Randomness;
 use crate::script::state::LuaScript;
-pub use crate::script::state::MOST_CPU_NS;
+pub use crate::script::state::{MOST_CPU_NS, MOST_MEMORY};
 use crate::values::mt19937::Mt19937;
 use crate::values::value::ProfileError;
 
@@ -55,6 +58,7 @@ pub struct Settings {
     pub allows_io: bool,
     /// How long a script may compute between two statements.
     pub most_cpu_ns: i64,
+    pub most_memory: usize,
 }
 
 /// The scripts of a load.

@@ -38,7 +38,7 @@ mod request {
 const CHECK_EVERY: u32 = 10_000;
 /// A script that computes for this long without a statement is stopped.
 pub const MOST_CPU_NS: i64 = 20 * sys::NS_PER_SECOND;
-const MOST_MEMORY: usize = 512 << 20;
+pub const MOST_MEMORY: usize = 512 << 20;
 const MOST_SLEEP_US: f64 = 3.6e9;
 const LOST: u16 = 2013;
 const ER_MAX_PREPARED: u16 = 1461;
@@ -52,6 +52,8 @@ struct Board {
     random: Randomness,
     rows: Rows,
     until_cpu_ns: i64,
+    /// Errors that the script has counted itself, and that are not taken yet.
+    errors: u64,
 }
 
 /// A prepared statement. `identity` is the server's number of it, on the connection of that generation.
@@ -86,6 +88,7 @@ pub struct LuaScript {
     is_prepared: bool,
     is_ending: bool,
     most_cpu_ns: i64,
+    most_memory: usize,
     /// Closed statements, told with the next packet.
     closing: Vec<u8>,
     effect: Effect,
@@ -141,7 +144,7 @@ impl LuaScript {
                 StdLib::TABLE | StdLib::STRING | StdLib::MATH | StdLib::BIT | StdLib::JIT | StdLib::OS;
             Lua::new_with(libraries, LuaOptions::default())?
         };
-        let board = Arc::new(Mutex::new(Board { random, rows: Rows::default(), until_cpu_ns: i64::MAX }));
+        let board = Arc::new(Mutex::new(Board { random, rows: Rows::default(), until_cpu_ns: i64::MAX, errors: 0 }));
         let native = native_functions(&lua, settings, &board, output)?;
         let config = config(&lua, settings, entry, connection)?;
         let body: Function = lua.load(API).set_name("=sysbench").call((native, config))?;
@@ -159,6 +162,7 @@ impl LuaScript {
             is_prepared: settings.is_prepared,
             is_ending: false,
             most_cpu_ns: settings.most_cpu_ns,
+            most_memory: settings.most_memory,
             closing: Vec::new(),
             effect: Effect::None,
             in_transaction: false,
@@ -187,14 +191,14 @@ impl LuaScript {
     /// Limits the time and memory of what the script does next.
     fn watch(&self) -> mlua::Result<()> {
         self.extend_time();
-        let board = self.board.clone();
+        let (board, most_memory) = (self.board.clone(), self.most_memory);
         let triggers = HookTriggers::new().every_nth_instruction(CHECK_EVERY);
         self.thread.set_hook(triggers, move |lua, _| {
             if sys::thread_cpu_ns() > lock(&board).until_cpu_ns {
                 return Err(mlua::Error::runtime("the script computes for too long without a statement"));
             }
-            if lua.used_memory() > MOST_MEMORY {
-                let size = MOST_MEMORY >> 20;
+            if lua.used_memory() > most_memory {
+                let size = most_memory >> 20;
                 return Err(mlua::Error::runtime(format!("the script uses more than {size} MiB of memory")));
             }
             Ok(VmState::Continue)
@@ -466,6 +470,10 @@ impl Script for LuaScript {
     fn has_committed(&self) -> bool {
         self.has_committed
     }
+
+    fn take_errors(&mut self) -> u64 {
+        std::mem::take(&mut lock(&self.board).errors)
+    }
 }
 
 /// An error without the traceback that follows it.
@@ -473,6 +481,8 @@ fn first_line(message: &str) -> String {
     message.trim_start_matches("runtime error: ").lines().next().unwrap_or_default().to_string()
 }
 
+// On platforms of 32 bits, Lua's integers are narrower.
+#[allow(clippy::useless_conversion)]
 fn integer(value: Option<LuaValue>) -> i64 {
     match value {
         Some(LuaValue::Integer(number)) => number.into(),
@@ -710,6 +720,12 @@ fn native_functions(
         Ok(())
     };
     native.set("write", lua.create_function(write)?)?;
+    let shared = board.clone();
+    let count_error = move |_: &Lua, ()| {
+        lock(&shared).errors += 1;
+        Ok(())
+    };
+    native.set("count_error", lua.create_function(count_error)?)?;
     let memory = |lua: &Lua, _: Variadic<LuaValue>| Ok(lua.used_memory() as f64 / 1024.0);
     native.set("memory", lua.create_function(memory)?)?;
     Ok(native)

@@ -27,6 +27,7 @@ fn settings(text: &str) -> Settings {
         is_prepared: true,
         allows_io: false,
         most_cpu_ns: 50_000_000,
+        most_memory: 24 << 20,
     }
 }
 
@@ -271,7 +272,7 @@ fn what_a_script_must_not_do_is_refused_with_a_message() {
             "computes for too long",
         ),
         ("function event() return ('x'):rep(1e9) end", "more than 64 MiB"),
-        ("function event() local t = {} for i = 1, 1e9 do t[i] = {i} end end", "the script "),
+        ("function event() local t = {} for i = 1, 1e9 do t[i] = {i} end end", "more than 24 MiB of memory"),
         ("function event() load('\\27LJ')() end", "attempt to call a nil value"),
         (
             "function event() local d = sysbench.sql.driver() d:connect() d:connect() end",
@@ -389,4 +390,24 @@ fn the_functions_of_the_old_version_are_there() {
     run.resume(Answer::Event);
     assert_eq!(run.text(), "BEGIN");
     assert_eq!(run.ok(0), Step::Verdict(Verdict::Done));
+}
+
+#[test]
+fn a_script_counts_errors_of_its_own() {
+    let text = "ffi = require('ffi')
+        ffi.cdef[[void sb_counter_inc(int, sb_counter_type); unsigned int getpid(void);]]
+        function event()
+            ffi.C.sb_counter_inc(sysbench.tid, ffi.C.SB_CNT_ERROR)
+            ffi.C.sb_counter_inc(sysbench.tid, ffi.C.SB_CNT_EVENT)
+            return sysbench.opt.allowed and ffi.C.getpid() < 1
+        end";
+    for allows_io in [false, true] {
+        let mut given = settings(text);
+        given.allows_io = allows_io;
+        given.general.insert("allowed".into(), General::Switch(allows_io));
+        let mut run = Running::of(given);
+        run.start();
+        assert_eq!(run.resume(Answer::Event), Step::Verdict(Verdict::Done));
+        assert_eq!((run.script.take_errors(), run.script.take_errors()), (1, 0));
+    }
 }

@@ -11,6 +11,9 @@ use crate::sys;
 /// The responses to a script's statements are kept up to this size.
 pub const MOST_RESPONSE_BYTES: usize = 1 << 28;
 
+/// Instead of the code of an error that a script counts itself.
+const ERROR_OF_SCRIPT: u16 = 0;
+
 impl Connection {
     pub(super) fn is_scripted(&self) -> bool {
         self.stream.script.is_some()
@@ -177,6 +180,9 @@ impl Connection {
             Some(scripted) => scripted,
             None => return Next::Bytes,
         };
+        for _ in 0..scripted.script.take_errors() {
+            context.recorder.counters.count_error(ERROR_OF_SCRIPT);
+        }
         let phase = std::mem::replace(&mut scripted.phase, Phase::Ready);
         if let Verdict::Fault(message) = verdict {
             return self.fail_and_return(ReturnReason::ScriptFault(message), context);
