@@ -34,10 +34,29 @@ local function ask(...)
     return yield(...)
 end
 
+local function caught(ok, ...)
+    local exceeded = not ok and native.exceeded()
+    if exceeded then
+        error(exceeded, 0)
+    end
+    return ok, ...
+end
+
+-- The errors of limits are not caught by the script.
+local standard_xpcall = xpcall
+
+function _G.pcall(...)
+    return caught(pcall(...))
+end
+
+function xpcall(...)
+    return caught(standard_xpcall(...))
+end
+
 local function relayed(co, ok, first, ...)
     depth = depth - 1
     if not ok or first ~= REQUEST then
-        return ok, first, ...
+        return caught(ok, first, ...)
     end
     local function again(...)
         depth = depth + 1

@@ -54,6 +54,8 @@ struct Board {
     until_cpu_ns: i64,
     /// Errors that the script has counted itself, and that are not taken yet.
     errors: u64,
+    /// The limit that the script has exceeded: `pcall` does not catch this error.
+    exceeded: Option<String>,
 }
 
 /// A prepared statement. `identity` is the server's number of it, on the connection of that generation.
@@ -144,7 +146,13 @@ impl LuaScript {
                 StdLib::TABLE | StdLib::STRING | StdLib::MATH | StdLib::BIT | StdLib::JIT | StdLib::OS;
             Lua::new_with(libraries, LuaOptions::default())?
         };
-        let board = Arc::new(Mutex::new(Board { random, rows: Rows::default(), until_cpu_ns: i64::MAX, errors: 0 }));
+        let board = Arc::new(Mutex::new(Board {
+            random,
+            rows: Rows::default(),
+            until_cpu_ns: i64::MAX,
+            errors: 0,
+            exceeded: None,
+        }));
         let native = native_functions(&lua, settings, &board, output)?;
         let config = config(&lua, settings, entry, connection)?;
         let body: Function = lua.load(API).set_name("=sysbench").call((native, config))?;
@@ -194,14 +202,15 @@ impl LuaScript {
         let (board, most_memory) = (self.board.clone(), self.most_memory);
         let triggers = HookTriggers::new().every_nth_instruction(CHECK_EVERY);
         self.thread.set_hook(triggers, move |lua, _| {
-            if sys::thread_cpu_ns() > lock(&board).until_cpu_ns {
-                return Err(mlua::Error::runtime("the script computes for too long without a statement"));
-            }
-            if lua.used_memory() > most_memory {
-                let size = most_memory >> 20;
-                return Err(mlua::Error::runtime(format!("the script uses more than {size} MiB of memory")));
-            }
-            Ok(VmState::Continue)
+            let message = if sys::thread_cpu_ns() > lock(&board).until_cpu_ns {
+                "the script computes for too long without a statement".to_string()
+            } else if lua.used_memory() > most_memory {
+                format!("the script uses more than {} MiB of memory", most_memory >> 20)
+            } else {
+                return Ok(VmState::Continue);
+            };
+            lock(&board).exceeded = Some(message.clone());
+            Err(mlua::Error::runtime(message))
         });
         Ok(())
     }
@@ -726,6 +735,9 @@ fn native_functions(
         Ok(())
     };
     native.set("count_error", lua.create_function(count_error)?)?;
+    let shared = board.clone();
+    let exceeded = move |_: &Lua, ()| Ok(lock(&shared).exceeded.clone());
+    native.set("exceeded", lua.create_function(exceeded)?)?;
     let memory = |lua: &Lua, _: Variadic<LuaValue>| Ok(lua.used_memory() as f64 / 1024.0);
     native.set("memory", lua.create_function(memory)?)?;
     Ok(native)
