@@ -21,7 +21,7 @@ SYSBENCH_COMMANDS = frozenset({*SYSBENCH_VERBS, "live", "probe", "sweep", "docto
 
 TEST, CONFIG_FILE, OLTP = "--test", "--config-file", "oltp"
 TEST_MODE, NONTRX_MODE = "--oltp-test-mode", "--oltp-nontrx-mode"
-SSL, SSL_MODES = "--mysql-ssl", {"on": "required", "off": "disabled"}
+SSL, SSL_MODES = "--mysql-ssl", {"on": "required", "off": "disabled", "1": "required", "0": "disabled"}
 TPCC, TPCC_TABLES = "tpcc", "--tables=1"
 """tpcc.lua can create several sets of tables; the profile has one."""
 REPORT_INTERVAL = "--report-interval"
@@ -99,7 +99,7 @@ OLD_OPTIONS = frozenset(RENAMED_OPTIONS) - {
 }
 """Options that 1.0 has under another name."""
 
-TPCC_OPTIONS = {"--scale": "--warehouses", "--trx-level": "--isolation"}
+TPCC_OPTIONS = {"--scale": "--warehouses", "--trx-level": "--isolation", "--use-fk": "--foreign-keys"}
 """Options of Percona's tpcc.lua."""
 TPCC_LEVELS = {"RR": "repeatable-read", "RC": "read-committed", "SER": "serializable"}
 
@@ -122,8 +122,11 @@ IGNORED_OPTIONS = {
     "--batch": ("off", "no report is left out", "leave it out"),
     "--batch-delay": (ANY, "", ""),
     "--db-driver": ("mysql", "only MySQL and MariaDB are supported", "leave it out"),
-    "--db-debug": ("off", "the driver has no trace", "leave it out"),
-    "--debug": ("off", "there is no such output", "--verbosity=5 prints the most"),
+    "--enable-purge": (
+        "no,off",
+        "the profile tpcc deletes no old orders",
+        "tuibench ./tpcc.lua runs the script itself",
+    ),
     "--force-pk": (ANY, "", ""),
     "--init-rng": (ANY, "", ""),
     "--luajit-cmd": ("off", "LuaJIT's compiler is off", "leave it out"),
@@ -153,10 +156,15 @@ IGNORED_OPTIONS = {
     "--oltp-user-delay-min": ("0", "transactions follow without think time", "--rate sets the pace"),
     "--rand-init": (ANY, "", ""),
     "--thread-stack-size": (ANY, "", ""),
-    "--use-fk": ("0,off", "the tables of tpcc have no foreign keys", "leave it out"),
-    "--validate": ("off", "results are not validated", "tuibench check PROFILE validates the tables"),
 }
 """Options without an equivalent: accepted values (`*`: all), reason for refusal, alternative."""
+
+NOTED_OPTIONS = {
+    "--db-debug": "the driver has no trace",
+    "--debug": "--verbosity=5 prints the most",
+    "--validate": "tuibench check validates the tables, and no result of a run",
+}
+"""Switches that are not taken, and the note that says so."""
 
 OWN_OPTIONS_OF_SCRIPTS = ("--oltp-", "--force-pk", "--use-fk")
 """A script that is not sysbench's may have options of these names."""
@@ -406,10 +414,15 @@ def _translate_option(argument: str, after: str, line: Translation) -> str:
     if line.arguments[0] == TPCC and name in TPCC_OPTIONS:
         line.is_old = True
         return f"{TPCC_OPTIONS[name]}{equals}{TPCC_LEVELS.get(value, value)}"
+    if line.arguments[0] == TPCC and name == "--tables":
+        raise UsageError(
+            f"{argument}: the profile tpcc has one set of tables",
+            "--warehouses=N makes it larger; tuibench ./tpcc.lua runs the script itself",
+        )
     if name in RENAMED_OPTIONS:
         line.is_old |= name in OLD_OPTIONS
         return RENAMED_OPTIONS[name] + equals + value
-    if name == SSL:
+    if name in (SSL, "--ssl"):
         mode = value.lower() if equals else "on"
         return f"--ssl-mode={SSL_MODES.get(mode, mode)}"
     if argument == HISTOGRAM and after not in ("on", "off"):
@@ -418,6 +431,11 @@ def _translate_option(argument: str, after: str, line: Translation) -> str:
         if value not in ("", "off"):
             line.notes.append(FORCED_SHUTDOWN_NOTE)
             line.deviations.append(FORCED_SHUTDOWN_NOTE)
+        return ""
+    if name in NOTED_OPTIONS:
+        if SWITCH.get(value.lower(), value) != "off":
+            line.notes.append(f"{name} has no effect: {NOTED_OPTIONS[name]}")
+            line.deviations.append(line.notes[-1])
         return ""
     if name not in IGNORED_OPTIONS:
         return argument

@@ -71,6 +71,7 @@ class _Command:
             pacer_key=b"",
             limit=None,
             most_threads=MOST_THREADS,
+            reconnect=0,
         )
 
     async def run(self, connections: list[Connection]) -> None:

@@ -29,6 +29,8 @@ sysbench select_random_points --tables=1 --table-size=100000 --rand-type=pareto 
 sysbench select_random_ranges --tables=1 --table-size=100000 --rand-type=special run
 sysbench oltp_read_write --rand-type=zipfian --rand-zipfian-exp=0.9 --thread-init-timeout=60 --validate=off run
 sysbench oltp_read_write --mysql-ssl=on --threads=4 run
+sysbench oltp_read_write --threads=4 --validate=on --db-debug run
+sysbench ./tpcc.lua --threads=4 --tables=1 --scale=10 --use_fk=1 --enable_purge=no prepare
 sysbench oltp_read_write --report-checkpoints=10,20 --verbosity=3 --debug=off --rand-seed=42 run
 sysbench oltp_read_write --reconnect=0 --luajit-cmd=off --thread-stack-size=64K --threads=4 run
 sysbench --config-file=@CONFIG@ oltp_read_write --tables=10 --table-size=10000 run
@@ -102,7 +104,8 @@ REFUSED = {
     "sysbench --test=fileio --file-total-size=10G prepare": "'fileio' measures files",
     "sysbench --test=memory --num-threads=4 run": "'memory' measures memory",
     "sysbench oltp_read_write --db-driver=pgsql run": "only MySQL and MariaDB are supported",
-    "sysbench oltp_read_write --validate=on run": "results are not validated",
+    "sysbench ./tpcc.lua --tables=4 --scale=10 run": "the profile tpcc has one set of tables",
+    "sysbench ./tpcc.lua --scale=10 --enable_purge=yes run": "deletes no old orders",
     "sysbench --test=oltp --oltp-reconnect-mode=transaction run": "connections stay open",
     "sysbench --test=oltp --oltp-sp-name=proc run": "no profile calls a procedure",
     "sysbench oltp_common.lua --threads=4 run": "has no transactions",

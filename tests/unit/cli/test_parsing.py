@@ -169,6 +169,7 @@ def test_the_command_comes_first(given: str, meant: str) -> None:
         ("run x --histogram=off", "run x --histogram=off"),
         ("run x --mysql-ssl", "run x --ssl-mode=required"),
         ("run x --mysql-ssl=off", "run x --ssl-mode=disabled"),
+        ("run x --ssl=0", "run x --ssl-mode=disabled"),
         ("run x --mysql-ssl=VERIFY_CA", "run x --ssl-mode=verify_ca"),
         ("run x --mysql-ssl-ca=a.pem --mysql-ssl-key k.pem", "run x --ssl-ca=a.pem --ssl-key k.pem"),
         ("slap --debug=off", "slap --debug=off"),
@@ -189,8 +190,6 @@ def test_an_alias_of_an_option_is_shown_by_its_name() -> None:
     "option",
     [
         "--db-driver=pgsql",
-        "--validate",
-        "--validate=on",
         *(name for name, (allowed, _, _) in IGNORED_OPTIONS.items() if allowed != ANY),
     ],
 )
@@ -222,8 +221,8 @@ def test_the_modes_apply_to_the_test_that_has_them(test: str, profile: str) -> N
         (
             "tpcc.lua --use-fk=0 --force-pk=1 --trx-level=RC run",
             [
-                "read as: tuibench run tpcc --isolation=read-committed --report-interval=0",
-                "ignored: --use-fk=0 --force-pk=1",
+                "read as: tuibench run tpcc --foreign-keys=0 --isolation=read-committed --report-interval=0",
+                "ignored: --force-pk=1",
             ],
             ["--force-pk is ignored"],
         ),
@@ -232,7 +231,12 @@ def test_the_modes_apply_to_the_test_that_has_them(test: str, profile: str) -> N
             ["ignored: --db-driver=mysql --thread-stack-size=64K"],
             ["--thread-stack-size is ignored"],
         ),
-        ("oltp_insert --threads=4 --tables=2 run", [], []),
+        ("oltp_insert --threads=4 --tables=2 --validate=off run", [], []),
+        (
+            "oltp_insert --validate=on --threads=4 run",
+            ["--validate has no effect: tuibench check validates the tables, and no result of a run"],
+            ["--validate has no effect: tuibench check validates the tables, and no result of a run"],
+        ),
     ],
 )
 def test_what_is_ignored_and_what_differs_is_named(

@@ -104,8 +104,6 @@ def test_only_the_native_engine_runs_scripts(path: Path) -> None:
     made = library.load_program(str(path))
     with pytest.raises(UsageError, match="only the native engine"):
         choose_before_login(EngineChoice.ASYNCIO, made)
-    with pytest.raises(UsageError, match="--reconnect"):
-        choose_before_login(EngineChoice.AUTO, made, reconnect=5)
 
 
 def test_a_missing_script_names_the_profile_of_that_name() -> None:
