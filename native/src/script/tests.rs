@@ -27,7 +27,7 @@ fn settings(text: &str) -> Settings {
         is_prepared: true,
         allows_io: false,
         most_cpu_ns: 50_000_000,
-        most_memory: 24 << 20,
+        most_memory: 4 << 20,
     }
 }
 
@@ -272,7 +272,7 @@ fn what_a_script_must_not_do_is_refused_with_a_message() {
             "computes for too long",
         ),
         ("function event() return ('x'):rep(1e9) end", "more than 64 MiB"),
-        ("function event() local t = {} for i = 1, 1e9 do t[i] = {i} end end", "more than 24 MiB of memory"),
+        ("function event() local t = {} for i = 1, 1e9 do t[i] = {i} end end", "more than 4 MiB of memory"),
         ("function event() load('\\27LJ')() end", "attempt to call a nil value"),
         (
             "function event() local d = sysbench.sql.driver() d:connect() d:connect() end",
