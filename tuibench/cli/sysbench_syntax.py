@@ -162,7 +162,7 @@ IGNORED_OPTIONS = {
 NOTED_OPTIONS = {
     "--db-debug": "the driver has no trace",
     "--debug": "--verbosity=5 prints the most",
-    "--validate": "tuibench check validates the tables, and no result of a run",
+    "--validate": "the command check validates the tables, and no result of a run",
 }
 """Switches that are not taken, and the note that says so."""
 

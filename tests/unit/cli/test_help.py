@@ -95,8 +95,11 @@ def test_every_option_of_a_page_exists(page: Path, options: dict[str, set[str]])
         *options.values(),
         own_options(),
         sysbench_syntax.IGNORED_OPTIONS,
+        sysbench_syntax.NOTED_OPTIONS,
         sysbench_syntax.OLD_OPTIONS,
+        sysbench_syntax.TPCC_OPTIONS,
         sysbench_syntax.SWITCHED_PROFILES,
+        ["--ssl", "--allow-script-io"],
         [sysbench_syntax.SSL, sysbench_syntax.TEST, sysbench_syntax.TEST_MODE, sysbench_syntax.CONFIG_FILE],
     )
     spans = re.findall(r"`(-[^`]*)`", page.read_text(encoding="utf-8"))

@@ -234,8 +234,8 @@ def test_the_modes_apply_to_the_test_that_has_them(test: str, profile: str) -> N
         ("oltp_insert --threads=4 --tables=2 --validate=off run", [], []),
         (
             "oltp_insert --validate=on --threads=4 run",
-            ["--validate has no effect: tuibench check validates the tables, and no result of a run"],
-            ["--validate has no effect: tuibench check validates the tables, and no result of a run"],
+            ["--validate has no effect: the command check validates the tables, and no result of a run"],
+            ["--validate has no effect: the command check validates the tables, and no result of a run"],
         ),
     ],
 )
