@@ -514,6 +514,10 @@ def ab_test_announcement(plan: RunPlan) -> str:
 # A probe, and a screening of settings
 
 
+PROBE_INTERVAL_SECONDS = 0.5
+"""A step of a probe is over after a number of samples."""
+
+
 def _with_probe(plan: RunPlan, values: PlanValues) -> RunPlan:
     """The plan of a probe. Raises UsageError for limits that exclude each other, and invalid objectives."""
     from tuibench.metrics.thresholds import parse_objectives
@@ -528,7 +532,12 @@ def _with_probe(plan: RunPlan, values: PlanValues) -> RunPlan:
         **values.of_part("probe")
         | {"least": float(least), "most": float(most), "seconds": values["max_time"] - warmup}
     )
-    return replace(plan, probe=order, threads=int(least) if by is Quantity.THREADS else plan.threads)
+    return replace(
+        plan,
+        probe=order,
+        interval_seconds=min(plan.interval_seconds, PROBE_INTERVAL_SECONDS),
+        threads=int(least) if by is Quantity.THREADS else plan.threads,
+    )
 
 
 def _with_tune(plan: RunPlan, values: PlanValues) -> RunPlan:

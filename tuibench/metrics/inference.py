@@ -72,10 +72,10 @@ from tuibench.metrics import figures
 from tuibench.metrics.figures import MAIN_FIGURES, OTHER_FIGURES, Better, Figure, figure_named
 from tuibench.metrics.series import Ranks, count_up_to
 from tuibench.model.effect import Comparison, LevelMovement, MovementKind, Verdict
-from tuibench.model.findings import Resource
+from tuibench.model.findings import Mean, Resource
 from tuibench.model.settings import PresetState
 from tuibench.model.summary import ComparisonVerdict, Contrast
-from tuibench.model.sweep import CellFigures, CellResult, Mean, SweepPlan, SweepPoint
+from tuibench.model.sweep import CellFigures, CellResult, SweepPlan, SweepPoint
 from tuibench.model.tick import Histogram, Tick, total_tick
 
 

@@ -287,3 +287,11 @@ class Steadiness(msgspec.Struct, frozen=True, kw_only=True):
     variation: float | None
     longest_stall_seconds: float
     stalls: tuple[Stall, ...]
+
+
+class Mean(msgspec.Struct, frozen=True, kw_only=True):
+    """The mean of `count` runs or steps; `half_width` of its 95 % interval, None if unknown."""
+
+    mean: float
+    half_width: float | None
+    count: int

@@ -9,9 +9,15 @@ from typing import Annotated, Any
 
 import msgspec
 
-from tuibench.model.findings import Evidence, Finding
+from tuibench.model.findings import Evidence, Finding, Mean
 from tuibench.model.option import Option
 from tuibench.model.schedule import MAX_RATE, MAX_THREADS, Quantity
+
+LOW = "low"
+"""The confidence below which no saturation point is claimed."""
+
+SWEEP = "sweep"
+"""The command, by name, that decides what a probe has left open."""
 
 MIN_SECONDS, MAX_SECONDS = 10.0, 86_400.0
 """Limits of a probe's time after its warm-up."""
@@ -82,8 +88,7 @@ class ProbeOrder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StepPurpose(StrEnum):
-    """Why a level is measured: while the load increases, between two other levels, or again after the highest
-    level.
+    """Why a level is measured: while the load increases, between two other levels, or once more.
 
     With a rate, the first step measures the maximum throughput, without a rate.
     """
@@ -91,7 +96,7 @@ class StepPurpose(StrEnum):
     SCALE = "scale"
     UP = "up"
     REFINE = "refine"
-    BACK = "back"
+    CONFIRM = "confirm"
 
 
 class ProbeEnd(StrEnum):
@@ -174,10 +179,11 @@ class Recovery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of a probe. `knee` is the measured step at the saturation point, None if there is none; the
-    saturation point lies between `knee_low` and `knee_high`.
+    """Result of a probe. `knee` is the measured level at the saturation point, the lowest with 95 % of the
+    `plateau`; None if there is none. The saturation point lies between `knee_low` and `knee_high`.
 
-    `reason` is why the increase ended. `peak` is the step with the highest throughput. `doubts` are reasons
+    `recommended` is the level for the formal run, None without one. `reason` is why the increase ended.
+    `plateau` is the highest throughput that can be sustained; of a rate, the capacity. `doubts` are reasons
     against the result; `confidence` summarises them. If the client was the bottleneck, there is no knee.
     `lines` are the result in words, `commands` are for the formal test. `durability` has the values, by name,
     of the settings that determine what a commit waits for.
@@ -192,7 +198,8 @@ class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
     knee: ProbeStep | None = None
     knee_low: float | None = None
     knee_high: float | None = None
-    peak: ProbeStep | None = None
+    recommended: float | None = None
+    plateau: Mean | None = None
     bottleneck: Finding | None = None
     objective: SloResult | None = None
     recovery: Recovery | None = None
@@ -204,12 +211,17 @@ class ProbeResult(msgspec.Struct, frozen=True, kw_only=True):
     client_limited: bool = False
     durability: dict[str, str] = {}
 
+    @property
+    def is_inconclusive(self) -> bool:
+        """True if it has a saturation point that is not reliable."""
+        return self.knee is not None and self.confidence == LOW
+
 
 class ProbeState(msgspec.Struct, frozen=True, tag="probe", kw_only=True):
     """Progress of a probe, sent with every sample. `result` is set at its end.
 
     `level` is the level under measurement; `tps` and `half_width` are its figures so far; `waiting` describes
-    what the step waits for.
+    what the step waits for. `busy` says that other programs use the host.
     """
 
     order: ProbeOrder
@@ -223,6 +235,7 @@ class ProbeState(msgspec.Struct, frozen=True, tag="probe", kw_only=True):
     half_width: float | None = None
     p95_ms: float | None = None
     waiting: str = ""
+    busy: str = ""
     knee: float | None = None
     fit: UslFit | None = None
     result: ProbeResult | None = None

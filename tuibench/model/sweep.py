@@ -17,6 +17,7 @@ import msgspec
 
 from tuibench.model.effect import Verdict
 from tuibench.model.environment import Environment
+from tuibench.model.findings import Mean
 from tuibench.model.plan import OptionValue, RunPlan
 from tuibench.model.server import Flavour, ServerInfo, ServerLimits, Target
 
@@ -318,14 +319,6 @@ class Sweep(msgspec.Struct, frozen=True, kw_only=True):
     def done(self) -> tuple[CellResult, ...]:
         """The valid results."""
         return tuple(result for result in self.results if result.outcome == "done")
-
-
-class Mean(msgspec.Struct, frozen=True, kw_only=True):
-    """The mean of a number of runs; `half_width` of its 95 % interval, None for a single run."""
-
-    mean: float
-    half_width: float | None
-    count: int
 
 
 class SweepPoint(msgspec.Struct, frozen=True, kw_only=True):

@@ -51,10 +51,11 @@ def probe(
     ] = "",
     output: TextOrJson = TEXT,
 ) -> None:
-    """Doubles the threads until a doubling gains less than 10 %, an objective (--slo) is missed, throughput
-    collapses or the limit is reached; then measures levels in between, and an earlier level again. Each
-    step lasts until its throughput is known to ±3 %, at most --max-step-time. The result is the
-    saturation point, the bottleneck, and the commands for the formal test. All options of the profile
+    """Doubles the threads until a doubling gains less than 10 % and p95 doubles, an objective (--slo) is
+    missed, throughput collapses or the limit is reached; then measures levels in between, and the
+    recommended level once more beside its neighbours. Each step lasts until its throughput is known to
+    ±3 %, at most --max-step-time. The result is the saturation point, the bottleneck, and the commands for
+    the formal test; in too much noise, the sweep that decides. All options of the profile
     are accepted, too: --tables=4 --table-size=100000 …; tuibench profiles show PROFILE lists them.
     """
     from tuibench.cli.headless import warn_leftovers, write_summary_json
@@ -106,12 +107,16 @@ class ProbePrinter:
 
     def __init__(self) -> None:
         self._printed = 0
+        self._is_told_busy = False
 
     def on_message(self, message: SessionMessage) -> None:
         from tuibench.probe.text import step_line
 
         match message:
             case ProbeState():
+                if message.busy and not self._is_told_busy:
+                    self._is_told_busy = True
+                    info(f"{timestamp(message.elapsed_seconds)} measured on a busy {message.busy}")
                 for step in message.steps[self._printed :]:
                     info(f"{timestamp(message.elapsed_seconds)} {step_line(message.order, step)}")
                 self._printed = len(message.steps)

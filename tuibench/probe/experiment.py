@@ -10,6 +10,7 @@ hand stay.
 
 import asyncio
 import math
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,7 @@ from msgspec.structs import replace
 
 from tuibench.demo.process import is_private_socket
 from tuibench.errors import UsageError
+from tuibench.metrics.measurement_warnings import HostTick, TickAlarm, busy_host, cpu_of_hosts, worst_of
 from tuibench.metrics.thresholds import parse_objectives
 from tuibench.model.command import StartProbe, StopProbe
 from tuibench.model.event import Event, EventKind
@@ -30,15 +32,16 @@ from tuibench.model.settings import SettingRole, SettingState, settings_with
 from tuibench.model.tick import Tick
 from tuibench.probe.plan import (
     SHORTEST_STEP_SECONDS,
+    Bracket,
     NextLevel,
     ProbeProgress,
     StepRun,
+    bracket_of,
     end_of_climb,
-    knee_of,
     level_ceiling,
     next_level,
 )
-from tuibench.probe.result import formal_level, formal_run_commands, result_of, usl_of
+from tuibench.probe.result import deciding_sweep, formal_run_commands, result_of, usl_of
 from tuibench.probe.text import probe_level_text, probe_lines
 from tuibench.session.laboratory import OF_EVENTS, Experiment, ExperimentSession, LoadLevel
 
@@ -74,6 +77,7 @@ class Probe(Experiment):
         threads: int,
         rate: float,
         is_local: bool = True,
+        cores: int | None = None,
         is_by_hand: bool = False,
     ) -> None:
         super().__init__(is_by_hand=is_by_hand, before={LOAD: (LoadLevel(threads, rate),)})
@@ -88,11 +92,14 @@ class Probe(Experiment):
         self._settings = settings
         self._threads, self._rate = threads, rate
         self._is_local = is_local
+        self._cores = cores
         self._objectives = parse_objectives(order.slo)
         self._now = self._began_at = 0.0
         self._next: NextLevel | None = None
         self._run: StepRun | None = None
         self._fit: UslFit | None = None
+        self._bracket: Bracket | None = None
+        self._busy: TickAlarm[HostTick] = TickAlarm()
         self._disturbances: list[str] = []
         self._is_paused = self._has_answered = False
 
@@ -117,6 +124,7 @@ class Probe(Experiment):
             threads=session.load.threads,
             rate=session.load.rate,
             is_local=session.server.is_local,
+            cores=os.cpu_count() if session.server.is_local else None,
             is_by_hand=is_by_hand,
         )
 
@@ -129,13 +137,13 @@ class Probe(Experiment):
     @property
     def message(self) -> ProbeState:
         progress, run = self.progress, self._run
-        bend = knee_of(progress)
         state = ProbeState(
             order=self.order,
             steps=tuple(self.steps),
             ceiling=self.ceiling,
             elapsed_seconds=progress.elapsed_seconds,
-            knee=bend.level if bend else None,
+            knee=self._bracket.level if self._bracket else None,
+            busy=self._busy.text if self._busy.now else "",
             fit=self._fit,
             result=self.result,
         )
@@ -158,11 +166,12 @@ class Probe(Experiment):
 
     def tick(self, slot: Tick, sample: Sample, disturbance: str = "") -> bool:
         self._now = slot.end
+        self._busy.add(worst_of(map(busy_host, cpu_of_hosts(sample.hosts, sample.host))))
         if self._is_paused:
             return False
         if not self.ceiling:
             self._began_at = self._now
-            self.ceiling = max(level_ceiling(self.order, sample), self.order.least, 1.0)
+            self.ceiling = max(level_ceiling(self.order, sample, self._cores), self.order.least, 1.0)
             self._want_next()
         elif self._is_away(sample):
             if self.progress.left_seconds <= 0:
@@ -211,6 +220,7 @@ class Probe(Experiment):
                 return
             self.steps.append(self._run.finished(now, self._objectives, is_local=self._is_local))
         self._run = None
+        self._bracket = bracket_of(self.progress)
         self._want_next()
 
     def next_step(self, now: float) -> None:
@@ -258,7 +268,10 @@ class Probe(Experiment):
 
     async def evaluate(self) -> bool:
         """Fit the curve once levels in between are measured, and at the end; then state the result."""
-        is_refined = self._next is not None and self._next.purpose in (StepPurpose.REFINE, StepPurpose.BACK)
+        is_refined = self._next is not None and self._next.purpose in (
+            StepPurpose.REFINE,
+            StepPurpose.CONFIRM,
+        )
         if self.is_over and self.ceiling and self.result is None:
             self._fit = await fit_usl(self.progress)
             self.result = self._stated()
@@ -273,18 +286,21 @@ class Probe(Experiment):
         found = result_of(self.progress, self.end_kind, self.why_ended, self._fit, self._disturbances)
         commit = tuple(each for each in settings_with(SettingRole.PANEL, self._settings()) if each.value)
         found = replace(found, durability={each.name: each.value for each in commit})
-        lines, level = probe_lines(found), formal_level(found)
-        if level is None:
+        lines, level = probe_lines(found), found.recommended
+        if level is not None:
+            commands = formal_run_commands(
+                self._plan,
+                self._target,
+                self.order.by,
+                level,
+                self._threads,
+                has_password=bool(self._target.password or self._target.password_command),
+                settings=commit,
+            )
+        elif found.knee is not None:
+            commands = deciding_sweep(self._plan, self._target, found)
+        else:
             return replace(found, lines=lines)
-        commands = formal_run_commands(
-            self._plan,
-            self._target,
-            self.order.by,
-            level,
-            self._threads,
-            has_password=bool(self._target.password or self._target.password_command),
-            settings=commit,
-        )
         note = (PRIVATE_SERVER_NOTE,) if is_private_socket(self._target.socket) else ()
         return replace(found, lines=(*lines, *note), commands=commands)
 

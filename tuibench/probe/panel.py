@@ -5,6 +5,7 @@ from itertools import zip_longest
 
 from tuibench.model.probe import ProbeEnd, ProbeResult, ProbeState, ProbeStep, StepPurpose
 from tuibench.model.schedule import Quantity
+from tuibench.probe.text import commands_title, end_text, steps_in_order
 from tuibench.tui.panels.time_chart import GAP, is_inconclusive
 from tuibench.tui.text import (
     TextLine,
@@ -19,17 +20,6 @@ from tuibench.tui.text import (
 from tuibench.tui.view import View
 from tuibench.units import count, decimal, milliseconds
 
-PROBE_END_TEXTS = {
-    ProbeEnd.KNEE: "throughput stopped growing",
-    ProbeEnd.SLO: "no level meets the objective",
-    ProbeEnd.COLLAPSE: "throughput collapsed",
-    ProbeEnd.CONNECTIONS: "the server refused more connections",
-    ProbeEnd.LIMIT: "the upper limit was reached",
-    ProbeEnd.TIME: "the time limit was reached",
-    ProbeEnd.ABORTED: "it was stopped early",
-}
-"""Headings for the reasons why a probe ended."""
-FORMAL = "For the formal run:"
 _WITH_STEPS = 160
 """Width from which the steps are beside the result."""
 _STEPS = 76
@@ -50,9 +40,11 @@ def probe_status(view: View, width: int, height: int) -> list[TextLine]:
     spent = (TextSpan(f"{seconds} of about {state.order.seconds:.0f} s", "muted"),)
     under_way = _join_fitting((title, _current_level(state), slo, spent), width)
     waits = f"waiting for {state.waiting}" if state.waiting else "setting the next level"
-    return [pad_line(fit_line(line, width), width) for line in (under_way, (TextSpan(waits, "muted"),))][
-        :height
-    ]
+    below: TextLine = (TextSpan(f"measured on a busy {state.busy}", "warn"),) if state.busy else ()
+    return [
+        pad_line(fit_line(line, width), width)
+        for line in (under_way, join_parts((below, (TextSpan(waits, "muted"),)), GAP))
+    ][:height]
 
 
 def _join_fitting(parts: Sequence[TextLine], width: int) -> TextLine:
@@ -91,27 +83,44 @@ def probe_result(view: View, width: int, height: int) -> list[TextLine]:
         ]
         return [pad_line(fit_line(line, width), width) for line in lines[:height]]
     if width >= _WITH_STEPS:
-        return _beside_steps(state.result, state.steps, width, height)
-    return _found_lines(state.result, width, height)
+        return _beside_steps(state.result, width, height)
+    return _found_lines(state.result, width, height, _step_lines(state.result))
 
 
-def _beside_steps(result: ProbeResult, steps: Sequence[ProbeStep], width: int, height: int) -> list[TextLine]:
-    """The result on the left, the newest steps that fit on the right."""
+def _step_lines(result: ProbeResult) -> list[TextLine]:
+    """The table of the steps, by level."""
+    measured = [_measured_step_line(step) for step in steps_in_order(result.steps)]
+    return [(TextSpan("STEPS by level", "title"),), *measured]
+
+
+def _beside_steps(result: ProbeResult, width: int, height: int) -> list[TextLine]:
+    """The result on the left, the steps that fit on the right."""
     left = _found_lines(result, width - _STEPS, height)
-    measured = [_measured_step_line(step) for step in steps][1 - height :]
-    right: list[TextLine] = [(TextSpan("STEPS as measured", "title"),), *measured]
+    right = _step_lines(result)
+    if len(right) > height:
+        right = [*right[: height - 1], _rest(len(right) - height + 1)]
     rows = zip_longest(left, right, fillvalue=())
     return [pad_line((*pad_line(line, width - _STEPS), *beside), width) for line, beside in rows][:height]
 
 
-def _found_lines(result: ProbeResult, width: int, height: int) -> list[TextLine]:
-    """Findings and commands."""
+def _rest(lines: int) -> TextLine:
+    return (TextSpan(f"… {lines} more lines: enter hides the charts; the report has all", "muted"),)
+
+
+def _found_lines(
+    result: ProbeResult, width: int, height: int, below: Sequence[TextLine] = ()
+) -> list[TextLine]:
+    """Findings, commands, and what else is `below`, as far as there is room."""
     formal = _formal_lines(result, width, max(height - 1, 2))
     room = height - len(formal)
     details = text_lines(result.lines[1:], width)
+    whole = [*details, *formal, *below]
     if len(details) > room > 0:
-        details = [*details[: room - 1], (TextSpan("… the rest is in the summary", "muted"),)]
-    return [pad_line(line, width) for line in (*details[: max(room, 0)], *formal)][:height]
+        details = [*details[: room - 1], _rest(len(whole) - height + 1)]
+    elif len(whole) > height > len(details) + len(formal):
+        whole = [*whole[: height - 1], _rest(len(whole) - height + 1)]
+        return [pad_line(fit_line(line, width), width) for line in whole]
+    return [pad_line(line, width) for line in (*details[: max(room, 0)], *formal, *below)][:height]
 
 
 def _answer_role(state: ProbeState, result: ProbeResult) -> str:
@@ -129,12 +138,12 @@ def _end_text(state: ProbeState, result: ProbeResult) -> str:
         return f"the objective is met up to {count(result.objective.most)}{unit}"
     if is_inconclusive(state) and result.end is ProbeEnd.KNEE:
         return "inconclusive"
-    return PROBE_END_TEXTS[result.end]
+    return end_text(result)
 
 
 def _formal_lines(result: ProbeResult, width: int, height: int) -> list[TextLine]:
     """As many of the commands as fit, the first ones first, none of them cut."""
-    lines: list[TextLine] = [(TextSpan(FORMAL, "title"),)]
+    lines: list[TextLine] = [(TextSpan(commands_title(result), "title"),)]
     for command in result.commands.values():
         parts: list[TextLine] = [(TextSpan(f"  {part}", "strong"),) for part in wrap_text(command, width - 2)]
         if len(lines) + len(parts) > height:

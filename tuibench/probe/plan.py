@@ -1,39 +1,39 @@
 """The search of a probe for the saturation point: the next level, when a step is over, why the search ends.
 
-    scale (with a rate only) ── up, each level twice the one before ── refine, between two levels ── back
+    scale (with a rate only) ── up, each level twice the one before ── refine, between two levels ── confirm
 
-The way up goes one doubling beyond the knee, to be sure of it. What is refined is where the objectives are
-lost, then the knee, until two levels lie less than a quarter apart. Back goes to a level of the way up.
+The way up ends with a doubling that gains nothing while p95 doubles. What is refined is where the objectives
+are lost, then the bracket of the saturation point (`metrics.saturation`), until its ends lie less than a
+quarter apart. Confirm visits earlier levels again: those that decide, turn by turn, as long as noise leaves
+the bracket wide, and at the end the recommended level beside its neighbours. A way up that noise ended too
+early goes on.
 
 A step collects ticks until its level is known well enough. A tick counts once all connections are open and it
 began after the level was set. The first that counts is discarded, and more of them until throughput and p95
 are at rest (`settling_slots`). The step is over when the 95 % interval of the mean throughput is narrower
-than ±3 %, from at least five ticks, or when its time is up.
+than ±3 % (±7 % on the way up), from at least five ticks, after eight ticks that count, or when its time is
+up: noise that lasts longer than a step is not averaged by a longer one, but by visits in turn.
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
+from functools import lru_cache
+from itertools import groupby, pairwise
+from statistics import median
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from tuibench.ab.windows import settling_slots
 from tuibench.metrics.figures import read
-from tuibench.metrics.inference import estimate_mean
-from tuibench.metrics.measurement_warnings import collect_evidence, is_rate_met
-from tuibench.metrics.scaling import (
-    LOG_GAIN,
-    Gain,
-    Knee,
-    ThroughputPoint,
-    find_knee,
-    throughput_curve,
-    throughput_gain,
-)
+from tuibench.metrics.inference import estimate_mean, mean_with_interval
+from tuibench.metrics.measurement_warnings import collect_evidence, cpu_of_host, is_rate_met
+from tuibench.metrics.saturation import Saturation, Visit
+from tuibench.metrics.scaling import Gain, ThroughputPoint, throughput_curve, throughput_gain
 from tuibench.metrics.series import is_at_rest
 from tuibench.metrics.thresholds import Threshold
-from tuibench.model.findings import Evidence
+from tuibench.model.findings import Evidence, Mean
 from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeStep, StepPurpose
 from tuibench.model.sample import Sample
 from tuibench.model.schedule import MAX_RATE, Quantity
@@ -42,11 +42,47 @@ from tuibench.model.tick import RESPONSE, US_PER_MS, Tick, merge_histograms, tot
 FINE = {Quantity.THREADS: 1.25, Quantity.RATE: 1.12}
 """Two neighbouring levels at most this far apart need no level in between."""
 
+FINE_PEAK = 1.08
 LOSS = math.log(0.8)
+LEAST_LEFT, TAKEN = 0.05, 0.1
+UNKNOWN_ERROR = 0.4
+"""The standard error of a step's throughput that is not known better, as a share of it."""
+
+QUEUE_GROWTH = 1.5
+"""A doubling without gain that multiplies p95 by more than this only makes the queue longer."""
+
 COLLAPSE_SHARE, COLLAPSE_ERRORS = 0.5, 50.0
 """Less than this part of the best throughput, or more than this many percent errors."""
 
+AIM = 0.965
+"""The share of the plateau that is recommended: a little more than that of the saturation point."""
+
+CLEARLY, UNLIKELY, EVEN, PROBABLY, LIKELY, SURELY = 0.03, 0.025, 0.5, 0.6, 0.8, 0.975
+NARROW = 2.0
+"""A bracket as wide as a step of the way up."""
+
+NEARLY = 0.97
+"""A level with this fraction of the highest throughput has almost the maximum."""
+
+CALM_P95 = 5.0
+"""A rate at which p95 is a higher multiple of the lowest one is too near the capacity."""
+
+FEWEST_UP, FEWEST_TO_BELIEVE = 3, 4
+"""Levels of the way up: a host that is busy from the second level on is no saturation."""
+
+FARTHEST = 4.0
+"""No level is farther above the saturation point than this multiple of it."""
+
+CONFIRMING_STEPS = 3
+VISITED = 0.02
+"""What a level on the plateau may be lower for each visit that it has had, to be compared with."""
+
 FIRST_RATE_SHARE = 0.125
+CALM_BACKLOG, CALM_BACKLOG_SECONDS = 3.0, 0.02
+"""Transactions that may wait at a moment, because arrivals are random, although none is left waiting."""
+
+RATE_SHARES = (0.85, 0.75, 0.65, 0.5)
+"""Of the capacity: rates to recommend, if their backlog stays zero."""
 SHORTEST_STEP_SECONDS = 3.0
 RISES_WITH_LOAD = ("tps", "qps")
 """Figures that may miss an objective because there is too little load."""
@@ -81,9 +117,27 @@ class ProbeProgress(NamedTuple):
         return [step for step in self.steps if step.purpose in purposes]
 
     @property
+    def visits(self) -> list[ProbeStep]:
+        """The steps at a level, in order."""
+        return self.of(StepPurpose.UP, StepPurpose.REFINE, StepPurpose.CONFIRM)
+
+    @property
     def measured(self) -> list[ProbeStep]:
-        """The steps of the increase and in between, by level."""
-        return sorted(self.of(StepPurpose.UP, StepPurpose.REFINE), key=lambda step: step.level)
+        """A step for each level, by level: the latest one, with the throughput and the p95 of all visits."""
+        by_level = groupby(sorted(self.visits, key=lambda step: step.level), key=lambda step: step.level)
+        return [_together(list(visits)) for _, visits in by_level]
+
+    @property
+    def levels(self) -> list[float]:
+        return sorted({step.level for step in self.visits})
+
+
+def _together(visits: Sequence[ProbeStep]) -> ProbeStep:
+    """Visits of one level as one step."""
+    (point,) = throughput_curve(map(point_of, visits)) or (point_of(visits[-1]),)
+    known = [step.p95_ms for step in visits if step.p95_ms is not None]
+    half_width = point.half_width if math.isfinite(point.half_width) else None
+    return replace(visits[-1], tps=point.tps, half_width=half_width, p95_ms=median(known) if known else None)
 
 
 def next_level(progress: ProbeProgress) -> NextLevel | None:
@@ -94,7 +148,9 @@ def next_level(progress: ProbeProgress) -> NextLevel | None:
         return None
     if end_of_climb(progress) is None:
         return _higher(progress)
-    return _between(progress) or _back(progress)
+    if progress.order.by is Quantity.RATE:
+        return _between(progress) or _confirmed_rate(progress)
+    return _between(progress) or _decisive(progress)
 
 
 def start_level(progress: ProbeProgress) -> NextLevel:
@@ -115,9 +171,17 @@ def end_of_climb(progress: ProbeProgress) -> ProbeEnd | None:
         return ProbeEnd.CONNECTIONS
     if is_collapsed(last, ups):
         return ProbeEnd.COLLAPSE
-    if is_saturated(progress.order.by, ups):
+    if is_saturated(progress.order.by, ups) or _is_surely_saturated(progress, ups):
         return ProbeEnd.KNEE
     return ProbeEnd.LIMIT if last.level >= progress.ceiling else None
+
+
+def _is_surely_saturated(progress: ProbeProgress, ups: Sequence[ProbeStep]) -> bool:
+    """True if the steps of the way up show together what noise hides in each."""
+    if progress.order.by is Quantity.RATE or len(ups) < FEWEST_TO_BELIEVE:
+        return False
+    believed = _saturation(_visits(ups))
+    return believed.is_below(ups[-1].level) >= PROBABLY
 
 
 def is_collapsed(step: ProbeStep, steps: Sequence[ProbeStep]) -> bool:
@@ -131,13 +195,14 @@ def is_saturated(by: Quantity, ups: Sequence[ProbeStep]) -> bool:
     if by is Quantity.RATE:
         return not keeps_up(ups[-1])
     gains = [_per_doubling(before, after) for before, after in pairwise(ups)]
-    if gains and gains[-1].is_surely_loss and gains[-1].value < LOSS:
-        return True
-    if len(gains) < 2 or not (gains[-1].is_small and gains[-2].is_small):
+    if len(ups) < FEWEST_UP or not gains[-1].is_small:
         return False
-    together = throughput_gain(point_of(ups[-3]), point_of(ups[-1]))
-    surely = together.value + together.margin < 2 * LOG_GAIN or gains[-1].is_surely_small
-    return surely or (len(gains) > 2 and gains[-3].is_small)
+    before, last = ups[-2:]
+    is_longer_queue = (last.p95_ms or 0.0) >= QUEUE_GROWTH ** math.log2(last.level / before.level) * (
+        before.p95_ms or math.inf
+    )
+    is_loss = gains[-1].is_surely_loss and gains[-1].value < LOSS
+    return is_longer_queue or is_loss or (len(gains) > 1 and gains[-2].is_small)
 
 
 def keeps_up(step: ProbeStep) -> bool:
@@ -145,14 +210,90 @@ def keeps_up(step: ProbeStep) -> bool:
     return is_rate_met(step.tps, step.level, step.evidence.backlog, step.half_width or 0.0)
 
 
-def knee_of(progress: ProbeProgress) -> Knee | None:
-    """The saturation point of the measured curve; for a rate, the highest rate that was reached."""
+class Bracket(NamedTuple):
+    """The saturation point: a measured level, and the levels around it between which it surely lies. `chance`
+    is the probability that the level has 90 % of the plateau with no more than twice the threads needed for
+    it.
+    """
+
+    level: float
+    low: float
+    high: float
+    chance: float = 1.0
+
+    @property
+    def is_narrow(self) -> bool:
+        return self.high <= NARROW * self.low
+
+
+def bracket_of(progress: ProbeProgress) -> Bracket | None:
+    """The saturation point of the measured curve; for a rate, the highest rate that was reached. None while
+    throughput grows.
+    """
+    end = end_of_climb(progress)
+    if end is None:
+        return None
+    if progress.order.by is Quantity.RATE:
+        return _rate_bracket(progress)
+    visits = _visits(progress.visits)
+    if not visits:
+        return None
+    top = max(visit.level for visit in visits)
+    is_flat = end in (ProbeEnd.KNEE, ProbeEnd.COLLAPSE) or (
+        len(visits) >= FEWEST_TO_BELIEVE and _saturation(visits).is_below(top) >= LIKELY
+    )
+    return _bracket(visits) if is_flat else None
+
+
+def _rate_bracket(progress: ProbeProgress) -> Bracket | None:
     steps = progress.measured
-    if progress.order.by is Quantity.THREADS:
-        return find_knee(throughput_curve(points_of(steps)))
     failed = min((step.level for step in steps if not keeps_up(step)), default=None)
     kept = [step.level for step in steps if failed is None or step.level < failed]
-    return Knee(kept[-1], kept[-1], failed) if failed is not None and kept else None
+    return Bracket(kept[-1], kept[-1], failed) if failed is not None and kept else None
+
+
+def saturation_of(progress: ProbeProgress) -> Saturation | None:
+    """What the steps say of the curve; None without any."""
+    return _saturation(visits) if (visits := _visits(progress.visits)) else None
+
+
+_saturation = lru_cache(4)(Saturation)
+
+
+@lru_cache(2)
+def _bracket(visits: tuple[Visit, ...]) -> Bracket:
+    believed = _saturation(visits)
+    levels = believed.levels
+    likely = (level for level in levels if believed.reaches(level, AIM) >= LIKELY)
+    level = next(likely, None) or max(levels, key=believed.reaches)
+    best = max(levels, key=believed.chance_of)
+    if believed.chance_of(level) < believed.chance_of(best) - CLEARLY:
+        level = best
+    below = (each for each in levels if each < level and believed.is_below(each) <= UNLIKELY)
+    above = (each for each in levels if each >= level and believed.is_below(each) >= SURELY)
+    low, high = max(below, default=levels[0]), min(above, default=levels[-1])
+    return Bracket(level, low, high, believed.chance_of(level))
+
+
+def _log_left(cpu_others: float | None) -> float:
+    """The logarithm of the share of the host that other programs leave."""
+    return math.log(max(LEAST_LEFT, 1 - (cpu_others or 0.0) / 100))
+
+
+def _visits(steps: Sequence[ProbeStep]) -> tuple[Visit, ...]:
+    """The steps whose level was reached, in order. What other programs took of the host, more or less than
+    usual, had an effect between none and one in proportion: half of that is left out, and added to the error.
+    """
+    steps = [step for step in steps if step.tps > 0 and not is_connection_limited(step)]
+    left = [_log_left(step.evidence.cpu_others) for step in steps]
+    usual = median(left) if left else 0.0
+    visits = []
+    for step, own in zip(steps, left, strict=True):
+        half = (own - usual) / 2
+        own_error = UNKNOWN_ERROR if step.half_width is None else min(step.half_width / 2, UNKNOWN_ERROR)
+        middle = step.at_seconds + step.settling_seconds + step.seconds / 2
+        visits.append(Visit(step.level, step.tps * math.exp(-half), middle, math.hypot(own_error, half)))
+    return tuple(visits)
 
 
 def points_of(steps: Sequence[ProbeStep]) -> list[ThroughputPoint]:
@@ -167,6 +308,43 @@ def is_connection_limited(step: ProbeStep) -> bool:
 
 def point_of(step: ProbeStep) -> ThroughputPoint:
     return ThroughputPoint(step.level, step.tps, math.inf if step.half_width is None else step.half_width)
+
+
+def recommended_level(progress: ProbeProgress) -> float | None:
+    """The level for the formal run: the one with almost the most throughput that meets the objectives, the
+    saturation point, or the highest while throughput grows. None if nothing meets the objectives.
+    """
+    if progress.order.slo:
+        best = best_within(progress)
+        return best.level if best else None
+    if progress.order.by is Quantity.RATE:
+        return _calm_rate(progress)
+    bracket = bracket_of(progress)
+    if bracket is not None:
+        return bracket.level
+    return most_step(progress.measured).level if progress.measured else None
+
+
+def most_step(steps: Sequence[ProbeStep]) -> ProbeStep:
+    """The lowest level with almost the most throughput."""
+    enough = NEARLY * max(step.tps for step in steps)
+    return next(step for step in steps if step.tps >= enough)
+
+
+def best_within(progress: ProbeProgress) -> ProbeStep | None:
+    """The lowest level with almost the most throughput of those that meet the objectives."""
+    most, _ = objective_edge(progress)
+    kept = [step for step in progress.measured if not step.missed and most and step.level <= most.level]
+    return most_step(kept) if kept else None
+
+
+def _calm_rate(progress: ProbeProgress) -> float | None:
+    """The highest rate that leaves no backlog, clearly below the capacity, with a p95 near the lowest."""
+    capacity = capacity_of(progress)
+    most = math.inf if capacity is None else capacity.mean * RATE_SHARES[0] * 1.01
+    kept = [step for step in progress.measured if step.level <= most and is_calm(step)]
+    least_ms = min((step.p95_ms for step in kept if step.p95_ms is not None), default=0.0)
+    return max((step.level for step in kept if (step.p95_ms or 0.0) <= CALM_P95 * least_ms), default=None)
 
 
 def objective_edge(progress: ProbeProgress) -> tuple[ProbeStep | None, ProbeStep | None]:
@@ -187,10 +365,14 @@ def _wants_load(progress: ProbeProgress) -> bool:
 
 
 def _per_doubling(before: ProbeStep, after: ProbeStep) -> Gain:
-    """What a doubling would gain; the last step of a way up may be a shorter one."""
+    """What a doubling would gain; the last step of a way up may be a shorter one. What other programs have
+    taken meanwhile is no loss of the level.
+    """
     found = throughput_gain(point_of(before), point_of(after))
+    taken = _log_left(before.evidence.cpu_others) - _log_left(after.evidence.cpu_others)
     doublings = math.log2(after.level / before.level)
-    return Gain(found.value / doublings, found.margin / doublings)
+    value = found.value + (taken if taken > TAKEN else 0.0)
+    return Gain(value / doublings, found.margin / doublings)
 
 
 def _higher(progress: ProbeProgress) -> NextLevel:
@@ -204,41 +386,108 @@ def _higher(progress: ProbeProgress) -> NextLevel:
 
 
 def _between(progress: ProbeProgress) -> NextLevel | None:
-    """A level between two that are too far apart, if there is time for it and for the way back."""
-    if progress.left_seconds < 2 * progress.usual_seconds:
+    """A level between two that are too far apart, if there is time for it and to confirm what it finds."""
+    if progress.left_seconds < (CONFIRMING_STEPS + 1) * progress.usual_seconds:
         return None
-    for low, high in _brackets(progress):
+    for low, high, finest in _gaps(progress):
         middle = _rounded(progress, math.sqrt(low * high))
-        if high / low > FINE[progress.order.by] and low < middle < high:
+        if high / low > finest and low < middle < high:
             return NextLevel(middle, StepPurpose.REFINE)
     return None
 
 
-def _brackets(progress: ProbeProgress) -> list[tuple[float, float]]:
-    """Neighbouring levels between which something is lost: the objectives, then the gain."""
-    found: list[tuple[float, float]] = []
+def _gaps(progress: ProbeProgress) -> list[tuple[float, float, float]]:
+    """Neighbouring levels between which something is lost: the objectives, then the gain, where the
+    saturation point lies most probably; with how near they may be to each other. Beside a peak so narrow that
+    no level is on it, they are nearer.
+    """
+    fine = FINE[progress.order.by]
+    found: list[tuple[float, float, float]] = []
     most, missed = objective_edge(progress)
     if most is not None and missed is not None:
-        found.append((most.level, missed.level))
-    bend = knee_of(progress)
-    if bend is None:
+        found.append((most.level, missed.level, fine))
+    bracket = bracket_of(progress)
+    if bracket is None:
         return found
-    levels = [step.level for step in progress.measured]
-    below = max((level for level in levels if level <= bend.level * (1 + 1e-9)), default=None)
-    above = min((level for level in levels if level > bend.level * (1 + 1e-9)), default=None)
-    return [*found, (below, above)] if below is not None and above is not None else found
+    believed = saturation_of(progress)
+    if progress.order.by is Quantity.RATE or believed is None:
+        return [*found, (bracket.low, bracket.high, fine)]
+    gaps = list(pairwise(progress.levels))
+    inside = [gap for gap in gaps if bracket.low <= gap[0] and gap[1] <= bracket.high]
+    by_chance = sorted(inside, key=lambda gap: believed.is_below(gap[0]) - believed.is_below(gap[1]))
+    found += [(*gap, fine) for gap in by_chance[:2]]
+    if bracket.is_narrow and believed.reaches(bracket.level, AIM) < LIKELY:
+        found += [(*gap, FINE_PEAK) for gap in gaps if bracket.level in gap]
+    return found
 
 
-def _back(progress: ProbeProgress) -> NextLevel | None:
-    """To the level of the way up at the knee or just below it, then to a quarter of that."""
-    done = progress.of(StepPurpose.BACK)
-    if len(done) >= 2 or progress.left_seconds < progress.usual_seconds * (0.6 if not done else 1.2):
+def _decisive(progress: ProbeProgress) -> NextLevel | None:
+    """A level to visit again, or above all others if the plateau may be there.
+
+    A wide bracket: one that may be the saturation point, then one on the plateau to compare it with. A narrow
+    one: the recommended level and its neighbours, unless they are the latest that were visited.
+    """
+    bracket, believed = bracket_of(progress), saturation_of(progress)
+    level = recommended_level(progress)
+    place = progress.levels.index(level) if level is not None else 0
+    beside = progress.levels[max(0, place - 1) : place + 2] if level is not None else []
+    if bracket is None or believed is None:
+        return _again(progress, beside)
+    top = progress.levels[-1]
+    if believed.is_below(top) < EVEN and 2 * top <= min(progress.ceiling, FARTHEST * believed.point(0.2)):
+        return NextLevel(2 * top, StepPurpose.UP)
+    is_decided = bracket.is_narrow and bracket.chance >= LIKELY
+    if not is_decided and progress.left_seconds > CONFIRMING_STEPS * progress.usual_seconds:
+        last = progress.steps[-1].level
+        visits = Counter(step.level for step in progress.visits)
+        inside = [each for each in believed.levels if bracket.low <= each <= bracket.high]
+
+        def doubt(each: float) -> float:
+            chance = believed.reaches(each)
+            return chance * (1 - chance) / visits[each]
+
+        def height(each: float) -> float:
+            return believed.log_share(each) - VISITED * visits[each]
+
+        doubtful = max(inside, key=doubt)
+        plateau = [each for each in believed.levels if each <= 2 * bracket.high and each != doubtful]
+        reference = max(plateau, key=height, default=doubtful)
+        return NextLevel(doubtful if last != doubtful else reference, StepPurpose.CONFIRM)
+    return _again(progress, beside)
+
+
+def _again(progress: ProbeProgress, levels: Sequence[float]) -> NextLevel | None:
+    """The first of the levels that is not among the latest steps that confirm."""
+    latest: set[float] = set()
+    for step in reversed(progress.steps):
+        if step.purpose is not StepPurpose.CONFIRM:
+            break
+        latest.add(step.level)
+    left = [level for level in levels if level not in latest]
+    return NextLevel(left[0], StepPurpose.CONFIRM) if left else None
+
+
+def capacity_of(progress: ProbeProgress) -> Mean | None:
+    """The throughput of all steps in which the server fell behind the rate; None without any."""
+    full = [step.tps for step in progress.measured if not keeps_up(step)]
+    return (
+        mean_with_interval([*full, *(step.tps for step in progress.of(StepPurpose.SCALE))]) if full else None
+    )
+
+
+def is_calm(step: ProbeStep) -> bool:
+    """True if nothing of a rate was left waiting."""
+    return keeps_up(step) and step.evidence.backlog <= max(CALM_BACKLOG, CALM_BACKLOG_SECONDS * step.level)
+
+
+def _confirmed_rate(progress: ProbeProgress) -> NextLevel | None:
+    """The next lower share of the capacity, until one leaves no backlog."""
+    capacity, tried = capacity_of(progress), progress.of(StepPurpose.CONFIRM)
+    if capacity is None or len(tried) == len(RATE_SHARES) or (tried and is_calm(tried[-1])):
         return None
-    ups = [step.level for step in progress.of(StepPurpose.UP)]
-    bend = knee_of(progress)
-    top = bend.level * (1 + 1e-9) if bend else ups[-1] / 2
-    below = [level for level in ups[:-1] if level <= (done[-1].level / 4 if done else top)]
-    return NextLevel(below[-1], StepPurpose.BACK) if below else None
+    return NextLevel(
+        max(1.0, _rounded(progress, capacity.mean * RATE_SHARES[len(tried)])), StepPurpose.CONFIRM
+    )
 
 
 def _rounded(progress: ProbeProgress, level: float) -> float:
@@ -248,8 +497,10 @@ def _rounded(progress: ProbeProgress, level: float) -> float:
     return float(f"{level:.3g}")
 
 
-WIDTH = 0.03
-FEWEST_TICKS = 5
+WIDTH, WIDTH_UP = 0.03, 0.07
+"""The half-width of a throughput that is known well enough; a doubling is seen without much precision."""
+
+FEWEST_TICKS, MOST_TICKS = 5, 8
 DISCARDED = 1
 CHANCE = 2.0
 """Arrivals of an open loop come at random: their number is known no better than this many roots of it."""
@@ -292,8 +543,8 @@ class StepRun:
         return [read("tps", slot) or 0.0 for slot, _ in self._kept]
 
     def is_over(self, now: float) -> bool:
-        """True if enough is known, or the time is up."""
-        return self.is_stable or self.is_late(now)
+        """True if enough is known, a longer step would not tell more, or the time is up."""
+        return self.is_stable or len(self._kept) >= MOST_TICKS or self.is_late(now)
 
     def is_late(self, now: float) -> bool:
         return now - self.at_seconds >= self.most_seconds - 1e-3
@@ -334,7 +585,7 @@ class StepRun:
             settling_seconds=max(0.0, now - self.at_seconds - seconds),
             tps=known.mean,
             half_width=known.half_width if math.isfinite(known.half_width) else None,
-            is_stable=self.is_stable,
+            is_stable=len(self._kept) >= FEWEST_TICKS and known.half_width <= max(self._wanted, WIDTH_UP),
             qps=read("qps", measured) or 0.0,
             p95_ms=self.p95_ms,
             errors_percent=read("errors_percent", measured) or 0.0,
@@ -363,23 +614,28 @@ class StepRun:
     def _wanted(self) -> float:
         """The half-width that will do; arrivals at random are not known better than chance lets them be."""
         if self._by is Quantity.THREADS:
-            return WIDTH
+            return WIDTH_UP if self.purpose is StepPurpose.UP else WIDTH
         transactions = math.fsum(slot.sums.get("completed", 0) for slot, _ in self._kept)
         return max(WIDTH, CHANCE / math.sqrt(transactions)) if transactions else WIDTH
 
 
-MOST_THREADS = 1024
-"""Default maximum: enough to see a knee."""
+MOST_THREADS, THREADS_PER_CORE = 1024, 64
+"""Default maximum, and for a server on this host, by the cores that other programs leave."""
 
 RESERVE, RESERVE_SHARE = 5, 20
 """Connections reserved for the operator: this number, or this share of what the server allows."""
 
 
-def level_ceiling(order: ProbeOrder, sample: Sample) -> float:
-    """The highest level: the requested one, limited so that connections of the operator remain."""
+def level_ceiling(order: ProbeOrder, sample: Sample, cores: int | None = None) -> float:
+    """The highest level: the requested one, limited so that connections of the operator remain. `cores` are
+    those of the server's host, None if unknown.
+    """
     if order.by is Quantity.RATE:
         return order.most or float(MAX_RATE)
     most = order.most or float(MOST_THREADS)
+    if cores and not order.most:
+        taken = cpu_of_host("", sample.host).others if sample.host is not None else 0.0
+        most = min(most, max(1.0, math.ceil(cores * (1 - taken / 100))) * THREADS_PER_CORE)
     allowed = sample.tick.levels.get("max_connections")
     if not allowed:
         return most

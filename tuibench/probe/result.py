@@ -1,10 +1,12 @@
 """The result of a probe: saturation point, objectives, bottleneck, recovery, doubts, formal run."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from statistics import median
 
 from tuibench.errors import RunError
 from tuibench.metrics.diagnosis import QUEUE_OUTSIDE, diagnose, is_client_limited
+from tuibench.metrics.measurement_warnings import is_dominant_share
 from tuibench.metrics.scaling import (
     FARTHEST_PEAK,
     curve_points,
@@ -12,9 +14,11 @@ from tuibench.metrics.scaling import (
     throughput_curve,
     throughput_gain,
 )
-from tuibench.model.findings import Finding
+from tuibench.model.findings import Finding, Mean
 from tuibench.model.plan import RunPlan
 from tuibench.model.probe import (
+    LOW,
+    SWEEP,
     ProbeEnd,
     ProbeResult,
     ProbeStep,
@@ -27,26 +31,26 @@ from tuibench.model.schedule import Quantity
 from tuibench.model.server import Target
 from tuibench.model.settings import SettingState
 from tuibench.probe.plan import (
+    LIKELY,
+    Bracket,
     ProbeProgress,
+    best_within,
+    bracket_of,
+    capacity_of,
     end_of_climb,
     is_collapsed,
     is_connection_limited,
-    keeps_up,
-    knee_of,
+    most_step,
     objective_edge,
     point_of,
     points_of,
+    recommended_level,
+    saturation_of,
 )
 from tuibench.report.reproduce import LEVEL_AND_TIME, command_line, sysbench_command_line
 
-NEARLY = 0.97
-"""A level with this fraction of the highest throughput has almost the maximum."""
-
 GROWN = 1.1
 """A level with this multiple of another level's throughput is higher beyond noise."""
-
-CALM_P95 = 5.0
-"""A rate at which p95 is a higher multiple of the lowest one is too near the capacity."""
 
 FOREIGN_PERCENT = OTHERS_PERCENT = 10.0
 NOTABLE_READS = 0.1
@@ -59,11 +63,15 @@ def result_of(
 ) -> ProbeResult:
     """The result without its text. `disturbances` are changes by others during the probe."""
     climbed = end_of_climb(progress)
-    knee = knee_step(progress)
+    bracket = bracket_of(progress)
+    knee = next((step for step in progress.measured if bracket and step.level == bracket.level), None)
     limited = client_limited(progress, knee)
-    bend = knee_of(progress) if not limited else None
     recovery = recovery_of(progress)
     doubts = doubts_of(progress, end, climbed, recovery, disturbances)
+    is_shown = bracket is not None and not limited
+    confidence = confidence_of(doubts, end, bracket, limited=limited)
+    recommended = recommended_level(progress)
+    is_decided = confidence != LOW or limited or bool(progress.order.slo) or bracket is None
     return ProbeResult(
         order=progress.order,
         end=end if end is ProbeEnd.ABORTED or climbed is None else climbed,
@@ -71,53 +79,38 @@ def result_of(
         seconds=progress.elapsed_seconds,
         steps=tuple(progress.steps),
         ceiling=progress.ceiling,
-        knee=None if limited else knee,
-        knee_low=_outwards(progress, bend.low, math.floor) if bend else None,
-        knee_high=_outwards(progress, bend.high, math.ceil) if bend else None,
-        peak=peak_step(progress),
+        knee=knee if is_shown else None,
+        knee_low=bracket.low if bracket and is_shown else None,
+        knee_high=bracket.high if bracket and is_shown else None,
+        recommended=recommended if is_decided else None,
+        plateau=plateau_of(progress),
         bottleneck=bottleneck_of(progress, knee, limited=limited),
         objective=objective_of(progress),
         recovery=recovery,
         fit=fitted,
-        confidence=confidence_of(doubts, end, limited=limited),
+        confidence=confidence,
         doubts=doubts,
         client_limited=limited,
     )
 
 
-def knee_step(progress: ProbeProgress) -> ProbeStep | None:
-    """The measured step closest to the saturation point of the curve."""
-    bend = knee_of(progress)
-    if bend is None:
-        return None
-    return min(progress.measured, key=lambda step: abs(math.log(step.level / bend.level)))
-
-
-def peak_step(progress: ProbeProgress) -> ProbeStep | None:
-    """The step with the highest throughput; of a plateau over rates, which is the capacity, the lowest."""
-    most = max(progress.measured, key=lambda step: step.tps, default=None)
-    if most is None or progress.order.by is Quantity.THREADS:
-        return most
-    return next(step for step in progress.measured if step.tps >= NEARLY * most.tps)
-
-
-def formal_level(result: ProbeResult) -> float | None:
-    """The level that is worth a formal run; None if there is none.
-
-    Without objectives a rate must be below the capacity, where queues do not grow.
+def plateau_of(progress: ProbeProgress) -> Mean | None:
+    """The highest throughput that can be sustained: of the curve, or of the steps that fell behind a rate;
+    while it grows, that of the best level.
     """
-    if result.objective and result.objective.best is not None:
-        return result.objective.best
-    if result.order.by is Quantity.THREADS:
-        step = result.knee or result.peak
-        return step.level if step else None
-    measured = [step for step in result.steps if step.purpose in (StepPurpose.UP, StepPurpose.REFINE)]
-    failed = min((step.level for step in measured if not keeps_up(step)), default=math.inf)
-    capacity = NEARLY * result.peak.tps if result.peak and failed < math.inf else math.inf
-    kept = [step for step in measured if step.level < min(failed, capacity)]
-    least_ms = min((step.p95_ms for step in kept if step.p95_ms is not None), default=0.0)
-    calm = [step.level for step in kept if (step.p95_ms or 0.0) <= CALM_P95 * least_ms]
-    return max(calm, default=None)
+    if not progress.measured:
+        return None
+    believed = saturation_of(progress)
+    if progress.order.by is Quantity.RATE:
+        capacity = capacity_of(progress)
+        if capacity is not None:
+            return capacity
+    elif believed is not None and bracket_of(progress) is not None:
+        tps, low, high = believed.plateau
+        return Mean(mean=tps, half_width=(high - low) / 2, count=len(progress.visits))
+    best = most_step(progress.measured)
+    half_width = None if best.half_width is None else best.tps * best.half_width
+    return Mean(mean=best.tps, half_width=half_width, count=1)
 
 
 def client_limited(progress: ProbeProgress, knee: ProbeStep | None) -> bool:
@@ -159,9 +152,7 @@ def objective_of(progress: ProbeProgress) -> SloResult | None:
     if not progress.order.slo or not progress.measured:
         return None
     most, missed = objective_edge(progress)
-    kept = [step for step in progress.measured if not step.missed and most and step.level <= most.level]
-    enough = NEARLY * max((step.tps for step in kept), default=0.0)
-    best = next((step for step in kept if step.tps >= enough), None)
+    best = best_within(progress)
     return SloResult(
         slo=progress.order.slo,
         most=most.level if most else None,
@@ -191,10 +182,14 @@ def recovery_of(progress: ProbeProgress) -> Recovery | None:
 
 
 def _same_level(progress: ProbeProgress) -> tuple[ProbeStep | None, ProbeStep | None]:
-    """The step after the highest load, and the one at its level during the increase before it."""
-    back = next(iter(progress.of(StepPurpose.BACK)), None)
-    before = next((step for step in progress.of(StepPurpose.UP) if back and step.level == back.level), None)
-    return before, back
+    """The first and the last visit of the lowest level that was visited before and after the highest one."""
+    ups = progress.of(StepPurpose.UP)
+    highest = max(ups, key=lambda step: step.level, default=None)
+    for before in ups:
+        later = [step for step in progress.of(StepPurpose.CONFIRM) if step.level == before.level]
+        if later and highest is not None and before.at_seconds < highest.at_seconds:
+            return before, later[-1]
+    return None, None
 
 
 def _why_more(progress: ProbeProgress) -> str:
@@ -235,9 +230,16 @@ def doubts_of(
         [step for step in progress.measured if step.level >= _lowest_that_matters(progress)]
     ):
         found.append("these are most of the relevant levels: other activity disturbs this machine")
-    bend = knee_of(progress)
-    if bend is not None and bend.high > WIDE * bend.low:
+    bracket = bracket_of(progress)
+    if bracket is not None and not bracket.is_narrow and bracket.chance < LIKELY:
         found.append("the noise does not show where between these two levels throughput stops growing")
+    busy = [
+        step.evidence.cpu_others or 0.0
+        for step in progress.visits
+        if is_dominant_share(step.evidence.cpu_others, step.evidence.cpu_total)
+    ]
+    if 2 * len(busy) > len(progress.visits):
+        found.append(f"measured on a busy host: other programs used {median(busy):.0f} % of its CPU")
     foreign = [step.evidence.foreign_percent or 0.0 for step in progress.measured]
     if foreign and sorted(foreign)[len(foreign) // 2] > FOREIGN_PERCENT:
         found.append("other clients are active on the server")
@@ -253,19 +255,14 @@ def doubts_of(
 
 def _lowest_that_matters(progress: ProbeProgress) -> float:
     """A level far below the knee may be as shaky as it likes."""
-    bend = knee_of(progress)
-    return (bend.level if bend else max(step.level for step in progress.measured)) / 2
+    bracket = bracket_of(progress)
+    return (bracket.level if bracket else max(step.level for step in progress.measured)) / 2
 
 
-def _outwards(progress: ProbeProgress, level: float, whole: Callable[[float], int]) -> float:
-    """The end of an interval in whole threads; a rate stays as it is."""
-    return float(whole(level)) if progress.order.by is Quantity.THREADS else level
-
-
-def confidence_of(doubts: Sequence[str], end: ProbeEnd, *, limited: bool) -> str:
-    if limited or end is ProbeEnd.ABORTED or len(doubts) > 1:
-        return "low"
-    return "medium" if doubts else "high"
+def confidence_of(doubts: Sequence[str], end: ProbeEnd, bracket: Bracket | None, *, limited: bool) -> str:
+    if limited or end is ProbeEnd.ABORTED or (bracket is not None and bracket.chance < LIKELY):
+        return LOW
+    return "medium" if doubts or (bracket is not None and not bracket.is_narrow) else "high"
 
 
 def usl_of(progress: ProbeProgress) -> UslFit:
@@ -343,3 +340,21 @@ def formal_run_commands(
         found = {"sysbench": theirs, **found}
     changed = [f"SET GLOBAL {each.name} = {each.value};" for each in settings if each.changed]
     return {"mysql": " ".join(changed), **found} if changed else found
+
+
+SWEEP_SECONDS, SWEEP_REPEATS = 60, 3
+
+
+def deciding_sweep(plan: RunPlan, target: Target, found: ProbeResult) -> dict[str, str]:
+    """The sweep over the bracket, which decides what a probe has not."""
+    inside = sorted({step.level for step in found.steps if _is_inside(step.level, found)})
+    levels = ",".join(f"{level:g}" for level in inside)
+    load = [f"--{found.order.by}={levels}", f"--repeat={SWEEP_REPEATS}", f"--time={SWEEP_SECONDS}"]
+    line = command_line(
+        plan, target, *load, f"--warmup-time={REPORT_SECONDS}", command="sweep", without=LEVEL_AND_TIME
+    )
+    return {SWEEP: line}
+
+
+def _is_inside(level: float, found: ProbeResult) -> bool:
+    return (found.knee_low or 0.0) <= level <= (found.knee_high or 0.0)

@@ -4,16 +4,15 @@ from collections.abc import Iterator, Sequence
 
 from tuibench.document import Block, Shape, Table, Text, write_text
 from tuibench.metrics.diagnosis import HOST_CPU_OTHERS
-from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeResult, ProbeStep, StepPurpose, UslFit
+from tuibench.model.findings import Mean
+from tuibench.model.probe import SWEEP, ProbeEnd, ProbeOrder, ProbeResult, ProbeStep, StepPurpose, UslFit
 from tuibench.model.schedule import Quantity
 from tuibench.units import DASH, count, decimal, milliseconds, signed
 
-LOW = "low"
-"""The confidence below which no saturation point is claimed."""
 SMALL_PERCENT = 10.0
 """A change that is certainly within this is not reported."""
 
-REASONS = {
+END_TEXTS = {
     ProbeEnd.SLO: "the objectives are missed before the server is saturated",
     ProbeEnd.COLLAPSE: "throughput collapsed",
     ProbeEnd.CONNECTIONS: "the server accepted no more connections",
@@ -22,6 +21,11 @@ REASONS = {
     ProbeEnd.ABORTED: "the probe ended early",
     ProbeEnd.KNEE: "throughput stopped growing",
 }
+
+
+def end_text(result: ProbeResult) -> str:
+    """Why the probe ended."""
+    return result.reason or END_TEXTS[result.end]
 
 
 def probe_level_text(order: ProbeOrder, level: float | None) -> str:
@@ -46,21 +50,23 @@ def probe_blocks(result: ProbeResult) -> tuple[Block, ...]:
 def probe_commands(result: ProbeResult) -> tuple[Text, ...]:
     """The commands of the formal run, if there are any."""
     commands = tuple(result.commands.values())
-    return (Text(commands, Shape.CODE, title="For the formal run:"),) if commands else ()
+    return (Text(commands, Shape.CODE, title=commands_title(result)),) if commands else ()
+
+
+def commands_title(result: ProbeResult) -> str:
+    return "To decide it:" if SWEEP in result.commands else "For the formal run:"
 
 
 def probe_table(result: ProbeResult) -> Table:
-    """A row for each step: on the way up and in between by level, then those on the way back down."""
+    """A row for each step, by level, then as measured."""
     name = "rate/s" if result.order.by is Quantity.RATE else "threads"
     rows = tuple(_cells(result, step) for step in steps_in_order(result.steps))
     return Table(header=(name, "TPS", "± 95 %", "QPS", "p95", "errors", ""), rows=rows, words=0, remarks=1)
 
 
 def steps_in_order(steps: Sequence[ProbeStep]) -> list[ProbeStep]:
-    """Steps on the way up and in between by level, then those on the way back down, as measured."""
-    on_the_way = [step for step in steps if step.purpose is not StepPurpose.BACK]
-    back = [step for step in steps if step.purpose is StepPurpose.BACK]
-    return [*sorted(on_the_way, key=lambda step: step.level), *back]
+    """Steps by level, those of one level as measured."""
+    return sorted(steps, key=lambda step: step.level)
 
 
 def step_line(order: ProbeOrder, step: ProbeStep) -> str:
@@ -106,28 +112,45 @@ def fit_line(fit: UslFit) -> str:
 
 
 def _saturation(result: ProbeResult) -> Iterator[str]:
-    order, knee, peak = result.order, result.knee, result.peak
-    if peak is None:
-        yield f"Nothing was measured: {result.reason or REASONS[result.end]}."
+    order, knee, plateau = result.order, result.knee, result.plateau
+    if plateau is None:
+        yield f"Nothing was measured: {end_text(result)}."
         return
-    most = f"{count(peak.tps)} TPS at {probe_level_text(order, peak.level)}"
+    most = mean_text(plateau)
     if result.reason:
         yield f"Ended early: {result.reason}. The results are from the time before."
     if result.client_limited:
         yield _client_bottleneck(result, most)
-    elif knee is not None and result.confidence == LOW:
+    elif knee is None:
+        least = most_level(result)
+        yield f"Not saturated: {END_TEXTS[result.end]}. Most: {most} at {probe_level_text(order, least)}."
+    elif result.is_inconclusive:
         yield (
             f"Inconclusive: throughput stops growing somewhere from {_number(result.knee_low)} to "
-            f"{probe_level_text(order, result.knee_high)}. Most: {most}."
+            f"{probe_level_text(order, result.knee_high)}, at {most}."
         )
-    elif knee is not None:
+    elif order.by is Quantity.RATE:
+        yield f"Saturated at {most}: the rate that is reached up to {probe_level_text(order, knee.level)}."
+    else:
         between = f" ({_number(result.knee_low)} to {_number(result.knee_high)})"
         yield (
             f"Saturated at {probe_level_text(order, knee.level)}{between}: {count(knee.tps)} TPS, "
-            f"p95 {milliseconds(knee.p95_ms)}. Most: {most}."
+            f"p95 {milliseconds(knee.p95_ms)}. Plateau: {most}."
         )
-    else:
-        yield f"Not saturated: {REASONS[result.end]}. Most: {most}, p95 {milliseconds(peak.p95_ms)}."
+    if order.by is Quantity.RATE and result.recommended is not None and not result.objective:
+        yield f"Recommended: {probe_level_text(order, result.recommended)}, at which nothing is left waiting."
+
+
+def mean_text(mean: Mean) -> str:
+    """1,002 TPS (980 to 1,020)."""
+    half = mean.half_width
+    between = f" ({count(max(0.0, mean.mean - half))} to {count(mean.mean + half)})" if half else ""
+    return f"{count(mean.mean)} TPS{between}"
+
+
+def most_level(result: ProbeResult) -> float | None:
+    """The level with the most throughput."""
+    return max(result.steps, key=lambda step: step.tps).level if result.steps else None
 
 
 def _durability(result: ProbeResult) -> Iterator[str]:
@@ -180,7 +203,7 @@ def _recovery(result: ProbeResult) -> Iterator[str]:
     equal = f"equal within ±{SMALL_PERCENT:g} %"
     verdict = "differs" if found.differs else equal if is_small else "not significant"
     yield (
-        f"Back at {probe_level_text(result.order, found.level)}: {count(found.before)} TPS before the "
+        f"Again at {probe_level_text(result.order, found.level)}: {count(found.before)} TPS before the "
         f"highest load, {count(found.after)} after it: {verdict} ({signed(found.percent, 1)}{margin} %)."
     )
 
@@ -193,9 +216,11 @@ def _confidence(result: ProbeResult) -> Iterator[str]:
 
 def _cells(result: ProbeResult, step: ProbeStep) -> tuple[str, ...]:
     remarks = (
-        ("saturated", result.knee == step),
-        ("most", result.peak == step),
-        ("on the way back", step.purpose is StepPurpose.BACK),
+        (
+            "saturated",
+            result.knee is not None and result.knee.level == step.level and not result.is_inconclusive,
+        ),
+        ("once more", step.purpose is StepPurpose.CONFIRM),
         ("not stable", not step.is_stable),
         (f"missed {'; '.join(step.missed)}", bool(step.missed)),
     )

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from tuibench import units
-from tuibench.model.sweep import Mean
+from tuibench.model.findings import Mean
 from tuibench.report.html_chart import UNSTYLED, Markup, join_markup, tag
 
 LARGE, SMALL = 1000, 490

@@ -24,12 +24,12 @@ from tuibench.metrics.costs import cost_rows
 from tuibench.metrics.figures import FIGURES
 from tuibench.metrics.series import slow_parts
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
+from tuibench.model.findings import Mean
 from tuibench.model.plan import OptionValue, RunPlan, setup_rows
 from tuibench.model.probe import ProbeResult, ProbeStep, StepPurpose
 from tuibench.model.schedule import Quantity
 from tuibench.model.settings import REPORTED_READ_ONLY, SettingRole, SettingState, settings_with
 from tuibench.model.summary import StatementTotals, engine_text
-from tuibench.model.sweep import Mean
 from tuibench.model.tick import Latency, Tick, total_tick
 from tuibench.mysql.errors import error_name
 from tuibench.probe.text import probe_commands, probe_lines, probe_table, steps_in_order

@@ -19,9 +19,9 @@ from tuibench import units
 from tuibench.document import Table
 from tuibench.metrics.costs import resource_text
 from tuibench.metrics.inference import sweep_points
-from tuibench.model.findings import Resource
+from tuibench.model.findings import Mean, Resource
 from tuibench.model.summary import struct_differences
-from tuibench.model.sweep import TPS, CellResult, Mean, Sweep, SweepCase, SweepPoint, SweepVariant
+from tuibench.model.sweep import TPS, CellResult, Sweep, SweepCase, SweepPoint, SweepVariant
 
 AS_IT_STANDS = "unchanged"
 """The name of the variant without any settings, if it needs one."""

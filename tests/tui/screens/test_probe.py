@@ -69,8 +69,8 @@ async def test_it_follows_the_probe_to_its_answer_and_the_key_ends_it_or_asks_ag
         assert it.shown("found").split()[0] == "16"
         await it.hear(OVER)
         assert OVER.result is not None
-        assert "done: the objective is met up to 32 threads" in it.shown("probe")
-        assert it.shown("answer").startswith("p95<40ms: met up to 32 threads")
+        assert "done: the objective is met up to 45 threads" in it.shown("probe")
+        assert it.shown("answer").startswith("p95<40ms: met up to 45 threads")
         assert it.shown("found").startswith("Saturated at ")
         it.client.submitted.clear()
         await it.press("j", "P", "enter")

@@ -5,81 +5,16 @@ import random
 import sys
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.unit.session.simulated_probe import Curve
 from tuibench.metrics.scaling import (
-    GAIN,
     FitRefusedError,
     ThroughputPoint,
     curve_points,
-    find_knee,
     fit_usl_curve,
     throughput_curve,
     throughput_gain,
 )
-
-# Where a curve bends: on curves whose bend is known.
-
-
-DOUBLED = [2.0**power for power in range(11)]
-
-
-def plateau(level: float) -> float:
-    """In proportion up to 20, then flat."""
-    return 100 * min(level, 20.0)
-
-
-def test_a_hard_limit_bends_where_doubling_gains_a_tenth() -> None:
-    levels = [1.0, 2.0, 4.0, 8.0, 16.0, 19.0, 23.0, 32.0, 64.0]
-    found = find_knee([ThroughputPoint(level, plateau(level)) for level in levels])
-    assert found is not None
-    assert found.level == pytest.approx(20 / (1 + GAIN), rel=0.06)
-
-
-@given(
-    st.floats(0.003, 0.2),
-    st.floats(1e-5, 3e-3),
-    st.floats(10, 1000),
-)
-def test_a_curve_by_the_law_bends_where_its_formula_says(sigma: float, kappa: float, lam: float) -> None:
-    law = Curve(lam, sigma, kappa)
-    found = find_knee([ThroughputPoint(level, law.tps(level)) for level in DOUBLED])
-    assert found is not None
-    assert abs(math.log2(found.level / max(1.0, law.knee))) < 0.3
-
-
-def test_without_a_bend_there_is_none() -> None:
-    assert find_knee([ThroughputPoint(level, 10 * level) for level in DOUBLED]) is None
-    assert find_knee([ThroughputPoint(1, 10)]) is None
-    assert find_knee([]) is None
-
-
-def test_a_small_gain_below_a_larger_one_is_no_bend() -> None:
-    """Two connections that share a commit gain little, a hundred of them a lot."""
-    points = [
-        ThroughputPoint(1, 300),
-        ThroughputPoint(2, 315),
-        ThroughputPoint(4, 600),
-        ThroughputPoint(8, 1150),
-        ThroughputPoint(16, 1180),
-        ThroughputPoint(32, 1170),
-    ]
-    found = find_knee(points)
-    assert found is not None
-    assert 6 < found.level < 9
-
-
-def test_the_noise_widens_the_interval() -> None:
-    sharp, blurred = (
-        find_knee([ThroughputPoint(level, Curve().tps(level), width) for level in DOUBLED])
-        for width in (0.005, 0.05)
-    )
-    assert sharp is not None
-    assert blurred is not None
-    assert sharp.level == blurred.level
-    assert blurred.low < sharp.low < sharp.level < sharp.high < blurred.high
 
 
 def test_what_was_measured_twice_is_one_point_weighed_by_its_interval() -> None:

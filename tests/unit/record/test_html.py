@@ -24,6 +24,7 @@ from tuibench.document import Shape, Text
 from tuibench.metrics.figures import read as chart_read
 from tuibench.model.effect import Comparison, Effect, Verdict
 from tuibench.model.event import Event, EventKind
+from tuibench.model.findings import Mean
 from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeResult, ProbeStep, StepPurpose
 from tuibench.model.schedule import Quantity
 from tuibench.model.server import Target
@@ -525,7 +526,7 @@ STEPS = (
     step(2, 190.0),
     step(8, 410.0),
     step(4, 400.0, StepPurpose.REFINE),
-    step(2, 150.0, StepPurpose.BACK, is_stable=False),
+    step(2, 150.0, StepPurpose.CONFIRM, is_stable=False),
 )
 FOUND = ProbeResult(
     order=ProbeOrder(),
@@ -537,7 +538,8 @@ FOUND = ProbeResult(
     knee=STEPS[3],
     knee_low=3,
     knee_high=6,
-    peak=STEPS[2],
+    recommended=4,
+    plateau=Mean(mean=410.0, half_width=8.0, count=5),
     lines=("Saturated at 4 threads.",),
     commands={"tuibench": "tuibench run oltp_read_write --threads=4"},
 )
@@ -567,8 +569,8 @@ def test_steps_stand_in_the_order_of_their_levels(saturation_run: Run) -> None:
     section = saturation(saturation_run)
     places = [section.index(f'<tr><td class="number">{level}</td>') for level in ("1", "2", "4", "8")]
     assert places == sorted(places)
-    assert places[2] < section.index("<td>saturated</td>") < places[3]
-    assert section.index("on the way back, not stable") > places[3]
+    assert places[2] < section.index(">saturated<") < places[3]
+    assert places[1] < section.index("once more, not stable") < places[2]
 
 
 def test_charts_show_the_way_up_only(saturation_run: Run) -> None:

@@ -13,7 +13,8 @@ from tests import sweeps, versions
 from tests.unit.record.test_html import FETCHED, read
 from tuibench.errors import UsageError
 from tuibench.model.effect import Verdict
-from tuibench.model.sweep import Mean, Sweep, SweepVariant
+from tuibench.model.findings import Mean
+from tuibench.model.sweep import Sweep, SweepVariant
 from tuibench.report.html_threads import ThreadsLine, threads_chart
 from tuibench.sweep.formats import (
     SweepExport,

@@ -9,7 +9,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from tests.examples import PLAN
-from tuibench.metrics.scaling import LOG_GAIN, usl_tps
+from tuibench.metrics.saturation import NEAR_PLATEAU
+from tuibench.metrics.scaling import usl_tps
 from tuibench.model.probe import ProbeOrder
 from tuibench.model.sample import Sample
 from tuibench.model.schedule import Quantity
@@ -27,6 +28,8 @@ SHAPE = tuple(
 """Latencies of a tick, in the tick's p95: a lognormal distribution."""
 
 TICK_SECONDS = 0.5
+HIGHEST = 1024
+BUSY_SECONDS = 10.0
 
 
 class Curve(NamedTuple):
@@ -43,13 +46,27 @@ class Curve(NamedTuple):
         return 1800 * threads / self.tps(threads)
 
     @property
-    def knee(self) -> float:
-        """From here on doubling gains less than it takes."""
-        return bisected(lambda n: math.log(self.tps(2 * n) / self.tps(n)) < LOG_GAIN)
+    def plateau(self) -> float:
+        """The most that whole threads give."""
+        return max(map(self.tps, range(1, HIGHEST + 1)))
+
+    @property
+    def saturation(self) -> int:
+        """The fewest threads on the plateau."""
+        enough = NEAR_PLATEAU * self.plateau
+        return next(threads for threads in range(1, HIGHEST + 1) if self.tps(threads) >= enough)
 
     def most_within(self, p95_ms: float) -> float:
         """The most threads with such a p95."""
         return bisected(lambda n: self.p95_ms(n) > p95_ms)
+
+
+class Queue(Curve):
+    """A closed queue for 1/`sigma` servers; each thread beyond them costs `kappa`."""
+
+    def tps(self, threads: float) -> float:
+        beyond = max(0.0, threads - 1 / self.sigma)
+        return self.lam * min(threads, 1 / self.sigma) / (1 + self.kappa * beyond)
 
 
 def bisected(is_beyond: Callable[[float], bool]) -> float:
@@ -61,13 +78,14 @@ def bisected(is_beyond: Callable[[float], bool]) -> float:
 
 
 class Noise(NamedTuple):
-    """What makes a tick differ from the curve: the deviation of an AR(1) series, and how fast a level is
-    approached after it was set.
+    """What makes a tick differ from the curve: the deviation of an AR(1) series, how fast a level is
+    approached after it was set, and the deviation of what a host does that is busy for some ten seconds.
     """
 
     deviation: float = 0.02
     phi: float = 0.35
     settling_seconds: float = 1.0
+    wandering: float = 0.0
 
 
 def histogram(p95_ms: float, count: int) -> Histogram:
@@ -101,7 +119,8 @@ def wanted_level(started: Probe) -> float:
 def probe(order: ProbeOrder, curve: Curve, seed: int, noise: Noise, ceiling: float = 1024) -> Probe:
     """The whole probe of a server, which is over in an instant."""
     rng = random.Random(seed)
-    now, level, ill = 0.0, 0.0, 0.0
+    now, level, ill, busy = 0.0, 0.0, 0.0, 0.0
+    lasting = math.exp(-TICK_SECONDS / BUSY_SECONDS)
     run = probe_of(order, ceiling)
     level_applied = now
     while not run.is_over:
@@ -117,9 +136,10 @@ def probe(order: ProbeOrder, curve: Curve, seed: int, noise: Noise, ceiling: flo
             else 1.0
         )
         at = before + (level - before) * reached if before else level
-        tps = curve.tps(at) * (1 + ill)
-        p95 = curve.p95_ms(at) * (1 + rng.gauss(0, 2 * noise.deviation))
-        count = round(tps * TICK_SECONDS)
+        busy = lasting * busy + rng.gauss(0, noise.wandering * math.sqrt(1 - lasting**2))
+        tps = curve.tps(at) * math.exp(ill + busy)
+        p95 = curve.p95_ms(at) * math.exp(rng.gauss(0, 2 * min(noise.deviation, 0.05)) - busy)
+        count = max(1, round(tps * TICK_SECONDS))
         part = Tick(
             end=now,
             seconds=TICK_SECONDS,

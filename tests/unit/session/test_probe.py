@@ -27,8 +27,8 @@ from tuibench.model.plan import RunPlan
 from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeResult, ProbeStep, StepPurpose
 from tuibench.model.schedule import Quantity
 from tuibench.model.server import Target
-from tuibench.probe.plan import FEWEST_TICKS, ProbeProgress, end_of_climb, next_level
-from tuibench.probe.result import formal_level, formal_run_commands, result_of, usl_of, usl_steps
+from tuibench.probe.plan import FEWEST_TICKS, ProbeProgress, end_of_climb, next_level, recommended_level
+from tuibench.probe.result import deciding_sweep, formal_run_commands, result_of, usl_of, usl_steps
 from tuibench.probe.text import probe_lines, probe_text
 
 # The plan of a probe: which levels it asks for, when a step is over, and how it ends.
@@ -70,9 +70,12 @@ def test_the_way_up_doubles_then_levels_between_then_back() -> None:
     levels: dict[StepPurpose, list[float]] = {}
     for step in plan.steps:
         levels.setdefault(step.purpose, []).append(step.level)
-    assert levels[StepPurpose.UP] == [1, 2, 4, 8, 16, 32, 64, 128]
-    assert all(16 < level < 32 for level in levels[StepPurpose.REFINE])
-    assert levels[StepPurpose.BACK] == [16, 4]
+    assert levels[StepPurpose.UP] == [1, 2, 4, 8, 16, 32, 64]
+    assert all(16 < level < 64 for level in levels[StepPurpose.REFINE])
+    found = recommended_level(plan.progress)
+    assert found is not None
+    place = plan.progress.levels.index(found)
+    assert {*plan.progress.levels[place - 1 : place + 2]} <= {step.level for step in plan.steps[-3:]}
     assert plan.end_kind is ProbeEnd.KNEE
     assert [step.purpose for step in plan.steps] == sorted(
         (step.purpose for step in plan.steps), key=list(StepPurpose).index
@@ -291,10 +294,11 @@ def with_evidence(progress: ProbeProgress, evidence: Evidence, from_level: float
 def test_a_knee_has_an_interval_and_a_recovery() -> None:
     found = answered(probed())
     assert found.knee is not None
-    assert 19 <= found.knee.level <= 27
+    assert 27 <= found.knee.level <= 38
     assert found.knee_low is not None
     assert found.knee_high is not None
-    assert found.knee_low <= Curve().knee <= found.knee_high
+    assert found.knee_low <= Curve().saturation <= found.knee_high
+    assert found.knee_low < found.knee.level <= found.knee_high
     assert found.recovery is not None
     assert not found.recovery.differs
     assert found.confidence == "high"
@@ -400,12 +404,12 @@ def test_an_objective_that_nothing_keeps() -> None:
 
 def test_a_missing_recovery_is_reported() -> None:
     progress = probed()
-    steps = [replace(s, tps=0.7 * s.tps) if s.purpose is StepPurpose.BACK else s for s in progress.steps]
+    steps = [replace(s, tps=0.7 * s.tps) if s.purpose is StepPurpose.CONFIRM else s for s in progress.steps]
     found = answered(progress._replace(steps=steps))
     assert found.recovery is not None
     assert found.recovery.differs
-    assert found.confidence == "medium"
-    assert "it has not recovered" in found.doubts[0]
+    assert found.confidence != "high"
+    assert any("it has not recovered" in doubt for doubt in found.doubts)
 
 
 def test_steps_that_were_not_stable_lower_the_confidence() -> None:
@@ -413,11 +417,29 @@ def test_steps_that_were_not_stable_lower_the_confidence() -> None:
     one = [replace(s, is_stable=False) if s.level == 64 else s for s in progress.steps]
     assert answered(progress._replace(steps=one)).confidence == "medium"
     low = [replace(s, is_stable=False) if s.level < 4 else s for s in progress.steps]
-    assert answered(progress._replace(steps=low)).confidence == "high", (
+    assert answered(progress._replace(steps=low)).confidence == answered(progress).confidence, (
         "far below the knee it does not matter"
     )
     most = [replace(s, is_stable=False) for s in progress.steps]
-    assert answered(progress._replace(steps=most)).confidence == "low"
+    assert answered(progress._replace(steps=most)).confidence == "medium"
+
+
+def test_noise_that_hides_the_saturation_point_is_inconclusive_and_names_the_sweep_that_decides() -> None:
+    progress = probed()
+    noisy = [
+        replace(s, half_width=0.9, tps=s.tps * (0.6 if n % 2 else 1.2)) for n, s in enumerate(progress.steps)
+    ]
+    found = answered(progress._replace(steps=noisy))
+    assert found.is_inconclusive
+    assert found.recommended is None
+    assert found.lines[0].startswith("Inconclusive: throughput stops growing somewhere from ")
+    assert found.knee_low is not None
+    assert found.knee_high is not None
+    (line,) = deciding_sweep(RunPlan(profile="tpcc"), Target(socket="/s"), found).values()
+    assert line.startswith("tuibench sweep tpcc --threads=")
+    levels = [float(word) for word in line.split("--threads=")[1].split()[0].split(",")]
+    assert (levels[0], levels[-1]) == (found.knee_low, found.knee_high)
+    assert " --repeat=3 " in line
 
 
 def test_changes_by_other_sessions_are_reported() -> None:
@@ -498,13 +520,14 @@ def test_adhoc_sql_is_shown_as_given() -> None:
     assert told["tuibench"].startswith("tuibench run '--sql=DO 1' --threads=4 ")
 
 
-def test_the_table_is_by_level_and_then_what_came_back() -> None:
+def test_the_table_is_by_level() -> None:
     found = answered(probed())
     rows = [line.split()[0] for line in probe_text(found).splitlines()[1 : 1 + len(found.steps)]]
     levels = [float(cell) for cell in rows]
-    back = [step for step in found.steps if step.purpose is StepPurpose.BACK]
-    assert levels[: -len(back)] == sorted(levels[: -len(back)])
-    assert levels[-len(back) :] == [step.level for step in back]
+    assert levels == sorted(step.level for step in found.steps)
+    assert probe_text(found).count("once more") == len(
+        [step for step in found.steps if step.purpose is StepPurpose.CONFIRM]
+    )
 
 
 @pytest.mark.parametrize(
@@ -535,10 +558,11 @@ def test_a_level_that_gives_more_later_is_explained_by_what_was_measured(
     first: Evidence, is_stable: bool, words: str
 ) -> None:
     progress = probed()
-    back = progress.of(StepPurpose.BACK)[0]
+    recovery = answered(progress).recovery
+    assert recovery is not None
     steps = [
-        replace(step, evidence=first, is_stable=is_stable, tps=back.tps * 0.7)
-        if step.purpose is StepPurpose.UP and step.level == back.level
+        replace(step, evidence=first, is_stable=is_stable, tps=recovery.after * 0.7)
+        if step.purpose is StepPurpose.UP and step.level == recovery.level
         else replace(step, evidence=Evidence(cpu_others=3.0))
         for step in progress.steps
     ]
@@ -602,8 +626,9 @@ def test_a_plateau_over_rates_is_the_capacity_also_on_a_busy_host() -> None:
     found = answered(rate_steps(*CALM_STEPS, *FULL_STEPS))
     assert not found.client_limited
     assert found.knee is not None
-    assert found.peak is not None
-    assert (found.knee.level, found.peak.level, found.peak.tps) == (596.0, 596.0, 599.0)
+    assert found.plateau is not None
+    assert found.knee.level == 596.0
+    assert found.plateau.mean == pytest.approx((594 + 601 + 607) / 3)
     assert found.bottleneck is not None
     assert found.bottleneck.id == QUEUE_OUTSIDE
     assert "63.9 transactions in flight, 0.3 threads running in the server" in probe_text(found)
@@ -611,13 +636,13 @@ def test_a_plateau_over_rates_is_the_capacity_also_on_a_busy_host() -> None:
 
 
 def test_the_recommended_rate_is_below_the_capacity_with_a_calm_p95() -> None:
-    assert formal_level(answered(rate_steps(*CALM_STEPS, *FULL_STEPS))) == 500.0
+    assert answered(rate_steps(*CALM_STEPS, *FULL_STEPS)).recommended == 500.0
     taken = replace(
         LIMITED, cpu_total=100.0, cpu_server=10.0, cpu_tuibench=5.0, cpu_others=85.0, backlog=9000
     )
     limited = [(level, tps, p95, taken) for level, tps, p95, _ in FULL_STEPS]
-    assert formal_level(answered(rate_steps(*CALM_STEPS, *limited))) == 500.0
+    assert answered(rate_steps(*CALM_STEPS, *limited)).recommended == 500.0
     slow = (500.0, 500.0, 90.0, Evidence(is_rate_met=True))
-    assert formal_level(answered(rate_steps(*CALM_STEPS[:3], slow, *FULL_STEPS))) == 298.0
-    assert formal_level(answered(rate_steps(*FULL_STEPS[1:]))) is None
-    assert formal_level(answered(rate_steps(*CALM_STEPS), ProbeEnd.LIMIT)) == 500.0
+    assert answered(rate_steps(*CALM_STEPS[:3], slow, *FULL_STEPS)).recommended == 298.0
+    assert answered(rate_steps(*FULL_STEPS[1:])).recommended is None
+    assert answered(rate_steps(*CALM_STEPS), ProbeEnd.LIMIT).recommended == 500.0

@@ -505,9 +505,6 @@ LEVEL_UNITS = {Quantity.THREADS: "threads", Quantity.RATE: "rate/s"}
 LEVEL_AXIS_WIDTH = 1 + max(map(len, LEVEL_UNITS.values()))
 """Cells left of the charts, for the axis labels."""
 
-LOW = "low"
-"""The confidence at which a result is inconclusive."""
-
 GAP = TextSpan(" · ", "faint")
 
 
@@ -614,7 +611,7 @@ def level_axis(view: View, width: int, height: int) -> list[TextLine]:
 
 def is_inconclusive(state: ProbeState) -> bool:
     """True if the probe is over and its knee is not reliable."""
-    return state.result is not None and state.result.confidence == LOW
+    return state.result is not None and state.result.is_inconclusive
 
 
 def _chart_scale(figure: ProbeFigure, state: ProbeState, columns: int, rows: int) -> LevelScale:
@@ -658,9 +655,11 @@ def _draw_steps(figure: ProbeFigure, state: ProbeState, scale: LevelScale, cells
     for step in state.steps:
         measured = figure.of(step)
         if measured is not None and step.level:
-            is_back = step.purpose is StepPurpose.BACK
-            role = "muted" if is_back else figure.role
-            cells.put(scale.column(step.level), scale.row(measured), BACK_RING if is_back else STEP_DOT, role)
+            is_again = step.purpose is StepPurpose.CONFIRM
+            role = "muted" if is_again else figure.role
+            cells.put(
+                scale.column(step.level), scale.row(measured), BACK_RING if is_again else STEP_DOT, role
+            )
     now = figure.now(state)
     if now is not None and state.level and state.result is None:
         cells.put(scale.column(state.level), scale.row(now), CURRENT_MARK, "strong")
@@ -672,14 +671,14 @@ def _draw_bar(step: ProbeStep, figure: ProbeFigure, scale: LevelScale, cells: Ce
     column = scale.column(step.level) * DOTS_ACROSS
     low, high = (scale.dot(step.level, value)[1] for value in _interval(step))
     dots.line((column, low), (column, high))
-    cells.put_dots(dots, "muted" if step.purpose is StepPurpose.BACK else figure.role)
+    cells.put_dots(dots, "muted" if step.purpose is StepPurpose.CONFIRM else figure.role)
 
 
 def _curve(figure: ProbeFigure, state: ProbeState) -> list[tuple[float, float]]:
     """The fitted curve if there is one, otherwise the steps of the way up in order."""
     if figure.is_throughput and state.fit is not None and state.fit.curve:
         return list(state.fit.curve)
-    steps = [step for step in state.steps if step.level and step.purpose is not StepPurpose.BACK]
+    steps = [step for step in state.steps if step.level and step.purpose is not StepPurpose.CONFIRM]
     return sorted((step.level, value) for step in steps if (value := figure.of(step)) is not None)
 
 

@@ -189,8 +189,15 @@ class LatencyScreen(MainScreen):
 class SaturationScreen(MainScreen):
     """Running probe, or the last one."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("j", "jump", "Next step", show=False)]
-    KEYS = (("j", "next step"), ("P", "end the probe, or start one"))
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("j", "jump", "Next step", show=False),
+        Binding("enter", "whole", "Whole answer, or the charts", show=False),
+    ]
+    KEYS = (
+        ("j", "next step"),
+        ("enter", "the whole answer, or the charts"),
+        ("P", "end the probe, or start one"),
+    )
 
     def body(self) -> ComposeResult:
         yield self.panel(panel_panel.probe_status, id="probe")
@@ -215,6 +222,12 @@ class SaturationScreen(MainScreen):
     def action_jump(self) -> None:
         if self.view.is_probing:
             self.submit(NextStep())
+
+    def action_whole(self) -> None:
+        """Give the answer and the steps the room of the charts, or take it back."""
+        for name in ("#bend", "#bend-latency", "#bend-axis"):
+            chart = self.query_one(name)
+            chart.display = not chart.display
 
 
 class TuneScreen(MainScreen):

@@ -1,0 +1,273 @@
+"""Saturation point of a closed loop: what visits of levels, in noise that is correlated in time, say of the
+curve of throughput against level.
+
+The plateau is the highest throughput of the curve; the saturation point is the lowest level with 95 % of it.
+
+Theory of operation: Bayesian inference over a grid of curves. The logarithm of a visit's throughput is the
+sum of
+
+- the curve's: in proportion to the level at first, then bent, sharply (a queue for a number of servers) or
+  gently (Amdahl's law, the Universal Scalability Law), then level or falling;
+- a deviation of its level from any such curve;
+- an Ornstein-Uhlenbeck process in time: what the host's other programs take;
+- the visit's own noise.
+
+By the process, levels that were visited one after the other are compared with each other, and a host that is
+busy for a minute takes little from the comparison. Its deviation is unknown, too: each of `WANDERINGS` has
+the weight that the visits give it.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from itertools import accumulate
+from operator import mul
+from typing import NamedTuple
+
+NEAR_PLATEAU = 0.95
+LOG_NEAR = math.log(NEAR_PLATEAU)
+
+SHARPNESSES, FALLS = (1.0, 1.6, 3.0, 16.0), (0.0, 0.02, 0.1, 0.4, 1.2)
+BENDS_PER_OCTAVE = 4
+FARTHEST_BEND, NEAREST_BEND = 2.0, 24.0
+"""In multiples, and as a part, of the highest level visited."""
+
+WANDERINGS, WANDERING_SECONDS = (0.01, 0.06, 0.3), 12.0
+LEVEL_ERROR, OCTAVE_ERROR = 0.01, 0.012
+"""The deviation of a level from the curve: near the highest throughput, and for each octave away from it."""
+
+FEW_BENDS, LIKELY_WITHIN, FINER = 4, 4.0, 4
+"""Where so few bends are likely, by the logarithm of a likelihood, others between them are tried."""
+
+LEAST_ERROR = 0.003
+GOOD_SHARE, GOOD_EXCESS = 0.9, 2.0
+LOG_NEGLIGIBLE = math.log(1e-4)
+
+
+class Visit(NamedTuple):
+    """The throughput of a level about a second of the run; `error` is the standard error of its logarithm."""
+
+    level: float
+    tps: float
+    at_seconds: float
+    error: float
+
+
+class Shape(NamedTuple):
+    """A curve but for a factor: bent at a level, the sharper the higher `sharpness`; each further such level
+    divides the throughput by 1 + `fall`, 1 + 2·`fall`, …
+    """
+
+    bend: float
+    sharpness: float
+    fall: float
+
+    def log_tps(self, level: float) -> float:
+        ratio = level / self.bend
+        bent = math.log(ratio) - math.log1p(ratio**self.sharpness) / self.sharpness
+        return bent - math.log1p(self.fall * (ratio - 1)) if ratio > 1 else bent
+
+
+class Belief(NamedTuple):
+    """A curve with its weight: the logarithms of its throughput at the levels that were visited, as shares of
+    its plateau; the logarithm of that; the saturation point.
+    """
+
+    weight: float
+    heights: Sequence[float]
+    log_plateau: float
+    point: float
+
+
+class Saturation:
+    """What visits say of the curve up to twice the highest level visited."""
+
+    def __init__(self, visits: Sequence[Visit]) -> None:
+        self.levels = sorted({visit.level for visit in visits})
+        normals = [NormalModel(visits, self.levels, wandering) for wandering in WANDERINGS]
+        shapes = shapes_between(self.levels[0], self.levels[-1])
+        heights, fits = self._fitted(shapes, normals)
+        likeliest = max(fits)
+        near = {shapes[place].bend for score, *_, place in fits if likeliest[0] - score < LIKELY_WITHIN}
+        if len(near) <= FEW_BENDS:
+            shapes = shapes_about(sorted(near))
+            heights, fits = self._fitted(shapes, normals)
+        best = max(score for score, *_ in fits)
+        sums: dict[int, tuple[float, float, float]] = {}
+        for score, log_factor, variance, place in fits:
+            if score - best > LOG_NEGLIGIBLE:
+                weight = math.exp(score - best)
+                whole, factor, square = sums.get(place, (0.0, 0.0, 0.0))
+                sums[place] = whole + weight, factor + weight * log_factor, square + weight * variance
+        total = math.fsum(weight for weight, *_ in sums.values())
+        self._variance = math.fsum(square for *_, square in sums.values()) / total
+        self.beliefs: list[Belief] = []
+        for place, (weight, factor, _) in sums.items():
+            plateau, point = summit(shapes[place], 2 * self.levels[-1])
+            shares = [height - plateau for height in heights[place]]
+            self.beliefs.append(Belief(weight / total, shares, factor / weight + plateau, point))
+
+    def _fitted(
+        self, shapes: Sequence[Shape], normals: Sequence["NormalModel"]
+    ) -> tuple[list[list[float]], list[tuple[float, float, float, int]]]:
+        """The heights of curves at the levels; of each under each deviation, the logarithms of its likelihood
+        and factor, the variance of that, and its place.
+        """
+        heights = [[shape.log_tps(level) for level in self.levels] for shape in shapes]
+        fits = [
+            (*normal.fit(height), normal.variance, place)
+            for normal in normals
+            for place, height in enumerate(heights)
+        ]
+        return heights, fits
+
+    def reaches(self, level: float, share: float = NEAR_PLATEAU) -> float:
+        """The probability that a level visited has this share of the plateau."""
+        least, place = math.log(share) - 1e-9, self.levels.index(level)
+        return math.fsum(each.weight for each in self.beliefs if each.heights[place] >= least)
+
+    def is_below(self, level: float) -> float:
+        """The probability that the saturation point is at most this level."""
+        return math.fsum(each.weight for each in self.beliefs if each.point <= level * (1 + 1e-9))
+
+    def chance_of(self, level: float) -> float:
+        """The probability that a level visited is a good choice: nearly the plateau, with little more than is
+        needed for it.
+        """
+        least, place = math.log(GOOD_SHARE), self.levels.index(level)
+        return math.fsum(
+            each.weight
+            for each in self.beliefs
+            if each.heights[place] >= least and level <= GOOD_EXCESS * each.point
+        )
+
+    def point(self, probability: float) -> float:
+        """The level that the saturation point does not exceed with this probability."""
+        ordered = sorted(self.beliefs, key=lambda each: each.point)
+        reached = accumulate(each.weight for each in ordered)
+        return next(
+            (each.point for each, sum in zip(ordered, reached, strict=True) if sum >= probability),
+            ordered[-1].point,
+        )
+
+    def log_share(self, level: float) -> float:
+        """The expected logarithm of a visited level's throughput, as a share of the plateau."""
+        place = self.levels.index(level)
+        return math.fsum(each.weight * each.heights[place] for each in self.beliefs)
+
+    @property
+    def plateau(self) -> tuple[float, float, float]:
+        """The plateau's throughput, with its 95 % interval."""
+        mean = math.fsum(each.weight * each.log_plateau for each in self.beliefs)
+        spread = math.fsum(each.weight * (each.log_plateau - mean) ** 2 for each in self.beliefs)
+        half = 1.96 * math.sqrt(spread + self._variance + LEVEL_ERROR**2)
+        return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
+
+
+def shapes_between(lowest: float, highest: float) -> list[Shape]:
+    first = math.floor(BENDS_PER_OCTAVE * math.log2(max(lowest / 2, highest / NEAREST_BEND)))
+    last = math.ceil(BENDS_PER_OCTAVE * math.log2(highest * FARTHEST_BEND))
+    bends = [2 ** (place / BENDS_PER_OCTAVE) for place in range(first, last + 1)]
+    return [Shape(bend, sharpness, fall) for bend in bends for sharpness in SHARPNESSES for fall in FALLS]
+
+
+def shapes_about(bends: Sequence[float]) -> list[Shape]:
+    """Bends in the neighbourhood of a few, closer to each other."""
+    step = 2 ** (1 / (BENDS_PER_OCTAVE * FINER))
+    ends = range(1 - FINER, FINER)
+    finer = sorted({round(bend * step**place, 6) for bend in bends for place in ends})
+    return [Shape(bend, sharpness, fall) for bend in finer for sharpness in SHARPNESSES for fall in FALLS]
+
+
+@lru_cache(8192)
+def summit(shape: Shape, highest: float) -> tuple[float, float]:
+    """The logarithm of the plateau, and the saturation point, of a curve up to a level."""
+    peak = _maximum(shape.log_tps, highest) if shape.fall else highest
+    plateau = shape.log_tps(peak)
+    low, high = 0.5, peak
+    for _ in range(24):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if shape.log_tps(middle) >= plateau + LOG_NEAR else (middle, high)
+    return plateau, high
+
+
+def _maximum(height: Callable[[float], float], highest: float) -> float:
+    """Where a function with one maximum has it."""
+    low, high = 0.5, highest
+    for _ in range(24):
+        left, right = low ** (2 / 3) * high ** (1 / 3), low ** (1 / 3) * high ** (2 / 3)
+        low, high = (left, high) if height(left) < height(right) else (low, right)
+    return high
+
+
+class NormalModel:
+    """The likelihood of curves, their factor unknown, under one deviation of the process; by generalised
+    least squares, reduced to a quadratic form of the curve's heights at the levels.
+    """
+
+    def __init__(self, visits: Sequence[Visit], levels: Sequence[float], wandering: float) -> None:
+        places = [levels.index(visit.level) for visit in visits]
+        top = max(visits, key=lambda visit: visit.tps).level
+        deviation = [LEVEL_ERROR + OCTAVE_ERROR * abs(math.log2(level / top)) for level in levels]
+        factor = cholesky(
+            [
+                [self._covariance(visits, i, j, wandering, deviation[places[i]]) for j in range(i + 1)]
+                for i in range(len(visits))
+            ]
+        )
+        ones = [solve_lower(factor, [float(place == own) for own in places]) for place in range(len(levels))]
+        values = solve_lower(factor, [math.log(visit.tps) for visit in visits])
+        matrix = [[sum(map(mul, a, b)) for b in ones] for a in ones]
+        vector: list[float] = [sum(map(mul, a, values)) for a in ones]
+        self._sums: list[float] = [sum(row) for row in matrix]
+        self._whole: float = sum(self._sums)
+        self._total: float = sum(vector)
+        self._matrix = [
+            [value - row_sum * other / self._whole for value, other in zip(row, self._sums, strict=True)]
+            for row, row_sum in zip(matrix, self._sums, strict=True)
+        ]
+        self._vector = [
+            value - row_sum * self._total / self._whole
+            for value, row_sum in zip(vector, self._sums, strict=True)
+        ]
+        determinant = 2 * math.fsum(math.log(row[-1]) for row in factor) + math.log(self._whole)
+        self._constant: float = sum(map(mul, values, values)) - self._total**2 / self._whole + determinant
+
+    @staticmethod
+    def _covariance(visits: Sequence[Visit], i: int, j: int, wandering: float, deviation: float) -> float:
+        one, other = visits[i], visits[j]
+        together = wandering**2 * math.exp(-abs(one.at_seconds - other.at_seconds) / WANDERING_SECONDS)
+        same = deviation**2 if one.level == other.level else 0.0
+        return together + same + (max(one.error, LEAST_ERROR) ** 2 if i == j else 0.0)
+
+    @property
+    def variance(self) -> float:
+        """That of the factor's logarithm."""
+        return 1 / self._whole
+
+    def fit(self, height: Sequence[float]) -> tuple[float, float]:
+        """The logarithms of a curve's likelihood and of its factor."""
+        squares: float = sum(map(mul, height, [sum(map(mul, row, height)) for row in self._matrix]))
+        misfit = self._constant - 2 * sum(map(mul, self._vector, height)) + squares
+        factor: float = (self._total - sum(map(mul, self._sums, height))) / self._whole
+        return -misfit / 2, factor
+
+
+def cholesky(lower: Sequence[Sequence[float]]) -> list[list[float]]:
+    """The lower triangular factor of a positive definite matrix, given by its lower triangle."""
+    rows: list[list[float]] = []
+    for i, given in enumerate(lower):
+        row: list[float] = []
+        for j in range(i):
+            row.append((given[j] - sum(map(mul, row, rows[j]))) / rows[j][j])
+        row.append(math.sqrt(given[i] - sum(map(mul, row, row))))
+        rows.append(row)
+    return rows
+
+
+def solve_lower(factor: Sequence[Sequence[float]], right: Sequence[float]) -> list[float]:
+    """The solution of a lower triangular system."""
+    found: list[float] = []
+    for row, value in zip(factor, right, strict=True):
+        found.append((value - sum(map(mul, row, found))) / row[-1])
+    return found
