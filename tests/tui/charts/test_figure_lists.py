@@ -18,7 +18,10 @@ async def test_a_figure_of_the_list_is_put_on_the_charts_and_taken_off() -> None
     async with viewer(script.hello(60), size=SMALL) as it:
         await it.press("3")
         assert not it.app.screen.query_one("#server-charts").display
-        await it.press("down", "enter")
+        painted = [list(strip) for strip in it.app.screen._compositor.render_strips()]
+        await it.press("down")
+        assert [list(strip) for strip in it.app.screen._compositor.render_strips()] != painted
+        await it.press("enter")
         assert "SELECT" in it.shown("server-charts-title-0")
         assert "/s" in it.shown("server-charts-title-0")
         assert "SELECT is on the chart" in it.shown("note")
@@ -26,6 +29,9 @@ async def test_a_figure_of_the_list_is_put_on_the_charts_and_taken_off() -> None
         await it.press("enter")
         assert not it.app.screen.query_one("#server-charts").display
         assert "SELECT is off the chart" in it.shown("note")
+        before = it.shown("server-left")
+        await it.hear(*MORE)
+        assert it.shown("server-left") != before
 
 
 async def test_the_palette_puts_any_figure_of_the_table_on_live() -> None:
