@@ -4,6 +4,7 @@ An attaching viewer imports this before its first paint: it must not import load
 """
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -64,6 +65,8 @@ class InterruptedExit(SystemExit):
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
     """Run to completion. A signal cancels the coroutine; after its cleanup InterruptedExit is raised."""
+    # What is imported and parsed stays: no collection, nor the end of the process, looks at it again.
+    gc.freeze()
     try:
         import uvloop
     except ImportError:

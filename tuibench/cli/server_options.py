@@ -277,7 +277,8 @@ class ServerOptions:
         found = {**msgspec.structs.asdict(known), "password": login.password, "login": login.login}
         found["password_command"] = login.password_command
         given = self.given()
-        if known.ssl_mode not in VERIFYING and (mode := _verifying_mode(given)):
+        mode = _verifying_mode(given)
+        if mode and (known.ssl_mode not in VERIFYING or mode == "verify-identity"):
             given.setdefault("ssl_mode", mode)
         _override(found, given)
         try:
@@ -318,9 +319,11 @@ def _settle_ssl_mode(found: dict[str, object], tell: Callable[[str], None]) -> N
         found["ssl_mode"] = mode.lower().replace("_", "-")
     if not (verifying := _verifying_mode(found)):
         return
-    if (chosen := found.setdefault("ssl_mode", verifying)) not in VERIFYING:
-        option = "--ssl-server-name" if verifying == "verify-identity" else "--ssl-ca"
-        tell(f"--ssl-mode={chosen} does not verify the server's certificate: {option} has no effect")
+    chosen = found.setdefault("ssl_mode", verifying)
+    if found.get("ssl_server_name") and chosen != "verify-identity":
+        tell(f"--ssl-mode={chosen} does not verify the server's name: --ssl-server-name has no effect")
+    if found.get("ssl_ca") and chosen not in VERIFYING:
+        tell(f"--ssl-mode={chosen} does not verify the server's certificate: --ssl-ca has no effect")
 
 
 def _verifying_mode(found: Mapping[str, object]) -> str:

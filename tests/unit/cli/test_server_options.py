@@ -289,6 +289,10 @@ def test_a_timeout_out_of_range_is_refused(seconds: float) -> None:
         ({"ssl_ca": "ca.pem", "ssl_mode": "VERIFY_IDENTITY"}, "verify-identity", 0),
         ({"ssl_ca": "ca.pem", "ssl_mode": "preferred"}, "preferred", 1),
         ({"ssl_ca": "ca.pem", "ssl_mode": "required"}, "required", 1),
+        ({"ssl_server_name": "db"}, "verify-identity", 0),
+        ({"ssl_server_name": "db", "ssl_ca": "ca.pem"}, "verify-identity", 0),
+        ({"ssl_server_name": "db", "ssl_ca": "ca.pem", "ssl_mode": "verify-ca"}, "verify-ca", 1),
+        ({"ssl_server_name": "db", "ssl_ca": "ca.pem", "ssl_mode": "required"}, "required", 2),
         ({"ssl_mode": "preferred"}, "preferred", 0),
         ({}, "preferred", 0),
     ],
@@ -314,6 +318,8 @@ def test_a_ca_over_a_recorded_server() -> None:
     known, options = Target(host="db"), ServerOptions(ssl_ca="ca.pem")
     assert options.over(known, Target()).ssl_mode == "verify-ca"
     assert ServerOptions(user="me").over(known, Target()).ssl_mode == "preferred"
+    named = ServerOptions(ssl_server_name="db").over(options.over(known, Target()), Target())
+    assert (named.ssl_mode, named.ssl_server_name) == ("verify-identity", "db")
 
 
 EXCHANGE = ("get_server_public_key", "server_public_key_path", "enable_cleartext_plugin")
