@@ -82,11 +82,11 @@ impl Randomness {
             if self.kept.len() >= MOST_KEPT {
                 self.kept.clear();
             }
-            let keys = Keys::new(&self.distributions.of(kind), low, high);
+            let keys = Keys::new(&self.distributions.of(kind), low.into(), high.into());
             self.kept.insert((kind, low, high), keys);
         }
         let drawn = self.kept[&(kind, low, high)].draw(&mut self.random);
-        drawn.min(high)
+        drawn.min(high.into()) as i64
     }
 
     pub fn share(&mut self) -> f64 {
