@@ -7,8 +7,8 @@ import time
 DASH = "–"
 """Replaces a missing value."""
 
-MAX_SHOWN, MAX_FACTOR = 9_999, 100
-"""Bounds beyond this carry no information."""
+TENFOLD, MAX_FACTOR = 10.0, 99_999
+"""Differences are factors from the first on; the second is the largest that is written."""
 
 _SI = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
 _BINARY = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
@@ -89,47 +89,55 @@ def signed(value: float, digits: int = 0) -> str:
     return text.lstrip("+−") if not text.strip("+−0.,") else text
 
 
-def range_text(low: float, high: float, digits: int = 0) -> str:
-    """A range: 38..49, −36..−25. A bound beyond MAX_SHOWN is shown as MAX_SHOWN."""
-    return "..".join(_edge(edge, digits) for edge in (low, high))
+def difference(percent: float) -> str:
+    """A relative difference: +43 %, −3.2 %; a factor from ten-fold on: ×48, ÷420."""
+    return difference_and_interval(percent, percent, percent)[0]
 
 
-def _edge(value: float, digits: int) -> str:
-    if value > MAX_SHOWN:
-        return f">{MAX_SHOWN:,}"
-    return signed(value, digits).removeprefix("+")
+def difference_and_interval(percent: float, low: float, high: float) -> tuple[str, str]:
+    """A relative difference and its interval: +43 % and 38..49 %. If one of the three is ten-fold or more,
+    all are factors: ×48 and 20..100, ÷420 and 300..600, ×1.9 and ÷6.7..×72. "to 0" may have none.
+    """
+    values = percent, low, high
+    factors = [max(0.0, 1 + value / 100) for value in values]
+    if all(1 / TENFOLD < each < TENFOLD for each in factors):
+        decimals = 1 if max(map(abs, values)) < 10 else 0
+        edges = "..".join(_few_digits(value, decimals).removeprefix("+") for value in (low, high))
+        return f"{_few_digits(percent, decimals)} %", f"{edges} %"
+    is_narrow = low != high and _factor(factors[1]) == _factor(factors[2])
+    digits = 3 if is_narrow else 2
+    estimate, first, last = (_factor(each, digits) for each in factors)
+    if min(factors) >= 1:
+        return estimate, f"{first}..{last}".replace("×", "")
+    if max(factors) <= 1 and factors[0]:
+        # Of a decrease, the larger divisor is the lower edge.
+        return estimate, f"{last}..{first}".replace("×", "").replace("÷", "")
+    if not factors[0]:
+        return "to 0", f"{last}..∞" if factors[2] else ""
+    return estimate, f"{first if factors[1] else 'to 0'}..{last}"
 
 
-def digits_for(*values: float) -> int:
-    """The number of decimals that distinguishes these numbers from each other and from zero."""
-    sizes = [abs(value) for value in values]
-    return 1 if max(sizes) < 10 or min(sizes) < 1 else 0
+def _few_digits(percent: float, decimals: int) -> str:
+    """A difference with its sign, and as many more decimals as tell it from zero."""
+    while decimals < 3 and percent and not float(f"{percent:.{decimals}f}"):
+        decimals += 1
+    return signed(percent, decimals)
 
 
-def with_interval(value: float, low: float, high: float, unit: str) -> str:
-    """A difference and its interval: +43 % (38..49 %). One beyond MAX_SHOWN is shown as MAX_SHOWN."""
-    digits = digits_for(value, low, high) if unit else 3
-    shown = _edge(value, digits) if value > MAX_SHOWN else signed(value, digits)
-    return f"{shown}{unit} ({range_text(low, high, digits)}{unit})"
+def _factor(value: float, digits: int = 2) -> str:
+    """×48 or ÷420, with two or three significant digits."""
+    sign, size = ("×", value) if value >= 1 else ("÷", 1 / value if value else math.inf)
+    if size > MAX_FACTOR:
+        return f"{sign}∞" if math.isinf(size) else f"{sign}>{MAX_FACTOR:,}"
+    if size >= 99.5:
+        return f"{sign}{float(f'{size:.3g}'):,.0f}"
+    return f"{sign}{size:.{3 if size < 1.1 else digits}g}"
 
 
-def interval_with_estimate(value: float, low: float, high: float, unit: str) -> str:
-    """The interval first, for a difference that a test has stopped at: 38..49 % (about +43 %)."""
-    shown, _, interval = with_interval(value, low, high, unit).partition(" (")
-    return f"{interval.removesuffix(')')} (about {shown})"
-
-
-def factor(percent: float) -> str:
-    """A relative difference in percent as a factor: 3.5, 84, >100."""
-    value = 1 + percent / 100
-    if value > MAX_FACTOR:
-        return f">{MAX_FACTOR}"
-    return f"{value:.0f}" if value >= 10 else f"{value:.1f}"
-
-
-def factor_with_interval(percent: float, low: float, high: float) -> str:
-    """The same with its interval: ×84 (37..>100)."""
-    return f"×{factor(percent)} ({factor(low)}..{factor(high)})"
+def change_and_interval(delta: float, low: float, high: float) -> tuple[str, str]:
+    """A difference in the figure's own unit, and its interval: −0.998 and −1.01..−0.985."""
+    digits = 0 if (size := max(abs(low), abs(high))) >= 100 else 1 if size >= 10 else 2 if size >= 1 else 3
+    return signed(delta, digits), "..".join(signed(edge, digits).removeprefix("+") for edge in (low, high))
 
 
 def hms(seconds: float) -> str:

@@ -1,5 +1,7 @@
 """Numbers and names as they are shown: units and suggestions."""
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -74,19 +76,41 @@ def test_data(size: float | None, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "text"),
-    [(-31, 43, "−31..43"), (107, 9_999, "107..9,999"), (-69, 68_462_587, "−69..>9,999")],
+    ("values", "text"),
+    [
+        ((43, 38, 49), "+43 % (38..49 %)"),
+        ((-31, -36, -25), "−31 % (−36..−25 %)"),
+        ((12, 0.4, 24), "+12 % (0.4..24 %)"),
+        ((1.2, -0.4, 2.8), "+1.2 % (−0.4..2.8 %)"),
+        ((0.01, -0.01, 0.03), "+0.01 % (−0.01..0.03 %)"),
+        ((0, 0, 0), "0.0 % (0.0..0.0 %)"),
+        ((85, -89.4, 829.7), "+85 % (−89..830 %)"),
+        ((85, -85, 7069), "×1.9 (÷6.7..×72)"),
+        ((-60, -95, 200), "÷2.5 (÷20..×3)"),
+        ((-60, -95, -20), "÷2.5 (1.2..20)"),
+        ((1240, 1100, 1400), "×13 (12..15)"),
+        ((8343, 3616, 25_000), "×84 (37..251)"),
+        ((17_540, 2, 310_000_000), "×176 (1.02..>99,999)"),
+        ((-99.76, -99.8, -99.7), "÷417 (333..500)"),
+        ((-97, -99, -5), "÷33 (1.05..100)"),
+        ((-99.7, -100, -99), "÷333 (100..∞)"),
+        ((-100, -100, -99.5), "to 0 (÷200..∞)"),
+        ((-100, -100, -100), "to 0 ()"),
+        ((500, -50, math.inf), "×6 (÷2..×∞)"),
+    ],
 )
-def test_an_interval_that_knows_nothing_gives_no_figure_of_it(low: float, high: float, text: str) -> None:
-    assert units.range_text(low, high) == text
+def test_a_relative_difference_is_a_percentage_or_from_ten_fold_on_a_factor(
+    values: tuple[float, float, float], text: str
+) -> None:
+    difference, interval = units.difference_and_interval(*values)
+    assert f"{difference} ({interval})" == text
 
 
-@pytest.mark.parametrize(
-    ("percents", "text"),
-    [((8343.0, 3616.0, 25_000.0), "×84 (37..>100)"), ((1000.0, 250.0, 9890.0), "×11 (3.5..100)")],
-)
-def test_large_differences_are_factors(percents: tuple[float, float, float], text: str) -> None:
-    assert units.factor_with_interval(*percents) == text
+def test_a_difference_alone_and_one_in_the_figure_s_own_unit() -> None:
+    assert [units.difference(each) for each in (829, -3.21, -99.76)] == ["+829 %", "−3.2 %", "÷417"]
+    assert units.change_and_interval(0.998, 0.985, 1.01) == ("+1.00", "0.98..1.01")
+    assert units.change_and_interval(-0.02, -0.031, 0.004) == ("−0.020", "−0.031..0.004")
+    assert units.change_and_interval(412, 380, 451) == ("+412", "380..451")
 
 
 @given(st.floats(min_value=1e-6, max_value=1e12))

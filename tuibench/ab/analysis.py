@@ -73,6 +73,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import pairwise, starmap
 from operator import eq, mul
+from statistics import fmean, stdev
 from typing import NamedTuple
 
 from tuibench.metrics import inference
@@ -275,14 +276,30 @@ class Estimate(NamedTuple):
 
 
 def compare_pairs(
-    pairs: Sequence[AbTestPair], *, tolerance: float = 0.0, primary: str = "tps"
+    pairs: Sequence[AbTestPair], *, tolerance: float = 0.0, primary: str = "tps", looks: int = 0
 ) -> tuple[Comparison, ...]:
-    """The comparison of every figure that all pairs have, at the planned end; empty with too few pairs."""
+    """The comparison of every figure that all pairs have, at the planned end; empty with too few pairs.
+
+    With several planned `looks`, at each of which the test may end, they share the error rate, and
+    Student's t is that of the pairs: it holds for smaller rates, too.
+    """
     if len(pairs) < FEWEST_PAIRS:
         return ()
+    if looks:
+        levels = figure_levels(pairs, primary, ALPHA / looks)
+        return tuple(_at_a_look(figure, pairs, level, tolerance) for figure, level in levels.items())
     figures = figure_levels(pairs, primary)
     alpha = ALPHA / max(1, len(figures))
     return tuple(_at_the_end(figure, pairs, alpha, tolerance) for figure in figures)
+
+
+def _at_a_look(figure: str, pairs: Sequence[AbTestPair], alpha: float, tolerance: float) -> Comparison:
+    seen = figure_pairs(pairs, figure)
+    observed = differences(seen)
+    error = stdev(observed) / math.sqrt(len(observed))
+    half = inference.two_sided(alpha, len(observed) - 1) * error
+    interval = _scale(seen).interval(fmean(observed), half)
+    return figure_comparison(figure, pairs, interval, interval.verdict(tolerance), tolerance)
 
 
 def compare_so_far(
@@ -309,12 +326,12 @@ def pairs_needed(pairs: Sequence[AbTestPair], *, tolerance: float, primary: str 
     return progress.pairs_needed
 
 
-def figure_levels(pairs: Sequence[AbTestPair], primary: str) -> dict[str, float]:
+def figure_levels(pairs: Sequence[AbTestPair], primary: str, alpha: float = ALPHA) -> dict[str, float]:
     """The figures that all pairs have, the primary one first, each with its share of the error rate of
     the whole test.
     """
     figures = sorted(measured_figures(pairs), key=lambda figure: figure != primary)
-    return error_levels(figures, figures[0]) if figures else {}
+    return error_levels(figures, figures[0], alpha) if figures else {}
 
 
 def measured_figures(pairs: Sequence[AbTestPair]) -> list[str]:

@@ -5,14 +5,15 @@ Another change, a pause or an outage of the server invalidates the cycle in whic
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
 from tuibench.ab.analysis import CERTAIN, compare_pairs, compare_so_far, pairs_needed, window_for
-from tuibench.ab.windows import ROUNDING_SECONDS, TrialWindow, TrialWindows
+from tuibench.ab.windows import FEWEST_SLOTS, ROUNDING_SECONDS, TrialWindow, TrialWindows
 from tuibench.effects.text import with_sentence
 from tuibench.errors import UsageError
+from tuibench.metrics.effect_detection import TOLERANCE_PERCENT
 from tuibench.metrics.figures import deciding_figure
 from tuibench.model.command import ApplyPreset, ChangeSetting, SetThreads, StartAbTest, StopAbTest
 from tuibench.model.effect import (
@@ -20,10 +21,12 @@ from tuibench.model.effect import (
     MIN_CYCLES,
     AbTestPlan,
     AbTestResult,
+    Comparison,
     Verdict,
     comparison_of,
     until_window_seconds,
 )
+from tuibench.model.event import Event, EventKind
 from tuibench.model.message import NO_LOAD_REFUSAL
 from tuibench.model.plan import RunPlan
 from tuibench.model.sample import Sample
@@ -85,6 +88,7 @@ class AbTest(Experiment):
 
     called, name = "A/B test", "an A/B test"
     starts, stops = StartAbTest, StopAbTest
+    fewest_slots: ClassVar[int] = FEWEST_SLOTS
 
     def __init__(
         self,
@@ -95,7 +99,7 @@ class AbTest(Experiment):
     ) -> None:
         super().__init__(is_by_hand=is_by_hand, before=before)
         self._trial = trial
-        self._windows = TrialWindows(trial)
+        self._windows = self._new_windows()
         first, second = self._windows.all[:2]
         self.first = [command_for(trial.subject, window.value) for window in (second, first)]
         self._window: TrialWindow | None = None
@@ -130,7 +134,7 @@ class AbTest(Experiment):
     def begin(self, now: float) -> None:
         """Start the first window with its value, which holds."""
         self._now, self._ends_at = now, now + self._trial.seconds
-        self._windows = TrialWindows(self._trial, now)
+        self._windows = self._new_windows(now)
         self._window = self._windows.all[0]
         self._window.was_changed = True
         if self.is_by_hand:
@@ -179,7 +183,10 @@ class AbTest(Experiment):
             super().end(now, why)
             self._now = max(now, self._now)
             self._final = self.result
-            self._window, self._windows = None, TrialWindows(self._trial)
+            self._window, self._windows = None, self._new_windows()
+
+    def _new_windows(self, start_seconds: float = 0.0) -> TrialWindows:
+        return TrialWindows(self._trial, start_seconds, fewest_slots=self.fewest_slots)
 
     @property
     def end_text(self) -> str:
@@ -270,6 +277,77 @@ class AbTest(Experiment):
             f"{window_seconds:g} s"
         )
         return False
+
+
+LOOKS = (4, 6, 10)
+"""Cycles after which a doubtful effect may be decided."""
+
+LOOK_SECONDS, LOOK_SLOTS = 2.0, 2
+"""Length of a window of a doubtful effect: as short as two ticks, since what acts at commit acts at once."""
+
+
+class Resolution(AbTest):
+    """Decides a doubtful effect of a change: its two values alternate in short windows until the first
+    planned look with a verdict. The new value stays; the operator's next change ends it at once.
+    """
+
+    called, name = "alternation", "the alternation of both values"
+    fewest_slots = 1
+    gives_way = True
+    is_announced = False
+
+    def __init__(self, trial: AbTestPlan, *, before: Mapping[str, Sequence[Change]]) -> None:
+        super().__init__(trial, is_by_hand=True, before=before)
+        self.first = self.first[-1:]
+        self.comparisons: tuple[Comparison, ...] = ()
+
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """How long it takes at least and at most."""
+        return 2 * LOOKS[0] * self._trial.window_seconds, self._trial.seconds
+
+    @property
+    def alternated_seconds(self) -> float:
+        """How long both values have alternated."""
+        return 2 * self._cycles_reported * self._trial.window_seconds
+
+    def on_change(self, event: Event) -> None:
+        """Somebody else has changed something: there is nothing to decide any more."""
+        if event.kind is not EventKind.MARK:
+            self.end(self._now, event.text)
+
+    def check_first(self, replies: Sequence[str]) -> None:
+        """Both values differ: the change was between them."""
+
+    def _report_cycle(self) -> bool:
+        """Ends with the first look that has a verdict."""
+        over = self._windows.over(self._now)
+        if over <= self._cycles_reported:
+            return False
+        self._cycles_reported = over
+        if over in LOOKS:
+            trial, pairs = self._trial, self._windows.pairs(self._now)
+            self.comparisons = compare_pairs(
+                pairs, tolerance=trial.tolerance_percent / 100, primary=trial.primary, looks=len(LOOKS)
+            )
+            found = comparison_of(trial.primary, self.comparisons)
+            if over == LOOKS[-1] or (found is not None and found.verdict is not Verdict.CANNOT_TELL):
+                self.end(self._now)
+        return True
+
+
+def ordered_resolution(subject: str, a: str, b: str, plan: RunPlan, rate: float, number: int) -> AbTestPlan:
+    """The plan that decides a doubtful effect, the session's `number`th, at this rate."""
+    return AbTestPlan(
+        subject=subject,
+        a=a,
+        b=b,
+        cycles=LOOKS[-1],
+        window_seconds=max(LOOK_SECONDS, LOOK_SLOTS * plan.interval_seconds),
+        seed=plan.seed - number,
+        primary=deciding_figure(plan.figure, is_traffic=plan.shows_traffic, rate=rate).key,
+        tolerance_percent=TOLERANCE_PERCENT,
+    )
 
 
 def ordered_test(order: StartAbTest, plan: RunPlan, load: LoadController | None, number: int) -> AbTestPlan:

@@ -77,7 +77,8 @@ class TrialWindow:
 class TrialWindows:
     """All windows of a trial, filled during the test. The first begins at second `start_seconds`.
 
-    `before` are those of the same test with shorter windows, in which a change took `unsettled_seconds`.
+    `before` are those of the same test with shorter windows, in which a change took `unsettled_seconds`. With
+    less than the usual number of slots per window, nothing is known of late effects.
     """
 
     def __init__(
@@ -87,8 +88,10 @@ class TrialWindows:
         *,
         before: "TrialWindows | None" = None,
         unsettled_seconds: float = 0.0,
+        fewest_slots: int = FEWEST_SLOTS,
     ) -> None:
         self.trial = trial
+        self.fewest_slots = fewest_slots
         self.start_seconds = start_seconds
         self._before = before
         self._unsettled_seconds = unsettled_seconds
@@ -98,6 +101,10 @@ class TrialWindows:
             for cycle, a_first in enumerate(random_orders(trial.cycles, trial.seed), 1)
             for value in ((trial.a, trial.b) if a_first else (trial.b, trial.a))
         ]
+
+    def is_usable(self, *windows: TrialWindow) -> bool:
+        """True for undisturbed windows with enough slots."""
+        return all(not window.disturbed and len(window.slots) >= self.fewest_slots for window in windows)
 
     def at(self, elapsed_seconds: float) -> TrialWindow | None:
         """The window at a moment; None after the last one."""
@@ -121,7 +128,7 @@ class TrialWindows:
         over, unsettled = self.all[: 2 * self.over(until_seconds)], self._unsettled(until_seconds)
         found = dict.fromkeys(why for window in over for why in window.why)
         is_short = any(
-            not window.disturbed and (len(window.slots) < FEWEST_SLOTS or not window.settled(unsettled))
+            not window.disturbed and (len(window.slots) < self.fewest_slots or not window.settled(unsettled))
             for window in over
         )
         return (*found, *([TOO_FEW] if is_short else []))
@@ -134,13 +141,15 @@ class TrialWindows:
         return tuple(
             self._pair(*pair, unsettled)
             for pair in over
-            if is_usable(*pair) and all(window.settled(unsettled) for window in pair)
+            if self.is_usable(*pair) and all(window.settled(unsettled) for window in pair)
         )
 
     def cost(self, value: str, until_seconds: float) -> OperationCost | None:
         """The cost of an operation under a value, in the cycles that count."""
         cycles = list(zip(self.all[0::2], self.all[1::2], strict=True))[: self.over(until_seconds)]
-        windows = [window for pair in cycles if is_usable(*pair) for window in pair if window.value == value]
+        windows = [
+            window for pair in cycles if self.is_usable(*pair) for window in pair if window.value == value
+        ]
         unsettled = self._unsettled(until_seconds)
         return window_cost(slot for window in windows for slot in window.settled(unsettled))
 
@@ -171,7 +180,7 @@ class TrialWindows:
 
     def _find_lateness(self, figure: str, cycles: int) -> Lateness | None:
         course, window_seconds = self.course(figure, cycles), self.trial.window_seconds
-        if course is None:
+        if course is None or self.fewest_slots < FEWEST_SLOTS:
             return None
         sides = [
             [
@@ -232,11 +241,6 @@ class TrialWindows:
             b=window_figures(total_tick(settled[b]), self.trial.primary),
             settling_seconds=max(0.0, 2 * self.trial.window_seconds - kept),
         )
-
-
-def is_usable(*windows: TrialWindow) -> bool:
-    """True for undisturbed windows with enough slots."""
-    return all(not window.disturbed and len(window.slots) >= FEWEST_SLOTS for window in windows)
 
 
 def figure_level(name: str, slots: Sequence[Tick]) -> float | None:

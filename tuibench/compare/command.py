@@ -50,9 +50,9 @@ def compare(
     run_dir: RunDir = "",
 ) -> None:
     """Prints what differs between the runs, then each figure relative to the first run, with a verdict:
-    better, worse, equal within ±5 %, or cannot tell. Two starts of one server often differ by 5 to 10 %:
-    give several runs per side, each on its own start, as in compare A1,A2,A3 B1,B2,B3. With a single
-    start on a side, the difference has no verdict.
+    better, worse, equal within ±5 %, or too noisy to tell. Two starts of one server often differ by 5 to
+    10 %: give several runs per side, each on its own start, as in compare A1,A2,A3 B1,B2,B3. With a single
+    start on a side, the difference may be the start.
     """
     check_format(output, (*COMPARE_FORMATS, JSON))
     bounds = [thresholds.parse_relative_threshold(text) for text in fail_if or ()]

@@ -74,9 +74,7 @@ def compare_sides(figure: Figure, first: SideTicks, other: SideTicks, *, is_one_
     """
     if sum(map(len, first)) == sum(map(len, other)) == 1:
         found = compare_figure(figure, first[0][0], other[0][0])
-        return (
-            found if is_one_start else msgspec.structs.replace(found, verdict=ComparisonVerdict.CANNOT_TELL)
-        )
+        return found if is_one_start else msgspec.structs.replace(found, verdict=_of_starts(found.verdict))
     a, b = _levels(figure, first), _levels(figure, other)
     value = side_value(figure, other)
     if a is None or b is None or not side_value(figure, first):
@@ -92,6 +90,12 @@ def compare_sides(figure: Figure, first: SideTicks, other: SideTicks, *, is_one_
         high=percent.high if is_known else None,
         verdict=judge(figure.better, seen.verdict),
     )
+
+
+def _of_starts(verdict: ComparisonVerdict) -> ComparisonVerdict:
+    """The verdict on two runs, each on a start of its own: a difference may be that of the starts."""
+    is_unknown = verdict in (ComparisonVerdict.EQUAL, ComparisonVerdict.CANNOT_TELL)
+    return ComparisonVerdict.CANNOT_TELL if is_unknown else ComparisonVerdict.STARTS
 
 
 def start_warnings(sides: Sequence[Side], names: Sequence[str]) -> Iterator[str]:

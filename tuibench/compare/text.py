@@ -14,12 +14,13 @@ from tuibench.document import (
     write_markdown,
     write_text,
 )
+from tuibench.metrics.inference import TOO_NOISY
 from tuibench.model.summary import ComparisonRow, ComparisonVerdict, Contrast, RunComparison, SetupDifference
 
 PAIR = 2
 LONGEST_VALUE = 40
-SIGNS = {ComparisonVerdict.EQUAL: " =", ComparisonVerdict.CANNOT_TELL: " ?"}
-KEY = "=  equal within ±5 %;  ?  cannot tell"
+SIGNS = {ComparisonVerdict.EQUAL: " =", ComparisonVerdict.CANNOT_TELL: " ?", ComparisonVerdict.STARTS: " *"}
+KEY = f"=  equal within ±5 %;  ?  {TOO_NOISY};  *  may be due to the starts of the server"
 
 
 def comparison_text(found: RunComparison) -> str:
@@ -107,19 +108,19 @@ def ratio_text(other: Contrast) -> str:
     return f"{other.relative:.2f}{SIGNS.get(other.verdict, '  ')}"
 
 
-def change_percent_text(other: Contrast) -> str:
-    return units.DASH if other.percent is None else f"{units.signed(other.percent, _digits(other))} %"
-
-
-def interval_text(other: Contrast) -> str:
+def _difference(other: Contrast) -> tuple[str, str]:
+    """The difference, and its interval."""
+    if other.percent is None:
+        return units.DASH, units.DASH
     if other.low is None or other.high is None:
+        return units.difference(other.percent), units.DASH
+    return units.difference_and_interval(other.percent, other.low, other.high)
+
+
+def _verdict(other: Contrast) -> str:
+    if other.percent is None:
         return units.DASH
-    return f"{units.range_text(other.low, other.high, _digits(other))} %"
-
-
-def _digits(other: Contrast) -> int:
-    known = [edge for edge in (other.percent, other.low, other.high) if edge is not None]
-    return units.digits_for(*known) if known else 1
+    return TOO_NOISY if other.verdict is ComparisonVerdict.CANNOT_TELL else str(other.verdict)
 
 
 def _judged(row: ComparisonRow, other: Contrast) -> tuple[str, ...]:
@@ -127,9 +128,8 @@ def _judged(row: ComparisonRow, other: Contrast) -> tuple[str, ...]:
         row_title(row),
         figure_text(row.first),
         figure_text(other.value),
-        change_percent_text(other),
-        interval_text(other),
-        str(other.verdict),
+        *_difference(other),
+        _verdict(other),
     )
 
 

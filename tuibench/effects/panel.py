@@ -17,22 +17,22 @@ from typing import NamedTuple
 from tuibench.metrics.costs import change_parts
 from tuibench.metrics.figures import FIGURES, Better, FigureUnit, figure_named
 from tuibench.metrics.inference import (
-    FACTOR_FROM_PERCENT,
     ab_order,
-    attribution_text,
     brief_change,
+    least_text,
     movement_reason,
-    short_text,
     trend_text,
+    verdict_text,
 )
 from tuibench.model.effect import AbTestResult, Comparison, Effect, EffectProgress, Verdict
-from tuibench.model.event import Event
+from tuibench.model.event import Event, EventKind
 from tuibench.tui.actions import ACTIONS_BY_NAME, action_key
 from tuibench.tui.charts import ChartPoint, TimeGrid
 from tuibench.tui.panels.load import Measure
+from tuibench.tui.steering import resolving_test
 from tuibench.tui.text import TextLine, TextSpan, join_parts, pad_line, shorten, wrap_text
 from tuibench.tui.view import View, change_markers, view_grid
-from tuibench.units import DASH, count, digits_for, factor, hms, signed
+from tuibench.units import DASH, count, duration, hms
 
 _NAME_WIDTH = 11
 _LEVELS_WIDTH = 20
@@ -61,7 +61,18 @@ def effect_card(view: View, width: int, height: int) -> list[TextLine]:
         return _not_measured_lines(missing, view, width, height)
     if view.effect is None:
         return []
-    return effect_lines(view.effect, width, height, hint=_ab_test_hint(view.effect.change, view))
+    return effect_lines(view.effect, width, height, hint=_resolve_hint(view.effect, view))
+
+
+NEWS_SECONDS = 60.0
+"""How long a small screen shows a new effect instead of the events."""
+
+
+def is_effect_news(view: View) -> bool:
+    """True while an effect is measured, and for some time after it is known."""
+    newest = next((event for event in reversed(view.events) if event.kind is EventKind.EFFECT), None)
+    is_new = newest is not None and view.run_seconds - newest.elapsed_seconds <= NEWS_SECONDS
+    return view.effect_progress is not None or (is_new and has_effect_card(view))
 
 
 def has_effect_card(view: View) -> bool:
@@ -74,6 +85,9 @@ def has_effect_card(view: View) -> bool:
 def progress_text(view: View, progress: EffectProgress) -> str:
     """What the measurement of an effect waits for, and for how long."""
     now = view.points[-1].elapsed_seconds if view.points else progress.at_seconds
+    if progress.alternates:
+        left = max(0, math.ceil(progress.latest_seconds - now))
+        return f"both values alternate, to be sure: at most {left} s to go"
     if (left := math.ceil(progress.earliest_seconds - now)) > 0:
         return f"measuring, {left} s to go"
     left = max(0, math.ceil(progress.latest_seconds - now))
@@ -96,6 +110,18 @@ def _sentence(text: str, role: str, width: int) -> list[TextLine]:
     return [(TextSpan(line, role),) for line in wrap_text(text, width)]
 
 
+def _resolve_hint(effect: Effect, view: View) -> str:
+    """How to decide a doubtful effect; empty if that is not available."""
+    found = resolving_test(view)
+    if found is None or effect is not view.effect:
+        return _ab_test_hint(effect.change, view)
+    if found.is_too_long:
+        return "not on this host: an A/B test would take hours"
+    key = action_key(ACTIONS_BY_NAME["resolve"], view)
+    about = "" if found.seconds is None else f", about {duration(max(found.seconds, 1))}"
+    return f"{key}: A/B test of both values{about}"
+
+
 def _ab_test_hint(change: str, view: View) -> str:
     """Hint at an A/B test of a change; empty if it is not available."""
     if view.cannot_steer or not ab_order(change, view.status.presets):
@@ -105,10 +131,15 @@ def _ab_test_hint(change: str, view: View) -> str:
 
 def effect_lines(effect: Effect, width: int, height: int, *, hint: str = "") -> list[TextLine]:
     """Card of one effect; the hint is shown where a difference cannot be attributed."""
+    shown = effect.comparisons
+    reasons = _attribution_lines(effect, width, height - 1 - len(shown), hint)
+    if len(reasons) > height - 1 - len(shown):
+        # On a small screen the reason takes the place of the last figure.
+        shown, reasons = shown[: max(1, height - 2)], reasons[:1]
     lines = [
         _effect_title(effect.markers, effect.change, width),
-        *(_effect_row(one) for one in effect.comparisons),
-        *_attribution_lines(effect, width, height - 1 - len(effect.comparisons), hint),
+        *map(_effect_row, shown),
+        *reasons,
         _windows_line(effect),
         *_cost_rows(effect),
     ]
@@ -124,7 +155,7 @@ def _ab_test_lines(result: AbTestResult, view: View, width: int, height: int) ->
     if view.is_ab_testing:
         title = (*title, TextSpan(f"  {action_key(ACTIONS_BY_NAME['ab_test'], view)} ends it", "muted"))
     sentence = wrap_text(result.sentence, width)
-    rows = [_effect_row(one, is_trial=True) for one in result.comparisons]
+    rows = [_effect_row(one) for one in result.comparisons]
     lines: list[TextLine] = [title, *rows, *((TextSpan(line, "muted"),) for line in sentence)]
     return [pad_line(line, width) for line in lines[:height]]
 
@@ -162,7 +193,7 @@ def _pair_cell(one: Comparison | None, width: int) -> TextLine:
         return pad_line((TextSpan(DASH, "muted"),), width)
     return pad_line(
         (
-            TextSpan(f"{percent_text(one):<8}", difference_role(one)),
+            TextSpan(f"{least_text(one):<8}", difference_role(one)),
             TextSpan(f"to {_level(one, one.after)}", "strong"),
         ),
         width,
@@ -175,11 +206,11 @@ def _effect_title(markers: Sequence[int], change: str, width: int) -> TextLine:
     return (*head, TextSpan(shorten(change, width - len("EFFECT of   ") - len(numbers)), "muted"))
 
 
-def _effect_row(one: Comparison, *, is_trial: bool = False) -> TextLine:
+def _effect_row(one: Comparison) -> TextLine:
     return (
         TextSpan(_name(one), "muted"),
         TextSpan(f"{before_after_text(one):<{_LEVELS_WIDTH}}", "strong"),
-        difference_span(one, is_trial=is_trial),
+        difference_span(one),
     )
 
 
@@ -197,28 +228,21 @@ def _name(one: Comparison) -> str:
     return f"{shorten(figure_named(one.figure).brief, _NAME_WIDTH - 1):<{_NAME_WIDTH}}"
 
 
-def difference_span(one: Comparison, *, is_trial: bool = False) -> TextSpan:
-    """Verdict, difference and interval, coloured by improvement or regression."""
-    return TextSpan(short_text(one, is_trial=is_trial), difference_role(one))
+def difference_span(one: Comparison) -> TextSpan:
+    """What is known of a difference, coloured by improvement or regression."""
+    return TextSpan(verdict_text(one, is_brief=True), difference_role(one))
 
 
 def difference_role(one: Comparison | None) -> str:
-    """Role of a difference: improvement, regression, or grey if no difference is known."""
+    """Role of a difference: improvement, regression, plain if the change is not its only cause, or grey if no
+    difference is known.
+    """
     better = None if one is None else figure_named(one.figure).better
+    if one is not None and one.verdict is Verdict.NOT_ONLY:
+        return "strong"
     if one is None or not one.differs or better is None:
         return "muted"
     return "ok" if (one.delta > 0) is (better is Better.HIGHER) else "warn"
-
-
-def percent_text(one: Comparison) -> str:
-    """Shortest form of the difference: `+55 %`, `×84`, `=` if equal, `?` if inconclusive."""
-    if not one.differs:
-        return "=" if one.verdict is Verdict.EQUAL else "?"
-    if one.percent is None:
-        return signed(one.delta, 2)
-    if one.percent >= FACTOR_FROM_PERCENT:
-        return f"×{factor(one.percent)}"
-    return f"{signed(one.percent, digits_for(one.percent))} %"
 
 
 def _cost_rows(effect: Effect) -> list[TextLine]:
@@ -230,24 +254,27 @@ def _cost_rows(effect: Effect) -> list[TextLine]:
 
 
 def _attribution_lines(effect: Effect, width: int, height: int, hint: str) -> list[TextLine]:
-    """Why a difference cannot be attributed to the change, or has no verdict, and how to decide it; shortened
-    if there is no room for all of it.
+    """Why a difference is not only the change's, or too noisy to tell, and how to decide it; shortened if
+    there is no room for all of it.
     """
     moved = next((one for one in effect.comparisons if one.movement is not None), None)
     first = effect.comparisons[0] if effect.comparisons else None
     if moved is not None:
-        long, short = attribution_text(moved), movement_reason(moved).removesuffix(" the change")
+        long = movement_reason(moved)
+        short = long.removesuffix(" the change")
     elif hint and first is not None and first.verdict is Verdict.CANNOT_TELL:
-        long = short = f"{figure_named(first.figure).brief} varies too much for a verdict"
+        return _sentence(hint, "warn", width)[:height]
     else:
         return []
-    decided = f" ({hint})" if hint else ""
-    texts = (f"{long}{decided}", f"{short}{decided}", short)
+    hints = [f" ({each})" for each in (hint, hint.partition(" of both")[0]) if each]
+    texts = (*(f"{each}{way}" for way in hints for each in (long, short)), short)
     fitting = (lines for each in texts if len(lines := _sentence(each, "warn", width)) <= height)
     return next(fitting, _sentence(short, "warn", width))
 
 
 def _windows_line(effect: Effect) -> TextLine:
+    if effect.alternated_seconds is not None:
+        return (TextSpan(f"both values alternated for {effect.alternated_seconds:.0f} s", "muted"),)
     seconds = f"{effect.window_seconds:.0f} s"
     settling = f"{effect.settling_seconds:.0f} s to settle" if effect.settled else "and still moving"
     trend = "; trend taken out" if any(map(trend_text, effect.comparisons)) else ""
@@ -353,7 +380,7 @@ def signature_of(measure: Measure, view: View, columns: int) -> Signature | None
         if (line := _mean_line(grid, window, value, write, is_before=is_before)) is not None
     )
     one = compared_in(measure, effect)
-    return Signature(marker, means, percent_text(one) if one else "", difference_role(one))
+    return Signature(marker, means, least_text(one) if one else "", difference_role(one))
 
 
 SIGNED_MEASURES = frozenset({"qps", "headline"})

@@ -15,30 +15,35 @@ from tuibench.metrics.costs import change_cost_lines
 from tuibench.metrics.figures import FIGURES, Better, FigureUnit, figure_named
 from tuibench.metrics.inference import (
     ALTERNATION,
-    attribution_text,
-    comparison_text,
-    difference_text,
+    TOO_NOISY,
+    difference_and_interval,
+    movement_reason,
     verdict_text,
 )
-from tuibench.model.effect import AbTestResult, CommitCost, Comparison, Effect, Verdict
+from tuibench.model.effect import AbTestResult, CommitCost, Comparison, Effect, LevelMovement, Verdict
 from tuibench.model.findings import Stall, StallConditions, Steadiness
 
 STILL_MOVING = "still moving"
 MINUTES_TO_HOURS = 120
 
 
-def changes_text(comparisons: Iterable[Comparison], *, is_trial: bool = False) -> str:
-    """Every figure with verdict, difference and interval: `TPS higher: +43 % (38..49 %), p95 …`."""
-    return ", ".join(
-        f"{figure_named(one.figure).brief} {comparison_text(one, is_trial=is_trial)}" for one in comparisons
-    )
+def changes_text(comparisons: Iterable[Comparison]) -> str:
+    """What is known of every figure: `TPS +43 % (38..49 %), p95 too noisy to tell (−9..12 %)`. A reason is
+    written once.
+    """
+    words, told = list[str](), list[LevelMovement]()
+    for one in comparisons:
+        is_told = one.movement in told
+        told += [] if one.movement is None else [one.movement]
+        text = f"{verdict_text(one, is_brief=True)}, likewise" if is_told else verdict_text(one)
+        words.append(f"{figure_named(one.figure).brief} {text}")
+    return ", ".join(words)
 
 
 def effect_text(effect: Effect) -> str:
     """The text of an effect's event."""
     words = [changes_text(effect.comparisons)]
-    unattributed = [text for one in effect.comparisons if (text := attribution_text(one))]
-    words += unattributed[:1] and [unattributed[0], ALTERNATION]
+    words += [ALTERNATION] * any(one.movement is not None for one in effect.comparisons)
     words += [STILL_MOVING] * (not effect.settled)
     return "; ".join(words)
 
@@ -46,7 +51,11 @@ def effect_text(effect: Effect) -> str:
 def effect_line(effect: Effect) -> str:
     """The text of an effect with its change, for a summary."""
     numbers = ", ".join(map(str, effect.markers))
-    windows = f"{effect.window_seconds:.0f} s each, {effect.settling_seconds:.0f} s to settle"
+    windows = (
+        f"{effect.window_seconds:.0f} s each, {effect.settling_seconds:.0f} s to settle"
+        if effect.alternated_seconds is None
+        else f"both values alternated for {effect.alternated_seconds:.0f} s"
+    )
     return f"effect of {numbers} ({effect.change}): {effect_text(effect)} ({windows})"
 
 
@@ -83,8 +92,8 @@ def effect_card(effect: Effect, change: str) -> Section:
     moving = "" if effect.settled else f"; {STILL_MOVING}"
     others = ", ".join(map(str, effect.markers[:-1]))
     when = f"at {units.hms(effect.at_seconds)}{', together with ' * bool(others)}{others}; {windows}{moving}"
-    unattributed = [text for one in effect.comparisons if (text := attribution_text(one))]
-    doubt = f"{unattributed[0]}; {ALTERNATION}" if unattributed else ""
+    reason = next(filter(None, map(movement_reason, effect.comparisons)), "")
+    doubt = f"{reason}; {ALTERNATION}" if reason else ""
     rows = tuple((_name(one), *_levels(one), _difference(one)) for one in effect.comparisons)
     table = Table(header=("", "before", "after", "difference"), rows=rows)
     return section(
@@ -94,19 +103,20 @@ def effect_card(effect: Effect, change: str) -> Section:
 
 def _difference(one: Comparison) -> Styled:
     """The difference, and its interval in smaller print; the verdict if there is no difference."""
-    text = difference_text(one)
-    if not one.differs:
-        return Styled(verdict_text(one.verdict, one.tolerance_percent), "soft", text)
+    change, interval = difference_and_interval(one)
+    if one.verdict in (Verdict.EQUAL, Verdict.CANNOT_TELL):
+        return Styled(verdict_text(one, is_brief=True).partition(" (")[0], "soft", interval)
+    arrow = "▲" if one.delta > 0 else "▼"
+    if one.verdict is Verdict.NOT_ONLY:
+        return Styled(f"{arrow} {change}, not only by this change", "soft", interval)
     better = figure_named(one.figure).better
     role = "better" if (one.delta > 0) is (better is Better.HIGHER) else "worse"
-    change, _, interval = text.partition(" (")
-    arrow = "▲" if one.delta > 0 else "▼"
-    return Styled(f"{arrow} {change}", role if better else "", interval.removesuffix(")"))
+    return Styled(f"{arrow} {change}", role if better else "", interval)
 
 
 # Trials
 
-_HEADING = ("", "A", "B", "95 % interval", "estimate", "verdict")
+_HEADING = ("", "A", "B", "difference", "95 % interval", "verdict")
 
 
 def trial_sentence(result: AbTestResult) -> str:
@@ -116,7 +126,7 @@ def trial_sentence(result: AbTestResult) -> str:
     against = f"{result.subject} {result.b} against {result.a}"
     if result.needs_window_seconds is not None and result.acts_after_seconds is not None:
         needs = f"{result.needs_window_seconds:g}"
-        in_time = f"; {changes_text(result.comparisons, is_trial=True)}" if result.comparisons else ""
+        in_time = f"; {changes_text(result.comparisons)}" if result.comparisons else ""
         return (
             f"{against}: no verdict ({pairs}): a change may take about {result.acts_after_seconds:.2g} s to "
             f"act, too long for windows of {result.window_seconds:g} s; needs windows of {needs} s "
@@ -126,7 +136,7 @@ def trial_sentence(result: AbTestResult) -> str:
         return f"{against}: {pairs} are too few for an interval{_so_far(result)}{_more(result)}"
     late = result.acts_after_seconds
     acts = f", without the first {late:.2g} s of a change, until it acts" if late is not None else ""
-    return f"{against}: {changes_text(result.comparisons, is_trial=True)} ({pairs}{acts}){_more(result)}"
+    return f"{against}: {changes_text(result.comparisons)} ({pairs}{acts}){_more(result)}"
 
 
 def with_sentence(result: AbTestResult) -> AbTestResult:
@@ -171,18 +181,13 @@ def _so_far(result: AbTestResult) -> str:
     has_tps = all("tps" in side for each in sides for side in each)
     figure = FIGURES["tps" if has_tps else "qps"]
     a, b = (sum(side.get(figure.key, 0.0) for side in each) for each in sides)
-    return f"; {figure.brief} {units.signed(100 * (b / a - 1))} % so far" if a else ""
+    return f"; {figure.brief} {units.difference(100 * (b / a - 1))} so far" if a else ""
 
 
 def _row(one: Comparison) -> tuple[str, ...]:
-    if one.percent is None or one.percent_low is None or one.percent_high is None:
-        change, edges = units.signed(one.delta, 3), f"{one.low:.3f}..{one.high:.3f}"
-    else:
-        digits = units.digits_for(one.percent, one.percent_low, one.percent_high)
-        change = f"{units.signed(one.percent, digits)} %"
-        edges = units.range_text(one.percent_low, one.percent_high, digits) + " %"
-    verdict = verdict_text(one.verdict, one.tolerance_percent)
-    return (_name(one), *_levels(one), edges, change, verdict)
+    verdict = TOO_NOISY if one.verdict is Verdict.CANNOT_TELL else str(one.verdict)
+    verdict += f" within ±{one.tolerance_percent:g} %" * (one.verdict is Verdict.EQUAL)
+    return (_name(one), *_levels(one), *difference_and_interval(one), verdict)
 
 
 def _levels(one: Comparison) -> tuple[str, str]:

@@ -15,11 +15,14 @@ reports the result.
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import msgspec
 
+from tuibench.ab.experiment import Resolution
 from tuibench.effects.stalls import StallLog
 from tuibench.effects.text import effect_text, stall_event_text
+from tuibench.errors import TuibenchError
 from tuibench.load.messages import CompletionGaps
 from tuibench.metrics.costs import CostLedger, operation_cost, resource_use, total_use
 from tuibench.metrics.effect_detection import FEWEST_SLOTS, EffectDetector
@@ -30,6 +33,7 @@ from tuibench.model.effect import (
     CommitCosts,
     Effect,
     EffectProgress,
+    Verdict,
     latest_effects,
 )
 from tuibench.model.event import CHANGE_KINDS, COST_CHANGE_KINDS, Event, EventKind
@@ -37,6 +41,7 @@ from tuibench.model.findings import OperationCost, ResourceUse, Stall, Steadines
 from tuibench.model.sample import Sample, SlowTransaction, slowest_of
 from tuibench.model.tick import STATEMENT, TRANSACTION, Tick
 from tuibench.session.laboratory import (
+    HOST_STARVED,
     OF_EVENTS,
     WORKER_SILENT,
     Experiment,
@@ -115,13 +120,34 @@ MOST_SLOW_OF_RUN = 5
 
 COMPARED = CHANGE_KINDS - BOUNDARIES
 
+SLOTS_OF_PRIVATE = 6
+"""Samples before and after a change on a private server: few, since alternation decides what is doubtful."""
+
 MEASURED_AGAIN = "measured again, as the load moved later"
+
+
+Resolver = Callable[[str, int], Resolution | None]
+"""What decides the doubtful effect of a change, the session's so many-th; None if that is impossible."""
+
+
+class DoubtfulEffect(NamedTuple):
+    """The effect of a change while its values alternate: what is known without that, None if nothing, and
+    `why` then.
+    """
+
+    marker: int
+    change: str
+    at_seconds: float
+    begun_seconds: float
+    effect: Effect | None
+    why: str
 
 
 class EffectTracker:
     """Effects and costs of one run. `total_use` are the resources used since the start, `slowest`
     the slowest transactions since the last reset. `decides` is a figure that is compared beside the usual
-    ones and comes first.
+    ones and comes first. `resolve` alternates the values of a change whose effect is doubtful; where it is
+    None, the operator decides on that.
     """
 
     def __init__(
@@ -130,16 +156,23 @@ class EffectTracker:
         session: ExperimentSession,
         on_news: Callable[[Experiment], None] = lambda _: None,
         decides: str = "",
+        resolve: Resolver | None = None,
     ) -> None:
         self.effects: list[Effect] = []
         self.laboratory = Laboratory(session, self._on_experiment, on_news)
         self._session = session
-        self._watch = EffectDetector(interval_seconds, decides)
+        self._resolve = resolve
+        self._doubtful: DoubtfulEffect | None = None
+        self._resolutions = 0
+        self._own_changes: set[int] = set()
+        slots = SLOTS_OF_PRIVATE if resolve is not None else 0
+        self._watch = EffectDetector(interval_seconds, decides, slots)
         self._decides = decides
         self._ledger = CostLedger()
         self._notice_seconds = VARIABLES_EVERY_TICKS * interval_seconds
         self._interval_seconds = interval_seconds
         self._published: EffectProgress | None = None
+        self._resolution_seconds = 0.0, 0.0
         self._why = ""
         self._rate = 0.0
         self._calm_ticks = 0
@@ -173,7 +206,18 @@ class EffectTracker:
     @property
     def effect_progress(self) -> EffectProgress | None:
         """The change whose effect is being measured at present."""
-        return self._watch.progress
+        one = self._doubtful
+        if one is None:
+            return self._watch.progress
+        least, most = self._resolution_seconds
+        return EffectProgress(
+            markers=(one.marker,),
+            change=one.change,
+            at_seconds=one.at_seconds,
+            earliest_seconds=one.begun_seconds + least,
+            latest_seconds=one.begun_seconds + most,
+            alternates=True,
+        )
 
     @contextmanager
     def command_running(self) -> Iterator[None]:
@@ -206,9 +250,15 @@ class EffectTracker:
                     at_seconds=event.elapsed_seconds,
                 )
             )
+            if event.kind is EventKind.SETTING:
+                self._own_changes.add(event.marker)
             if self._watch.progress is None and event.kind is not EventKind.MARK:
                 why = f"{self._why} shortly before it" if self._why else self._too_short
-                self._session.log.emit_not_measured(event.marker, event.text, why)
+                one = DoubtfulEffect(
+                    event.marker, event.text, event.elapsed_seconds, event.elapsed_seconds, None, why
+                )
+                if not self._start_resolution(one):
+                    self._session.log.emit_not_measured(event.marker, event.text, why)
             self._publish_progress()
 
     def gap(self, why: str = WORKER_SILENT) -> None:
@@ -220,6 +270,60 @@ class EffectTracker:
     def _on_experiment(self, experiment: Experiment) -> None:
         """An operator's experiment starts or ends: nothing is compared across it."""
         self._interrupt(f"{experiment.name} changed values")
+        if isinstance(experiment, Resolution) and experiment.is_over:
+            self._end_resolution(experiment)
+
+    def _start_resolution(self, one: DoubtfulEffect) -> bool:
+        """Alternates the values of a change, if it is one of settings between two values; False if not."""
+        is_free = one.marker in self._own_changes and self.laboratory.present is None
+        experiment = None
+        if self._resolve is not None and is_free:
+            experiment = self._resolve(one.change, self._resolutions + 1)
+        if experiment is None:
+            return False
+        self._resolutions += 1
+        self._doubtful, self._resolution_seconds = one, experiment.seconds
+        self._session.start_task(self._run_resolution(experiment), experiment.called)
+        return True
+
+    async def _run_resolution(self, experiment: Resolution) -> None:
+        try:
+            if self.laboratory.present is None and not self._session.lifecycle.is_ending:
+                await self.laboratory.start(experiment)
+                return
+        except TuibenchError:
+            if self._doubtful is None:
+                return
+        self._end_resolution(experiment)
+
+    def _end_resolution(self, experiment: Resolution) -> None:
+        """Reports the effect: that of the alternation, or what was known without it."""
+        one, self._doubtful = self._doubtful, None
+        if one is None:
+            return
+        found = experiment.comparisons
+        if found and not experiment.why_ended:
+            seconds = experiment.alternated_seconds
+            result = experiment.result
+            effect: Effect | None = Effect(
+                markers=(one.marker,),
+                change=one.change,
+                at_seconds=one.at_seconds,
+                window_seconds=seconds / 2,
+                settling_seconds=0.0,
+                settled=True,
+                comparisons=found,
+                cost_before=result.cost_a,
+                cost_after=result.cost_b,
+                alternated_seconds=seconds,
+            )
+        else:
+            effect = one.effect
+        if effect is not None:
+            self._emit_effect(effect)
+        else:
+            self._session.log.emit_not_measured(one.marker, one.change, one.why)
+        self._publish_progress()
 
     def _interrupt(self, why: str, since_seconds: float | None = None) -> None:
         """End the window. Reports a change whose effect can no longer be measured."""
@@ -227,8 +331,12 @@ class EffectTracker:
         self._emit_effect(effect)
         self._why, self._calm_ticks = why, 0
         if pending is not None and effect is None and why:
-            change, marker = pending.change, pending.markers[-1]
-            self._session.log.emit_not_measured(marker, change, f"{why} while it was measured")
+            change, marker, now = pending.change, pending.markers[-1], self._session.log.elapsed_seconds()
+            one = DoubtfulEffect(
+                marker, change, pending.at_seconds, now, None, f"{why} while it was measured"
+            )
+            if why != HOST_STARVED or not self._start_resolution(one):
+                self._session.log.emit_not_measured(marker, change, one.why)
         self._publish_progress()
 
     @property
@@ -264,13 +372,31 @@ class EffectTracker:
         elif why:
             self._interrupt(why, slot.start - self._interval_seconds / 2)
         else:
-            self._emit_effect(self._watch.slot(slot))
+            effect = self._watch.slot(slot)
+            if effect is None or not self._is_resolved(effect, slot.end):
+                self._emit_effect(effect)
             self._calm_ticks += 1
             if self._calm_ticks >= FEWEST_SLOTS:
                 self._why = ""
         if sample.server is not None and sample.throughput is not None:
             self._ledger.add(sample.tick, self._session.settings.states)
             self._session.publish(CommitCosts(self.costs))
+
+    def _is_resolved(self, effect: Effect, now: float) -> bool:
+        """True if the values of a doubtful effect alternate from now on; the effect is known later."""
+        decides = self._decider
+        one = effect.comparison(decides)
+        is_sure = one is not None and (one.differs or one.verdict is Verdict.EQUAL)
+        if is_sure or any(each.markers == effect.markers for each in self.effects):
+            return False
+        marker = effect.markers[-1]
+        return self._start_resolution(
+            DoubtfulEffect(marker, effect.change, effect.at_seconds, now, effect, "")
+        )
+
+    @property
+    def _decider(self) -> str:
+        return deciding_figure(self._decides, is_traffic=False, rate=self._rate).key
 
     def _emit_stalls(self, stalls: Iterable[Stall]) -> None:
         for stall in stalls:
@@ -294,6 +420,8 @@ class EffectTracker:
         """The load has ended: report the effect of the last change, if it is known."""
         present = self.laboratory.present
         self.laboratory.close()
+        if isinstance(present, Resolution):
+            self._end_resolution(present)
         if present is None or present.is_by_hand:
             self._emit_effect(self._watch.boundary())
 
@@ -306,8 +434,7 @@ class EffectTracker:
     def _emit_effect(self, effect: Effect | None) -> None:
         if effect is None:
             return
-        decides = deciding_figure(self._decides, is_traffic=False, rate=self._rate).key
-        ordered = sorted(effect.comparisons, key=lambda one: one.figure != decides)
+        ordered = sorted(effect.comparisons, key=lambda one: one.figure != self._decider)
         effect = msgspec.structs.replace(effect, comparisons=tuple(ordered))
         is_again = any(each.markers == effect.markers for each in self.effects)
         self.effects = [*latest_effects([*self.effects, effect])]

@@ -433,7 +433,7 @@ REGULAR = 0.6
 
 
 class Attribution(NamedTuple):
-    """The difference with its interval. `movement` is set if it cannot be attributed to the change.
+    """The difference with its interval. `movement` is set if it cannot be attributed to the change alone.
 
     The place of a step is in ticks from the change, negative before it. `has_moved_later` is True if the
     level stepped later than with the change, or approaches its new value slowly.
@@ -481,7 +481,10 @@ def attribute(
         step = Movement(MovementKind.STEP, other.height, place)
     verdict, movement = _attributed(interval, before, after, gap, step, tolerance)
     moved = bool(other.slowest or (step and step.place > 0))
-    return Attribution(interval, Verdict.CANNOT_TELL if movement else verdict, movement, moved)
+    if movement is not None:
+        is_real = verdict in (Verdict.HIGHER, Verdict.LOWER)
+        verdict = Verdict.NOT_ONLY if is_real else Verdict.CANNOT_TELL
+    return Attribution(interval, verdict, movement, moved)
 
 
 def _attributed(

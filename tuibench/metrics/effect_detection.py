@@ -130,14 +130,16 @@ def _unless_host(one: Comparison, before: Window, after: Window) -> Comparison:
     change only if its logarithm is more than `HOST_MARGIN` times that.
     """
     old, new = _foreign_cpu(before), _foreign_cpu(after)
-    if old is None or new is None or abs(new - old) < HOST_SHIFT or one.verdict is Verdict.CANNOT_TELL:
+    is_sure = one.differs or one.verdict is Verdict.EQUAL
+    if old is None or new is None or abs(new - old) < HOST_SHIFT or not is_sure:
         return one
     explained = HOST_MARGIN * abs(math.log(max(100 - new, 1.0) / max(100 - old, 1.0)))
     is_small = min(one.before, one.after) > 0 and abs(math.log(one.after / one.before)) <= explained
     if not is_small:
         return one
     movement = LevelMovement(kind=MovementKind.HOST, percent=new - old)
-    return msgspec.structs.replace(one, verdict=Verdict.CANNOT_TELL, movement=movement)
+    verdict = Verdict.NOT_ONLY if one.differs else Verdict.CANNOT_TELL
+    return msgspec.structs.replace(one, verdict=verdict, movement=movement)
 
 
 def _foreign_cpu(window: Window) -> float | None:
@@ -263,17 +265,16 @@ class PendingEffect:
 
 class EffectDetector:
     """Converts ticks and changes, in time order, to effects: of the usual figures, and of one that
-    `decides`.
+    `decides`. With `slots` a window has so many, and nothing is waited for.
     """
 
-    def __init__(self, interval_seconds: float, decides: str = "") -> None:
+    def __init__(self, interval_seconds: float, decides: str = "", slots: int = 0) -> None:
         self._interval_seconds = interval_seconds
         self._decides = decides
         wanted = math.ceil(WINDOW_SECONDS / interval_seconds)
-        self.window = min(max(wanted, USUAL_SLOTS), MOST_SLOTS)
-        self.longest_settling = max(
-            2 * LEAST_SETTLING_SLOTS, math.ceil(LONGEST_SETTLING_SECONDS / interval_seconds)
-        )
+        self.window = slots or min(max(wanted, USUAL_SLOTS), MOST_SLOTS)
+        settling = 0 if slots else math.ceil(LONGEST_SETTLING_SECONDS / interval_seconds)
+        self.longest_settling = max(2 * LEAST_SETTLING_SLOTS, settling)
         self._most_calm = MOST_BEFORE + self.longest_settling + self.window
         self._calm: list[Tick] = []
         self._pending: PendingEffect | None = None

@@ -209,6 +209,15 @@ class FirstKnown(Source, frozen=True):
         return next((value for each in self.sources if (value := each.value(tick)) is not None), None)
 
 
+class Largest(Source, frozen=True):
+    """The largest of several sources that are known."""
+
+    sources: tuple[Source, ...]
+
+    def value(self, tick: Tick) -> float | None:
+        return max((value for each in self.sources if (value := each.value(tick)) is not None), default=None)
+
+
 class Peak(Source, frozen=True):
     """`factor` times the largest value in the tick."""
 
@@ -505,6 +514,11 @@ OTHER_FIGURES = (
     Figure(
         "binlog_transactions", "binary log transactions", PER_SECOND, HIGHER,
         Ratio(BINLOG_TRANSACTIONS, SERVER_TIME), "transactions in the binary log",
+    ),
+    Figure(
+        "commits", "commits", PER_SECOND, HIGHER,
+        Largest((Ratio((Counter.COM_COMMIT,), SERVER_TIME), Ratio(BINLOG_TRANSACTIONS, SERVER_TIME))),
+        "COMMIT statements; with autocommit the transactions in the binary log, if these are more",
     ),
     Figure("row_reads", "rows read", PER_SECOND, None, Ratio(ROWS_READ, SERVER_TIME), "per second"),
     Figure("row_inserts", "rows inserted", PER_SECOND, None, Ratio(ROWS_INSERTED, SERVER_TIME), "per second"),

@@ -30,7 +30,7 @@ Adjacent ticks are correlated: n of them are worth n·(1−φ)/(1+φ) independen
 Jenkins & Reinsel, Time Series Analysis, ch. 2). φ is the conservative estimate of `bootstrap`, and Student's
 t is used with the remaining degrees of freedom.
 
-Intervals of a relative difference, and their verdicts: higher, lower, equal, or cannot tell.
+Intervals of a relative difference, and their verdicts: higher, lower, equal, or too noisy to tell.
 
 A verdict follows from a confidence interval, so that one error rate covers all of them: if the interval
 contains the true difference, none of the three statements is wrong.
@@ -65,7 +65,7 @@ from functools import lru_cache
 from itertools import pairwise
 from math import ceil, sqrt
 from statistics import NormalDist, fmean, stdev, variance
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from tuibench import units
 from tuibench.metrics import figures
@@ -541,16 +541,16 @@ def merge_ticks(ticks: Sequence[Tick], most: int = MOST_SLOTS) -> list[Tick]:
 
 
 def judge(better: Better | None, verdict: Verdict) -> ComparisonVerdict:
-    """Better or worse, by the direction in which the figure should change; a figure without one can only be
-    equal.
+    """Better or worse, by the direction in which the figure should change; a figure without one is equal or
+    different.
     """
     match verdict:
         case Verdict.EQUAL:
             return ComparisonVerdict.EQUAL
-        case Verdict.CANNOT_TELL:
+        case Verdict.CANNOT_TELL | Verdict.NOT_ONLY:
             return ComparisonVerdict.CANNOT_TELL
         case Verdict.HIGHER | Verdict.LOWER if better is None:
-            return ComparisonVerdict.CANNOT_TELL
+            return ComparisonVerdict.DIFFERENT
         case Verdict.HIGHER | Verdict.LOWER:
             return ComparisonVerdict.BETTER if verdict.value == better else ComparisonVerdict.WORSE
 
@@ -580,53 +580,76 @@ class _FigureResampler(NamedTuple):
 TREND_POINTS, TREND_SHARE = 2.0, 0.1
 """The least deviation of a difference from that of its levels that is explained: points, share of it."""
 
-FACTOR_FROM_PERCENT = 1000.0
-
 FEWEST_NAME_LETTERS = 12
 """Letters of a shortened name from which it is still recognised."""
 
-ALTERNATION = "an A/B test (--ab) alternates the values and excludes this"
+ALTERNATION = "an A/B test (--ab) alternates the values and decides"
 
 
-def verdict_text(verdict: Verdict, tolerance_percent: float) -> str:
-    """`higher`, `equal within ±5 %`, `cannot tell`."""
-    return f"equal within ±{tolerance_percent:g} %" if verdict is Verdict.EQUAL else str(verdict)
+TOO_NOISY = "too noisy to tell"
 
 
-def difference_text(one: Comparison, *, is_trial: bool = False) -> str:
-    """The difference and its interval; in the figure's own unit without a relative difference.
-
-    The result of a trial begins with the interval: a trial that stops with its verdict overestimates the
-    difference.
+def difference_text(one: Comparison) -> str:
+    """The difference and its interval: `+43 % (38..49 %)`, `÷420 (300..600)`; in the figure's own unit
+    without a relative difference.
     """
-    write = units.interval_with_estimate if is_trial else units.with_interval
+    difference, interval = difference_and_interval(one)
+    return f"{difference} ({interval})" if interval else difference
+
+
+def difference_and_interval(one: Comparison) -> tuple[str, str]:
+    """The difference, and its interval."""
     if one.percent is None or one.percent_low is None or one.percent_high is None:
-        return write(one.delta, one.low, one.high, "")
-    return write(one.percent, one.percent_low, one.percent_high, " %")
+        return units.change_and_interval(one.delta, one.low, one.high)
+    return units.difference_and_interval(one.percent, one.percent_low, one.percent_high)
 
 
-def comparison_text(one: Comparison, *, is_trial: bool = False) -> str:
-    """Verdict, difference and interval: `higher: +43 % (38..49 %)`; of a trial: `higher: 38..49 % (about
-    +43 %)`.
+def verdict_text(one: Comparison, *, is_brief: bool = False) -> str:
+    """What is known of a difference, after the name of the figure. There are three outcomes:
+
+    - sure: `+42 % (29..58 %)`, `equal within ±5 % (−2..3 %)`
+    - real, but not only this change: `−53 % (−71..−25 %), and other programs took 23 % more CPU`
+    - `too noisy to tell (−45..423 %)`, with the reason, if one was found
+
+    `is_brief`: without the reasons, which narrow places show in lines of their own.
     """
-    words = verdict_text(one.verdict, one.tolerance_percent)
-    return f"{words}: {difference_text(one, is_trial=is_trial)}"
+    reason = "" if one.movement is None or is_brief else movement_text(one.movement)
+    interval = difference_and_interval(one)[1]
+    match one.verdict:
+        case Verdict.EQUAL:
+            return _equal_text(one, interval, is_brief=is_brief)
+        case Verdict.CANNOT_TELL if one.movement is not None and _is_within_tolerance(one):
+            return f"{_equal_text(one, interval, is_brief=is_brief)}{', and ' * bool(reason)}{reason}"
+        case Verdict.CANNOT_TELL:
+            return f"{TOO_NOISY} ({interval}){': ' * bool(reason)}{reason}"
+        case Verdict.NOT_ONLY:
+            return f"{difference_text(one)}{', and ' * bool(reason)}{reason}"
+        case Verdict.HIGHER | Verdict.LOWER:
+            return difference_text(one)
+        case _:
+            assert_never(one.verdict)
 
 
-def short_text(one: Comparison, *, is_trial: bool = False) -> str:
-    """Like `comparison_text`, for narrow places: without the estimate if there is no difference, and as a
-    factor from `FACTOR_FROM_PERCENT` on.
+def _equal_text(one: Comparison, interval: str, *, is_brief: bool) -> str:
+    return f"equal {'' if is_brief else 'within '}±{one.tolerance_percent:g} % ({interval})"
+
+
+def _is_within_tolerance(one: Comparison) -> bool:
+    edges = (one.percent_low, one.percent_high)
+    return all(edge is not None and abs(edge) <= one.tolerance_percent for edge in edges)
+
+
+def least_text(one: Comparison) -> str:
+    """The shortest form: `+55 %`, `×84`, `+55 %?` if not only the change may have caused it, `=` if equal,
+    `?` if nothing is known.
     """
-    difference = difference_text(one)
-    if one.differs:
-        known = (one.percent or 0.0, one.percent_low or 0.0, one.percent_high or 0.0)
-        is_large = known[0] >= FACTOR_FROM_PERCENT
-        if is_trial and not is_large:
-            return f"{one.verdict}: {difference_text(one, is_trial=True).replace('(about ', '(')}"
-        return f"{one.verdict}: {units.factor_with_interval(*known) if is_large else difference}"
-    interval = difference[difference.index("(") :]
-    words = f"equal ±{one.tolerance_percent:g} %" if one.verdict is Verdict.EQUAL else str(one.verdict)
-    return f"{words} {interval}"
+    if one.verdict is Verdict.EQUAL:
+        return "="
+    if one.verdict is Verdict.CANNOT_TELL:
+        return "?"
+    doubt = "?" if one.verdict is Verdict.NOT_ONLY else ""
+    difference = units.signed(one.delta, 2) if one.percent is None else units.difference(one.percent)
+    return f"{difference}{doubt}"
 
 
 def trend_text(one: Comparison) -> str:
@@ -640,18 +663,12 @@ def trend_text(one: Comparison) -> str:
     return "" if is_close else ", with the trend before the change taken out"
 
 
-def attribution_text(one: Comparison) -> str:
-    """Why the difference cannot be attributed to the change; empty if it can."""
-    reason = movement_reason(one)
-    return f"cannot be attributed: {reason}" if reason else ""
-
-
 def movement_reason(one: Comparison) -> str:
-    """How the level of the figure moved without the change; empty if it did not."""
+    """How the level of the figure moved without the change, as a sentence; empty if it did not."""
     if one.movement is None:
         return ""
-    subject = "" if one.movement.kind is MovementKind.HOST else f"{figure_named(one.figure).brief} "
-    return f"{subject}{movement_text(one.movement)}"
+    text = movement_text(one.movement)
+    return f"{figure_named(one.figure).brief} {text.removeprefix('it ')}" if text.startswith("it ") else text
 
 
 _CHANGE = re.compile(r"(?P<subject>[a-z_]+) (?P<before>\S+) → (?P<after>[^\s(;]+)(?: \(.*\))?")
@@ -708,26 +725,28 @@ def _preset_before(preset: str, steps: str, presets: tuple[PresetState, ...]) ->
 
 
 def movement_text(movement: LevelMovement) -> str:
-    """The movement of the level: `was falling by 3 %/s before the change`."""
+    """The movement of the level: `it was falling by 3 %/s before the change`."""
     size = abs(movement.percent)
     amount = f"{size:.2g}" if size < 10 else f"{size:.0f}"
     match movement.kind:
         case MovementKind.TREND:
             direction = "falling" if movement.percent < 0 else "rising"
-            return f"was {direction} by {amount} %/s before the change"
+            return f"it was {direction} by {amount} %/s before the change"
         case MovementKind.STEP:
-            direction = "fell" if movement.percent < 0 else "rose"
             side = "before" if movement.seconds < 0 else "after"
-            return f"{direction} by {amount} % {abs(movement.seconds):.0f} s {side} the change"
+            when = f"{abs(movement.seconds):.0f} s {side} the change"
+            if movement.percent >= 100 * (units.TENFOLD - 1):
+                return f"it rose {1 + movement.percent / 100:.0f}-fold {when}"
+            return f"it {'fell' if movement.percent < 0 else 'rose'} by {amount} % {when}"
         case MovementKind.SAWTOOTH:
-            return f"was swinging by {amount} % every {movement.seconds:.0f} s before the change"
+            return f"it was swinging by {amount} % every {movement.seconds:.0f} s before the change"
         case MovementKind.WANDERING:
-            return f"was wandering by {amount} % before the change"
+            return f"it was wandering by {amount} % before the change"
         case MovementKind.UNKNOWN:
-            return f"was watched for only {movement.seconds:.0f} s before the change"
+            return f"it was watched for only {movement.seconds:.0f} s before the change"
         case MovementKind.HOST:
             direction = "less" if movement.percent < 0 else "more"
-            return f"other programs or guests used {amount} % of the host's CPU {direction} after the change"
+            return f"other programs took {amount} % {direction} CPU"
 
 
 STARTS_LEVEL = 0.045

@@ -13,11 +13,14 @@ from tuibench.model.option import Option, plain_number
 
 
 class Verdict(StrEnum):
-    """What an interval shows about a difference."""
+    """What an interval shows about a difference. NOT_ONLY: it excludes zero, but the change is not the only
+    thing that may have caused the difference.
+    """
 
     HIGHER = "higher"
     LOWER = "lower"
     EQUAL = "equal"
+    NOT_ONLY = "not only this change"
     CANNOT_TELL = "cannot tell"
 
 
@@ -55,7 +58,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     fsyncs_per_transaction. `delta` is the difference attributed to the change, with its 95 % interval from
     `low` to `high`; `percent` and its interval are the same relative to `before`, None if that is zero. A
     difference within `tolerance_percent` counts as equal. `movement` is set if the level was moving anyway,
-    so that the difference cannot be attributed to the change.
+    so that the difference cannot be attributed to the change alone.
     """
 
     figure: str
@@ -73,7 +76,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def differs(self) -> bool:
-        """True if the difference is significant."""
+        """True if the difference is significant, and the change's own."""
         return self.verdict in (Verdict.HIGHER, Verdict.LOWER)
 
 
@@ -85,7 +88,8 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     if the load was still moving at the end of the maximum settling time. The first of `comparisons` is that
     of the figure that decides; figures that were not measured, or counted too seldom, are absent. An effect
     that is measured again, because the load moved later, has the same markers. `cost_before` and `cost_after`
-    are the cost of an operation in the windows, None if unknown.
+    are the cost of an operation in the windows, None if unknown. `alternated_seconds` is set if the
+    difference is that of both values in alternation, for so long, after the change itself left doubt.
     """
 
     markers: tuple[int, ...]
@@ -97,6 +101,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     comparisons: tuple[Comparison, ...]
     cost_before: OperationCost | None = None
     cost_after: OperationCost | None = None
+    alternated_seconds: float | None = None
 
     def comparison(self, figure: str) -> Comparison | None:
         return comparison_of(figure, self.comparisons)
@@ -116,7 +121,8 @@ class EffectProgress(msgspec.Struct, frozen=True, kw_only=True):
     """A change whose effect is being measured, or several in quick succession.
 
     The effect will be known `earliest_seconds` after the start of the load if that is steady at once, and
-    `latest_seconds` after it if it never is.
+    `latest_seconds` after it if it never is. `alternates` is True while the values before and after the
+    change alternate to decide it.
     """
 
     markers: tuple[int, ...]
@@ -124,6 +130,7 @@ class EffectProgress(msgspec.Struct, frozen=True, kw_only=True):
     at_seconds: float
     earliest_seconds: float
     latest_seconds: float
+    alternates: bool = False
 
 
 class CommitCost(msgspec.Struct, frozen=True, kw_only=True):

@@ -315,13 +315,16 @@ class WatchReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ComparisonVerdict(StrEnum):
-    """EQUAL means within 5 %. CANNOT_TELL also means that a run did not measure the figure, or is too
-    short.
+    """EQUAL means within 5 %. DIFFERENT: the figure has no better direction. STARTS: the runs differ, which
+    may be due to the different starts of the server. CANNOT_TELL also means that a run did not measure the
+    figure, or is too short.
     """
 
     BETTER = "better"
     WORSE = "worse"
     EQUAL = "equal"
+    DIFFERENT = "different"
+    STARTS = "may be the start"
     CANNOT_TELL = "cannot tell"
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tuibench.effects.panel import before_after_text
 from tuibench.metrics.figures import figure_named
-from tuibench.metrics.inference import attribution_text, short_text, trend_text
+from tuibench.metrics.inference import trend_text, verdict_text
 from tuibench.metrics.series import settled_at
 from tuibench.model.command import (
     ApplyPreset,
@@ -241,12 +241,12 @@ _WAITING = {
 def verdict_on(step: SceneStep, one: Comparison) -> tuple[str, str]:
     """Text and kind for a measured figure: as expected, not as expected, or inconclusive."""
     levels = f"{figure_named(one.figure).brief} {before_after_text(one)}"
-    figures = f"{levels}, {short_text(one)}{trend_text(one)}."
+    figures = f"{levels}, {verdict_text(one)}{trend_text(one)}."
     expected = DIRECTIONS.get(step.expect)
-    if one.movement is not None:
-        return f"{levels}. This {attribution_text(one)}.", "unknown"
+    if one.verdict is Verdict.NOT_ONLY or one.movement is not None:
+        return figures, "unknown"
     if one.verdict is Verdict.CANNOT_TELL:
-        return f"The difference is not significant here: {levels}. {_UNSTEADY}", "unknown"
+        return f"{figures} {_UNSTEADY}", "unknown"
     if one.verdict is Verdict.EQUAL and expected is not Verdict.EQUAL:
         return f"On this machine there is no difference: {figures} {step.otherwise}".strip(), "nothing"
     if expected is not None and one.verdict is not expected:

@@ -42,6 +42,8 @@ class EventLog:
         self._clock = clock
         self._publish = publish
         self.zero_ns = 0
+        self.unnumbered: EventKind | None = None
+        """Changes of this kind get no number at present: an experiment makes them."""
         self._is_started = False
         self._markers = 0
 
@@ -60,9 +62,9 @@ class EventLog:
 
     def emit(self, kind: EventKind, text: str, effect: Effect | None = None) -> Event:
         """Emit an event that happens now."""
-        if kind in CHANGE_KINDS:
-            self._markers += 1
-        marker = self._markers if kind in CHANGE_KINDS else None
+        is_numbered = kind in CHANGE_KINDS and kind is not self.unnumbered
+        self._markers += is_numbered
+        marker = self._markers if is_numbered else None
         event = Event(
             at=self._clock.wall_seconds(),
             elapsed_seconds=self.elapsed_seconds(),

@@ -21,6 +21,7 @@ names is put back before that.
 `disturbance` has the reasons why a sample is not comparable: an outage, lost connections, an overloaded host.
 """
 
+import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -28,7 +29,18 @@ from typing import Any, ClassVar, NamedTuple, TypeVar, assert_never
 
 from tuibench.errors import ConnectionLostError, ServerUnreachableError, TuibenchError, UsageError
 from tuibench.metrics.measurement_warnings import is_host_starved
-from tuibench.model.command import ApplyPreset, ChangeSetting, Command, RestoreSettings, SetThreads
+from tuibench.model.command import (
+    ApplyPreset,
+    ChangeSetting,
+    Command,
+    ExperimentCommand,
+    LoadCommand,
+    RestoreSettings,
+    RunSql,
+    SetThreads,
+    SettingCommand,
+    Undo,
+)
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.message import NO_LOAD_REFUSAL, SessionMessage
 from tuibench.model.sample import Sample
@@ -129,6 +141,9 @@ class Experiment(ABC):
 
     told_kind: ClassVar[EventKind] = EventKind.EFFECT
     is_announced: ClassVar[bool] = True
+    gives_way: ClassVar[bool] = False
+    """It ends before an operator's command is executed, and its changes have no numbers on the time axis."""
+
     first: Sequence[Change] = ()
     reply = ""
 
@@ -241,12 +256,14 @@ class Laboratory:
         self._on_news = on_news
         self._is_due = self._is_running = self._is_moving = self._is_closed = False
         self._changing: EventKind | None = None
+        self._own: Change | None = None
+        self._has_left = asyncio.Event()
         self._holds: dict[str, Change | None] = {}
         self._is_disturbed = False
 
     def last(self, kind: type[AnyExperiment]) -> AnyExperiment | None:
         """The present or last experiment of a kind."""
-        return next((one for one in reversed(self.begun) if isinstance(one, kind)), None)
+        return next((one for one in reversed(self.begun) if type(one) is kind), None)
 
     def running(self, kind: type[AnyExperiment]) -> AnyExperiment:
         """The experiment of this kind that runs. Raises UsageError if there is none."""
@@ -293,6 +310,7 @@ class Laboratory:
         Raises the server's refusal when everything is put back.
         """
         self.present = experiment
+        self._has_left.clear()
         self._on_change(experiment)
         self._holds = dict.fromkeys(experiment.before)
         try:
@@ -313,6 +331,17 @@ class Laboratory:
             self.present.end(self._now, why)
             self._conclude(self.present)
 
+    async def give_way(self, command: Command) -> None:
+        """Ends an experiment that gives way before an operator's command, and waits until its values are put
+        back.
+        """
+        is_change = isinstance(command, SettingCommand | LoadCommand | ExperimentCommand | RunSql | Undo)
+        if self.present is None or not self.present.gives_way or command is self._own or not is_change:
+            return
+        if self._is_due or self._is_running:
+            self.stop("another change was made")
+        await self._has_left.wait()
+
     def on_manual_load(self, quantity: Quantity) -> str:
         """An operator has set the threads or the rate: returns an addition to the reply."""
         experiment = self.present
@@ -329,6 +358,7 @@ class Laboratory:
         """The session ends: nothing is set any more, and the journal restores the settings."""
         self._is_due = self._is_running = False
         self._is_closed = True
+        self._has_left.set()
         if self.present is not None and not self.present.is_over:
             self.present.end(self._now, f"the run was {self._session.lifecycle.outcome}")
             self._report(self.present)
@@ -455,9 +485,12 @@ class Laboratory:
                 await self._set_level(change)
                 return ""
             self._changing = EventKind.THREADS if isinstance(change, SetThreads) else EventKind.SETTING
+            self._own = change
+            is_quiet = self.present is not None and self.present.gives_way
+            self._session.log.unnumbered = self._changing if is_quiet else None
             return await self._session.submit(change)
         finally:
-            self._changing = None
+            self._changing = self._own = self._session.log.unnumbered = None
 
     async def _set_level(self, wanted: LoadLevel) -> None:
         session = self._session
@@ -504,6 +537,7 @@ class Laboratory:
         if experiment.is_by_hand:
             self._holds = {}
             self.present = None
+            self._has_left.set()
             self._on_change(experiment)
             lifecycle.publish_status()
         elif experiment.error is not None:

@@ -24,11 +24,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tuibench.ab.experiment import THREADS, AbTest
+from tuibench.ab.experiment import THREADS, AbTest, Resolution, ordered_resolution, present_values
 from tuibench.clock import NS_PER_SECOND, Clock, ScheduledTick, SystemClock, ticks
 from tuibench.effects.tracker import EffectTracker
 from tuibench.errors import UsageError
 from tuibench.load.fleet import Fleet
+from tuibench.metrics.inference import ab_order
 from tuibench.model.command import (
     Command,
     ExperimentCommand,
@@ -40,6 +41,7 @@ from tuibench.model.counters import Counter
 from tuibench.model.effect import AbTestResult
 from tuibench.model.event import EventKind
 from tuibench.model.message import NO_LOAD_REFUSAL, Hello, RunState, Status
+from tuibench.model.notation import parse_ab
 from tuibench.model.sample import Sample
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import RunOutcome, Summary
@@ -387,6 +389,7 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
 
     async def submit(self, command: Command) -> str:
         """Execute a command; returns the reply as text. Raises TuibenchError for a refusal."""
+        await self.laboratory.give_way(command)
         try:
             if isinstance(command, Undo):
                 return await self._undo.undo(self._execute)
@@ -435,7 +438,21 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
             watcher.bus.publish,
         )
         plan = self.spec.plan
-        return EffectTracker(plan.interval_seconds, self._experiment_session, self._on_news, plan.figure)
+        resolve = self._resolution if self.spec.private_server and plan.trial is None else None
+        return EffectTracker(
+            plan.interval_seconds, self._experiment_session, self._on_news, plan.figure, resolve
+        )
+
+    def _resolution(self, change: str, number: int) -> Resolution | None:
+        """What decides the effect of a change of settings; None if it is not between two values."""
+        session, plan = self._experiment_session, self.spec.plan
+        order = ab_order(change, session.settings.presets)
+        if not order or self.watcher.lifecycle.state is not RunState.RUNNING:
+            return None
+        subject, a, b = parse_ab(order)
+        rate = session.load.rate if session.load is not None else 0.0
+        trial = ordered_resolution(subject, a, b, plan, rate, number)
+        return Resolution(trial, before=present_values(trial, session.load, session.settings.states))
 
     def _on_news(self, experiment: Experiment) -> None:
         if isinstance(experiment, TuneRun):
@@ -598,7 +615,7 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
     def _ending(self) -> RunEnding:
         """The end of the run, with everything that is not in the totals."""
         tracker = self.effect_tracker
-        tests = [one for one in self.laboratory.begun if isinstance(one, AbTest)]
+        tests = [one for one in self.laboratory.begun if type(one) is AbTest]
         before, after = self._readings
         return replace(
             self._bare_ending(),

@@ -26,7 +26,7 @@ FAR = 100
 GEOMETRIC_MEAN = "geometric mean"
 DOUBTFUL, EQUAL = "~", "="
 MARKS = {
-    Verdict.CANNOT_TELL: (DOUBTFUL, "cannot tell: the interval includes 1, and more than ±5 %"),
+    Verdict.CANNOT_TELL: (DOUBTFUL, "too noisy to tell: the interval includes 1, and more than ±5 %"),
     Verdict.EQUAL: (EQUAL, "equal within ±5 %"),
 }
 

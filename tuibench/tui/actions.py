@@ -39,6 +39,7 @@ from tuibench.tui.steering import (
     mark_span_end,
     move_cursor,
     pin_previous_effect,
+    resolving_test,
     toggle_clock,
     toggle_freeze,
     zoom_by,
@@ -98,6 +99,12 @@ def _stop_probe(view: View) -> Command | None:
 def _stop_ab_test(view: View) -> Command | None:
     """Command that ends an A/B test; one that is the run itself ends with the run."""
     return StopAbTest() if view.is_ab_testing else None
+
+
+def _resolve(view: View) -> Command | None:
+    """Command that decides the shown effect, if that is doubtful and can be decided on this host."""
+    found = resolving_test(view)
+    return None if found is None or found.is_too_long else found.order
 
 
 def _stop_tune(view: View) -> Command | None:
@@ -202,6 +209,10 @@ ACTIONS = (
     UserAction(
         "ab_test", "A", "A", "A/B", "A/B test of two values, or end it", command=_stop_ab_test,
         in_footer=False,
+    ),
+    UserAction(
+        "resolve", "enter", "enter", "resolve", "Decide a doubtful effect: an A/B test of its two values",
+        command=_resolve, in_footer=False,
     ),
     UserAction(
         "tune", "U", "U", "tune", "Tune: find the settings that matter, or end it (screen 9)",

@@ -398,6 +398,12 @@ class TuibenchApp(StyledApp[SessionEnded]):
         else:
             self._show_note(f"saved {', '.join(map(str, paths))}")
 
+    def _open_resolve(self, view: View) -> None:
+        """There is no command that decides the shown effect."""
+        is_too_long = steering.resolving_test(view) is not None
+        why = "an A/B test of this change would take hours" if is_too_long else "no effect is in doubt"
+        self._show_refusal(why, is_hint=True)
+
     def _open_leave(self, view: View) -> None:
         self.exit()
 

@@ -12,20 +12,100 @@ visible screen's charts in cells, 0 without charts: then there is no cursor.
 """
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from typing import Protocol
+from operator import sub
+from statistics import fmean, stdev
+from typing import NamedTuple, Protocol
 
 import msgspec
 from textual.message import Message as TextualMessage
 
+from tuibench.ab.analysis import ALPHA, FEWEST_PAIRS_OF_INTERVAL, PRIMARY_SHARE, pairs_until
 from tuibench.errors import RunError
-from tuibench.model.command import ApplyPreset, ChangeSetting, Command, PollCommand, SetThreads, TrustServer
+from tuibench.metrics.inference import ab_order
+from tuibench.model.command import (
+    ApplyPreset,
+    ChangeSetting,
+    Command,
+    PollCommand,
+    SetThreads,
+    StartAbTest,
+    TrustServer,
+)
+from tuibench.model.effect import (
+    DEFAULT_MAX_SECONDS,
+    DEFAULT_TOLERANCE_PERCENT,
+    Comparison,
+    Effect,
+    Verdict,
+    until_window_seconds,
+)
 from tuibench.model.message import CommandReply, Hello, Status
+from tuibench.model.notation import parse_ab
 from tuibench.model.schedule import MAX_THREADS
 from tuibench.tui import view
 from tuibench.tui.charts import MAX_FIGURES, MAX_MARKS, ZOOMS, ChartState, compare_spans
 from tuibench.tui.figures import figure_of
 from tuibench.tui.view import View, view_grid, visible_view, with_note
+
+
+class Resolving(NamedTuple):
+    """The A/B test that decides the shown effect, and the estimate of its length; None if unknown."""
+
+    order: StartAbTest
+    seconds: float | None
+
+    @property
+    def is_too_long(self) -> bool:
+        return self.seconds is not None and self.seconds > self.order.max_seconds
+
+
+def resolving_test(view: View) -> Resolving | None:
+    """The test of the two values of the shown effect, if that is doubtful; None if there is nothing to do."""
+    effect = view.effect
+    first = effect.comparisons[0] if effect is not None and effect.comparisons else None
+    if effect is None or first is None or first.differs or first.verdict is Verdict.EQUAL:
+        return None
+    order = ab_order(effect.change, view.status.presets)
+    if view.cannot_steer or not order or view.status.effect is not None or view.is_ab_testing:
+        return None
+    subject, a, b = parse_ab(order)
+    return Resolving(
+        StartAbTest(
+            subject=subject,
+            a=a,
+            b=b,
+            tolerance_percent=DEFAULT_TOLERANCE_PERCENT,
+            max_seconds=DEFAULT_MAX_SECONDS,
+        ),
+        _seconds_needed(view, effect, first),
+    )
+
+
+def _seconds_needed(view: View, effect: Effect, one: Comparison) -> float | None:
+    """The length of an A/B test with the noise that windows of its length had before the change."""
+    window = until_window_seconds(view.plan.interval_seconds)
+    levels: dict[int, list[float]] = {}
+    for point in view.points:
+        value = {"tps": point.tps, "p95_ms": point.p95_ms}.get(one.figure)
+        if value and effect.at_seconds - MOST_BEFORE_SECONDS < point.elapsed_seconds <= effect.at_seconds:
+            levels.setdefault(int(point.elapsed_seconds / window), []).append(math.log(value))
+    means = [fmean(each) for _, each in sorted(levels.items())]
+    if len(means) < FEWEST_WINDOWS or one.percent is None or one.percent <= -100:
+        return None
+    pairs = pairs_until(
+        math.log1p(one.percent / 100),
+        stdev(map(sub, means[1:], means)),
+        alpha=ALPHA * PRIMARY_SHARE,
+        tolerance=DEFAULT_TOLERANCE_PERCENT / 100,
+        done=FEWEST_PAIRS_OF_INTERVAL,
+    )
+    return math.inf if pairs is None else 2 * window * (pairs + FEWEST_PAIRS_OF_INTERVAL)
+
+
+MOST_BEFORE_SECONDS, FEWEST_WINDOWS = 120.0, 4
+"""Time before a change from which the noise is estimated, and the least number of its windows."""
 
 FRAME_SECONDS = 1 / 60
 """Minimum interval between two paints."""

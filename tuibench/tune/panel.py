@@ -3,7 +3,7 @@
 from tuibench import units
 from tuibench.document import Cell, Styled, Table
 from tuibench.metrics.figures import figure_named
-from tuibench.metrics.inference import comparison_text, difference_text
+from tuibench.metrics.inference import difference_text, verdict_text
 from tuibench.model.tune import CandidateResult, TuneProgress, TuneResult, TuneVerdict
 from tuibench.tui.text import TextLine, TextSpan, pad_line, shorten, table_lines
 from tuibench.tui.view import View
@@ -71,7 +71,7 @@ def _row(one: CandidateResult, result: TuneResult, name: int, most: float) -> tu
         return (title, Styled(why, "soft"))
     if found is None:
         return (title, "", Styled(units.pluralize(one.pairs, "pair"), "soft"))
-    words = difference_text(found, is_trial=True).replace("(about ", "(")
+    words = difference_text(found)
     risk = Styled(" ▲" if one.candidate.at_risk else "", "risk")
     return (title, effect_bar(one, found, most), Styled(f" {words}", "strong"), risk)
 
@@ -92,7 +92,7 @@ def _ending(progress: TuneProgress) -> list[TextLine]:
     together = result.together
     if together is not None and (found := together.comparison(result.plan.primary)) is not None:
         words = f" the best {len(together.candidates)} together: "
-        lines.append((TextSpan(words, "muted"), TextSpan(comparison_text(found, is_trial=True), "strong")))
+        lines.append((TextSpan(words, "muted"), TextSpan(verdict_text(found), "strong")))
     if result.is_complete or progress.is_over:
         kept = winner_lines_of(result)
         text = f" y copies for my.cnf: {'; '.join(kept)}" if kept else " no value is known to be better"

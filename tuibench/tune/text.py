@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from tuibench import units
 from tuibench.document import Bar, Block, Cell, Section, Shape, Styled, Table, Text, section, write_text
 from tuibench.metrics.figures import FIGURES, figure_named
-from tuibench.metrics.inference import comparison_text, difference_text
+from tuibench.metrics.inference import TOO_NOISY, difference_text, verdict_text
 from tuibench.model.effect import Comparison
 from tuibench.model.tune import Candidate, CandidateResult, TuneResult, TuneVerdict
 
@@ -21,7 +21,7 @@ HEADINGS = {
     TuneVerdict.BETTER: "Better",
     TuneVerdict.WORSE: "Worse",
     TuneVerdict.NO_EFFECT: "No effect within ±{tolerance:g} %",
-    TuneVerdict.CANNOT_TELL: "Cannot tell yet",
+    TuneVerdict.CANNOT_TELL: TOO_NOISY.capitalize(),
     TuneVerdict.REFUSED: "Refused by the server",
 }
 ROLES = {
@@ -101,7 +101,7 @@ def _row(one: CandidateResult, figures: Sequence[str], most: float) -> tuple[Cel
     if found is None or why:
         return (name, "", *("" for _ in figures), str(one.pairs), why)
     others = map(one.comparison, figures)
-    differences = [units.DASH if other is None else difference_text(other, is_trial=True) for other in others]
+    differences = [units.DASH if other is None else difference_text(other) for other in others]
     remarks = [f"misses {one.misses}"] * bool(one.misses) + ["▲ can lose data"] * one.candidate.at_risk
     return (name, effect_bar(one, found, most), *differences, str(one.pairs), ", ".join(remarks))
 
@@ -145,13 +145,11 @@ def _together(result: TuneResult) -> Section:
     both = result.together
     assert both is not None  # noqa: S101
     names = ", ".join(change_text(result.result_of(number).candidate) for number in both.candidates)
-    lines = [
-        f"{figure_named(one.figure).brief} {comparison_text(one, is_trial=True)}" for one in both.comparisons
-    ]
+    lines = [f"{figure_named(one.figure).brief} {verdict_text(one)}" for one in both.comparisons]
     found = both.comparison(result.plan.primary)
     if found is not None and found.percent is not None:
         add_up = "they add up" if _adds_up(found, both.product_percent) else "they depend on each other"
-        lines.append(f"expected from the single effects: {units.signed(both.product_percent)} %: {add_up}")
+        lines.append(f"expected from the single effects: {units.difference(both.product_percent)}: {add_up}")
     lines += [f"misses {both.misses}"] * bool(both.misses)
     return section(f"The best together: {names}", Text(tuple(lines)))
 
@@ -178,9 +176,5 @@ def _keep(result: TuneResult) -> Iterator[Text]:
 def candidate_line(one: CandidateResult, result: TuneResult) -> str:
     """A candidate with a verdict, for the log of a run."""
     found = one.comparison(result.plan.primary)
-    effect = (
-        f": {figure_named(result.plan.primary).brief} {difference_text(found, is_trial=True)}"
-        if found
-        else ""
-    )
+    effect = f": {figure_named(result.plan.primary).brief} {difference_text(found)}" if found else ""
     return f"{change_text(one.candidate)}: {one.verdict}{effect}"

@@ -31,7 +31,9 @@ def unattributed() -> Hello:
 
 async def test_a_card_without_a_verdict_offers_the_test_of_that_change() -> None:
     async with viewer(unattributed()) as it:
-        assert "TPS was falling by 3 %/s before (A: A/B test)" in " ".join(it.shown("effect").split())
+        assert "TPS was falling by 3 %/s before the change (enter: A/B test)" in " ".join(
+            it.shown("effect").split()
+        )
         await it.press("A")
         assert it.app.screen.query_one("#values", Input).value == "preset=durable,unsafe"
         await it.press("enter")

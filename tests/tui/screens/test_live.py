@@ -67,8 +67,8 @@ async def test_the_small_screen_has_everything() -> None:
         assert "Questions/s 48,994" in it.shown("server-strip")
         assert "CPU" in it.shown("host-strip")
         assert "▲ AT RISK" in it.shown("durability")
-        assert it.shown("events").startswith("3   01:06  preset unsafe")
-        assert "fsyncs   −98 %" in it.shown("events")
+        assert it.shown("effect").startswith("EFFECT of 3  preset unsafe"), "in place of the events, as news"
+        assert "fsyncs/trx 1.04 → 0.020        ÷53 (42..63)" in it.shown("effect")
         assert "1.04 │ 0.020" in it.shown("chart-fsyncs")
 
 

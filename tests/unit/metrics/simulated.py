@@ -13,6 +13,7 @@ from typing import NamedTuple
 from tests.unit.metrics.noises import Noise, white
 from tuibench.ab import analysis
 from tuibench.ab.analysis import Pair, Progress, compare_pairs
+from tuibench.ab.experiment import LOOKS
 from tuibench.metrics import inference, steadiness
 from tuibench.metrics.attribution import Attribution, attribute
 from tuibench.model.effect import AbTestPair, Verdict
@@ -125,6 +126,23 @@ def noise_with_power(noise: Noise, effect: float, power: float, cycles: int, rep
         )
         low, high = (size, high) if found > power else (low, size)
     return size
+
+
+def resolution(noise: Noise, rng: random.Random, *, size: float, effect: float = 0.0) -> Trial:
+    """The alternation that decides a doubtful effect: windows of 2 s, of which the second tick counts."""
+    orders = analysis.random_orders(LOOKS[-1], rng.getrandbits(32))
+    level = noise(rng, 4 * LOOKS[-1], size)
+    pairs = []
+    for place, pair in enumerate(windows(level, orders, 2, effect)):
+        sides = ({"tps": value, "p95_ms": 10.0} for value in (pair.a, pair.b))
+        a, b = sides
+        order = "AB" if pair.a_first else "BA"
+        pairs.append(AbTestPair(cycle=place, order=order, a=a, b=b, settling_seconds=2.0))
+    for count in LOOKS:
+        verdict = compare_pairs(pairs[:count], tolerance=0.05, looks=len(LOOKS))[0].verdict
+        if verdict is not Verdict.CANNOT_TELL:
+            return Trial(verdict, 4 * count)
+    return Trial(Verdict.CANNOT_TELL, 4 * LOOKS[-1])
 
 
 # Before and after

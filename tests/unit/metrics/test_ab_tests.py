@@ -331,6 +331,17 @@ def test_a_gain_of_a_fifth_is_found_within_a_minute(name: str, repeats: int) -> 
     assert share(one.verdict is Verdict.HIGHER and one.seconds <= 60 for one in trials) >= 0.9
 
 
+@pytest.mark.parametrize("repeats", [20, pytest.param(400, marks=pytest.mark.whole)])
+@pytest.mark.parametrize("name", NOISES)
+def test_an_alternation_that_decides_a_doubtful_effect_is_seldom_false(name: str, repeats: int) -> None:
+    """No effect, and +42 % in noise in which a single comparison of before and after often says nothing."""
+    rng, by_chance = random.Random(4), 0.05 + 2 * math.sqrt(0.05 * 0.95 / repeats)
+    none = [simulated.resolution(NOISES[name], rng, size=0.1) for _ in range(repeats)]
+    large = [simulated.resolution(NOISES[name], rng, size=0.1, effect=math.log(1.42)) for _ in range(repeats)]
+    assert share(one.verdict in (Verdict.HIGHER, Verdict.LOWER) for one in none) <= by_chance
+    assert share(one.verdict is Verdict.HIGHER for one in large) >= 0.9
+
+
 @pytest.mark.parametrize("repeats", [10, pytest.param(60, marks=pytest.mark.whole)])
 def test_equal_is_said_where_it_is_so_and_not_where_it_is_not(repeats: int) -> None:
     rng = random.Random(3)

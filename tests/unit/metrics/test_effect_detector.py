@@ -11,7 +11,7 @@ from tests.unit.metrics.noises import NOISES, drift
 from tests.unit.metrics.planted import Outcome, Planted, outcomes
 from tuibench.metrics.attribution import Onset, attribute, onset
 from tuibench.metrics.effect_detection import FEWEST_SLOTS, EffectDetector
-from tuibench.metrics.inference import attribution_text
+from tuibench.metrics.inference import movement_reason
 from tuibench.model.effect import Effect, MovementKind, Verdict
 
 # Which windows are compared: not across a change, not into settling, and not before they are complete.
@@ -206,7 +206,7 @@ def test_an_effect_that_begins_late_is_measured_again() -> None:
     one = again.comparisons[0]
     assert one.verdict is Verdict.CANNOT_TELL
     assert one.low < -200 < 0 < one.high
-    assert attribution_text(one) == "cannot be attributed: TPS fell by 20 % 20 s after the change"
+    assert movement_reason(one) == "TPS fell by 20 % 20 s after the change"
 
 
 @pytest.mark.parametrize("rate", [1000, 1300])

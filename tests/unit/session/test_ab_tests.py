@@ -84,7 +84,7 @@ def test_the_result_is_that_of_the_pairs() -> None:
     assert tps.percent == pytest.approx(50)
     assert tps.differs
     assert not p95.differs
-    assert result.sentence.startswith("sync_binlog 0 against 1: TPS higher: 50..50 % (about +50 %)")
+    assert result.sentence.startswith("sync_binlog 0 against 1: TPS +50 % (50..50 %)")
     assert (result.by_hand, result.ended_seconds) == (False, 48)
 
 

@@ -154,8 +154,7 @@ def test_every_change_has_an_effect_that_carries_its_number(kind: EventKind) -> 
     assert event.effect is not None
     assert event.effect.change == f"{kind}!"
     assert event.text == (
-        "TPS higher: +50 % (50..50 %), p95 equal within ±5 %: 0.0 % (0.0..0.0 %), "
-        "fsyncs/trx equal within ±5 %: 0.0 % (0.0..0.0 %)"
+        "TPS +50 % (50..50 %), p95 equal within ±5 % (0.0..0.0 %), fsyncs/trx equal within ±5 % (0.0..0.0 %)"
     )
     assert run.effect_tracker.effects == [event.effect]
 
@@ -181,8 +180,8 @@ def test_an_effect_that_is_measured_again_takes_the_place_of_the_earlier_one() -
     run.ticks(20, 80)
     first, again = run.effects
     assert not first.text.startswith(MEASURED_AGAIN)
-    assert again.text.startswith(f"{MEASURED_AGAIN}: TPS cannot tell")
-    assert "TPS fell by 20 % 33 s after the change" in again.text
+    assert again.text.startswith(f"{MEASURED_AGAIN}: TPS too noisy to tell")
+    assert "it fell by 20 % 33 s after the change" in again.text
     assert run.effect_tracker.effects == [again.effect]
     assert latest_effects(event.effect for event in run.effects if event.effect) == (again.effect,)
 
@@ -216,7 +215,7 @@ def test_a_server_that_goes_away_is_not_the_changes_doing() -> None:
     run.change(EventKind.RESTART)
     run.ticks(30, 150)
     (effect,) = run.effects
-    assert "TPS higher: +50" in effect.text
+    assert "TPS +50" in effect.text
     run.change()
     run.outage(30)
     run.ticks(30, 150)
@@ -434,7 +433,7 @@ def test_what_was_measured_before_the_disturbance_is_an_effect_without_its_begin
     for _ in range(20):
         run.tick(tps=0, server=None)
     (effect,) = run.effects
-    assert effect.text.startswith("TPS higher: +50 % (50..50 %)")
+    assert effect.text.startswith("TPS +50 % (50..50 %)")
     assert run.not_measured == []
 
 
@@ -565,7 +564,7 @@ def test_what_acts_at_once_on_one_figure_stands_although_another_may_act_late(
     assert stands.figure == "fsyncs_per_transaction"
     assert stands.verdict is (Verdict.LOWER if fsyncs[0] > fsyncs[1] else Verdict.HIGHER)
     assert stands.low - 0.05 <= fsyncs[1] - fsyncs[0] <= stands.high + 0.05
-    assert f"(--window=40); fsyncs/trx {stands.verdict}: " in found.sentence
+    assert "(--window=40); fsyncs/trx " in found.sentence
 
 
 def test_a_figure_that_may_act_late_itself_has_no_verdict_either() -> None:

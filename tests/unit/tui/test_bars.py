@@ -250,7 +250,7 @@ def test_what_is_shown_is_whole_clauses_that_fit(words: str, room: int) -> None:
 
 
 COACH = "Press d and choose unsafe: watch fsyncs fall and TPS rise"
-FRESH: Hello = script.hello(5, events=())
+FRESH: Hello = script.hello(40, events=())
 
 
 def coached(hello: Hello = FRESH) -> View:
@@ -266,10 +266,17 @@ def test_the_coach_says_what_to_try_first() -> None:
     [
         initial_view(FRESH),
         coached(script.hello(0, events=())),
-        coached(script.hello(5, script.status(unavailable="no privilege"), events=())),
+        coached(script.hello(5, events=())),
+        coached(script.hello(40, script.status(unavailable="no privilege"), events=())),
         msgspec.structs.replace(coached(), read_only=True),
     ],
-    ids=["without hints", "before the first sample", "without the privilege", "read-only"],
+    ids=[
+        "without hints",
+        "before the first sample",
+        "before it has settled",
+        "without the privilege",
+        "read-only",
+    ],
 )
 def test_the_coach_is_silent_where_it_does_not_apply(view: View) -> None:
     assert text(message_line(view, 78, 1)) == ""

@@ -389,8 +389,8 @@ def test_four_marks_compare_two_spans() -> None:
 def test_the_comparison_fits_two_lines() -> None:
     brief = text(comparison_card(spans_of(initial_view(script.hello())), 78, 2)).splitlines()
     assert len(brief) == 2
-    assert "TPS higher: +" in brief[0]
-    assert "p95 lower: −" in brief[1]
+    assert "TPS +" in brief[0]
+    assert "p95 −" in brief[1]
 
 
 def test_each_mark_says_what_is_asked_for_next() -> None:

@@ -168,7 +168,7 @@ def test_a_change_is_submitted_waited_for_and_revealed() -> None:
     assert stage.player.caption.waiting == "measuring the effect"
     stage.tell(effect_event())
     stage.after(1)
-    assert stage.text.startswith("TPS 1,560 → 2,412, higher: +55 % (49..61 %). As promised.")
+    assert stage.text.startswith("TPS 1,560 → 2,412, +55 % (49..61 %). As promised.")
     assert stage.player.caption.kind == "reveal"
 
 
@@ -196,18 +196,16 @@ def test_noise_is_not_taken_for_the_absence_of_an_effect() -> None:
     step = SceneStep(reveal="tps", expect="higher", otherwise="A fast disk.")
     one = msgspec.structs.replace(script.EFFECT.comparisons[0], verdict=Verdict.CANNOT_TELL)
     text, kind = verdict_on(step, one)
-    assert text.startswith("The difference is not significant here: TPS 1,560 → 2,412. The figures vary")
+    assert text.startswith("TPS 1,560 → 2,412, too noisy to tell (49..61 %). The figures vary")
     assert "A fast disk." not in text
     assert kind == "unknown"
 
 
 def test_a_level_that_also_moved_otherwise_is_not_attributed() -> None:
     moved = LevelMovement(kind=MovementKind.HOST, percent=30.0)
-    one = msgspec.structs.replace(script.EFFECT.comparisons[0], verdict=Verdict.CANNOT_TELL, movement=moved)
+    one = msgspec.structs.replace(script.EFFECT.comparisons[0], verdict=Verdict.NOT_ONLY, movement=moved)
     text, kind = verdict_on(SceneStep(reveal="tps", expect="higher"), one)
-    assert text.startswith(
-        "TPS 1,560 → 2,412. This cannot be attributed: other programs or guests used 30 % "
-    )
+    assert text == "TPS 1,560 → 2,412, +55 % (49..61 %), and other programs took 30 % more CPU."
     assert kind == "unknown"
 
 

@@ -266,7 +266,7 @@ def test_figures_are_copied_with_their_context() -> None:
     assert "fsyncs/trx 0.020" in text
     assert "innodb_flush_log_at_trx_commit=0, sync_binlog=0 (at risk)" in text
     assert "effect of 3: preset unsafe: flush_log 1 → 0, sync_binlog 1 → 0\n" in text
-    assert "\n  TPS: 1,560 → 2,412, higher: +55 % (49..61 %)" in text
+    assert "\n  TPS: 1,560 → 2,412, +55 % (49..61 %)" in text
 
 
 def test_with_a_cursor_they_are_those_of_its_column() -> None:

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from tuibench.metrics.diagnosis import is_taken_by_others
 from tuibench.metrics.figures import read
 from tuibench.metrics.measurement_warnings import collect_evidence, is_host_starved
+from tuibench.metrics.series import is_at_rest
 from tuibench.model.counters import Counter
 from tuibench.model.event import CHANGE_KINDS, EventKind
 from tuibench.model.message import ReplayState, RunState
@@ -152,7 +153,10 @@ def _warnings(view: View) -> Iterator[Verdict]:
 
 
 def _progress(view: View) -> Iterator[Verdict]:
-    """Automatic changes of the load: probe and plan."""
+    """Automatic changes: probe, plan, and the values of a doubtful effect."""
+    if (effect := view.effect_progress) is not None and effect.alternates:
+        left = max(0.0, effect.latest_seconds - view.run_seconds)
+        yield Verdict(f"both values alternate to decide the effect, at most {left:.0f} s more", "◆", "strong")
     if view.is_probing and view.probe is not None:
         yield Verdict(_probe_text(view.probe), "◆", "strong")
     if view.plan_under_way is not None:
@@ -175,11 +179,27 @@ def _plan_text(view: View, plan: PlanProgress) -> str:
     return f"{stage}, {plan.following or 'ends'} in {left}; {key} holds it"
 
 
+SETTLED_SECONDS, RESTLESS_SECONDS = 15.0, 30.0
+"""When a first change is suggested: if the load has settled, and in any case."""
+
+
+def _may_be_changed(view: View) -> bool:
+    """True if the load has run long enough for the effect of a change to be measured."""
+    if view.run_seconds >= RESTLESS_SECONDS:
+        return True
+    since = view.run_seconds - SETTLED_SECONDS / 2
+    points = [point for point in view.points if point.elapsed_seconds > since and point.tps is not None]
+    series = [point.tps or 0.0 for point in points], [point.p95_ms or 0.0 for point in points]
+    return view.run_seconds >= SETTLED_SECONDS and all(map(is_at_rest, series))
+
+
 def coach_line(view: View) -> TextLine:
-    """Suggestion of a first change, until one was made; empty if not applicable."""
+    """Suggestion of a first change once its effect can be measured, until one was made; empty if not
+    applicable.
+    """
     if not view.coach or view.cannot_steer or view.stopping or not view.points or not _can_be_unsafe(view):
         return ()
-    if any(event.kind in TRIED_KINDS for event in view.events):
+    if any(event.kind in TRIED_KINDS for event in view.events) or not _may_be_changed(view):
         return ()
     key = action_key(ACTIONS_BY_NAME["durability"], view)
     return (

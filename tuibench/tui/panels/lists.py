@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from tuibench.effects.panel import before_after_text, difference_role, effect_lines, percent_text
+from tuibench.effects.panel import before_after_text, difference_role, effect_lines
 from tuibench.metrics.figures import figure_named
-from tuibench.metrics.inference import brief_change, comparison_text
+from tuibench.metrics.inference import brief_change, least_text, verdict_text
 from tuibench.model.effect import Effect
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.tui import text as drawing
@@ -338,7 +338,7 @@ def effect_figures(effect: Effect, room: int) -> TextLine:
     line: TextLine = ()
     for one in effect.comparisons:
         name = TextSpan(f"  {figure_named(one.figure).brief.removesuffix('/trx')}", "muted")
-        cell = (name, TextSpan(f"{percent_text(one):>{_FIGURE_CELLS}}", difference_role(one)))
+        cell = (name, TextSpan(f"{least_text(one):>{_FIGURE_CELLS}}", difference_role(one)))
         if line_width((*line, *cell)) > room:
             break
         line = (*line, *cell)
@@ -483,7 +483,7 @@ def effect_text_lines(effect: Effect) -> list[str]:
     """An effect as text, one line per figure."""
     head = f"effect of {', '.join(map(str, effect.markers))}: {effect.change}"
     rows = [
-        f"  {figure_named(one.figure).brief}: {before_after_text(one)}, {comparison_text(one)}"
+        f"  {figure_named(one.figure).brief}: {before_after_text(one)}, {verdict_text(one)}"
         for one in effect.comparisons
     ]
     return [head, *rows]

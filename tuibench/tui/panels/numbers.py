@@ -14,8 +14,8 @@ from tuibench.effects.panel import (
     progress_text,
 )
 from tuibench.metrics.figures import core_shares, figure_named, read
-from tuibench.metrics.inference import FACTOR_FROM_PERCENT, movement_reason
-from tuibench.model.effect import Comparison, Verdict
+from tuibench.metrics.inference import least_text, movement_reason
+from tuibench.model.effect import Comparison
 from tuibench.model.tick import HOST, Tick
 from tuibench.tui import text as big_font
 from tuibench.tui import text as drawing
@@ -34,7 +34,7 @@ from tuibench.tui.text import (
     wrap_text,
 )
 from tuibench.tui.view import View
-from tuibench.units import DASH, binary_size, factor, percent, signed
+from tuibench.units import DASH, binary_size, percent
 
 MAX_SCALE = 6
 _LESS_DURABILITY = 5
@@ -184,9 +184,9 @@ def _effect_lines(view: View, width: int, height: int, *, ascii_only: bool) -> l
 
 
 def _change_line(marker: int, change: str, width: int, reason: str = "") -> TextLine:
-    """The change, and the reason why its effect is unknown."""
+    """The change, and the reason why its effect is unknown, or not only its own."""
     number = TextSpan(f" {marker} ", "badge")
-    why = (TextSpan(f"   not attributed: {reason}", "warn"),) if reason else ()
+    why = (TextSpan(f"   {reason}", "warn"),) if reason else ()
     return fit_line((number, TextSpan(f" {change}", "strong"), *why), width)
 
 
@@ -200,14 +200,8 @@ def _before_after(one: Comparison | None) -> TextLine:
 
 
 def _difference_text(one: Comparison | None) -> str:
-    """Difference as text: +55%, ×84, = if equal, ? if inconclusive."""
-    if one is None:
-        return DASH
-    if not one.differs or one.percent is None:
-        return "=" if one.verdict is Verdict.EQUAL else "?"
-    if one.percent >= FACTOR_FROM_PERCENT:
-        return f"×{factor(one.percent)}"
-    return f"{signed(one.percent, 0 if abs(one.percent) >= 10 else 1)}%"
+    """Difference as text: +55%, ×84, = if equal, ? if too noisy."""
+    return DASH if one is None else least_text(one).replace(" ", "")
 
 
 def _blocks_side_by_side(blocks: Sequence[LetterBlock], width: int) -> list[TextLine]:

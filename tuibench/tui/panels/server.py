@@ -180,7 +180,7 @@ def _short_limit(name: str, value: float | None) -> str:
 
 TILES = (
     ServerTile("questions", "Questions/s", _rate_text, "Questions/s", total=Counter.QUESTIONS),
-    ServerTile("com_commit", "Commits/s", _rate_text, "Commits/s", why="not counted"),
+    ServerTile("commits", "Commits/s", _rate_text, "Commits/s", why="not counted"),
     ServerTile("slow", "Slow queries", count, "Slow", total=Counter.SLOW_QUERIES),
     ServerTile(
         "open_tables", "Open tables", count, "Tables",

@@ -55,7 +55,7 @@ ACTION_SUBJECTS = {
     "REPLAY": tuple(action.name for action in REPLAY_ACTIONS),
     "LOAD": LOAD_ACTIONS,
     "SERVER": ("durability", "undo", "tune", "locks", "run_sql"),
-    "CHARTS": ("mark", "name_mark", *(action.name for action in CHART_ACTIONS)),
+    "CHARTS": ("mark", "name_mark", "resolve", *(action.name for action in CHART_ACTIONS)),
     "PROGRAM": ("copy", "save", "help", "menu", "leave", "stop"),
 }
 """Actions by subject."""

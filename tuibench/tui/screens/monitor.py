@@ -18,7 +18,7 @@ from textual.containers import Horizontal, Vertical
 from textual.geometry import Size
 
 from tuibench.cluster.panel import load_hosts, load_hosts_height
-from tuibench.effects.panel import PAIR, comparison_card, has_effect_card
+from tuibench.effects.panel import PAIR, comparison_card, has_effect_card, is_effect_news
 from tuibench.model.command import NextStep, WatchStatements
 from tuibench.probe import panel as panel_panel
 from tuibench.tui.figures import CHARTED_FIGURES, LEFT_TABLES, RIGHT_TABLES, figure_key, figure_number
@@ -138,7 +138,7 @@ class LiveScreen(MainScreen):
         is_spans = view.chart_state.difference is not None
         changes.set_class(has_effect_card(view) or is_spans, "-compared")
         is_compared = is_spans or len(view.pinned_effects) == PAIR or view.is_ab_testing
-        changes.set_class(is_compared, "-measured")
+        changes.set_class(is_compared or is_effect_news(view), "-measured")
 
     def _arrange_pinned(self, view: View) -> None:
         """Lay out the charts of figures added by the operator: low, so that the others keep their room."""

@@ -1,0 +1,301 @@
+"""What is said of a change: forty situations, each with its sentence.
+
+Three outcomes: a difference that is the change's own, one that is not only the change's, and noise.
+"""
+
+import math
+import random
+from collections.abc import Callable
+from functools import partial
+
+from tests.tables import for_each
+from tests.ticks import measured_tick
+from tuibench.effects.text import changes_text, effect_text
+from tuibench.metrics.effect_detection import compare_windows
+from tuibench.metrics.inference import least_text, verdict_text
+from tuibench.model.effect import Comparison, Effect, LevelMovement, MovementKind, Verdict
+from tuibench.model.tick import Tick
+
+Level = Callable[[float], float]
+"""The level at a time; the change is at 0."""
+
+CALM, SHAKY, WILD = 0.02, 0.12, 0.5
+
+
+def effect_on(
+    level: Level,
+    *,
+    noise: float = CALM,
+    watched: int = 60,
+    seconds: float = 1.0,
+    others: tuple[float, float] | None = None,
+    fsyncs: tuple[float, float] | None = None,
+) -> str:
+    """What is said of TPS, or of fsyncs, after a change under a load of this level."""
+    rng = random.Random(11)
+
+    def tick(place: int) -> Tick:
+        end = seconds * (place + 1)
+        is_after = end > 0
+        rate = 1000 * math.exp(level(end) + rng.gauss(0, noise))
+        return measured_tick(
+            end,
+            seconds,
+            rate,
+            p95_ms=8000 / rate,
+            foreign_cpu=None if others is None else others[is_after],
+            log_fsyncs=None if fsyncs is None else rate * fsyncs[is_after],
+        )
+
+    found = compare_windows(
+        [tick(place) for place in range(-watched, 0)], [tick(place) for place in range(1, 13)]
+    )
+    shown = [one for one in found if (one.figure == "tps") is (fsyncs is None) and one.figure != "p95_ms"]
+    return changes_text(shown)
+
+
+def change(share: float) -> Level:
+    return lambda at: math.log(share) if at > 0 else 0.0
+
+
+def moving(share: float, course: Level) -> Level:
+    return lambda at: change(share)(at) + course(at)
+
+
+def stepped(at_seconds: float, share: float) -> Level:
+    return lambda at: math.log(share) if at > at_seconds else 0.0
+
+
+def flushing(seconds: float, height: float) -> Level:
+    return lambda at: height * ((at / seconds) % 1)
+
+
+def wander(at: float) -> float:
+    return 0.25 * math.sin(at / 9) + 0.15 * math.sin(at / 23)
+
+
+SITUATIONS = [
+    ("a calm load, +42 %", partial(effect_on, change(1.42)), "TPS +42 % (40..44 %)"),
+    ("a calm load, a third less", partial(effect_on, change(0.67)), "TPS −33 % (−34..−32 %)"),
+    ("a calm load, twice as much", partial(effect_on, change(2.0)), "TPS +100 % (96..103 %)"),
+    ("a calm load, five times as much", partial(effect_on, change(5.0)), "TPS +400 % (391..408 %)"),
+    ("a calm load, thirty times as much", partial(effect_on, change(30.0)), "TPS ×30 (29..30)"),
+    ("a calm load, a thousand times as much", partial(effect_on, change(1000.0)), "TPS ×999 (982..1,020)"),
+    ("a calm load, an eleventh", partial(effect_on, change(1 / 11)), "TPS ÷11 (10.8..11.2)"),
+    ("a calm load, a four-hundredth", partial(effect_on, change(1 / 400)), "TPS ÷400 (393..407)"),
+    ("a calm load, no effect", partial(effect_on, change(1.0)), "TPS equal within ±5 % (−1.8..1.7 %)"),
+    ("a calm load, +0.5 %", partial(effect_on, change(1.005), noise=0.004), "TPS +0.5 % (0.1..0.8 %)"),
+    ("a calm load, +4 %", partial(effect_on, change(1.04)), "TPS +3.9 % (2.2..5.7 %)"),
+    (
+        "a load without any noise, no effect",
+        partial(effect_on, change(1.0), noise=0.0),
+        "TPS equal within ±5 % (0.0..0.0 %)",
+    ),
+    ("ticks of half a second, +42 %", partial(effect_on, change(1.42), seconds=0.5), "TPS +42 % (40..44 %)"),
+    ("ticks of 3 s, −30 %", partial(effect_on, change(0.7), seconds=3.0), "TPS −30 % (−31..−29 %)"),
+    ("a shaky load, +42 %", partial(effect_on, change(1.42), noise=SHAKY), "TPS +41 % (28..57 %)"),
+    (
+        "a shaky load, no effect",
+        partial(effect_on, change(1.0), noise=SHAKY),
+        "TPS too noisy to tell (−10..10 %)",
+    ),
+    ("a shaky load, +8 %", partial(effect_on, change(1.08), noise=SHAKY), "TPS too noisy to tell (−3..19 %)"),
+    ("a wild load, +42 %", partial(effect_on, change(1.42), noise=WILD), "TPS too noisy to tell (−9..114 %)"),
+    (
+        "a wild load, no effect",
+        partial(effect_on, change(1.0), noise=WILD),
+        "TPS too noisy to tell (−36..51 %)",
+    ),
+    ("a wild load, twenty times as much", partial(effect_on, change(20.0), noise=WILD), "TPS ×20 (13..30)"),
+    ("watched for 8 s, +42 %", partial(effect_on, change(1.42), watched=8), "TPS +41 % (31..52 %)"),
+    (
+        "watched for 8 s, shaky, +42 %",
+        partial(effect_on, change(1.42), watched=8, noise=SHAKY),
+        "TPS too noisy to tell (−11..109 %): it was watched for only 8 s before the change",
+    ),
+    (
+        "drift down, no effect",
+        partial(effect_on, moving(1.0, lambda at: -0.01 * at)),
+        "TPS equal within ±5 % (−1.8..1.7 %), and it was falling by 0.99 %/s before the change",
+    ),
+    ("drift down, +42 %", partial(effect_on, moving(1.42, lambda at: -0.01 * at)), "TPS +42 % (40..44 %)"),
+    (
+        "drift up, +10 %",
+        partial(effect_on, moving(1.1, lambda at: 0.005 * at)),
+        "TPS +10 % (8..12 %), and it was rising by 0.51 %/s before the change",
+    ),
+    (
+        "a step 20 s before, no effect",
+        partial(effect_on, moving(1.0, stepped(-20, 1.5))),
+        "TPS too noisy to tell (−60..122 %): it rose by 51 % 20 s before the change",
+    ),
+    (
+        "a step 20 s before, +42 %",
+        partial(effect_on, moving(1.42, stepped(-20, 1.5))),
+        "TPS too noisy to tell (−43..215 %): it rose by 51 % 20 s before the change",
+    ),
+    (
+        "a step 6 s after the change",
+        partial(effect_on, stepped(6, 0.8)),
+        "TPS too noisy to tell (−29..3 %): it fell by 21 % 6 s after the change",
+    ),
+    (
+        "a fall to a half 6 s after +42 %",
+        partial(effect_on, moving(1.42, stepped(6, 0.5))),
+        "TPS too noisy to tell (−56..60 %): it fell by 51 % 6 s after the change",
+    ),
+    (
+        "flushing every 24 s, no effect",
+        partial(effect_on, flushing(24, 0.35)),
+        "TPS too noisy to tell (−50..52 %): it was swinging by 18 % every 24 s before the change",
+    ),
+    (
+        "flushing every 24 s, +42 %",
+        partial(effect_on, moving(1.42, flushing(24, 0.35))),
+        "TPS too noisy to tell (−29..116 %): it was swinging by 18 % every 24 s before the change",
+    ),
+    (
+        "flushing every 24 s, three times as much",
+        partial(effect_on, moving(3.0, flushing(24, 0.35))),
+        "TPS +156 % (51..356 %)",
+    ),
+    (
+        "wandering, +42 %",
+        partial(effect_on, moving(1.42, wander)),
+        "TPS too noisy to tell (−11..535 %): it fell by 22 % 30 s before the change",
+    ),
+    (
+        "wandering, no effect",
+        partial(effect_on, wander),
+        "TPS too noisy to tell (−37..347 %): it fell by 22 % 30 s before the change",
+    ),
+    (
+        "other programs end, +42 %",
+        partial(effect_on, change(1.42), others=(40.0, 15.0)),
+        "TPS +42 % (40..44 %), and other programs took 25 % less CPU",
+    ),
+    (
+        "other programs begin, to a half",
+        partial(effect_on, change(0.5), others=(7.0, 30.0)),
+        "TPS −50 % (−51..−49 %)",
+    ),
+    (
+        "other programs begin, no effect",
+        partial(effect_on, change(1.0), others=(10.0, 40.0)),
+        "TPS equal within ±5 % (−1.8..1.7 %), and other programs took 30 % more CPU",
+    ),
+    (
+        "other programs begin, a tenth",
+        partial(effect_on, change(0.1), others=(10.0, 30.0)),
+        "TPS ÷10 (9.8..10)",
+    ),
+    ("fsyncs from 1.02 to none", partial(effect_on, change(1.42), fsyncs=(1.02, 0.0)), "fsyncs/trx to 0"),
+    (
+        "fsyncs from 1.02 to 0.003",
+        partial(effect_on, change(1.42), fsyncs=(1.02, 0.003)),
+        "fsyncs/trx ÷340 (340..340)",
+    ),
+    (
+        "fsyncs from none to 1",
+        partial(effect_on, change(0.7), fsyncs=(0.0, 1.0)),
+        "fsyncs/trx +1.00 (1.00..1.00)",
+    ),
+    (
+        "an outage after the change",
+        partial(effect_on, moving(1.0, lambda at: -6.0 if 3 < at < 9 else 0.0)),
+        "TPS too noisy to tell (÷18..×5.6): it rose 20-fold 8 s after the change",
+    ),
+]
+
+
+@for_each(("situation", "said", "sentence"), SITUATIONS)
+def test_each_situation_has_its_sentence(situation: str, said: Callable[[], str], sentence: str) -> None:
+    assert said() == sentence, situation
+
+
+def compared(
+    verdict: Verdict, percents: tuple[float, float, float] | None, movement: LevelMovement | None = None
+) -> Comparison:
+    known = percents or (0.998, 0.985, 1.01)
+    relative = (
+        dict(zip(("percent", "percent_low", "percent_high"), percents, strict=True)) if percents else {}
+    )
+    return Comparison(
+        figure="p95_ms",
+        verdict=verdict,
+        before=10.0,
+        after=12.0,
+        delta=known[0],
+        low=known[1],
+        high=known[2],
+        tolerance_percent=5.0,
+        movement=movement,
+        **relative,
+    )
+
+
+BUSY = LevelMovement(kind=MovementKind.HOST, percent=23.0)
+WANDERED = LevelMovement(kind=MovementKind.WANDERING, percent=8.4)
+
+
+@for_each(
+    ("one", "whole", "brief", "least"),
+    [
+        (compared(Verdict.HIGHER, (42, 29, 58)), "+42 % (29..58 %)", "+42 % (29..58 %)", "+42 %"),
+        (compared(Verdict.HIGHER, None), "+1.00 (0.98..1.01)", "+1.00 (0.98..1.01)", "+1.00"),
+        (
+            compared(Verdict.NOT_ONLY, (-53, -71, -25), BUSY),
+            "−53 % (−71..−25 %), and other programs took 23 % more CPU",
+            "−53 % (−71..−25 %)",
+            "−53 %?",
+        ),
+        (
+            compared(Verdict.EQUAL, (1, -2, 3)),
+            "equal within ±5 % (−2.0..3.0 %)",
+            "equal ±5 % (−2.0..3.0 %)",
+            "=",
+        ),
+        (
+            compared(Verdict.CANNOT_TELL, (85, -45, 423), WANDERED),
+            "too noisy to tell (−45..423 %): it was wandering by 8.4 % before the change",
+            "too noisy to tell (−45..423 %)",
+            "?",
+        ),
+        (compared(Verdict.LOWER, (-99.76, -99.8, -99.7)), "÷417 (333..500)", "÷417 (333..500)", "÷417"),
+    ],
+)
+def test_narrow_places_have_the_same_words(one: Comparison, whole: str, brief: str, least: str) -> None:
+    assert (verdict_text(one), verdict_text(one, is_brief=True), least_text(one)) == (whole, brief, least)
+
+
+@for_each(
+    ("verdict", "percents", "movement"),
+    [
+        (verdict, percents, movement)
+        for percents in ((42, 29, 58), (-53, -71, -25), (900, 20, 9000), (-99, -99.9, -91))
+        for verdict in (Verdict.HIGHER, Verdict.LOWER, Verdict.NOT_ONLY)
+        for movement in (None, BUSY, WANDERED)
+    ],
+)
+def test_an_interval_without_zero_is_never_noise(
+    verdict: Verdict, percents: tuple[float, float, float], movement: LevelMovement | None
+) -> None:
+    one = compared(verdict, percents, movement)
+    assert "noisy" not in verdict_text(one) + verdict_text(one, is_brief=True)
+
+
+def test_a_reason_is_told_once() -> None:
+    both = [compared(Verdict.NOT_ONLY, (-53, -71, -25), BUSY), compared(Verdict.NOT_ONLY, (42, 29, 58), BUSY)]
+    effect = Effect(
+        markers=(1,),
+        change="sync_binlog 1 → 0",
+        at_seconds=60.0,
+        window_seconds=12.0,
+        settling_seconds=1.0,
+        settled=True,
+        comparisons=(both[0], both[1]),
+    )
+    assert effect_text(effect) == (
+        "p95 −53 % (−71..−25 %), and other programs took 23 % more CPU, p95 +42 % (29..58 %), likewise; "
+        "an A/B test (--ab) alternates the values and decides"
+    )

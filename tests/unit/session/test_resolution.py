@@ -1,0 +1,194 @@
+"""A doubtful effect on a private server: its two values alternate until it is decided."""
+
+import asyncio
+import math
+import random
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from tests.examples import PLAN, load_part, sample
+from tests.fakes import FakeClock
+from tests.ticks import server_tick
+from tuibench.ab.experiment import LOOKS, Resolution, ordered_resolution
+from tuibench.effects.tracker import EffectTracker
+from tuibench.metrics.inference import ab_order
+from tuibench.model.command import ChangeSetting, Command, Mark, SetThreads
+from tuibench.model.effect import Effect, Verdict
+from tuibench.model.event import EventKind
+from tuibench.model.notation import parse_ab
+from tuibench.model.settings import SettingState
+from tuibench.session.events import EventLog
+from tuibench.session.laboratory import ExperimentSession
+
+SYNC = "sync_binlog"
+
+
+class PrivateServer:
+    """A session on one, with a load of this noise that is faster with sync_binlog = 0."""
+
+    is_ending, outcome = False, "done"
+
+    def __init__(
+        self, *, noise: float, effect: float = 1.42, seconds: float = 1.0, resolves: bool = True
+    ) -> None:
+        self.clock, self.rng = FakeClock(), random.Random(5)
+        self.noise, self.effect, self.seconds = noise, effect, seconds
+        self.value = "1"
+        self.log = EventLog(self.clock, self._on_event)
+        played: Any = self
+        session = ExperimentSession(
+            spec=played,
+            server=played,
+            load=None,
+            settings=played,
+            lifecycle=played,
+            log=self.log,
+            submit=self.submit,
+            start_task=lambda work, name: asyncio.create_task(work, name=name),
+            publish=lambda message: None,
+        )
+        self.tracker = EffectTracker(seconds, session, resolve=self._resolve if resolves else None)
+        self.log.start(0)
+        self.log.emit(EventKind.START, "go")
+
+    def _on_event(self, event: Any) -> None:
+        if event.kind is not EventKind.START or self.log.events:
+            self.tracker.on_event(event)
+
+    def _resolve(self, change: str, number: int) -> Resolution | None:
+        if not (order := ab_order(change, ())):
+            return None
+        trial = ordered_resolution(
+            *parse_ab(order), replace(PLAN, interval_seconds=self.seconds), 0.0, number
+        )
+        return Resolution(trial, before={SYNC: (ChangeSetting(SYNC, self.value),)})
+
+    @property
+    def states(self) -> tuple[SettingState, ...]:
+        return (SettingState(name=SYNC, value=self.value, original="1", meaning="", at_risk=False),)
+
+    def publish_status(self) -> None:
+        """Nobody looks."""
+
+    async def submit(self, command: Command) -> str:
+        await self.tracker.laboratory.give_way(command)
+        if isinstance(command, ChangeSetting):
+            old, self.value = self.value, command.value
+            self.log.emit(EventKind.SETTING, f"{SYNC} {old} → {self.value}")
+        elif isinstance(command, SetThreads):
+            self.log.emit(EventKind.THREADS, "threads 8 → 9")
+        return f"{SYNC} → {self.value}"
+
+    async def run(self, seconds: float, *, until_known: bool = False) -> None:
+        """The load runs, at most until an effect is known."""
+        for _ in range(round(seconds / self.seconds)):
+            self.clock.advance(self.seconds)
+            level = math.log(self.effect) if self.value == "0" else 0.0
+            rate = round(1000 * math.exp(level + self.rng.gauss(0, self.noise)))
+            server = server_tick(log_fsyncs_per_second=rate, completed=rate)
+            self.tracker.tick(sample(1, load=load_part(transactions_per_second=rate), server=server))
+            for _ in range(9):
+                await asyncio.sleep(0)
+            if until_known and (self.effects or self.not_measured):
+                return
+
+    @property
+    def effects(self) -> list[Effect]:
+        return [event.effect for event in self.log.events if event.effect is not None]
+
+    @property
+    def not_measured(self) -> list[str]:
+        return [event.not_measured for event in self.log.events if event.not_measured]
+
+    @property
+    def is_alternating(self) -> bool:
+        progress = self.tracker.effect_progress
+        return progress is not None and progress.alternates
+
+
+@pytest.mark.parametrize("seconds", [0.5, 1.0, 3.0])
+async def test_a_doubtful_effect_is_decided_by_alternation(seconds: float) -> None:
+    server = PrivateServer(noise=0.16, seconds=seconds)
+    await server.run(30 * seconds)
+    await server.submit(ChangeSetting(SYNC, "0"))
+    await server.run(9 * seconds)
+    assert server.is_alternating
+    assert not server.effects, "one answer, not two"
+    await server.run(200 * seconds, until_known=True)
+    (effect,) = server.effects
+    assert effect.markers == (1,)
+    assert effect.comparisons[0].verdict is Verdict.HIGHER
+    window = max(2.0, 2 * seconds)
+    assert effect.alternated_seconds in [2 * window * look for look in LOOKS]
+    assert (server.value, server.is_alternating) == ("0", False)
+    numbers = [event.marker for event in server.log.events if event.kind is EventKind.SETTING]
+    assert list(filter(None, numbers)) == [1]
+
+
+async def test_a_clear_effect_needs_no_alternation() -> None:
+    server = PrivateServer(noise=0.02)
+    await server.run(30)
+    await server.submit(ChangeSetting(SYNC, "0"))
+    await server.run(9)
+    (effect,) = server.effects
+    assert (effect.alternated_seconds, effect.comparisons[0].verdict) == (None, Verdict.HIGHER)
+
+
+async def test_an_effect_without_a_steady_load_before_it_is_decided_too() -> None:
+    server = PrivateServer(noise=0.02)
+    await server.run(3)
+    await server.submit(ChangeSetting(SYNC, "0"))
+    await server.run(60, until_known=True)
+    (effect,) = server.effects
+    assert effect.comparisons[0].percent == pytest.approx(42, abs=4)
+    assert not server.not_measured
+
+
+@pytest.mark.parametrize("command", [SetThreads(9), ChangeSetting(SYNC, "1")])
+async def test_the_operators_next_change_ends_it_at_once(command: Command) -> None:
+    server = PrivateServer(noise=0.16)
+    await server.run(30)
+    await server.submit(ChangeSetting(SYNC, "0"))
+    await server.run(13)
+    assert server.is_alternating
+    await server.submit(command)
+    assert server.value == ("1" if isinstance(command, ChangeSetting) else "0")
+    changes = [event.marker for event in server.log.events if event.kind is not EventKind.EFFECT]
+    assert [marker for marker in changes if marker] == [1, 2]
+    assert [effect.comparisons[0].differs for effect in server.effects] == [False], (
+        "what was known without it"
+    )
+    await server.run(3)
+    assert server.tracker.laboratory.present is None or isinstance(command, ChangeSetting)
+
+
+async def test_a_mark_does_not_end_it() -> None:
+    server = PrivateServer(noise=0.16)
+    await server.run(30)
+    await server.submit(ChangeSetting(SYNC, "0"))
+    await server.run(13)
+    await server.submit(Mark("look here"))
+    server.log.emit(EventKind.MARK, "look here")
+    await server.run(60, until_known=True)
+    assert server.effects[0].alternated_seconds
+
+
+async def test_on_other_servers_the_operator_decides() -> None:
+    server = PrivateServer(noise=0.16, resolves=False)
+    await server.run(30)
+    await server.submit(ChangeSetting(SYNC, "0"))
+    await server.run(90, until_known=True)
+    (effect,) = server.effects
+    assert (effect.alternated_seconds, server.tracker.laboratory.present) == (None, None)
+
+
+async def test_the_end_of_the_load_leaves_nothing_open() -> None:
+    server = PrivateServer(noise=0.16)
+    await server.run(30)
+    await server.submit(ChangeSetting(SYNC, "0"))
+    await server.run(13)
+    server.tracker.end()
+    assert len(server.effects) == 1
+    assert not server.is_alternating
