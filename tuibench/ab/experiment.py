@@ -218,6 +218,7 @@ class AbTest(Experiment):
                 left_out=self._windows.left_out(until),
                 cost_a=self._windows.cost(trial.a, until),
                 cost_b=self._windows.cost(trial.b, until),
+                because=self._windows.because(until),
                 disturbances=self._windows.disturbances(until),
                 comparisons=tuple(
                     one for one in comparisons if not is_late or self._windows.is_in_time(one.figure, until)

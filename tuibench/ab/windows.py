@@ -20,9 +20,10 @@ from tuibench.metrics.effect_detection import window_figures
 from tuibench.metrics.figures import figure_named, read, throughput
 from tuibench.metrics.inference import Scale
 from tuibench.metrics.series import is_at_rest
-from tuibench.model.effect import AbTestPair, AbTestPlan
+from tuibench.model.effect import AbTestPair, AbTestPlan, Comparison
 from tuibench.model.findings import OperationCost
 from tuibench.model.tick import Tick, total_tick
+from tuibench.waits.changes import time_changes
 
 ROUNDING_SECONDS = 1e-3
 FEWEST_SLOTS = 3
@@ -152,6 +153,17 @@ class TrialWindows:
         ]
         unsettled = self._unsettled(until_seconds)
         return window_cost(slot for window in windows for slot in window.settled(unsettled))
+
+    def because(self, until_seconds: float) -> tuple[Comparison, ...]:
+        """The wait classes that certainly differ between the values, in the cycles that count."""
+        cycles = list(zip(self.all[0::2], self.all[1::2], strict=True))[: self.over(until_seconds)]
+        windows = [window for pair in cycles if is_usable(*pair) for window in pair]
+        unsettled = self._unsettled(until_seconds)
+        sides = (
+            [slot for window in windows if window.value == value for slot in window.settled(unsettled)]
+            for value in (self.trial.a, self.trial.b)
+        )
+        return time_changes(*sides)
 
     def left_out(self, until_seconds: float) -> int:
         """The number of completed cycles that were excluded."""

@@ -22,6 +22,7 @@ from tuibench.metrics.inference import (
 )
 from tuibench.model.effect import AbTestResult, CommitCost, Comparison, Effect, LevelMovement, Verdict
 from tuibench.model.findings import Stall, StallConditions, Steadiness
+from tuibench.waits.changes import because_text
 
 STILL_MOVING = "still moving"
 MINUTES_TO_HOURS = 120
@@ -45,6 +46,7 @@ def effect_text(effect: Effect) -> str:
     words = [changes_text(effect.comparisons)]
     words += [ALTERNATION] * any(one.movement is not None for one in effect.comparisons)
     words += [STILL_MOVING] * (not effect.settled)
+    words += filter(None, [because_text(effect.because)])
     return "; ".join(words)
 
 
@@ -97,7 +99,10 @@ def effect_card(effect: Effect, change: str) -> Section:
     rows = tuple((_name(one), *_levels(one), _difference(one)) for one in effect.comparisons)
     table = Table(header=("", "before", "after", "difference"), rows=rows)
     return section(
-        change, table, Text(tuple(filter(None, (when, doubt))), role="note"), badge=str(effect.markers[-1])
+        change,
+        table,
+        Text(tuple(filter(None, (when, doubt, because_text(effect.because)))), role="note"),
+        badge=str(effect.markers[-1]),
     )
 
 
@@ -151,6 +156,7 @@ def trial_section(result: AbTestResult) -> Section:
         why = f" ({'; '.join(result.disturbances)})" if result.disturbances else ""
         lines.insert(0, f"disturbed cycles, left out: {result.left_out}{why}")
     lines[-1:-1] = change_cost_lines(result.cost_a, result.cost_b)
+    lines += filter(None, [because_text(result.because)])
     rows = tuple(map(_row, result.comparisons))
     return section(
         f"A/B: {result.subject}, A = {result.a}, B = {result.b}",

@@ -49,6 +49,7 @@ from tuibench.model.effect import (
     Verdict,
 )
 from tuibench.model.tick import HOST, Tick, total_tick
+from tuibench.waits.changes import time_changes
 
 Window = Sequence[Tick]
 TOLERANCE_PERCENT = 5.0
@@ -404,6 +405,7 @@ def _effect(
         comparisons=comparisons,
         cost_before=window_cost(pending.before[-len(after) :]),
         cost_after=window_cost(after),
+        because=time_changes(pending.before[-len(after) :], after),
     )
 
 

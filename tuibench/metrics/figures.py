@@ -36,6 +36,7 @@ from tuibench.model.counters import (
     Unit as CounterUnit,
 )
 from tuibench.model.tick import ERROR, HOST, LOGIN, RESPONSE, SERVICE, UNSEEN, US_PER_MS, WAIT, Tick
+from tuibench.waits.classes import TIME, WaitClass
 
 
 class FigureUnit(StrEnum):
@@ -392,6 +393,25 @@ MAIN_FIGURES = (
 )  # fmt: skip
 """The rows of every comparison."""
 
+
+def wait_figure(wait: WaitClass) -> str:
+    """The name of the figure of a wait class."""
+    return f"time_{wait}"
+
+
+TIME_FIGURES = tuple(
+    Figure(
+        wait_figure(wait),
+        wait.label + PER_TRANSACTION,
+        MS,
+        None if wait is WaitClass.CLIENT else LOWER,
+        Ratio((wait.key,), (TIME + "completed",), 1e-3),
+        wait.meaning,
+    )
+    for wait in WaitClass
+)
+"""The account of time; see `waits.account`."""
+
 OTHER_FIGURES = (
     Figure("p999", "p99.9", MS, LOWER, Quantile(RESPONSE, 0.999), "1 of 1,000 transactions is slower"),
     Figure("min", "min", MS, LOWER, Quantile(RESPONSE, 0), "the fastest transaction"),
@@ -609,6 +629,7 @@ OTHER_FIGURES = (
         Level((HOST + "memory_used",), whole=HOST + "memory_total"), "of the server's host",
     ),
     Figure("swap_used", "swap used", BYTES, None, Level((HOST + "swap_used",)), "of the server's host"),
+    *TIME_FIGURES,
 )  # fmt: skip
 
 

@@ -90,6 +90,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     that is measured again, because the load moved later, has the same markers. `cost_before` and `cost_after`
     are the cost of an operation in the windows, None if unknown. `alternated_seconds` is set if the
     difference is that of both values in alternation, for so long, after the change itself left doubt.
+    `because` are the wait classes of which a transaction's time certainly changed, the largest change first.
     """
 
     markers: tuple[int, ...]
@@ -102,6 +103,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     cost_before: OperationCost | None = None
     cost_after: OperationCost | None = None
     alternated_seconds: float | None = None
+    because: tuple[Comparison, ...] = ()
 
     def comparison(self, figure: str) -> Comparison | None:
         return comparison_of(figure, self.comparisons)
@@ -305,8 +307,8 @@ class AbTestResult(msgspec.Struct, frozen=True, kw_only=True):
     `acts_after_seconds` is set if a change takes that long to act, and `needs_window_seconds` if that is too
     late for these windows: then there is no verdict, and `comparisons` has only other figures, those that
     certainly change in time. `cost_a` and `cost_b` are the cost of an operation under
-    each value. `ended_seconds` is the second of the run at which the test ended, None while it is running.
-    `by_hand` marks a test that an operator started during the session.
+    each value, `because` is as that of an effect. `ended_seconds` is the second of the run at which the test
+    ended, None while it is running. `by_hand` marks a test that an operator started during the session.
     """
 
     subject: str
@@ -327,5 +329,6 @@ class AbTestResult(msgspec.Struct, frozen=True, kw_only=True):
     needs_window_seconds: float | None = None
     cost_a: OperationCost | None = None
     cost_b: OperationCost | None = None
+    because: tuple[Comparison, ...] = ()
     ended_seconds: float | None = None
     by_hand: bool = False

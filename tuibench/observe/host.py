@@ -560,7 +560,7 @@ class HostSampler:
             self._last,
             after,
             cores=self._cores,
-            server_pid=self._pid,
+            server_pid=self.server_pid,
             own_pids=own,
             note=self._note(after),
         )
@@ -569,11 +569,12 @@ class HostSampler:
         return found
 
     @property
-    def _pid(self) -> int | None:
+    def server_pid(self) -> int | None:
+        """The server's process; None if it was not found."""
         return self._server.pid if self._server is not None else None
 
     def _totals(self, own: set[int]) -> HostTotals:
-        pid = self._pid
+        pid = self.server_pid
         watched = own if pid is None else own | {pid}
         return HostTotals(
             switches=None if pid is None else thread_switches(pid),

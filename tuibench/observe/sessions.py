@@ -148,16 +148,16 @@ GROUP BY COMMAND, STATE ORDER BY 3 DESC LIMIT {most}
 
 def others_sql(source: str, own_ids: Iterable[int]) -> str:
     return _OTHERS.format(
-        source=source, ours=_among(own_ids), most=MOST_SESSIONS, characters=STATEMENT_CHARACTERS
+        source=source, ours=among(own_ids), most=MOST_SESSIONS, characters=STATEMENT_CHARACTERS
     )
 
 
 def count_sql(source: str, own_ids: Iterable[int]) -> str:
-    return _COUNT.format(source=source, ours=_among(own_ids))
+    return _COUNT.format(source=source, ours=among(own_ids))
 
 
 def own_sql(source: str, own_ids: Iterable[int]) -> str:
-    return _OWN.format(source=source, ours=_among(own_ids), most=MOST_STATES)
+    return _OWN.format(source=source, ours=among(own_ids), most=MOST_STATES)
 
 
 def ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
@@ -171,8 +171,9 @@ def ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
     return runs
 
 
-def _among(ids: Iterable[int]) -> str:
-    return " OR ".join(f"ID BETWEEN {low} AND {high}" for low, high in ranges(ids)) or "FALSE"
+def among(ids: Iterable[int], name: str = "ID") -> str:
+    """The condition that a column is one of some numbers, by ranges."""
+    return " OR ".join(f"{name} BETWEEN {low} AND {high}" for low, high in ranges(ids)) or "FALSE"
 
 
 def parse_server_sessions(rows: Sequence[Row]) -> tuple[ServerSession, ...]:

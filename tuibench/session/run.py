@@ -153,6 +153,9 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             with_traffic=self.spec.plan.shows_traffic,
             host_metrics=self.spec.plan.host_metrics,
             replicas=self.spec.replicas,
+            load_ids=None
+            if self.fleet is None or self.spec.plan.shows_traffic
+            else self.fleet.connection_ids,
         )
         self.sampler.own_changes = lambda: self.settings.changes
         self.activity_monitor = ActivityMonitor.of(

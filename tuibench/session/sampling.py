@@ -11,6 +11,7 @@ it can be compared. The load's own statements, as measured by the client, are al
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Set
+from contextlib import nullcontext
 from typing import NamedTuple
 
 import msgspec
@@ -45,6 +46,10 @@ from tuibench.session.run_summary import ServerReading
 from tuibench.session.spec import ReplicaChoice, SessionSpec
 from tuibench.tuning.restore import UNKNOWN_AUTHOR
 from tuibench.units import DASH
+from tuibench.waits.account import account_sums
+from tuibench.waits.sampler import TimeSampler
+
+OwnIds = Callable[[], Awaitable[Set[int]]]
 
 
 class HostsObservation(NamedTuple):
@@ -81,6 +86,11 @@ class Hosts:
         is_local = server.is_local and remote is None
         process = find_server_process(server) if is_local else None
         return cls(HostSampler(process, own_pids, clock), remote, is_local=is_local)
+
+    @property
+    def server_pid(self) -> int | None:
+        """The server's process, if it is on this host."""
+        return self._local.server_pid if self._is_local and self._local is not None else None
 
     async def connect(self) -> None:
         """The first reading of the other host. Raises RunError where it cannot be read."""
@@ -140,7 +150,8 @@ class TickObservation(msgspec.Struct, frozen=True, kw_only=True):
     """One observation. `settings_changed` is True if variables changed, but not by this session, or
     `restarted`.
 
-    `traffic` is the work of the server's clients, in a session without load.
+    `traffic` is the work of the server's clients, in a session without load; `time` is what the account of
+    time is made of.
     """
 
     server: Tick | None
@@ -150,6 +161,7 @@ class TickObservation(msgspec.Struct, frozen=True, kw_only=True):
     settings_changed: bool = False
     restarted: bool = False
     traffic: Tick | None = None
+    time: Tick | None = None
 
     def tick(self, end: float, load: Tick | None, *, shows_traffic: bool) -> Tick:
         """The whole tick, with all sources under their prefixes; it ends `end` seconds into the load.
@@ -174,6 +186,9 @@ class TickObservation(msgspec.Struct, frozen=True, kw_only=True):
             missing |= {prefix + name: why for name, why in source.missing.items()}
         if hosts.note:
             missing["host"] = hosts.note
+        if self.time is not None and load is not None:
+            sums |= account_sums(self.time, load)
+            missing |= self.time.missing
         lags = [each.lag_seconds for each in self.replicas.samples if each.lag_seconds is not None]
         peaks = {"lag_seconds": max(lags)} if lags else {}
         arrears: dict[str, float] = {}
@@ -212,8 +227,11 @@ class Sampler:
         replicas: Replicas,
         author_of: Callable[[str, str], str] = lambda setting, value: UNKNOWN_AUTHOR,
         interval_seconds: float = 1.0,
+        account: TimeSampler | None = None,
     ) -> None:
         self.own_changes: Callable[[], tuple[int, bool]] = lambda: (0, False)
+        self._account = account
+        self._account_task: asyncio.Task[None] | None = None
         self._author_of = author_of
         self._sampler = sampler
         self._hosts = hosts
@@ -241,14 +259,19 @@ class Sampler:
         with_traffic: bool = False,
         host_metrics: str = "",
         replicas: ReplicaChoice = ReplicaChoice(),  # noqa: B008 (it is frozen)
+        load_ids: OwnIds | None = None,
     ) -> "Sampler":
         """Eyes on a server, its host and this one. Nothing is sent yet.
 
-        `author_of` names the author of a setting's value, as the beginning of a sentence.
+        `author_of` names the author of a setting's value, as the beginning of a sentence. `load_ids` are the
+        connections whose time is accounted for.
         """
         sampler = StatusSampler(target, clock, interval_seconds=interval_seconds, with_traffic=with_traffic)
         hosts = Hosts.of(server, host_metrics, own_pids, clock, interval_seconds)
-        return cls(sampler, hosts, Replicas(replicas, target, clock), author_of, interval_seconds)
+        account = None
+        if load_ids is not None and not target.further:
+            account = TimeSampler(target, server, clock, load_ids, lambda: hosts.server_pid)
+        return cls(sampler, hosts, Replicas(replicas, target, clock), author_of, interval_seconds, account)
 
     async def log_in(self) -> None:
         """Open the connections: a load that starts first may use up all connections of the server."""
@@ -257,16 +280,22 @@ class Sampler:
         await self._replicas.connect()
 
     async def begin(self, steering_statements: int) -> None:
-        """The reading that everything later is compared with, before the start of the load."""
+        """The reading that everything later is compared with, before the start of the load; the account of
+        time begins after it.
+        """
         self._variables = await self._sampler.variables()
         self._hosts.begin()
         await self._hosts.finish()
-        self._first = _reading(await self._sampler.sample(0, steering_statements), steering_statements)
+        own = self._own(steering_statements)
+        self._first = _reading(await self._sampler.sample(0, own), own)
+        if self._account is not None and self._account_task is None:
+            self._account_task = asyncio.create_task(self._account.run(), name="account of time")
 
     async def reset_stats(self, steering_statements: int, transactions_total: int) -> None:
         """Repeats the first reading, while the load is idle. The next observation contains its result."""
-        observation = await self._sample(transactions_total)
-        self._first = _reading(observation, steering_statements)
+        async with self._account.lock if self._account is not None else nullcontext():
+            observation = await self._sample(transactions_total)
+            self._first = _reading(observation, self._own(steering_statements))
         self._pending, self._counters_restarted = observation, False
 
     async def observe(
@@ -283,7 +312,8 @@ class Sampler:
         changes = self.own_changes()
         self._hosts.begin()
         self._replicas.begin()
-        observation = self._with_pending(await self._sample(transactions_total, steering_statements))
+        own = self._own(steering_statements)
+        observation = self._with_pending(await self._sample(transactions_total, own))
         events = self._noticed(observation)
         foreign: list[tuple[EventKind, str]] = []
         if observation.restarted:
@@ -300,6 +330,7 @@ class Sampler:
             settings_changed=bool(foreign) or observation.restarted,
             restarted=observation.restarted,
             traffic=observation.traffic,
+            time=self._account.collect() if self._account is not None else None,
         )
 
     async def end(
@@ -312,11 +343,13 @@ class Sampler:
         The server processes the disconnects of many connections slightly later: the last reading
         is one that has all the load's questions, and after which nothing but our own reading was counted.
         """
+        await self._end_account()
+        own = self._own(steering_statements)
         before, last = None, None
         for _ in range(LAST_LOOK_ATTEMPTS):
-            observation = await self._sample(steering_statements=steering_statements)
+            observation = await self._sample(steering_statements=own)
             self.last_observations.append(observation)
-            before, last = last, _reading(observation, steering_statements)
+            before, last = last, _reading(observation, own)
             if before is None or last is None or _others(before) != _others(last):
                 continue
             first = None if self._counters_restarted else self._first
@@ -327,7 +360,8 @@ class Sampler:
     @property
     def connection_ids(self) -> set[int]:
         """The server's ids of the sampler's connections."""
-        return self._sampler.connection_ids | self._replicas.connection_ids
+        accounts = self._account.connection_ids if self._account is not None else set()
+        return self._sampler.connection_ids | self._replicas.connection_ids | accounts
 
     @property
     def replica_statements(self) -> int:
@@ -335,9 +369,27 @@ class Sampler:
         return self._replicas.statements
 
     async def close(self) -> None:
+        await self._end_account()
+        if self._account is not None:
+            await self._account.close()
         await self._hosts.close()
         await self._replicas.close()
         await self._sampler.close()
+
+    def _own(self, steering_statements: int) -> int:
+        """The session's statements besides those of the status."""
+        return steering_statements + (self._account.statements if self._account is not None else 0)
+
+    async def _end_account(self) -> None:
+        """The last query is waited for, so that its statement has been counted."""
+        if self._account is None or self._account_task is None:
+            return
+        async with self._account.lock:
+            self._account_task.cancel()
+        task, self._account_task = self._account_task, None
+        await asyncio.wait({task})
+        if not task.cancelled():
+            task.result()
 
     async def _sample(
         self, transactions_total: int | None = None, steering_statements: int = 0
@@ -429,7 +481,6 @@ LEASE_SECONDS = 5.0
 LEASE_TICKS = 3.0
 """Duration of one renewal in samples; the longer of both limits applies."""
 
-OwnIds = Callable[[], Awaitable[Set[int]]]
 ExpectKill = Callable[[int], Awaitable[None]]
 
 KILL_PRIVILEGE = "KILL needs CONNECTION ADMIN (MariaDB), CONNECTION_ADMIN (MySQL) or SUPER"

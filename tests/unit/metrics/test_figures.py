@@ -33,6 +33,7 @@ from tuibench.model.tick import Histogram, Tick, total_tick
 from tuibench.record.prometheus import metric_families
 from tuibench.tui.figures import CHARTED_FIGURES as CHARTED
 from tuibench.tui.figures import SOURCES, figure_value, read_figures
+from tuibench.waits.classes import WaitClass
 
 
 def rich_tick() -> Tick:
@@ -58,6 +59,8 @@ def rich_tick() -> Tick:
             **dict.fromkeys(counts, 9.0),
             **{f"host.{name}": 50.0 for name in host},
             **whole,
+            **{wait.key: 4e5 for wait in WaitClass},
+            "time.completed": 40.0,
             "Innodb_buffer_pool_read_requests": 2e6,
         },
         levels={

@@ -114,6 +114,9 @@ def test_the_first_counter_that_the_server_has() -> None:
 KNOWN = {*lookup.SETTINGS_BY_NAME, *ServerVariable}
 NAME = re.compile(r"(?<![\w.'*])(?:innodb_[a-z_]+|sync_[a-z_]+|sql_log_[a-z]+|binlog_order_[a-z]+)(?![\w*])")
 NO_SETTINGS = {
+    "innodb_data_file": "a file of the performance schema",
+    "innodb_log_file": "a file of the performance schema",
+    "sync_dirty": "a function of the kernel",
     "innodb_metrics": "a table of information_schema",
     "innodb_sys_tablespaces": "a table of information_schema",
     "innodb_tablespaces": "a table of information_schema",

@@ -1,0 +1,298 @@
+"""The account of time: names of waits, samples of a scripted server and its threads, the sums of a tick."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from tests.examples import SERVER
+from tests.fakes import FakeClock
+from tests.tables import for_each
+from tuibench.errors import DeniedError, SQLError
+from tuibench.metrics.figures import FIGURES
+from tuibench.model.server import Flavour, Target
+from tuibench.model.tick import STATEMENT, Histogram, Tick, total_tick
+from tuibench.mysql.connection import Connection
+from tuibench.mysql.rows import Row
+from tuibench.waits.account import account_sums
+from tuibench.waits.changes import because_text, time_changes
+from tuibench.waits.classes import EVENTS, KERNEL, STATES, Observed, WaitClass, wait_of
+from tuibench.waits.sampler import EVERY_SECONDS, RAREST_SECONDS, TimeSampler
+
+MARIADB, MYSQL = Flavour.MARIADB, Flavour.MYSQL
+DATA_FILE = "wait/io/file/innodb/innodb_data_file"
+FUTEX, POLL = "futex_do_wait", "poll_schedule_timeout.constprop.0"
+
+
+@for_each(
+    ("flavour", "seen", "wait"),
+    [
+        (MARIADB, Observed("Sleep", ""), None),
+        (MARIADB, Observed("Sleep", "", kernel=POLL, is_blocked=True), None),
+        (MARIADB, Observed("Execute", "Updating", is_blocked=False), WaitClass.CPU),
+        (MARIADB, Observed("Execute", "Commit", kernel=POLL, is_blocked=True), None),
+        (MARIADB, Observed("Execute", "Commit", kernel=FUTEX, is_blocked=True), WaitClass.COMMIT),
+        (MYSQL, Observed("Execute", "Commit", kernel=FUTEX, is_blocked=True), WaitClass.MUTEX),
+        (MYSQL, Observed("Query", "waiting for handler commit"), WaitClass.COMMIT),
+        (MYSQL, Observed("Query", "Waiting for table metadata lock"), WaitClass.METADATA_LOCK),
+        (MARIADB, Observed("Query", "User sleep", kernel=FUTEX, is_blocked=True), WaitClass.SLEEP),
+        (MARIADB, Observed("Query", "Updating", innodb="lock wait"), WaitClass.ROW_LOCK),
+        (MYSQL, Observed("Query", "updating", "sleeping before entering innodb"), WaitClass.ADMISSION),
+        (MARIADB, Observed("Execute", "Statistics", kernel="folio_wait_bit", is_blocked=True),
+         WaitClass.PAGE_READ),
+        (MARIADB, Observed("Execute", "Writing to net", kernel=FUTEX, is_blocked=True), WaitClass.MUTEX),
+        (MARIADB, Observed("Execute", "Writing to net", kernel="sk_stream_wait_memory", is_blocked=True),
+         WaitClass.NETWORK),
+        (MARIADB, Observed("Execute", "Statistics", is_blocked=True), WaitClass.OTHER),
+        (MARIADB, Observed("Execute", "Statistics"), WaitClass.CPU),
+        (MYSQL, Observed("Query", "statistics", event=DATA_FILE, operation="read"),
+         WaitClass.PAGE_READ),
+        (MYSQL, Observed("Query", "updating", event=DATA_FILE, operation="sync"),
+         WaitClass.PAGE_WRITE),
+        (MYSQL, Observed("Query", "waiting for handler commit", event="wait/io/file/sql/binlog",
+                         operation="sync"), WaitClass.BINARY_LOG),
+        (MYSQL, Observed("Query", "waiting for handler commit", event="wait/synch/mutex/innodb/log_mutex"),
+         WaitClass.COMMIT),
+        (MYSQL, Observed("Query", "updating", event="wait/synch/sxlock/innodb/index_tree_rw_lock"),
+         WaitClass.MUTEX),
+    ],
+)  # fmt: skip
+def test_what_a_connection_waits_for(flavour: Flavour, seen: Observed, wait: WaitClass | None) -> None:
+    assert wait_of(seen, flavour) is wait
+
+
+def test_no_name_hides_a_later_one() -> None:
+    """The first beginning that matches counts, so a shorter one comes later."""
+    tables = [[*EVENTS], [*KERNEL]]
+    tables += [[state.name for state in STATES if flavour in state.flavours] for flavour in Flavour]
+    for names in tables:
+        for place, name in enumerate(names):
+            assert name == name.lower()
+            assert not any(name.startswith(earlier) for earlier in names[:place]), name
+
+
+class Machine:
+    """A server's list of connections, and the kernel's files of its threads."""
+
+    def __init__(self, proc: Path, pid: int = 7) -> None:
+        self.clock = FakeClock()
+        self.rows: list[Row] = []
+        self.innodb: list[Row] | SQLError = []
+        self.sent: list[str] = []
+        self.query_seconds = 0.002
+        self.proc = proc
+        self.pid: int | None = pid
+
+    async def log_in(self, target: Target) -> Connection:
+        return Listed(self)
+
+    def thread(self, tid: int, cpu_ms: float, queue_ms: float, state: str, kernel: str = "0") -> None:
+        folder = self.proc / "7" / "task" / str(tid)
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "schedstat").write_text(f"{cpu_ms * 1e6:.0f} {queue_ms * 1e6:.0f} 3\n")
+        (folder / "stat").write_text(f"{tid} (connection) x) {state} 1 1\n")
+        (folder / "wchan").write_text(kernel)
+
+    def sampler(self, flavour: Flavour = MARIADB) -> TimeSampler:
+        async def ids() -> set[int]:
+            return {int(row[0]) for row in self.rows}
+
+        info, proc = replace(SERVER, flavour=flavour), str(self.proc)
+        return TimeSampler(Target(), info, self.clock, ids, lambda: self.pid, log_in=self.log_in, proc=proc)
+
+
+class Listed(Connection):
+    def __init__(self, machine: Machine) -> None:
+        super().__init__(None, Target())
+        self._machine = machine
+
+    async def query(self, sql: str) -> Sequence[Row]:
+        machine = self._machine
+        machine.sent.append(sql)
+        self.statements += 1
+        machine.clock.advance(machine.query_seconds)
+        if "INNODB_TRX" in sql:
+            if isinstance(machine.innodb, SQLError):
+                raise machine.innodb
+            return machine.innodb
+        if "setup_consumers" in sql:
+            return [(0,)]
+        if "performance_schema.threads" in sql:
+            raise DeniedError(1142, "SELECT command denied")
+        return machine.rows
+
+    async def close(self) -> None: ...
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+async def sampled(machine: Machine, sampler: TimeSampler, seconds: float) -> Tick:
+    """One sample at the beginning, and one after so long."""
+    await sampler.begin()
+    await sampler.sample()
+    sampler.collect()
+    machine.clock.advance(seconds)
+    await sampler.sample()
+    return sampler.collect()
+
+
+async def test_the_kernel_divides_what_runs_and_the_list_what_is_blocked(machine: Machine) -> None:
+    machine.rows = [
+        (11, "Execute", "Commit", 3.0, 101),
+        (12, "Sleep", "", 0.4, 102),
+        (13, "Execute", "Statistics", 1.0, 103),
+    ]
+    for tid in (101, 102, 103):
+        machine.thread(tid, 1000, 50, "S")
+    sampler = machine.sampler()
+    await sampler.begin()
+    await sampler.sample()
+    assert set(sampler.collect().sums) >= {"time.seconds"}
+    machine.clock.advance(0.498)
+    machine.thread(101, 1100, 60, "S", FUTEX)
+    machine.thread(102, 1010, 50, "S", POLL)
+    machine.thread(103, 1200, 250, "R")
+    await sampler.sample()
+    found = sampler.collect()
+    assert found.missing == {}
+    assert found.sums["time.seconds"] == pytest.approx(0.5)
+    assert found.sums["time.cpu_us"] == pytest.approx(310_000)
+    assert found.sums["time.run_queue_us"] == pytest.approx(210_000)
+    assert found.sums["time.commit_us"] == pytest.approx(500_000, rel=0.01)
+    assert found.sums["time.idle_us"] == pytest.approx(480_000, rel=0.01)
+    assert found.sums["time.seen_us"] == pytest.approx(1_500_000)
+    assert sum("INNODB_TRX" in sql for sql in machine.sent) == 1, "at first, 103 waited for something unnamed"
+
+
+async def test_without_the_threads_the_list_says_it_alone(machine: Machine) -> None:
+    machine.pid = None
+    machine.rows = [
+        (11, "Execute", "Statistics", 3.0, 101),
+        (12, "Sleep", "", 0.4, 102),
+        (13, "Execute", "Updating", 1.0, 103),
+    ]
+    machine.innodb = [(13, "lock wait", "")]
+    found = await sampled(machine, machine.sampler(), 0.25)
+    each_us = 1e6 * found.sums["time.seconds"]
+    assert found.sums["time.cpu_us"] == pytest.approx(each_us)
+    assert found.sums["time.row_lock_us"] == pytest.approx(each_us)
+    assert found.sums["time.idle_us"] == pytest.approx(each_us)
+    assert "time.run_queue_us" not in found.sums
+    assert "not on this host" in found.missing["time.run_queue_us"]
+
+
+async def test_a_missing_privilege_is_said_and_not_asked_for_again(machine: Machine) -> None:
+    machine.rows = [(11, "Execute", "Updating", 3.0, 101)]
+    machine.thread(101, 1, 1, "S", FUTEX)
+    machine.innodb = DeniedError(1227, "you need PROCESS")
+    found = await sampled(machine, machine.sampler(), 0.25)
+    assert found.missing == {"time.row_lock_us": "row locks need the PROCESS privilege"}
+    assert found.sums["time.mutex_us"] > 0
+    assert sum("INNODB_TRX" in sql for sql in machine.sent) == 1
+
+
+async def test_mysql_without_its_performance_schema_has_an_older_list(machine: Machine) -> None:
+    machine.rows = [(11, "Query", "User sleep", 3000, None)]
+    found = await sampled(machine, machine.sampler(MYSQL), 0.25)
+    assert found.sums["time.sleep_us"] == pytest.approx(1e6 * found.sums["time.seconds"])
+    assert sum("performance_schema.threads" in sql for sql in machine.sent) == 1
+
+
+async def test_slow_answers_make_samples_rarer(machine: Machine) -> None:
+    machine.rows = [(11, "Sleep", "", 3.0, 101)]
+    sampler = machine.sampler()
+    await sampler.begin()
+    for _ in range(40):
+        await sampler.sample()
+    assert sampler.pause_seconds == pytest.approx(EVERY_SECONDS, rel=0.1)
+    machine.query_seconds = 0.2
+    for _ in range(40):
+        await sampler.sample()
+    assert 4 * EVERY_SECONDS < sampler.pause_seconds <= RAREST_SECONDS
+
+
+def load(seconds: float, connections: int, statements_us: int, **levels: float) -> Tick:
+    return Tick(
+        seconds=seconds,
+        sums={"completed": 20 * seconds},
+        levels={"connections": connections, **levels},
+        hists={STATEMENT + "select": Histogram({}, 7, statements_us)},
+    )
+
+
+def found_tick(seconds: float, seen: float, idle: float, flight: float = 0.0, **waits: float) -> Tick:
+    names = {"seconds": seconds, "samples": 9, "seen_us": seen, "idle_us": idle, "flight_us": flight}
+    return Tick(sums={f"time.{name}": value for name, value in (names | waits).items()})
+
+
+def waits(sums: dict[str, float]) -> dict[str, float]:
+    """The classes that took time, in seconds."""
+    return {wait: sums[wait.key] / 1e6 for wait in WaitClass if sums[wait.key]}
+
+
+def test_what_waits_for_a_statement_in_flight_is_on_the_way() -> None:
+    found = found_tick(0.5, 2e6, 1.2e6, commit_us=0.5e6, cpu_us=0.3e6)
+    sums = account_sums(found, load(0.5, 4, 1_300_000))
+    assert waits(sums) == pytest.approx({"cpu": 0.3, "commit": 0.5, "client": 0.7, "on_the_way": 0.5})
+    assert sum(waits(sums).values()) == pytest.approx(sums["time.connections_us"] / 1e6)
+
+
+def test_statements_that_outlast_a_tick_count_where_they_ran() -> None:
+    """Four connections behind a table lock for 1.5 s: nothing ends in the first tick, all in the second."""
+    first = account_sums(found_tick(1.0, 4e6, 0.0, 4e6, metadata_lock_us=4e6), load(1.0, 4, 0))
+    assert waits(first) == pytest.approx({"metadata_lock": 4.0})
+    later = account_sums(found_tick(1.0, 4e6, 2e6, -4e6, metadata_lock_us=2e6), load(1.0, 4, 6_000_000))
+    assert waits(later) == pytest.approx({"metadata_lock": 2.0, "client": 2.0})
+
+
+def test_idle_connections_are_not_the_loads_and_unseen_ones_are_other() -> None:
+    sums = account_sums(found_tick(3.0, 12e6, 9e6, cpu_us=3e6), load(3.0, 3, 3_000_000, idle=2))
+    assert waits(sums) == pytest.approx({"cpu": 3.0, "client": 3.0, "other": 3.0})
+
+
+def test_a_tick_without_samples_or_without_a_load_has_no_account() -> None:
+    assert account_sums(Tick(), load(1.0, 4, 0)) == {}
+    assert account_sums(found_tick(1.0, 1.0, 1.0), Tick()) == {}
+
+
+def ticks(seconds: float, commit_ms: float, queue_ms: float, count: int = 12) -> list[Tick]:
+    """Ticks whose transactions take so much time, with some noise and unequal weights."""
+    made = []
+    for number in range(count):
+        trx = (40 + 7 * (number % 3)) * seconds
+        noise = 1 + 0.02 * ((number * 5) % 7 - 3)
+        sums = {wait.key: 0.0 for wait in WaitClass}
+        sums |= {"time.completed": trx, "time.seconds": seconds, "completed": trx}
+        sums |= {"time.commit_us": 1e3 * commit_ms * noise * trx, "time.run_queue_us": 1e3 * queue_ms * trx}
+        sums |= {"time.cpu_us": 2e3 * trx / noise}
+        made.append(Tick(end=seconds * (number + 1), seconds=seconds, sums=sums))
+    return made
+
+
+@pytest.mark.parametrize("seconds", [0.5, 1.0, 3.0])
+def test_what_changed_is_named_with_its_interval(seconds: float) -> None:
+    changes = time_changes(ticks(seconds, 5.1, 1.0), ticks(seconds, 2.1, 1.4))
+    assert [one.figure for one in changes] == [FIGURES["time_commit"].key, FIGURES["time_run_queue"].key]
+    commit = changes[0]
+    assert commit.low < commit.delta < commit.high < 0
+    assert commit.delta == pytest.approx(-3.0, abs=0.15)
+    text = because_text(changes)
+    assert text.startswith("because: commit −3.0 ms (−3.")
+    assert text.endswith("; run queue +0.4 ms")
+    assert " of 5.1; " in text
+
+
+def test_what_did_not_change_is_not_named() -> None:
+    assert time_changes(ticks(0.5, 5.1, 1.0), ticks(0.5, 5.1, 1.0)) == ()
+    assert time_changes([], ticks(0.5, 5.1, 1.0)) == ()
+    assert time_changes([Tick(seconds=1.0)] * 12, [Tick(seconds=1.0)] * 12) == ()
+    assert because_text(()) == ""
+
+
+def test_figures_of_the_account_do_not_depend_on_ticks_without_it() -> None:
+    whole = total_tick([*ticks(0.5, 4.0, 1.0), Tick(end=9.0, seconds=3.0, sums={"completed": 5000.0})])
+    assert FIGURES["time_commit"].value(whole) == pytest.approx(4.0, rel=0.02)

@@ -1,0 +1,218 @@
+"""Wait classes: what a connection does or waits for, and the table of the names that say so.
+
+A connection is in exactly one class at any moment, so the classes of a tick add up to connections × seconds.
+A server names the state of a thread in its process list (and, where enabled, its current wait event), the
+kernel the function in which a thread is blocked. Neither is enough: many states name a phase of a statement
+and not a wait, and the kernel does not know why a thread waits on a futex.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import NamedTuple
+
+from tuibench.model.server import Flavour
+
+TIME = "time."
+"""Prefix of the account in the sums, levels and gaps of a tick."""
+
+
+class WaitClass(StrEnum):
+    """What a connection does or waits for, in the order in which a chart stacks them."""
+
+    CPU = "cpu"
+    RUN_QUEUE = "run_queue"
+    ROW_LOCK = "row_lock"
+    METADATA_LOCK = "metadata_lock"
+    COMMIT = "commit"
+    BINARY_LOG = "binary_log"
+    PAGE_READ = "page_read"
+    PAGE_WRITE = "page_write"
+    MUTEX = "mutex"
+    ADMISSION = "admission"
+    NETWORK = "network"
+    SLEEP = "sleep"
+    OTHER = "other"
+    ON_THE_WAY = "on_the_way"
+    CLIENT = "client"
+
+    @property
+    def label(self) -> str:
+        return TITLES[self][0]
+
+    @property
+    def meaning(self) -> str:
+        return TITLES[self][1]
+
+    @property
+    def key(self) -> str:
+        """Its sum in a tick: connection-microseconds."""
+        return f"{TIME}{self}_us"
+
+
+TITLES = {
+    WaitClass.CPU: ("CPU", "the server's thread runs on a processor"),
+    WaitClass.RUN_QUEUE: ("run queue", "the server's thread can run and waits for a processor"),
+    WaitClass.ROW_LOCK: ("row lock", "a row is locked by another transaction"),
+    WaitClass.METADATA_LOCK: ("metadata lock", "a table or the server is locked, by DDL or LOCK TABLES"),
+    WaitClass.COMMIT: (
+        "commit",
+        "the redo log is written and flushed, or its turn in a group commit awaited",
+    ),
+    WaitClass.BINARY_LOG: ("binary log", "the binary log is written and flushed"),
+    WaitClass.PAGE_READ: ("page read", "a page is read from disk"),
+    WaitClass.PAGE_WRITE: (
+        "page write",
+        "a page is written, or a free page or room in the redo log is awaited",
+    ),
+    WaitClass.MUTEX: ("mutex", "a mutex or latch inside the server is awaited"),
+    WaitClass.ADMISSION: ("admission", "the limit of concurrent statements lets no more in"),
+    WaitClass.NETWORK: ("network", "the client has not yet taken the result"),
+    WaitClass.SLEEP: ("sleep", "SLEEP() of a statement waits"),
+    WaitClass.OTHER: ("other", "a wait has no name, or the connection was not seen"),
+    WaitClass.ON_THE_WAY: (
+        "on the way",
+        "a statement is in flight, but not in the server: network, proxy, a busy client",
+    ),
+    WaitClass.CLIENT: ("client", "no statement is in flight: the load's own work and its think time"),
+}
+
+
+class State(NamedTuple):
+    """A state of the process list, by the beginning of its name in lower case, and the wait that it names.
+
+    `flavours` are those that have it, since `version` or ever. Without `wait`, the connection waits for its
+    next statement.
+    """
+
+    name: str
+    wait: WaitClass | None
+    flavours: tuple[Flavour, ...] = (Flavour.MARIADB, Flavour.MYSQL)
+    version: str = ""
+
+
+MARIADB, MYSQL = (Flavour.MARIADB,), (Flavour.MYSQL,)
+STATES = (
+    State("reset for next command", None, MARIADB),
+    State("waiting for table ", WaitClass.METADATA_LOCK),
+    State("waiting for schema metadata lock", WaitClass.METADATA_LOCK),
+    State("waiting for stored ", WaitClass.METADATA_LOCK),
+    State("waiting for trigger metadata lock", WaitClass.METADATA_LOCK),
+    State("waiting for event metadata lock", WaitClass.METADATA_LOCK),
+    State("waiting for tablespace metadata lock", WaitClass.METADATA_LOCK, MYSQL),
+    State("waiting for global read lock", WaitClass.METADATA_LOCK, MYSQL),
+    State("waiting for commit lock", WaitClass.METADATA_LOCK, MYSQL),
+    State("waiting for backup lock", WaitClass.METADATA_LOCK),
+    State("waiting for acl cache lock", WaitClass.METADATA_LOCK, MYSQL, "8.0"),
+    State("waiting for column statistics lock", WaitClass.METADATA_LOCK, MYSQL, "8.0"),
+    State("waiting for foreign key metadata lock", WaitClass.METADATA_LOCK, MYSQL, "8.0"),
+    State("waiting for check constraint metadata lock", WaitClass.METADATA_LOCK, MYSQL, "8.0"),
+    State("waiting for locking service lock", WaitClass.METADATA_LOCK, MYSQL),
+    State("user lock", WaitClass.METADATA_LOCK),
+    State("commit", WaitClass.COMMIT, MARIADB),
+    State("waiting for prior transaction to ", WaitClass.COMMIT, MARIADB),
+    State("waiting for handler commit", WaitClass.COMMIT, MYSQL, "8.0"),
+    State("waiting for preceding transaction to commit", WaitClass.COMMIT, MYSQL),
+    State("waiting for binlog group commit ticket", WaitClass.BINARY_LOG, MYSQL, "8.0"),
+    State("writing to binlog", WaitClass.BINARY_LOG, MARIADB),
+    State("user sleep", WaitClass.SLEEP),
+)
+"""Other states name a phase of a statement, in which a thread may wait for anything. `Writing to net` is one,
+too: MariaDB keeps it until the next state.
+"""
+
+EVENTS = {
+    "wait/io/file/innodb/innodb_log_file": WaitClass.COMMIT,
+    "wait/io/file/sql/binlog": WaitClass.BINARY_LOG,
+    "wait/io/file/innodb/": WaitClass.PAGE_READ,
+    "wait/io/socket/": None,
+    "idle": None,
+    "wait/lock/metadata/": WaitClass.METADATA_LOCK,
+    "wait/lock/table/": WaitClass.METADATA_LOCK,
+    "wait/synch/cond/sql/mdl_context": WaitClass.METADATA_LOCK,
+    "wait/synch/cond/sql/mysql_bin_log::": WaitClass.COMMIT,
+    "wait/synch/mutex/sql/mysql_bin_log::": WaitClass.BINARY_LOG,
+    "wait/synch/cond/sql/item_func_sleep": WaitClass.SLEEP,
+    "wait/synch/": WaitClass.MUTEX,
+}
+"""Wait events of MySQL's performance schema, in lower case: the first beginning that matches counts."""
+
+WRITES = ("write", "sync", "flush")
+"""Operations of a file's wait event that are writes; of a data file, that is a page write."""
+
+KERNEL = {
+    **dict.fromkeys(("do_poll", "poll_", "do_sys_poll", "do_epoll", "ep_poll", "do_select"), None),
+    **dict.fromkeys(("sk_wait_data", "wait_woken", "unix_stream_read", "unix_stream_data_wait"), None),
+    "tcp_recvmsg": None,
+    **dict.fromkeys(("sk_stream_wait_memory", "sock_alloc_send", "unix_wait_for_peer"), WaitClass.NETWORK),
+    **dict.fromkeys(("futex_", "do_futex"), WaitClass.MUTEX),
+    **dict.fromkeys(("hrtimer_nanosleep", "do_nanosleep", "clock_nanosleep"), WaitClass.ADMISSION),
+    **dict.fromkeys(("io_schedule", "folio_wait", "wait_on_page", "submit_bio_wait"), WaitClass.PAGE_READ),
+    **dict.fromkeys(("iomap_dio", "blkdev_", "do_blockdev", "read_events", "io_cqring"), WaitClass.PAGE_READ),
+    **dict.fromkeys(
+        ("jbd2_", "xlog_", "sync_dirty", "writeback", "wait_for_completion"), WaitClass.PAGE_WRITE
+    ),
+}
+"""Functions of the kernel in which a thread is blocked, by their beginnings; None is the read of the next
+statement. They explain a thread whose state names no wait.
+"""
+
+LOCK_WAIT = "lock wait"
+"""InnoDB's state of a transaction that waits for a row lock."""
+QUEUED = ("sleeping before entering innodb", "waiting in innodb queue")
+"""InnoDB's operations of a transaction that innodb_thread_concurrency does not let in."""
+
+
+def _first(name: str, table: Iterable[tuple[str, WaitClass | None]]) -> tuple[bool, WaitClass | None]:
+    """True and its class for a name that the table has."""
+    name = name.lower()
+    return next(((True, wait) for start, wait in table if name.startswith(start)), (False, None))
+
+
+_NAMES = {
+    flavour: tuple((state.name, state.wait) for state in STATES if flavour in state.flavours)
+    for flavour in Flavour
+}
+
+
+class Observed(NamedTuple):
+    """A connection at one moment: `command` and `state` of the process list, `innodb` as InnoDB describes a
+    transaction that waits, `event` and `operation` of its current wait event, and `kernel`, the function in
+    which its thread is blocked. Without that, `is_blocked` may still be known: it is None where the server's
+    threads cannot be seen.
+    """
+
+    command: str
+    state: str
+    innodb: str = ""
+    event: str = ""
+    operation: str = ""
+    kernel: str = ""
+    is_blocked: bool | None = None
+
+
+def wait_of(seen: Observed, flavour: Flavour) -> WaitClass | None:
+    """What a connection waits for; None if it waits for its next statement.
+
+    CPU for a thread that is not blocked: the kernel's counts divide its time into CPU and run queue.
+    """
+    if seen.command == "Sleep":
+        return None
+    if seen.is_blocked is False:
+        return WaitClass.CPU
+    at_kernel, kernel = _first(seen.kernel, KERNEL.items()) if seen.kernel else (False, None)
+    if at_kernel and kernel is None:
+        return None
+    if seen.innodb:
+        return WaitClass.ROW_LOCK if seen.innodb == LOCK_WAIT else WaitClass.ADMISSION
+    is_named, wait = _first(seen.state, _NAMES[flavour])
+    if is_named and wait is not WaitClass.COMMIT:
+        return wait
+    has_event, event = _first(seen.event, EVENTS.items()) if seen.event else (False, None)
+    if has_event and event is not WaitClass.MUTEX:
+        is_write = event is WaitClass.PAGE_READ and seen.operation.startswith(WRITES)
+        return WaitClass.PAGE_WRITE if is_write else event
+    if is_named:
+        return wait
+    if has_event or at_kernel:
+        return event or kernel
+    return WaitClass.CPU if seen.is_blocked is None else WaitClass.OTHER

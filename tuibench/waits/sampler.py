@@ -1,0 +1,341 @@
+"""Sampling of what the load's connections wait for, on the server.
+
+Up to ten times a second one query lists the load's connections. What a thread does at that moment is told by
+the list only if the thread is blocked: a connection that the list calls asleep may have its statement in the
+socket's buffer and wait for a processor. So the time on a processor and the time in its queue come from the
+kernel's cumulative counts of each thread (/proc/PID/task/TID/schedstat), which are exact; the rest of a
+connection's time is blocked, and is divided as the samples were. A connection that is blocked and waits for
+its next statement is the client's or on the way (`account`).
+
+Without the kernel's counts (a server on another host, or another user's container, or a pool of threads), a
+statement whose state names no wait counts as CPU, and a connection that the list calls asleep as waiting for
+its next statement.
+
+Nothing is enabled on the server. Samples are rarer if they cost more than `MOST_SHARE` of a core, here, or
+keep the server busy for more than `MOST_BUSY` of the time.
+"""
+
+import asyncio
+import os
+import random
+import time
+from collections.abc import Awaitable, Callable, Sequence, Set
+from typing import NamedTuple
+
+from tuibench.clock import NS_PER_SECOND, Clock
+from tuibench.errors import ConnectionLostError, SQLError
+from tuibench.model.server import Flavour, ServerInfo, Target
+from tuibench.model.tick import Tick
+from tuibench.mysql.connection import Connection
+from tuibench.mysql.rows import Row
+from tuibench.observe.sessions import among
+from tuibench.observe.status import Connect, MonitoringConnection, log_in
+from tuibench.waits.classes import LOCK_WAIT, QUEUED, TIME, Observed, WaitClass, wait_of
+
+EVERY_SECONDS, RAREST_SECONDS = 0.1, 2.0
+MOST_SHARE, MOST_BUSY = 0.012, 0.3
+IDS_EVERY_SECONDS = 1.0
+JITTER = 0.2
+"""A sample comes earlier or later by this share, so that a load with a period is not met at one phase."""
+TIMEOUT_SECONDS, GIVE_UP_SECONDS = 0.5, 15.0
+NS_PER_US = 1000
+
+_THREADS = """
+SELECT t.PROCESSLIST_ID, t.PROCESSLIST_COMMAND, t.PROCESSLIST_STATE, 1000 * t.PROCESSLIST_TIME, t.THREAD_OS_ID
+FROM performance_schema.threads t WHERE {ours}
+"""
+_THREADS_WITH_WAITS = """
+SELECT t.PROCESSLIST_ID, t.PROCESSLIST_COMMAND, t.PROCESSLIST_STATE, 1000 * t.PROCESSLIST_TIME,
+  t.THREAD_OS_ID, w.EVENT_NAME, w.OPERATION
+FROM performance_schema.threads t LEFT JOIN performance_schema.events_waits_current w
+  ON w.THREAD_ID = t.THREAD_ID AND w.END_EVENT_ID IS NULL WHERE {ours}
+"""
+_MYSQL_LIST = "SELECT ID, COMMAND, STATE, 1000 * TIME, NULL FROM information_schema.PROCESSLIST WHERE {ours}"
+_MARIADB_LIST = "SELECT ID, COMMAND, STATE, TIME_MS, TID FROM information_schema.PROCESSLIST WHERE {ours}"
+WAITS_ENABLED = (
+    "SELECT COUNT(*) FROM performance_schema.setup_consumers "
+    "WHERE NAME = 'events_waits_current' AND ENABLED = 'YES'"
+)
+INNODB_SQL = f"""
+SELECT trx_mysql_thread_id, LOWER(trx_state), LOWER(trx_operation_state) FROM information_schema.INNODB_TRX
+WHERE trx_state = '{LOCK_WAIT}' OR trx_operation_state IN {QUEUED}
+"""  # noqa: S608 (names of our own)
+
+NO_PROC = "CPU and the wait for it are not told apart, nor waits that the server does not name: {why}"
+NO_INNODB = "row locks need the PROCESS privilege"
+
+
+class ThreadTimes(NamedTuple):
+    """Nanoseconds of a thread so far, on a processor and in its queue."""
+
+    cpu_ns: int
+    queue_ns: int
+
+
+class Threads:
+    """The threads of the server's process, as the kernel counts them."""
+
+    def __init__(self, pid: int, proc: str = "/proc") -> None:
+        self.pid = pid
+        self._tasks = f"{proc}/{pid}/task"
+
+    def times(self, tid: int) -> ThreadTimes | None:
+        """None for a thread that has ended, or that cannot be seen."""
+        parts = self._text(tid, "schedstat").split()
+        return ThreadTimes(int(parts[0]), int(parts[1])) if len(parts) == 3 else None
+
+    def blocked(self, tid: int) -> tuple[str, bool | None]:
+        """The function of the kernel in which a thread is blocked, empty if unknown; and if it is blocked."""
+        for is_last in (False, True):
+            function = self._text(tid, "wchan")
+            if function not in ("", "0"):
+                return function, True
+            state = self._text(tid, "stat").rpartition(")")[2].strip()[:1]
+            if is_last or state not in ("S", "D"):  # it may have been blocked since
+                break
+        return "", state in ("S", "D") if state else None
+
+    def _text(self, tid: int, name: str) -> str:
+        try:
+            file = os.open(f"{self._tasks}/{tid}/{name}", os.O_RDONLY)
+        except OSError:
+            return ""
+        try:
+            return os.read(file, 1024).decode("ascii", "replace")
+        except OSError:
+            return ""
+        finally:
+            os.close(file)
+
+
+class Baseline(NamedTuple):
+    """What was known of a connection's thread at the last reading of its times."""
+
+    tid: int
+    at_ns: int
+    times: ThreadTimes
+
+
+class TimeSampler:
+    """Samples the connections whose ids `own_ids` returns; `server_pid` is None on another host.
+
+    `pause_seconds` is the time between samples at present. `lock` is held while a query is under way, so that
+    a reader of the server's counters can wait for its end.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        server: ServerInfo,
+        clock: Clock,
+        own_ids: Callable[[], Awaitable[Set[int]]],
+        server_pid: Callable[[], int | None],
+        *,
+        log_in: Connect = log_in,
+        proc: str = "/proc",
+    ) -> None:
+        self.lock = asyncio.Lock()
+        self._connection = MonitoringConnection(
+            target, clock, timeout_seconds=TIMEOUT_SECONDS, give_up_seconds=GIVE_UP_SECONDS, log_in=log_in
+        )
+        self._flavour = server.flavour
+        self._clock = clock
+        self._own_ids = own_ids
+        self._server_pid = server_pid
+        self._proc = proc
+        self._jitter = random.Random(1961)
+        self._lists = [_MARIADB_LIST] if server.flavour is Flavour.MARIADB else [_THREADS, _MYSQL_LIST]
+        self._has_checked_waits = server.flavour is Flavour.MARIADB
+        self._ids: Set[int] = frozenset()
+        self._threads: Threads | None = None
+        self._known: dict[int, Baseline] = {}
+        self._innodb_gap = ""
+        self.pause_seconds = EVERY_SECONDS
+        self._flight_us = 0.0
+        self._last_ns = self._begun_ns = 0
+        self._reset()
+
+    @property
+    def statements(self) -> int:
+        """All statements sent, for the reconciliation."""
+        return self._connection.statements
+
+    @property
+    def connection_ids(self) -> set[int]:
+        return self._connection.connection_ids
+
+    async def run(self) -> None:
+        """Sample until it is cancelled."""
+        await self.begin()
+        ids_ns = self._begun_ns
+        while True:
+            shift = 1 + JITTER * (2 * self._jitter.random() - 1)
+            await self._clock.sleep(self.pause_seconds * shift)
+            if self._clock.now_ns() - ids_ns > IDS_EVERY_SECONDS * NS_PER_SECOND:
+                ids_ns, self._ids = self._clock.now_ns(), await self._own_ids()
+            async with self.lock:
+                await self.sample()
+
+    async def close(self) -> None:
+        async with self.lock:
+            await self._connection.close()
+
+    async def begin(self) -> None:
+        """The first tick begins."""
+        self._ids = await self._own_ids()
+        self._last_ns = self._begun_ns = self._clock.now_ns()
+
+    async def sample(self) -> None:
+        """One look at all connections."""
+        if not self._ids:
+            return
+        sent_ns, cpu_before = self._clock.now_ns(), time.thread_time()
+        rows = await self._connection.run(self._read)
+        if rows is None:
+            return
+        now_ns = self._clock.now_ns()
+        weight_us = (now_ns - self._last_ns) / NS_PER_US
+        self._last_ns = now_ns
+        self._samples += 1
+        flight_ms = 0.0
+        unnamed: list[tuple[int, Observed]] = []
+        for id, command, state, elapsed_ms, tid, *event in rows:
+            kernel, is_blocked = self._look(int(id), int(tid or 0), now_ns)
+            name, operation = event or ("", "")
+            seen = Observed(command, state or "", "", name or "", operation or "", kernel, is_blocked)
+            if is_blocked is None:
+                self._unseen_us += weight_us
+            if command == "Sleep":
+                self._idle_us += weight_us * (is_blocked is None)
+                continue
+            flight_ms += max(float(elapsed_ms or 0), 0.0)
+            unnamed.append((int(id), seen))
+        waiting = await self._innodb(unnamed)
+        for id, seen in unnamed:
+            wait = wait_of(seen._replace(innodb=waiting.get(id, "")), self._flavour)
+            if seen.is_blocked is False:
+                continue
+            if wait is None:
+                self._idle_us += weight_us * (seen.is_blocked is None)
+            else:
+                sums = self._blocked_us if seen.is_blocked else self._stated_us
+                sums[wait] = sums.get(wait, 0.0) + weight_us
+        self._in_flight_us = flight_ms * 1000
+        self._adapt(time.thread_time() - cpu_before, (now_ns - sent_ns) / NS_PER_SECOND)
+
+    def collect(self) -> Tick:
+        """What was found since the last call, with keys as in `account`; nothing without a sample."""
+        if not self._samples:
+            return Tick(missing={"time": self._connection.last_error} if self._connection.last_error else {})
+        now_ns = self._clock.now_ns()
+        missing = {}
+        cpu_us = queue_us = whole_us = 0.0
+        for id, before in list(self._known.items()):
+            times = self._threads.times(before.tid) if self._threads else None
+            if times is None or id not in self._ids:
+                del self._known[id]
+                continue
+            cpu_us += (times.cpu_ns - before.times.cpu_ns) / NS_PER_US
+            queue_us += (times.queue_ns - before.times.queue_ns) / NS_PER_US
+            whole_us += (now_ns - before.at_ns) / NS_PER_US
+            self._known[id] = before._replace(at_ns=now_ns, times=times)
+        blocked_us = max(0.0, whole_us - cpu_us - queue_us)
+        sampled_us = sum(self._blocked_us.values())
+        shrink = min(1.0, blocked_us / sampled_us) if sampled_us else 0.0
+        sums: dict[WaitClass, float] = {wait: shrink * us for wait, us in self._blocked_us.items()}
+        idle_us = self._idle_us + blocked_us - shrink * sampled_us
+        for wait, us in self._stated_us.items():
+            sums[wait] = sums.get(wait, 0.0) + us
+        sums[WaitClass.CPU] = sums.get(WaitClass.CPU, 0.0) + cpu_us
+        if whole_us:
+            sums[WaitClass.RUN_QUEUE] = queue_us
+        if self._unseen_us:
+            missing[WaitClass.RUN_QUEUE.key] = NO_PROC.format(why=self._why_unseen())
+        if self._innodb_gap:
+            missing[WaitClass.ROW_LOCK.key] = self._innodb_gap
+        growth_us, self._flight_us = self._in_flight_us - self._flight_us, self._in_flight_us
+        found = Tick(
+            sums={
+                TIME + "seconds": (now_ns - self._begun_ns) / NS_PER_SECOND,
+                TIME + "samples": self._samples,
+                TIME + "seen_us": whole_us + self._unseen_us,
+                TIME + "idle_us": idle_us,
+                TIME + "flight_us": growth_us,
+                **{wait.key: us for wait, us in sums.items()},
+            },
+            missing=missing,
+        )
+        self._begun_ns = now_ns
+        self._reset()
+        return found
+
+    def _why_unseen(self) -> str:
+        if self._threads is None:
+            return "the server's process is not on this host, or was not found"
+        return "its threads cannot be seen from here (a container, or a pool of threads)"
+
+    def _reset(self) -> None:
+        self._samples = 0
+        self._idle_us = self._unseen_us = 0.0
+        self._in_flight_us = self._flight_us
+        self._blocked_us: dict[WaitClass, float] = {}
+        self._stated_us: dict[WaitClass, float] = {}
+
+    def _look(self, id: int, tid: int, now_ns: int) -> tuple[str, bool | None]:
+        """What the kernel says of a connection's thread; its times are read from its first look on."""
+        pid = self._server_pid()
+        if pid != (self._threads.pid if self._threads else None):
+            self._threads, self._known = (Threads(pid, self._proc) if pid else None), {}
+        if self._threads is None or not tid:
+            return "", None
+        if (known := self._known.get(id)) is None or known.tid != tid:
+            times = self._threads.times(tid)
+            if times is None:
+                return "", None
+            self._known[id] = Baseline(tid, now_ns, times)
+        return self._threads.blocked(tid)
+
+    async def _innodb(self, unnamed: Sequence[tuple[int, Observed]]) -> dict[int, str]:
+        """The connections that wait in InnoDB, if the states of some do not name their wait."""
+        may_wait = (WaitClass.CPU, WaitClass.OTHER, WaitClass.MUTEX, WaitClass.ADMISSION)
+        if self._innodb_gap or not any(
+            seen.is_blocked is not False and wait_of(seen, self._flavour) in may_wait for _, seen in unnamed
+        ):
+            return {}
+        rows = await self._connection.run(self._read_innodb)
+        return {int(id): state if state == LOCK_WAIT else operation for id, state, operation in rows or ()}
+
+    async def _read(self, connection: Connection) -> Sequence[Row]:
+        """The load's connections, from the best list that this login may read."""
+        while True:
+            name = "t.PROCESSLIST_ID" if self._lists[0] in (_THREADS, _THREADS_WITH_WAITS) else "ID"
+            try:
+                if not self._has_checked_waits:
+                    self._has_checked_waits = True
+                    if int((await connection.query(WAITS_ENABLED))[0][0]):
+                        self._lists.insert(0, _THREADS_WITH_WAITS)
+                        continue
+                rows = await connection.query(self._lists[0].format(ours=among(self._ids, name)))
+                if rows or len(self._lists) == 1:
+                    return rows
+            except ConnectionLostError:
+                raise
+            except SQLError:
+                if len(self._lists) == 1:
+                    raise
+            del self._lists[0]
+
+    async def _read_innodb(self, connection: Connection) -> Sequence[Row]:
+        try:
+            return await connection.query(INNODB_SQL)
+        except ConnectionLostError:
+            raise
+        except SQLError:
+            self._innodb_gap = NO_INNODB
+            return ()
+
+    def _adapt(self, cpu_seconds: float, busy_seconds: float) -> None:
+        """The pause until the next sample: the cost of the last ones is averaged."""
+        needed = max(EVERY_SECONDS, cpu_seconds / MOST_SHARE, busy_seconds / MOST_BUSY)
+        smoothed = 0.8 * self.pause_seconds + 0.2 * needed
+        self.pause_seconds = min(smoothed, RAREST_SECONDS)
