@@ -278,6 +278,8 @@ class Sampler:
         await self._sampler.variables()
         await self._hosts.connect()
         await self._replicas.connect()
+        if self._account is not None:
+            await self._account.log_in()
 
     async def begin(self, steering_statements: int) -> None:
         """The reading that everything later is compared with, before the start of the load; the account of

@@ -152,8 +152,9 @@ KERNEL = {
         ("jbd2_", "xlog_", "sync_dirty", "writeback", "wait_for_completion"), WaitClass.PAGE_WRITE
     ),
 }
-"""Functions of the kernel in which a thread is blocked, by their beginnings; None is the read of the next
-statement. They explain a thread whose state names no wait.
+"""Functions of the kernel in which a thread is blocked, by their beginnings without underscores; None is the
+read of the next statement. They explain a thread whose state names no wait. MySQL's threads sleep until
+innodb_thread_concurrency lets them in; MariaDB has no such limit, and its threads sleep for a latch.
 """
 
 LOCK_WAIT = "lock wait"
@@ -199,9 +200,11 @@ def wait_of(seen: Observed, flavour: Flavour) -> WaitClass | None:
         return None
     if seen.is_blocked is False:
         return WaitClass.CPU
-    at_kernel, kernel = _first(seen.kernel, KERNEL.items()) if seen.kernel else (False, None)
+    at_kernel, kernel = _first(seen.kernel.lstrip("_"), KERNEL.items()) if seen.kernel else (False, None)
     if at_kernel and kernel is None:
         return None
+    if kernel is WaitClass.ADMISSION and flavour is Flavour.MARIADB:
+        kernel = WaitClass.MUTEX
     if seen.innodb:
         return WaitClass.ROW_LOCK if seen.innodb == LOCK_WAIT else WaitClass.ADMISSION
     is_named, wait = _first(seen.state, _NAMES[flavour])

@@ -19,6 +19,7 @@ import asyncio
 import os
 import random
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence, Set
 from typing import NamedTuple
 
@@ -37,7 +38,7 @@ MOST_SHARE, MOST_BUSY = 0.012, 0.3
 IDS_EVERY_SECONDS = 1.0
 JITTER = 0.2
 """A sample comes earlier or later by this share, so that a load with a period is not met at one phase."""
-TIMEOUT_SECONDS, GIVE_UP_SECONDS = 0.5, 15.0
+TIMEOUT_SECONDS, GIVE_UP_SECONDS = 2.0, 15.0
 NS_PER_US = 1000
 
 _THREADS = """
@@ -152,7 +153,7 @@ class TimeSampler:
         self._innodb_gap = ""
         self.pause_seconds = EVERY_SECONDS
         self._flight_us = 0.0
-        self._last_ns = self._begun_ns = 0
+        self._begun_ns = 0
         self._reset()
 
     @property
@@ -163,6 +164,10 @@ class TimeSampler:
     @property
     def connection_ids(self) -> set[int]:
         return self._connection.connection_ids
+
+    async def log_in(self) -> None:
+        """A load that starts first may use up all connections of the server."""
+        await self._connection.run(_nothing)
 
     async def run(self) -> None:
         """Sample until it is cancelled."""
@@ -183,7 +188,7 @@ class TimeSampler:
     async def begin(self) -> None:
         """The first tick begins."""
         self._ids = await self._own_ids()
-        self._last_ns = self._begun_ns = self._clock.now_ns()
+        self._begun_ns = self._clock.now_ns()
 
     async def sample(self) -> None:
         """One look at all connections."""
@@ -194,8 +199,6 @@ class TimeSampler:
         if rows is None:
             return
         now_ns = self._clock.now_ns()
-        weight_us = (now_ns - self._last_ns) / NS_PER_US
-        self._last_ns = now_ns
         self._samples += 1
         flight_ms = 0.0
         unnamed: list[tuple[int, Observed]] = []
@@ -204,9 +207,9 @@ class TimeSampler:
             name, operation = event or ("", "")
             seen = Observed(command, state or "", "", name or "", operation or "", kernel, is_blocked)
             if is_blocked is None:
-                self._unseen_us += weight_us
+                self._unseen += 1
             if command == "Sleep":
-                self._idle_us += weight_us * (is_blocked is None)
+                self._idle += is_blocked is None
                 continue
             flight_ms += max(float(elapsed_ms or 0), 0.0)
             unnamed.append((int(id), seen))
@@ -216,10 +219,9 @@ class TimeSampler:
             if seen.is_blocked is False:
                 continue
             if wait is None:
-                self._idle_us += weight_us * (seen.is_blocked is None)
+                self._idle += seen.is_blocked is None
             else:
-                sums = self._blocked_us if seen.is_blocked else self._stated_us
-                sums[wait] = sums.get(wait, 0.0) + weight_us
+                (self._blocked if seen.is_blocked else self._stated)[wait] += 1
         self._in_flight_us = flight_ms * 1000
         self._adapt(time.thread_time() - cpu_before, (now_ns - sent_ns) / NS_PER_SECOND)
 
@@ -239,17 +241,18 @@ class TimeSampler:
             queue_us += (times.queue_ns - before.times.queue_ns) / NS_PER_US
             whole_us += (now_ns - before.at_ns) / NS_PER_US
             self._known[id] = before._replace(at_ns=now_ns, times=times)
+        each_us = (now_ns - self._begun_ns) / NS_PER_US / self._samples
         blocked_us = max(0.0, whole_us - cpu_us - queue_us)
-        sampled_us = sum(self._blocked_us.values())
-        shrink = min(1.0, blocked_us / sampled_us) if sampled_us else 0.0
-        sums: dict[WaitClass, float] = {wait: shrink * us for wait, us in self._blocked_us.items()}
-        idle_us = self._idle_us + blocked_us - shrink * sampled_us
-        for wait, us in self._stated_us.items():
-            sums[wait] = sums.get(wait, 0.0) + us
+        sampled_us = each_us * self._blocked.total()
+        named_us = min(blocked_us, sampled_us)
+        idle_us = each_us * self._idle + blocked_us - named_us
+        sums = {wait: each_us * count for wait, count in self._stated.items()}
+        for wait, count in self._blocked.items():
+            sums[wait] = sums.get(wait, 0.0) + named_us * count / self._blocked.total()
         sums[WaitClass.CPU] = sums.get(WaitClass.CPU, 0.0) + cpu_us
         if whole_us:
             sums[WaitClass.RUN_QUEUE] = queue_us
-        if self._unseen_us:
+        if self._unseen:
             missing[WaitClass.RUN_QUEUE.key] = NO_PROC.format(why=self._why_unseen())
         if self._innodb_gap:
             missing[WaitClass.ROW_LOCK.key] = self._innodb_gap
@@ -258,7 +261,7 @@ class TimeSampler:
             sums={
                 TIME + "seconds": (now_ns - self._begun_ns) / NS_PER_SECOND,
                 TIME + "samples": self._samples,
-                TIME + "seen_us": whole_us + self._unseen_us,
+                TIME + "seen_us": whole_us + each_us * self._unseen,
                 TIME + "idle_us": idle_us,
                 TIME + "flight_us": growth_us,
                 **{wait.key: us for wait, us in sums.items()},
@@ -276,10 +279,10 @@ class TimeSampler:
 
     def _reset(self) -> None:
         self._samples = 0
-        self._idle_us = self._unseen_us = 0.0
+        self._idle = self._unseen = 0
         self._in_flight_us = self._flight_us
-        self._blocked_us: dict[WaitClass, float] = {}
-        self._stated_us: dict[WaitClass, float] = {}
+        self._blocked: Counter[WaitClass] = Counter()
+        self._stated: Counter[WaitClass] = Counter()
 
     def _look(self, id: int, tid: int, now_ns: int) -> tuple[str, bool | None]:
         """What the kernel says of a connection's thread; its times are read from its first look on."""
@@ -339,3 +342,7 @@ class TimeSampler:
         needed = max(EVERY_SECONDS, cpu_seconds / MOST_SHARE, busy_seconds / MOST_BUSY)
         smoothed = 0.8 * self.pause_seconds + 0.2 * needed
         self.pause_seconds = min(smoothed, RAREST_SECONDS)
+
+
+async def _nothing(connection: Connection) -> None:
+    """The job of a login."""

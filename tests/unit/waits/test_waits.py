@@ -21,6 +21,7 @@ from tuibench.waits.classes import EVENTS, KERNEL, STATES, Observed, WaitClass, 
 from tuibench.waits.sampler import EVERY_SECONDS, RAREST_SECONDS, TimeSampler
 
 MARIADB, MYSQL = Flavour.MARIADB, Flavour.MYSQL
+NANOSLEEP, READING = "hrtimer_nanosleep", "__iomap_dio_rw"
 DATA_FILE = "wait/io/file/innodb/innodb_data_file"
 FUTEX, POLL = "futex_do_wait", "poll_schedule_timeout.constprop.0"
 
@@ -45,6 +46,9 @@ FUTEX, POLL = "futex_do_wait", "poll_schedule_timeout.constprop.0"
         (MARIADB, Observed("Execute", "Writing to net", kernel="sk_stream_wait_memory", is_blocked=True),
          WaitClass.NETWORK),
         (MARIADB, Observed("Execute", "Statistics", is_blocked=True), WaitClass.OTHER),
+        (MYSQL, Observed("Query", "executing", kernel=NANOSLEEP, is_blocked=True), WaitClass.ADMISSION),
+        (MARIADB, Observed("Query", "executing", kernel=NANOSLEEP, is_blocked=True), WaitClass.MUTEX),
+        (MARIADB, Observed("Query", "Statistics", kernel=READING, is_blocked=True), WaitClass.PAGE_READ),
         (MARIADB, Observed("Execute", "Statistics"), WaitClass.CPU),
         (MYSQL, Observed("Query", "statistics", event=DATA_FILE, operation="read"),
          WaitClass.PAGE_READ),
