@@ -199,30 +199,25 @@ class TimeSampler:
         if rows is None:
             return
         now_ns = self._clock.now_ns()
-        self._samples += 1
+        everyone: list[tuple[int, Observed]] = []
         flight_ms = 0.0
-        unnamed: list[tuple[int, Observed]] = []
         for id, command, state, elapsed_ms, tid, *event in rows:
             kernel, is_blocked = self._look(int(id), int(tid or 0), now_ns)
             name, operation = event or ("", "")
             seen = Observed(command, state or "", "", name or "", operation or "", kernel, is_blocked)
-            if is_blocked is None:
-                self._unseen += 1
-            if command == "Sleep":
-                self._idle += is_blocked is None
-                continue
-            flight_ms += max(float(elapsed_ms or 0), 0.0)
-            unnamed.append((int(id), seen))
-        waiting = await self._innodb(unnamed)
-        for id, seen in unnamed:
+            everyone.append((int(id), seen))
+            if command != "Sleep":
+                flight_ms += max(float(elapsed_ms or 0), 0.0)
+        waiting = await self._innodb(everyone)
+        self._samples += 1
+        self._in_flight_us = flight_ms * 1000
+        for id, seen in everyone:
             wait = wait_of(seen._replace(innodb=waiting.get(id, "")), self._flavour)
-            if seen.is_blocked is False:
-                continue
+            self._unseen += seen.is_blocked is None
             if wait is None:
                 self._idle += seen.is_blocked is None
-            else:
+            elif seen.is_blocked is not False:
                 (self._blocked if seen.is_blocked else self._stated)[wait] += 1
-        self._in_flight_us = flight_ms * 1000
         self._adapt(time.thread_time() - cpu_before, (now_ns - sent_ns) / NS_PER_SECOND)
 
     def collect(self) -> Tick:
@@ -298,11 +293,11 @@ class TimeSampler:
             self._known[id] = Baseline(tid, now_ns, times)
         return self._threads.blocked(tid)
 
-    async def _innodb(self, unnamed: Sequence[tuple[int, Observed]]) -> dict[int, str]:
-        """The connections that wait in InnoDB, if the states of some do not name their wait."""
+    async def _innodb(self, everyone: Sequence[tuple[int, Observed]]) -> dict[int, str]:
+        """Those that wait in InnoDB, if the states of some do not name their wait."""
         may_wait = (WaitClass.CPU, WaitClass.OTHER, WaitClass.MUTEX, WaitClass.ADMISSION)
         if self._innodb_gap or not any(
-            seen.is_blocked is not False and wait_of(seen, self._flavour) in may_wait for _, seen in unnamed
+            seen.is_blocked is not False and wait_of(seen, self._flavour) in may_wait for _, seen in everyone
         ):
             return {}
         rows = await self._connection.run(self._read_innodb)

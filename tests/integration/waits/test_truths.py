@@ -97,9 +97,11 @@ class Truths:
     async def table_locked(self) -> AsyncIterator[None]:
         """A lock that another session holds now and then, for longer than a tick."""
 
+        over = asyncio.Event()
+
         async def hold() -> None:
             async with sbtest.connected(self.server.target) as other:
-                while True:
+                while not over.is_set():
                     await other.execute("LOCK TABLES sbtest1 WRITE, sbtest2 WRITE")
                     await asyncio.sleep(0.6)
                     await other.execute("UNLOCK TABLES")
@@ -107,8 +109,8 @@ class Truths:
 
         holding = asyncio.create_task(hold())
         yield
-        holding.cancel()
-        await asyncio.wait({holding})
+        over.set()
+        await holding
 
     @asynccontextmanager
     async def one_core(self) -> AsyncIterator[None]:
