@@ -31,6 +31,7 @@ from tuibench.model.summary import ComparisonRow, ComparisonVerdict, Contrast, R
 from tuibench.model.tick import total_tick
 from tuibench.record.reader import Run
 from tuibench.units import pluralize
+from tuibench.waits.changes import because_text, time_changes
 
 TOLERANCE = 0.05
 ROUNDING_SECONDS = 5.0
@@ -190,7 +191,16 @@ def compare_runs(sides: Sequence[Side], bounds: Sequence[RelativeThreshold] = ()
         crossed=tuple(crossed_relative_thresholds(bounds, rows, names)),
         stalls=tuple(map(_stalls, sides)),
         slowest=tuple(map(_slowest, sides)),
+        because=tuple(
+            because_text(time_changes(*map(_joined, (ticks[0], each)))) if is_one else ""
+            for each, is_one in zip(ticks[1:], is_one_start[1:], strict=True)
+        ),
     )
+
+
+def _joined(side: SideTicks) -> TickSeries:
+    """All ticks of a side."""
+    return [tick for start in side for run in start for tick in run]
 
 
 def _stalls(side: Side) -> str:

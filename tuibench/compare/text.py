@@ -61,7 +61,9 @@ def _sections(found: RunComparison, letters: list[str], longest: int) -> Iterato
     for place, letter in enumerate(others):
         judged = tuple(_judged(row, row.others[place]) for row in shown)
         heading = ("", first, letter, "difference", "95 % interval", "verdict")
-        yield section(f"{letter} against {first}", Table(header=heading, rows=judged))
+        because = found.because[place] if found.because else ""
+        words = Text((because,)) if because else None
+        yield section(f"{letter} against {first}", Table(header=heading, rows=judged), words)
     for title, texts in (("Stalls", found.stalls), ("Slowest transaction", found.slowest)):
         if any(text not in ("", "none", units.DASH) for text in texts):
             yield section(

@@ -33,6 +33,7 @@ from tuibench.tui.steering import resolving_test
 from tuibench.tui.text import TextLine, TextSpan, join_parts, pad_line, shorten, wrap_text
 from tuibench.tui.view import View, change_markers, view_grid
 from tuibench.units import DASH, count, duration, hms
+from tuibench.waits.changes import because_text
 
 _NAME_WIDTH = 11
 _LEVELS_WIDTH = 20
@@ -140,6 +141,7 @@ def effect_lines(effect: Effect, width: int, height: int, *, hint: str = "") -> 
         _effect_title(effect.markers, effect.change, width),
         *map(_effect_row, shown),
         *reasons,
+        *_sentence(because_text(effect.because), "strong", width),
         _windows_line(effect),
         *_cost_rows(effect),
     ]
@@ -154,7 +156,7 @@ def _ab_test_lines(result: AbTestResult, view: View, width: int, height: int) ->
     )
     if view.is_ab_testing:
         title = (*title, TextSpan(f"  {action_key(ACTIONS_BY_NAME['ab_test'], view)} ends it", "muted"))
-    sentence = wrap_text(result.sentence, width)
+    sentence = wrap_text("; ".join(filter(None, (result.sentence, because_text(result.because)))), width)
     rows = [_effect_row(one) for one in result.comparisons]
     lines: list[TextLine] = [title, *rows, *((TextSpan(line, "muted"),) for line in sentence)]
     return [pad_line(line, width) for line in lines[:height]]

@@ -365,7 +365,8 @@ class SetupDifference(msgspec.Struct, frozen=True, kw_only=True):
 class RunComparison(msgspec.Struct, frozen=True, kw_only=True, tag="compare", tag_field="type"):
     """Comparison of runs. `runs` has a name for each side, `starts` the number of server starts on which it
     was measured. `doubts` are reasons against the comparison, `crossed` are the crossed thresholds. `stalls`
-    and `slowest` have the stalls and the slowest transaction of each side.
+    and `slowest` have the stalls and the slowest transaction of each side, `because` what took more or less
+    of a transaction on each further side, if it is of the same server start as the first.
     """
 
     schema: Literal["tuibench.compare/1"] = "tuibench.compare/1"
@@ -377,6 +378,7 @@ class RunComparison(msgspec.Struct, frozen=True, kw_only=True, tag="compare", ta
     crossed: tuple[str, ...] = ()
     stalls: tuple[str, ...] = ()
     slowest: tuple[str, ...] = ()
+    because: tuple[str, ...] = ()
 
 
 UNNAMED = "unchanged"

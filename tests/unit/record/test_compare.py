@@ -18,8 +18,10 @@ from tuibench.errors import UsageError
 from tuibench.metrics.figures import figure_named
 from tuibench.model.event import Event, EventKind
 from tuibench.model.findings import OperationCost
+from tuibench.model.sample import Sample
 from tuibench.model.summary import RunComparison
 from tuibench.record.reader import Run, load_run
+from tuibench.waits.classes import WaitClass
 
 # Recorded runs against each other: what was not the same about them, doubts, figures, words.
 
@@ -296,3 +298,28 @@ def test_few_runs_have_no_change_and_say_so() -> None:
 def test_what_since_does_not_take(since: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         history("p", fallen(), TPS, since=since)
+
+
+def test_what_took_less_of_a_transaction_is_said(tmp_path: Path) -> None:
+    """Of two runs on one start of the server; another start differs by more than its ticks show."""
+    runs = [
+        _with_commits(load_run(steady(tmp_path, name, each=each)), commit_ms)
+        for name, each, commit_ms in (("a", 50, 5.1), ("b", 100, 2.1))
+    ]
+    found = compare_runs([[run] for run in runs])
+    assert found.because[0].startswith("because: commit −3.0 ms (")
+    assert found.because[0] in comparison_report.comparison_text(found)
+    assert compare_runs([[runs[0]], [runs[0]]]).because == ("",)
+
+
+def _with_commits(run: Run, commit_ms: float) -> Run:
+    """The run with an account of time: commits, with a little noise, and as much CPU throughout."""
+
+    def with_time(number: int, sample: Sample) -> Sample:
+        done = sample.tick.sums["completed"]
+        waits = {wait.key: 0.0 for wait in WaitClass}
+        waits |= {"time.commit_us": 1e3 * commit_ms * done * (1 + 0.01 * (number % 3 - 1))}
+        sums = sample.tick.sums | waits | {"time.cpu_us": 2e3 * done, "time.completed": done}
+        return replace(sample, tick=replace(sample.tick, sums=sums))
+
+    return replace(run, samples=tuple(with_time(number, each) for number, each in enumerate(run.samples)))

@@ -71,6 +71,16 @@ def test_the_card_says_before_after_and_how_sure() -> None:
     ]
 
 
+def test_the_card_says_because_of_what() -> None:
+    commit = Comparison(
+        figure="time_commit_per_transaction", before=5.1, after=2.1, delta=-3.0, low=-3.2, high=-2.8
+    )
+    because = msgspec.structs.replace(script.EFFECT, because=(commit,))
+    view = next_view(initial_view(script.hello()), msgspec.structs.replace(script.EVENTS[-1], effect=because))
+    lines = text(effect_card(view, 65, 6)).splitlines()
+    assert lines[-1] == "because: commit −3.0 ms (−3.2..−2.8) of 5.1"
+
+
 def test_a_gain_and_a_loss_look_different() -> None:
     worse = msgspec.structs.replace(script.EFFECT.comparisons[0], delta=-1.0)
     event = msgspec.structs.replace(
