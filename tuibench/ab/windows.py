@@ -157,7 +157,7 @@ class TrialWindows:
     def because(self, until_seconds: float) -> tuple[Comparison, ...]:
         """The wait classes that certainly differ between the values, in the cycles that count."""
         cycles = list(zip(self.all[0::2], self.all[1::2], strict=True))[: self.over(until_seconds)]
-        windows = [window for pair in cycles if is_usable(*pair) for window in pair]
+        windows = [window for pair in cycles if self.is_usable(*pair) for window in pair]
         unsettled = self._unsettled(until_seconds)
         sides = (
             [slot for window in windows if window.value == value for slot in window.settled(unsettled)]

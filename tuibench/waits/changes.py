@@ -62,7 +62,7 @@ def because_text(changes: Iterable[Comparison]) -> str:
     first, smallest = named[0], min(abs(one.delta) for one in named)
     digits = next(digits for digits, least in ((1, 0.1), (2, 0.01), (3, 0.0)) if smallest >= least)
     words = [f"{_class_of(one)} {units.signed(one.delta, digits)} ms" for one in named]
-    edges = units.range_text(first.low, first.high, digits)
+    edges = "..".join(units.signed(edge, digits).removeprefix("+") for edge in (first.low, first.high))
     words[0] += f" ({edges}) of {units.decimal(first.before, digits)}"
     return f"because: {'; '.join(words)}"
 

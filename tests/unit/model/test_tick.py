@@ -16,6 +16,7 @@ from tuibench.metrics.figures import (
     LOAD_COUNTS,
     Count,
     FirstKnown,
+    Largest,
     Level,
     Mean,
     Peak,
@@ -169,6 +170,8 @@ def plain(source: Source, ticks: Sequence[Tick]) -> float | None:
             return None if of is None else max(0.0, of - sum(each or 0.0 for each in taken))
         case FirstKnown(sources):
             return next((value for each in sources if (value := plain(each, ticks)) is not None), None)
+        case Largest(sources):
+            return max((value for each in sources if (value := plain(each, ticks)) is not None), default=None)
         case Count(name):
             return amount(name)
         case Quantile(name, share):

@@ -78,7 +78,7 @@ def test_the_card_says_because_of_what() -> None:
     because = msgspec.structs.replace(script.EFFECT, because=(commit,))
     view = next_view(initial_view(script.hello()), msgspec.structs.replace(script.EVENTS[-1], effect=because))
     lines = text(effect_card(view, 65, 6)).splitlines()
-    assert lines[-1] == "because: commit −3.0 ms (−3.2..−2.8) of 5.1"
+    assert "because: commit −3.0 ms (−3.2..−2.8) of 5.1" in [line.rstrip() for line in lines]
 
 
 def test_a_gain_and_a_loss_look_different() -> None:
