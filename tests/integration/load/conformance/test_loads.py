@@ -321,10 +321,10 @@ async def test_users_of_lost_and_renewed_connections_ask_again(kind: AnyEngine, 
     async with driving(kind, rows, READ, 3, users=5, reconnect=20, on_error=OnError.CONTINUE) as drive:
         for _ in range(3):
             await drive.completes(50)
-            ids = drive.engine.connection_ids()
             async with sbtest.connected(rows) as connection:
+                await drive.until(lambda _: drive.engine.connection_ids())
                 with suppress(SQLError):
-                    await connection.execute(f"KILL {ids[0]}")
+                    await connection.execute(f"KILL {drive.engine.connection_ids()[0]}")
         drive.engine.set_users(2)
         await drive.completes(30)
         await drive.until(lambda counters: counters.in_flight + counters.backlog <= 2)
