@@ -297,7 +297,7 @@ class Probe(Experiment):
                 has_password=bool(self._target.password or self._target.password_command),
                 settings=commit,
             )
-        elif found.knee is not None:
+        elif found.is_inconclusive and not self.order.slo:
             commands = deciding_sweep(self._plan, self._target, found)
         else:
             return replace(found, lines=lines)

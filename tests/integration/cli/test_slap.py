@@ -156,7 +156,7 @@ def test_own_sql_is_swept_and_probed(tables: PrivateServer, tuibench_home: Path)
     assert [one["cell"]["threads"] for one in results] == [2]
     assert all(one["figures"]["tps"] == one["figures"]["qps"] > 0 for one in results)
     times = ("--interval=0.2", "--warmup-time=0.2", "--max-step-time=2", "--max-time=11")
-    probed = tuibench("probe", *own, *times, "--slo=p95<1us", "--format=json", target=tables.target)
+    probed = tuibench("probe", *own, *times, "--slo=p95<100s", "--format=json", target=tables.target)
     assert probed.code == 0, probed.err
     command = check_valid("probe", probed.out)["commands"]["tuibench"]
     assert command.startswith("tuibench run '--sql=SELECT c FROM sbtest1 WHERE id=:id' ")

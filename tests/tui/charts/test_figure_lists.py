@@ -40,7 +40,7 @@ async def test_the_palette_puts_any_figure_of_the_table_on_live() -> None:
         found = it.app.screen.query_one(CommandList)
         await it.press(*"p99.9")
         await it.until(lambda: bool(found.options) and "Chart on Live: p99.9" in str(found.options[0].prompt))
-        await it.press("enter", "enter")
+        await it.press("enter")
         view = it.app.view
         assert view is not None
         await it.until(

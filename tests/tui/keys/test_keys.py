@@ -14,8 +14,10 @@ from tuibench.model.command import (
     ResumePlan,
     SetRate,
     SetThreads,
+    StartAbTest,
     Stop,
 )
+from tuibench.model.effect import Verdict
 from tuibench.model.message import CommandReply, RunState
 from tuibench.model.schedule import PlanPhase
 from tuibench.tui.screens.dialogs import InputDialog
@@ -51,6 +53,27 @@ async def test_the_answer_is_shown_and_not_the_wish_and_a_refusal_in_words() -> 
         await it.press("d", "down", "down", "enter", "y")
         assert it.shown("note") == "✗ 1227: access denied; you need SUPER"
         assert "DURABLE" in it.shown("durability")
+
+
+async def test_a_doubtful_effect_is_decided_by_the_test_of_its_two_values() -> None:
+    doubtful = msgspec.structs.replace(
+        script.EFFECT,
+        change="sync_binlog 1 → 100",
+        comparisons=tuple(
+            msgspec.structs.replace(each, verdict=Verdict.CANNOT_TELL) for each in script.EFFECT.comparisons
+        ),
+    )
+    told = msgspec.structs.replace(script.EVENTS[-1], effect=doubtful)
+    async with viewer(script.hello(82)) as it:
+        await it.hear(told)
+        await it.press("enter")
+        (order,) = it.client.submitted
+        assert isinstance(order, StartAbTest)
+        assert (order.subject, order.a, order.b) == ("sync_binlog", "1", "100")
+        await it.hear(msgspec.structs.replace(told, effect=script.EFFECT))
+        await it.press("enter")
+        assert it.client.submitted == [order]
+        assert "no effect is in doubt" in it.shown("note")
 
 
 async def test_a_held_key_makes_one_following_change() -> None:

@@ -183,6 +183,7 @@ ACTIONS: Mapping[str, Trial] = {
     "locks": leads(LiveScreen, SessionsScreen),
     "pause": submits(Pause()),
     "undo": submits(Undo()),
+    "resolve": Trial(lambda it: "no effect is in doubt" in it.shown("note"), False, True),
     "run_sql": submits(RunSql("DROP 1"), *"DROP", "space", "1", "enter"),
     "mark": submits(Mark()),
     "name_mark": submits(Mark("index added"), *"index", "space", *"added", "enter"),
@@ -338,7 +339,14 @@ OWN_KEYS = (
         },
         rest=("pageup",) * 9,
     ),
-    Keys(SaturationScreen, Scene(PROBED, ("8",)), {"j": submits(NextStep())}),
+    Keys(
+        SaturationScreen,
+        Scene(PROBED, ("8",)),
+        {
+            "j": submits(NextStep()),
+            "enter": Trial(lambda it: it.app.screen.query_one("#bend").display, True, False),
+        },
+    ),
     Keys(BigScreen, scene("big"), {"b": leads(BigScreen, LiveScreen)}),
     Keys(CostScreen, scene("cost"), {"o": leads(CostScreen, LiveScreen)}),
     Keys(StatementsScreen, scene("statements"), {"s": leads(StatementsScreen, LiveScreen)}),

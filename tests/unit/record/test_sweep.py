@@ -262,7 +262,7 @@ test            threads            old                new
 oltp_read_only        4  1 (1,000 TPS)  0.50 (0.48..0.52)
 oltp_insert           4    1 (100 TPS)  1.01 (0.74..1.37) ~
 geometric mean                       1  0.71 (0.60..0.84)
-~ cannot tell: the interval includes 1, and more than ±5 %
+~ too noisy to tell: the interval includes 1, and more than ±5 %
 """
 
 

@@ -328,16 +328,18 @@ def test_by_rate_it_finds_what_is_kept_up_with(tmp_path: Path) -> None:
 
 
 class RatedWorkers:
-    """They start as much as the rate says, and a server does `most` of it."""
+    """They start as much as the rate says, and a server does `most` of it. Another rate drops the backlog."""
 
     def __init__(self, most: float) -> None:
         self._most = most
-        self._done = self._due = self._at = 0.0
+        self._done = self._due = self._at = self._rate = 0.0
 
     def __call__(self, fleet: PlayedFleet) -> list[WorkerReport]:
         now = fleet.clock.time()
         seconds, self._at = now - self._at, now
         rate = fleet.rate or math.inf
+        if rate != self._rate:
+            self._rate, self._due = rate, self._done
         self._due = self._due + rate * seconds if fleet.rate else self._done + self._most * seconds
         self._done = min(self._due, self._done + self._most * seconds)
         counters = Counters(
