@@ -8,7 +8,6 @@ from tests.ticks import joined, load_tick
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import PROTOCOL_VERSION, Hello, RunState, Status
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import Sample
 from tuibench.model.server import Flavour, ServerInfo, Target
 from tuibench.model.summary import (
     ClientTotals,
@@ -20,7 +19,7 @@ from tuibench.model.summary import (
     Summary,
     TransactionTotals,
 )
-from tuibench.model.tick import Latency, Tick
+from tuibench.model.tick import Latency, Sample, Tick
 
 PLAN = RunPlan(profile="oltp_read_write", threads=8)
 SERVER = ServerInfo(

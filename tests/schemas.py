@@ -16,10 +16,10 @@ from tuibench.cli import profiles, records, server, sessions
 from tuibench.crash.ledger import CrashReport
 from tuibench.load.conditions import ConditionResult
 from tuibench.model.cluster import HostCheck
-from tuibench.model.environment import Environment, StatementReport
 from tuibench.model.event import Event
 from tuibench.model.findings import Finding
 from tuibench.model.probe import ProbeResult
+from tuibench.model.server import Environment, StatementReport
 from tuibench.model.summary import History, RunComparison, SlapBenchmark, Summary, WatchReport
 from tuibench.model.sweep import SweepLine, SweepRecord
 from tuibench.model.tune import TuneResult

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from tests import examples
-from tuibench.model.environment import Environment, HostFacts, RoundTrip
+from tuibench.model.server import Environment, HostFacts, RoundTrip
 from tuibench.model.sweep import (
     Cell,
     CellFigures,
@@ -19,7 +19,7 @@ from tuibench.model.sweep import (
     SweepRecord,
     SweepVariant,
 )
-from tuibench.sweep.matrix import all_cells
+from tuibench.sweep.planning import all_cells
 
 CASE = SweepCase(
     name="oltp_write_only",

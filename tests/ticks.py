@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from tuibench.metrics.figures import read
 from tuibench.model.counters import Counter
-from tuibench.model.sample import Sample
 from tuibench.model.tick import (
     CLIENT,
     ERROR,
@@ -25,6 +24,7 @@ from tuibench.model.tick import (
     TRANSACTION,
     Histogram,
     Latency,
+    Sample,
     Tick,
     bucket_index,
     prefixed,

@@ -13,7 +13,7 @@ from tuibench.model.sweep import (
     SweepVariant,
     VersionsSetup,
 )
-from tuibench.sweep.matrix import cells_by_start
+from tuibench.sweep.planning import cells_by_start
 
 OLD = ServerBuild(
     name="old",

@@ -19,7 +19,7 @@ from tests.tui.support import script
 from tests.tui.support.driving import LARGE, Viewer, viewer
 from tests.tui.support.probed import OVER
 from tests.tui.support.sessions import ACTIVITY
-from tuibench.model.sample import Sample
+from tuibench.model.tick import Sample
 from tuibench.tui.screens.tabs import SCREEN_TABS
 
 HOURS = 10.0

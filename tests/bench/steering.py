@@ -23,7 +23,7 @@ from tuibench.load.tables import prepare_tables
 from tuibench.model.command import SetThreads, Stop
 from tuibench.model.message import RunState, SessionEnded, Status
 from tuibench.model.plan import OptionValue, RunPlan
-from tuibench.model.sample import Sample
+from tuibench.model.tick import Sample
 from tuibench.service.client import SessionClient
 from tuibench.service.registry import launch
 from tuibench.session.spec import ServiceSpec, SessionSpec

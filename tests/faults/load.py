@@ -17,10 +17,9 @@ from tests.integration.support.session_process import Watcher, session_spec, wat
 from tests.ticks import known
 from tuibench.model.command import Stop
 from tuibench.model.plan import EngineChoice, OnError, OptionValue
-from tuibench.model.sample import Sample
 from tuibench.model.server import Target
 from tuibench.model.summary import Summary
-from tuibench.model.tick import Tick
+from tuibench.model.tick import Sample, Tick
 from tuibench.session.spec import SessionSpec
 
 THREADS = 16

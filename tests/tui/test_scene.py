@@ -6,8 +6,7 @@ from tests.tui.support import script
 from tests.tui.support.driving import LARGE, SMALL, Viewer
 from tests.tui.support.fake import FakeClient
 from tuibench.model.command import ApplyPreset
-from tuibench.scenes.player import ScenePlayer
-from tuibench.scenes.scene import decode_scene
+from tuibench.scenes.scene import ScenePlayer, decode_scene
 from tuibench.tui.app import TuibenchApp
 from tuibench.tui.screens.monitor import BigScreen, LiveScreen
 from tuibench.tui.styled_app import DisplayOptions

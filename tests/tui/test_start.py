@@ -14,8 +14,14 @@ from tests.tui.support import start
 from tests.tui.support.driving import LARGE, SMALL
 from tests.tui.support.start import FakeController
 from tuibench.errors import ServerUnavailableError
-from tuibench.start.form import EnterAction, OptionSuggester, ServerCheck, enter_action
-from tuibench.start.screen import StartApp, StartScreen
+from tuibench.start.screen import (
+    EnterAction,
+    OptionSuggester,
+    ServerCheck,
+    StartApp,
+    StartScreen,
+    enter_action,
+)
 from tuibench.tui.styled_app import DEFAULT_DISPLAY, DisplayOptions
 
 PATIENCE_SECONDS = 30.0

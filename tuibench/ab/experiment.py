@@ -29,13 +29,12 @@ from tuibench.model.effect import (
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import NO_LOAD_REFUSAL
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import Sample
 from tuibench.model.schedule import checked_threads
 from tuibench.model.settings import SettingState
-from tuibench.model.tick import Tick
+from tuibench.model.tick import Sample, Tick
 from tuibench.session.laboratory import Change, Experiment, ExperimentSession
 from tuibench.session.load import LoadController
-from tuibench.tuning.catalogue import lookup
+from tuibench.tuning import catalogue
 
 PRESET, THREADS = "preset", "threads"
 
@@ -61,8 +60,8 @@ def resolve_subject(subject: str, values: Sequence[str]) -> str:
         if isinstance(command, SetThreads):
             checked_threads(command.threads)
         if isinstance(command, ApplyPreset):
-            lookup.find_preset(lookup.all_presets(), value)
-    return subject if subject in (PRESET, THREADS) else lookup.find_setting(subject).name
+            catalogue.find_preset(catalogue.all_presets(), value)
+    return subject if subject in (PRESET, THREADS) else catalogue.find_setting(subject).name
 
 
 def present_values(
@@ -73,8 +72,8 @@ def present_values(
         return {THREADS: (SetThreads(load.threads),)}
     names = {trial.subject}
     if trial.subject == PRESET:
-        presets = lookup.all_presets()
-        found = (lookup.find_preset(presets, value) for value in (trial.a, trial.b))
+        presets = catalogue.all_presets()
+        found = (catalogue.find_preset(presets, value) for value in (trial.a, trial.b))
         names = {name for preset in found for name in preset.values}
     return {
         trial.subject: tuple(

@@ -19,7 +19,6 @@ import click
 
 from tuibench.cli.arguments import SectionedCommand
 from tuibench.errors import UsageError
-from tuibench.model.notation import parse_duration
 from tuibench.model.option import (
     BoundOption,
     NotANumberError,
@@ -29,6 +28,7 @@ from tuibench.model.option import (
     help_with_default,
 )
 from tuibench.model.plan import PLAN_COMMANDS, PlanCommand
+from tuibench.model.schedule import parse_duration
 
 DEFAULT_METAVAR = "N"
 

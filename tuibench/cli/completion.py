@@ -73,16 +73,16 @@ def setting_candidates() -> list[Candidate]:
 
 def preset_candidates() -> list[Candidate]:
     """Built-in presets, and those of the configuration file."""
-    from tuibench.tuning.catalogue import lookup
+    from tuibench.tuning import catalogue
 
     try:
-        return [Candidate(preset.name, preset.risk) for preset in lookup.all_presets()]
+        return [Candidate(preset.name, preset.risk) for preset in catalogue.all_presets()]
     except TuibenchError:
         return []
 
 
 def _catalogue_settings() -> list[tuple[str, str]]:
-    from tuibench.tuning.catalogue.lookup import SETTINGS
+    from tuibench.tuning.catalogue import SETTINGS
 
     return [(setting.name, setting.risk) for setting in SETTINGS]
 

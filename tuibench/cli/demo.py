@@ -40,8 +40,7 @@ from tuibench.workload import library
 from tuibench.workload.compiler import known_options
 
 if TYPE_CHECKING:
-    from tuibench.scenes.player import ScenePlayer
-    from tuibench.scenes.scene import Scene
+    from tuibench.scenes.scene import Scene, ScenePlayer
     from tuibench.tui.styled_app import DisplayOptions
 
 __all__ = ["CONTEXT", "demo"]
@@ -87,7 +86,7 @@ class SceneOptions:
         return scene
 
     def player(self, scene: "Scene | None") -> "ScenePlayer | None":
-        from tuibench.scenes.player import ScenePlayer
+        from tuibench.scenes.scene import ScenePlayer
 
         return ScenePlayer(scene, by_space=self.by_space, loop=self.loop) if scene is not None else None
 
@@ -95,7 +94,7 @@ class SceneOptions:
 def _check_catalogue(scene: "Scene", source: str) -> None:
     """Check presets, settings and screens against the catalogues. Raises UsageError with the step."""
     from tuibench.tui.screens.tabs import TABS_BY_NAME
-    from tuibench.tuning.catalogue.lookup import all_presets, find_preset, find_setting
+    from tuibench.tuning.catalogue import all_presets, find_preset, find_setting
 
     for number, step in enumerate(scene.steps, 1):
         try:

@@ -34,9 +34,8 @@ from tuibench.errors import ExitCode
 from tuibench.metrics.thresholds import Threshold, crossed_thresholds
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import RunState, SessionMessage, Status
-from tuibench.model.sample import Sample
 from tuibench.model.summary import Summary
-from tuibench.model.tick import RESPONSE, Tick
+from tuibench.model.tick import RESPONSE, Sample, Tick
 from tuibench.record import sysbench_report
 from tuibench.record.recorder import pretty_json
 from tuibench.record.sysbench_report import (

@@ -65,10 +65,11 @@ HIDDEN = {"agent": "Run load on this host for a session on another host, which s
 
 COMMANDS = {name: words for section in SECTIONS.values() for name, words in section.items()} | HIDDEN
 MODULES = {
+    "start": "cli.run",
     "demo": "cli.demo",
     "live": "cli.run",
     "run": "cli.run",
-    "versions": "sweep.versions_command",
+    "versions": "sweep.execution",
     "prepare": "cli.tables",
     "prewarm": "cli.tables",
     "check": "cli.tables",

@@ -23,11 +23,10 @@ from tuibench.cli.output import info
 from tuibench.errors import UsageError, did_you_mean
 from tuibench.model import effect
 from tuibench.model.cluster import DASK_SCHEMES, ClusterPlan, parse_places
-from tuibench.model.notation import parse_size
 from tuibench.model.option import Option, check_range
 from tuibench.model.plan import GRACE_SECONDS, OptionValue, RunPlan
 from tuibench.model.probe import MAX_SECONDS, MIN_SECONDS, ProbeOrder
-from tuibench.model.schedule import Quantity, Schedule, first_level, total_seconds
+from tuibench.model.schedule import Quantity, Schedule, first_level, parse_size, total_seconds
 from tuibench.model.server import ServerLimits
 from tuibench.model.sweep import ServerBuild
 
@@ -119,7 +118,7 @@ class AdhocSqlOptions:
 
     def text(self) -> str:
         """Text of the profile, empty without one. Raises UsageError with the position in the SQL."""
-        from tuibench.model.notation import parse_weights
+        from tuibench.model.schedule import parse_weights
         from tuibench.workload.adhoc_sql import adhoc_profile_text, number_transactions, parse_parameter
 
         if not self.is_given:
@@ -416,7 +415,7 @@ def make_cluster(values: PlanValues) -> ClusterPlan | None:
         return None
     plan = ClusterPlan(**fields | {"places": parse_places(fields["places"])})
     for scheduler in (place for place in plan.places if place.startswith(DASK_SCHEMES)):
-        from tuibench.cluster.dask_carrier import check_address
+        from tuibench.cluster.carrier import check_address
 
         check_address(scheduler, plan)
     return plan

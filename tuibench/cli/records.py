@@ -28,9 +28,9 @@ from tuibench.cli.output import (
 )
 from tuibench.cli.runner import require_terminal, run_async
 from tuibench.errors import RunError, UsageError, did_you_mean
-from tuibench.model.environment import Environment
 from tuibench.model.message import REPLAY_SPEEDS
 from tuibench.model.option import Option
+from tuibench.model.server import Environment
 from tuibench.model.summary import Summary
 from tuibench.record import store
 from tuibench.record.reader import Run, load_run

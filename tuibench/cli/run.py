@@ -1,13 +1,16 @@
-"""`tuibench run`, `live`, `attach`, `doctor`: a load without and with a screen, and its preflight check."""
+"""`tuibench start`, `live`, `run`, `attach`, `doctor`: a load, with a screen or without."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import click
 from msgspec.structs import replace
 
+from tuibench import sanitize
 from tuibench.cli.arguments import STDOUT, SysbenchLine
 from tuibench.cli.click_command import Argument, PlanValues, Takes
 from tuibench.cli.options import (
@@ -17,31 +20,24 @@ from tuibench.cli.options import (
     MetricsOptions,
     ScreenOptions,
     SessionOptions,
+    TextOrJson,
     check_lag_objectives,
     make_plan,
+    parse_profile_options,
+    split_profile_and_options,
 )
-from tuibench.cli.output import ONE_FORMAT_ON_STDOUT, info
+from tuibench.cli.output import JSON, ONE_FORMAT_ON_STDOUT, TEXT, check_format, echo_json, info
 from tuibench.cli.server_options import ServerOptions
-from tuibench.errors import UsageError
+from tuibench.errors import ExitCode, UsageError
+from tuibench.model.findings import Finding, Severity
 from tuibench.model.option import Option
-from tuibench.model.plan import RunPlan
+from tuibench.model.plan import OptionValue, RunPlan
 from tuibench.model.server import Target
 
 if TYPE_CHECKING:
     from tuibench.cli.headless import HeadlessOutput
 
-import os
-from collections.abc import Sequence
-
-from tuibench import sanitize
-from tuibench.cli.options import TextOrJson, parse_profile_options, split_profile_and_options
-from tuibench.cli.output import JSON, TEXT, check_format, echo_json
-from tuibench.errors import ExitCode
-from tuibench.model.findings import Finding, Severity
-from tuibench.model.plan import OptionValue
-
-__all__ = ["CONTEXT", "attach", "doctor", "live", "run"]
-
+__all__ = ["CONTEXT", "attach", "doctor", "live", "run", "start"]
 
 JSON_LATER_HINT = "take it from its folder, or with tuibench ctl ID stop --wait --format json"
 
@@ -300,3 +296,30 @@ def summary_line(findings: Sequence[Finding]) -> str:
     elif counts[Severity.NEXT]:
         end = "ready to run once the tables exist"
     return f"{', '.join(parts)}: {end}"
+
+
+def start(screen: ScreenOptions) -> None:
+    """`tuibench` without arguments does the same in a terminal. The form offers the servers of your option
+    files, servers used recently, and a private server that is removed at the end. Passwords are never
+    stored.
+    """
+    from tuibench.cli.runner import end_viewer, open_viewer, require_terminal, run_async
+
+    require_terminal("tuibench run --help")
+    display = screen.display_options()
+    from tuibench.start.screen import StartApp
+    from tuibench.start.setup import CliStartController
+
+    controller = CliStartController()
+    try:
+        socket = StartApp(controller, display).shown()
+        if socket is None:
+            raise click.exceptions.Exit(ExitCode.DONE)
+        ended = open_viewer(socket, display)
+        if ended is None and controller.private is not None:
+            controller.private.release()
+            controller.private = None
+        raise click.exceptions.Exit(end_viewer(ended, socket))
+    finally:
+        if controller.private is not None:
+            run_async(controller.private.stop())

@@ -47,7 +47,7 @@ from tuibench.session.spec import ServiceSpec, SessionSpec
 
 if TYPE_CHECKING:
     from tuibench.demo.server import PrivateServer
-    from tuibench.scenes.player import ScenePlayer
+    from tuibench.scenes.scene import ScenePlayer
     from tuibench.tui.styled_app import DisplayOptions
 
 

@@ -29,7 +29,7 @@ from tuibench.model.plan import WATCH, RunPlan
 from tuibench.model.server import ServerInfo, Target
 from tuibench.model.settings import PresetState, SettingState, SettingTopic
 from tuibench.mysql.info import connect_with_defaults, server_info
-from tuibench.tuning.catalogue import lookup
+from tuibench.tuning import catalogue
 from tuibench.tuning.changer import SettingsManager, session_journal
 from tuibench.tuning.connection import admin_connector
 from tuibench.tuning.restore import Leftover, RestoreOutcome, leftovers, restore_leftover
@@ -101,7 +101,7 @@ def settings(
     if action != "list":
         raise UsageError(f"settings has no action '{action}'", "tuibench settings list")
     check_format(output)
-    presets = lookup.all_presets()
+    presets = catalogue.all_presets()
     listing = run_async(_fetch_listing(server.target(), presets))
     if output == JSON:
         echo_json(listing)

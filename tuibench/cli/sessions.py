@@ -26,22 +26,24 @@ from tuibench.metrics.thresholds import parse_probe_words
 from tuibench.model import command as commands
 from tuibench.model.command import Command, Stop, WatchStatements
 from tuibench.model.effect import AbTestResult, EffectProgress
-from tuibench.model.environment import StatementReport
 from tuibench.model.message import CommandReply, Hello, RunState, SessionEnded, Status
-from tuibench.model.notation import (
+from tuibench.model.option import Option
+from tuibench.model.schedule import (
     SECONDS_PER_UNIT,
+    PlanPhase,
+    PlanProgress,
     format_delay,
+    format_schedule,
     format_weights,
     parse_ab,
     parse_delay_ms,
     parse_duration,
+    parse_schedule,
     parse_tolerance,
 )
-from tuibench.model.option import Option
-from tuibench.model.sample import Sample
-from tuibench.model.schedule import PlanPhase, PlanProgress, format_schedule, parse_schedule
+from tuibench.model.server import StatementReport
 from tuibench.model.settings import SettingState
-from tuibench.model.tick import Tick
+from tuibench.model.tick import Sample, Tick
 from tuibench.model.tune import parse_tune_words
 from tuibench.report.analysis import statements_text
 from tuibench.report.text import run_notes

@@ -30,7 +30,7 @@ from tuibench.errors import RunError, TuibenchError
 from tuibench.record.reader import Run, is_being_written, load_run
 from tuibench.record.recorder import SUMMARY
 from tuibench.report.html_chart import Markup, block_markup, join_markup, tag
-from tuibench.report.html_page import html_page
+from tuibench.report.html_plots import html_page
 from tuibench.report.run_report import html_report
 from tuibench.service.client import connect_unix
 from tuibench.tuning import journal

@@ -2,21 +2,36 @@
 
 ssh:HOST        the system's ssh, without questions: ssh -T -o BatchMode=yes HOST tuibench agent
 exec:COMMAND    any command that has an agent at its other end: kubectl exec -i, srun, docker exec -i
+dask:SCHEDULER  a stream to each worker of a Dask scheduler
+
+This is the only module that imports `distributed`, and only when it is asked for. Dask finds the workers and
+encrypts; it does not run the load. The session asks the scheduler for its workers, has each of them install a
+handler, and opens one stream to each: the handler starts `tuibench agent` and carries its bytes. Nothing
+depends on the scheduler afterwards but the discovery of workers that come later. Liveness is a matter of
+leases: Dask notices a stopped worker after minutes.
+
+Clients of a scheduler may run programs, as tuibench does. So TLS is required beyond loopback.
 """
 
 import asyncio
 import contextlib
+import importlib
 import os
 import shlex
+import socket
+import sys
 from abc import ABC, abstractmethod
 from collections import deque
-from typing import cast
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import urlsplit
 
 from tuibench import sanitize
 from tuibench.clock import wait_with_timeout
 from tuibench.cluster.messages import MAGIC
-from tuibench.errors import RunError
+from tuibench.errors import RunError, UsageError
 from tuibench.model.cluster import EXEC_PLACE, SSH_PLACE, ClusterPlan
+from tuibench.model.server import LOOPBACK_HOSTS
 
 STDERR_LINES = 20
 """Lines of a command's stderr that are kept for a message."""
@@ -173,3 +188,212 @@ def carriers_of(plan: ClusterPlan) -> list[Carrier]:
         elif place.startswith(EXEC_PLACE):
             carriers.append(exec_carrier(place.removeprefix(EXEC_PLACE), ""))
     return carriers
+
+
+OPERATION = "tuibench_agent"
+CONNECT_SECONDS = 15.0
+ANSWER_SECONDS = 30.0
+"""Timeout of a call: a worker on a busy host takes seconds to import the agent's modules."""
+
+CHUNK_BYTES = 1 << 20
+EXTRA = "pip install 'tuibench[cluster]'"
+CERTIFICATES_HINT = "give --cluster-ca, --cluster-cert and --cluster-key, or Dask's configuration"
+READERS = ["dask", "pickle", "error"]
+"""Types of a response."""
+
+CERTIFICATES = {"--cluster-ca": "ca", "--cluster-cert": "cert", "--cluster-key": "key"}
+
+
+def check_address(address: str, plan: ClusterPlan) -> None:
+    """Raises UsageError for a scheduler that other users could reach without TLS, and for missing
+    certificates.
+    """
+    host = urlsplit(address).hostname or ""
+    is_loopback = host in LOOPBACK_HOSTS or host.startswith("127.")
+    if address.startswith("tcp://") and not is_loopback and not plan.insecure:
+        raise UsageError(
+            f"{address} is without TLS: anyone who can reach a Dask scheduler can run programs on all of its "
+            "hosts, and read the server's password",
+            "use tls://, or add --cluster-insecure on an isolated network",
+        )
+    for option, field in CERTIFICATES.items():
+        path = getattr(plan, field)
+        if path and not Path(path).is_file():
+            raise UsageError(
+                f"{option}: there is no file {path}", "Dask's workers and scheduler have their own"
+            )
+
+
+class DaskScheduler:
+    """A scheduler, and the streams to its workers."""
+
+    def __init__(self, address: str, plan: ClusterPlan) -> None:
+        """Raises UsageError if `distributed` is not installed, or the address or a certificate is refused."""
+        check_address(address, plan)
+        self.address = address
+        self._distributed = _distributed()
+        files = {"tls_ca_file": plan.ca, "tls_client_cert": plan.cert, "tls_client_key": plan.key}
+        given = {name: path for name, path in files.items() if path}
+        security = self._distributed.security.Security(**given)
+        try:
+            self._arguments = security.get_connection_args("client")
+        except (OSError, ValueError, RuntimeError) as error:
+            raise UsageError(
+                f"{address}: {error}", "give --cluster-ca, --cluster-cert and --cluster-key"
+            ) from error
+        if address.startswith("tls://") and self._arguments.get("ssl_context") is None:
+            raise UsageError(f"{address} needs certificates", CERTIFICATES_HINT)
+
+    async def carriers(self) -> list[Carrier]:
+        """A carrier for each present worker of the scheduler. Raises RunError if it does not answer."""
+        identity = await self._call(self.address, "identity")
+        workers = identity.get("workers", {})
+        return [
+            DaskCarrier(self, address, str(worker.get("name", ""))) for address, worker in workers.items()
+        ]
+
+    async def open(self, address: str) -> Any:
+        """Starts an agent on a worker; returns its stream. Raises RunError if the worker cannot start one."""
+        pickle = self._distributed.protocol.pickle
+        await self._call(address, "run", function=pickle.dumps(install_handler))
+        comm = await self._connect(address)
+        await comm.write({"op": OPERATION, "reply": False})
+        return comm
+
+    async def _connect(self, address: str) -> Any:
+        try:
+            return await wait_with_timeout(
+                self._distributed.comm.connect(address, timeout=CONNECT_SECONDS, **self._arguments),
+                CONNECT_SECONDS,
+            )
+        except (OSError, TimeoutError, ValueError) as error:
+            reason = str(error.__cause__ or error) or "no answer"
+            raise HostUnreachableError(f"{address} cannot be reached: {reason}", REMEDY) from error
+
+    async def _call(self, address: str, operation: str, **arguments: Any) -> Any:
+        """The response of a scheduler or worker. Raises RunError for an error."""
+        comm = await self._connect(address)
+        try:
+            await comm.write({"op": operation, "reply": True, **arguments})
+            answer = await wait_with_timeout(comm.read(deserializers=READERS), ANSWER_SECONDS)
+        except (OSError, TimeoutError) as error:
+            reason = str(error) or f"no answer for {ANSWER_SECONDS:g} s"
+            raise HostUnreachableError(f"{address} cannot be reached: {reason}", REMEDY) from error
+        finally:
+            comm.abort()
+        if isinstance(answer, dict) and answer.get("status") in ("error", "uncaught-error"):
+            text = answer.get("exception_text") or answer.get("text") or "an error"
+            raise RunError(
+                f"{address} cannot start an agent: {text}", f"{EXTRA} in the environment of the worker"
+            )
+        return answer
+
+
+REMEDY = "check the address, and that its certificate and yours are of one authority"
+
+
+class DaskCarrier(Carrier):
+    """A Dask worker. After a restart it has another address and is discovered again."""
+
+    is_permanent = False
+
+    def __init__(self, scheduler: DaskScheduler, address: str, name: str) -> None:
+        host = urlsplit(address).hostname or address
+        self.name = name if name and not name.startswith(("tls://", "tcp://")) else host
+        self.place = address
+        self._scheduler = scheduler
+
+    async def open(self) -> Wire:
+        return await DaskWire.over(await self._scheduler.open(self.place))
+
+    def remedy(self, problem: str) -> str:
+        return f"see the log of the Dask worker {self.place}; tuibench must be installed there"
+
+
+class DaskWire(Wire):
+    """A stream to a Dask worker as a reader and a writer: a socketpair in between carries its bytes."""
+
+    def __init__(self, comm: Any) -> None:
+        self._comm = comm
+        self._tasks: list[asyncio.Task[None]] = []
+        self._far: asyncio.StreamWriter
+
+    @classmethod
+    async def over(cls, comm: Any) -> "DaskWire":
+        near, far = socket.socketpair()
+        wire = cls(comm)
+        wire.reader, wire.writer = await asyncio.open_unix_connection(sock=near)
+        reader, wire._far = await asyncio.open_unix_connection(sock=far)
+        wire._tasks = [
+            asyncio.create_task(work) for work in (_to_comm(reader, comm), _from_comm(comm, wire._far))
+        ]
+        return wire
+
+    def problem(self) -> str:
+        return "its stream was closed" if self._comm.closed() else ""
+
+    async def close(self) -> None:
+        self.writer.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._far.close()
+        self._comm.abort()
+
+
+async def _to_comm(reader: asyncio.StreamReader, comm: Any) -> None:
+    with contextlib.suppress(OSError):
+        while data := await reader.read(CHUNK_BYTES):
+            await comm.write(data)
+    comm.abort()
+
+
+async def _from_comm(comm: Any, writer: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(OSError):
+        while True:
+            writer.write(await comm.read())
+            await writer.drain()
+    writer.close()
+
+
+def install_handler(dask_worker: Any) -> None:
+    """Runs in a Dask worker: registers the handler that starts agents. May be repeated."""
+    dask_worker.handlers[OPERATION] = serve_agent
+
+
+async def serve_agent(comm: Any) -> None:
+    """Runs in a Dask worker: starts an agent, and carries its bytes until one side ends."""
+    agent = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "tuibench",
+        "agent",
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
+    if agent.stdin is None or agent.stdout is None:
+        return
+    pumps = [
+        asyncio.create_task(work) for work in (_to_comm(agent.stdout, comm), _from_comm(comm, agent.stdin))
+    ]
+    try:
+        await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for pump in pumps:
+            pump.cancel()
+        agent.stdin.close()
+        comm.abort()
+        await agent.wait()
+
+
+def _distributed() -> Any:
+    """Dask's package. Raises UsageError with the way to install it."""
+    try:
+        for name in ("comm", "security", "protocol.pickle"):
+            importlib.import_module(f"distributed.{name}")
+        return importlib.import_module("distributed")
+    except ImportError as error:
+        raise UsageError(
+            "a Dask scheduler needs the package distributed, which is not installed", EXTRA
+        ) from error

@@ -60,7 +60,7 @@ from tuibench.mysql.connection import connect
 from tuibench.units import pluralize
 
 if TYPE_CHECKING:
-    from tuibench.cluster.dask_carrier import DaskScheduler
+    from tuibench.cluster.carrier import DaskScheduler
 
 
 WINDOW = 64
@@ -549,7 +549,7 @@ def _schedulers(plan: ClusterPlan) -> "list[DaskScheduler]":
     places = [place for place in plan.places if place.startswith(DASK_SCHEMES)]
     if not places:
         return []
-    from tuibench.cluster.dask_carrier import DaskScheduler
+    from tuibench.cluster.carrier import DaskScheduler
 
     return [DaskScheduler(place, plan) for place in places]
 

@@ -45,9 +45,8 @@ from tuibench.load.messages import (
     WorkerReport,
 )
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import slowest_of
 from tuibench.model.server import Target
-from tuibench.model.tick import Histogram, Tick, fold_histograms
+from tuibench.model.tick import Histogram, Tick, fold_histograms, slowest_of
 
 LANES = 64
 BLOCK_BITS = 6

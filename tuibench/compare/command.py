@@ -14,7 +14,7 @@ from tuibench import paths
 from tuibench.cli.click_command import Argument
 from tuibench.cli.options import RunDir, TextOrJson
 from tuibench.cli.output import JSON, TEXT, check_format, echo_json, info
-from tuibench.compare import text as comparison_report
+from tuibench.compare import comparison as comparison_report
 from tuibench.compare.comparison import compare_runs
 from tuibench.compare.history import change_text, history_chart, history_text, recorded_runs
 from tuibench.compare.history import history as history_of

@@ -72,9 +72,8 @@ def crash(
     from tuibench.cli.output import check_format
     from tuibench.cli.runner import private_server, run_async
     from tuibench.cli.tables import make_tables
-    from tuibench.crash.load import with_ledger
-    from tuibench.crash.power import Disk
-    from tuibench.crash.runner import CrashRunner
+    from tuibench.crash.ledger import with_ledger
+    from tuibench.crash.runner import CrashRunner, Disk
     from tuibench.crash.text import FORMATS, crash_text
     from tuibench.load.tables import LoadOptions
     from tuibench.sweep.planning import build_variants

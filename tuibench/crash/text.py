@@ -7,7 +7,7 @@ from tuibench import units
 from tuibench.crash.ledger import Crash, CrashReport
 from tuibench.document import Document, Shape, Table, Text, properties, section, write_markdown, write_text
 from tuibench.record.recorder import pretty_json
-from tuibench.report.html_page import document_page
+from tuibench.report.html_plots import document_page
 
 KILLED = (
     "Tried: SIGKILL of the server's process. What it had written survived, synced or not: the host went on.",

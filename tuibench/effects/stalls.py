@@ -23,8 +23,7 @@ from tuibench.metrics.figures import read
 from tuibench.model.counters import REDO_CAPACITY, Counter, first_known
 from tuibench.model.event import EventKind
 from tuibench.model.findings import Stall, StallConditions
-from tuibench.model.sample import Sample
-from tuibench.model.tick import Tick
+from tuibench.model.tick import Sample, Tick
 
 Number = TypeVar("Number", int, float)
 

@@ -38,8 +38,7 @@ from tuibench.model.effect import (
 )
 from tuibench.model.event import CHANGE_KINDS, COST_CHANGE_KINDS, Event, EventKind
 from tuibench.model.findings import OperationCost, ResourceUse, Stall, Steadiness
-from tuibench.model.sample import Sample, SlowTransaction, slowest_of
-from tuibench.model.tick import STATEMENT, TRANSACTION, Tick
+from tuibench.model.tick import STATEMENT, TRANSACTION, Sample, SlowTransaction, Tick, slowest_of
 from tuibench.session.laboratory import (
     HOST_STARVED,
     OF_EVENTS,

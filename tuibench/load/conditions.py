@@ -25,10 +25,10 @@ from tuibench.mysql.connection import Connection
 from tuibench.mysql.errors import NoDatabaseError
 from tuibench.mysql.info import Manner, connect_with_defaults
 from tuibench.workload.datasets import DataSet, build_data_set
-from tuibench.workload.datasets.sbtest import Sbtest
-from tuibench.workload.datasets.tpcc import Tpcc
 from tuibench.workload.distributions import C_GROUPS, GROUP_DIGITS, PAD_GROUPS
 from tuibench.workload.program import Program
+from tuibench.workload.sbtest import Sbtest
+from tuibench.workload.tpcc import Tpcc
 
 
 class Condition(msgspec.Struct, frozen=True, kw_only=True):

@@ -34,17 +34,20 @@ from tuibench.errors import (
 from tuibench.load.messages import Counters, ExecutionOptions, GapRecorder, Reassign
 from tuibench.load.pacing import ArrivalSchedule, NetworkDelay, Timer, WakeupTimer
 from tuibench.model.plan import Arrival, Backlog, OnError
-from tuibench.model.sample import MOST_SLOW, SlowTransaction, grouped_statements, slowest_of
 from tuibench.model.server import Target
 from tuibench.model.tick import (
     LOGIN,
+    MOST_SLOW,
     RESPONSE,
     SERVICE,
     STATEMENT,
     TRANSACTION,
     WAIT,
     Histogram,
+    SlowTransaction,
+    grouped_statements,
     merge_histograms,
+    slowest_of,
 )
 from tuibench.mysql.connection import (
     Connection,

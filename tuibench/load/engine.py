@@ -33,8 +33,7 @@ from tuibench.load.messages import (
 )
 from tuibench.load.pacing import NetworkDelay, Timer, WakeupTimer
 from tuibench.model.plan import Backlog
-from tuibench.model.sample import SlowTransaction
-from tuibench.model.tick import Histogram
+from tuibench.model.tick import Histogram, SlowTransaction
 from tuibench.mysql.connection import connect as log_in
 from tuibench.workload.distributions import ProgramLayout
 

@@ -33,9 +33,8 @@ import msgspec
 
 from tuibench.clock import NS_PER_MS, NS_PER_SECOND
 from tuibench.model.plan import Arrival, Backlog, OnError, RunPlan
-from tuibench.model.sample import SlowTransaction
 from tuibench.model.server import Target
-from tuibench.model.tick import Histogram, NamedHistograms
+from tuibench.model.tick import Histogram, NamedHistograms, SlowTransaction
 from tuibench.mysql.connection import CHARSET
 from tuibench.mysql.login import FirstLogin
 from tuibench.workload.program import Program

@@ -55,9 +55,8 @@ from tuibench.load.engine import BaseEngine, ConnectionFairness, Emit, ReportPar
 from tuibench.load.messages import CompletionGaps, Counters, FairnessStats, Gap, Reassign, StartLoad
 from tuibench.load.pacing import Timer, system_timer
 from tuibench.model.plan import Arrival, EngineChoice, OnError
-from tuibench.model.sample import SlowTransaction, grouped_statements
 from tuibench.model.server import Target
-from tuibench.model.tick import WAIT, Histogram
+from tuibench.model.tick import WAIT, Histogram, SlowTransaction, grouped_statements
 from tuibench.mysql import connection
 from tuibench.mysql.connection import connect
 from tuibench.mysql.errors import error_for_code

@@ -410,7 +410,7 @@ TIME_FIGURES = tuple(
     )
     for wait in WaitClass
 )
-"""The account of time; see `waits.account`."""
+"""The account of time; see `waits.sampler`."""
 
 OTHER_FIGURES = (
     Figure("p999", "p99.9", MS, LOWER, Quantile(RESPONSE, 0.999), "1 of 1,000 transactions is slower"),

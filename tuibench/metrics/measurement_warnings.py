@@ -22,9 +22,8 @@ from tuibench.metrics.series import ratio
 from tuibench.model.cluster import LoadHost
 from tuibench.model.counters import Counter
 from tuibench.model.findings import Evidence
-from tuibench.model.notation import format_delay
-from tuibench.model.sample import Sample
-from tuibench.model.tick import HOST, RESPONSE, SERVICE, STATEMENT, US_PER_MS, Tick, total_tick
+from tuibench.model.schedule import format_delay
+from tuibench.model.tick import HOST, RESPONSE, SERVICE, STATEMENT, US_PER_MS, Sample, Tick, total_tick
 from tuibench.units import decimal, percent
 
 COMMIT = "commit"

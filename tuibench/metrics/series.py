@@ -30,9 +30,16 @@ from typing import NamedTuple
 
 import msgspec
 
-from tuibench.model.environment import StatementFigures, StatementRow
-from tuibench.model.sample import SlowTransaction, TimedStatement
-from tuibench.model.tick import US_PER_MS, Histogram, bucket_upper_bound, merge_histograms, rank_of
+from tuibench.model.server import StatementFigures, StatementRow
+from tuibench.model.tick import (
+    US_PER_MS,
+    Histogram,
+    SlowTransaction,
+    TimedStatement,
+    bucket_upper_bound,
+    merge_histograms,
+    rank_of,
+)
 from tuibench.units import hms, milliseconds, pluralize
 
 

@@ -8,8 +8,8 @@ import msgspec
 
 from tuibench.errors import UsageError
 from tuibench.model.findings import OperationCost
-from tuibench.model.notation import parse_ab, parse_tolerance
 from tuibench.model.option import Option, plain_number
+from tuibench.model.schedule import parse_ab, parse_tolerance
 
 
 class Verdict(StrEnum):

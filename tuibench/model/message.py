@@ -12,16 +12,15 @@ import msgspec
 
 from tuibench.model.command import Command
 from tuibench.model.effect import AbTestResult, CommitCost, CommitCosts, EffectProgress
-from tuibench.model.environment import Activity, StatementReport
 from tuibench.model.event import Event
 from tuibench.model.findings import Headline
 from tuibench.model.plan import RunPlan
 from tuibench.model.probe import ProbeState
-from tuibench.model.sample import Sample
 from tuibench.model.schedule import PlanProgress
-from tuibench.model.server import ServerInfo, Target
+from tuibench.model.server import Activity, ServerInfo, StatementReport, Target
 from tuibench.model.settings import PresetState, SettingState
 from tuibench.model.summary import Summary
+from tuibench.model.tick import Sample
 from tuibench.model.tune import TuneProgress
 
 PROTOCOL_VERSION = 3

@@ -19,16 +19,6 @@ import msgspec
 
 from tuibench.model.cluster import ClusterPlan
 from tuibench.model.effect import AbTestPlan
-from tuibench.model.notation import (
-    format_delay,
-    format_duration,
-    format_error_numbers,
-    format_percentiles,
-    parse_checkpoints,
-    parse_error_numbers,
-    parse_max_lag,
-    parse_percentiles,
-)
 from tuibench.model.option import SWITCH, At, BoundOption, Option, bind_options, plain_number
 from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import (
@@ -37,9 +27,17 @@ from tuibench.model.schedule import (
     Quantity,
     Schedule,
     first_level,
+    format_delay,
+    format_duration,
+    format_error_numbers,
+    format_percentiles,
     format_schedule,
     most_threads,
+    parse_checkpoints,
     parse_client_delay,
+    parse_error_numbers,
+    parse_max_lag,
+    parse_percentiles,
     parse_ramp,
     parse_schedule,
 )

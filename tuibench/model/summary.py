@@ -18,8 +18,7 @@ from tuibench.model.effect import AbTestResult, CommitCost, Effect
 from tuibench.model.event import Event
 from tuibench.model.findings import HeadlineTotals, OperationCost, Steadiness
 from tuibench.model.probe import ProbeResult
-from tuibench.model.sample import SlowTransaction
-from tuibench.model.tick import Latency
+from tuibench.model.tick import Latency, SlowTransaction
 from tuibench.model.tune import TuneResult
 
 RunOutcome = Literal["done", "stopped", "interrupted", "failed", "cut short"]

@@ -16,10 +16,9 @@ from typing import Literal
 import msgspec
 
 from tuibench.model.effect import Verdict
-from tuibench.model.environment import Environment
 from tuibench.model.findings import Mean
 from tuibench.model.plan import OptionValue, RunPlan
-from tuibench.model.server import Flavour, ServerInfo, ServerLimits, Target
+from tuibench.model.server import Environment, Flavour, ServerInfo, ServerLimits, Target
 
 
 class ServerBuild(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,8 +22,15 @@ from tuibench.clock import wait_with_timeout
 from tuibench.errors import ConnectionLostError, NoAnswerError, ProtocolError, SQLError
 from tuibench.model.server import Target
 from tuibench.mysql import errors, login, tls
-from tuibench.mysql.driver import CLIENT, COMMAND, FIELD_TYPE, OKPacketWrapper, charset_by_name
-from tuibench.mysql.driver_internals import DriverConnection, statement_id
+from tuibench.mysql.driver import (
+    CLIENT,
+    COMMAND,
+    FIELD_TYPE,
+    DriverConnection,
+    OKPacketWrapper,
+    charset_by_name,
+    statement_id,
+)
 from tuibench.mysql.errors import AccessDeniedError
 from tuibench.mysql.login import CACHING_PLUGIN, FirstLogin, Handshake, first_logins, password_cache
 from tuibench.mysql.packets import (

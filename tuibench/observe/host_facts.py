@@ -30,8 +30,16 @@ import psutil
 from tuibench import __version__
 from tuibench.clock import NS_PER_MS
 from tuibench.errors import RunError, TuibenchError
-from tuibench.model.environment import DiskFacts, DiskSpeed, Environment, HostConditions, HostFacts, RoundTrip
-from tuibench.model.server import ServerInfo, Target
+from tuibench.model.server import (
+    DiskFacts,
+    DiskSpeed,
+    Environment,
+    HostConditions,
+    HostFacts,
+    RoundTrip,
+    ServerInfo,
+    Target,
+)
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.info import connect_with_defaults
 from tuibench.observe.host import cpu_time, own_limits

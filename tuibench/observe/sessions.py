@@ -15,16 +15,17 @@ from functools import partial
 
 from tuibench.clock import Clock
 from tuibench.errors import ConnectionLostError, ServerUnavailableError, SQLError
-from tuibench.model.environment import (
+from tuibench.model.server import (
     Activity,
     Deadlock,
     DeadlockParty,
+    Flavour,
     LockWait,
     OpenTransaction,
     OwnSessions,
     ServerSession,
+    Target,
 )
-from tuibench.model.server import Flavour, Target
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.rows import Row
 from tuibench.observe.statements import normalize_sql

@@ -25,11 +25,10 @@ from tuibench.model.event import Event, EventKind
 from tuibench.model.message import NO_LOAD_REFUSAL
 from tuibench.model.plan import RunPlan
 from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeResult, ProbeState, ProbeStep, StepPurpose, UslFit
-from tuibench.model.sample import Sample
 from tuibench.model.schedule import Quantity
 from tuibench.model.server import Target
 from tuibench.model.settings import SettingRole, SettingState, settings_with
-from tuibench.model.tick import Tick
+from tuibench.model.tick import Sample, Tick
 from tuibench.probe.plan import (
     SHORTEST_STEP_SECONDS,
     Bracket,

@@ -26,18 +26,17 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from tuibench.ab.windows import settling_slots
+from tuibench.metrics.diagnosis import Gain, ThroughputPoint, throughput_curve, throughput_gain
 from tuibench.metrics.figures import read
 from tuibench.metrics.inference import estimate_mean, mean_with_interval
 from tuibench.metrics.measurement_warnings import collect_evidence, cpu_of_host, is_rate_met
 from tuibench.metrics.saturation import Saturation, Visit
-from tuibench.metrics.scaling import Gain, ThroughputPoint, throughput_curve, throughput_gain
 from tuibench.metrics.series import is_at_rest
 from tuibench.metrics.thresholds import Threshold
 from tuibench.model.findings import Evidence, Mean
 from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeStep, StepPurpose
-from tuibench.model.sample import Sample
 from tuibench.model.schedule import MAX_RATE, Quantity
-from tuibench.model.tick import RESPONSE, US_PER_MS, Tick, merge_histograms, total_tick
+from tuibench.model.tick import RESPONSE, US_PER_MS, Sample, Tick, merge_histograms, total_tick
 
 FINE = {Quantity.THREADS: 1.25, Quantity.RATE: 1.12}
 """Two neighbouring levels at most this far apart need no level in between."""

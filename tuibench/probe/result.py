@@ -5,15 +5,17 @@ from collections.abc import Sequence
 from statistics import median
 
 from tuibench.errors import RunError
-from tuibench.metrics.diagnosis import QUEUE_OUTSIDE, diagnose, is_client_limited
-from tuibench.metrics.measurement_warnings import is_dominant_share
-from tuibench.metrics.scaling import (
+from tuibench.metrics.diagnosis import (
     FARTHEST_PEAK,
+    QUEUE_OUTSIDE,
     curve_points,
+    diagnose,
     fit_usl_curve,
+    is_client_limited,
     throughput_curve,
     throughput_gain,
 )
+from tuibench.metrics.measurement_warnings import is_dominant_share
 from tuibench.model.findings import Finding, Mean
 from tuibench.model.plan import RunPlan
 from tuibench.model.probe import (

@@ -12,7 +12,7 @@ Lines without a tag are the response times of all transactions, one line for eac
 transaction, if there are several. Values are µs; the maximum in its own column is in ms.
 
 The payloads are encoded by hdrhistogram (V2, compressed, base64), which is imported with the first of them.
-Its array of counts has the same buckets as `metrics.histogram`, so it is filled directly: recording value by
+Its array of counts has the same buckets as `Histogram`, so it is filled directly: recording value by
 value would block the session's loop. Lines and payloads are decoded here: the library trusts them.
 """
 

@@ -30,8 +30,8 @@ from tuibench.metrics.figures import FIGURES, all_values
 from tuibench.model.event import EventKind
 from tuibench.model.findings import ResourceUse
 from tuibench.model.message import RunState
-from tuibench.model.sample import Sample as TuibenchSample
 from tuibench.model.tick import Histogram, Tick, bucket_upper_bound
+from tuibench.model.tick import Sample as TuibenchSample
 from tuibench.mysql.errors import error_name
 from tuibench.record import prometheus_metrics
 from tuibench.record.prometheus_metrics import MetricsSnapshot, RunTotals, TrafficTotals

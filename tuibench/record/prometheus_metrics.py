@@ -16,9 +16,8 @@ from tuibench.model.counters import Counter
 from tuibench.model.findings import Resource, ResourceUse
 from tuibench.model.message import Status
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import Sample
 from tuibench.model.server import ServerInfo
-from tuibench.model.tick import HOST, Histogram, Tick
+from tuibench.model.tick import HOST, Histogram, Sample, Tick
 
 
 class RunTotals(msgspec.Struct, frozen=True, kw_only=True):

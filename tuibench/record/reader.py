@@ -32,11 +32,10 @@ from tuibench.metrics.costs import CostLedger
 from tuibench.metrics.figures import read
 from tuibench.model.counters import CUMULATIVE_NAMES
 from tuibench.model.effect import CommitCost, latest_effects
-from tuibench.model.environment import Environment
 from tuibench.model.event import COST_CHANGE_KINDS, Event, EventKind
 from tuibench.model.findings import Headline, HeadlineTotals
 from tuibench.model.message import Status
-from tuibench.model.sample import Sample
+from tuibench.model.server import Environment
 from tuibench.model.settings import SettingState
 from tuibench.model.summary import (
     ClientTotals,
@@ -56,6 +55,7 @@ from tuibench.model.tick import (
     TRANSACTION,
     US_PER_MS,
     Histogram,
+    Sample,
     Tick,
     total_tick,
 )

@@ -40,17 +40,24 @@ from msgspec.structs import asdict, replace
 from tuibench import files, paths, sanitize
 from tuibench.errors import RunError
 from tuibench.model.effect import AbTestResult, EffectProgress
-from tuibench.model.environment import Environment
 from tuibench.model.event import Event
 from tuibench.model.findings import Headline
 from tuibench.model.message import RunState, Status
 from tuibench.model.plan import OptionValue, RunPlan
-from tuibench.model.sample import Sample
 from tuibench.model.schedule import PlanProgress
-from tuibench.model.server import ServerInfo, Target
+from tuibench.model.server import Environment, ServerInfo, Target
 from tuibench.model.settings import PresetState, SettingState
 from tuibench.model.summary import Summary
-from tuibench.model.tick import RESPONSE, SERVICE, STATEMENT, TRANSACTION, Histogram, Tick, with_fewer_digits
+from tuibench.model.tick import (
+    RESPONSE,
+    SERVICE,
+    STATEMENT,
+    TRANSACTION,
+    Histogram,
+    Sample,
+    Tick,
+    with_fewer_digits,
+)
 from tuibench.record import hdr_log
 from tuibench.record.hdr_log import encode_histogram
 from tuibench.record.sysbench_report import FullReport

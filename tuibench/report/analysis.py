@@ -19,8 +19,8 @@ from tuibench.metrics.diagnosis import diagnose
 from tuibench.metrics.figures import read
 from tuibench.metrics.measurement_warnings import collect_evidence
 from tuibench.metrics.series import slow_text
-from tuibench.model.environment import StatementFigures, StatementReport, StatementRow
 from tuibench.model.findings import Evidence, Finding, HeadlineTotals
+from tuibench.model.server import StatementFigures, StatementReport, StatementRow
 from tuibench.model.summary import ConnectionTotals, KindTotals, Summary
 from tuibench.model.tick import STATEMENT, Latency, Tick
 from tuibench.mysql.errors import error_name

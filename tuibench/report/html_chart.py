@@ -27,7 +27,7 @@ from tuibench.document import (
     Text,
     axis_of,
 )
-from tuibench.model.sample import Sample
+from tuibench.model.tick import Sample
 
 Attribute = str | int | float | bool | None
 

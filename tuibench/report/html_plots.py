@@ -1,7 +1,7 @@
-"""Plots of the HTML report: time charts, latency heat map.
+"""Charts of the HTML report and its page.
 
-Charts of an HTML report: a table of their lines and sample fields, and their rendering with captions and
-tooltips.
+The page embeds its style and a script for the tooltips, and has an index of its sections. Charts are a table
+of their lines and sample fields, and their rendering with captions and tooltips.
 
 A chart with no values is omitted; so is one of errors and the like if there were none.
 
@@ -9,21 +9,30 @@ SVG chart of the latency distribution on a logarithmic axis.
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from importlib.resources import files
+from itertools import pairwise
 from typing import NamedTuple
 
-from tuibench import units
+import msgspec
+
+from tuibench import sanitize, units
+from tuibench.document import Document
 from tuibench.metrics.figures import read
-from tuibench.model.sample import Sample
-from tuibench.model.tick import US_PER_MS, Histogram, Tick, bucket_upper_bound
+from tuibench.model.findings import Mean
+from tuibench.model.tick import US_PER_MS, Histogram, Sample, Tick, bucket_upper_bound
 from tuibench.report.html_chart import (
     TOP,
+    UNSTYLED,
     ChartSpan,
     ChartStyle,
+    Child,
     Markup,
     Series,
     TimeAxis,
+    block_markup,
+    blocks_markup,
     join_markup,
     stack_series,
     tag,
@@ -436,4 +445,198 @@ def _rank(name: str, ms: float, axis: _Axis, row: int) -> Markup:
             text_anchor="end" if near else "start",
         ),
         class_="rank",
+    )
+
+
+def document_page(document: Document, script: Markup | None = None, *, title: str = "") -> str:
+    """The self-contained page, ending in a newline; `title` is that of the browser's window."""
+    sections = [(each.title, body) for each in document.sections if (body := blocks_markup(each.blocks))]
+    content = tag(
+        "main",
+        tag("h1", document.title),
+        [block_markup(each) for each in document.lead],
+        tag("nav", [tag("a", title, href=f"#{_anchor(title)}") for title, _ in sections]),
+        [tag("section", tag("h2", title), body, id=_anchor(title)) for title, body in sections],
+        tag("p", document.foot, class_="note") if document.foot else None,
+    )
+    return html_page(title or document.title, content, script)
+
+
+def html_page(title: str, *body: Child) -> str:
+    """A page with the given body and the common style; ends in a newline."""
+    page = tag("html", _head(title), tag("body", *body), lang="en")
+    return f"<!doctype html>\n{page}\n"
+
+
+def _head(title: str) -> Markup:
+    return tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", title),
+        tag("style", Markup(read_resource("style.css"))),
+    )
+
+
+def tooltip_script(times: Sequence[float], span: ChartSpan, pictures: dict[str, DrawnChart]) -> Markup:
+    """The data and the script of the tooltips."""
+    values = {
+        "times": [round(at, 3) for at in times],
+        "start": span.start,
+        "end": span.end,
+        "charts": {name: each.values for name, each in pictures.items()},
+    }
+    text = sanitize.json_text(msgspec.json.encode(values).decode()).replace("<", "\\u003c")
+    return join_markup(
+        tag("script", Markup(text), type="application/json", id="data"),
+        tag("script", Markup(read_resource("script.js"))),
+    )
+
+
+@cache
+def read_resource(name: str) -> str:
+    """A file in the folder of this module."""
+    return files("tuibench.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _anchor(title: str) -> str:
+    return title.lower().replace(" ", "-")
+
+
+LARGE, SMALL = 1000, 490
+"""Widths of a chart over the whole page, and of one of a pair."""
+
+THREADS_HEIGHT = 230
+THREADS_LEFT, THREADS_RIGHT, THREADS_TOP, THREADS_BOTTOM = 58, 24, 14, 24
+DOT, WHISKER = 3, 4
+COLOURS = 6
+"""Number of colours in the stylesheet; further lines repeat them."""
+
+
+class ThreadsLine(NamedTuple):
+    """The figures of one variant, by threads; a missing number of threads is a gap."""
+
+    name: str
+    means: Mapping[int, Mean]
+
+
+class ThreadsScale(NamedTuple):
+    """Conversion of figures to coordinates."""
+
+    width: int
+    threads: Sequence[int]
+    top: float
+
+    @property
+    def right(self) -> int:
+        return self.width - THREADS_RIGHT
+
+    def x(self, threads: int) -> float:
+        step = (self.right - THREADS_LEFT) / max(1, len(self.threads))
+        return THREADS_LEFT + step * (self.threads.index(threads) + 0.5)
+
+    def y(self, value: float) -> float:
+        return (
+            THREADS_HEIGHT
+            - THREADS_BOTTOM
+            - min(max(value / self.top, 0.0), 1.0) * (THREADS_HEIGHT - THREADS_BOTTOM - THREADS_TOP)
+        )
+
+
+def threads_chart(
+    title: str,
+    threads: Sequence[int],
+    lines: Sequence[ThreadsLine],
+    write: Callable[[float | None], str] = units.si,
+    *,
+    width: int = LARGE,
+) -> Markup:
+    """The chart with its title and legend."""
+    place = ThreadsScale(width, threads, units.axis_maximum(max(map(_highest, lines), default=0.0)))
+    parts = units.axis_parts(place.top)
+    picture = tag(
+        "svg",
+        [_grid(place, place.top * part / parts, write) for part in range(parts + 1)],
+        [_label(place, each) for each in threads],
+        [_line(place, line, colour(number)) for number, line in enumerate(lines)],
+        viewBox=f"0 0 {width} {THREADS_HEIGHT}",
+        role="img",
+        aria_label=f"{title} against threads",
+    )
+    key = [
+        tag("span", tag("i"), line.name, class_=f"key n{colour(number)}") for number, line in enumerate(lines)
+    ]
+    return tag("figure", tag("figcaption", tag("b", title), tag("span", "by threads"), key), picture)
+
+
+def colour(number: int) -> int:
+    """The number of a line's colour in the stylesheet, from 0."""
+    return number % COLOURS + 1
+
+
+def _highest(line: ThreadsLine) -> float:
+    return max((_edges(mean)[1] for mean in line.means.values()), default=0.0)
+
+
+def _edges(mean: Mean) -> tuple[float, float]:
+    """The ends of the interval; one wider than the mean itself would flatten the chart, and is cut there."""
+    half = min(mean.half_width or 0.0, mean.mean)
+    return mean.mean - half, mean.mean + half
+
+
+def _grid(place: ThreadsScale, value: float, write: Callable[[float | None], str]) -> Markup:
+    y = place.y(value)
+    return join_markup(
+        tag("line", class_="grid", x1=THREADS_LEFT, x2=place.right, y1=y, y2=y),
+        tag("text", write(value), class_="axis", x=THREADS_LEFT - 8, y=y + 4, text_anchor="end"),
+    )
+
+
+def _label(place: ThreadsScale, threads: int) -> Markup:
+    return tag(
+        "text",
+        str(threads),
+        class_="axis",
+        x=place.x(threads),
+        y=THREADS_HEIGHT - THREADS_BOTTOM + 16,
+        text_anchor="middle",
+    )
+
+
+def _line(place: ThreadsScale, line: ThreadsLine, number: int) -> Markup:
+    known = [threads for threads in place.threads if threads in line.means]
+    steps = [
+        pair for pair in pairwise(known) if place.threads.index(pair[1]) - place.threads.index(pair[0]) == 1
+    ]
+    path = "".join(f"M{_at(place, line, first)}L{_at(place, line, second)}" for first, second in steps)
+    return tag(
+        "g",
+        tag("path", class_="line", d=path) if path else None,
+        [_point(place, line, threads, number) for threads in known],
+        class_=f"s{number}",
+        **UNSTYLED,
+    )
+
+
+def _at(place: ThreadsScale, line: ThreadsLine, threads: int) -> str:
+    return f"{place.x(threads):.1f},{place.y(line.means[threads].mean):.1f}"
+
+
+def _point(place: ThreadsScale, line: ThreadsLine, threads: int, number: int) -> Markup:
+    """The mean as a dot, its interval as a line with ends."""
+    mean, x = line.means[threads], place.x(threads)
+    low, high = (place.y(edge) for edge in _edges(mean))
+    whisker = f"M{x:.1f},{low:.1f}V{high:.1f}M{x - WHISKER:.1f},{low:.1f}h8M{x - WHISKER:.1f},{high:.1f}h8"
+    width = "" if mean.half_width is None else f" ± {mean.half_width:.4g}"
+    return join_markup(
+        tag("path", class_="line", d=whisker) if mean.half_width else None,
+        tag(
+            "circle",
+            tag("title", f"{line.name}, {threads} threads: {mean.mean:.4g}{width}"),
+            class_=f"dot n{number}",
+            cx=x,
+            cy=place.y(mean.mean),
+            r=DOT,
+        ),
     )

@@ -36,9 +36,16 @@ from tuibench.probe.text import probe_commands, probe_lines, probe_table, steps_
 from tuibench.record.reader import Run
 from tuibench.report.analysis import analysis
 from tuibench.report.html_chart import ChartMark, ChartSpan, Markup, TimeAxis, join_markup, tag
-from tuibench.report.html_page import document_page, tooltip_script
-from tuibench.report.html_plots import DrawnChart, draw_charts, latency_chart
-from tuibench.report.html_threads import SMALL, ThreadsLine, threads_chart
+from tuibench.report.html_plots import (
+    SMALL,
+    DrawnChart,
+    ThreadsLine,
+    document_page,
+    draw_charts,
+    latency_chart,
+    threads_chart,
+    tooltip_script,
+)
 from tuibench.report.reproduce import reproduction_commands
 from tuibench.tune.text import tune_blocks
 from tuibench.units import (

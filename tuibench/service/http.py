@@ -20,8 +20,7 @@ from tuibench import __version__
 from tuibench.errors import RunError
 from tuibench.model.event import Event
 from tuibench.model.message import RunState, SessionMessage, Status
-from tuibench.model.sample import Sample
-from tuibench.model.tick import RESPONSE, SERVICE, Histogram, merge_histograms
+from tuibench.model.tick import RESPONSE, SERVICE, Histogram, Sample, merge_histograms
 from tuibench.record.prometheus_metrics import MetricsSnapshot, RunTotals, TrafficTotals
 from tuibench.session.load import LoadController
 from tuibench.session.load_run import LoadRun

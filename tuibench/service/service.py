@@ -38,7 +38,7 @@ from tuibench.model.message import (
     ViewerMessage,
 )
 from tuibench.model.probe import ProbeState
-from tuibench.model.sample import Sample
+from tuibench.model.tick import Sample
 from tuibench.model.tune import TuneProgress
 from tuibench.service.client import Peer, peer_of
 from tuibench.service.http import serve_metrics

@@ -23,8 +23,14 @@ from tuibench.model.command import (
 )
 from tuibench.model.event import EventKind
 from tuibench.model.message import NO_LOAD_REFUSAL, RunState
-from tuibench.model.notation import format_delay, format_weights
-from tuibench.model.schedule import Quantity, checked_delay_ms, checked_rate, checked_threads
+from tuibench.model.schedule import (
+    Quantity,
+    checked_delay_ms,
+    checked_rate,
+    checked_threads,
+    format_delay,
+    format_weights,
+)
 from tuibench.session.interventions import Interventions
 from tuibench.session.laboratory import Laboratory
 from tuibench.session.lifecycle import Lifecycle

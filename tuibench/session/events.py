@@ -20,10 +20,9 @@ from tuibench.model.counters import LOG_FSYNCS, SAMPLED_NAMES, Counter
 from tuibench.model.effect import Effect
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.message import MOST_SAMPLES, PROTOCOL_VERSION, Hello, SessionMessage, Status
-from tuibench.model.sample import Sample
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import Summary
-from tuibench.model.tick import RESPONSE, STATEMENT, Tick
+from tuibench.model.tick import RESPONSE, STATEMENT, Sample, Tick
 from tuibench.observe.host_facts import read_environment
 from tuibench.record.recorder import PlanRecord, RunRecorder
 from tuibench.record.sysbench_report import FullReport

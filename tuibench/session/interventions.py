@@ -22,8 +22,7 @@ from tuibench.errors import TuibenchError, UsageError
 from tuibench.metrics.figures import FIGURES
 from tuibench.model.event import DURING, ENDED, EventKind
 from tuibench.model.message import SessionMessage
-from tuibench.model.sample import Sample
-from tuibench.model.tick import Tick, total_tick
+from tuibench.model.tick import Sample, Tick, total_tick
 from tuibench.mysql.connection import Connection, connect
 from tuibench.mysql.info import Manner, connect_with_defaults, shortened
 from tuibench.session.events import EventLog

@@ -43,10 +43,9 @@ from tuibench.model.command import (
 )
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.message import NO_LOAD_REFUSAL, SessionMessage
-from tuibench.model.sample import Sample
 from tuibench.model.schedule import Quantity, checked_threads
 from tuibench.model.server import ServerInfo
-from tuibench.model.tick import ERROR, Tick
+from tuibench.model.tick import ERROR, Sample, Tick
 from tuibench.mysql.errors import UNREACHABLE_CODES
 from tuibench.session.events import EventLog
 from tuibench.session.lifecycle import Lifecycle, StartTask

@@ -21,9 +21,8 @@ from tuibench.load.native_engine import Chosen
 from tuibench.model.cluster import HostTotals, LoadHost
 from tuibench.model.findings import Headline
 from tuibench.model.plan import EngineChoice, RunPlan
-from tuibench.model.sample import SlowTransaction
 from tuibench.model.server import ServerInfo
-from tuibench.model.tick import RESPONSE, TRANSACTION, Histogram, Tick
+from tuibench.model.tick import RESPONSE, TRANSACTION, Histogram, SlowTransaction, Tick
 from tuibench.record.sysbench_report import FullReport
 from tuibench.session.run_summary import full_report
 from tuibench.session.spec import SessionSpec

@@ -32,13 +32,12 @@ from tuibench.model.command import (
 from tuibench.model.event import EventKind
 from tuibench.model.message import Hello, RunState, Status
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import Sample
 from tuibench.model.schedule import PlanPhase, checked_threads
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import Summary
-from tuibench.model.tick import STATEMENT, Tick, total_tick
+from tuibench.model.tick import STATEMENT, Sample, Tick, total_tick
 from tuibench.record.sysbench_report import report_text
-from tuibench.replicas.lag import LagGuard
+from tuibench.replicas.monitor import LagGuard
 from tuibench.report.analysis import addenda
 from tuibench.report.text import watch_text
 from tuibench.session.commands import LoadCommands

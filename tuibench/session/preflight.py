@@ -22,17 +22,23 @@ from tuibench.load.tables import (
     check_tables_ready,
     database_hint,
 )
-from tuibench.model.environment import HostConditions
 from tuibench.model.findings import Finding, Severity, note, ok
 from tuibench.model.plan import RunPlan
-from tuibench.model.server import ServerInfo, Target
+from tuibench.model.server import HostConditions, ServerInfo, Target
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.errors import FORBIDDEN_BY_OPTION, AccessDeniedError, NoDatabaseError
 from tuibench.mysql.info import connect_with_defaults, server_info
 from tuibench.observe.host_facts import CpuWatch, disk_facts, host_conditions, measure_disk
 from tuibench.tuning import preflight as checks
-from tuibench.tuning.preflight import DataFacts, Facts, ServerFacts, disk_findings, load_requirements
-from tuibench.tuning.preflight_reader import read_server, read_writes_again
+from tuibench.tuning.preflight import (
+    DataFacts,
+    Facts,
+    ServerFacts,
+    disk_findings,
+    load_requirements,
+    read_server,
+    read_writes_again,
+)
 from tuibench.workload.datasets import build_data_set
 from tuibench.workload.program import Program
 

@@ -23,7 +23,7 @@ from tuibench.model.message import (
     RunState,
     Status,
 )
-from tuibench.model.sample import Sample
+from tuibench.model.tick import Sample
 from tuibench.record.reader import Run
 from tuibench.record.recorder import decoded
 

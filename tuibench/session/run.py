@@ -41,11 +41,10 @@ from tuibench.model.counters import Counter
 from tuibench.model.effect import AbTestResult
 from tuibench.model.event import EventKind
 from tuibench.model.message import NO_LOAD_REFUSAL, Hello, RunState, Status
-from tuibench.model.notation import parse_ab
-from tuibench.model.sample import Sample
+from tuibench.model.schedule import parse_ab
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import RunOutcome, Summary
-from tuibench.model.tick import Tick, total_tick
+from tuibench.model.tick import Sample, Tick, total_tick
 from tuibench.model.tune import TuneProgress, TuneResult
 from tuibench.observe.statements import StatementSampler
 from tuibench.probe.experiment import Probe

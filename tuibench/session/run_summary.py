@@ -17,7 +17,6 @@ from tuibench.model.event import Event
 from tuibench.model.findings import Headline, HeadlineTotals, OperationCost, Steadiness
 from tuibench.model.plan import RunPlan
 from tuibench.model.probe import ProbeResult
-from tuibench.model.sample import SlowTransaction
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import (
     ClientTotals,
@@ -43,6 +42,7 @@ from tuibench.model.tick import (
     US_PER_MS,
     WAIT,
     Histogram,
+    SlowTransaction,
     Tick,
 )
 from tuibench.model.tune import TuneResult

@@ -20,9 +20,8 @@ from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.errors import DeniedError, RunError, SQLError
 from tuibench.metrics.series import CLIENT_SOURCE, StatementSums, statement_rows
 from tuibench.model.counters import Counter
-from tuibench.model.environment import Activity, StatementReport
 from tuibench.model.event import Event, EventKind
-from tuibench.model.server import ServerInfo, Target
+from tuibench.model.server import Activity, ServerInfo, StatementReport, Target
 from tuibench.model.tick import (
     CLIENT,
     ERROR,
@@ -46,8 +45,7 @@ from tuibench.session.run_summary import ServerReading
 from tuibench.session.spec import ReplicaChoice, SessionSpec
 from tuibench.tuning.restore import UNKNOWN_AUTHOR
 from tuibench.units import DASH
-from tuibench.waits.account import account_sums
-from tuibench.waits.sampler import TimeSampler
+from tuibench.waits.sampler import TimeSampler, account_sums
 
 OwnIds = Callable[[], Awaitable[Set[int]]]
 

@@ -17,8 +17,7 @@ from tuibench.model.plan import RunPlan
 from tuibench.model.server import ServerInfo
 from tuibench.model.settings import PresetState, ServerVariable, SettingState
 from tuibench.session.spec import SessionSpec
-from tuibench.tuning.catalogue import lookup
-from tuibench.tuning.catalogue.setting import SettingScope
+from tuibench.tuning import catalogue
 from tuibench.tuning.changer import (
     ConsentRecord,
     ProductionConsent,
@@ -32,6 +31,7 @@ from tuibench.tuning.connection import admin_connector
 from tuibench.tuning.guardian import GUARDIAN_RETRY_SECONDS, Guardian, GuardianRequest
 from tuibench.tuning.journal import JournalError
 from tuibench.tuning.restore import ChangeAttribution, OtherServerError, RestoreOutcome, restore_with_retries
+from tuibench.tuning.setting import SettingScope
 
 
 class ProductionGuard:
@@ -113,7 +113,7 @@ class Settings:
             server,
             clock=clock,
             guard=guardian.ensure_alive,
-            presets=lookup.all_presets(),
+            presets=catalogue.all_presets(),
             workload=workload,
         )
         try:
@@ -224,7 +224,7 @@ class Settings:
 
         Raises UsageError for an unknown name.
         """
-        wanted = {lookup.find_setting(name).name for name in names}
+        wanted = {catalogue.find_setting(name).name for name in names}
         restored = await self._manager.restore(wanted)
         self._changes += 1
         self._touched.update(one.setting for one in restored)

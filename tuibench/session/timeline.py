@@ -23,7 +23,6 @@ from typing import NamedTuple, assert_never
 from tuibench.clock import Clock
 from tuibench.errors import UsageError
 from tuibench.model.event import EventKind
-from tuibench.model.notation import format_duration
 from tuibench.model.schedule import (
     ConstantStage,
     PlanPhase,
@@ -32,6 +31,7 @@ from tuibench.model.schedule import (
     RampStage,
     Schedule,
     Stage,
+    format_duration,
     format_schedule,
     validate_schedule,
 )

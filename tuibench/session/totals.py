@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from tuibench.load.fleet import Loss
 from tuibench.load.messages import CompletionGaps, Counters, FairnessStats, GapsOfWorkers, WorkerReport
 from tuibench.model.event import EventKind
-from tuibench.model.sample import ReplicaSample, SlowTransaction, slowest_of
 from tuibench.model.server import error_text
 from tuibench.model.summary import ReplicationTotals
 from tuibench.model.tick import (
@@ -22,8 +21,11 @@ from tuibench.model.tick import (
     TRANSACTION,
     Histogram,
     NamedHistograms,
+    ReplicaSample,
+    SlowTransaction,
     Tick,
     fold_histograms,
+    slowest_of,
 )
 from tuibench.mysql.errors import TOO_MANY_CONNECTIONS_HINTS
 

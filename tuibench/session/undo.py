@@ -16,7 +16,7 @@ from tuibench.model.command import (
     SetWeights,
 )
 from tuibench.model.message import Status
-from tuibench.model.notation import format_delay, format_weights
+from tuibench.model.schedule import format_delay, format_weights
 
 UNDOABLE = (SetThreads, SetRate, SetWeights, SetDelay, ChangeSetting, ApplyPreset, RestoreSettings)
 

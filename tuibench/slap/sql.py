@@ -12,7 +12,7 @@ import msgspec
 
 from tuibench.errors import UsageError
 from tuibench.model.plan import OptionValue
-from tuibench.workload.datasets.base import (
+from tuibench.workload.dataset import (
     ALPHANUMERICS,
     ENGINE_OPTION,
     DataSet,
@@ -23,7 +23,6 @@ from tuibench.workload.datasets.base import (
     engine_name,
     insert_statement,
 )
-from tuibench.workload.datasets.sbtest import row_count_check
 from tuibench.workload.expressions import Expression, Operation, Variable, literal
 from tuibench.workload.language import ProfileOption, integer_option
 from tuibench.workload.program import (
@@ -40,6 +39,7 @@ from tuibench.workload.program import (
     statement_class,
     strip_literals,
 )
+from tuibench.workload.sbtest import row_count_check
 
 TABLE = "t1"
 TEXT_LENGTH = 126

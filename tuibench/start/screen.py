@@ -1,34 +1,378 @@
-"""The screen of the start form: form, findings, and the operation started by enter.
+"""The start form: its values, the steps of its enter key, its widgets and messages; and its screen.
 
-Its app exits with the launched session, or None if the operator left.
+A private server has no other users: enter starts at once. Any other server is checked first, and only the
+second enter starts the load. The state machine has no widgets and no I/O:
+
+    FILLING ──check─> READY ──start──> (the run)
+       ^                ^
+       └─ any change ─┐ │
+                      MISSING ──make──┘       BLOCKED: the errors must be fixed first
+
+The app exits with the launched session, or None if the operator left.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from enum import Enum
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import ClassVar, NamedTuple, Protocol, TypeVar
 
 import msgspec
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.events import Resize
 from textual.screen import Screen
+from textual.suggester import Suggester
 from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
 
 from tuibench import sanitize
 from tuibench.errors import TuibenchError
-from tuibench.start import form
-from tuibench.start.form import (
-    EnterAction,
-    ServerCheck,
-    ServerChoice,
-    StartController,
-    StartForm,
-    WorkProgress,
-    enter_action,
-)
+from tuibench.model.findings import Finding, Severity
 from tuibench.tui.styled_app import DisplayOptions, StyledApp
+from tuibench.tui.text import to_ascii
+
+
+class FormValues(msgspec.Struct, frozen=True, kw_only=True):
+    """Values of the form, as typed text. `server` and `profile` are chosen from lists.
+
+    `place` is a host, host:port or the path of a socket; `seconds` is empty for no limit. The password is
+    excluded from the repr and is never stored.
+    """
+
+    server: str = ""
+    profile: str = ""
+    place: str = ""
+    user: str = ""
+    password: str = ""
+    database: str = ""
+    threads: str = ""
+    seconds: str = ""
+    options: str = ""
+
+    def __repr__(self) -> str:
+        return f"Answers({self.profile} on {self.server})"
+
+
+FIELD_LABELS = {
+    "place": "at",
+    "user": "user",
+    "password": "password",
+    "threads": "threads",
+    "seconds": "for",
+    "database": "database",
+    "options": "options",
+}
+"""Input fields, with their labels on the screen."""
+
+
+class ServerChoice(NamedTuple):
+    """A server of the list. One that `is_private` is created for the run, so its fields are not editable."""
+
+    id: str
+    label: str
+    detail: str
+    place: str = ""
+    user: str = ""
+    database: str = ""
+    is_private: bool = False
+
+
+class ProfileChoice(NamedTuple):
+    """A profile of the list, with default options for its data."""
+
+    name: str
+    summary: str
+    options: str = ""
+
+
+class ServerCheck(NamedTuple):
+    """Result of the check of a server.
+
+    `creatable` describes the missing tables that can be created, empty if there are none.
+    """
+
+    findings: tuple[Finding, ...]
+    creatable: str = ""
+
+    @property
+    def is_blocked(self) -> bool:
+        """True if a run is impossible, as yet or at all, or would give wrong results."""
+        return any(finding.severity in (Severity.STOP, Severity.NEXT) for finding in self.findings)
+
+
+class WorkProgress(NamedTuple):
+    """Progress of a long operation: description, and completed share (0 to 1), None if unknown."""
+
+    words: str
+    share: float | None = None
+
+
+ProgressCallback = Callable[[WorkProgress], None]
+"""Progress callback; may be called from another thread."""
+
+
+class StartController(Protocol):
+    """Checks servers and profiles, and starts runs. Errors are TuibenchErrors; all work can be cancelled.
+
+    `option_names` are the options of the load that the form takes, each as on the command line.
+    """
+
+    servers: Sequence[ServerChoice]
+    profiles: Sequence[ProfileChoice]
+    option_names: Sequence[str]
+    first: FormValues
+
+    def faults(self, answers: FormValues) -> Mapping[str, str]:
+        """Errors by field; empty if the form describes a valid run."""
+        ...
+
+    async def examine(self, answers: FormValues) -> ServerCheck:
+        """Check server, host and data, without changes."""
+        ...
+
+    async def make(self, answers: FormValues, on_progress: ProgressCallback) -> str:
+        """Create the tables; returns a description of them."""
+        ...
+
+    async def launch(self, answers: FormValues, on_progress: ProgressCallback) -> Path:
+        """Start the run; returns the socket of its session."""
+        ...
+
+
+class EnterAction(Enum):
+    """Action of enter. The value is its text in the footer."""
+
+    START = "start"
+    CHECK = "check the server"
+    MAKE = "create the tables"
+    RECHECK = "check again"
+    START_ALL_THE_SAME = "start anyway"
+
+
+def enter_action(outlook: ServerCheck | None, *, is_private: bool) -> EnterAction:
+    """Next action; `outlook` is None until the server was checked."""
+    if is_private:
+        return EnterAction.START
+    if outlook is None:
+        return EnterAction.CHECK
+    if outlook.creatable:
+        return EnterAction.MAKE
+    if outlook.is_blocked:
+        return EnterAction.RECHECK
+    return EnterAction.START_ALL_THE_SAME if _has_warnings(outlook) else EnterAction.START
+
+
+def _has_warnings(outlook: ServerCheck) -> bool:
+    return any(finding.severity.value == "warning" for finding in outlook.findings)
+
+
+SERVERS, PROFILES = "servers", "profiles"
+"""Widget ids of the two lists."""
+
+FIELD = "field-"
+LOGIN = ("place", "user", "password")
+LOAD = ("threads", "seconds", "database")
+DATA = ("options",)
+PLACEHOLDERS = {"seconds": "until q", "password": "if any", "options": "--tables=4 …"}
+LABEL_WIDTH = 28
+
+
+def field_of(input: Input) -> str:
+    """Name of the form value of an input widget."""
+    return (input.id or "").removeprefix(FIELD)
+
+
+class OptionSuggester(Suggester):
+    """Completes the last word to an option of the load or of the profile."""
+
+    def __init__(self, controller: StartController) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+        self._controller = controller
+
+    async def get_suggestion(self, value: str) -> str | None:
+        start, _, word = value.rpartition(" ")
+        names = (name for name in self._controller.option_names if name.startswith(word) and name != word)
+        found = next(names, None) if len(word) > len("--") else None
+        return None if found is None else f"{start} {found}".lstrip()
+
+
+class StartForm(Vertical):
+    """Input widgets of the start form; selections and edits are reported by the widgets' own messages."""
+
+    def __init__(self, controller: StartController, *, ascii_only: bool) -> None:
+        super().__init__(id="form")
+        self._controller = controller
+        self._ascii_only = ascii_only
+        self._marked: frozenset[str] = frozenset()
+        self._shown_keys = ""
+
+    def compose(self) -> ComposeResult:
+        with Horizontal(id="title"):
+            yield Static(" tuibench ", id="brand", markup=False)
+            yield Static("  what to run, and where", id="question", markup=False)
+        yield Static("SERVER", classes="heading")
+        yield self._list(SERVERS, [(offer.label, offer.detail) for offer in self._controller.servers])
+        yield from self._fields("login", LOGIN)
+        yield Static("LOAD", classes="heading")
+        yield self._list(PROFILES, [(offer.name, offer.summary) for offer in self._controller.profiles])
+        yield from self._fields("load", LOAD)
+        yield from self._fields("data", DATA)
+        with VerticalScroll(id="result-pane", can_focus=False):
+            yield Static(id="result", markup=False)
+        yield Static(id="keys")
+
+    def begin(self, server: int, profile: int) -> None:
+        """Set the initial positions of the lists."""
+        self.query_one(f"#{SERVERS}", OptionList).highlighted = server
+        self.query_one(f"#{PROFILES}", OptionList).highlighted = profile
+        self.query_one(f"#{SERVERS}").focus()
+
+    def fill(self, answers: FormValues, *names: str) -> None:
+        """Write the values into their fields."""
+        for name in names:
+            field = self.query_one(f"#{FIELD}{name}", Input)
+            if field.value != getattr(answers, name):
+                field.value = getattr(answers, name)
+
+    def mark(self, wrong: Collection[str]) -> None:
+        """Mark the invalid fields; only fields whose state changed are updated."""
+        for name in self._marked.symmetric_difference(wrong):
+            self._mark(name, is_wrong=name in wrong)
+        self._marked = frozenset(wrong)
+
+    def show_result(self, words: Content) -> None:
+        """Set the text below the fields."""
+        self.query_one("#result", Static).update(self._plain_content(words))
+
+    def show_keys(self, keys: str) -> None:
+        """Set the key hints, as markup."""
+        if keys != self._shown_keys:
+            self._shown_keys = keys
+            self.query_one("#keys", Static).update(self._plain(keys))
+
+    def _mark(self, name: str, *, is_wrong: bool) -> None:
+        """Mark a field's name with a glyph as well as colour."""
+        self.query_one(f"#{FIELD}{name}").set_class(is_wrong, "-wrong")
+        label = self.query_one(f"#label-{name}", Static)
+        label.set_class(is_wrong, "-wrong")
+        label.update(self._plain(f"{'▲' if is_wrong else ' '}{FIELD_LABELS[name]}"))
+
+    def _list(self, id: str, entries: Sequence[tuple[str, str]]) -> OptionList:
+        options = [Option(self._plain_content(_list_entry(*entry))) for entry in entries]
+        return OptionList(*options, id=id, compact=True)
+
+    def _fields(self, id: str, names: Sequence[str]) -> ComposeResult:
+        with Horizontal(id=id, classes="fields"):
+            for name in names:
+                yield Static(f" {FIELD_LABELS[name]}", id=f"label-{name}", classes="label", markup=False)
+                field = Input(
+                    getattr(self._controller.first, name),
+                    id=f"{FIELD}{name}",
+                    compact=True,
+                    password=name == "password",
+                    placeholder=PLACEHOLDERS.get(name, ""),
+                    suggester=OptionSuggester(self._controller) if name in DATA else None,
+                )
+                field.cursor_blink = False
+                yield field
+
+    def _plain(self, text: str) -> str:
+        return to_ascii(text) if self._ascii_only else text
+
+    def _plain_content(self, text: Content) -> Content:
+        return Content(to_ascii(text.plain), list(text.spans)) if self._ascii_only else text
+
+
+def _list_entry(label: str, detail: str) -> Content:
+    return Content.assemble(
+        (f"{sanitize.text(label):<{LABEL_WIDTH}} ", ""), (sanitize.text(detail), "$detail")
+    )
+
+
+SEVERITY_GLYPHS = {
+    Severity.STOP: ("✗", "$error bold"),
+    Severity.NEXT: ("→", "$primary bold"),
+    Severity.WARNING: ("▲", "$warning"),
+    Severity.NOTE: ("·", "$muted"),
+    Severity.OK: ("✓", "$success"),
+}
+"""Severity of findings, worst first: a glyph in addition to the colour."""
+
+_BAR_WIDTH = 40
+_NEXT_TEXTS = {
+    EnterAction.START: "All checks passed.",
+    EnterAction.START_ALL_THE_SAME: "The run can start; findings marked ▲ make its figures invalid.",
+    EnterAction.RECHECK: "Fix this first.",
+}
+
+
+def faults_text(found: Mapping[str, str]) -> Content:
+    """One line per invalid field."""
+    return _join_lines(
+        Content.assemble(
+            ("✗ ", "$error bold"), (f"{FIELD_LABELS.get(name, name)}: ", "$strong bold"), sanitize.text(text)
+        )
+        for name, text in found.items()
+    )
+
+
+def error_text(error: TuibenchError) -> Content:
+    """An error, and how to fix it."""
+    lines = [Content.assemble(("✗ ", "$error bold"), sanitize.text(error.message))]
+    if error.hint:
+        lines.append(Content.assemble(("  → ", "$muted"), sanitize.text(error.hint)))
+    return _join_lines(lines)
+
+
+def progress_text(step: WorkProgress) -> Content:
+    """Progress of a long operation: a bar if its share is known, and its description."""
+    if step.share is None:
+        return Content.assemble(("… ", "$primary bold"), sanitize.text(step.words))
+    done = round(min(max(step.share, 0.0), 1.0) * _BAR_WIDTH)
+    bar = (("█" * done, "$primary"), ("·" * (_BAR_WIDTH - done), "$faint"))
+    return Content.assemble(*bar, (f" {step.share:4.0%}  ", "$strong bold"), sanitize.text(step.words))
+
+
+def server_check_text(seen: ServerCheck, coming: EnterAction) -> Content:
+    """Next step, then findings, worst first; passed checks are only counted."""
+    lines = [_next_line(seen, coming)]
+    for severity in (Severity.STOP, Severity.NEXT, Severity.WARNING, Severity.NOTE):
+        for finding in seen.findings:
+            if finding.severity is severity:
+                lines += _finding_lines(finding)
+    well = sum(finding.severity is Severity.OK for finding in seen.findings)
+    if well:
+        lines.append(Content.assemble(("✓ ", "$success"), (f"{well} checks passed", "$muted")))
+    return _join_lines(lines)
+
+
+def muted_text(text: str) -> Content:
+    return Content.assemble((text, "$muted"))
+
+
+def _next_line(seen: ServerCheck, coming: EnterAction) -> Content:
+    words = (
+        f"Enter creates the missing tables: {sanitize.text(seen.creatable)}."
+        if coming is EnterAction.MAKE
+        else _NEXT_TEXTS.get(coming, "")
+    )
+    return Content.assemble((words, "$strong bold"))
+
+
+def _finding_lines(finding: Finding) -> list[Content]:
+    glyph, style = SEVERITY_GLYPHS[finding.severity]
+    lines = [Content.assemble((f"{glyph} ", style), sanitize.text(finding.found))]
+    if finding.remedy:
+        lines.append(Content.assemble(("  → ", "$muted"), (sanitize.text(finding.remedy), "$muted")))
+    return lines
+
+
+def _join_lines(lines: "Sequence[Content] | object") -> Content:
+    return Content("\n").join(lines)  # type: ignore[arg-type]
+
 
 MIN_FORM_SIZE = (80, 24)
 TALL_FORM_HEIGHT = 32
@@ -93,11 +437,10 @@ class StartScreen(Screen[None]):
     # Actions of the operator.
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
-        match event.option_list.id:
-            case form.SERVERS:
-                self._choose_server(self._controller.servers[event.option_index])
-            case form.PROFILES:
-                self._choose_profile(event.option_index)
+        if event.option_list.id == SERVERS:
+            self._choose_server(self._controller.servers[event.option_index])
+        elif event.option_list.id == PROFILES:
+            self._choose_profile(event.option_index)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self.action_go()
@@ -106,7 +449,7 @@ class StartScreen(Screen[None]):
         self.action_go()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        name = form.field_of(event.input)
+        name = field_of(event.input)
         if getattr(self.answers, name) != event.value:
             self._change(**{name: event.value})
 
@@ -147,9 +490,9 @@ class StartScreen(Screen[None]):
         try:
             await work
         except TuibenchError as error:
-            self._message = form.error_text(error)
+            self._message = error_text(error)
         except asyncio.CancelledError:
-            self._message = form.muted_text("Cancelled: nothing was changed.")
+            self._message = muted_text("Cancelled: nothing was changed.")
         finally:
             self._step = None
             self._work = None
@@ -207,18 +550,18 @@ class StartScreen(Screen[None]):
 
     def _paint_work(self) -> None:
         if self._step is not None:
-            self._form.show_result(form.progress_text(self._step))
+            self._form.show_result(progress_text(self._step))
 
     def _result(self, wrong: Mapping[str, str]) -> Content:
         if self._step is not None:
-            return form.progress_text(self._step)
+            return progress_text(self._step)
         if self._message is not None:
             return self._message
         if wrong:
-            return form.faults_text(wrong)
+            return faults_text(wrong)
         if self._outlook is not None:
-            return form.server_check_text(self._outlook, self.coming)
-        return form.muted_text(self._hint())
+            return server_check_text(self._outlook, self.coming)
+        return muted_text(self._hint())
 
     def _hint(self) -> str:
         if self.server.is_private:

@@ -42,14 +42,16 @@ from tuibench.model.sweep import (
 )
 from tuibench.record.recorder import pretty_json
 from tuibench.report.html_chart import Markup, join_markup, tag
-from tuibench.report.html_page import document_page
-from tuibench.report.html_threads import LARGE, SMALL, ThreadsLine, colour, threads_chart
+from tuibench.report.html_plots import LARGE, SMALL, ThreadsLine, colour, document_page, threads_chart
 from tuibench.sweep import tables
-from tuibench.sweep.tables import data_files_bytes, has_binlog, ping_ms, variant_label
-from tuibench.sweep.versions_text import (
+from tuibench.sweep.tables import (
     GEOMETRIC_MEAN,
+    data_files_bytes,
     differing_variables,
+    has_binlog,
     interval_text,
+    ping_ms,
+    variant_label,
     version_comparisons,
     versions_csv,
     versions_table,

@@ -4,36 +4,447 @@ A cell that fails is run once more, after the server is back if it was away; the
 the sweep continues. An error that every cell would meet ends it: a refused setting, missing tables, a server
 that stays away, several failed cells in succession. A sweep that ended early can be resumed.
 
-A sweep on a real server: its folder, its tables, its cells, put together for the command line.
+A cell is a whole run with the settings of its variant, which are commands before the load: journalled,
+guarded, emitted as events, restored at the end of its session. Its figures are computed from its summary
+and its samples, without I/O. Tables are created before the cells that need them and dropped when they are
+replaced; private servers are started anew, with new tables, for each start of a build.
 """
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Protocol, TypeVar
 
 from tuibench.clock import NS_PER_SECOND, Clock, SystemClock
-from tuibench.errors import DeniedError, RunError, ServerUnavailableError, TuibenchError, UsageError
+from tuibench.errors import DeniedError, RunError, ServerUnavailableError, SQLError, TuibenchError, UsageError
+from tuibench.load.tables import LoadProgress, drop_tables, prepare_tables
+from tuibench.metrics.figures import read
+from tuibench.metrics.inference import MORE
+from tuibench.model.command import ApplyPreset, ChangeSetting
+from tuibench.model.counters import Counter
+from tuibench.model.event import EventKind
 from tuibench.model.message import SessionMessage
-from tuibench.model.server import Target
-from tuibench.model.summary import struct_differences
+from tuibench.model.server import Flavour, Target
+from tuibench.model.summary import Summary, struct_differences
 from tuibench.model.sweep import (
+    TPS,
     Cell,
+    CellFigures,
     CellResult,
+    DataDropped,
+    DataReady,
+    ServerBuild,
+    ServerStart,
     Sweep,
+    SweepCase,
     SweepEnvironment,
     SweepLine,
     SweepPlan,
     SweepRecord,
     SweepVariant,
 )
-from tuibench.mysql.connection import connect
+from tuibench.model.tick import HOST, Sample, Tick
+from tuibench.mysql.connection import Connection, connect
+from tuibench.mysql.info import connect_with_defaults, server_info
+from tuibench.observe.host_facts import read_environment
+from tuibench.session.load_run import LoadRun
 from tuibench.session.spec import SessionSpec
-from tuibench.sweep.cell import CaseTables, CellRun, OnProgress, TableManager, read_surroundings
 from tuibench.sweep.folder import SweepFolder
-from tuibench.sweep.matrix import cell_plan, cells_in_order
-from tuibench.tuning.catalogue import lookup
+from tuibench.sweep.planning import build_of, cell_plan, cells_in_order, max_threads
+from tuibench.tuning import catalogue
+from tuibench.workload import library
+from tuibench.workload.datasets import build_data_set
+from tuibench.workload.program import Program
+
+
+def cell_figures(summary: Summary, samples: Sequence[Sample]) -> CellFigures:
+    """The figures of a run; `samples` are those of its measured time."""
+    tps = summary.transactions.per_second
+    latency, counted = summary.latency_ms, summary.reconciliation
+    questions = None if counted.questions_server is None else counted.questions_server - counted.own
+    return CellFigures(
+        headline=summary.headline.value if summary.headline else tps,
+        tps=tps,
+        qps=summary.queries.per_second,
+        avg_ms=latency.avg if latency else None,
+        p95_ms=latency.p95 if latency else None,
+        errors=summary.errors.total,
+        retries=summary.retries,
+        slow_queries=summary.server.deltas.get(Counter.SLOW_QUERIES),
+        open_tables=_most(samples, "open_tables"),
+        questions_per_second=None if questions is None else questions / (summary.seconds or 1e-9),
+        cpu_server=_mean(samples, "cpu_server"),
+        cpu_tuibench=_mean(samples, "cpu_tuibench"),
+        cpu_total=_mean(samples, "cpu_total"),
+        memory_server_bytes=_most(samples, "memory_server"),
+        memory_used_bytes=_most(samples, "memory_used"),
+        per_transaction=summary.operation_cost.per_transaction,
+        per_query=summary.operation_cost.per_query,
+        more={name: summary.figures[name] for name in MORE if name in summary.figures},
+    )
+
+
+def _known(samples: Iterable[Sample], figure: str) -> list[float]:
+    return [value for sample in samples if (value := read(figure, sample.tick)) is not None]
+
+
+def _mean(samples: Iterable[Sample], figure: str) -> float | None:
+    values = _known(samples, figure)
+    return fmean(values) if values else None
+
+
+def _most(samples: Iterable[Sample], figure: str) -> float | None:
+    return max(_known(samples, figure), default=None)
+
+
+OnMessage = Callable[[SessionMessage], None]
+
+
+class CellRun:
+    """Runs one cell once. Afterwards `error` has ended its run, if there is one; a run that `is_interrupted`
+    counts for nothing.
+    """
+
+    error: TuibenchError | None = None
+    is_interrupted = False
+
+    def __init__(
+        self, cell: Cell, spec: SessionSpec, clock: Clock, *, attempt: int, run: str, on_message: OnMessage
+    ) -> None:
+        self._cell = cell
+        self._attempt = attempt
+        self._run_name = run
+        self._clock = clock
+        self._run = LoadRun(spec, clock)
+        self._run.watcher.bus.listeners.extend((self._on_message, on_message))
+        self._samples: list[Sample] = []
+        self.is_open = False
+
+    async def run(self) -> CellResult:
+        """From its connections to its restored settings. Raises what kept the run from opening."""
+        started_at, begun_ns = self._clock.wall_seconds(), self._clock.now_ns()
+        lifecycle = self._run.watcher.lifecycle
+        async with self._run:
+            self.is_open = True
+            try:
+                for command in variant_commands(self._cell.variant):
+                    await self._run.submit(command)
+            except TuibenchError as error:
+                lifecycle.fail(error)
+            summary = await self._run.run()
+        seconds = (self._clock.now_ns() - begun_ns) / NS_PER_SECOND
+        self.error, self.is_interrupted = lifecycle.error, summary.outcome == "interrupted"
+        return self._result(summary, started_at, seconds)
+
+    def interrupt(self) -> None:
+        """Ends the run in good order; only an open one can."""
+        self._run.request_stop("interrupted")
+
+    def _on_message(self, message: SessionMessage) -> None:
+        if isinstance(message, Sample) and message.elapsed_seconds > 0:
+            self._samples.append(message)
+
+    def _result(self, summary: Summary, started_at: float, seconds: float) -> CellResult:
+        failure = cell_failure(summary)
+        hosts = [sample.host for sample in self._samples if sample.host is not None]
+        return CellResult(
+            cell=self._cell,
+            outcome="failed" if failure else "done",
+            attempt=self._attempt,
+            failure=failure,
+            headline=headline_name(summary),
+            figures=None if failure else cell_figures(summary, self._samples),
+            started_at=started_at,
+            seconds=seconds,
+            run=self._run_name,
+            limited=summary.client.limited,
+            warnings=summary.warnings,
+            cores=_level(hosts, "cores"),
+            memory_total_bytes=_level(hosts, "memory_total"),
+        )
+
+
+def _level(hosts: Sequence[Tick], name: str) -> int | None:
+    return int(hosts[-1].levels.get(HOST + name, 0)) if hosts else None
+
+
+def variant_commands(variant: SweepVariant) -> tuple[ApplyPreset | ChangeSetting, ...]:
+    """What makes the settings of a variant: the preset first, single values over it."""
+    preset = (ApplyPreset(variant.preset),) if variant.preset else ()
+    return (*preset, *(ChangeSetting(name, value) for name, value in variant.settings.items()))
+
+
+def headline_name(summary: Summary) -> str:
+    """What the profile calls the figure that it is about, with its note: tpmC (not audited)."""
+    headline = summary.headline
+    if headline is None:
+        return TPS
+    return f"{headline.title} ({headline.note})" if headline.note else headline.title
+
+
+def cell_failure(summary: Summary) -> str:
+    """Why a run does not count; empty if it does."""
+    if summary.failure:
+        return summary.failure
+    if summary.outcome != "done":
+        return f"the run was {summary.outcome}"
+    if any(event.kind is EventKind.RESTART for event in summary.events):
+        return "the server was restarted in the middle of the run"
+    if not summary.server.deltas:
+        return "the server's counters were reset during the run, or the server was unreachable at its end"
+    return ""
+
+
+TABLESPACES = {Flavour.MARIADB: "innodb_sys_tablespaces", Flavour.MYSQL: "innodb_tablespaces"}
+"""The tables with the size of the files; they need the PROCESS privilege."""
+
+
+async def read_surroundings(target: Target) -> SweepEnvironment:
+    """The present server and its environment. Raises ServerUnavailableError when it cannot be reached."""
+    connection = await connect_with_defaults(target, use_database=False)
+    try:
+        info = await server_info(connection)
+    finally:
+        await connection.close()
+    return SweepEnvironment(server=info, environment=await read_environment(target, info, SystemClock.now_ns))
+
+
+async def table_files_bytes(target: Target, program: Program) -> int | None:
+    """Size of the files of a program's tables; None if the server does not report it."""
+    names = build_data_set(program).table_names()
+    connection = await connect_with_defaults(target)
+    try:
+        flavour = (await server_info(connection)).flavour
+        return await _files_bytes(connection, flavour, names)
+    except SQLError:
+        return None
+    finally:
+        await connection.close()
+
+
+async def _files_bytes(connection: Connection, flavour: Flavour, names: Sequence[str]) -> int | None:
+    """Of the tables' own files, be they of one partition or several."""
+    database = connection.target.database
+    rows = await connection.query(
+        f"SELECT name, file_size FROM information_schema.{TABLESPACES[flavour]} "  # noqa: S608
+        f"WHERE name LIKE {connection.quote(database + '/%')}"
+    )
+    wanted = {f"{database}/{name}" for name in names}
+    return sum(int(size) for name, size in rows if str(name).partition("#")[0] in wanted) or None
+
+
+OnProgress = Callable[[LoadProgress], None]
+
+
+class CaseTables:
+    """Creates, measures and drops the tables of a case.
+
+    `show` is called with the progress of a load, `report` with reasons against it.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        plan: SweepPlan,
+        show: OnProgress | None = None,
+        report: Callable[[str], None] | None = None,
+    ) -> None:
+        self._target = target
+        self._threads = max_threads(plan)
+        self._text = plan.base.profile_text
+        self._show = show
+        self._report = report
+
+    async def make(self, case: SweepCase) -> None:
+        """Raises RunError if tables with these names already exist."""
+        await prepare_tables(self._target, self._program(case), progress=self._show, warn=self._report)
+
+    async def drop(self, case: SweepCase) -> None:
+        await drop_tables(self._target, self._program(case))
+
+    async def files_bytes(self, case: SweepCase) -> int | None:
+        try:
+            return await table_files_bytes(self._target, self._program(case))
+        except TuibenchError:
+            return None
+
+    def _program(self, case: SweepCase) -> Program:
+        return library.load_program(case.profile, {**case.options, "threads": self._threads}, self._text)
+
+
+class TableManager:
+    """Creates the tables of a case before they are needed, and drops those it has created."""
+
+    def __init__(self, plan: SweepPlan, tables: CaseTables, report: Callable[[str], None]) -> None:
+        self._plan = plan
+        self._tables = tables
+        self._report = report
+
+    async def ready(self, cell: Cell, sweep: Sweep, write: Callable[[SweepLine], None]) -> None:
+        """Creates the tables of a cell unless they exist; first drops others that the sweep created."""
+        case = cell.case
+        known = next((one for one in sweep.data if one.data == case.data), None)
+        if known is not None and (known.prepared or not self._plan.prepare):
+            return
+        if self._plan.prepare:
+            await self.drop(sweep, write)
+            self._report(f"creating the tables: {case.size}")
+            await self._tables.make(case)
+            write(DataReady(data=case.data, prepared=True))
+        size = await self._tables.files_bytes(case)
+        write(DataReady(data=case.data, files_bytes=size, prepared=self._plan.prepare))
+
+    async def drop(self, sweep: Sweep, write: Callable[[SweepLine], None]) -> None:
+        """Drops the tables that the sweep has created."""
+        for made in [one for one in sweep.data if one.prepared]:
+            case = next(case for case in self._plan.cases if case.data == made.data)
+            self._report(f"dropping the tables: {case.size}")
+            await self._tables.drop(case)
+            write(DataDropped(data=made.data))
+
+
+class StartedServer(Protocol):
+    """A private server as it is needed here."""
+
+    target: Target
+
+    @property
+    def directory(self) -> Path: ...
+
+    async def check_running(self) -> None: ...
+
+    async def stop(self) -> None: ...
+
+
+class PrivateServers:
+    """Has the server and the tables of each cell there; one server runs at a time.
+
+    `start` starts a build, `tables` makes its tables.
+    """
+
+    def __init__(
+        self,
+        builds: tuple[ServerBuild, ...],
+        start: Callable[[ServerBuild], Awaitable[StartedServer]],
+        tables: Callable[[Target], CaseTables],
+        report: Callable[[str], None],
+        clock: Clock,
+    ) -> None:
+        self._builds = {build.name: build for build in builds}
+        self._start = start
+        self._tables = tables
+        self._report = report
+        self._clock = clock
+        self._server: StartedServer | None = None
+        self._cell: Cell | None = None
+        self._data = ""
+
+    @property
+    def target(self) -> Target:
+        """Raises RunError as long as no server runs."""
+        if self._server is None:
+            raise RunError("no private server is running")
+        return self._server.target
+
+    @property
+    def directory(self) -> Path:
+        """Raises RunError as long as no server runs."""
+        if self._server is None:
+            raise RunError("no private server is running")
+        return self._server.directory
+
+    async def ready(self, cell: Cell, sweep: Sweep, write: Callable[[SweepLine], None]) -> None:
+        """The server of the cell's start, with the tables of its case and no others.
+
+        A new one takes the place of a server that has ended.
+        """
+        begun_ns, started_at = self._clock.now_ns(), self._clock.wall_seconds()
+        is_new = self._start_of(self._cell) != self._start_of(cell) or not await self._is_running()
+        if is_new:
+            await self._start_server(cell)
+        if self._data != cell.case.data:
+            await self._make_tables(cell, sweep, write)
+        self._cell = cell
+        if is_new:
+            seconds = (self._clock.now_ns() - begun_ns) / NS_PER_SECOND
+            build = build_of(cell)
+            write(ServerStart(build=build, start=cell.repeat, started_at=started_at, seconds=seconds))
+
+    async def drop(self, sweep: Sweep, write: Callable[[SweepLine], None]) -> None:
+        """Tables go with their server."""
+
+    async def reach(self) -> None:
+        """Restarts a server that crashed. Raises ServerUnavailableError if it does not answer."""
+        if self._server is not None:
+            try:
+                await (await connect(self.target)).close()
+            except ServerUnavailableError:
+                if self._cell is None:
+                    raise
+                await self._is_running()
+            else:
+                return
+        if self._cell is None:
+            raise RunError("no private server is running")
+        self._report(f"the server has ended; starting a new one for {self._start_words(self._cell)}")
+        await self._start_server(self._cell)
+        await self._fill(self._cell)
+        self._data = self._cell.case.data
+
+    async def stop(self) -> None:
+        """Stops the server that runs, if any."""
+        server, self._server, self._data = self._server, None, ""
+        if server is not None:
+            await server.stop()
+
+    async def _start_server(self, cell: Cell) -> None:
+        await self.stop()
+        self._report(self._start_words(cell))
+        self._server = await self._start(self._builds[build_of(cell)])
+
+    async def _make_tables(self, cell: Cell, sweep: Sweep, write: Callable[[SweepLine], None]) -> None:
+        tables, plan = self._tables(self.target), sweep.record.plan
+        if self._data:
+            await tables.drop(next(case for case in plan.cases if case.data == self._data))
+        self._data = ""
+        begun_ns = self._clock.now_ns()
+        await self._fill(cell)
+        seconds = (self._clock.now_ns() - begun_ns) / NS_PER_SECOND
+        self._data = cell.case.data
+        if all(one.data != cell.case.data for one in sweep.data):
+            size = await tables.files_bytes(cell.case)
+            write(DataReady(data=cell.case.data, files_bytes=size, seconds=seconds))
+
+    async def _fill(self, cell: Cell) -> None:
+        """Make the cell's tables. Raises ServerUnavailableError with the reason if the server ended."""
+        try:
+            await self._tables(self.target).make(cell.case)
+        except TuibenchError:
+            if self._server is not None:
+                await self._server.check_running()
+            raise
+
+    async def _is_running(self) -> bool:
+        """True if there is a server and it runs; the reason for the end of one is reported."""
+        if self._server is None:
+            return False
+        try:
+            await self._server.check_running()
+        except ServerUnavailableError as error:
+            self._report(str(error))
+            return False
+        return True
+
+    @staticmethod
+    def _start_of(cell: Cell | None) -> tuple[str, int] | None:
+        return None if cell is None else (build_of(cell), cell.repeat)
+
+    @staticmethod
+    def _start_words(cell: Cell) -> str:
+        return f"{build_of(cell)}: start {cell.repeat}, tables: {cell.case.size}"
+
 
 MAX_ATTEMPTS = 2
 MAX_FAILED_IN_SUCCESSION = 3
@@ -242,9 +653,9 @@ def check_variant_possible(variant: SweepVariant, around: SweepEnvironment) -> N
     """Raises UsageError for a setting or value that this server does not have."""
     wanted = dict(variant.settings)
     if variant.preset:
-        lookup.find_preset(lookup.all_presets(), variant.preset)
+        catalogue.find_preset(catalogue.all_presets(), variant.preset)
     for name, value in wanted.items():
-        lookup.canonical_value(lookup.find_setting(name), around.server, value)
+        catalogue.canonical_value(catalogue.find_setting(name), around.server, value)
 
 
 def build_runner(

@@ -17,16 +17,18 @@ from tuibench.model.message import SessionMessage
 from tuibench.model.plan import OptionValue
 from tuibench.model.server import ServerLimits, Target
 from tuibench.model.sweep import ServerBuild, Sweep, SweepCase, SweepEnvironment, SweepPlan, VersionsSetup
-from tuibench.sweep.cell import CaseTables, OnProgress, PrivateServers, read_surroundings
 from tuibench.sweep.folder import SweepFolder
-from tuibench.sweep.matrix import cells_by_start, max_threads
-from tuibench.sweep.planning import build_cases
+from tuibench.sweep.planning import build_cases, cells_by_start, max_threads
 from tuibench.sweep.runner import (
+    CaseTables,
+    OnProgress,
+    PrivateServers,
     SweepListener,
     SweepRunner,
     cell_attempts,
     check_variant_possible,
     new_record,
+    read_surroundings,
 )
 from tuibench.workload import library
 from tuibench.workload.compiler import known_options

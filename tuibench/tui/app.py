@@ -28,8 +28,8 @@ from tuibench.ab.dialog import AbTestDialog
 from tuibench.errors import RunError, TuibenchError
 from tuibench.model.command import Command, PollCommand, Stop
 from tuibench.model.message import READ_ONLY_REFUSAL, SessionEnded, Status
-from tuibench.model.sample import Sample
-from tuibench.scenes.player import PinEffects, ScenePlayer, ShowScreen
+from tuibench.model.tick import Sample
+from tuibench.scenes.scene import PinEffects, ScenePlayer, ShowScreen
 from tuibench.tui import steering, styled_app
 from tuibench.tui.actions import (
     ACTIONS,

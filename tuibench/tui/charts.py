@@ -29,8 +29,7 @@ import msgspec
 from tuibench.metrics.figures import FIGURES, read
 from tuibench.metrics.inference import RatioSeries, comparison_from_resamples, resample
 from tuibench.model.effect import Comparison
-from tuibench.model.sample import Sample
-from tuibench.model.tick import RESPONSE, Latency, Tick, coarse_counts
+from tuibench.model.tick import RESPONSE, Latency, Sample, Tick, coarse_counts
 from tuibench.tui.figures import mean_figures, read_figures, read_lags, worst_lags
 from tuibench.units import axis_maximum
 
@@ -49,7 +48,7 @@ class ChartPoint(NamedTuple):
     """One tick, or several merged, for the charts. Load figures are None where the load was not measured.
 
     `slot` numbers the (last) tick from 1, `seconds` is the measured time, 0 for a gap. `counts` are the
-    transactions by latency bucket (see `metrics.histogram`), empty if unknown. `headline` is the profile's
+    transactions by latency bucket (see `model.tick.Histogram`), empty if unknown. `headline` is the profile's
     headline figure, if it has one. `fsyncs` are the server's log fsyncs per transaction; `cpu` is the
     percentage of this host used by server, tuibench and other programs.
     """

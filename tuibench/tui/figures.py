@@ -24,8 +24,7 @@ from tuibench.metrics.figures import (
 )
 from tuibench.metrics.figures import Figure as TableFigure
 from tuibench.model.counters import REDO_CAPACITY, Counter, first_known
-from tuibench.model.sample import Sample
-from tuibench.model.tick import HOST, Latency, Tick
+from tuibench.model.tick import HOST, Latency, Sample, Tick
 from tuibench.units import DASH, binary_size, count, decimal, milliseconds, percent, si, small_number
 
 NumberFormat = Callable[[float | None], str]

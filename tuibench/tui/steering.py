@@ -42,8 +42,7 @@ from tuibench.model.effect import (
     until_window_seconds,
 )
 from tuibench.model.message import CommandReply, Hello, Status
-from tuibench.model.notation import parse_ab
-from tuibench.model.schedule import MAX_THREADS
+from tuibench.model.schedule import MAX_THREADS, parse_ab
 from tuibench.tui import view
 from tuibench.tui.charts import MAX_FIGURES, MAX_MARKS, ZOOMS, ChartState, compare_spans
 from tuibench.tui.figures import figure_of

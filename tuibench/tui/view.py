@@ -19,7 +19,6 @@ from tuibench.model.effect import (
     EffectProgress,
     latest_effects,
 )
-from tuibench.model.environment import Activity, StatementReport
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.findings import Headline
 from tuibench.model.message import (
@@ -34,11 +33,10 @@ from tuibench.model.message import (
 )
 from tuibench.model.plan import RunPlan
 from tuibench.model.probe import ProbeState
-from tuibench.model.sample import Sample
 from tuibench.model.schedule import PlanPhase, PlanProgress
-from tuibench.model.server import ServerInfo
+from tuibench.model.server import Activity, ServerInfo, StatementReport
 from tuibench.model.settings import SettingRole, SettingState, settings_with
-from tuibench.model.tick import Tick
+from tuibench.model.tick import Sample, Tick
 from tuibench.model.tune import TuneProgress
 from tuibench.tui.charts import ChartHistory, ChartPoint, ChartState, TimeGrid, chart_point, make_grid
 

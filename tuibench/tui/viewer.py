@@ -16,8 +16,8 @@ from textual.pilot import Pilot
 
 from tuibench.model.command import Command
 from tuibench.model.message import REPLAY_REFUSAL, CommandReply, Hello, SessionEnded
-from tuibench.model.sample import Sample
-from tuibench.scenes.player import ScenePlayer
+from tuibench.model.tick import Sample
+from tuibench.scenes.scene import ScenePlayer
 from tuibench.service.client import SessionClient
 from tuibench.tui.app import TuibenchApp
 from tuibench.tui.steering import UpdatesArrived, ViewerClient

@@ -27,8 +27,8 @@ from tuibench.model.settings import SettingState, SettingTopic
 from tuibench.model.tune import Candidate, LeftOut, TuneBlock, TuneLogHead, TunePlan
 from tuibench.record import hdr_log
 from tuibench.tune.evaluation import FIRST_PAIRS
-from tuibench.tuning.catalogue import lookup
-from tuibench.tuning.catalogue.setting import ABOVE_ZERO, MemoryUse, Setting, TrialRule, ValueKind
+from tuibench.tuning import catalogue
+from tuibench.tuning.setting import ABOVE_ZERO, MemoryUse, Setting, TrialRule, ValueKind
 
 NUMBERS = (ValueKind.INTEGER, ValueKind.DECIMAL, ValueKind.PERCENT, ValueKind.SIZE)
 MEMORY_SHARE, CONNECTIONS_SHARE, DISK_SHARE = 0.5, 0.25, 0.25
@@ -53,20 +53,20 @@ class Room(NamedTuple):
 def wanted_settings(only: Sequence[str]) -> tuple[Setting, ...]:
     """The settings named, by name or topic; all without names. Raises UsageError for an unknown name."""
     if not only:
-        return lookup.SETTINGS
+        return catalogue.SETTINGS
     names: set[str] = set()
     for word in only:
         topic = word.strip().lower()
         if topic in tuple(SettingTopic):
-            names |= {setting.name for setting in lookup.SETTINGS if setting.topic == topic}
+            names |= {setting.name for setting in catalogue.SETTINGS if setting.topic == topic}
             continue
         try:
-            names.add(lookup.find_setting(word).name)
+            names.add(catalogue.find_setting(word).name)
         except UsageError as error:
             near = did_you_mean(topic, tuple(map(str, SettingTopic)))
             topics = f"topics are {', '.join(SettingTopic)}"
             raise UsageError(f"--only: {error.message}", near or error.hint or topics) from None
-    return tuple(setting for setting in lookup.SETTINGS if setting.name in names)
+    return tuple(setting for setting in catalogue.SETTINGS if setting.name in names)
 
 
 def find_candidates(
@@ -172,7 +172,9 @@ def _unsafe(
     if setting.at_risk(value) and not plan.allow_risk:
         return "only with --allow-risk: committed data can be lost"
     try:
-        lookup.check_pair_limit(setting.name, value, values.get(lookup.paired_setting(setting.name) or ""))
+        catalogue.check_pair_limit(
+            setting.name, value, values.get(catalogue.paired_setting(setting.name) or "")
+        )
     except UsageError as error:
         return error.message
     if setting.memory is MemoryUse.NONE:
@@ -251,7 +253,7 @@ def _sharing(found: Sequence[tuple[SettingState, str]], room: Room) -> set[str]:
     sharing: set[str] = set()
     taken = 0
     for state, value in found:
-        setting = lookup.find_setting(state.name)
+        setting = catalogue.find_setting(state.name)
         if setting.slow or setting.memory in (MemoryUse.ONCE, MemoryUse.DISK):
             continue
         if setting.memory is MemoryUse.PER_CONNECTION:
@@ -273,9 +275,9 @@ def _numbered(found: Sequence[tuple[SettingState, str]], sharing: set[str]) -> t
             value=value,
             original=state.value,
             change=_change(state, value),
-            meaning=lookup.find_setting(state.name).meaning(value),
+            meaning=catalogue.find_setting(state.name).meaning(value),
             risk=state.risk,
-            at_risk=lookup.find_setting(state.name).at_risk(value),
+            at_risk=catalogue.find_setting(state.name).at_risk(value),
             scope=state.scope,
             can_share=state.name in sharing,
         )
@@ -284,7 +286,7 @@ def _numbered(found: Sequence[tuple[SettingState, str]], sharing: set[str]) -> t
 
 
 def _change(state: SettingState, value: str) -> str:
-    spoken = lookup.find_setting(state.name).spoken
+    spoken = catalogue.find_setting(state.name).spoken
     return f"{spoken(state.value)} → {spoken(value)}"
 
 

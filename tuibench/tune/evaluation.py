@@ -78,7 +78,7 @@ from tuibench.model.tune import (
     TuneVerdict,
     TuneWindow,
 )
-from tuibench.tuning.catalogue.lookup import paired_setting
+from tuibench.tuning.catalogue import paired_setting
 from tuibench.tuning.connection import manual_statement, session_sql
 
 FIRST_PAIRS = 4

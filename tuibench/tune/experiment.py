@@ -25,10 +25,9 @@ from tuibench.metrics.effect_detection import window_figures
 from tuibench.metrics.figures import deciding_figure
 from tuibench.model.command import ChangeSetting, StartTune, StopTune
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import Sample
 from tuibench.model.server import ServerInfo
 from tuibench.model.settings import SettingState
-from tuibench.model.tick import Tick, total_tick
+from tuibench.model.tick import Sample, Tick, total_tick
 from tuibench.model.tune import (
     Candidate,
     LeftOut,
@@ -45,7 +44,7 @@ from tuibench.session.laboratory import Experiment, ExperimentSession, Wanted
 from tuibench.tune.candidates import SCREENING_SHARE, Room, find_candidates, read_tune_log, wanted_settings
 from tuibench.tune.evaluation import Evaluation, is_decided
 from tuibench.tune.text import candidate_line
-from tuibench.tuning.catalogue.lookup import SETTINGS
+from tuibench.tuning.catalogue import SETTINGS
 from tuibench.units import duration, pluralize
 
 TOGETHER_CANDIDATES = 2

@@ -27,10 +27,8 @@ from tuibench.files import DECODE_ERRORS
 from tuibench.model.server import ServerInfo, Target
 from tuibench.model.settings import PresetState, SettingState
 from tuibench.mysql.errors import UNSUPPORTED_CODES
-from tuibench.tuning import ownership, restore
-from tuibench.tuning.catalogue import access, lookup
-from tuibench.tuning.catalogue.lookup import BUILTIN_PRESETS, SETTINGS, find_preset, presets_for_server
-from tuibench.tuning.catalogue.setting import Setting, SettingScope, ValueKind
+from tuibench.tuning import catalogue, ownership, restore
+from tuibench.tuning.catalogue import BUILTIN_PRESETS, SETTINGS, find_preset, presets_for_server
 from tuibench.tuning.connection import AdminConnection, Connect, session_sql
 from tuibench.tuning.journal import (
     Journal,
@@ -52,6 +50,7 @@ from tuibench.tuning.restore import (
     restore_settings,
     settle_decision,
 )
+from tuibench.tuning.setting import Setting, SettingScope, ValueKind
 
 CONSENT_OPTION = "--yes-this-server"
 
@@ -196,9 +195,9 @@ class SettingChanger:
             )
 
     async def _keep_limits(self, setting: Setting, value: str) -> None:
-        other = lookup.paired_setting(setting.name)
+        other = catalogue.paired_setting(setting.name)
         if other is not None:
-            lookup.check_pair_limit(setting.name, value, await self.read(lookup.find_setting(other)))
+            catalogue.check_pair_limit(setting.name, value, await self.read(catalogue.find_setting(other)))
 
     async def _check_way_back(self, setting: Setting, old: str) -> None:
         """Raises UsageError for a size that the server has and would not take: it could not be restored.
@@ -413,7 +412,7 @@ class SettingsManager:
 
     async def _read_first(self) -> None:
         self.journal.identify(await self.control.identity())
-        self._unavailable = await access.unavailable_settings(self.control, self.server)
+        self._unavailable = await catalogue.unavailable_settings(self.control, self.server)
         self._workload.learn(await self.control.session_values())
         await self._setter.read_all()
         self._began = dict(self._setter.values)
@@ -431,7 +430,7 @@ class SettingsManager:
         Raises UsageError for an invalid name or value, SQLError if the server refuses, JournalError if the
         change cannot be journalled, ServerUnavailableError if the server cannot be reached.
         """
-        setting = lookup.find_setting(name)
+        setting = catalogue.find_setting(name)
         wanted = self._checked(setting, value)
         async with self._turn(), self._exclusive_change([setting]):
             return await self._change(setting, wanted)
@@ -439,17 +438,17 @@ class SettingsManager:
     async def apply(self, preset: str) -> tuple[SettingState, ...]:
         """Set all settings of a preset. An error says which of them were set before it."""
         wanted = {
-            name: self._checked(lookup.find_setting(name), value)
+            name: self._checked(catalogue.find_setting(name), value)
             for name, value in find_preset(self.presets, preset).values.items()
         }
         done: dict[str, SettingState] = {}
         async with (
             self._turn(),
-            self._exclusive_change([lookup.find_setting(name) for name in wanted]),
+            self._exclusive_change([catalogue.find_setting(name) for name in wanted]),
         ):
-            for name in lookup.order_by_limits(wanted, self._setter.values):
+            for name in catalogue.order_by_limits(wanted, self._setter.values):
                 try:
-                    done[name] = await self._change(lookup.find_setting(name), wanted[name])
+                    done[name] = await self._change(catalogue.find_setting(name), wanted[name])
                 except TuibenchError as error:
                     error.message += "".join(f"; {state.name} is {state.value}" for state in done.values())
                     raise
@@ -457,7 +456,7 @@ class SettingsManager:
 
     def rounding(self, name: str, value: str, now: str) -> str:
         """Why a setting has another value than requested; empty if it has that value."""
-        setting = lookup.find_setting(name)
+        setting = catalogue.find_setting(name)
         asked = self._checked(setting, value)
         return "" if asked == now else f"requested {setting.spoken(asked)}: {setting.rounding}"
 
@@ -508,7 +507,7 @@ class SettingsManager:
             value = "" if self._is_without_effect(name) else self._setter.values.get(name, "")
             original = self.journal.ledger.original(name) or value
             began = self._began.get(name, value) if value else ""
-        return lookup.setting_state(
+        return catalogue.setting_state(
             setting,
             self.server,
             value,
@@ -520,7 +519,7 @@ class SettingsManager:
 
     def _is_without_effect(self, name: str) -> bool:
         """True if the value that the server reports says nothing about it."""
-        return self._unavailable.get(name) == access.WITHOUT_EFFECT
+        return self._unavailable.get(name) == catalogue.WITHOUT_EFFECT
 
     def _changed_by(self, name: str, value: str, original: str, began: str) -> str:
         changes = self.journal.ledger.changes_of(name)
@@ -534,7 +533,7 @@ class SettingsManager:
         if reason:
             hint = PARAMETER_GROUP if "privilege" in reason else ""
             raise UsageError(f"{setting.name} cannot be changed here: {reason}", hint)
-        return lookup.canonical_value(setting, self.server, value)
+        return catalogue.canonical_value(setting, self.server, value)
 
     @contextlib.asynccontextmanager
     async def _exclusive_change(self, settings: Iterable[Setting]) -> AsyncIterator[None]:
@@ -569,7 +568,7 @@ class SettingsManager:
     def _take_copies(self, names: Iterable[str]) -> None:
         """The workload's connections follow where each has a copy of the server's value."""
         for name in names:
-            if lookup.find_setting(name).scope is SettingScope.DEFAULT and self._setter.values.get(name):
+            if catalogue.find_setting(name).scope is SettingScope.DEFAULT and self._setter.values.get(name):
                 self._workload.set(name, self._setter.values[name])
 
     async def _after_restart(self, decision: RestoreDecision) -> str:

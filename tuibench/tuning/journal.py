@@ -34,7 +34,7 @@ from tuibench import paths
 from tuibench.errors import RunError
 from tuibench.files import DECODE_ERRORS
 from tuibench.model.server import Flavour, Target
-from tuibench.tuning.catalogue import lookup
+from tuibench.tuning import catalogue
 from tuibench.tuning.connection import manual_statement
 
 FORMAT = 1
@@ -187,7 +187,7 @@ class OpenChange(NamedTuple):
         """True if the server may have this value because of this change."""
         change = self.change
         return value == change.new or (
-            not self.applied and lookup.may_become(change.setting, change.new, value)
+            not self.applied and catalogue.may_become(change.setting, change.new, value)
         )
 
 
@@ -256,7 +256,7 @@ class OurValues(NamedTuple):
 
     def has(self, value: str) -> bool:
         return value in self.exact or (
-            bool(self.asked) and lookup.may_become(self.setting, self.asked, value)
+            bool(self.asked) and catalogue.may_become(self.setting, self.asked, value)
         )
 
 

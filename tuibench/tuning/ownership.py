@@ -22,8 +22,7 @@ import msgspec
 from tuibench import paths
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.errors import SQLError, TuibenchError
-from tuibench.tuning import journal
-from tuibench.tuning.catalogue import lookup
+from tuibench.tuning import catalogue, journal
 from tuibench.tuning.connection import manual_statement
 from tuibench.tuning.journal import JournalError, Ledger, OpenChange, OurValues, original_and_ours
 
@@ -123,7 +122,7 @@ def _action(current: str, original: str, ours: OurValues, first: str) -> Restore
     An unconfirmed change that goes on in the background may be still to come: then the original is set, too.
     """
     if current == original:
-        is_late = not ours.is_confirmed and lookup.is_slow(ours.setting)
+        is_late = not ours.is_confirmed and catalogue.is_slow(ours.setting)
         return RestoreAction.RESTORE if is_late else RestoreAction.NOTHING
     if ours.has(current):
         return RestoreAction.RESTORE

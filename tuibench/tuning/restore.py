@@ -32,8 +32,7 @@ from tuibench.errors import (
 )
 from tuibench.model.server import Target
 from tuibench.paths import PRIVATE_SERVER_PREFIX
-from tuibench.tuning import ownership
-from tuibench.tuning.catalogue import lookup
+from tuibench.tuning import catalogue, ownership
 from tuibench.tuning.connection import AdminConnection, admin_connector
 from tuibench.tuning.journal import (
     SUFFIX,
@@ -239,14 +238,14 @@ async def restore_decisions(
     await expect_same_server(control, journal)
     names = [name for name in journal.ledger.open_settings if not only or name in only]
     others = await asyncio.to_thread(other_sessions, journal)
-    values = await control.values({*names, *(lookup.paired_setting(name) or name for name in names)})
+    values = await control.values({*names, *(catalogue.paired_setting(name) or name for name in names)})
     found = {name: decide_restore(name, values.get(name, ""), journal.ledger, others) for name in names}
     ours = {name: each.original for name, each in found.items() if each.action is RestoreAction.RESTORE}
     return [
         found[name]
         for name in (
             *(name for name in names if name not in ours),
-            *lookup.order_by_limits(ours, values),
+            *catalogue.order_by_limits(ours, values),
         )
     ]
 
@@ -295,7 +294,7 @@ async def _carry_out(
 async def _restore_value(
     control: AdminConnection, journal: Journal, clock: Clock, decision: RestoreDecision
 ) -> RestoreResult:
-    failed = RestoreOutcome.UNREACHABLE if lookup.is_slow(decision.setting) else RestoreOutcome.REFUSED
+    failed = RestoreOutcome.UNREACHABLE if catalogue.is_slow(decision.setting) else RestoreOutcome.REFUSED
     try:
         await _check_pair(control, decision)
         value = await _set(control, clock, decision)
@@ -326,16 +325,16 @@ async def _settle_or_note(journal: Journal, clock: Clock, decision: RestoreDecis
 
 async def _check_pair(control: AdminConnection, decision: RestoreDecision) -> None:
     """Raises UsageError if restoring it would change its partner, which another client has changed since."""
-    partner = lookup.paired_setting(decision.setting)
+    partner = catalogue.paired_setting(decision.setting)
     if partner:
         other = (await control.values([partner])).get(partner)
-        lookup.check_pair_limit(decision.setting, decision.original, other)
+        catalogue.check_pair_limit(decision.setting, decision.original, other)
 
 
 async def _set(control: AdminConnection, clock: Clock, decision: RestoreDecision) -> str:
     """Sets the original value; the value read back. A server that is still busy is asked again."""
     name, original = decision.setting, decision.original
-    tries = SLOW_ATTEMPTS if lookup.is_slow(name) else 1
+    tries = SLOW_ATTEMPTS if catalogue.is_slow(name) else 1
     while True:
         tries -= 1
         try:

@@ -1,11 +1,11 @@
-"""Sampling of what the load's connections wait for, on the server.
+"""What the load's connections wait for: the sampler on the server, and the account of a tick's time.
 
 Up to ten times a second one query lists the load's connections. What a thread does at that moment is told by
 the list only if the thread is blocked: a connection that the list calls asleep may have its statement in the
 socket's buffer and wait for a processor. So the time on a processor and the time in its queue come from the
 kernel's cumulative counts of each thread (/proc/PID/task/TID/schedstat), which are exact; the rest of a
 connection's time is blocked, and is divided as the samples were. A connection that is blocked and waits for
-its next statement is the client's or on the way (`account`).
+its next statement is the client's or on the way.
 
 Without the kernel's counts (a server on another host, or another user's container, or a pool of threads), a
 statement whose state names no wait counts as CPU, and a connection that the list calls asleep as waiting for
@@ -13,6 +13,15 @@ its next statement.
 
 Nothing is enabled on the server. Samples are rarer if they cost more than `MOST_SHARE` of a core, here, or
 keep the server busy for more than `MOST_BUSY` of the time.
+
+The sampler knows for how long the server's threads waited for the next statement, the client's histograms how
+long its statements took: what a thread waited while a statement was in flight for the client was on the way.
+
+    connection × time = in a statement (client's histograms) + between statements
+                      = in the server (classes)              + waiting for the next statement
+
+A statement is counted when it ends; what those in flight at the end of a tick have taken so far is added,
+and subtracted from the next tick.
 """
 
 import asyncio
@@ -26,7 +35,7 @@ from typing import NamedTuple
 from tuibench.clock import NS_PER_SECOND, Clock
 from tuibench.errors import ConnectionLostError, SQLError
 from tuibench.model.server import Flavour, ServerInfo, Target
-from tuibench.model.tick import Tick
+from tuibench.model.tick import STATEMENT, Tick
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.rows import Row
 from tuibench.observe.sessions import among
@@ -341,3 +350,31 @@ class TimeSampler:
 
 async def _nothing(connection: Connection) -> None:
     """The job of a login."""
+
+
+US_PER_SECOND = 1e6
+
+
+def account_sums(found: Tick, load: Tick) -> dict[str, float]:
+    """The sums of a tick from those of the sampler and the load's; empty if either is missing."""
+    seconds = found.sums.get(TIME + "seconds", 0.0)
+    if not seconds or not load.seconds:
+        return {}
+    per_connection = seconds * US_PER_SECOND
+    beside_us = load.levels.get("idle", 0.0) * per_connection
+    whole_us = load.levels.get("connections", 0.0) * per_connection
+    idle_us = max(0.0, found.sums[TIME + "idle_us"] - beside_us)
+    statements_us = sum(each.sum_us for each in load.named(STATEMENT).values())
+    in_statements_us = statements_us * seconds / load.seconds + found.sums[TIME + "flight_us"]
+    client_us = min(max(0.0, whole_us - in_statements_us), idle_us)
+    sums = {wait: found.sums.get(wait.key, 0.0) for wait in WaitClass}
+    sums[WaitClass.CLIENT] += client_us
+    sums[WaitClass.ON_THE_WAY] += idle_us - client_us
+    sums[WaitClass.OTHER] += max(0.0, whole_us + beside_us - found.sums[TIME + "seen_us"])
+    return {
+        TIME + "seconds": seconds,
+        TIME + "samples": found.sums[TIME + "samples"],
+        TIME + "completed": load.sums["completed"] * seconds / load.seconds,
+        TIME + "connections_us": whole_us,
+        **{wait.key: us for wait, us in sums.items()},
+    }

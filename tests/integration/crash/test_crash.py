@@ -14,11 +14,17 @@ from tests.integration.support.processes import until
 from tests.integration.support.shared import Starter
 from tests.validation import check_valid
 from tuibench.clock import SystemClock
-from tuibench.crash.binlog import LEDGER_COLUMNS, LEDGER_TABLE
-from tuibench.crash.ledger import CommitFates, Crash, Ledger, judge_commits
-from tuibench.crash.load import ledger_connector, with_ledger
-from tuibench.crash.power import check_possible
-from tuibench.crash.runner import CrashRunner
+from tuibench.crash.ledger import (
+    LEDGER_COLUMNS,
+    LEDGER_TABLE,
+    CommitFates,
+    Crash,
+    Ledger,
+    judge_commits,
+    ledger_connector,
+    with_ledger,
+)
+from tuibench.crash.runner import CrashRunner, check_possible
 from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import UsageError

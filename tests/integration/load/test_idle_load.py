@@ -15,7 +15,7 @@ from tuibench.errors import UsageError
 from tuibench.model.command import SetThreads
 from tuibench.model.message import SessionMessage
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import Sample
+from tuibench.model.tick import Sample
 from tuibench.session.load_run import LoadRun
 from tuibench.session.spec import SessionSpec
 

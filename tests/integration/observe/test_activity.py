@@ -13,8 +13,8 @@ from tuibench.clock import SystemClock
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import SQLError
 from tuibench.model.command import KillQuery, SetThreads, Stop, WatchActivity
-from tuibench.model.environment import Activity
 from tuibench.model.event import EventKind
+from tuibench.model.server import Activity
 from tuibench.mysql.connection import Connection, connect
 from tuibench.mysql.info import server_info
 from tuibench.observe.sessions import ActivitySampler

@@ -8,8 +8,8 @@ from tests.integration.support.sbtest import connected
 from tests.integration.support.shared import Starter
 from tuibench.clock import SystemClock
 from tuibench.demo.binaries import Binary
-from tuibench.model.sample import ReplicaSample
 from tuibench.model.server import Flavour
+from tuibench.model.tick import ReplicaSample
 from tuibench.replicas.monitor import Replicas
 from tuibench.session.spec import ReplicaChoice
 

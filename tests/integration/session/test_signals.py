@@ -32,10 +32,9 @@ from tuibench.demo.server import PrivateServer
 from tuibench.model.command import ApplyPreset, Stop
 from tuibench.model.counters import CUMULATIVE_NAMES
 from tuibench.model.event import EventKind
-from tuibench.model.sample import Sample
 from tuibench.model.server import Target
 from tuibench.model.summary import Summary
-from tuibench.model.tick import RESPONSE, STATEMENT, total_tick, with_fewer_digits
+from tuibench.model.tick import RESPONSE, STATEMENT, Sample, total_tick, with_fewer_digits
 from tuibench.record.reader import load_run
 from tuibench.record.recorder import STATEMENT_BITS
 from tuibench.service.registry import launch

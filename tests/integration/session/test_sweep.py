@@ -21,10 +21,10 @@ from tuibench.demo.server import PrivateServer
 from tuibench.model.event import EventKind
 from tuibench.model.message import SessionMessage
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import Sample
 from tuibench.model.server import Target
 from tuibench.model.summary import Summary
 from tuibench.model.sweep import Cell, CellResult, Sweep, SweepPlan
+from tuibench.model.tick import Sample
 from tuibench.sweep import runner as sweeping
 from tuibench.sweep.folder import load_sweep
 from tuibench.sweep.planning import build_cases, build_variants

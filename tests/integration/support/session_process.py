@@ -17,14 +17,12 @@ from tests.ticks import known
 from tuibench import paths
 from tuibench.errors import RunError
 from tuibench.model.command import Command
-from tuibench.model.environment import Activity
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import CommandReply, SampleGap, SessionEnded, SessionUpdate, Status
 from tuibench.model.plan import OptionValue, RunPlan
 from tuibench.model.probe import ProbeState
-from tuibench.model.sample import Sample
-from tuibench.model.server import Target
-from tuibench.model.tick import Tick
+from tuibench.model.server import Activity, Target
+from tuibench.model.tick import Sample, Tick
 from tuibench.model.tune import TuneProgress
 from tuibench.service.client import SessionClient
 from tuibench.service.registry import launch

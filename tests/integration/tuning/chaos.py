@@ -35,8 +35,8 @@ from tuibench.demo.server import PrivateServer
 from tuibench.model.server import Target
 from tuibench.mysql.connection import connect
 from tuibench.mysql.info import server_info
-from tuibench.tuning.catalogue import access
-from tuibench.tuning.catalogue.lookup import SETTINGS
+from tuibench.tuning import catalogue
+from tuibench.tuning.catalogue import SETTINGS
 from tuibench.tuning.connection import AdminConnection, admin_connector
 from tuibench.tuning.restore import leftovers
 
@@ -151,7 +151,7 @@ class Chaos:
     async def _off_grid(self) -> dict[str, tuple[str, ...]]:
         """Values that this server rounds, of all its settings of which the catalogue says so."""
         connection = await connect(self._server.target)
-        missing = await access.unavailable_settings(self._admin, await server_info(connection))
+        missing = await catalogue.unavailable_settings(self._admin, await server_info(connection))
         await connection.close()
         names = [one.name for one in SETTINGS if one.rounding and one.name not in missing]
         values = await self._admin.values(names)

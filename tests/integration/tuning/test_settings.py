@@ -12,13 +12,13 @@ from tuibench.errors import SQLError, UsageError
 from tuibench.model.server import Flavour
 from tuibench.model.settings import SettingState
 from tuibench.mysql.connection import connect
-from tuibench.tuning.catalogue import lookup
-from tuibench.tuning.catalogue.lookup import SETTINGS, SETTINGS_BY_NAME
-from tuibench.tuning.catalogue.setting import Setting, SettingScope, ValueKind
+from tuibench.tuning import catalogue
+from tuibench.tuning.catalogue import SETTINGS, SETTINGS_BY_NAME
 from tuibench.tuning.changer import SettingsManager, WorkloadSettings
 from tuibench.tuning.connection import AdminConnection, admin_connector
 from tuibench.tuning.journal import journal_path
 from tuibench.tuning.restore import RestoreOutcome
+from tuibench.tuning.setting import Setting, SettingScope, ValueKind
 
 Server = PrivateServer
 
@@ -138,7 +138,7 @@ async def test_what_cannot_be_changed_says_why(server: Server, admin: AdminConne
     mariadb = server.binary.flavour is Flavour.MARIADB
     reasons = {state.name: state.unavailable for state in tuner.known if state.unavailable}
     flavours = {
-        setting.name: {support.flavour for support in setting.supported} for setting in lookup.SETTINGS
+        setting.name: {support.flavour for support in setting.supported} for setting in catalogue.SETTINGS
     }
     other = Flavour.MYSQL if mariadb else Flavour.MARIADB
     only_there = {name for name, found in flavours.items() if found == {other}}
@@ -220,7 +220,7 @@ def _is_fixed(setting: Setting, tuner: SettingsManager, before: dict[str, str]) 
     """True for what only a restart changes, whatever the privileges."""
     support = setting.support(tuner.server)
     is_stuck = support is not None and before.get(setting.name) in support.stuck
-    return is_stuck or bool(lookup.unsupported_reason(setting, tuner.server))
+    return is_stuck or bool(catalogue.unsupported_reason(setting, tuner.server))
 
 
 async def test_settings_of_the_workload_affect_no_other_sessions(

@@ -23,9 +23,8 @@ from tests.integration.support.shared import Starter, Templates
 from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
-from tuibench.model.sample import Sample
 from tuibench.model.server import Flavour, Target
-from tuibench.model.tick import Tick, total_tick
+from tuibench.model.tick import Sample, Tick, total_tick
 from tuibench.session.load_run import LoadRun
 from tuibench.session.spec import SessionSpec
 from tuibench.waits.classes import STATES, WaitClass

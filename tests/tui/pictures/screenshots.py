@@ -25,8 +25,7 @@ from tests.tui.support.sessions import ACTIVITY
 from tests.tui.support.start import MISSING, READY, FakeController
 from tests.tui.support.statements import REPORT as STATEMENTS
 from tuibench.model.message import Hello
-from tuibench.start.form import ServerCheck
-from tuibench.start.screen import StartApp
+from tuibench.start.screen import ServerCheck, StartApp
 from tuibench.tui.app import TuibenchApp
 from tuibench.tui.picture import with_shapes
 from tuibench.tui.styled_app import DEFAULT_DISPLAY, DisplayOptions

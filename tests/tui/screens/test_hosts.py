@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from tests.ticks import changed
 from tests.tui.support import script
 from tests.tui.support.driving import LARGE, viewer
-from tuibench.model.sample import ReplicaSample
+from tuibench.model.tick import ReplicaSample
 
 AFAR = script.afar(script.hello(20))
 LAST = AFAR.samples[-1]

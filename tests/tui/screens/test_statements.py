@@ -6,7 +6,7 @@ from tests.tui.support import script
 from tests.tui.support.driving import LARGE, SMALL, viewer
 from tests.tui.support.statements import REPORT
 from tuibench.model.command import WatchStatements
-from tuibench.model.environment import StatementReport
+from tuibench.model.server import StatementReport
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE])

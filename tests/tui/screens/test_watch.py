@@ -10,8 +10,7 @@ from tests.tui.support.driving import LARGE, SMALL, viewer
 from tuibench.model.command import Mark, SetThreads
 from tuibench.model.message import NO_LOAD_REFUSAL, Hello
 from tuibench.model.plan import WATCH, RunPlan
-from tuibench.model.sample import Sample
-from tuibench.model.tick import Histogram, Tick
+from tuibench.model.tick import Histogram, Sample, Tick
 from tuibench.tui.actions import ACTIONS, is_offered
 
 

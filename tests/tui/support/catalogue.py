@@ -5,7 +5,7 @@ import msgspec
 from tests.tui.support import script
 from tuibench.model.message import Status
 from tuibench.model.settings import SettingState
-from tuibench.tuning.catalogue import lookup
+from tuibench.tuning import catalogue
 
 VALUES = {
     "innodb_doublewrite": "ON",
@@ -35,11 +35,11 @@ DENIED = {
 }
 
 
-def state(setting: lookup.Setting) -> SettingState:
+def state(setting: catalogue.Setting) -> SettingState:
     name = setting.name
     value = VALUES.get(name, "")
-    absence = lookup.unsupported_reason(setting, script.SERVER)
-    return lookup.setting_state(
+    absence = catalogue.unsupported_reason(setting, script.SERVER)
+    return catalogue.setting_state(
         setting,
         script.SERVER,
         value,
@@ -50,7 +50,7 @@ def state(setting: lookup.Setting) -> SettingState:
     )
 
 
-STATES = tuple(state(setting) for setting in lookup.SETTINGS)
+STATES = tuple(state(setting) for setting in catalogue.SETTINGS)
 
 
 def status() -> Status:

@@ -17,11 +17,10 @@ from tuibench.model.effect import AbTestResult, CommitCost, Comparison, Effect, 
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import PROTOCOL_VERSION, Hello, RunState, SessionEnded, Status
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import Sample, SlowTransaction, TimedStatement
 from tuibench.model.schedule import PlanPhase, PlanProgress, parse_schedule
 from tuibench.model.server import Flavour, ServerInfo, Target
 from tuibench.model.settings import COMMIT_ROLES, CostFigure, PresetState, SettingGroup, SettingState
-from tuibench.model.tick import Latency, Tick
+from tuibench.model.tick import Latency, Sample, SlowTransaction, Tick, TimedStatement
 
 START = 1_760_000_000.0
 GIB = 1 << 30

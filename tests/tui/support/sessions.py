@@ -1,6 +1,6 @@
 """A server with strangers on it: a report that runs long, a lock held in an idle transaction, a deadlock."""
 
-from tuibench.model.environment import (
+from tuibench.model.server import (
     Activity,
     Deadlock,
     DeadlockParty,

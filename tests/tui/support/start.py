@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tuibench.errors import TuibenchError
 from tuibench.model.findings import Finding, Severity
-from tuibench.start.form import (
+from tuibench.start.screen import (
     FormValues,
     ProfileChoice,
     ProgressCallback,

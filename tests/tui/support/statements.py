@@ -1,6 +1,6 @@
 """A report of statements, before and after a change."""
 
-from tuibench.model.environment import StatementFigures, StatementReport, StatementRow
+from tuibench.model.server import StatementFigures, StatementReport, StatementRow
 
 ROWS = (
     StatementRow(

@@ -16,7 +16,7 @@ from tuibench.cli.main import COMMANDS
 from tuibench.errors import ExitCode
 from tuibench.model.server import SslMode
 from tuibench.tui import styled_app
-from tuibench.tuning.catalogue.lookup import SETTINGS
+from tuibench.tuning.catalogue import SETTINGS
 
 SESSION, RUNS = "20261121-165117-tpcc", ("20261120-101112-oltp_read_only", "20261121-165117-tpcc")
 

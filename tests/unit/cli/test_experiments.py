@@ -26,8 +26,8 @@ from tuibench.sweep import runner as sweeping
 from tuibench.sweep.execution import SweepProgress, sweep_notes
 from tuibench.sweep.folder import SweepFolder, load_sweep
 from tuibench.sweep.formats import sweep_text, versions_text
-from tuibench.sweep.matrix import all_cells, cell_plan
 from tuibench.sweep.options import SweepOptions
+from tuibench.sweep.planning import all_cells, cell_plan
 
 # `tuibench sweep` as a script meets it, as far as it needs no server.
 

@@ -161,7 +161,10 @@ ON_A_SERVER = "run|live|prepare|prewarm|cleanup|check|doctor|probe|tune|sweep|wa
 WITHOUT_SERVER = {
     "report/reproduce.py": "completed by server_words",
     "slap/sql.py": "the part of a line that prepare_line and cleanup_line complete",
-    "workload/datasets/": "the part of a line that prepare_line and cleanup_line complete",
+    "workload/dataset.py": "the part of a line that prepare_line and cleanup_line complete",
+    "workload/sbtest.py": "the part of a line that prepare_line and cleanup_line complete",
+    "workload/tpcc.py": "the part of a line that prepare_line and cleanup_line complete",
+    "workload/benchmarks.py": "the part of a line that prepare_line and cleanup_line complete",
 }
 WORDS = (
     "see tuibench cleanup",
@@ -266,7 +269,7 @@ MODULES = {
     "session/load.py": LOADS,
     "session/commands.py": LOADS,
     "session/settings.py": LOADS,
-    "replicas/lag.py": LOADS,
+    "replicas/monitor.py": LOADS,
     "cluster/command.py": LOADS,
     "load/engine.py": LOADS,
     "load/connections.py": LOADS,
@@ -290,7 +293,7 @@ ELSEWHERE = {
     "demo/instance.py: --init-file": "an option of the server program",
     "demo/server.py: --defaults-file": "in a command that is printed",
     "cluster/command.py": "for an address that another host cannot reach: that of a named server",
-    "replicas/lag.py": "names the option that was given",
+    "replicas/monitor.py": "names the option that was given",
     "session/commands.py: --users": "names the option that was given",
     "metrics/diagnosis.py: --ab": "in a command that is printed",
 }

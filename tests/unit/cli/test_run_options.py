@@ -27,8 +27,8 @@ from tuibench.model.option import At
 from tuibench.model.plan import PLAN_COMMANDS, Arrival, Backlog, OnError, RunPlan, option_words, setup_rows
 from tuibench.model.schedule import Quantity, RampStage
 from tuibench.model.server import IGNORED_ERRORS, Target
-from tuibench.sweep.matrix import all_cells, cell_plan
 from tuibench.sweep.options import SweepOptions
+from tuibench.sweep.planning import all_cells, cell_plan
 from tuibench.workload import library
 
 # From options to a plan: what is allowed, and what the profile gets.

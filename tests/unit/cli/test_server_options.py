@@ -29,7 +29,7 @@ from tuibench.cli.server_options import ServerOptions, replica_choice
 from tuibench.credentials import PASSWORD_PIPE
 from tuibench.demo.binaries import Binary
 from tuibench.errors import RunError, UsageError
-from tuibench.model.notation import parse_max_lag, parse_size
+from tuibench.model.schedule import parse_max_lag, parse_size
 from tuibench.model.server import Flavour, ServerLimits, Target
 from tuibench.session.spec import Address
 

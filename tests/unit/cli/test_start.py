@@ -14,7 +14,7 @@ from tuibench.model.plan import PLAN_COMMANDS
 from tuibench.model.server import Flavour
 from tuibench.start import setup
 from tuibench.start import setup as backstage
-from tuibench.start.form import FormValues
+from tuibench.start.screen import FormValues
 from tuibench.start.setup import MAX_RECENTS, CliStartController, RecentStart, run_in_thread_loop, save_recent
 from tuibench.start.setup import load_recents as known
 

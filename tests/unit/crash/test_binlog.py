@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from tests.tables import for_each
-from tuibench.crash.binlog import LEDGER_TABLE, MAGIC, logged_transactions
+from tuibench.crash.ledger import LEDGER_TABLE, MAGIC, logged_transactions
 from tuibench.errors import RunError
 
 GTID, MARIADB_GTID, QUERY, XID, TABLE_MAP, V1, V2 = 33, 162, 2, 16, 19, 23, 30

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from tests.tables import for_each
-from tuibench.crash.ledger import Key, Ledger
-from tuibench.crash.load import LEDGER_STATEMENT, observed, with_ledger, writes
+from tuibench.crash.ledger import LEDGER_STATEMENT, Key, Ledger, observed, with_ledger, writes
 from tuibench.errors import ConnectionLostError, SQLError, UsageError
 from tuibench.mysql.connection import ENCODING
 from tuibench.mysql.packets import text_packet

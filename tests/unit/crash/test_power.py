@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tuibench.crash.power import check_possible
+from tuibench.crash.runner import check_possible
 from tuibench.errors import UsageError
 
 

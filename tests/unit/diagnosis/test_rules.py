@@ -25,9 +25,8 @@ from tuibench.metrics.measurement_warnings import collect_evidence, is_delayed_b
 from tuibench.model.counters import Counter
 from tuibench.model.findings import Evidence, Severity
 from tuibench.model.probe import ProbeStep, StepPurpose
-from tuibench.model.sample import Sample
 from tuibench.model.schedule import Quantity
-from tuibench.model.tick import Latency, total_tick
+from tuibench.model.tick import Latency, Sample, total_tick
 from tuibench.probe.plan import StepRun
 from tuibench.record.reader import Run, load_run
 from tuibench.report.analysis import run_evidence

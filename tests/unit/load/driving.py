@@ -9,8 +9,15 @@ from tests.fakes import FakeClock, FakeServer
 from tests.virtual import VirtualClock
 from tuibench.load.asyncio_engine import AsyncioEngine
 from tuibench.load.messages import Counters, Finished, Reassign, StartLoad, WorkerReport
-from tuibench.model.sample import SlowTransaction
-from tuibench.model.tick import RESPONSE, SERVICE, STATEMENT, Histogram, NamedHistograms, fold_histograms
+from tuibench.model.tick import (
+    RESPONSE,
+    SERVICE,
+    STATEMENT,
+    Histogram,
+    NamedHistograms,
+    SlowTransaction,
+    fold_histograms,
+)
 
 TURNS_LIMIT = 20_000
 

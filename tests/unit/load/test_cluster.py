@@ -37,9 +37,8 @@ from tuibench.cluster.messages import (
 from tuibench.errors import RunError, TuibenchError, UsageError
 from tuibench.load.messages import CompletionGaps, Counters, FairnessStats, Gap, WorkerReport
 from tuibench.model.cluster import ClusterPlan
-from tuibench.model.sample import SlowTransaction
 from tuibench.model.server import Endpoint, Target
-from tuibench.model.tick import Histogram, merge_histograms
+from tuibench.model.tick import Histogram, SlowTransaction, merge_histograms
 from tuibench.session.totals import LoadTotals
 
 # Commands that carry an agent's bytes: their words, their environment, what they say when they fail.

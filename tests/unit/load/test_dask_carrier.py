@@ -9,9 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from tuibench.clock import SystemClock
-from tuibench.cluster import dask_carrier
+from tuibench.cluster import carrier
 from tuibench.cluster import host as sources
-from tuibench.cluster.dask_carrier import DaskScheduler, DaskWire, check_address, install_handler, serve_agent
+from tuibench.cluster.carrier import DaskScheduler, DaskWire, check_address, install_handler, serve_agent
 from tuibench.cluster.host import CommandTiming, HostLink, find_carriers
 from tuibench.errors import RunError, UsageError
 from tuibench.model.cluster import ClusterPlan
@@ -99,7 +99,7 @@ class PlayedDask(ModuleType):
 @pytest.fixture
 def dask(monkeypatch: pytest.MonkeyPatch) -> PlayedDask:
     played = PlayedDask("load1", "load2")
-    monkeypatch.setattr(dask_carrier, "_distributed", lambda: played)
+    monkeypatch.setattr(carrier, "_distributed", lambda: played)
     return played
 
 
@@ -196,11 +196,11 @@ def test_the_handler_is_installed_once() -> None:
     worker = SimpleNamespace(handlers={})
     install_handler(worker)
     install_handler(worker)
-    assert worker.handlers == {dask_carrier.OPERATION: serve_agent}
+    assert worker.handlers == {carrier.OPERATION: serve_agent}
 
 
 def test_a_worker_is_called_by_its_name_or_its_host() -> None:
     scheduler: Any = None
     address = "tls://10.0.0.7:4321"
-    named = [dask_carrier.DaskCarrier(scheduler, address, name) for name in ("left", address, "")]
+    named = [carrier.DaskCarrier(scheduler, address, name) for name in ("left", address, "")]
     assert [carrier.name for carrier in named] == ["left", "10.0.0.7", "10.0.0.7"]

@@ -22,7 +22,7 @@ from tuibench.load.connections import (
 )
 from tuibench.load.messages import FOREVER_NS, SHORTEST_NS, CompletionGaps, Gap, GapRecorder, GapsOfWorkers
 from tuibench.model.plan import Arrival, OnError
-from tuibench.model.sample import MOST_SLOW
+from tuibench.model.tick import MOST_SLOW
 from tuibench.workload.program import FlatStatement, flat_statements
 
 # What the users of a worker note down becomes counters and histograms.

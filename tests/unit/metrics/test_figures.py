@@ -28,8 +28,7 @@ from tuibench.metrics.inference import FIGURES as SWEEP_FIGURES
 from tuibench.metrics.inference import compare_figure
 from tuibench.metrics.thresholds import parse_threshold
 from tuibench.model.counters import CUMULATIVE_NAMES, GAUGE_NAMES
-from tuibench.model.sample import Sample
-from tuibench.model.tick import Histogram, Tick, total_tick
+from tuibench.model.tick import Histogram, Sample, Tick, total_tick
 from tuibench.record.prometheus import metric_families
 from tuibench.tui.figures import CHARTED_FIGURES as CHARTED
 from tuibench.tui.figures import SOURCES, figure_value, read_figures

@@ -34,7 +34,7 @@ from tuibench.model.effect import Verdict
 from tuibench.model.findings import Stall
 from tuibench.model.summary import ComparisonVerdict
 from tuibench.model.tick import Histogram, Tick, merge_histograms, total_tick
-from tuibench.sweep.matrix import all_cells
+from tuibench.sweep.planning import all_cells
 
 # Two runs against each other: verdicts as sure as they claim, in the right direction, for every figure.
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tests.unit.session.simulated_probe import Curve
-from tuibench.metrics.scaling import (
+from tuibench.metrics.diagnosis import (
     FitRefusedError,
     ThroughputPoint,
     curve_points,

@@ -37,9 +37,8 @@ from tuibench.metrics.series import (
 )
 from tuibench.model.effect import CommitCost, Effect
 from tuibench.model.findings import OperationCost, Resource
-from tuibench.model.sample import SlowTransaction, TimedStatement
 from tuibench.model.settings import COMMIT_ROLES, ServerVariable, SettingGroup, SettingState
-from tuibench.model.tick import Tick
+from tuibench.model.tick import SlowTransaction, Tick, TimedStatement
 
 # Cost of a commits, by the value that was active; and what belongs to no value.
 

@@ -33,9 +33,9 @@ from tuibench.report.run_report import run_markdown
 from tuibench.tui.panels.server import durability_panel, durability_panel_height
 from tuibench.tui.screens.load_dialogs import durability_choices
 from tuibench.tui.view import View, initial_view
-from tuibench.tuning.catalogue import lookup, setting
-from tuibench.tuning.catalogue.lookup import SETTINGS
-from tuibench.tuning.catalogue.setting import OFF, ON, FlavourSupport, Setting, ValueKind
+from tuibench.tuning import catalogue
+from tuibench.tuning.catalogue import SETTINGS
+from tuibench.tuning.setting import GLOBAL_VARIABLE, OFF, ON, FlavourSupport, Setting, ValueKind
 
 # The table of counters: complete, unambiguous, and the only place that spells a counter's name.
 
@@ -111,7 +111,7 @@ def test_the_first_counter_that_the_server_has() -> None:
 # Settings: every name that is used is known, and a durability setting is one entry.
 
 
-KNOWN = {*lookup.SETTINGS_BY_NAME, *ServerVariable}
+KNOWN = {*catalogue.SETTINGS_BY_NAME, *ServerVariable}
 NAME = re.compile(r"(?<![\w.'*])(?:innodb_[a-z_]+|sync_[a-z_]+|sql_log_[a-z]+|binlog_order_[a-z]+)(?![\w*])")
 NO_SETTINGS = {
     "innodb_data_file": "a file of the performance schema",
@@ -121,7 +121,7 @@ NO_SETTINGS = {
     "innodb_sys_tablespaces": "a table of information_schema",
     "innodb_tablespaces": "a table of information_schema",
 }
-ALIASES = PACKAGE / "tuning" / "catalogue" / "lookup.py"
+ALIASES = PACKAGE / "tuning" / "catalogue.py"
 PATTERNS = PACKAGE / "observe" / "host_facts.py"
 """Names here are patterns of what is recorded, whatever a server has."""
 
@@ -157,7 +157,7 @@ THIRD = Setting(
     offered=(ON, OFF),
     safe=(ON,),
     risk="The third log is lost.",
-    needs=setting.GLOBAL_VARIABLE,
+    needs=GLOBAL_VARIABLE,
     counters=(Counter.OS_LOG_FSYNCS,),
     roles=COMMIT_ROLES,
     cost=CostFigure.REDO_LOG,
@@ -167,7 +167,7 @@ THIRD = Setting(
 
 
 def third(value: str = OFF) -> SettingState:
-    return lookup.setting_state(THIRD, script.SERVER, value, value)
+    return catalogue.setting_state(THIRD, script.SERVER, value, value)
 
 
 def with_third(value: str = OFF) -> Status:

@@ -10,14 +10,6 @@ from hypothesis import strategies as st
 from tests.tables import for_each
 from tuibench.errors import UsageError
 from tuibench.model.cluster import expanded, parse_places
-from tuibench.model.notation import (
-    format_delay,
-    format_duration,
-    format_weights,
-    parse_delay_ms,
-    parse_duration,
-    parse_weights,
-)
 from tuibench.model.schedule import (
     MAX_RATE,
     MAX_STAGES,
@@ -28,9 +20,15 @@ from tuibench.model.schedule import (
     Schedule,
     Stage,
     first_level,
+    format_delay,
+    format_duration,
     format_schedule,
+    format_weights,
     most_threads,
+    parse_delay_ms,
+    parse_duration,
     parse_schedule,
+    parse_weights,
     total_seconds,
     validate_schedule,
 )

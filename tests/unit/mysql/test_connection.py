@@ -13,7 +13,7 @@ from typing import Any
 import asyncmy
 import msgspec
 import pytest
-from asyncmy import errors as driver
+from asyncmy import errors as driver_errors
 
 import tuibench.mysql
 from tests import examples
@@ -23,9 +23,8 @@ from tests.private_names import is_private, private_names
 from tests.tables import for_each
 from tuibench.errors import ConnectionLostError, DeniedError, ExitCode, ServerUnavailableError, SQLError
 from tuibench.model.server import Flavour, Target
-from tuibench.mysql import driver_internals, errors
-from tuibench.mysql.driver import RELEASE
-from tuibench.mysql.driver_internals import DriverConnection
+from tuibench.mysql import driver, errors
+from tuibench.mysql.driver import RELEASE, DriverConnection
 from tuibench.mysql.info import (
     INIT_CONNECT_FAILED,
     SESSION_DEFAULTS,
@@ -42,7 +41,7 @@ from tuibench.mysql.info import (
 
 
 PACKAGE = Path(tuibench.mysql.__file__).parent
-INTERNALS = Path(driver_internals.__file__)
+INTERNALS = Path(driver.__file__)
 OTHER_FILES = [path for path in sorted(PACKAGE.rglob("*.py")) if path != INTERNALS]
 OWN_NAMES = {"_readable_bytes", "_max_bytes", "_too_much"}
 USED = sorted(
@@ -241,7 +240,7 @@ def test_an_option_that_is_not_read_only_has_no_such_remedy() -> None:
     ],
 )
 def test_a_server_that_is_full_says_what_gives_room(code: int, text: str, remedy: str) -> None:
-    error = errors.connect_error(driver.OperationalError(code, text), Target(host="db1"))
+    error = errors.connect_error(driver_errors.OperationalError(code, text), Target(host="db1"))
     assert isinstance(error, SQLError)
     assert (error.code, error.message) == (
         code,
@@ -258,7 +257,7 @@ def test_a_lost_connection_differs_from_other_errors() -> None:
 @pytest.mark.parametrize("code", [1064, 1045, 1040, 1142, 2013, 9999])
 def test_a_servers_megabytes_are_cut(code: int) -> None:
     text = "x" * 16_000_000
-    raised = driver.OperationalError(code, text)
+    raised = driver_errors.OperationalError(code, text)
     for error in (
         errors.error_for_code(code, text),
         errors.statement_error(raised),

@@ -20,8 +20,7 @@ from tuibench.errors import (
     SQLError,
     TuibenchError,
 )
-from tuibench.model.environment import LockWait, OwnSessions
-from tuibench.model.server import Flavour, Target
+from tuibench.model.server import Flavour, LockWait, OwnSessions, Target
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.rows import Row
 from tuibench.observe.sessions import (

@@ -1,22 +1,29 @@
 """Replication as source and replica show it."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
 from tests.unit.observe.fakes import TARGET, FakeClock
+from tests.virtual import VirtualClock, in_no_time
+from tuibench.clock import Clock
 from tuibench.errors import RunError, SQLError
 from tuibench.model.server import Target
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.errors import AccessDeniedError
-from tuibench.replicas.status import (
+from tuibench.observe.status import MonitoringConnection
+from tuibench.replicas import monitor
+from tuibench.replicas.monitor import (
     FoundReplica,
     LogPosition,
     ReplicaReader,
+    Replicas,
     behind,
     found_replicas,
     parse_status,
 )
+from tuibench.session.spec import ReplicaChoice
 
 # What a source knows of its replicas.
 
@@ -130,3 +137,24 @@ async def test_a_server_that_is_away_is_tried_again() -> None:
     await reader.read()
     await reader.read()
     assert (len(tried), reader.last_error) == (2, "cannot reach it")
+
+
+def test_a_reading_of_servers_that_are_silent_ends_within_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def hang(target: Target) -> Connection:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    def connection(target: Target, clock: Clock, **options: Any) -> MonitoringConnection:
+        return MonitoringConnection(target, clock, **{**options, "log_in": hang})
+
+    async def scenario(clock: VirtualClock) -> None:
+        replicas = Replicas(ReplicaChoice(targets=(TARGET,)), TARGET, clock)
+        for _ in range(3):
+            replicas.begin()
+            (sample,) = (await replicas.finish()).samples
+            assert sample.name == TARGET.where
+            assert sample.note.startswith("no answer for ")
+        await replicas.close()
+
+    monkeypatch.setattr(monitor, "MonitoringConnection", connection)
+    in_no_time(scenario)

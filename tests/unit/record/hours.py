@@ -17,9 +17,8 @@ from tests.unit.record.written import ENVIRONMENT, FLUSH, SYNC, plan_record
 from tuibench.model import counters as known
 from tuibench.model.counters import CUMULATIVE_NAMES, GAUGE_NAMES
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import Sample
 from tuibench.model.server import Flavour
-from tuibench.model.tick import Histogram, Tick, merge_histograms
+from tuibench.model.tick import Histogram, Sample, Tick, merge_histograms
 from tuibench.record.recorder import RunRecorder
 from tuibench.workload import library
 from tuibench.workload.program import Transaction, all_steps

@@ -11,15 +11,15 @@ from msgspec.structs import replace
 from tests.examples import PLAN, summary
 from tests.unit.record.steady import steady
 from tests.unit.record.written import ENVIRONMENT, plan_record
-from tuibench.compare import text as comparison_report
+from tuibench.compare import comparison as comparison_report
 from tuibench.compare.comparison import compare_runs
 from tuibench.compare.history import RecordedRun, history, history_chart, history_text
 from tuibench.errors import UsageError
 from tuibench.metrics.figures import figure_named
 from tuibench.model.event import Event, EventKind
 from tuibench.model.findings import OperationCost
-from tuibench.model.sample import Sample
 from tuibench.model.summary import RunComparison
+from tuibench.model.tick import Sample
 from tuibench.record.reader import Run, load_run
 from tuibench.waits.classes import WaitClass
 

@@ -49,7 +49,7 @@ from tuibench.report.html_chart import (
     time_chart,
     time_step,
 )
-from tuibench.report.html_page import read_resource
+from tuibench.report.html_plots import read_resource
 from tuibench.report.run_report import MOST_MARKS, html_report, thread_levels
 
 # The report as a browser reads it: well-formed, complete, warnings first, and nothing fetched.
@@ -264,7 +264,7 @@ def test_a_single_sample_is_a_dot(tmp_path: Path) -> None:
 
 
 def test_dark_and_light_and_paper_have_the_same_colours() -> None:
-    from tuibench.report.html_page import read_resource
+    from tuibench.report.html_plots import read_resource
 
     style = read_resource("style.css")
     light, dark, paper = re.findall(r":root \{(.*?)\}", style, re.DOTALL)

@@ -19,10 +19,17 @@ from tests.unit.record.hours import Busy, written_hour
 from tests.unit.record.written import as_recorded, server_part
 from tuibench.errors import RunError
 from tuibench.model.event import Event
-from tuibench.model.sample import Sample, SlowTransaction, TimedStatement
 from tuibench.model.server import Target
 from tuibench.model.summary import Summary
-from tuibench.model.tick import Histogram, Latency, Tick, bucket_upper_bound
+from tuibench.model.tick import (
+    Histogram,
+    Latency,
+    Sample,
+    SlowTransaction,
+    Tick,
+    TimedStatement,
+    bucket_upper_bound,
+)
 from tuibench.record import hdr_log
 from tuibench.record.hdr_log import HIGHEST_US, decode_histogram, encode_histogram
 from tuibench.record.reader import load_run

@@ -21,9 +21,9 @@ from tuibench.effects.text import changes_text, cost_table, effect_line, trial_s
 from tuibench.metrics.diagnosis import diagnose
 from tuibench.metrics.figures import FIGURES
 from tuibench.model.effect import AbTestPair, AbTestResult, Comparison, Verdict
-from tuibench.model.environment import RoundTrip
 from tuibench.model.event import Event, EventKind
 from tuibench.model.findings import Headline, HeadlineTotals, OperationCost, Resource
+from tuibench.model.server import RoundTrip
 from tuibench.model.summary import ErrorTotals, Fairness, KindTotals, Summary, TransactionTotals
 from tuibench.model.tick import Histogram
 from tuibench.model.tune import LeftOut, TuneResult, TuneVerdict

@@ -38,7 +38,7 @@ from tuibench.report.run_report import run_markdown
 from tuibench.report.text import csv_text, sysbench_text
 from tuibench.session.replay import ReplayClient
 from tuibench.sweep.folder import RESULTS, SweepFolder, load_sweep
-from tuibench.sweep.matrix import all_cells
+from tuibench.sweep.planning import all_cells
 
 # Runs and sweeps together: which there are, how far a sweep is, which of all is meant.
 

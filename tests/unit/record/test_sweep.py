@@ -15,7 +15,7 @@ from tuibench.errors import UsageError
 from tuibench.model.effect import Verdict
 from tuibench.model.findings import Mean
 from tuibench.model.sweep import Sweep, SweepVariant
-from tuibench.report.html_threads import ThreadsLine, threads_chart
+from tuibench.report.html_plots import ThreadsLine, threads_chart
 from tuibench.sweep.formats import (
     SweepExport,
     compare_sweeps,
@@ -25,9 +25,8 @@ from tuibench.sweep.formats import (
     versions_html,
     versions_text,
 )
-from tuibench.sweep.matrix import all_cells
-from tuibench.sweep.tables import shared_settings
-from tuibench.sweep.versions_text import differing_variables, version_comparisons
+from tuibench.sweep.planning import all_cells
+from tuibench.sweep.tables import differing_variables, shared_settings, version_comparisons
 
 # The tables of a sweep, in golden text, and what programs read.
 

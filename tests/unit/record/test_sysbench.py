@@ -17,7 +17,6 @@ from tests.unit.record.written import load, plan_record, tick
 from tuibench.cli.headless import CsvWriter, IntervalPrinter
 from tuibench.model.message import RunState, Status
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import Sample
 from tuibench.model.summary import (
     OWN_QUERIES,
     ErrorTotals,
@@ -26,7 +25,7 @@ from tuibench.model.summary import (
     SlapBenchmark,
     TransactionTotals,
 )
-from tuibench.model.tick import Histogram, Tick, merge_histograms
+from tuibench.model.tick import Histogram, Sample, Tick, merge_histograms
 from tuibench.record.reader import load_run
 from tuibench.record.recorder import RunRecorder
 from tuibench.record.sysbench_report import (

@@ -7,13 +7,11 @@ from msgspec.structs import replace
 
 from tests.examples import EVENT, PLAN, SERVER, sample, status, summary
 from tests.ticks import histogram_with, server_tick
-from tuibench.model.environment import Environment, HostFacts
 from tuibench.model.event import Event, EventKind
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import Sample
-from tuibench.model.server import Target
+from tuibench.model.server import Environment, HostFacts, Target
 from tuibench.model.settings import COMMIT_ROLES, SettingGroup, SettingState
-from tuibench.model.tick import Histogram, Latency, Tick, with_fewer_digits
+from tuibench.model.tick import Histogram, Latency, Sample, Tick, with_fewer_digits
 from tuibench.record.recorder import STATEMENT_BITS, PlanRecord, RunRecorder
 
 ENVIRONMENT = Environment(tuibench="1.2.3", location="local", host=HostFacts(name="box"))

@@ -12,11 +12,11 @@ from tuibench.errors import ExitCode, TuibenchError
 from tuibench.model.command import Command, LoadCommand, Stop
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import Hello, RunState, SessionMessage
-from tuibench.model.sample import Sample
 from tuibench.model.schedule import Quantity, Schedule, format_schedule
 from tuibench.model.server import Target
 from tuibench.model.settings import SettingState
 from tuibench.model.summary import Summary
+from tuibench.model.tick import Sample
 from tuibench.session.commands import LoadCommands, SessionCommands
 from tuibench.session.events import EventLog
 from tuibench.session.laboratory import Laboratory

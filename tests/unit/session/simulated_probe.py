@@ -9,13 +9,12 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from tests.examples import PLAN
+from tuibench.metrics.diagnosis import usl_tps
 from tuibench.metrics.saturation import NEAR_PLATEAU
-from tuibench.metrics.scaling import usl_tps
 from tuibench.model.probe import ProbeOrder
-from tuibench.model.sample import Sample
 from tuibench.model.schedule import Quantity
 from tuibench.model.server import Target
-from tuibench.model.tick import RESPONSE, Histogram, Tick, bucket_index
+from tuibench.model.tick import RESPONSE, Histogram, Sample, Tick, bucket_index
 from tuibench.probe.experiment import LOAD, Probe
 from tuibench.session.laboratory import LoadLevel
 

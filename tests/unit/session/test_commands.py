@@ -36,7 +36,6 @@ from tuibench.model.command import (
 )
 from tuibench.model.event import EventKind
 from tuibench.model.message import RunState
-from tuibench.model.sample import ReplicaSample
 from tuibench.model.schedule import (
     MAX_RATE,
     MAX_THREADS,
@@ -47,7 +46,8 @@ from tuibench.model.schedule import (
     checked_threads,
 )
 from tuibench.model.settings import SettingState
-from tuibench.replicas.lag import LagGuard, LagLimit
+from tuibench.model.tick import ReplicaSample
+from tuibench.replicas.monitor import LagGuard, LagLimit
 from tuibench.session.settings import ProductionGuard, Settings
 from tuibench.session.timeline import LevelChange
 from tuibench.tuning.changer import ProductionConsent, ProductionError, SettingsManager, WorkloadSettings

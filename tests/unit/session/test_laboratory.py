@@ -19,10 +19,9 @@ from tuibench.model.command import (
     SetThreads,
 )
 from tuibench.model.event import Event, EventKind
-from tuibench.model.sample import Sample
 from tuibench.model.schedule import Quantity
 from tuibench.model.summary import RunOutcome
-from tuibench.model.tick import Tick
+from tuibench.model.tick import Sample, Tick
 from tuibench.session.laboratory import (
     NO_ANSWER,
     Change,

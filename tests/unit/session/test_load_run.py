@@ -26,9 +26,8 @@ from tuibench.model.event import EventKind
 from tuibench.model.findings import Headline
 from tuibench.model.message import Status
 from tuibench.model.plan import EngineChoice, RunPlan
-from tuibench.model.sample import Sample
 from tuibench.model.server import Target
-from tuibench.model.tick import Histogram, Tick, total_tick
+from tuibench.model.tick import Histogram, Sample, Tick, total_tick
 from tuibench.observe.status import ServerObservation
 from tuibench.record.reader import load_run
 from tuibench.report.text import final_report

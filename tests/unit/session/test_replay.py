@@ -19,7 +19,7 @@ from tuibench.model.counters import CUMULATIVE_NAMES, GAUGE_NAMES
 from tuibench.model.effect import CommitCosts
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.message import REPLAY_REFUSAL, REPLAY_SPEEDS, Hello, ReplayState, Status
-from tuibench.model.sample import Sample
+from tuibench.model.tick import Sample
 from tuibench.record.reader import Run, load_run
 from tuibench.session.events import EventLog, SampleHistory
 from tuibench.session.replay import ReplayClient, ReplayMessage

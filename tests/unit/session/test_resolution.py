@@ -17,7 +17,7 @@ from tuibench.metrics.inference import ab_order
 from tuibench.model.command import ChangeSetting, Command, Mark, SetThreads
 from tuibench.model.effect import Effect, Verdict
 from tuibench.model.event import EventKind
-from tuibench.model.notation import parse_ab
+from tuibench.model.schedule import parse_ab
 from tuibench.model.settings import SettingState
 from tuibench.session.events import EventLog
 from tuibench.session.laboratory import ExperimentSession

@@ -13,8 +13,8 @@ from tests.unit.observe.fakes import TARGET, FakeClock, FakeServer
 from tests.unit.observe.test_remote_host import SERVER
 from tuibench.errors import DeniedError, RunError, SQLError, UsageError
 from tuibench.metrics.figures import read
-from tuibench.model.environment import Activity, StatementReport
 from tuibench.model.event import Event, EventKind
+from tuibench.model.server import Activity, StatementReport
 from tuibench.model.tick import Histogram, Tick
 from tuibench.mysql.rows import Row
 from tuibench.observe.host import HostSampler

@@ -31,7 +31,7 @@ from tuibench.model.message import (
     SessionMessage,
     Status,
 )
-from tuibench.model.sample import Sample
+from tuibench.model.tick import Sample
 from tuibench.service import service
 from tuibench.service import service as service_module
 from tuibench.service.client import Peer, SessionClient

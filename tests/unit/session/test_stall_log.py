@@ -16,8 +16,7 @@ from tuibench.effects.text import stall_event_text
 from tuibench.model.counters import Counter
 from tuibench.model.event import EventKind
 from tuibench.model.findings import Stall
-from tuibench.model.sample import Sample
-from tuibench.model.tick import Latency
+from tuibench.model.tick import Latency, Sample
 
 
 def sample(

@@ -22,35 +22,35 @@ from tuibench.model.plan import OptionValue
 from tuibench.model.summary import Summary
 from tuibench.model.sweep import Cell, CellOrder, CellResult, Sweep, SweepCase, SweepPlan, SweepVariant
 from tuibench.model.tick import Tick
-from tuibench.sweep.cell import (
+from tuibench.sweep.folder import SweepFolder, load_sweep
+from tuibench.sweep.planning import (
+    OVERHEAD_SECONDS,
+    all_cells,
+    build_cases,
+    build_of,
+    build_variants,
+    cell_plan,
+    cell_seconds,
+    cells_by_start,
+    cells_in_order,
+    parse_profiles,
+    parse_threads,
+    remaining_seconds,
+    with_loads,
+    with_servers,
+)
+from tuibench.sweep.runner import (
+    SERVER_TIMEOUT_SECONDS,
     CaseTables,
     CellRun,
+    InterruptedSweep,
+    SweepRunner,
     TableManager,
     cell_failure,
     cell_figures,
     headline_name,
     variant_commands,
 )
-from tuibench.sweep.folder import SweepFolder, load_sweep
-from tuibench.sweep.matrix import (
-    OVERHEAD_SECONDS,
-    all_cells,
-    build_of,
-    cell_plan,
-    cell_seconds,
-    cells_by_start,
-    cells_in_order,
-    remaining_seconds,
-)
-from tuibench.sweep.planning import (
-    build_cases,
-    build_variants,
-    parse_profiles,
-    parse_threads,
-    with_loads,
-    with_servers,
-)
-from tuibench.sweep.runner import SERVER_TIMEOUT_SECONDS, InterruptedSweep, SweepRunner
 
 # What is asked for in words becomes cases and variants, or is refused with what helps.
 

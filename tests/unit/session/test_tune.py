@@ -37,7 +37,7 @@ from tuibench.tune.candidates import (
 )
 from tuibench.tune.evaluation import CandidatePairs, Evaluation, is_decided, option_line, statement
 from tuibench.tune.experiment import TuneRun, prepare_screening
-from tuibench.tuning.catalogue import lookup
+from tuibench.tuning import catalogue
 
 # Which values are tried: those that are safe on this server and may have an effect.
 
@@ -64,14 +64,14 @@ VARIABLES = {"log_bin": "ON", "thread_handling": "one-thread-per-connection"}
 
 def states(server: ServerInfo, values: dict[str, str]) -> tuple[SettingState, ...]:
     return tuple(
-        lookup.setting_state(
+        catalogue.setting_state(
             setting,
             server,
             values.get(setting.name, ""),
             values.get(setting.name, ""),
-            lookup.unsupported_reason(setting, server) or ("" if setting.name in values else "not here"),
+            catalogue.unsupported_reason(setting, server) or ("" if setting.name in values else "not here"),
         )
-        for setting in lookup.SETTINGS
+        for setting in catalogue.SETTINGS
     )
 
 

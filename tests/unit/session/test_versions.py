@@ -21,10 +21,10 @@ from tuibench.model.sweep import (
     SweepVariant,
     VersionsSetup,
 )
-from tuibench.sweep import cell as private_servers
+from tuibench.sweep import runner as private_servers
 from tuibench.sweep import versions as versions_module
-from tuibench.sweep.cell import CaseTables, PrivateServers
-from tuibench.sweep.matrix import cells_by_start, starting_seconds
+from tuibench.sweep.planning import cells_by_start, starting_seconds
+from tuibench.sweep.runner import CaseTables, PrivateServers
 from tuibench.sweep.versions import ROWS_PER_SECOND, parse_builds, suite_cases, versions_setup, with_limits
 
 

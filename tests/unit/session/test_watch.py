@@ -26,8 +26,8 @@ from tuibench.model.effect import AbTestPlan
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import RunState
 from tuibench.model.plan import RunPlan
-from tuibench.model.sample import Sample
 from tuibench.model.server import ServerInfo
+from tuibench.model.tick import Sample
 from tuibench.mysql.rows import Row
 from tuibench.observe.status import StatusSampler
 from tuibench.record.reader import load_run

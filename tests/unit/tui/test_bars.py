@@ -13,9 +13,8 @@ from tests.tui.support.probed import UNDER_WAY
 from tests.unit.tui.views import role_of, text, without
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import Hello, RunState, Status
-from tuibench.model.sample import Sample
 from tuibench.model.schedule import PlanPhase
-from tuibench.model.tick import Tick
+from tuibench.model.tick import Sample, Tick
 from tuibench.tui.panels.bars import (
     RECENT_SAMPLES,
     TabLabel,

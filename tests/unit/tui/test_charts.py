@@ -12,8 +12,7 @@ from tests.ticks import changed
 from tests.tui.support import script
 from tests.unit.tui.views import short_story
 from tuibench.model.counters import Counter
-from tuibench.model.sample import ReplicaSample, Sample
-from tuibench.model.tick import Latency
+from tuibench.model.tick import Latency, ReplicaSample, Sample
 from tuibench.tui.charts import (
     BLOCKS_PER_LEVEL,
     FACTOR,

@@ -14,8 +14,7 @@ from tuibench.cluster.panel import load_hosts, load_hosts_height
 from tuibench.model.cluster import HostState, LoadHost
 from tuibench.model.event import Event, EventKind
 from tuibench.model.findings import Headline
-from tuibench.model.sample import Sample
-from tuibench.model.tick import RESPONSE, STATEMENT, UPPER_US, Histogram, Latency, coarse_bucket
+from tuibench.model.tick import RESPONSE, STATEMENT, UPPER_US, Histogram, Latency, Sample, coarse_bucket
 from tuibench.tui.panels.lists import ListMarks, TrendRow, TrendSection, listed_keys, stack_sections
 from tuibench.tui.panels.load import (
     P95,

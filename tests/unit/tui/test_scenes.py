@@ -13,8 +13,19 @@ from tuibench.model.command import ApplyPreset, RestoreSettings, SetThreads, Set
 from tuibench.model.effect import Comparison, LevelMovement, MovementKind, Verdict
 from tuibench.model.event import Event, EventKind
 from tuibench.model.probe import ProbeState
-from tuibench.scenes.player import PinEffects, SceneAction, ScenePlayer, ShowScreen, is_settled, verdict_on
-from tuibench.scenes.scene import Scene, SceneStep, available_scenes, decode_scene, load_scene
+from tuibench.scenes.scene import (
+    PinEffects,
+    Scene,
+    SceneAction,
+    ScenePlayer,
+    SceneStep,
+    ShowScreen,
+    available_scenes,
+    decode_scene,
+    is_settled,
+    load_scene,
+    verdict_on,
+)
 from tuibench.tui.view import View, initial_view, next_view
 from tuibench.workload import library
 

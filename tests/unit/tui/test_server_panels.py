@@ -19,8 +19,8 @@ from tests.unit.tui.views import text as server_and_host_text
 from tests.unit.tui.views import with_server as server_and_host_with_server
 from tuibench.model.counters import Counter as ServerAndHostCounter
 from tuibench.model.effect import CommitCosts
-from tuibench.model.environment import Activity
-from tuibench.model.sample import Sample
+from tuibench.model.server import Activity
+from tuibench.model.tick import Sample
 from tuibench.tui import figures as server_figures
 from tuibench.tui.figures import (
     BINARY_LOG,

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 
 from tests import examples
-from tuibench.model.environment import HostConditions
-from tuibench.tuning.catalogue.access import Grants
+from tuibench.model.server import HostConditions
+from tuibench.tuning.catalogue import Grants
 from tuibench.tuning.preflight import ClientConnection, DataFacts, Facts, LoadRequirements, ServerFacts
 
 GIB = 1 << 30

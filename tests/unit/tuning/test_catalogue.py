@@ -13,12 +13,16 @@ from tests.unit.tuning.fakes import INFO, FakeServer
 from tuibench.errors import SQLError, UsageError
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.settings import PresetState, ServerVariable, SettingTopic
-from tuibench.tuning import changer
-from tuibench.tuning.catalogue import access, lookup
-from tuibench.tuning.catalogue.access import parse_grants
-from tuibench.tuning.catalogue.lookup import BUILTIN_PRESETS, SETTING_ALIASES, SETTINGS, SETTINGS_BY_NAME
-from tuibench.tuning.catalogue.setting import SettingScope, ValueKind
+from tuibench.tuning import catalogue, changer
+from tuibench.tuning.catalogue import (
+    BUILTIN_PRESETS,
+    SETTING_ALIASES,
+    SETTINGS,
+    SETTINGS_BY_NAME,
+    parse_grants,
+)
 from tuibench.tuning.connection import AdminConnection
+from tuibench.tuning.setting import SettingScope, ValueKind
 
 # The catalogue's words and limits, version by version, and the presets over it.
 
@@ -39,12 +43,12 @@ SERVERS = (MARIADB, MYSQL, *OLD)
 
 @pytest.mark.parametrize("name", ["sync_binlog", "SYNC_BINLOG", " sync-binlog "])
 def test_a_setting_is_found_however_it_is_spelled(name: str) -> None:
-    assert lookup.find_setting(name) is SYNC_BINLOG
+    assert catalogue.find_setting(name) is SYNC_BINLOG
 
 
 def test_other_names_lead_to_settings() -> None:
     for name, meant in SETTING_ALIASES.items():
-        assert lookup.find_setting(name) is SETTINGS_BY_NAME[meant]
+        assert catalogue.find_setting(name) is SETTINGS_BY_NAME[meant]
         assert name not in SETTINGS_BY_NAME
 
 
@@ -54,33 +58,33 @@ def test_other_names_lead_to_settings() -> None:
 )
 def test_an_unknown_setting_names_the_nearest(name: str, hint: str) -> None:
     with pytest.raises(UsageError) as caught:
-        lookup.find_setting(name)
+        catalogue.find_setting(name)
     assert caught.value.hint == hint
 
 
 @given(st.sampled_from(NUMBERS), st.sampled_from(SERVERS), st.integers(-(10**30), 10**30))
 def test_a_number_is_taken_within_the_limits_and_answered_with_the_nearest_outside(
-    setting: lookup.Setting, here: ServerInfo, number: int
+    setting: catalogue.Setting, here: ServerInfo, number: int
 ) -> None:
     support = setting.support(here)
     if support is None:
         with pytest.raises(UsageError, match="cannot be changed here"):
-            lookup.canonical_value(setting, here, str(number))
+            catalogue.canonical_value(setting, here, str(number))
         return
     if support.low <= number <= support.high:
-        assert lookup.canonical_value(setting, here, f" {number} ") == str(number)
+        assert catalogue.canonical_value(setting, here, f" {number} ") == str(number)
         return
     with pytest.raises(UsageError) as caught:
-        lookup.canonical_value(setting, here, str(number))
+        catalogue.canonical_value(setting, here, str(number))
     nearest = caught.value.hint.removeprefix("the nearest is ")
     assert nearest in (str(support.low), str(support.high))
-    assert lookup.canonical_value(setting, here, nearest) == nearest
+    assert catalogue.canonical_value(setting, here, nearest) == nearest
 
 
 @pytest.mark.parametrize("text", ["", "off", "1.5", "1_0", "0x1", "1; DROP TABLE t", "٣"])
 def test_what_is_not_a_whole_number_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="whole numbers from 0 to 3"):
-        lookup.canonical_value(FLUSH_LOG, MARIADB, text)
+        catalogue.canonical_value(FLUSH_LOG, MARIADB, text)
 
 
 @for_each(
@@ -103,7 +107,7 @@ def test_what_is_not_a_whole_number_is_refused(text: str) -> None:
     ],
 )
 def test_values_as_people_write_them_and_as_the_server_says_them(name: str, text: str, said: str) -> None:
-    assert lookup.canonical_value(SETTINGS_BY_NAME[name], MYSQL, text) == said
+    assert catalogue.canonical_value(SETTINGS_BY_NAME[name], MYSQL, text) == said
 
 
 @pytest.mark.parametrize(
@@ -122,13 +126,13 @@ def test_values_as_people_write_them_and_as_the_server_says_them(name: str, text
 )
 def test_what_cannot_be_a_value_is_refused_with_what_can(name: str, text: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        lookup.canonical_value(SETTINGS_BY_NAME[name], MYSQL, text)
+        catalogue.canonical_value(SETTINGS_BY_NAME[name], MYSQL, text)
 
 
 def test_three_is_mariadbs_own() -> None:
-    assert lookup.canonical_value(FLUSH_LOG, MARIADB, "3") == "3"
+    assert catalogue.canonical_value(FLUSH_LOG, MARIADB, "3") == "3"
     with pytest.raises(UsageError) as caught:
-        lookup.canonical_value(FLUSH_LOG, MYSQL, "3")
+        catalogue.canonical_value(FLUSH_LOG, MYSQL, "3")
     assert caught.value.hint == "the nearest is 2"
 
 
@@ -160,7 +164,7 @@ def test_three_is_mariadbs_own() -> None:
     ],
 )
 def test_why_a_version_lacks_a_setting(name: str, here: ServerInfo, why: str) -> None:
-    found = lookup.unsupported_reason(SETTINGS_BY_NAME[name], here)
+    found = catalogue.unsupported_reason(SETTINGS_BY_NAME[name], here)
     assert why in found
     assert bool(found) is bool(why)
 
@@ -180,21 +184,21 @@ def test_why_a_version_lacks_a_setting(name: str, here: ServerInfo, why: str) ->
         (SETTINGS_BY_NAME["sql_log_bin"], "OFF", True, "not written to the binary log"),
     ],
 )
-def test_values_in_words(setting: lookup.Setting, value: str, at_risk: bool, words: str) -> None:
-    state = lookup.setting_state(setting, MARIADB, value, "1")
+def test_values_in_words(setting: catalogue.Setting, value: str, at_risk: bool, words: str) -> None:
+    state = catalogue.setting_state(setting, MARIADB, value, "1")
     assert state.at_risk is at_risk
     assert words in state.meaning
     assert state.changed is (value != "1")
 
 
 def test_a_setting_that_the_server_lacks_says_nothing_of_a_value() -> None:
-    state = lookup.setting_state(SYNC_BINLOG, MARIADB, "", "", "MariaDB 4 does not show it")
+    state = catalogue.setting_state(SYNC_BINLOG, MARIADB, "", "", "MariaDB 4 does not show it")
     assert (state.meaning, state.at_risk, state.changed) == ("", False, False)
     assert state.unavailable == "MariaDB 4 does not show it"
 
 
 @for_each("setting", SETTINGS)
-def test_an_entry_is_whole(setting: lookup.Setting) -> None:
+def test_an_entry_is_whole(setting: catalogue.Setting) -> None:
     """Each has a risk in a sentence, counters, and offers values that it takes and can put in words."""
     assert setting.risk.endswith(".")
     assert setting.counters
@@ -207,18 +211,18 @@ def test_an_entry_is_whole(setting: lookup.Setting) -> None:
         support = setting.support(here)
         if support is None:
             continue
-        state = lookup.setting_state(setting, here, "", "")
+        state = catalogue.setting_state(setting, here, "", "")
         assert state.only == ""
         assert len(state.choices) >= 2
         assert set(state.risky) <= set(state.choices)
-        assert all(lookup.canonical_value(setting, here, choice) == choice for choice in state.choices)
+        assert all(catalogue.canonical_value(setting, here, choice) == choice for choice in state.choices)
         if setting.kind in (ValueKind.INTEGER, ValueKind.SIZE, ValueKind.DECIMAL):
             assert Decimal(support.low) < Decimal(support.high)
 
 
 def test_there_are_sixty_on_each_flavour_and_topics_are_in_one_piece() -> None:
     for here in (MARIADB, MYSQL):
-        dynamic = [setting for setting in SETTINGS if not lookup.unsupported_reason(setting, here)]
+        dynamic = [setting for setting in SETTINGS if not catalogue.unsupported_reason(setting, here)]
         assert len(dynamic) >= 60
     topics = [setting.topic for setting in SETTINGS]
     assert [topic for topic, before in zip(topics, [None, *topics], strict=False) if topic != before] == list(
@@ -228,11 +232,11 @@ def test_there_are_sixty_on_each_flavour_and_topics_are_in_one_piece() -> None:
 
 def test_a_flavour_may_write_a_value_in_its_own_way() -> None:
     lwm = SETTINGS_BY_NAME["innodb_adaptive_flushing_lwm"]
-    assert lookup.canonical_value(lwm, MARIADB, "30") == "30.000000"
-    assert lookup.canonical_value(lwm, MYSQL, "30") == "30"
+    assert catalogue.canonical_value(lwm, MARIADB, "30") == "30.000000"
+    assert catalogue.canonical_value(lwm, MYSQL, "30") == "30"
     assert lwm.meaning("30.000000") == lwm.meaning("30")
     with pytest.raises(UsageError, match="percentages from 0 to 70"):
-        lookup.canonical_value(lwm, MARIADB, "71")
+        catalogue.canonical_value(lwm, MARIADB, "71")
 
 
 def test_only_the_workloads_own_settings_stay_off_the_server() -> None:
@@ -269,28 +273,28 @@ def test_privileges_by_flavour_and_version(
 def test_presets_are_valid_on_both_flavours_and_what_they_risk_is_said() -> None:
     for here in SERVERS:
         for preset, there in zip(
-            BUILTIN_PRESETS, lookup.presets_for_server(BUILTIN_PRESETS, here), strict=True
+            BUILTIN_PRESETS, catalogue.presets_for_server(BUILTIN_PRESETS, here), strict=True
         ):
             assert there.values == {
                 name: value for name, value in preset.values.items() if SETTINGS_BY_NAME[name].support(here)
             }
             assert list(there.values)[:2] == ["innodb_flush_log_at_trx_commit", "sync_binlog"]
     for preset in BUILTIN_PRESETS:
-        risky = [lookup.find_setting(name).at_risk(value) for name, value in preset.values.items()]
+        risky = [catalogue.find_setting(name).at_risk(value) for name, value in preset.values.items()]
         assert any(risky) is (preset.name not in ("durable", "grouped", "batched"))
         assert preset.risk.endswith(".")
 
 
 def test_an_unknown_preset_names_the_nearest() -> None:
     with pytest.raises(UsageError, match="did you mean 'unsafe'"):
-        lookup.find_preset(BUILTIN_PRESETS, "unsave")
-    assert lookup.find_preset(BUILTIN_PRESETS, " Unsafe ").name == "unsafe"
+        catalogue.find_preset(BUILTIN_PRESETS, "unsave")
+    assert catalogue.find_preset(BUILTIN_PRESETS, " Unsafe ").name == "unsafe"
 
 
 def test_a_setting_of_the_other_flavour_says_whose_it_is() -> None:
-    redo = lookup.find_setting("innodb_redo_log_enabled")
-    assert lookup.setting_state(redo, MARIADB, "", "").only == "MySQL"
-    assert lookup.setting_state(redo, MYSQL, "ON", "ON").only == ""
+    redo = catalogue.find_setting("innodb_redo_log_enabled")
+    assert catalogue.setting_state(redo, MARIADB, "", "").only == "MySQL"
+    assert catalogue.setting_state(redo, MYSQL, "ON", "ON").only == ""
 
 
 # What SHOW GRANTS means for a setting, and how a refusal reads. The lines are the servers' own.
@@ -311,13 +315,15 @@ ACCESS_MYSQL = msgspec.structs.replace(INFO, flavour=Flavour.MYSQL, version="9.7
     ],
 )
 def test_global_privileges(lines: list[str], held: set[str]) -> None:
-    assert access.global_privileges(lines) == held
+    assert catalogue.global_privileges(lines) == held
 
 
 def test_the_missing_privilege_is_named() -> None:
-    assert access.missing_privilege(SYNC_BINLOG, INFO, frozenset({"BINLOG ADMIN"})) == ""
-    assert access.missing_privilege(FLUSH_LOG, INFO, frozenset({"BINLOG ADMIN"})).endswith("privilege SUPER")
-    reason = access.missing_privilege(FLUSH_LOG, ACCESS_MYSQL, frozenset({"USAGE"}))
+    assert catalogue.missing_privilege(SYNC_BINLOG, INFO, frozenset({"BINLOG ADMIN"})) == ""
+    assert catalogue.missing_privilege(FLUSH_LOG, INFO, frozenset({"BINLOG ADMIN"})).endswith(
+        "privilege SUPER"
+    )
+    reason = catalogue.missing_privilege(FLUSH_LOG, ACCESS_MYSQL, frozenset({"USAGE"}))
     assert reason.endswith("it needs the privilege SYSTEM_VARIABLES_ADMIN or SUPER")
 
 
@@ -326,7 +332,7 @@ async def test_reasons_why_settings_cannot_be_changed() -> None:
     del server.settings["innodb_flush_log_at_timeout"]
     server.read_only = {"sync_binlog"}
     server.grants = ["GRANT SELECT ON *.* TO `u`@`%`"]
-    reasons = await access.unavailable_settings(AdminConnection(server.connect), INFO)
+    reasons = await catalogue.unavailable_settings(AdminConnection(server.connect), INFO)
     privilege = "this login cannot change it: it needs the privilege "
     expected = {
         "binlog_order_commits": "only MySQL 5.6 and later has it; this is MariaDB 10.11.19",
@@ -344,10 +350,10 @@ async def test_reasons_why_settings_cannot_be_changed() -> None:
 
 async def test_a_value_that_only_a_restart_changes() -> None:
     server = FakeServer(innodb_doublewrite="OFF")
-    reasons = await access.unavailable_settings(AdminConnection(server.connect), ACCESS_MYSQL)
+    reasons = await catalogue.unavailable_settings(AdminConnection(server.connect), ACCESS_MYSQL)
     assert reasons["innodb_doublewrite"] == "it is OFF; changing that requires a restart"
     server.settings["innodb_doublewrite"] = "DETECT_ONLY"
-    assert "innodb_doublewrite" not in await access.unavailable_settings(
+    assert "innodb_doublewrite" not in await catalogue.unavailable_settings(
         AdminConnection(server.connect), ACCESS_MYSQL
     )
 
@@ -381,14 +387,14 @@ PRESET_LOOKUP_MYSQL = msgspec.structs.replace(INFO, flavour=Flavour.MYSQL, versi
 
 
 def test_user_presets_follow_the_built_in_ones(tuibench_home: Path) -> None:
-    assert lookup.all_presets() == BUILTIN_PRESETS
+    assert catalogue.all_presets() == BUILTIN_PRESETS
     folder = tuibench_home / "config"
     folder.mkdir()
     (folder / "config.toml").write_text(NIGHT)
-    *ours, night = lookup.all_presets()
+    *ours, night = catalogue.all_presets()
     assert tuple(ours) == BUILTIN_PRESETS
     assert (night.name, night.risk) == ("night", "The latest of the binary log.")
-    (here,) = lookup.presets_for_server([night], PRESET_LOOKUP_MYSQL)
+    (here,) = catalogue.presets_for_server([night], PRESET_LOOKUP_MYSQL)
     assert here.values == {
         "sync_binlog": "0",
         "long_query_time": "0.500000",
@@ -399,8 +405,8 @@ def test_user_presets_follow_the_built_in_ones(tuibench_home: Path) -> None:
 
 def test_a_setting_that_this_server_lacks_keeps_its_value_for_the_one_that_has_it() -> None:
     preset = PresetState(name="x", values={"binlog_order_commits": "off"}, risk="")
-    assert lookup.presets_for_server([preset], INFO)[0].values == {"binlog_order_commits": "off"}
-    assert lookup.presets_for_server([preset], PRESET_LOOKUP_MYSQL)[0].values == {
+    assert catalogue.presets_for_server([preset], INFO)[0].values == {"binlog_order_commits": "off"}
+    assert catalogue.presets_for_server([preset], PRESET_LOOKUP_MYSQL)[0].values == {
         "binlog_order_commits": "OFF"
     }
 
@@ -434,7 +440,7 @@ def test_a_setting_that_this_server_lacks_keeps_its_value_for_the_one_that_has_i
 def test_faults_are_named(tmp_path: Path, text: str, fault: str) -> None:
     (tmp_path / "c.toml").write_text(text)
     with pytest.raises(UsageError) as caught:
-        lookup.all_presets(tmp_path / "c.toml")
+        catalogue.all_presets(tmp_path / "c.toml")
     assert str(caught.value).removeprefix(f"{tmp_path}/").startswith(fault)
 
 
@@ -442,13 +448,13 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.mkdir()
     with pytest.raises(UsageError, match=r"cannot read the configuration .*config.toml"):
-        lookup.all_presets(path)
+        catalogue.all_presets(path)
 
 
 # Two settings of which one limits the other: no order of changes ever breaks the limit.
 
 
-LOWER, UPPER = lookup.LIMIT_PAIRS[0]
+LOWER, UPPER = catalogue.LIMIT_PAIRS[0]
 VALID = st.tuples(st.integers(100, 9999), st.integers(100, 9999)).map(sorted)
 
 
@@ -460,23 +466,23 @@ def test_each_step_from_one_valid_pair_to_another_keeps_the_limit(
     wanted = {LOWER: str(after[0]), "sync_binlog": "0", UPPER: str(after[1])}
     if upper_first:
         wanted = dict(reversed(wanted.items()))
-    order = lookup.order_by_limits(wanted, now)
+    order = catalogue.order_by_limits(wanted, now)
     assert sorted(order) == sorted(wanted)
     assert order[1] == "sync_binlog"
     for name in order:
-        lookup.check_pair_limit(name, wanted[name], now.get(lookup.paired_setting(name) or ""))
+        catalogue.check_pair_limit(name, wanted[name], now.get(catalogue.paired_setting(name) or ""))
         now[name] = wanted[name]
 
 
 def test_what_breaks_the_limit_is_refused_with_what_to_do() -> None:
     with pytest.raises(UsageError, match=f"{LOWER} may not be above {UPPER}, which is 2000 .raise {UPPER}"):
-        lookup.check_pair_limit(LOWER, "2001", "2000")
+        catalogue.check_pair_limit(LOWER, "2001", "2000")
     with pytest.raises(UsageError, match=f"{UPPER} may not be below {LOWER}, which is 200 .lower {LOWER}"):
-        lookup.check_pair_limit(UPPER, "199", "200")
-    lookup.check_pair_limit(LOWER, "2000", "2000")
-    lookup.check_pair_limit(LOWER, "2000", None)
-    lookup.check_pair_limit("sync_binlog", "2000", "1")
-    assert lookup.paired_setting("sync_binlog") is None
+        catalogue.check_pair_limit(UPPER, "199", "200")
+    catalogue.check_pair_limit(LOWER, "2000", "2000")
+    catalogue.check_pair_limit(LOWER, "2000", None)
+    catalogue.check_pair_limit("sync_binlog", "2000", "1")
+    assert catalogue.paired_setting("sync_binlog") is None
 
 
 # What SHOW GRANTS grants: everywhere, on the one database, on parts of it.

@@ -24,7 +24,7 @@ from tests.unit.tuning.fakes import INFO, FakeClock, FakeConnection, FakeServer,
 from tuibench.errors import ConnectionLostError, RunError, TuibenchError, UsageError
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.rows import Row
-from tuibench.tuning.catalogue.lookup import LIMIT_PAIRS
+from tuibench.tuning.catalogue import LIMIT_PAIRS
 from tuibench.tuning.changer import SettingsManager
 from tuibench.tuning.connection import AdminConnection
 from tuibench.tuning.journal import SUFFIX, Journal

@@ -12,10 +12,9 @@ from tests import examples as model_examples
 from tests.tables import for_each
 from tests.unit.tuning.preflight_examples import GIB, client, facts, grants
 from tuibench.errors import ConnectionLostError, SQLError
-from tuibench.model.environment import DiskFacts, DiskSpeed
 from tuibench.model.findings import Finding, Severity
 from tuibench.model.plan import RunPlan
-from tuibench.model.server import Flavour, Target
+from tuibench.model.server import DiskFacts, DiskSpeed, Flavour, Target
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.rows import Row
 from tuibench.tuning.preflight import (
@@ -28,12 +27,13 @@ from tuibench.tuning.preflight import (
     disk_findings,
     load_requirements,
     production_signs,
+    read_server,
+    read_writes_again,
     run_all_checks,
     run_checks_before_run,
     statement_kinds,
 )
 from tuibench.tuning.preflight import check_prepared_statements as room
-from tuibench.tuning.preflight_reader import read_server, read_writes_again
 from tuibench.workload import library
 
 # Every check says ok when all is well, and what it sees, how much it matters and what helps otherwise.

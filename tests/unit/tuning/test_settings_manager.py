@@ -17,7 +17,7 @@ from tuibench.mysql.connection import Connection
 from tuibench.mysql.rows import Row
 from tuibench.tuning import journal
 from tuibench.tuning import journal as durable_file
-from tuibench.tuning.catalogue.access import WITHOUT_EFFECT
+from tuibench.tuning.catalogue import WITHOUT_EFFECT
 from tuibench.tuning.changer import (
     CONSENT_OPTION,
     ConsentRecord,

@@ -17,8 +17,7 @@ from tuibench.errors import ConnectionLostError, RunError, SQLError, TuibenchErr
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.mysql.rows import Row
 from tuibench.tuning import journal as durable_file
-from tuibench.tuning.catalogue.lookup import SETTINGS
-from tuibench.tuning.catalogue.setting import Setting
+from tuibench.tuning.catalogue import SETTINGS
 from tuibench.tuning.changer import SettingsManager
 from tuibench.tuning.connection import AdminConnection
 from tuibench.tuning.guardian import restore_until_done
@@ -31,6 +30,7 @@ from tuibench.tuning.restore import (
     RestoreResult,
     restore_settings,
 )
+from tuibench.tuning.setting import Setting
 
 KIB, MIB = 2**10, 2**20
 MYSQL = msgspec.structs.replace(INFO, flavour=Flavour.MYSQL, version="9.7.4", version_text="9.7.4")

@@ -15,10 +15,9 @@ from tuibench.model.server import Flavour, Target
 from tuibench.model.tick import STATEMENT, Histogram, Tick, total_tick
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.rows import Row
-from tuibench.waits.account import account_sums
 from tuibench.waits.changes import because_text, time_changes
 from tuibench.waits.classes import EVENTS, KERNEL, STATES, Observed, WaitClass, wait_of
-from tuibench.waits.sampler import EVERY_SECONDS, RAREST_SECONDS, TimeSampler
+from tuibench.waits.sampler import EVERY_SECONDS, RAREST_SECONDS, TimeSampler, account_sums
 
 MARIADB, MYSQL = Flavour.MARIADB, Flavour.MYSQL
 NANOSLEEP, READING = "hrtimer_nanosleep", "__iomap_dio_rw"

@@ -13,8 +13,8 @@ import pytest
 
 from tuibench.errors import UsageError
 from tuibench.workload import library
-from tuibench.workload.datasets import DATA_SETS, build_data_set
-from tuibench.workload.datasets.base import (
+from tuibench.workload.benchmarks import OF_FACILITY, OF_SUBSCRIBER, Child, ChildCycle, DeclaredDataSet
+from tuibench.workload.dataset import (
     DIGITS,
     ConstantField,
     DigitGroupsField,
@@ -24,10 +24,9 @@ from tuibench.workload.datasets.base import (
     RandomCharacters,
     RowFormat,
 )
-from tuibench.workload.datasets.benchmarks import OF_FACILITY, OF_SUBSCRIBER, Child, ChildCycle
-from tuibench.workload.datasets.declared import DeclaredDataSet
-from tuibench.workload.datasets.sbtest import Sbtest
+from tuibench.workload.datasets import DATA_SETS, build_data_set
 from tuibench.workload.distributions import digit_groups_draw
+from tuibench.workload.sbtest import Sbtest
 
 # Data sets declared as tables of columns: rows in every format, sizes, keys.
 

@@ -16,8 +16,7 @@ from tests.unit.workload.player import Player, Rows, Sent, names
 from tuibench.load.conditions import tpcc_conditions
 from tuibench.load.tables import chunks_of
 from tuibench.workload import library
-from tuibench.workload.datasets import build_data_set
-from tuibench.workload.datasets.base import (
+from tuibench.workload.dataset import (
     ALPHANUMERICS,
     MAX_TEXT_BYTES,
     ColumnValues,
@@ -25,7 +24,8 @@ from tuibench.workload.datasets.base import (
     RowFormat,
     encode_rows,
 )
-from tuibench.workload.datasets.tpcc import RowRange, Tpcc, TpccSizes, last_name, lines_of_orders, row_ranges
+from tuibench.workload.datasets import build_data_set
+from tuibench.workload.tpcc import RowRange, Tpcc, TpccSizes, last_name, lines_of_orders, row_ranges
 
 # TPC-C's five transactions, played against a scripted server.
 

@@ -18,9 +18,8 @@ from tuibench.metrics.series import is_at_rest
 from tuibench.model.counters import Counter
 from tuibench.model.event import CHANGE_KINDS, EventKind
 from tuibench.model.message import ReplayState, RunState
-from tuibench.model.notation import format_delay, format_weights
 from tuibench.model.probe import ProbeState
-from tuibench.model.schedule import PlanPhase, PlanProgress
+from tuibench.model.schedule import PlanPhase, PlanProgress, format_delay, format_weights
 from tuibench.tui.actions import ACTIONS, ACTIONS_BY_NAME, UserAction, action_key, is_offered, is_possible
 from tuibench.tui.text import (
     TextLine,

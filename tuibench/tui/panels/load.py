@@ -15,7 +15,6 @@ from tuibench.metrics.figures import FIGURES, read, wait_figure
 from tuibench.metrics.measurement_warnings import COMMIT
 from tuibench.metrics.series import slow_parts
 from tuibench.model.findings import Headline, OperationCost, Resource, ResourceUse
-from tuibench.model.sample import Sample, SlowTransaction, slowest_of
 from tuibench.model.server import error_rate_label
 from tuibench.model.tick import (
     ERROR,
@@ -26,7 +25,10 @@ from tuibench.model.tick import (
     TRANSACTION,
     WAIT,
     Latency,
+    Sample,
+    SlowTransaction,
     Tick,
+    slowest_of,
     total_tick,
 )
 from tuibench.tui.charts import ChartPoint

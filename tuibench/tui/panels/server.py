@@ -7,9 +7,8 @@ from typing import NamedTuple
 from tuibench.metrics.figures import read
 from tuibench.model.counters import Counter
 from tuibench.model.effect import CommitCost
-from tuibench.model.sample import Sample
 from tuibench.model.settings import CostFigure, SettingState, consequence
-from tuibench.model.tick import Tick
+from tuibench.model.tick import Sample, Tick
 from tuibench.tui.figures import GROUP_HEADING, REPLICA, FigureRow, ServerTable, figure_key, lag_text
 from tuibench.tui.panels.lists import TrendRow, TrendSection
 from tuibench.tui.text import TextLine, TextSpan, justify, line_width, pad_line, shorten

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tuibench.metrics.inference import brief_change
-from tuibench.model.environment import (
+from tuibench.model.server import (
     Activity,
     DeadlockParty,
     LockWait,

@@ -6,8 +6,8 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from tuibench.model.command import KillQuery, RestoreSettings, WatchActivity
-from tuibench.model.environment import ServerSession
 from tuibench.model.event import Event
+from tuibench.model.server import ServerSession
 from tuibench.model.settings import SettingState
 from tuibench.tui.panels import lists as lists_panel
 from tuibench.tui.panels import settings as settings_panel

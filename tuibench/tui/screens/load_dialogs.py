@@ -29,13 +29,16 @@ from tuibench.model.command import (
     StartProbe,
     StartTune,
 )
-from tuibench.model.notation import format_delay, format_weights, parse_delay_ms, parse_weights
 from tuibench.model.schedule import (
     MAX_CLIENT_DELAY_MS,
     MAX_RATE,
     MAX_THREADS,
+    format_delay,
     format_schedule,
+    format_weights,
+    parse_delay_ms,
     parse_schedule,
+    parse_weights,
 )
 from tuibench.model.settings import PresetState, SettingState, consequence
 from tuibench.model.tune import parse_tune_text

@@ -16,7 +16,7 @@ import msgspec
 
 from tuibench.model.plan import OptionValue
 from tuibench.workload import distributions
-from tuibench.workload.datasets.base import (
+from tuibench.workload.dataset import (
     ENGINE_OPTION,
     ConstantField,
     DataSet,

@@ -1,7 +1,7 @@
 """A server setting of the catalogue: servers that have it, values, meanings, risk, privileges.
 
 It determines how a value may be written (`256M`, `on`, `0.5`) and how the server reports it. The settings
-themselves are data, in the other files of this folder.
+themselves are data: `durability.py`, `performance.py`.
 """
 
 import re

@@ -13,7 +13,8 @@ from random import Random
 from typing import ClassVar, NamedTuple
 
 from tuibench.model.plan import OptionValue
-from tuibench.workload.datasets.base import (
+from tuibench.workload.benchmarks import RowValues
+from tuibench.workload.dataset import (
     ALPHANUMERICS,
     DIGITS,
     ENGINE_OPTION,
@@ -26,7 +27,6 @@ from tuibench.workload.datasets.base import (
     SizeCheck,
     engine_name,
 )
-from tuibench.workload.datasets.declared import RowValues
 from tuibench.workload.distributions import nurand_draw
 from tuibench.workload.language import ProfileOption, flag_option, integer_option
 from tuibench.workload.program import Nurand

@@ -16,11 +16,15 @@ from tuibench.model.settings import (
     SettingRole,
     SettingTopic,
 )
-from tuibench.tuning.catalogue import setting
-from tuibench.tuning.catalogue.setting import (
+from tuibench.tuning.setting import (
+    BINARY_LOG,
+    GLOBAL_VARIABLE,
     NEVER,
     OFF,
     ON,
+    REDO_LOG,
+    REPLICA,
+    SESSION_LOG_BIN,
     FlavourSupport,
     MemoryUse,
     Setting,
@@ -64,7 +68,7 @@ DURABILITY = (
         offered=("1", "100", "0"),
         safe=("1",),
         risk="A crash of the host can lose the end of the binary log, and replicas then differ.",
-        needs=setting.BINARY_LOG,
+        needs=BINARY_LOG,
         counters=_BINLOG,
         acts_with={ServerVariable.LOG_BIN: (ON,)},
         roles=COMMIT_ROLES,
@@ -133,7 +137,7 @@ DURABILITY = (
         offered=(ON, OFF),
         safe=(ON,),
         risk="Replicas and point-in-time recovery never get what the load writes while it is off.",
-        needs=setting.SESSION_LOG_BIN,
+        needs=SESSION_LOG_BIN,
         counters=(*_BINLOG, Counter.BINLOG_CACHE_USE),
         acts_with={ServerVariable.LOG_BIN: (ON,)},
     ),
@@ -149,7 +153,7 @@ DURABILITY = (
         safe=(ON,),
         risk="Very risky: a crash while it is off loses every table, and the server does not start again; "
         "a restart does not enable it.",
-        needs=setting.REDO_LOG,
+        needs=REDO_LOG,
         counters=(Counter.OS_LOG_WRITTEN, Counter.OS_LOG_FSYNCS),
         trial=TrialRule.NEVER,
     ),
@@ -166,7 +170,7 @@ _redo = partial(Setting, topic=SettingTopic.REDO)
 _binlog = partial(
     Setting,
     topic=SettingTopic.BINLOG,
-    needs=setting.BINARY_LOG,
+    needs=BINARY_LOG,
     acts_with=_WITH_BINLOG,
     counters=_BINLOG_BYTES,
 )
@@ -232,7 +236,7 @@ BINLOG = (
     ),
     _binlog(
         name="binlog_checksum",
-        needs=setting.GLOBAL_VARIABLE,
+        needs=GLOBAL_VARIABLE,
         kind=ValueKind.CHOICE,
         supported=(
             FlavourSupport(MARIADB, values=("CRC32", "NONE")),
@@ -318,7 +322,7 @@ BINLOG = (
         },
         otherwise="a replica's relay log is flushed after every {value} events",
         offered=("10000", "1", "0"),
-        needs=setting.REPLICA,
+        needs=REPLICA,
         risk="After a crash of the host a replica may have to fetch its relay log again.",
         counters=(Counter.HANDLER_COMMIT,),
         trial=TrialRule.NEVER,

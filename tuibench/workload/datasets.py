@@ -1,12 +1,12 @@
-"""Data sets of profiles, by name. To add one, add a subclass of `base.DataSet` and an entry here."""
+"""Data sets of profiles, by name. To add one, add a subclass of `dataset.DataSet` and an entry here."""
 
 from tuibench.errors import UsageError, did_you_mean
 from tuibench.slap.sql import SlapTable
-from tuibench.workload.datasets.base import DataSet
-from tuibench.workload.datasets.benchmarks import InsertBenchmark, SmallBank, Tatp, Ycsb
-from tuibench.workload.datasets.sbtest import BulkInsertTables, NoTables, Sbtest
-from tuibench.workload.datasets.tpcc import Tpcc
+from tuibench.workload.benchmarks import InsertBenchmark, SmallBank, Tatp, Ycsb
+from tuibench.workload.dataset import DataSet
 from tuibench.workload.program import Program
+from tuibench.workload.sbtest import BulkInsertTables, NoTables, Sbtest
+from tuibench.workload.tpcc import Tpcc
 
 __all__ = ["DATA_SETS", "DEFAULT_PROFILES", "DataSet", "build_data_set", "data_set_class"]
 

@@ -1,1 +1,0 @@
-"""The settings that can be changed: values, limits, privileges, presets."""
