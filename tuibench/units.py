@@ -2,6 +2,7 @@
 
 import math
 import sys
+import textwrap
 import time
 
 DASH = "–"
@@ -26,6 +27,18 @@ def count(value: float | None) -> str:
 def pluralize(number: int, noun: str) -> str:
     """A count with its noun: 1 thread, 1,024 threads."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def wrap_words(text: str, cells: int, indent: int = 2) -> list[str]:
+    """The lines of a text, broken between words only; those after the first are indented."""
+    return textwrap.wrap(
+        text,
+        cells,
+        subsequent_indent=" " * indent,
+        replace_whitespace=False,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def first_to_last(first: int | None, last: int | None) -> str:

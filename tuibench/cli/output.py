@@ -14,6 +14,7 @@ import contextlib
 import errno
 import io
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ from typing import Any, TextIO, TypeVar
 
 import click
 
-from tuibench import sanitize
+from tuibench import sanitize, units
 from tuibench.cli.arguments import STDOUT
 from tuibench.errors import ExitCode, RunError, UsageError, did_you_mean
 
@@ -54,8 +55,12 @@ def check_writable(path: str) -> None:
 
 
 def info(text: str) -> None:
-    """Write an informational message to stderr."""
-    write_stderr(f"{sanitize.text(text)}\n")
+    """Write an informational message to stderr; a terminal gets lines that break between words."""
+    shown = sanitize.text(text)
+    if sys.stderr.isatty():
+        cells, indent = shutil.get_terminal_size().columns, len(shown) - len(shown.lstrip())
+        shown = "\n".join(units.wrap_words(shown, cells, indent + 2))
+    write_stderr(f"{shown}\n")
 
 
 def warning(text: str) -> None:

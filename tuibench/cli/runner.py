@@ -6,6 +6,7 @@ An attaching viewer imports this before its first paint: it must not import load
 import asyncio
 import gc
 import os
+import shutil
 import signal
 import sys
 import time
@@ -37,7 +38,7 @@ from tuibench.model.message import Hello, RunState, SessionEnded, SessionMessage
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import Target
 from tuibench.model.summary import Summary
-from tuibench.report.text import run_notes
+from tuibench.report.answer import exit_summary
 from tuibench.service import client as unix_sockets
 from tuibench.service import registry
 from tuibench.service.client import SessionClient
@@ -371,8 +372,7 @@ def report_left_running(socket: Path) -> ExitCode:
 
 
 def print_result(ended: SessionEnded) -> ExitCode:
-    """Print the summary on the terminal; returns the exit code of the run."""
-    click.echo(ended.text, nl=False)
-    for line in run_notes(ended.summary, ended.run_directory):
-        info(line)
+    """Print the answer on the terminal; returns the exit code of the run."""
+    for line in exit_summary(ended, shutil.get_terminal_size().columns):
+        click.echo(line)
     return ExitCode(ended.exit_code)

@@ -18,9 +18,10 @@ from tuibench.metrics.inference import (
     TOO_NOISY,
     difference_and_interval,
     movement_reason,
+    movement_text,
     verdict_text,
 )
-from tuibench.model.effect import AbTestResult, CommitCost, Comparison, Effect, LevelMovement, Verdict
+from tuibench.model.effect import AbTestResult, CommitCost, Comparison, Effect, Verdict
 from tuibench.model.findings import Stall, StallConditions, Steadiness
 from tuibench.waits.changes import because_text
 
@@ -32,11 +33,11 @@ def changes_text(comparisons: Iterable[Comparison]) -> str:
     """What is known of every figure: `TPS +43 % (38..49 %), p95 too noisy to tell (−9..12 %)`. A reason is
     written once.
     """
-    words, told = list[str](), list[LevelMovement]()
+    words, told = list[str](), set[str]()
     for one in comparisons:
-        is_told = one.movement in told
-        told += [] if one.movement is None else [one.movement]
-        text = f"{verdict_text(one, is_brief=True)}, likewise" if is_told else verdict_text(one)
+        reason = "" if one.movement is None else movement_text(one.movement)
+        text = f"{verdict_text(one, is_brief=True)}, likewise" if reason in told else verdict_text(one)
+        told |= {reason} - {""}
         words.append(f"{figure_named(one.figure).brief} {text}")
     return ", ".join(words)
 
@@ -121,8 +122,6 @@ def _difference(one: Comparison) -> Styled:
 
 # Trials
 
-_HEADING = ("", "A", "B", "difference", "95 % interval", "verdict")
-
 
 def trial_sentence(result: AbTestResult) -> str:
     """The result of a trial: both values, and the effect."""
@@ -157,12 +156,19 @@ def trial_section(result: AbTestResult) -> Section:
         lines.insert(0, f"disturbed cycles, left out: {result.left_out}{why}")
     lines[-1:-1] = change_cost_lines(result.cost_a, result.cost_b)
     lines += filter(None, [because_text(result.because)])
-    rows = tuple(map(_row, result.comparisons))
     return section(
         f"A/B: {result.subject}, A = {result.a}, B = {result.b}",
-        Table(header=_HEADING, rows=rows) if rows else None,
+        comparison_table(result.comparisons, "A", "B") if result.comparisons else None,
         Text(tuple(line.strip() for line in lines)),
     )
+
+
+def comparison_table(
+    comparisons: Iterable[Comparison], first: str, second: str, notes: tuple[str, ...] = ()
+) -> Table:
+    """A row for each figure: both levels, the difference with its interval, the verdict."""
+    header = ("", first, second, "difference", "95 % interval", "verdict")
+    return Table(header=header, rows=tuple(map(_row, comparisons)), notes=notes)
 
 
 def _more(result: AbTestResult) -> str:

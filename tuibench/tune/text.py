@@ -120,6 +120,22 @@ def tune_text(result: TuneResult) -> str:
     return write_text(tuple(tune_blocks(result)))
 
 
+def tune_sentence(result: TuneResult) -> str:
+    """What the screening has found, in one sentence."""
+    figure, tried = figure_named(result.plan.primary).brief, units.pluralize(len(result.results), "value")
+    if result.together is not None and (found := result.together.comparison(result.plan.primary)) is not None:
+        names = ", ".join(
+            change_text(result.result_of(number).candidate) for number in result.together.candidates
+        )
+        return f"The best of {tried}: {names}: {figure} {verdict_text(found)}"
+    winners = [result.result_of(number) for number in result.winner]
+    if not winners:
+        return f"None of {tried} is known to be better"
+    best = winners[0].comparison(result.plan.primary)
+    names = ", ".join(change_text(one.candidate) for one in winners)
+    return f"The best of {tried}: {names}" + (f": {figure} {verdict_text(best)}" if best is not None else "")
+
+
 def tune_blocks(result: TuneResult) -> Iterator[Block | Section]:
     """What was measured and how, the effects, the best together, how to keep them, what was not tested."""
     plan = result.plan

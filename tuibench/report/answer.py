@@ -1,0 +1,146 @@
+"""The answer of a run: one sentence, its figures before and after; and the summary on leaving a screen.
+
+The sentence is that of the experiment, if the run was one, else of the change with the strongest effect.
+"""
+
+import math
+import shlex
+from collections.abc import Iterator
+
+from tuibench import sanitize
+from tuibench.document import Table
+from tuibench.effects.text import changes_text, comparison_table
+from tuibench.metrics.inference import brief_change
+from tuibench.model.effect import Comparison, Effect, Verdict, latest_effects
+from tuibench.model.event import EventKind
+from tuibench.model.message import SessionEnded
+from tuibench.model.summary import Summary
+from tuibench.probe.text import probe_lines
+from tuibench.tune.text import tune_sentence
+from tuibench.units import count, decimal, hms, milliseconds, pluralize, wrap_words
+
+MOST_CHANGE_LETTERS = 40
+SENTENCE_FIGURES = 2
+EXIT_LINES = 6
+"""Lines of the summary on leaving, above the command for the rest."""
+
+MOST_EXIT_CELLS = 120
+"""Longer lines are hard to read, however wide the terminal is."""
+
+
+def answer_sentence(summary: Summary) -> str:
+    """What the run has shown."""
+    if summary.failure:
+        return f"The run failed: {summary.failure}"
+    if summary.tune is not None:
+        return tune_sentence(summary.tune)
+    if summary.probe is not None and (lines := summary.probe.lines or probe_lines(summary.probe)):
+        return lines[0]
+    if summary.ab is not None:
+        ab = summary.ab
+        if ab.comparisons:
+            return f"{ab.subject} {ab.b} against {ab.a}: {changes_text(ab.comparisons[:SENTENCE_FIGURES])}"
+        return ab.sentence
+    if (effect := main_effect(summary)) is not None:
+        return effect_sentence(effect)
+    return ""
+
+
+def effect_sentence(effect: Effect) -> str:
+    """A change and what it did to the two figures that matter most."""
+    change = brief_change(effect.change, MOST_CHANGE_LETTERS)
+    return f"{change}: {changes_text(effect.comparisons[:SENTENCE_FIGURES])}"
+
+
+def answer_table(summary: Summary) -> Table | None:
+    """The figures of the sentence before and after, with intervals and verdicts; None without two sides."""
+    if summary.failure or summary.tune is not None or (summary.probe is not None and summary.probe.steps):
+        return None
+    if summary.ab is not None:
+        return comparison_table(summary.ab.comparisons, "A", "B") if summary.ab.comparisons else None
+    if (effect := main_effect(summary)) is None:
+        return None
+    others = len(latest_effects(summary.effects)) - 1
+    note = f"The strongest effect of {others + 1}; the others are under Changes."
+    return comparison_table(effect.comparisons, "before", "after", (note,) * bool(others))
+
+
+def main_effect(summary: Summary) -> Effect | None:
+    """The strongest certain effect, or else the strongest one; None without a change that was measured."""
+    return max(
+        latest_effects(summary.effects), key=lambda effect: _strength(effect.comparisons), default=None
+    )
+
+
+def _strength(comparisons: tuple[Comparison, ...]) -> tuple[int, float]:
+    """How certain the figure that decides is, and its distance from zero."""
+    if not comparisons:
+        return (-1, 0.0)
+    first = comparisons[0]
+    certainty = 2 if first.differs else int(first.verdict is Verdict.NOT_ONLY)
+    ratio = 1 + (first.percent or 0.0) / 100
+    return certainty, abs(math.log(ratio)) if ratio > 0 else math.inf
+
+
+# On leaving
+
+
+def exit_summary(ended: SessionEnded, width: int) -> list[str]:
+    """What is printed when the screen closes: at most six lines of this width, and the command for the rest.
+
+    Each is broken between words. What has no room is named by the last line.
+    """
+    summary, cells = ended.summary, min(width, MOST_EXIT_CELLS)
+    lines = [*wrap_words(_what(summary), cells), *wrap_words(_figures(summary), cells)]
+    record = wrap_words(f"recorded in {ended.run_directory}", cells)
+    left_out = 0
+    for fact in _facts(summary):
+        more = wrap_words(sanitize.text(fact), cells)
+        if len(lines) + len(more) + len(record) <= EXIT_LINES:
+            lines += more
+        else:
+            left_out += 1
+    rest = f"and {pluralize(left_out, 'more result')}: " if left_out else "all figures: "
+    return [*lines, *record, *wrap_words(f"{rest}tuibench report {shlex.quote(_name(ended))}", cells)]
+
+
+def _name(ended: SessionEnded) -> str:
+    return ended.run_directory.rstrip("/").rpartition("/")[2]
+
+
+def _what(summary: Summary) -> str:
+    """What ran, and how it ended."""
+    server = f"{summary.server.flavour} {summary.server.version.partition('-')[0]}"
+    load = f"{summary.profile} with {pluralize(summary.threads, 'thread')}"
+    what = "the server's own traffic" if summary.watched is not None else load
+    return f"{what} on {server}: {summary.outcome} after {hms(summary.seconds)}"
+
+
+def _figures(summary: Summary) -> str:
+    """The main figures of the whole run."""
+    latency = summary.latency_ms
+    words = []
+    if (headline := summary.headline) is not None:
+        words.append(f"{headline.title} {decimal(headline.value, 1)}")
+    words.append(f"{decimal(summary.transactions.per_second, 1)} TPS")
+    if latency is not None:
+        words += [f"p95 {milliseconds(latency.p95)}", f"p99 {milliseconds(latency.p99)}"]
+    words.append(f"{count(summary.transactions.total)} transactions")
+    if summary.watched is None:
+        words.append(pluralize(summary.errors.total, "error"))
+    return ", ".join(words)
+
+
+def _facts(summary: Summary) -> Iterator[str]:
+    """What the run has shown, the most important first."""
+    answer = answer_sentence(summary)
+    if answer:
+        yield answer
+    if restored := [event.text for event in summary.events if event.kind is EventKind.RESTORE]:
+        yield f"put back: {', '.join(text.removesuffix(', as before') for text in restored)}"
+    yield from (f"warning: {warning}" for warning in summary.warnings)
+    main = main_effect(summary)
+    for effect in reversed(latest_effects(summary.effects)):
+        if (sentence := effect_sentence(effect)) != answer and (effect is not main or summary.failure):
+            yield sentence
+    yield from (result.sentence for result in summary.earlier_ab_tests)
