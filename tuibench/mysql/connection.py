@@ -435,6 +435,9 @@ async def _login(target: Target, password: str, manner: _LoginOptions, *, is_tls
     except TimeoutError as error:
         raw.close()
         raise errors.silent(target, manner.timeout_seconds) from error
+    except BaseException:
+        raw.close()
+        raise
 
 
 async def _log_in(raw: Any, target: Target, manner: _LoginOptions) -> Connection:

@@ -1,6 +1,7 @@
 """Ways into a real server: TLS on both event loops, login plugins, changing passwords, what is refused."""
 
 import asyncio
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Coroutine, Iterator
@@ -63,6 +64,20 @@ async def cipher(target: Target) -> str:
         large = await connection.query(f"SELECT REPEAT('x', {LARGE})")
         assert len(large[0][0]) == LARGE
         return str((await connection.query("SHOW SESSION STATUS LIKE 'Ssl_cipher'"))[0][1])
+
+
+async def test_a_login_that_is_cancelled_at_any_moment_leaves_no_socket(server: PrivateServer) -> None:
+    moments, before = range(100), len(os.listdir("/proc/self/fd"))
+    for moment in moments:
+        logging_in = asyncio.create_task(connect(server.target, use_database=False))
+        for _ in range(moment):
+            await asyncio.sleep(0)
+        logging_in.cancel()
+        (made,) = await asyncio.gather(logging_in, return_exceptions=True)
+        if isinstance(made, Connection):
+            await made.close()
+    await asyncio.sleep(0)
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 # TLS
