@@ -168,7 +168,7 @@ def comparison_table(
 ) -> Table:
     """A row for each figure: both levels, the difference with its interval, the verdict."""
     header = ("", first, second, "difference", "95 % interval", "verdict")
-    return Table(header=header, rows=tuple(map(_row, comparisons)), notes=notes)
+    return Table(header=header, rows=tuple(map(_row, comparisons)), remarks=1, notes=notes)
 
 
 def _more(result: AbTestResult) -> str:

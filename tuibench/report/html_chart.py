@@ -208,6 +208,9 @@ def _x(value: float, bar: Bar) -> float:
     return BAR_WIDTH / 2 * (1 + max(-1.0, min(1.0, value / bar.most)))
 
 
+HALF_PAGE = 600
+"""Charts that are wider have larger letters on a phone, where they are reduced the most."""
+
 MOST_POINTS = 600
 """A chart is about this many pixels wide: more points would overlap."""
 
@@ -370,7 +373,7 @@ def time_chart(span: ChartSpan, style: ChartStyle, series: Sequence[Series], lab
         _marks(scale, span),
         _names(scale, series),
         tag("line", class_="cursor", x1=0, x2=0, y1=TOP, y2=scale.bottom),
-        class_="chart",
+        class_="chart wide" if style.width > HALF_PAGE else "chart",
         viewBox=f"0 0 {style.width} {style.height}",
         role="img",
         aria_label=label,
@@ -484,18 +487,46 @@ def _point(scale: ChartScale, span: ChartSpan, values: Sequence[float | None], p
     return f"{scale.x(span.times[place]):.1f},{scale.y(values[place] or 0.0):.1f}"
 
 
+LABEL_LETTER, LABEL_HEIGHT_HALF, LABEL_GAP = 6.6, 8.5, 2.0
+
+
 def _marks(scale: ChartScale, span: ChartSpan) -> Markup:
-    return join_markup([_mark(scale, mark) for mark in span.marks if span.start <= mark.at <= span.end])
+    """A line for each change; numbers that would overlap share a label, such as 3–7."""
+    marks = sorted(mark for mark in span.marks if span.start <= mark.at <= span.end)
+    labels: list[list[ChartMark]] = []
+    for mark in marks:
+        labels.append([mark])
+        while len(labels) > 1 and _label_ends(scale, labels[-2])[1] > _label_ends(scale, labels[-1])[0]:
+            last = labels.pop()
+            labels[-1] += last
+    return join_markup([_label(scale, each) for each in labels])
 
 
-def _mark(scale: ChartScale, mark: ChartMark) -> Markup:
-    x = scale.x(mark.at)
+def _label_text(marks: Sequence[ChartMark]) -> str:
+    first, last = marks[0].number, marks[-1].number
+    return str(first) if len(marks) == 1 else f"{first}–{last}"
+
+
+def _label_ends(scale: ChartScale, marks: Sequence[ChartMark]) -> tuple[float, float]:
+    """The left and the right end of the label, in the middle above its lines."""
+    middle = (scale.x(marks[0].at) + scale.x(marks[-1].at)) / 2
+    half = max(LABEL_HEIGHT_HALF, LABEL_LETTER * len(_label_text(marks)) / 2 + 4) + LABEL_GAP / 2
+    return middle - half, middle + half
+
+
+def _label(scale: ChartScale, marks: Sequence[ChartMark]) -> Markup:
+    left, right = _label_ends(scale, marks)
+    left, right = left + LABEL_GAP / 2, right - LABEL_GAP / 2
+    lines = [
+        tag("line", x1=scale.x(mark.at), x2=scale.x(mark.at), y1=2 * LABEL_HEIGHT_HALF + 1, y2=scale.bottom)
+        for mark in marks
+    ]
     return tag(
         "g",
-        tag("title", f"{units.hms(mark.at)} {mark.text}"),
-        tag("line", x1=x, x2=x, y1=18, y2=scale.bottom),
-        tag("circle", cx=x, cy=10, r=8.5),
-        tag("text", str(mark.number), x=x, y=14, text_anchor="middle"),
+        tag("title", "\n".join(f"{mark.number} {units.hms(mark.at)} {mark.text}" for mark in marks)),
+        lines,
+        tag("rect", x=left, y=1.5, width=right - left, height=2 * LABEL_HEIGHT_HALF, rx=LABEL_HEIGHT_HALF),
+        tag("text", _label_text(marks), x=(left + right) / 2, y=14, text_anchor="middle"),
         class_="mark",
     )
 

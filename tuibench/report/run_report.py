@@ -19,7 +19,7 @@ from tuibench.document import (
     section,
     write_markdown,
 )
-from tuibench.effects.text import cost_table, effect_card, effect_text, trial_section
+from tuibench.effects.text import cost_table, effect_card, trial_section
 from tuibench.metrics.costs import cost_rows
 from tuibench.metrics.figures import FIGURES
 from tuibench.metrics.series import slow_parts
@@ -29,12 +29,13 @@ from tuibench.model.plan import OptionValue, RunPlan, setup_rows
 from tuibench.model.probe import ProbeResult, ProbeStep, StepPurpose
 from tuibench.model.schedule import Quantity
 from tuibench.model.settings import REPORTED_READ_ONLY, SettingRole, SettingState, settings_with
-from tuibench.model.summary import StatementTotals, engine_text
+from tuibench.model.summary import StatementTotals, Summary, engine_text
 from tuibench.model.tick import Latency, Tick, total_tick
 from tuibench.mysql.errors import error_name
-from tuibench.probe.text import probe_commands, probe_lines, probe_table, steps_in_order
+from tuibench.probe.text import probe_commands, probe_level_text, probe_lines, probe_table, steps_in_order
 from tuibench.record.reader import Run
 from tuibench.report.analysis import analysis
+from tuibench.report.answer import answer_sentence, answer_table
 from tuibench.report.html_chart import ChartMark, ChartSpan, Markup, TimeAxis, join_markup, tag
 from tuibench.report.html_plots import (
     SMALL,
@@ -88,7 +89,7 @@ def run_document(run: Run, pictures: Mapping[str, DrawnChart] | None = None) -> 
     """The document. `pictures` are its charts over time."""
     return Document(
         title=f"{run.plan.plan.profile} on {run.plan.server.flavour} {run.plan.server.version}",
-        lead=tuple(_lead(run)),
+        lead=tuple(_lead(run, pictures or {})),
         sections=tuple(each for each in _sections(run, pictures or {}) if each.blocks),
         foot=f"Written by tuibench {run.plan.version or ''} from the record of run {run.id}. "
         f"Times count from the start of the measured load; {units.DASH} means not measured.",
@@ -100,13 +101,13 @@ def _sections(run: Run, pictures: Mapping[str, DrawnChart]) -> Iterator[Section]
     summary, levels = run.summary, thread_levels(run)
     if summary.tune is not None:
         yield section("Screening of settings", *tune_blocks(summary.tune))
-    if pictures:
-        yield section("Over time", Chart(partial(_over_time, run, pictures)))
     yield section("Changes", *_changes(run))
     if summary.ab_tests:
         yield section("A against B", *map(trial_section, summary.ab_tests))
     if summary.probe is not None and summary.probe.steps:
         yield _saturation(summary.probe)
+    if further := {name: each for name, each in pictures.items() if _is_further(run, name)}:
+        yield section("Over time", Chart(partial(_over_time, run, further)))
     yield section("Result", *_results(run, levels))
     latencies = run.latencies()
     if latencies.count:
@@ -123,27 +124,75 @@ def _sections(run: Run, pictures: Mapping[str, DrawnChart]) -> Iterator[Section]
 # Lead
 
 
-def _lead(run: Run) -> Iterator[Block]:
-    """When and how it ran, the main figures, the conclusion in a few sentences, the warnings."""
+def _lead(run: Run, pictures: Mapping[str, DrawnChart]) -> Iterator[Block]:
+    """The answer, on the first page: a sentence, a chart, its figures, the conditions, the warnings."""
     summary = run.summary
     words = (
-        f"{local_time(run.plan.started_at)} · {_load_words(run)} · "
-        f"{summary.outcome} after {hms(summary.seconds)} · run {run.id}"
+        f"{local_time(run.plan.started_at)} · {summary.outcome} after {hms(summary.seconds)} · run {run.id}"
     )
     yield Text((words,), role="soft")
-    yield Table(rows=tuple(_tiles(run)), words=1, remarks=1, style=TableStyle.TILES)
-    verdicts = [summary.probe.lines[0]] if summary.probe is not None and summary.probe.lines else []
-    verdicts += [result.sentence for result in summary.ab_tests]
-    verdicts += [f"{effect.change}: {effect_text(effect)}" for effect in summary.effects]
-    if verdicts:
-        yield Text(tuple(verdicts), Shape.LIST, "verdict")
-    failure = f"the run failed: {summary.failure}" if summary.failure else ""
-    warnings = tuple(filter(None, (failure, *summary.warnings, run.refusal)))
+    answer = (answer_sentence(summary) or _plain_sentence(run)).rstrip(".")
+    yield Text((f"{answer}.".replace(" %", "\u00a0%"),), role="answer")
+    if summary.probe is not None and summary.probe.steps:
+        yield Chart(partial(_probe_charts, summary.probe))
+    elif summary.tune is None and ANSWER_CHART in pictures:
+        yield Chart(lambda: pictures[ANSWER_CHART].figure)
+    table = answer_table(summary)
+    yield table or Table(rows=tuple(_tiles(run)), words=1, remarks=1, style=TableStyle.TILES)
+    yield properties(_conditions(run))
+    warnings = tuple(filter(None, (*summary.warnings, run.refusal)))
     yield (
         Text(warnings, Shape.LIST, "warnings", "Warnings")
         if warnings
         else Text(("No warnings.",), role="fine")
     )
+
+
+ANSWER_CHART = "tps"
+
+
+def _plain_sentence(run: Run) -> str:
+    """The result of a run without an experiment and without a change that was measured."""
+    summary, latency = run.summary, run.summary.latency_ms
+    if not summary.transactions.total and summary.watched is None:
+        return "No transaction was committed"
+    what = "commits per second" if summary.watched is not None else "transactions per second"
+    p95 = f", p95 {milliseconds(latency.p95)}" if latency is not None else ""
+    return f"{decimal(summary.transactions.per_second, 1)} {what}{p95}"
+
+
+def _conditions(run: Run) -> Iterator[tuple[str, str]]:
+    """Load, server and host, in a line each."""
+    seen, server = run.environment, run.plan.server
+    variables = {} if seen is None else seen.variables
+    values = [
+        f"{label} {binary_size(int(value)) if name == BUFFER_POOL and value.isdecimal() else value}"
+        for name, label in CONDITIONS
+        if (value := variables.get(name, ""))
+    ]
+    yield "load", f"{run.plan.plan.profile} · {_load_words(run)}"
+    yield "server", ", ".join((f"{server.flavour} {server.version_text}", *values))
+    if seen is not None:
+        host = seen.host
+        memory = binary_size(host.memory_bytes) if host.memory_bytes else ""
+        place = "the server's host" if seen.location == "local" else "not the server's host"
+        words = (
+            host.name,
+            place,
+            host.cpu_model,
+            pluralize(host.cores or 0, "core") * bool(host.cores),
+            memory,
+        )
+        yield "host", ", ".join(filter(None, words))
+
+
+BUFFER_POOL = "innodb_buffer_pool_size"
+CONDITIONS = (
+    ("innodb_flush_log_at_trx_commit", "flush_log"),
+    ("sync_binlog", "sync_binlog"),
+    (BUFFER_POOL, "buffer pool"),
+)
+"""Variables that decide most about a result, with their names in a line."""
 
 
 def _load_words(run: Run) -> str:
@@ -157,6 +206,9 @@ def _load_words(run: Run) -> str:
 
 def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
     summary, latency = run.summary, run.summary.latency_ms
+    if summary.probe is not None and summary.probe.plateau is not None:
+        yield from _probe_tiles(summary.probe, summary)
+        return
     if has_several(levels := thread_levels(run)):
         best = max(levels, key=lambda level: level.tps)
         words = f"with {pluralize(best.threads, 'thread')}, for {best.seconds:.0f} s"
@@ -185,7 +237,35 @@ def _tiles(run: Run) -> Iterator[tuple[str, str, str]]:
     yield "errors", count(summary.errors.total), f"{count(summary.retries)} transactions retried"
 
 
+def _probe_tiles(found: ProbeResult, summary: Summary) -> Iterator[tuple[str, str, str]]:
+    """The figures of a probe; levels are not averaged."""
+    if (knee := found.knee) is not None:
+        name = probe_level_text(found.order, knee.level)
+        yield (
+            "saturation point",
+            name,
+            "not reliable" if found.is_inconclusive else "the fewest with 95 % of the plateau",
+        )
+        yield "transactions per second there", decimal(knee.tps, 1), f"p95 {milliseconds(knee.p95_ms)}"
+    if found.plateau is not None:
+        half = found.plateau.half_width
+        yield (
+            "plateau",
+            f"{count(found.plateau.mean)} TPS",
+            f"± {count(half)}" if half else "without an interval",
+        )
+    yield "errors", count(summary.errors.total), f"{count(summary.retries)} transactions retried"
+
+
 # Charts over time, changes
+
+
+def _is_further(run: Run, name: str) -> bool:
+    """False for the chart that the answer shows."""
+    is_experiment = run.summary.tune is not None or (
+        run.summary.probe is not None and run.summary.probe.steps
+    )
+    return bool(is_experiment) or name != ANSWER_CHART
 
 
 def _over_time(run: Run, pictures: Mapping[str, DrawnChart]) -> Markup:
@@ -215,7 +295,11 @@ def _marks(run: Run) -> list[ChartMark]:
 def _changes(run: Run) -> Iterator[Block | Section]:
     """Each change with its effect, or the list of changes; the cost of a commit; all events."""
     effects = {effect.markers[-1]: effect for effect in run.summary.effects}
-    changes = [event for event in run.events if event.kind in CHANGE_KINDS or event.not_measured]
+    changes = [
+        event
+        for event in run.events
+        if event.marker is not None and (event.kind in CHANGE_KINDS or event.not_measured)
+    ]
     cards = [
         effect_card(effects[event.marker], event.text)
         for event in changes
@@ -249,10 +333,9 @@ def _without_effects(run: Run, changes: Sequence[Event]) -> str:
 
 
 def _saturation(found: ProbeResult) -> Section:
-    """The findings of a probe, throughput and p95 by level, the steps, the formal run."""
-    lines = Text(found.lines or probe_lines(found))
-    chart = Chart(partial(_probe_charts, found))
-    return section("Saturation", lines, chart, probe_table(found), *probe_commands(found))
+    """The findings of a probe, the steps, the formal run."""
+    lines = Text(tuple(line.strip() for line in found.lines or probe_lines(found)), Shape.LIST)
+    return section("Saturation", lines, probe_table(found), *probe_commands(found))
 
 
 ON_THE_WAY = frozenset({StepPurpose.UP, StepPurpose.REFINE})
@@ -308,7 +391,8 @@ def _results(run: Run, levels: Sequence["ThreadLevel"]) -> Iterator[Block]:
         totals += [("logins", connections.logins), ("logins missed", connections.missed_logins)]
         latencies += [("wait for a connection", connections.wait_ms), ("login", connections.login_ms)]
     if has_several(levels):
-        yield _level_table(levels)
+        if summary.probe is None:
+            yield _level_table(levels)
         yield Table(header=("", "total"), rows=tuple((name, count(total)) for name, total in totals))
     else:
         rates = tuple((name, count(total), decimal(total / seconds)) for name, total in totals)

@@ -137,8 +137,8 @@ def run(tmp_path: Path) -> Run:
 def test_the_report_is_well_formed_and_complete(run: Run) -> None:
     reader = read(html_report(run))
     assert reader.headings == [
-        "Over time",
         "Changes",
+        "Over time",
         "Result",
         "Latency distribution",
         "Analysis",
@@ -181,13 +181,30 @@ def test_the_verdict_is_the_first_thing_that_is_said(run: Run) -> None:
     assert text.index(f"{effect.change}: TPS") < text.index("simulated: 20 ms")
 
 
+def test_the_answer_is_whole_before_the_first_section(run: Run) -> None:
+    """A sentence, a chart with its markers, a table of before and after, the conditions, the warnings."""
+    lead = html_report(run).partition("<section")[0]
+    parts = (
+        'class="answer"',
+        'id="tps"',
+        'class="mark"',
+        ">before<",
+        ">verdict<",
+        ">server<",
+        "simulated: 20 ms",
+    )
+    places = [lead.index(part) for part in parts]
+    assert places == sorted(places)
+    assert lead.count("<svg") == lead.count('class="wide"') == 1
+
+
 def test_a_run_without_warnings_says_so(tmp_path: Path) -> None:
     assert "No warnings" in page_of(steady(tmp_path, "a"))
 
 
 def test_a_change_is_marked_on_every_chart_and_has_a_card(run: Run) -> None:
     page = html_report(run)
-    assert page.count('class="mark"') == page.count('class="chart"') > 8
+    assert page.count('class="mark"') == len(re.findall('class="chart( wide)?"', page)) > 8
     card = page[page.index('class="card"') :]
     assert card.index("sync_binlog 1 → 0") < card.index("▲ +50 %") < card.index("too noisy to tell")
 
@@ -330,9 +347,20 @@ def test_marks_stand_at_their_time_with_their_number() -> None:
     picture = time_chart(span, STYLE, [line(1.0)], "a")
     assert picture.count('class="mark"') == 1
     middle = (LEFT + 1000 - RIGHT) / 2
-    assert f'<circle cx="{middle:g}"' in picture
-    assert "<title>00:05 threads 4 → 8</title>" in picture
-    assert ">7</text>" in picture
+    assert f'<line x1="{middle:g}"' in picture
+    assert f'<text x="{middle:g}" y="14" text-anchor="middle">7</text>' in picture
+    assert "<title>7 00:05 threads 4 → 8</title>" in picture
+
+
+def test_numbers_that_would_overlap_share_a_label() -> None:
+    """Ten seconds are 850 units wide."""
+    marks = [ChartMark(at, number, "x") for number, at in enumerate((2.0, 2.1, 2.35, 5.0, 5.4, 9.0), 9)]
+    picture = time_chart(SPAN._replace(marks=marks), STYLE, [line(1.0)], "a")
+    labels = re.findall(r'width="([\d.]+)" height="17"[^>]*></rect><text x="([\d.]+)"[^>]*>([^<]+)<', picture)
+    assert [text for *_, text in labels] == ["9–11", "12", "13", "14"]
+    ends = [(float(x) - float(width) / 2, float(x) + float(width) / 2) for width, x, _ in labels]
+    assert all(left[1] < right[0] for left, right in pairwise(ends))
+    assert picture.count('<line x1="') == len(marks)
 
 
 @given(st.lists(st.floats(0.01, 100), min_size=1, max_size=6))
@@ -575,18 +603,19 @@ def test_steps_stand_in_the_order_of_their_levels(saturation_run: Run) -> None:
 
 
 def test_charts_show_the_way_up_only(saturation_run: Run) -> None:
-    section = saturation(saturation_run)
-    assert section.count("<circle") == 8
-    assert "measured, 8 threads: 410 ± 8.2" in section
-    assert "150" not in section[: section.index("<table")]
+    lead = html_report(saturation_run).partition("<section")[0]
+    assert lead.count("<circle") == 8
+    assert "measured, 8 threads: 410 ± 8.2" in lead
+    assert "150" not in lead[lead.index("<svg") : lead.rindex("</svg>")]
 
 
 def test_a_probe_of_rates_says_so(saturation_run: Run) -> None:
     paced = replace(
         FOUND, order=ProbeOrder(by=Quantity.RATE), steps=(step(0, 500.0, StepPurpose.SCALE), *STEPS[:2])
     )
-    section = saturation(replace(saturation_run, summary=replace(saturation_run.summary, probe=paced)))
-    assert "TPS against rate" in section
+    paced_run = replace(saturation_run, summary=replace(saturation_run.summary, probe=paced))
+    section = saturation(paced_run)
+    assert "TPS against rate" in html_report(paced_run)
     assert '<td class="number">no rate</td>' in section
 
 
