@@ -15,6 +15,7 @@ from typing import Any, Literal
 import msgspec
 
 from tuibench import units
+from tuibench.compare.audit import CAVEAT_MARK, TABLES, about_servers, audit, audit_table, caveat, decided_by
 from tuibench.document import (
     Block,
     Document,
@@ -34,7 +35,9 @@ from tuibench.metrics.series import slow_text
 from tuibench.metrics.thresholds import RelativeThreshold, crossed_relative_thresholds
 from tuibench.model.event import CHANGE_KINDS, EventKind
 from tuibench.model.findings import Resource, ResourceUnit, Steadiness
+from tuibench.model.settings import ServerVariable
 from tuibench.model.summary import ComparisonRow, ComparisonVerdict, Contrast, RunComparison, SetupDifference
+from tuibench.model.sweep import SweepEnvironment
 from tuibench.model.tick import slowest_of, total_tick
 from tuibench.record.reader import Run
 from tuibench.units import pluralize
@@ -189,6 +192,9 @@ def compare_runs(sides: Sequence[Side], bounds: Sequence[RelativeThreshold] = ()
         )
         for figure in dict.fromkeys((*MAIN_FIGURES, *(bound.figure for bound in bounds)))
     )
+    found = audit(
+        [[around for run in side if (around := _surroundings(run))] for side in sides], _intended(sides)
+    )
     return RunComparison(
         runs=names,
         starts=tuple(map(len, ticks)),
@@ -202,7 +208,32 @@ def compare_runs(sides: Sequence[Side], bounds: Sequence[RelativeThreshold] = ()
             because_text(time_changes(*map(_joined, (ticks[0], each)))) if is_one else ""
             for each, is_one in zip(ticks[1:], is_one_start[1:], strict=True)
         ),
+        audit=found,
+        caveats=tuple(caveat(found, side) for side in range(1, len(sides))),
     )
+
+
+def _surroundings(run: Run) -> SweepEnvironment | None:
+    """Server and environment of a run, with the isolation level of its plan."""
+    if run.environment is None:
+        return None
+    variables = run.environment.variables
+    if level := run.plan.plan.isolation:
+        variables = {**variables, ServerVariable.ISOLATION: level}
+    return SweepEnvironment(
+        server=run.plan.server, environment=msgspec.structs.replace(run.environment, variables=variables)
+    )
+
+
+def _intended(sides: Sequence[Side]) -> frozenset[str]:
+    """What the comparison is about: the plans where they differ, and the server if its version does."""
+    plans = [run.plan for side in sides for run in side]
+    about = set(about_servers(plan.server for plan in plans))
+    if len({plan.plan.isolation for plan in plans}) > 1:
+        about |= decided_by([ServerVariable.ISOLATION])
+    if len({plan.data_set for plan in plans}) > 1:
+        about |= {*TABLES}
+    return frozenset(about)
 
 
 def _joined(side: SideTicks) -> TickSeries:
@@ -410,17 +441,29 @@ def _sections(found: RunComparison, letters: list[str], longest: int) -> Iterato
         yield section("What differs", Table(header=("", *letters), rows=rows, words=1 + len(letters)))
     else:
         yield section("What differs", Text(("Plan, server and host are the same.",)))
+    if found.audit:
+        yield section("What differs in effect", audit_table(found.audit, letters))
     shown = [row for row in found.rows if has_figure(row)]
     first, *others = letters
     if len(found.runs) > PAIR:
         # For two runs, the table with the verdicts says the same.
         heading = ("", first, *(f"{letter}/{first}" for letter in others))
         ratios = tuple(
-            (row_title(row), figure_text(row.first), *map(ratio_text, row.others)) for row in shown
+            (
+                row_title(row),
+                figure_text(row.first),
+                *(f"{ratio_text(each)}{CAVEAT_MARK * bool(text)}" for each, text in _others(found, row)),
+            )
+            for row in shown
         )
-        yield section(f"Relative to {first}", Table(header=heading, rows=ratios, notes=(KEY,)))
+        notes = (
+            f"{CAVEAT_MARK} {letter}: {text}"
+            for letter, (_, text) in zip(others, _others(found, found.rows[0]), strict=True)
+            if text
+        )
+        yield section(f"Relative to {first}", Table(header=heading, rows=ratios, notes=(KEY, *notes)))
     for place, letter in enumerate(others):
-        judged = tuple(_judged(row, row.others[place]) for row in shown)
+        judged = tuple(_judged(row, *_others(found, row)[place]) for row in shown)
         heading = ("", first, letter, "difference", "95 % interval", "verdict")
         because = found.because[place] if found.because else ""
         words = Text((because,)) if because else None
@@ -431,6 +474,11 @@ def _sections(found: RunComparison, letters: list[str], longest: int) -> Iterato
                 title,
                 Table(rows=tuple(zip(letters, texts, strict=True)), words=2),
             )
+
+
+def _others(found: RunComparison, row: ComparisonRow) -> list[tuple[Contrast, str]]:
+    """The figures of the further sides, each with the caveat of its verdict."""
+    return list(zip(row.others, found.caveats or ("",) * len(row.others), strict=True))
 
 
 def side_titles(found: RunComparison) -> list[str]:
@@ -480,19 +528,21 @@ def _difference(other: Contrast) -> tuple[str, str]:
     return units.difference_and_interval(other.percent, other.low, other.high)
 
 
-def _verdict(other: Contrast) -> str:
+def _verdict(other: Contrast, but: str) -> str:
     if other.percent is None:
         return units.DASH
-    return TOO_NOISY if other.verdict is ComparisonVerdict.CANNOT_TELL else str(other.verdict)
+    if other.verdict is ComparisonVerdict.CANNOT_TELL:
+        return TOO_NOISY
+    return f"{other.verdict}, {but}" if but else str(other.verdict)
 
 
-def _judged(row: ComparisonRow, other: Contrast) -> tuple[str, ...]:
+def _judged(row: ComparisonRow, other: Contrast, but: str) -> tuple[str, ...]:
     return (
         row_title(row),
         figure_text(row.first),
         figure_text(other.value),
         *_difference(other),
-        _verdict(other),
+        _verdict(other, but),
     )
 
 

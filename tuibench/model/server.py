@@ -343,7 +343,8 @@ class HostConditions(msgspec.Struct, frozen=True, kw_only=True):
     `files_soft` and `files_hard` are the limits of open files per process, None for no limit. Disk figures
     describe the file system of the server's data directory. `busy_share` is the share of all cores in use
     before tuibench's load, `steal_share` the share that the hypervisor gave to other guests (both 0 to 1);
-    `load_average` is that of one minute.
+    `load_average` is that of one minute. `huge_pages` is the kernel's use of transparent ones:
+    always, madvise or never.
     """
 
     files_soft: int | None = None
@@ -353,6 +354,7 @@ class HostConditions(msgspec.Struct, frozen=True, kw_only=True):
     disk_free_bytes: int | None = None
     disk_total_bytes: int | None = None
     governors: tuple[str, ...] = ()
+    huge_pages: str = ""
     clocksource: str = ""
     fine_timers: bool = True
     cores: int = 0
@@ -366,12 +368,14 @@ class DiskFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     `kind` is the storage medium as far as it is known: NVMe SSD, SSD, HDD, virtual disk, memory, network,
     overlay; otherwise empty. `device` is the kernel's name of the block device, empty if there is none.
+    `options` are those of its mount.
     """
 
     mount: str
     file_system: str
     device: str = ""
     kind: str = ""
+    options: tuple[str, ...] = ()
     total_bytes: int | None = None
     free_bytes: int | None = None
 
@@ -427,9 +431,10 @@ class RoundTrip(msgspec.Struct, frozen=True, kw_only=True):
 class Environment(msgspec.Struct, frozen=True, kw_only=True):
     """`environment.json`. `location` is the client's location relative to the server: local or remote.
 
-    `variables` are the server's global variables that affect speed or durability, before the load. `disk`,
-    and what `host` contains about the server, are known only if the server runs on the client's host. `gaps`
-    lists the information that was not available.
+    `variables` are the server's global variables that affect speed or durability, before the load,
+    `in_effect` is what they do not say: see `observe.in_effect`. `disk`, and what `host` contains about the
+    server, are known only if the server runs on the client's host. `gaps` lists the information that was not
+    available.
     """
 
     schema: Literal["tuibench.environment/1"] = "tuibench.environment/1"
@@ -440,4 +445,5 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     round_trip: RoundTrip | None = None
     disk: DiskFacts | None = None
     variables: dict[str, str] = {}
+    in_effect: dict[str, str] = {}
     gaps: tuple[str, ...] = ()

@@ -354,18 +354,26 @@ class ComparisonRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SetupDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """A value that differs between the runs: its subject, its path, and its value in each run."""
+    """A value that differs between the runs: its subject, its path, and its value in each run.
+
+    A difference in effect, found by `compare.audit`, also has what it is worth. It is `intended` if the
+    comparison is about it; any other one that `has_weight` is a caveat of the verdicts.
+    """
 
     group: str
     path: str
     values: tuple[str, ...]
+    worth: str = ""
+    intended: bool = False
+    has_weight: bool = False
 
 
 class RunComparison(msgspec.Struct, frozen=True, kw_only=True, tag="compare", tag_field="type"):
     """Comparison of runs. `runs` has a name for each side, `starts` the number of server starts on which it
     was measured. `doubts` are reasons against the comparison, `crossed` are the crossed thresholds. `stalls`
     and `slowest` have the stalls and the slowest transaction of each side, `because` what took more or less
-    of a transaction on each further side, if it is of the same server start as the first.
+    of a transaction on each further side, if it is of the same server start as the first. `audit` are the
+    differences in effect, `caveats` what the verdicts on each further side must say because of them.
     """
 
     schema: Literal["tuibench.compare/1"] = "tuibench.compare/1"
@@ -378,6 +386,8 @@ class RunComparison(msgspec.Struct, frozen=True, kw_only=True, tag="compare", ta
     stalls: tuple[str, ...] = ()
     slowest: tuple[str, ...] = ()
     because: tuple[str, ...] = ()
+    audit: tuple[SetupDifference, ...] = ()
+    caveats: tuple[str, ...] = ()
 
 
 UNNAMED = "unchanged"

@@ -67,20 +67,22 @@ class VersionsSetup(msgspec.Struct, frozen=True, kw_only=True):
 class ServerStart(msgspec.Struct, frozen=True, kw_only=True, tag="start"):
     """A private server that was started for one start of a build; `seconds` includes creating its tables.
 
-    A start that was interrupted continues with a new server.
+    A start that was interrupted continues with a new server. `around` is what it was like with its tables,
+    None if that could not be read.
     """
 
     build: str
     start: int
     started_at: float
     seconds: float
+    around: "SweepEnvironment | None" = None
 
 
 class VersionComparison(msgspec.Struct, frozen=True, kw_only=True):
     """A build's figure relative to the first build's, with its 95 % interval over the starts.
 
     `case` is empty for the geometric mean of all. Without an interval, there are too few starts for one.
-    `levels` has the figure of each start.
+    `levels` has the figure of each start. `caveat` is what differs beside the builds, if it has weight.
     """
 
     build: str
@@ -92,6 +94,7 @@ class VersionComparison(msgspec.Struct, frozen=True, kw_only=True):
     low: float | None = None
     high: float | None = None
     verdict: Verdict = Verdict.CANNOT_TELL
+    caveat: str = ""
 
 
 TPS = "TPS"

@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -43,9 +43,11 @@ from tuibench.model.server import (
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.info import connect_with_defaults
 from tuibench.observe.host import cpu_time, own_limits
+from tuibench.observe.in_effect import read_in_effect
 from tuibench.observe.status import is_volatile, matches_any
 
 GOVERNORS = "devices/system/cpu/cpu*/cpufreq/scaling_governor"
+HUGE_PAGES = "kernel/mm/transparent_hugepage/enabled"
 CLOCKSOURCE = "devices/system/clocksource/clocksource0/current_clocksource"
 
 
@@ -62,6 +64,7 @@ def host_conditions(datadir: str = "", sys_folder: Path = Path("/sys")) -> HostC
         disk_free_bytes=disk[0] if disk else None,
         disk_total_bytes=disk[1] if disk else None,
         governors=tuple(sorted({_first_line(path) for path in sys_folder.glob(GOVERNORS)} - {""})),
+        huge_pages=_first_line(sys_folder / HUGE_PAGES).partition("[")[2].partition("]")[0],
         clocksource=_first_line(sys_folder / CLOCKSOURCE),
         fine_timers=sys.platform.startswith("linux"),
         cores=os.cpu_count() or 0,
@@ -153,17 +156,18 @@ def disk_facts(folder: str, root: Path = ROOT) -> DiskFacts | None:
     found = _mount_of(os.path.realpath(folder), root) if folder else None
     if found is None:
         return None
-    number, mount, file_system = found
+    number, mount, file_system, options = found
     device, kind = _medium(number, file_system, root)
     try:
         room = psutil.disk_usage(folder)
     except OSError:
-        return DiskFacts(mount=mount, file_system=file_system, device=device, kind=kind)
+        return DiskFacts(mount=mount, file_system=file_system, device=device, kind=kind, options=options)
     return DiskFacts(
         mount=mount,
         file_system=file_system,
         device=device,
         kind=kind,
+        options=options,
         total_bytes=room.total,
         free_bytes=room.free,
     )
@@ -233,29 +237,29 @@ def _container(root: Path) -> str:
     return next((kind for kind in CONTAINER_GROUPS if kind in groups), "")
 
 
-def _mount_of(path: str, root: Path) -> tuple[str, str, str] | None:
-    """Device number, mount point and file system of the mount that holds a path; of several mounts on one
-    mount point, the last one.
-    """
+def _mount_of(path: str, root: Path) -> tuple[str, str, str, tuple[str, ...]] | None:
+    """The mount that holds a path; of several mounts on one mount point, the last one."""
     found, longest = None, -1
-    for number, mount, file_system in _mounts(root):
+    for each in _mounts(root):
+        mount = each[1]
         inside = path == mount or path.startswith(mount.rstrip("/") + "/")
         if inside and len(mount) >= longest:
-            found, longest = (number, mount, file_system), len(mount)
+            found, longest = each, len(mount)
     return found
 
 
-def _mounts(root: Path) -> Iterator[tuple[str, str, str]]:
-    """Device number, mount point and file system of each mount; macOS has no device numbers."""
+def _mounts(root: Path) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
+    """Device number, mount point, file system and options of each mount; macOS has no device numbers."""
     if sys.platform == "darwin" and root == ROOT:
         for each in psutil.disk_partitions(all=True):
-            yield "", each.mountpoint, each.fstype
+            yield "", each.mountpoint, each.fstype, tuple(each.opts.split(","))
         return
     for line in _text(root / "proc/self/mountinfo").splitlines():
         before, _, after = line.partition(" - ")
         fields, kind = before.split(), after.split()
-        if len(fields) >= 5 and kind:
-            yield fields[2], fields[4].replace("\\040", " "), kind[0]
+        if len(fields) >= 6 and kind:
+            options = dict.fromkeys(",".join((fields[5], *kind[2:3])).split(","))
+            yield fields[2], fields[4].replace("\\040", " "), kind[0], tuple(options)
 
 
 def _medium(number: str, file_system: str, root: Path) -> tuple[str, str]:
@@ -371,15 +375,24 @@ EXCLUDED_VARIABLES = ("innodb_*_dir*", "innodb_ft_*", "innodb_monitor_*", "innod
 
 
 async def read_environment(
-    target: Target, server: ServerInfo, now_ns: Callable[[], int], version: str = __version__
+    target: Target,
+    server: ServerInfo,
+    now_ns: Callable[[], int],
+    tables: Sequence[str] = (),
+    version: str = __version__,
 ) -> Environment:
-    """Read the environment. Data that cannot be read becomes a gap and does not fail the run."""
+    """Read the environment; `tables` are those of the load.
+
+    Data that cannot be read becomes a gap and does not fail the run.
+    """
     variables: dict[str, str] = {}
+    in_effect: dict[str, str] = {}
     trip, gaps = None, []
     try:
         connection = await connect_with_defaults(target, use_database=False)
         try:
             variables = await _variables(connection)
+            in_effect = await read_in_effect(connection, server, variables, tables)
             trip = await _round_trip(connection, now_ns)
         finally:
             await connection.close()
@@ -396,6 +409,7 @@ async def read_environment(
         round_trip=trip,
         disk=disk,
         variables=variables,
+        in_effect=in_effect,
         gaps=tuple(gaps),
     )
 

@@ -152,7 +152,8 @@ class SessionRecorder:
 
         Raises RunError if the record cannot be written.
         """
-        environment = await read_environment(self._spec.target, server, self._clock.now_ns)
+        tables = build_data_set(program).table_names() if program is not None else ()
+        environment = await read_environment(self._spec.target, server, self._clock.now_ns, tables)
         record = build_plan_record(self._spec, server, program, self._clock.wall_seconds())
         self._recorder.open(record, environment)
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import msgspec
+from msgspec.structs import replace
 
 from tuibench import units
 from tuibench.document import (
@@ -30,6 +31,7 @@ from tuibench.document import (
 )
 from tuibench.errors import UsageError, did_you_mean
 from tuibench.metrics.inference import FIGURES, sweep_points
+from tuibench.model.summary import SetupDifference
 from tuibench.model.sweep import (
     SUMMARY,
     CellResult,
@@ -80,6 +82,7 @@ def sweep_html(sweep: Sweep) -> str:
             *case_sections(sweep),
             *runs_sections(sweep),
             section("Server and method", properties(_facts(sweep))),
+            *_audit_sections(sweep),
         ),
     )
     return document_page(document, title=f"Sweep {sweep.record.name}")
@@ -176,6 +179,7 @@ def versions_html(sweep: Sweep) -> str:
             *case_sections(sweep),
             *runs_sections(sweep),
             section("Servers and method", properties(_versions_page_facts(sweep, setup))),
+            *_audit_sections(sweep),
             *_settings_sections(setup, names),
         ),
     )
@@ -205,6 +209,12 @@ def _versions_page_facts(sweep: Sweep, setup: VersionsSetup) -> list[tuple[str, 
             f"{plan.repeats} of each, in alternating order; a new server in a new directory each time",
         ),
         ("Intervals", "95 %, Welch's t over the starts; the means are geometric"),
+    ]
+
+
+def _audit_sections(sweep: Sweep) -> list[Section]:
+    return [
+        section("What differs in effect", replace(table, title="")) for table in tables.audit_tables(sweep)
     ]
 
 
@@ -323,6 +333,7 @@ class SweepExport(msgspec.Struct, frozen=True, kw_only=True):
     points: tuple[SweepPoint, ...]
     starts: tuple[ServerStart, ...] = ()
     comparisons: tuple[VersionComparison, ...] = ()
+    audit: tuple[SetupDifference, ...] = ()
 
 
 def sweep_json(sweep: Sweep) -> str:
@@ -333,6 +344,7 @@ def sweep_json(sweep: Sweep) -> str:
         points=sweep_points(sweep.record.plan, sweep.results),
         starts=sweep.starts,
         comparisons=version_comparisons(sweep) if sweep.record.versions else (),
+        audit=tables.sweep_audit(sweep),
     )
     return pretty_json(export).decode()
 
@@ -401,7 +413,7 @@ def _run_row(sweep: Sweep, result: CellResult) -> tuple[object, ...]:
 RUNS, RELATIVE = "runs", "relative"
 
 TABLES: dict[str, Callable[[Sweep], Sequence[Table]]] = {
-    SUMMARY: tables.summary_tables,
+    SUMMARY: lambda sweep: (*tables.summary_tables(sweep), *tables.audit_tables(sweep)),
     RUNS: lambda sweep: (tables.runs_table(sweep),),
     RELATIVE: lambda sweep: (tables.variants_table(sweep),),
 }
@@ -444,8 +456,8 @@ def compare_sweeps(sweeps: Sequence[Sweep], form: str = "text") -> str:
 
 
 VERSIONS_FORMATS: dict[str, Callable[[Sweep], str]] = {
-    "text": lambda sweep: tables_text((versions_table(sweep),), "text"),
-    "markdown": lambda sweep: tables_text((versions_table(sweep),), "markdown"),
+    "text": lambda sweep: tables_text((versions_table(sweep), *tables.audit_tables(sweep)), "text"),
+    "markdown": lambda sweep: tables_text((versions_table(sweep), *tables.audit_tables(sweep)), "markdown"),
     "csv": versions_csv,
     "json": sweep_json,
     "html": versions_html,

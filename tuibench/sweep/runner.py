@@ -201,14 +201,18 @@ TABLESPACES = {Flavour.MARIADB: "innodb_sys_tablespaces", Flavour.MYSQL: "innodb
 """The tables with the size of the files; they need the PROCESS privilege."""
 
 
-async def read_surroundings(target: Target) -> SweepEnvironment:
-    """The present server and its environment. Raises ServerUnavailableError when it cannot be reached."""
+async def read_surroundings(target: Target, tables: Sequence[str] = ()) -> SweepEnvironment:
+    """The present server and its environment, with the state of these tables.
+
+    Raises ServerUnavailableError when it cannot be reached.
+    """
     connection = await connect_with_defaults(target, use_database=False)
     try:
         info = await server_info(connection)
     finally:
         await connection.close()
-    return SweepEnvironment(server=info, environment=await read_environment(target, info, SystemClock.now_ns))
+    environment = await read_environment(target, info, SystemClock.now_ns, tables)
+    return SweepEnvironment(server=info, environment=environment)
 
 
 async def table_files_bytes(target: Target, program: Program) -> int | None:
@@ -263,6 +267,13 @@ class CaseTables:
 
     async def drop(self, case: SweepCase) -> None:
         await drop_tables(self._target, self._program(case))
+
+    async def surroundings(self, case: SweepCase) -> SweepEnvironment | None:
+        """The server with the tables of the case; None if it cannot be reached."""
+        try:
+            return await read_surroundings(self._target, build_data_set(self._program(case)).table_names())
+        except TuibenchError:
+            return None
 
     async def files_bytes(self, case: SweepCase) -> int | None:
         try:
@@ -370,7 +381,12 @@ class PrivateServers:
         if is_new:
             seconds = (self._clock.now_ns() - begun_ns) / NS_PER_SECOND
             build = build_of(cell)
-            write(ServerStart(build=build, start=cell.repeat, started_at=started_at, seconds=seconds))
+            around = await self._tables(self.target).surroundings(cell.case)
+            write(
+                ServerStart(
+                    build=build, start=cell.repeat, started_at=started_at, seconds=seconds, around=around
+                )
+            )
 
     async def drop(self, sweep: Sweep, write: Callable[[SweepLine], None]) -> None:
         """Tables go with their server."""

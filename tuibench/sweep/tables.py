@@ -12,7 +12,7 @@ threads.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from statistics import fmean
 from typing import NamedTuple
@@ -20,13 +20,15 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from tuibench import units
+from tuibench.compare.audit import CAVEAT_MARK, PROGRAM, about_servers, audit, audit_table, caveat, decided_by
 from tuibench.document import Table, write_csv
 from tuibench.metrics import inference
 from tuibench.metrics.costs import resource_text
 from tuibench.metrics.inference import Interval, sweep_points
 from tuibench.model.effect import Verdict
 from tuibench.model.findings import Mean, Resource
-from tuibench.model.summary import struct_differences
+from tuibench.model.settings import ServerVariable
+from tuibench.model.summary import SetupDifference, struct_differences
 from tuibench.model.sweep import (
     TPS,
     CellResult,
@@ -102,9 +104,10 @@ def _headline(
     rows = [
         (variant_label(one), *(_headline_cell(found.get((one.name, n))) for n in threads)) for one in variants
     ]
+    caveats = build_caveats(sweep)
     rows += [
         (
-            f"{variant_label(one)} : {variant_label(variants[0])}",
+            f"{variant_label(one)} : {variant_label(variants[0])}{CAVEAT_MARK * (one.server in caveats)}",
             *(_ratio(found, one, variants[0], n) for n in threads),
         )
         for one in variants[1:]
@@ -120,7 +123,8 @@ def _headline(
             f"{LIMITED_MARK} client-limited: the load generator is the bottleneck, or too slow to measure "
             "latency exactly",
         )
-        * any(point.limited for point in found.values()),
+        * any(point.limited for point in found.values())
+        + caveat_notes(caveats),
     )
 
 
@@ -280,6 +284,50 @@ class RowKey(NamedTuple):
     threads: int
 
 
+def sweep_audit(sweep: Sweep) -> tuple[SetupDifference, ...]:
+    """What differs in effect between the builds of a sweep's private servers, over all their starts."""
+    setup = sweep.record.versions or sweep.record.servers
+    if setup is None or len(setup.builds) < 2:
+        return ()
+    builds = setup.builds
+    sides = [
+        [start.around for start in sweep.starts if start.build == build.name and start.around is not None]
+        for build in builds
+    ]
+    if not all(sides):
+        return ()
+    every = [option for build in builds for option in build.options]
+    varied = [option for option in every if not all(option in build.options for build in builds)]
+    intended = set(decided_by(option.removeprefix("--").partition("=")[0] for option in varied))
+    if len({build.path for build in builds}) > 1:
+        intended |= {*PROGRAM}
+    if len({build.limits for build in builds}) > 1:
+        intended |= decided_by([ServerVariable.BUFFER_POOL_SIZE])
+    return audit(sides, intended)
+
+
+def build_caveats(sweep: Sweep) -> dict[str, str]:
+    """By the names of builds, what a verdict on each against the first one must say; absent without any."""
+    setup = sweep.record.versions or sweep.record.servers
+    found = sweep_audit(sweep)
+    names = [build.name for build in setup.builds] if setup else []
+    texts = {name: caveat(found, side) for side, name in enumerate(names) if side}
+    return {name: text for name, text in texts.items() if text}
+
+
+def audit_tables(sweep: Sweep) -> tuple[Table, ...]:
+    """The table of what differs in effect between the builds, if anything does."""
+    setup = sweep.record.versions or sweep.record.servers
+    if setup is None or not (found := sweep_audit(sweep)):
+        return ()
+    names = [build.name for build in setup.builds]
+    return (replace(audit_table(found, names), title="differences in effect beside the figures"),)
+
+
+def caveat_notes(caveats: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(f"{CAVEAT_MARK} {name}: {text}" for name, text in caveats.items())
+
+
 def servers_table(sweeps: Sequence[Sweep]) -> Table:
     """Sweeps of the same plan compared: one column per server."""
     columns = [
@@ -289,7 +337,11 @@ def servers_table(sweeps: Sequence[Sweep]) -> Table:
         }
         for known in (sweep_points(sweep.record.plan, sweep.results) for sweep in sweeps)
     ]
-    return _grid(_names(sweeps), columns, notes=tuple(_unlike(sweeps)))
+    around = [sweep.record.surroundings for sweep in sweeps]
+    found = audit([[each] for each in around], about_servers(each.server for each in around))
+    names = _names(sweeps)
+    caveats = {name: text for side, name in enumerate(names) if (text := caveat(found, side))}
+    return _grid(names, columns, caveats, notes=tuple(_unlike(sweeps)))
 
 
 def variants_table(sweep: Sweep) -> Table:
@@ -303,24 +355,37 @@ def variants_table(sweep: Sweep) -> Table:
         }
         for variant in plan.variants
     ]
-    return _grid([variant_label(one) for one in plan.variants], columns)
+    caveats = build_caveats(sweep)
+    of_variants = {variant_label(one): text for one in plan.variants if (text := caveats.get(one.server, ""))}
+    return _grid([variant_label(one) for one in plan.variants], columns, of_variants)
 
 
-def _grid(names: Sequence[str], columns: Sequence[dict[RowKey, Mean]], notes: tuple[str, ...] = ()) -> Table:
+def _grid(
+    names: Sequence[str],
+    columns: Sequence[dict[RowKey, Mean]],
+    caveats: Mapping[str, str],
+    notes: tuple[str, ...] = (),
+) -> Table:
     keys = list(dict.fromkeys(key for column in columns for key in column))
     with_variant = len({key.variant for key in keys}) > 1
     rows = tuple(
-        (*_words(key, with_variant), *(_relative_cell(columns, key, place) for place in range(len(columns))))
+        (
+            *_words(key, with_variant),
+            *(
+                _relative_cell(columns, key, place) + CAVEAT_MARK * (name in caveats)
+                for place, name in enumerate(names)
+            ),
+        )
         for key in keys
     )
-    is_doubtful = any(cell.endswith(OVERLAPPING) for row in rows for cell in row)
+    is_doubtful = any(OVERLAPPING in cell for row in rows for cell in row[len(row) - len(names) :])
     heading = ("case", "settings", "threads") if with_variant else ("case", "threads")
     return Table(
         title=f"relative to {names[0]}",
         header=(*heading, *names),
         rows=rows,
         words=len(heading),
-        notes=(*([NOTE] * is_doubtful), *notes),
+        notes=(*([NOTE] * is_doubtful), *caveat_notes(caveats), *notes),
     )
 
 
@@ -388,11 +453,18 @@ def version_comparisons(sweep: Sweep) -> tuple[VersionComparison, ...]:
     first, *others = [build.name for build in setup.builds]
     tests = list(dict.fromkeys((case, threads) for case, threads, _ in levels))
     headlines = {result.cell.case.name: result.headline for result in sweep.done}
+    caveats = build_caveats(sweep)
     found = [
         _compared(
             levels.get((case, threads, first), {}),
             levels[case, threads, build],
-            VersionComparison(build=build, case=case, threads=threads, headline=headlines[case]),
+            VersionComparison(
+                build=build,
+                case=case,
+                threads=threads,
+                headline=headlines[case],
+                caveat=caveats.get(build, ""),
+            ),
         )
         for case, threads in tests
         for build in (first, *others)
@@ -405,7 +477,7 @@ def version_comparisons(sweep: Sweep) -> tuple[VersionComparison, ...]:
         for build in (first, *others)
     }
     over_all = (
-        _compared(means[first], means[build], VersionComparison(build=build))
+        _compared(means[first], means[build], VersionComparison(build=build, caveat=caveats.get(build, "")))
         for build in (first, *others)
         if means[build] and means[first]
     )
@@ -508,8 +580,8 @@ def comparison_cell(one: VersionComparison | None, is_first: bool = False) -> st
     if one.relative is None:
         return units.DASH
     if one.low is None or one.high is None:
-        return f"{one.relative:.2f}"
-    mark = MARKS[one.verdict][0] if one.verdict in MARKS else ""
+        return f"{one.relative:.2f}{' ' + CAVEAT_MARK if one.caveat else ''}"
+    mark = (MARKS[one.verdict][0] if one.verdict in MARKS else "") + CAVEAT_MARK * bool(one.caveat)
     return f"{one.relative:.2f} ({interval_text(one.low, one.high)}){' ' * bool(mark)}{mark}"
 
 
@@ -525,6 +597,7 @@ def _interval_words(starts: int) -> str:
 
 
 def _notes(sweep: Sweep, comparisons: Sequence[VersionComparison], starts: int) -> Iterator[str]:
+    yield from caveat_notes(build_caveats(sweep))
     if starts < FEWEST_STARTS:
         yield (
             "starts of one server often differ by 5 to 10 %: --starts=5 distinguishes a difference from "
@@ -555,6 +628,7 @@ def versions_csv(sweep: Sweep) -> str:
         "low",
         "high",
         "verdict",
+        "caveat",
     )
     rows = tuple(
         (
@@ -568,6 +642,7 @@ def versions_csv(sweep: Sweep) -> str:
             one.low,
             one.high,
             str(one.verdict),
+            one.caveat,
         )
         for one in version_comparisons(sweep)
     )

@@ -321,7 +321,9 @@ def test_control_groups_of_the_first_kind(root: Path) -> None:
     assert (facts.cpu_limit, facts.container) == (None, "podman")
 
 
-MOUNTS = "1 0 253:0 / / rw - ext4 /dev/vda rw\n2 1 259:3 / {folder} rw - xfs /dev/nvme0n1p1 rw\n"
+MOUNTS = (
+    "1 0 253:0 / / rw - ext4 /dev/vda rw\n2 1 259:3 / {folder} rw,noatime - xfs /dev/nvme0n1p1 rw,nobarrier\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -351,6 +353,7 @@ def test_the_disk_below_a_folder(root: Path, disk: str, turns: str, kind: str) -
     assert facts is not None
     assert (facts.mount, facts.file_system, facts.device) == (str(data), "xfs", f"{disk}p1")
     assert facts.kind == kind
+    assert facts.options == ("rw", "noatime", "nobarrier")
     assert facts.total_bytes
 
 
@@ -366,12 +369,15 @@ def test_a_file_system_without_a_disk(root: Path, file_system: str, kind: str) -
 
 def test_a_mac_lists_its_mounts(monkeypatch: pytest.MonkeyPatch) -> None:
     listed = {"/": "apfs", "/dev": "devfs"}
-    mounts = [SimpleNamespace(mountpoint=mount, fstype=kind) for mount, kind in listed.items()]
+    mounts = [
+        SimpleNamespace(mountpoint=mount, fstype=kind, opts="rw,local") for mount, kind in listed.items()
+    ]
     monkeypatch.setattr(sys, "platform", "darwin")
     monkeypatch.setattr(psutil, "disk_partitions", lambda **_: mounts)
     facts = disk_facts("/")
     assert facts is not None
     assert (facts.mount, facts.file_system, facts.device, facts.kind) == ("/", "apfs", "", "")
+    assert facts.options == ("rw", "local")
     assert facts.total_bytes
 
 
@@ -650,8 +656,12 @@ def test_what_the_kernel_says(tmp_path: Path) -> None:
         folder = tmp_path / f"devices/system/cpu/cpu{cpu}/cpufreq"
         folder.mkdir(parents=True)
         (folder / "scaling_governor").write_text(f"{governor}\n")
+    pages = tmp_path / "kernel/mm/transparent_hugepage/enabled"
+    pages.parent.mkdir(parents=True)
+    pages.write_text("always [madvise] never\n")
     found = host_conditions(str(tmp_path), tmp_path)
     assert (found.clocksource, found.governors) == ("hpet", ("performance", "powersave"))
+    assert found.huge_pages == "madvise"
     assert found.disk_free_bytes is not None
     assert found.disk_total_bytes is not None
     assert 0 <= found.disk_free_bytes <= found.disk_total_bytes

@@ -308,7 +308,7 @@ def test_a_build_that_was_not_measured_yet_has_a_dash() -> None:
 def test_csv_and_json_have_the_same() -> None:
     sweep = versions.comparison()
     header, *rows = versions_text(sweep, "csv").splitlines()
-    assert header == "test,threads,build,headline_name,starts,mean,relative,low,high,verdict"
+    assert header == "test,threads,build,headline_name,starts,mean,relative,low,high,verdict,caveat"
     assert rows[1].startswith("oltp_read_only,4,new,TPS,3,500.0,0.4999")
     assert rows[-1].startswith(",,new,,3,")
     told = json.loads(sweep_json(sweep))

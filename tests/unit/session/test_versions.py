@@ -218,6 +218,9 @@ class PlayedTables(CaseTables):
     async def drop(self, case: SweepCase) -> None:
         self._log.append(f"drop {case.data}")
 
+    async def surroundings(self, case: SweepCase) -> SweepEnvironment | None:
+        return versions.record().record.surroundings
+
     async def files_bytes(self, case: SweepCase) -> int | None:
         return 7
 
