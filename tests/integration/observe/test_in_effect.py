@@ -31,7 +31,8 @@ OF_FLAVOUR = {
 }
 NAMED = {
     "doublewrite", "durability", "binary log", "buffer pool", "isolation", "flush method",
-    "redo log capacity", "tables' collation", "performance_schema", "table definitions", "rows", "table statistics",
+    "redo log capacity", "tables' collation", "performance_schema", "table definitions", "rows",
+    "table statistics",
 }  # fmt: skip
 
 
