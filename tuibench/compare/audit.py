@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from tuibench import units
 from tuibench.document import Table
+from tuibench.model.counters import Counter
 from tuibench.model.server import Flavour, ServerInfo
 from tuibench.model.settings import ServerVariable
 from tuibench.model.summary import SetupDifference
@@ -79,15 +80,17 @@ class Fact(NamedTuple):
 
 
 def _redo_capacity(facts: Facts) -> Value:
-    if facts.seen.get("innodb_redo_log_enabled") == "OFF":
+    if facts.seen.get(ServerVariable.REDO_LOG_ENABLED) == "OFF":
         return "none: it is disabled"
-    resized = facts.number("innodb_redo_log_capacity_resized") or facts.number("innodb_redo_log_capacity")
-    file_size = facts.number("innodb_log_file_size")
-    return resized or (file_size and file_size * (facts.number("innodb_log_files_in_group") or 1.0))
+    resized = facts.number(Counter.REDO_LOG_CAPACITY.lower()) or facts.number(
+        ServerVariable.REDO_LOG_CAPACITY
+    )
+    file_size = facts.number(ServerVariable.LOG_FILE_SIZE)
+    return resized or (file_size and file_size * (facts.number(ServerVariable.LOG_FILES) or 1.0))
 
 
 def _doublewrite(facts: Facts) -> Value:
-    value = facts.variable("innodb_doublewrite")
+    value = facts.variable(ServerVariable.DOUBLEWRITE)
     words = {"OFF": "off", "0": "off", "FALSE": "off", "DETECT_ONLY": "detects only", "FAST": "fast"}
     return words.get(value, "on") if value else None
 
@@ -206,15 +209,15 @@ AUDITED = (
         "redo log capacity",
         _redo_capacity,
         "writes: a small one forces pages to disk while transactions wait",
-        (
-            "innodb_log_file_size",
-            "innodb_log_files_in_group",
-            "innodb_redo_log_capacity",
-            "innodb_redo_log_*",
-        ),
+        (ServerVariable.LOG_FILE_SIZE, ServerVariable.LOG_FILES, ServerVariable.REDO_LOG_CAPACITY),
         within=0.1,
     ),
-    Fact("doublewrite", _doublewrite, "writes: each page is written twice with it", ("innodb_doublewrite",)),
+    Fact(
+        "doublewrite",
+        _doublewrite,
+        "writes: each page is written twice with it",
+        (ServerVariable.DOUBLEWRITE,),
+    ),
     Fact(
         "durability",
         _durability,
@@ -230,22 +233,22 @@ AUDITED = (
     Fact("GTID", _gtid, "writes: an event more in the binary log", ("gtid_mode",), has_weight=False),
     Fact(
         "flush method",
-        lambda facts: facts.variable("innodb_flush_method").lower(),
+        lambda facts: facts.variable(ServerVariable.FLUSH_METHOD).lower(),
         "reads and writes of pages: through the page cache of the kernel, or past it",
-        ("innodb_flush_method",),
+        (ServerVariable.FLUSH_METHOD,),
     ),
     Fact(
         "buffer pool",
         lambda facts: facts.number(ServerVariable.BUFFER_POOL_SIZE),
         "reads: what does not fit is read from disk",
-        (ServerVariable.BUFFER_POOL_SIZE, "innodb_buffer_pool_chunk_size"),
+        (ServerVariable.BUFFER_POOL_SIZE,),
         within=0.05,
     ),
     Fact(
         "page size",
-        lambda facts: facts.number("innodb_page_size"),
+        lambda facts: facts.number(ServerVariable.PAGE_SIZE),
         "reads and writes of pages",
-        ("innodb_page_size",),
+        (ServerVariable.PAGE_SIZE,),
     ),
     Fact(
         "isolation",

@@ -117,6 +117,12 @@ class ServerVariable(StrEnum):
     WAIT_TIMEOUT = "wait_timeout"
     BUFFER_POOL_SIZE = "innodb_buffer_pool_size"
     LOG_BUFFER_SIZE = "innodb_log_buffer_size"
+    DOUBLEWRITE = "innodb_doublewrite"
+    FLUSH_METHOD = "innodb_flush_method"
+    LOG_FILE_SIZE = "innodb_log_file_size"
+    LOG_FILES = "innodb_log_files_in_group"
+    PAGE_SIZE = "innodb_page_size"
+    REDO_LOG_CAPACITY = "innodb_redo_log_capacity"
     FORCE_RECOVERY = "innodb_force_recovery"
     THREAD_SLEEP_DELAY = "innodb_thread_sleep_delay"
 

@@ -8,16 +8,17 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 
+from tuibench.model.counters import Counter
 from tuibench.model.server import Flavour, ServerInfo
+from tuibench.model.settings import ServerVariable
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.info import query_if_allowed
 
 MOST_DEFINITIONS, MOST_TABLES = 20, 500
 """Tables whose definition is read, and whose rows are."""
 
-_REDO_SQL = """
-SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_redo_log_capacity_resized', 'Innodb_redo_log_enabled')
-"""
+_REDO = (str(Counter.REDO_LOG_CAPACITY), str(ServerVariable.REDO_LOG_ENABLED))
+_REDO_SQL = f"SHOW GLOBAL STATUS WHERE Variable_name IN {_REDO}"
 _CONSUMERS_SQL = "SELECT NAME FROM performance_schema.setup_consumers WHERE ENABLED = 'YES' ORDER BY NAME"
 _INSTRUMENTS_SQL = """
 SELECT DISTINCT SUBSTRING_INDEX(NAME, '/', IF(NAME LIKE 'wait/%', 2, 1)) AS kind
