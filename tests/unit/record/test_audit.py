@@ -1,5 +1,6 @@
 """The audit of a comparison: unfair pairs are named, equal ones raise nothing, the axis is no caveat."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +63,7 @@ DISK = DiskFacts(mount="/var", file_system="ext4", kind="SSD", options=("rw", "r
 
 
 def around(
-    variables: dict[str, str | None] | None = None,
+    variables: Mapping[str, str | None] | None = None,
     seen: dict[str, str] | None = None,
     host: HostFacts = HOST,
     disk: DiskFacts | None = DISK,
