@@ -1,6 +1,7 @@
 """How this program was installed, and the command that gets it the native engine."""
 
 import importlib
+import shutil
 import sys
 from functools import cache
 from importlib.util import find_spec
@@ -42,8 +43,13 @@ def engine_line() -> str:
 
 
 def engine_remedy() -> str:
-    """What to do to get the native engine, by the way in which this program was installed."""
-    return f"{RUST}, then run {_install_command(Path(sys.prefix), *_source())}"
+    """What to do to get the native engine, by the way in which this program was installed. Installers are
+    silent about a compilation that fails.
+    """
+    command = _install_command(Path(sys.prefix), *_source())
+    if shutil.which("cargo"):
+        return f"run {command.replace(' install ', ' install --verbose ')}, which says if compiling it fails"
+    return f"{RUST}, then run {command}"
 
 
 def lua_remedy() -> str:
@@ -52,7 +58,9 @@ def lua_remedy() -> str:
 
 
 def _source() -> tuple[str, bool]:
-    """What was installed: a name on the index, a folder or a URL; and whether it runs from a clone."""
+    """What was installed: a name on the index, a folder or a URL; and whether it runs from a clone. A wheel
+    has no sources: the index has.
+    """
     import json
     from importlib.metadata import Distribution, PackageNotFoundError
     from urllib.parse import unquote, urlsplit
@@ -68,6 +76,8 @@ def _source() -> tuple[str, bool]:
     is_editable = bool(origin.get("dir_info", {}).get("editable"))
     if "vcs_info" in origin:
         return f"{origin['vcs_info']['vcs']}+{url.geturl()}", is_editable
+    if url.path.endswith(".whl"):
+        return "tuibench", False
     return unquote(url.path) if url.scheme == "file" else url.geturl(), is_editable
 
 

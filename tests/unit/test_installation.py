@@ -1,5 +1,6 @@
 """The command that gets the native engine, for each way of installing the program."""
 
+import shutil
 import sys
 from importlib.metadata import PathDistribution
 
@@ -31,7 +32,18 @@ def test_the_command_fits_the_installation(
 ) -> None:
     monkeypatch.setattr(sys, "prefix", prefix)
     monkeypatch.setattr(installation, "_source", lambda: (source, is_editable))
+    monkeypatch.setattr(shutil, "which", lambda _: None)
     assert installation.engine_remedy() == f"{installation.RUST}, then run {command}"
+
+
+def test_with_rust_the_command_says_why_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "prefix", "/home/ada/.local/share/pipx/venvs/tuibench")
+    monkeypatch.setattr(installation, "_source", lambda: ("tuibench", False))
+    monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/cargo")
+    assert installation.engine_remedy() == (
+        "run pipx install --verbose --force --pip-args='--no-binary tuibench' tuibench, "
+        "which says if compiling it fails"
+    )
 
 
 @pytest.mark.parametrize(
@@ -39,6 +51,7 @@ def test_the_command_fits_the_installation(
     [
         ('{"url": "https://host/ada/tuibench.git", "vcs_info": {"vcs": "git"}}', "git+https://host/ada/tuibench.git"),
         ('{"url": "file:///src/my%20clone", "dir_info": {}}', "'/src/my clone'"),
+        ('{"url": "file:///dist/tuibench-1.0-py3-none-any.whl", "archive_info": {}}', "tuibench"),
         (None, "tuibench"),
     ],
 )  # fmt: skip
@@ -46,4 +59,5 @@ def test_the_command_names_what_was_installed(
     recorded: str | None, source: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(PathDistribution, "read_text", lambda _, name: recorded)
+    monkeypatch.setattr(shutil, "which", lambda _: None)
     assert installation.engine_remedy().endswith(f" --no-binary tuibench {source}")
