@@ -37,6 +37,7 @@ from tuibench.session.load import LoadController
 from tuibench.tuning import catalogue
 
 PRESET, THREADS = "preset", "threads"
+SWITCHES = {"ON": "1", "OFF": "0"}
 
 EQUAL_SECONDS = 60.0
 """A test that ends with its verdict does not find the values equal before."""
@@ -82,6 +83,22 @@ def present_values(
     }
 
 
+def _holds(subject: str, value: str, before: Mapping[str, Sequence[Change]]) -> bool:
+    """True if the value of a test's subject is the one that is put back after it."""
+    changes = before.get(subject, ())
+    if subject == THREADS:
+        return command_for(subject, value) in changes
+    is_preset = subject == PRESET
+    wanted = catalogue.find_preset(catalogue.all_presets(), value).values if is_preset else {subject: value}
+    present = {change.name: change.value for change in changes if isinstance(change, ChangeSetting)}
+    known = [(wanted[name], now) for name, now in present.items() if name in wanted]
+    return bool(known) and all(_plain(each) == _plain(now) for each, now in known)
+
+
+def _plain(value: str) -> str:
+    return SWITCHES.get(value.upper(), value)
+
+
 class AbTest(Experiment):
     """One A/B test: the value of each window, and the result of the completed cycles."""
 
@@ -108,6 +125,10 @@ class AbTest(Experiment):
         self._cycles_reported = 0
         self._now = self._ends_at = 0.0
         self._final: AbTestResult | None = None
+        self._harm = ""
+        self.is_timed = not is_by_hand
+        present = (value for value in (trial.a, trial.b) if _holds(trial.subject, value, before))
+        self._original = next(present, "") if is_by_hand else trial.a
         self.reply = (
             f"A/B test of {trial.subject}: {trial.a} against {trial.b}, at most {trial.seconds:g} s, "
             f"equal within ±{trial.tolerance_percent:g} %"
@@ -188,6 +209,16 @@ class AbTest(Experiment):
         return TrialWindows(self._trial, start_seconds, fewest_slots=self.fewest_slots)
 
     @property
+    def is_on_trial(self) -> bool:
+        window = self._window or self._windows.all[0]
+        return self.is_guarded and window.value != self._original
+
+    def broke_guard(self, seen: str, now: float, *, is_blamed: bool) -> None:
+        if is_blamed and self._window is not None:
+            self._harm = f"{self._trial.subject} {self._window.value} is harmful: {seen}"
+        self.end(now, self._harm or seen)
+
+    @property
     def end_text(self) -> str:
         return f"A/B test ended: {self.why_ended}" if self.why_ended else ""
 
@@ -233,6 +264,7 @@ class AbTest(Experiment):
                 needs_window_seconds=None if acts_after is None else window_for(acts_after),
                 ended_seconds=self.ended_at,
                 by_hand=self.is_by_hand,
+                harm=self._harm,
             )
         )
 
@@ -293,6 +325,7 @@ class Resolution(AbTest):
 
     called, name = "alternation", "the alternation of both values"
     fewest_slots = 1
+    is_guarded = False
     gives_way = True
     is_announced = False
 

@@ -350,6 +350,11 @@ def make_plan(values: PlanValues, profile: str, options: dict[str, OptionValue],
     if plan.users and (plan.rate or any(stage.quantity is Quantity.RATE for stage in schedule)):
         raise UsageError("--users and a rate exclude each other", "use only one of them")
     _check_sources(plan)
+    if plan.guard:
+        from tuibench.metrics.guard import parse_guard
+
+        parse_guard(plan.guard)
+        check_lag_objectives(plan, plan.guard)
     if "ab" in values:
         return _with_trial(plan, values)
     if "by" in values:

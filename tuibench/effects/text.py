@@ -128,6 +128,8 @@ def trial_sentence(result: AbTestResult) -> str:
     most = "at most " if result.is_sequential else ""
     pairs = f"{len(result.pairs)} of {most}{result.cycles} cycles"
     against = f"{result.subject} {result.b} against {result.a}"
+    if result.harm:
+        return f"{against}: {result.harm}{_so_far(result)}"
     if result.needs_window_seconds is not None and result.acts_after_seconds is not None:
         needs = f"{result.needs_window_seconds:g}"
         in_time = f"; {changes_text(result.comparisons)}" if result.comparisons else ""

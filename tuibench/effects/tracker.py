@@ -41,6 +41,7 @@ from tuibench.model.findings import OperationCost, ResourceUse, Stall, Steadines
 from tuibench.model.tick import STATEMENT, TRANSACTION, Sample, SlowTransaction, Tick, slowest_of
 from tuibench.session.laboratory import (
     HOST_STARVED,
+    NO_ANSWER,
     OF_EVENTS,
     WORKER_SILENT,
     Experiment,
@@ -236,9 +237,11 @@ class EffectTracker:
             self._uses, self._before, self.slowest = [], None, ()
         if event.kind in COST_CHANGE_KINDS:
             self._ledger.changed()
-        if self.laboratory.present is not None:
-            self.laboratory.on_event(event)
-        elif event.kind in BOUNDARIES:
+        is_free = self.laboratory.present is None
+        self.laboratory.on_event(event)
+        if not is_free:
+            return
+        if event.kind in BOUNDARIES:
             self._interrupt(OF_EVENTS.get(event.kind, ""))
         elif event.kind in COMPARED and event.marker is not None and event.elapsed_seconds > 0:
             self._emit_effect(
@@ -263,6 +266,8 @@ class EffectTracker:
     def gap(self, why: str = WORKER_SILENT) -> None:
         """A sample without figures, with the reason: its work is contained in a later one."""
         self._before = None
+        if why == NO_ANSWER:
+            self.laboratory.gap()
         if self.laboratory.present is None:
             self._interrupt(why)
 
@@ -366,11 +371,11 @@ class EffectTracker:
             known = msgspec.structs.replace(slot, end=min(slot.end, until_seconds))
         self._emit_stalls(self._stalls.tick(known, sample, self._standstills(completion_gaps)))
         why = disturbance(sample, self._interval_seconds)
-        if self.laboratory.present is not None:
-            self.laboratory.tick(slot, sample, why)
-        elif why:
+        is_free = self.laboratory.present is None
+        self.laboratory.tick(slot, sample, why)
+        if is_free and why:
             self._interrupt(why, slot.start - self._interval_seconds / 2)
-        else:
+        elif is_free:
             effect = self._watch.slot(slot)
             if effect is None or not self._is_resolved(effect, slot.end):
                 self._emit_effect(effect)

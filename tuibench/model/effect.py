@@ -309,6 +309,7 @@ class AbTestResult(msgspec.Struct, frozen=True, kw_only=True):
     certainly change in time. `cost_a` and `cost_b` are the cost of an operation under
     each value, `because` is as that of an effect. `ended_seconds` is the second of the run at which the test
     ended, None while it is running. `by_hand` marks a test that an operator started during the session.
+    `harm` says which value has broken the guard, which ends the test, and how.
     """
 
     subject: str
@@ -332,3 +333,4 @@ class AbTestResult(msgspec.Struct, frozen=True, kw_only=True):
     because: tuple[Comparison, ...] = ()
     ended_seconds: float | None = None
     by_hand: bool = False
+    harm: str = ""

@@ -119,6 +119,7 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     profile that is not in a file; `sql_words` are the command-line options from which it was made (`--sql`).
     `engine` is the requested engine. `cluster` are the hosts that drive the load, None for this host. A
     session with `is_watch` has no load: it watches the server's own traffic, and most fields do not apply.
+    `guard` are the conditions that no value of an experiment may break, empty for the usual ones.
     `host_metrics` and `replicas` are further sources to read, as given on the command line; `max_lag_seconds`
     is the lag of a replica at which the load pauses, 0 for no limit.
 
@@ -428,6 +429,19 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
             axis=False,
         ),
     ] = ()
+    guard: Annotated[
+        tuple[str, ...],
+        Option(
+            "--guard",
+            section=SERVER,
+            metavar="CONDITION",
+            help="End what an experiment tries at once if it breaks this: p95<50ms, tps>80% of the level "
+            "before; repeatable, or off. [on own traffic: qps>70%, p95<300%]",
+            show_default=False,
+            axis=False,
+            affects_load=False,
+        ),
+    ] = ()
     profile_text: str = ""
     sql_words: tuple[str, ...] = ()
     engine: Annotated[
@@ -618,7 +632,7 @@ PLAN_COMMANDS = {
         "",
         "cluster",
         "probe",
-        without=(*REPORT, *SCHEDULE, "time", "events", "rate", "users"),
+        without=(*REPORT, *SCHEDULE, "guard", "time", "events", "rate", "users"),
         defaults={
             "threads": PROBE_THREADS,
             "warmup_time": 3.0,
@@ -635,7 +649,7 @@ PLAN_COMMANDS = {
     "sweep": PlanCommand(
         "",
         "cluster",
-        without=(*REPORT, *REPLICAS, *SCHEDULE, "threads", "events"),
+        without=(*REPORT, *REPLICAS, *SCHEDULE, "guard", "threads", "events"),
         defaults={"time": 10.0, "warmup_time": 2.0},
         helps={
             "time": "Measured seconds of each cell.",
@@ -646,7 +660,7 @@ PLAN_COMMANDS = {
     "versions": PlanCommand(
         "",
         "cluster",
-        without=(*REPORT, *REPLICAS, *SCHEDULE, "threads", "events", "host_metrics"),
+        without=(*REPORT, *REPLICAS, *SCHEDULE, "guard", "threads", "events", "host_metrics"),
         defaults={"time": 8.0, "warmup_time": 2.0},
         helps={"time": "Measured seconds of each run.", "warmup_time": "Warm-up seconds of each run."},
     ),
@@ -670,7 +684,7 @@ PLAN_COMMANDS = {
     "watch": PlanCommand(
         "",
         "trial",
-        only=("at", "time", "interval", "percentile", "rand_seed", "host_metrics", *REPLICAS),
+        only=("at", "guard", "time", "interval", "percentile", "rand_seed", "host_metrics", *REPLICAS),
         defaults={"time": None},
         helps={"time": "Seconds to watch; 0 for no limit."},
     ),

@@ -165,6 +165,7 @@ class TuneWindow(msgspec.Struct, frozen=True, kw_only=True):
     """One window: the candidates set in it (none in a window with the original values), its figures, and what
     disturbed it (empty if undisturbed).
 
+    `harm` is how its candidates have broken the guard, which has ended the window.
     `course` is the primary figure in equal parts of all its `seconds`, those to settle included; 0 if
     unknown.
     """
@@ -172,6 +173,7 @@ class TuneWindow(msgspec.Struct, frozen=True, kw_only=True):
     candidates: tuple[int, ...] = ()
     figures: dict[str, float] = {}
     disturbance: str = ""
+    harm: str = ""
     course: tuple[float, ...] = ()
     seconds: float = 0.0
 
@@ -204,6 +206,7 @@ class TuneVerdict(StrEnum):
     WORSE = "worse"
     NO_EFFECT = "no effect"
     CANNOT_TELL = "cannot tell"
+    HARMFUL = "harmful"
     REFUSED = "refused"
 
 
@@ -211,7 +214,8 @@ class CandidateResult(msgspec.Struct, frozen=True, kw_only=True):
     """A candidate compared with the original settings.
 
     `comparisons` are those of the figures that were measured. `misses` is the objective that its
-    windows did not meet, `failure` the error with which the server refused the value. `needs_window_seconds`
+    windows did not meet, `failure` the error with which the server refused the value, or what the guard has
+    seen of a harmful one. `needs_window_seconds`
     is set if the value acts too late for the windows: then it has no verdict. `sql` and `option_line` make
     the value permanent.
     """

@@ -65,6 +65,7 @@ class Probe(Experiment):
     starts, stops = StartProbe, StopProbe
     told_kind = EventKind.PLAN
     is_announced = False
+    is_guarded = False
 
     def __init__(
         self,

@@ -19,15 +19,21 @@ put back at its end. The end of a session restores the settings; of a planned ex
 names is put back before that.
 
 `disturbance` has the reasons why a sample is not comparable: an outage, lost connections, an overloaded host.
+
+The guard rail (`metrics.guard`) judges each sample while a value is tried. What breaks it in two samples in a
+row is put back, and the experiment is told; a new value is tried once the guard holds again. A level that has
+changed for other reasons becomes the level after `MOST_REST_SAMPLES`.
 """
 
 import asyncio
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, TypeVar, assert_never
 
 from tuibench.errors import ConnectionLostError, ServerUnreachableError, TuibenchError, UsageError
+from tuibench.metrics.guard import BROKEN_SAMPLES, Guard, parse_guard
 from tuibench.metrics.measurement_warnings import is_host_starved
 from tuibench.model.command import (
     ApplyPreset,
@@ -52,12 +58,16 @@ from tuibench.session.lifecycle import Lifecycle, StartTask
 from tuibench.session.load import LoadController
 from tuibench.session.settings import Settings
 from tuibench.session.spec import SessionSpec
+from tuibench.units import pluralize
 
 NO_ANSWER = "the server did not answer"
 NOT_COUNTED = "the server does not count its statements"
 CONNECTIONS_LOST = "connections to the server were lost"
 HOST_STARVED = "this host was suspended, or tuibench got no CPU time"
 WORKER_SILENT = "a worker process did not report"
+
+REST_SAMPLES, MOST_REST_SAMPLES = 2, 10
+ROUNDING_SECONDS = 1e-3
 
 OF_EVENTS = {
     EventKind.PAUSE: "the load was paused",
@@ -140,6 +150,12 @@ class Experiment(ABC):
 
     told_kind: ClassVar[EventKind] = EventKind.EFFECT
     is_announced: ClassVar[bool] = True
+    is_guarded: ClassVar[bool] = True
+    """The guard judges its values, and knows the level before it begins."""
+
+    is_timed: bool = False
+    """It begins with the load, though the guard does not know the level yet."""
+
     gives_way: ClassVar[bool] = False
     """It ends before an operator's command is executed, and its changes have no numbers on the time axis."""
 
@@ -172,6 +188,21 @@ class Experiment(ABC):
     @property
     def is_over(self) -> bool:
         return self.ended_at is not None
+
+    @property
+    def is_on_trial(self) -> bool:
+        """True while it wants values other than those that hold without it, which the guard may end."""
+        return False
+
+    def broke_guard(self, seen: str, now: float, *, is_blamed: bool) -> None:
+        """The values on trial are put back, as they break the guard; not `is_blamed` if that was broken
+        before. The next ones may be wanted when it holds again (`rested`).
+        """
+        self.end(now, seen)
+
+    def rested(self, now: float) -> None:
+        """The guard holds again, with the values that hold without the experiment."""
+        return
 
     @property
     def message(self) -> SessionMessage | None:
@@ -259,6 +290,11 @@ class Laboratory:
         self._has_left = asyncio.Event()
         self._holds: dict[str, Change | None] = {}
         self._is_disturbed = False
+        plan = session.spec.plan
+        self._guard = Guard(parse_guard(plan.guard, is_traffic=plan.shows_traffic))
+        self._broken_samples = self._rest_samples = self._held_samples = 0
+        self._is_resting, self._broken_before = False, ""
+        self._original_since = 0.0
 
     def last(self, kind: type[AnyExperiment]) -> AnyExperiment | None:
         """The present or last experiment of a kind."""
@@ -306,9 +342,13 @@ class Laboratory:
     async def start(self, experiment: Experiment) -> str:
         """Starts an operator's experiment, which begins with the next tick; returns its reply.
 
-        Raises the server's refusal when everything is put back.
+        Raises the server's refusal when everything is put back, and UsageError as long as the guard does not
+        know the level, or does not hold.
         """
+        if experiment.is_guarded:
+            self._require_guard()
         self.present = experiment
+        self._original_since = math.inf
         self._has_left.clear()
         self._on_change(experiment)
         self._holds = dict.fromkeys(experiment.before)
@@ -323,6 +363,17 @@ class Laboratory:
         if experiment.is_announced:
             self._session.log.emit(EventKind.EFFECT, experiment.reply)
         return experiment.reply
+
+    def _require_guard(self) -> None:
+        if missing := self._guard.missing_samples:
+            raise UsageError(
+                "the guard does not know the level yet",
+                f"try again after {pluralize(missing, 'sample')}, or start the session with --guard=off",
+            )
+        if self._broken_before:
+            raise UsageError(
+                f"the guard does not hold: {self._broken_before}", "start the session with another --guard"
+            )
 
     def stop(self, why: str) -> None:
         """Ends the present experiment."""
@@ -369,22 +420,85 @@ class Laboratory:
 
     def tick(self, slot: Tick, sample: Sample, disturbance: str = "") -> None:
         """Process one sample of the measured run."""
+        self._judge(slot, disturbance)
         experiment = self.present
         if experiment is None:
             return
         if self._is_due:
-            self.begun.append(experiment)
+            if not experiment.is_by_hand and self._guard.missing_samples:
+                return
+            if experiment.is_by_hand:
+                self.begun.append(experiment)
             self._begin(experiment, slot.end)
         elif self._is_running and not experiment.is_over:
             has_news = experiment.tick(slot, sample, disturbance)
             self.follow(experiment, has_news=has_news)
 
+    def gap(self) -> None:
+        """A sample without an answer of the server."""
+        if self._guard.limits:
+            self._judge_broken(NO_ANSWER, self._now)
+
+    def _judge(self, slot: Tick, disturbance: str) -> None:
+        """A sample of the original values says what the level is; one of a value on trial is judged."""
+        experiment, guard = self.present, self._guard
+        if not guard.limits or disturbance in (HOST_STARVED, WORKER_SILENT):
+            return
+        broken = disturbance if disturbance == NO_ANSWER else guard.broken(slot)
+        if experiment is not None and experiment.is_on_trial and not experiment.is_over:
+            self._original_since = math.inf
+            self._judge_broken(broken, slot.end)
+            return
+        self._broken_samples = 0
+        if self._is_moving or slot.start < self._original_since - ROUNDING_SECONDS:
+            return
+        self._broken_before = broken
+        self._held_samples = 0 if broken else self._held_samples + 1
+        if not (broken and self._is_resting):
+            guard.learn(slot)
+        if self._is_resting:
+            self._rest(slot.end)
+
+    def _judge_broken(self, broken: str, now: float) -> None:
+        experiment = self.present
+        if experiment is None or not experiment.is_on_trial or experiment.is_over:
+            return
+        self._broken_samples = self._broken_samples + 1 if broken else 0
+        if self._broken_samples < BROKEN_SAMPLES or not self._is_running:
+            return
+        self._broken_samples = 0
+        self._start_resting()
+        self._session.log.emit(EventKind.WARNING, f"{broken}; what {experiment.name} has set is put back")
+        experiment.broke_guard(broken, now, is_blamed=not self._broken_before)
+        self.follow(experiment, has_news=True)
+
+    def _start_resting(self) -> None:
+        self._is_resting, self._rest_samples, self._held_samples = True, 0, 0
+
+    def _rest(self, now: float) -> None:
+        """One more sample of the original values, after a value was put back."""
+        self._rest_samples += 1
+        if self._rest_samples == MOST_REST_SAMPLES:
+            self._guard.forget()
+        is_over = self._rest_samples > MOST_REST_SAMPLES or self._held_samples >= REST_SAMPLES
+        experiment = self.present
+        if is_over and not self._guard.missing_samples:
+            self._is_resting = False
+            if experiment is not None and self._is_running and not experiment.is_over:
+                experiment.rested(now)
+                self.follow(experiment)
+
     def on_event(self, event: Event) -> None:
         """Process an event: the load has started, or something has changed."""
+        if event.kind in CHANGE_KINDS - {self._changing, EventKind.MARK, EventKind.PROBE}:
+            self._guard.forget()
         experiment = self.present
         if experiment is None:
             return
         if event.kind is EventKind.START:
+            if experiment.is_guarded and not experiment.is_timed and self._guard.missing_samples:
+                self._is_due = True
+                return
             self._begin(experiment, 0.0)
         elif (self._is_due or self._is_running) and event.kind in CHANGE_KINDS - {self._changing}:
             self._holds, self._is_disturbed = dict.fromkeys(self._holds), True
@@ -473,6 +587,8 @@ class Laboratory:
                 experiment.fail(error, self._now)
             else:
                 experiment.refused(subject, error, self._now)
+        if not experiment.is_on_trial:
+            self._original_since = self._now
         if not experiment.is_over:
             experiment.applied(self._now)
 
@@ -529,6 +645,7 @@ class Laboratory:
             if not lifecycle.is_ending:
                 text = f"a value could not be restored after the {experiment.called}: {error}"
                 self._session.log.emit(EventKind.WARNING, text)
+        self._original_since = self._now
 
     def _leave(self, experiment: Experiment) -> None:
         """Its values are put back. The end of the planned experiment is the end of the run."""

@@ -350,7 +350,8 @@ NO_OPTION = frozenset({"sql_log_bin", "innodb_redo_log_enabled"})
 
 
 class Evaluation:
-    """The blocks so far, seen as verdicts. `failures` are candidates that the server refused, `alone` those
+    """The blocks so far, seen as verdicts. `failures` are candidates that the server refused, `harm` those
+    that have broken the guard, with what was seen, `alone` those
     that share no window, `late` those that act too late for the windows, with the seconds until they act.
     """
 
@@ -358,6 +359,7 @@ class Evaluation:
         self.plan = plan
         self.candidates = tuple(candidates)
         self.failures: dict[int, str] = {}
+        self.harm: dict[int, str] = {}
         self.alone = {one.number for one in candidates if not one.can_share}
         self.late: dict[int, float] = {}
         self.left_out: tuple[LeftOut, ...] = ()
@@ -374,6 +376,11 @@ class Evaluation:
         for block in blocks:
             self._blocks.append(block)
             self._pairs.add(block)
+            for window in block.windows:
+                if window.harm and len(window.candidates) == 1:
+                    self.harm[window.candidates[0]] = window.harm
+                elif window.harm:
+                    self.alone |= set(window.candidates)
 
     @property
     def blocks(self) -> tuple[TuneBlock, ...]:
@@ -389,7 +396,7 @@ class Evaluation:
 
     def looks(self) -> dict[int, Look]:
         """What is known of each candidate that the server takes; computed once for each block."""
-        state = (len(self._blocks), len(self.failures))
+        state = (len(self._blocks), len(self.failures) + len(self.harm))
         if state != self._looked_at:
             self._looks, self._looked_at = self._screened(), state
         return self._looks
@@ -401,7 +408,7 @@ class Evaluation:
         pairs = {
             one.number: figure_pairs(_with(self.plan.primary, self._pairs.of(one.number)), self.plan.primary)
             for one in self.candidates
-            if one.number not in self.failures
+            if one.number not in self.failures and one.number not in self.harm
         }
         first = self._screen(pairs)
         likely = {
@@ -524,17 +531,19 @@ class Evaluation:
 
     def _result(self, candidate: Candidate, look: Look | None) -> CandidateResult:
         pairs = self._pairs.of(candidate.number)
-        failure = self.failures.get(candidate.number, "")
+        failure, harm = self.failures.get(candidate.number, ""), self.harm.get(candidate.number, "")
         is_measured = look is not None and len(pairs) > 1 and candidate.number not in self.late
         comparisons = _comparisons(pairs, look.level, self.tolerance) if look and is_measured else ()
-        verdict = TuneVerdict.REFUSED if failure else self._verdict(look.verdict if look else None)
+        verdict = self._verdict(look.verdict if look else None)
+        if failure or harm:
+            verdict = TuneVerdict.HARMFUL if harm else TuneVerdict.REFUSED
         return CandidateResult(
             candidate=candidate,
             verdict=verdict,
             pairs=len(pairs),
             comparisons=comparisons,
             misses=missed(self.plan.objectives, comparisons),
-            failure=failure,
+            failure=harm or failure,
             needs_window_seconds=window_for(late) if (late := self.late.get(candidate.number)) else None,
             sql=statement(candidate),
             option_line=option_line(candidate),

@@ -65,7 +65,7 @@ class _Window:
         self.changed_at = float("inf")
         self.every: list[Tick] = []
         self.slots: list[Tick] = []
-        self.disturbance = ""
+        self.disturbance = self.harm = ""
 
     def disturb(self, why: str) -> None:
         self.disturbance = self.disturbance or why
@@ -82,6 +82,7 @@ class _Window:
             candidates=self.candidates,
             figures=figures,
             disturbance=self.disturbance,
+            harm=self.harm,
             course=tuple(level or 0.0 for level in levels),
             seconds=math.fsum(slot.seconds for slot in self.every),
         )
@@ -119,7 +120,8 @@ class TuneRun(Experiment):
         self._window: _Window | None = None
         self._reported: dict[int, TuneVerdict] = {}
         self._is_together = False
-        self._is_together_refused = False
+        self._is_together_refused = self._is_resting = False
+        self._kept: tuple[int, ...] = ()
         values = pluralize(len(self.candidates), "value")
         self.reply = f"screening {values}, at most {duration(order.budget_seconds)}"
 
@@ -172,6 +174,10 @@ class TuneRun(Experiment):
         if slot.end < window.changed_at + self._order.window_seconds - ROUNDING_SECONDS:
             return False
         self._done.append(window)
+        return self._go_on()
+
+    def _go_on(self) -> bool:
+        """The next window, or the next block: then there is news."""
         if self._queue:
             self._enter(self._queue.pop(0))
             return False
@@ -204,6 +210,34 @@ class TuneRun(Experiment):
                 for one in self.candidates
                 if one.setting == subject and one.number in window.candidates
             }
+
+    @property
+    def is_on_trial(self) -> bool:
+        window = self._window
+        return bool(window.candidates) if window is not None else bool(self._kept)
+
+    def broke_guard(self, seen: str, now: float, *, is_blamed: bool) -> None:
+        """The window ends. Of several candidates none is blamed: each is measured alone from now on."""
+        window, self._window = self._window, None
+        if window is None:
+            self._kept = ()
+            self.end(now, f"the best together is harmful: {seen}")
+            return
+        window.disturb(seen)
+        if is_blamed and self._is_together:
+            self._evaluation.together = ()
+            self._is_together_refused = True
+        elif is_blamed:
+            window.harm = seen
+        self._done.append(window)
+        self.wanted = {}
+        self._is_resting = True
+
+    def rested(self, now: float) -> None:
+        if not self._is_resting:
+            return
+        self._now, self._is_resting = now, False
+        self._go_on()
 
     def end(self, now: float, why: str = "") -> None:
         if not self.is_over:
@@ -265,6 +299,7 @@ class TuneRun(Experiment):
         self._evaluation.is_complete = True
         winner = self.result.winner
         if self._order.apply and winner:
+            self._kept = winner
             self.wanted = self._values(winner)
         else:
             self.end(self._now)

@@ -22,6 +22,7 @@ HEADINGS = {
     TuneVerdict.WORSE: "Worse",
     TuneVerdict.NO_EFFECT: "No effect within ±{tolerance:g} %",
     TuneVerdict.CANNOT_TELL: TOO_NOISY.capitalize(),
+    TuneVerdict.HARMFUL: "Harmful: broke the guard, and was put back",
     TuneVerdict.REFUSED: "Refused by the server",
 }
 ROLES = {
@@ -29,6 +30,7 @@ ROLES = {
     TuneVerdict.WORSE: "worse",
     TuneVerdict.NO_EFFECT: "soft",
     TuneVerdict.CANNOT_TELL: "doubt",
+    TuneVerdict.HARMFUL: "worse",
     TuneVerdict.REFUSED: "soft",
 }
 
@@ -193,4 +195,5 @@ def candidate_line(one: CandidateResult, result: TuneResult) -> str:
     """A candidate with a verdict, for the log of a run."""
     found = one.comparison(result.plan.primary)
     effect = f": {figure_named(result.plan.primary).brief} {difference_text(found)}" if found else ""
+    effect = f": {one.failure}" if one.verdict is TuneVerdict.HARMFUL else effect
     return f"{change_text(one.candidate)}: {one.verdict}{effect}"

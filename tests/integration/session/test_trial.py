@@ -6,9 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.integration.support.commands import Finished, ask, finished, started, wait_for_output
+from tests.integration.support.session_process import session_spec, watched
 from tuibench.demo.server import PrivateServer
+from tuibench.metrics.guard import LEVEL_SAMPLES
+from tuibench.model.command import StartAbTest, Stop
+from tuibench.model.event import EventKind
 
 SETTING = "innodb_flush_log_at_trx_commit"
 OPTIONS = ("--tables=2", "--table-size=500", "--threads=2", "--interval=0.2", "--window=1")
@@ -102,3 +107,36 @@ async def test_what_the_server_makes_one_value_of_is_no_trial(any_tables: Privat
     assert done.err.splitlines()[-1].startswith("tuibench: innodb_flush_log_at_timeout has the same value")
     assert done.out == ""
     assert await ask(any_tables.target, "SELECT @@innodb_flush_log_at_timeout") == [(1,)]
+
+
+async def test_a_value_that_breaks_the_guard_is_put_back_within_two_samples(
+    any_tables: PrivateServer,
+) -> None:
+    """As slow as the simulated network makes one connection of eight: on any machine."""
+    spec = session_spec(
+        any_tables.target, "oltp_point_select", threads=8, interval_seconds=0.5, delay_ms=12.0
+    )
+    spec = replace(spec, plan=replace(spec.plan, guard=("tps>60%",)))
+    async with watched(spec) as watcher:
+        early = await watcher.submit(StartAbTest(subject="threads", a="8", b="1"))
+        assert not early.ok
+        assert "the guard does not know the level yet" in early.text
+        await watcher.ticks(LEVEL_SAMPLES + 2)
+        assert (await watcher.submit(StartAbTest(subject="threads", a="8", b="1"))).ok
+        await watcher.until(lambda: any("is harmful" in event.text for event in watcher.events))
+        await watcher.until(lambda: watcher.status.threads == 8)
+        await watcher.submit(Stop())
+        await watcher.end()
+    seen = next(event for event in watcher.events if event.text.startswith("tps>60% is broken: "))
+    assert seen.text.endswith("; what an A/B test has set is put back")
+    set_at = [
+        event for event in watcher.told(EventKind.THREADS) if event.elapsed_seconds < seen.elapsed_seconds
+    ]
+    back_at = next(
+        event for event in watcher.told(EventKind.THREADS) if event.elapsed_seconds > seen.elapsed_seconds
+    )
+    samples = [
+        sample for sample in watcher.samples
+        if set_at[-1].elapsed_seconds < sample.elapsed_seconds < back_at.elapsed_seconds
+    ]  # fmt: skip
+    assert len(samples) <= 3, "one of them has begun before the value was set"

@@ -96,6 +96,7 @@ SPECIAL: dict[str, st.SearchStrategy[Any]] = {
     "--at": st.lists(st.builds(At, st.floats(0, 9e4), names), max_size=2).map(tuple),
     "--only": st.sampled_from([(), ("durability",), ("flushing", "innodb_io_capacity")]),
     "--slo": st.lists(st.sampled_from(["p95<20ms", "tps>500.5"]), unique=True).map(tuple),
+    "--guard": st.lists(st.sampled_from(["p95<20ms", "tps>80.5%"]), unique=True).map(tuple),
     "--resume": st.just(""),
     "--max-time": steps.map(lambda seconds: 10 + seconds),
     "--until": st.floats(0.01, 50),

@@ -42,6 +42,7 @@ class Run:
     """A session whose clock moves when it ticks."""
 
     def __init__(self) -> None:
+        self.plan = PLAN
         self.clock = FakeClock()
         self.on_event: list[SessionMessage] = []
         self.flush = "1"

@@ -6,7 +6,7 @@ from typing import Any, cast, get_args
 
 import pytest
 
-from tests.examples import SAMPLE
+from tests.examples import PLAN, SAMPLE
 from tests.ticks import measured_tick
 from tuibench.errors import ConnectionLostError, RunError, ServerUnreachableError, TuibenchError, UsageError
 from tuibench.model.command import (
@@ -19,6 +19,7 @@ from tuibench.model.command import (
     SetThreads,
 )
 from tuibench.model.event import Event, EventKind
+from tuibench.model.plan import RunPlan
 from tuibench.model.schedule import Quantity
 from tuibench.model.summary import RunOutcome
 from tuibench.model.tick import Sample, Tick
@@ -90,8 +91,14 @@ class Session:
     """Executes changes; each waits for `gate`, if there is one."""
 
     def __init__(
-        self, *, is_by_hand: bool = False, first: Sequence[Change] = (), before: Sequence[Change] = ()
+        self,
+        *,
+        is_by_hand: bool = False,
+        first: Sequence[Change] = (),
+        before: Sequence[Change] = (),
+        plan: RunPlan = PLAN,
     ) -> None:
+        self.plan = plan
         self.values = {SYNC: "100", FLUSH: "2"}
         self.submitted: list[Command] = []
         self.told: list[str] = []

@@ -1,0 +1,288 @@
+"""The guard rail: what breaks it is put back within two samples, and a calm load does not break it."""
+
+import random
+from collections.abc import Callable, Mapping
+
+import pytest
+from msgspec.structs import replace
+
+from tests.examples import PLAN, SAMPLE
+from tests.tables import for_each
+from tests.ticks import measured_tick
+from tests.unit.session.test_laboratory import FLUSH, SYNC, Session
+from tests.unit.session.tune_examples import candidate
+from tuibench.ab.experiment import AbTest
+from tuibench.errors import UsageError
+from tuibench.metrics.guard import LEVEL_SAMPLES, OF_TRAFFIC, Guard, parse_guard
+from tuibench.model.command import ChangeSetting
+from tuibench.model.effect import AbTestPlan
+from tuibench.model.event import EventKind
+from tuibench.model.tick import Tick
+from tuibench.model.tune import TuneLogHead, TunePlan, TuneVerdict
+from tuibench.session.laboratory import NO_ANSWER, Experiment
+from tuibench.tune.experiment import TuneRun
+
+Level = Callable[[Mapping[str, str]], float]
+"""The queries per second with these values."""
+
+RUINOUS = "3"
+
+
+def halved(values: Mapping[str, str]) -> float:
+    return 1040.0 * (0.48 if values[SYNC] == RUINOUS else 1.3 if values[FLUSH] == "2" else 1.0)
+
+
+class Watched(Session):
+    """A session with viewers."""
+
+    def publish(self, message: object) -> None:
+        return
+
+
+class Traffic:
+    """A session on a server's own traffic, whose level depends on its settings, with noise like a real one's.
+
+    `held` are the seconds for which each ruinous value was held.
+    """
+
+    def __init__(
+        self, level: Level = halved, *, seed: int, guard: tuple[str, ...] = (), seconds: float = 1.0
+    ) -> None:
+        self.rng = random.Random(seed)
+        self.level, self.seconds = level, seconds
+        self.session = Watched(plan=replace(PLAN, is_watch=True, guard=guard))
+        self.session.values = {SYNC: "1", FLUSH: "1"}
+        self.drift = 0.0
+        self.held: list[float] = []
+        self.is_answered = True
+
+    async def tick(self, samples: int = 1) -> None:
+        for _ in range(samples):
+            session, is_ruinous = self.session, self.session.values[SYNC] == RUINOUS
+            session.now += self.seconds
+            self.drift = 0.7 * self.drift + self.rng.gauss(0, 0.04)
+            rate = self.level(session.values) * (1 + self.drift) * self.is_answered
+            queries = max(0.0, self.rng.gauss(rate * self.seconds, (rate * self.seconds) ** 0.5))
+            p95_ms = 9000 / max(rate, 1.0) * self.rng.lognormvariate(0, 0.1)
+            slot = measured_tick(
+                session.now, self.seconds, queries / 19, queries=queries, p95_ms=round(p95_ms, 2)
+            )
+            session.laboratory.tick(slot, SAMPLE, "" if self.is_answered else NO_ANSWER)
+            for task in session.tasks:
+                await task
+            session.tasks.clear()
+            if is_ruinous:
+                self.held[-1] += self.seconds
+            elif session.values[SYNC] == RUINOUS:
+                self.held.append(0.0)
+
+    async def start(self, experiment: Experiment) -> None:
+        await self.tick(LEVEL_SAMPLES)
+        await self.session.laboratory.start(experiment)
+        if self.session.values[SYNC] == RUINOUS:
+            self.held.append(0.0)
+
+
+def screening(seed: int = 5, **plan: object) -> TuneRun:
+    """Three values, of which one is ruinous and one is better."""
+    values = ((SYNC, RUINOUS), (SYNC, "100"), (FLUSH, "2"))
+    candidates = tuple(
+        candidate(number, setting, value, original="1", change=f"1 → {value}")
+        for number, (setting, value) in enumerate(values, 1)
+    )
+    order = TunePlan(budget_seconds=240.0, window_seconds=7.0, primary="qps", seed=seed, **plan)  # type: ignore[arg-type]
+    head = TuneLogHead(profile="watch", server="box", threads=0, candidates=candidates)
+    return TuneRun(order, head, is_by_hand=True)
+
+
+def tries(tune: TuneRun) -> bool:
+    return tune.is_on_trial
+
+
+def ab_test(seed: int = 5, a: str = "1", b: str = RUINOUS) -> AbTest:
+    plan = AbTestPlan(
+        subject=SYNC, a=a, b=b, cycles=20, window_seconds=6.0, seed=seed, primary="qps", is_sequential=True
+    )
+    return AbTest(plan, is_by_hand=True, before={SYNC: (ChangeSetting(SYNC, "1"),)})
+
+
+@pytest.mark.parametrize("seconds", [0.5, 1.0, 3.0])
+async def test_a_ruinous_value_of_a_screening_is_put_back_and_not_tried_again(seconds: float) -> None:
+    await screened(range(2), seconds)
+
+
+@pytest.mark.whole
+async def test_a_ruinous_value_is_put_back_in_50_of_50_screenings() -> None:
+    await screened(range(50), 1.0)
+
+
+async def screened(seeds: range, seconds: float) -> None:
+    for seed in seeds:
+        traffic, tune = Traffic(seed=seed, seconds=seconds), screening(seed)
+        await traffic.start(tune)
+        while not tune.is_over:
+            await traffic.tick()
+        await traffic.tick()
+        assert traffic.held == [2 * seconds], seed
+        found = tune.result.result_of(1)
+        assert found.verdict is TuneVerdict.HARMFUL
+        assert "is broken" in found.failure
+        assert {tune.result.result_of(number).verdict for number in (2, 3)} <= {
+            TuneVerdict.BETTER,
+            TuneVerdict.NO_EFFECT,
+            TuneVerdict.CANNOT_TELL,
+        }
+        assert sum(1 in window.candidates for block in tune.blocks for window in block.windows) == 1
+        assert traffic.session.values == {SYNC: "original", FLUSH: "original"}
+
+
+async def test_a_screening_goes_on_after_a_harmful_value() -> None:
+    traffic, tune = Traffic(seed=11), screening(11)
+    await traffic.start(tune)
+    while not tune.is_over:
+        await traffic.tick()
+    assert tune.result.result_of(3).verdict is TuneVerdict.BETTER
+    resumed = TuneRun(TunePlan(primary="qps"), tune.head, blocks=tune.blocks)
+    assert resumed.result.result_of(1).verdict is TuneVerdict.HARMFUL
+
+
+async def test_an_ab_test_ends_with_a_ruinous_value() -> None:
+    for seed in range(50):
+        traffic, test = Traffic(seed=seed), ab_test(seed, *(("1", RUINOUS) if seed % 2 else (RUINOUS, "1")))
+        await traffic.start(test)
+        while not test.is_over:
+            await traffic.tick()
+        assert traffic.held == [2.0], seed
+        assert test.result.harm.startswith(f"{SYNC} {RUINOUS} is harmful: qps>70% is broken: ")
+        assert test.result.harm in test.result.sentence
+        assert traffic.session.values[SYNC] == "1"
+
+
+async def test_a_better_value_makes_the_original_one_not_harmful() -> None:
+    traffic = Traffic(lambda values: 2600.0 if values[SYNC] == "100" else 900.0, seed=8)
+    test = ab_test(b="100")
+    await traffic.start(test)
+    await traffic.tick(60)
+    assert test.result.pairs
+    assert not test.result.harm
+
+
+@pytest.mark.whole
+def test_a_calm_load_breaks_no_guard_in_an_hour() -> None:
+    """Less than 1 % of the hours have a false trip: of these none."""
+    assert sum(false_trips(seed, 3600) for seed in range(20)) == 0
+
+
+def test_a_calm_load_breaks_no_guard() -> None:
+    assert sum(false_trips(seed, 400) for seed in range(4)) == 0
+
+
+def false_trips(seed: int, samples: int) -> int:
+    """Windows of 5 samples, of which every other one is of original values."""
+    rng, guard = random.Random(seed), Guard(parse_guard(("qps>80%", "p95<200%")))
+    drift, broken, trips = 0.0, 0, 0
+    for at in range(samples):
+        drift = 0.7 * drift + rng.gauss(0, 0.04)
+        queries = 800.0 * (1 + drift) + rng.gauss(0, 28)
+        p95_ms = round(11 * rng.lognormvariate(0, 0.12), 2)
+        slot = measured_tick(at + 1.0, 1.0, queries / 19, queries=queries, p95_ms=p95_ms)
+        if at // 5 % 2 == 0:
+            guard.learn(slot)
+            broken = 0
+            continue
+        broken = broken + 1 if guard.broken(slot) else 0
+        trips += broken == 2
+    return trips
+
+
+async def test_the_guard_needs_a_level_and_must_hold_before_anything_is_tried() -> None:
+    traffic = Traffic(seed=1)
+    with pytest.raises(UsageError, match="does not know the level yet") as refused:
+        await traffic.session.laboratory.start(ab_test())
+    assert "15 samples" in refused.value.hint
+    await traffic.tick(LEVEL_SAMPLES)
+    traffic.session.event(EventKind.SETTING, "an operator's change, after which the level is another one")
+    with pytest.raises(UsageError, match="does not know the level yet"):
+        await traffic.session.laboratory.start(ab_test())
+    strict = Traffic(seed=1, guard=("p95<2ms",))
+    with pytest.raises(UsageError, match="the guard does not hold: p95<2ms is broken: "):
+        await strict.start(ab_test())
+    assert strict.session.submitted == traffic.session.submitted == []
+
+
+async def test_a_load_that_falls_by_itself_is_not_tried_on_until_its_level_is_known() -> None:
+    """A value is put back even if it is not the cause; nothing is tried while the load is at rest."""
+    factor = [1.0]
+    traffic, tune = Traffic(lambda values: 900.0 * factor[0], seed=3), screening(3)
+    await traffic.start(tune)
+    while not tries(tune):
+        await traffic.tick()
+    factor[0] = 0.3
+    await traffic.tick(2)
+    assert not tries(tune)
+    assert traffic.session.values[SYNC] in ("1", "original")
+    await traffic.tick(17)
+    assert not tries(tune)
+    await traffic.tick(60)
+    assert sum(one.verdict is TuneVerdict.HARMFUL for one in tune.result.results) <= 1
+    assert tune.blocks
+
+
+async def test_a_server_that_does_not_answer_breaks_the_guard() -> None:
+    traffic, tune = Traffic(lambda values: 700.0, seed=2), screening(2)
+    await traffic.start(tune)
+    while not tries(tune):
+        await traffic.tick()
+    traffic.is_answered = False
+    await traffic.tick()
+    traffic.session.laboratory.gap()
+    assert any("did not answer" in text for text in traffic.session.told)
+    assert not tries(tune)
+
+
+async def test_what_is_off_guards_nothing() -> None:
+    traffic, test = Traffic(seed=4, guard=("off",)), ab_test(4)
+    await traffic.session.laboratory.start(test)
+    await traffic.tick(40)
+    assert not test.is_over
+    assert max(traffic.held, default=0) >= 5
+
+
+def test_a_guard_is_read() -> None:
+    of = [(one.condition.figure, one.condition.limit, one.is_of_level) for one in parse_guard(
+        ("p95<50ms", "tps > 80%", "errors<1%", "cpu_idle>5%", "lag<2s", "p99.5 <= 250 %"))]  # fmt: skip
+    assert of == [
+        ("p95", 50.0, False),
+        ("tps", 0.8, True),
+        ("errors_percent", 1.0, False),
+        ("cpu_idle", 5.0, False),
+        ("lag", 2.0, False),
+        ("p99.5", 2.5, True),
+    ]
+    assert parse_guard(()) == parse_guard(("off",), is_traffic=True) == ()
+    assert tuple(one.condition.text for one in parse_guard((), is_traffic=True)) == OF_TRAFFIC
+
+
+@for_each("text", ["tps", "tps>", "nothing<5", "tps>80furlongs", "failed<1", "tps>%"])
+def test_what_is_no_guard_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        parse_guard((text,))
+
+
+def test_a_level_of_few_events_has_no_limit() -> None:
+    few = Guard(parse_guard(("tps>80%",)))
+    for at in range(8):
+        few.learn(measured_tick(at + 0.5, 0.5, 3.0))
+    assert few.broken(measured_tick(9.0, 0.5, 0.0)) == ""
+
+
+def test_a_load_that_swings_by_itself_has_a_wider_guard() -> None:
+    rng, guard = random.Random(6), Guard(parse_guard(("tps>80%",)))
+    for at in range(40):
+        guard.learn(swinging(rng, at))
+    assert not any(guard.broken(swinging(rng, at)) for at in range(40))
+    assert guard.broken(measured_tick(1.0, 1.0, 40.0))
+
+
+def swinging(rng: random.Random, at: float) -> Tick:
+    return measured_tick(at + 1.0, 1.0, 400.0 * rng.lognormvariate(0, 0.25))

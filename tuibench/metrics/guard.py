@@ -1,0 +1,130 @@
+"""The guard rail of experiments: limits that no tried value may break for longer than two samples.
+
+    p95<50ms    an absolute limit
+    tps>80%     of the level before: what was measured while the original values held
+
+A sample breaks a limit of the level only if it is also outside of what the load does by itself: further from
+the median than `SPREADS` robust deviations, on a log scale. Two
+samples in a row break the guard, so that one slow second of a calm load does not. A level of few events a
+sample cannot be told from nothing: it has no limit.
+"""
+
+import math
+from collections import deque
+from collections.abc import Sequence
+from statistics import median
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from tuibench.errors import UsageError
+from tuibench.metrics.figures import FigureUnit, figure_named
+from tuibench.metrics.thresholds import NOT_OF_A_STEP, OPERATORS, Threshold, parse_threshold
+from tuibench.model.tick import Tick
+
+GUARD_EXAMPLES = '"p95<50ms", "tps>80%"'
+OFF = "off"
+OF_TRAFFIC = ("qps>70%", "p95<300%")
+"""The guard of experiments on a server's own traffic, unless the operator names another."""
+
+BROKEN_SAMPLES = 2
+LEVEL_SAMPLES, MOST_LEVEL_SAMPLES, MOST_SPREAD_SAMPLES = 15, 60, 240
+"""Samples until the level is known, of the level, and of how far the load varies around it."""
+
+SPREADS = 5.0
+DEVIATION_OF_MEDIAN = 1.4826
+"""The standard deviation of normal values by their median absolute deviation."""
+
+FEWEST_EVENTS = 12.0
+
+
+class Limit(NamedTuple):
+    """A condition that must hold; with `is_of_level` the limit is a share of the level before."""
+
+    condition: Threshold
+    is_of_level: bool
+
+
+def parse_guard(texts: Sequence[str], *, is_traffic: bool = False) -> tuple[Limit, ...]:
+    """The limits of a guard: those given, none for `off`, else those of a server's own traffic.
+
+    Raises UsageError for an invalid one, or for a figure that a sample does not have.
+    """
+    if OFF in texts:
+        if len(texts) > 1:
+            raise UsageError(f"--guard {OFF} excludes other conditions")
+        return ()
+    return tuple(map(_parse_limit, texts or (OF_TRAFFIC if is_traffic else ())))
+
+
+def _parse_limit(text: str) -> Limit:
+    plain = text.rstrip().removesuffix("%")
+    is_percent = plain != text.rstrip()
+    found = parse_threshold(plain if is_percent else text)
+    if found.figure in NOT_OF_A_STEP:
+        raise UsageError(f"'{text}': a sample has no such figure", f"for example {GUARD_EXAMPLES}")
+    figure = figure_named(found.figure)
+    if not is_percent or figure.share or figure.unit is FigureUnit.PERCENT:
+        return Limit(parse_threshold(text), is_of_level=False)
+    return Limit(replace(found, text=text.strip(), limit=found.limit / 100), is_of_level=True)
+
+
+class Guard:
+    """Takes the samples of a session in order: those of the original values, and those to judge."""
+
+    def __init__(self, limits: Sequence[Limit]) -> None:
+        self.limits = limits
+        self._learned = 0
+        self._levels: dict[str, deque[float]] = {}
+        self.forget()
+
+    @property
+    def missing_samples(self) -> int:
+        """Samples until the level is known."""
+        needs_level = any(limit.is_of_level for limit in self.limits)
+        return max(0, LEVEL_SAMPLES - self._learned) if needs_level else 0
+
+    def forget(self) -> None:
+        """The level is another one from now on."""
+        self._learned = 0
+        self._levels = {
+            limit.condition.text: deque(maxlen=MOST_SPREAD_SAMPLES)
+            for limit in self.limits
+            if limit.is_of_level
+        }
+
+    def learn(self, tick: Tick) -> None:
+        """A sample of the original values."""
+        self._learned += 1
+        for limit in self.limits:
+            value = limit.condition.value(tick)
+            is_rate = figure_named(limit.condition.figure).unit is FigureUnit.PER_SECOND
+            is_of_few = is_rate and value is not None and value * tick.seconds < FEWEST_EVENTS
+            if limit.is_of_level and value and not is_of_few:
+                self._levels[limit.condition.text].append(value)
+
+    def broken(self, tick: Tick) -> str:
+        """What a sample breaks, with what was measured; empty if everything holds."""
+        found = (self._broken(limit, tick) for limit in self.limits)
+        return "; ".join(filter(None, found))
+
+    def _broken(self, limit: Limit, tick: Tick) -> str:
+        condition = limit.condition
+        value, figure = condition.value(tick), figure_named(condition.figure)
+        if value is None:
+            return ""
+        if not limit.is_of_level:
+            is_held = OPERATORS[condition.operator](value, condition.limit)
+            return "" if is_held else f"{condition.text} is broken: {figure.text(value)}"
+        known = self._levels[condition.text]
+        if len(known) < LEVEL_SAMPLES:
+            return ""
+        level = median(list(known)[-MOST_LEVEL_SAMPLES:])
+        deviation = DEVIATION_OF_MEDIAN * median(abs(math.log(one / level)) for one in known)
+        is_floor = condition.operator.startswith(">")
+        edge = level * math.exp((-SPREADS if is_floor else SPREADS) * deviation)
+        bound = condition.limit * level
+        bound = min(bound, edge) if is_floor else max(bound, edge)
+        if OPERATORS[condition.operator](value, bound):
+            return ""
+        return f"{condition.text} is broken: {figure.text(value)}, {figure.text(level)} before"
