@@ -154,21 +154,27 @@ def _column(level: int, glyphs: str) -> str:
     return glyphs[CELL_EIGHTHS] * whole + (glyphs[part] if part else "")
 
 
+FREE_CELLS = " " + RULE
+
+
 def strike_markers(row: str, columns: Mapping[int, int], mark: str = MARKER) -> str:
-    """The row with a marker line at each column of `columns` (column → marker number)."""
+    """The row with a marker line at each column of `columns` (column → marker number) that has no bar."""
     cells = list(row)
     for column in columns:
-        cells[column] = mark
+        if cells[column] in FREE_CELLS:
+            cells[column] = mark
     return "".join(cells)
 
 
 def marker_labels(columns: Mapping[int, int], width: int) -> dict[int, str]:
-    """Position of each marker's number: column → text. A later marker hides an earlier one below it."""
+    """Position of each marker's number: column → text. A later marker hides an earlier one that it would
+    touch: 34 is never 3 and 4.
+    """
     placed: dict[int, str] = {}
     for column, number in sorted(columns.items()):
         text = str(number)
         start = min(column, width - len(text))
-        for other in [at for at, label in placed.items() if at + len(label) > start]:
+        for other in [at for at, label in placed.items() if at + len(label) >= start]:
             del placed[other]
         placed[start] = text
     return placed

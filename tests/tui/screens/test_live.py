@@ -27,10 +27,11 @@ async def test_an_event_is_listed_and_marked_in_all_charts() -> None:
     async with viewer(script.hello(60, events=())) as it:
         await it.hear(mark(59.5, 4))
         assert it.shown("events") == "4   00:59  mark"
-        for chart in ("chart-tps", "chart-qps", "chart-latency"):
-            rows = it.shown(chart).splitlines()[1:]
-            assert [row[-1] for row in rows] == ["│"] * len(rows)
-        assert it.shown("chart-tps").splitlines()[0].endswith("4")
+        for chart, crossing in (("chart-tps", "4"), ("chart-qps", "┼"), ("chart-latency", "┼")):
+            rule, *rows = it.shown(chart).splitlines()
+            assert rule.endswith(crossing)
+            assert all(row[-1] in "│ ▁▂▃▄▅▆▇█" for row in rows)
+            assert rows[-1][-1] == "█"
 
 
 async def test_missing_samples_are_a_gap() -> None:

@@ -66,13 +66,13 @@ def statements_of(view: View) -> dict[str, Latency]:
 def test_the_slowest_are_on_top_and_a_larger_share_is_denser() -> None:
     low = coarse_bucket(1_000)
     view = run_of(shape(low, 10, 80, 9, 1), None, shape(low, 1000, 0, 0, 1))
-    rows = [line[AXIS_WIDTH:] for line in text(heat_map(view, AXIS_WIDTH + 3, 4)).splitlines()]
+    rows = [line[AXIS_WIDTH:] for line in text(heat_map(view, AXIS_WIDTH + 3, 8)).splitlines()]
     assert rows == ["░ ·", "▓", "█", "▓ █"]
 
 
 def test_rows_are_labelled_by_their_upper_end() -> None:
     view = run_of(shape(coarse_bucket(1_000), 10, 80, 9, 1))
-    assert [line[:AXIS_WIDTH].strip() for line in text(heat_map(view, 20, 4)).splitlines()] == [
+    assert [line[:AXIS_WIDTH].strip() for line in text(heat_map(view, 20, 8)).splitlines()] == [
         "2.4 ms",
         "",
         "1.3 ms",
@@ -81,13 +81,14 @@ def test_rows_are_labelled_by_their_upper_end() -> None:
 
 
 def test_a_label_has_the_unit_that_fits() -> None:
-    assert text(heat_map(run_of(shape(5, 1)), 20, 4)).startswith(" 56 µs ")
-    assert text(heat_map(run_of(shape(47, 1)), 20, 4)).startswith("  10 s ")
+    assert text(heat_map(run_of(shape(5, 1)), 20, 8)).startswith(" 56 µs ")
+    assert text(heat_map(run_of(shape(47, 1)), 20, 8)).startswith("  10 s ")
 
 
 def test_the_map_fits_its_height_whatever_was_measured() -> None:
     wide = run_of(shape(0, *[1] * 48))
-    for height in (2, 5, 9, 48, 60):
+    assert heat_map(wide, 40, 7) == heat_map_legend(wide, 18, 7) == []
+    for height in (8, 9, 48, 60):
         lines = heat_map(wide, 40, height)
         assert 0 < len(lines) <= height
         assert all(line_width(line) == 40 for line in lines)
@@ -95,12 +96,12 @@ def test_the_map_fits_its_height_whatever_was_measured() -> None:
 
 def test_the_cursor_goes_through_the_map() -> None:
     view = run_of(shape(10, 5), shape(10, 5))
-    assert "┃" in text(heat_map(move_cursor(-1)(view, 20), AXIS_WIDTH + 20, 3))
+    assert "┃" in text(heat_map(move_cursor(-1)(view, 20), AXIS_WIDTH + 20, 8))
 
 
 def test_before_the_first_latency_the_map_says_so() -> None:
-    assert "no latencies yet" in text(heat_map(initial_view(script.hello(0)), 40, 5))
-    assert text(heat_map_legend(initial_view(script.hello(0)), 18, 3)).splitlines()[0] == "HEAT MAP"
+    assert "no latencies yet" in text(heat_map(initial_view(script.hello(0)), 40, 8))
+    assert text(heat_map_legend(initial_view(script.hello(0)), 18, 8)).splitlines()[0] == "HEAT MAP"
 
 
 def test_the_table_has_all_then_kinds_then_commit_then_the_other_statements() -> None:
@@ -387,11 +388,11 @@ def test_a_chart_is_a_rule_at_the_maximum_and_bars_from_zero() -> None:
     )
 
 
-def test_a_change_is_a_line_through_all_charts_with_its_number_on_the_first() -> None:
-    view = next_view(short_story(1000, 1000, 1000), script.EVENTS[0])
+def test_a_change_is_a_line_above_the_bars_with_its_number_on_the_first() -> None:
+    view = next_view(short_story(1000, 500, 1000), script.EVENTS[0])
     view = next_view(view, Event(at=0, elapsed_seconds=1.5, kind=EventKind.MARK, text="", marker=3))
-    assert text(time_chart(TPS, view, 7 + 4, 2, numbered=True)) == "   1 k ──3─\n     0  █│█"
-    assert text(time_chart(QPS, view, 7 + 4, 2, numbered=False)) == "  20 k ──┼─\n     0  █│█"
+    assert text(time_chart(TPS, view, 7 + 4, 3, numbered=True)) == "   1 k ──3─\n        █│█\n     0  ███"
+    assert text(time_chart(QPS, view, 7 + 4, 2, numbered=False)) == "  20 k ──┼─\n     0  █▄█"
 
 
 def test_a_chart_has_one_style_a_row() -> None:

@@ -696,6 +696,21 @@ def test_the_processor_is_stacked_by_who_used_it() -> None:
     assert [row[-1].role for row in rows[1:]] == ["stack-own", "stack-server", "stack-server"]
 
 
+def test_the_processor_is_told_by_glyphs_without_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "")
+    view = host_tables_with_host(cpu_server=50.0, cpu_tuibench=25.0, cpu_total=100.0)
+    rows = cpu_chart(view, 7 + 61, 4)
+    assert [plain_text(row)[-1] for row in rows] == ["▒", "▓", "█", "█"]
+
+
+def test_the_numbers_of_changes_stand_above_the_processor() -> None:
+    view = host_tables_with_host(cpu_server=50.0, cpu_tuibench=25.0, cpu_total=100.0)
+    rows = cpu_chart(view, 7 + 61, 5, numbered=True)
+    assert set(plain_text(rows[0])[7:]) <= set("─0123456789")
+    assert [plain_text(row)[-1] for row in rows[1:]] == ["█", "█", "█", "█"]
+    assert len(rows) == 5
+
+
 def test_both_columns_fit_their_width() -> None:
     for lines in (
         stack_sections(host_sections(host_tables_with_host())[:2], 37, 11),

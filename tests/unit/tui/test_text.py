@@ -65,9 +65,10 @@ def test_only_missing_values_leave_the_baseline_empty(values: list[float | None]
     assert [cell == " " for cell in baseline] == [value is None for value in values]
 
 
-def test_a_marker_goes_through_bar_and_air() -> None:
+def test_a_marker_stands_where_there_is_no_bar() -> None:
     rows = drawing.draw_bars([4, 4, 8], 8, 2)
-    assert [drawing.strike_markers(row, {1: 7}) for row in rows] == [" │█", "█│█"]
+    assert [drawing.strike_markers(row, {1: 7, 2: 8}) for row in rows] == [" │█", "███"]
+    assert drawing.strike_markers(drawing.RULE * 3, {1: 7}, drawing.CROSSING) == "─┼─"
 
 
 def test_flags_stand_on_their_marker_and_stay_inside() -> None:
@@ -76,6 +77,11 @@ def test_flags_stand_on_their_marker_and_stay_inside() -> None:
 
 def test_a_later_flag_hides_the_one_it_would_write_over() -> None:
     assert drawing.marker_labels({4: 10, 5: 11}, 10) == {5: "11"}
+
+
+def test_two_numbers_never_read_as_one() -> None:
+    assert drawing.marker_labels({3: 3, 4: 4}, 10) == {4: "4"}
+    assert drawing.marker_labels({3: 3, 5: 4}, 10) == {3: "3", 5: "4"}
 
 
 def test_the_time_axis_ends_now() -> None:

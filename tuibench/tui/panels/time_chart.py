@@ -8,6 +8,7 @@ one. Density is shown by glyphs, not by colours, for terminals with few colours 
 """
 
 import math
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -129,6 +130,8 @@ def _put_mean(
     for column, letter in enumerate(mean.label, start):
         if 0 <= column < len(cells):
             cells[column] = (letter, "reading")
+    if mean.label and 0 <= sign.marker < len(cells):
+        cells[sign.marker] = (drawing.MARKER, "reading")
 
 
 def _add_difference(rule: TextLine, sign: Signature, width: int, *, numbered: bool) -> TextLine:
@@ -311,8 +314,15 @@ class LatencyBand(NamedTuple):
         raise AssertionError
 
 
+FEWEST_BANDS = 8
+
+
 def heat_map(view: View, width: int, height: int) -> list[TextLine]:
-    """One row per latency band, the slowest on top; every second one is labelled."""
+    """One row per latency band, the slowest on top; every second one is labelled. Nothing in a few rows,
+    which would show no more than the percentiles.
+    """
+    if height < FEWEST_BANDS:
+        return []
     columns = max(width - AXIS_WIDTH, 1)
     points = chart_points(view, columns)
     bands = _latency_bands(points, height)
@@ -331,6 +341,8 @@ def heat_map(view: View, width: int, height: int) -> list[TextLine]:
 
 def heat_map_legend(view: View, width: int, height: int) -> list[TextLine]:
     """Legend of the glyphs, as far as it fits."""
+    if height < FEWEST_BANDS:
+        return []
     lines: list[TextLine] = [(TextSpan("HEAT MAP", "title"),), (TextSpan("share of a column", "muted"),)]
     lines += [(TextSpan(each.glyph, "latency"), TextSpan(f"  {each.label}", "muted")) for each in DENSITIES]
     return [pad_line(line, width) for line in lines[:height]]
@@ -374,26 +386,23 @@ def cpu_chart(
     view: View, width: int, height: int, *, ascii_only: bool = False, numbered: bool = False
 ) -> list[TextLine]:
     """Chart from 0 to 100 % of the host; a column without data is empty. `numbered` puts the markers' numbers
-    on its top row.
+    on a rule above it. Without colours, each process group has the glyph of the legend.
     """
-    cell = _plain_cell if ascii_only else _cell
-    columns = max(width - AXIS_WIDTH, 1)
-    owners = [_owners(point.cpu if point else None, HALVES * height) for point in chart_points(view, columns)]
+    cell = _plain_cell if ascii_only or "NO_COLOR" in os.environ else _cell
+    columns, bars = max(width - AXIS_WIDTH, 1), height - numbered
+    owners = [_owners(point.cpu if point else None, HALVES * bars) for point in chart_points(view, columns)]
     changes, cursor = change_markers(view, columns), cursor_column(view, columns)
-    lines: list[TextLine] = []
-    for row in range(height - 1, -1, -1):
+    rows: list[TextLine] = [_maximum_rule(columns, changes, numbered=True)] if numbered else []
+    for row in range(bars - 1, -1, -1):
         cells = [cell(each[HALVES * row], each[HALVES * row + 1]) for each in owners]
         for column in changes:
-            cells[column] = (drawing.MARKER, "muted")
-        if numbered and row == height - 1:
-            for start, number in drawing.marker_labels(changes, columns).items():
-                cells[start : start + len(number)] = [(digit, "badge") for digit in number]
-        line = merge_cells(cells)
-        if cursor is not None:
-            line = overlay(line, cursor, drawing.CURSOR, columns, "strong")
-        label = "100 %" if row == height - 1 else "0" if row == 0 else ""
-        lines.append((axis_label(label), *line))
-    return lines
+            if cells[column][0] == " ":
+                cells[column] = (drawing.MARKER, "muted")
+        rows.append(merge_cells(cells))
+    if cursor is not None:
+        rows = [overlay(row, cursor, drawing.CURSOR, columns, "strong") for row in rows]
+    labels = ["100 %", *[""] * (height - 2), "0"]
+    return [(axis_label(label), *row) for label, row in zip(labels, rows, strict=False)]
 
 
 def cpu_figure(view: View, width: int, height: int) -> list[TextLine]:
@@ -428,7 +437,7 @@ def _cell(lower: int, upper: int) -> tuple[str, str]:
 
 
 def _plain_cell(lower: int, upper: int) -> tuple[str, str]:
-    """Glyph and role of an ASCII cell, which shows its lower half."""
+    """Glyph and role of a cell that is told by its glyph alone: it shows its lower half."""
     return (" ", "") if lower == _IDLE else (CPU_BAR_PARTS[lower][1], STACKED + _ROLES[lower])
 
 

@@ -22,6 +22,7 @@ from tuibench.effects.panel import PAIR, comparison_card, has_effect_card, is_ef
 from tuibench.model.command import NextStep, WatchStatements
 from tuibench.probe import panel as panel_panel
 from tuibench.tui.figures import CHARTED_FIGURES, LEFT_TABLES, RIGHT_TABLES, figure_key, figure_number
+from tuibench.tui.panels.bars import verdicts
 from tuibench.tui.panels.lists import (
     MOVE_KEYS,
     ListMarks,
@@ -67,6 +68,7 @@ from tuibench.tui.panels.server import (
 from tuibench.tui.panels.settings import statements_panel
 from tuibench.tui.panels.time_chart import (
     AXIS_WIDTH,
+    FEWEST_BANDS,
     LATENCY,
     THROUGHPUT,
     cpu_chart,
@@ -84,8 +86,10 @@ from tuibench.tui.view import View
 from tuibench.tui.widgets import Chart, FigureStack, Panel, Requested, TimePanel
 from tuibench.tune.panel import tune_panel, winner_lines
 
-MOST_TALL_LATENCIES = 16
-"""Maximum lines of the latency table on a tall terminal; the charts get what it does not need."""
+MOST_LATENCIES, MOST_TALL_LATENCIES = 9, 16
+"""Maximum lines of the latency table, and on a tall terminal; the charts get what it does not need."""
+LATENCY_OTHERS = 14
+"""Lines of the latency screen beside the heat map and the table: percentiles, axis, slowest, a margin."""
 PINNED_ROWS, MOST_COMPACT_PINNED = 2, 2
 """Rows of a chart of a selected figure, and the number of such charts on a small terminal."""
 
@@ -180,10 +184,21 @@ class LatencyScreen(MainScreen):
 
     def prepare(self, view: View) -> None:
         for table in self.query("#latencies"):
-            if self.has_class("-tall"):
-                table.styles.height = min(latency_table_height(view), MOST_TALL_LATENCIES)
+            if self.has_class("-full"):
+                most = MOST_TALL_LATENCIES if self.has_class("-tall") else MOST_LATENCIES
+                rows = min(latency_table_height(view), most)
+                table.styles.height = rows
+                heat_rows = self.app.size.height - CHROME_LINES - LATENCY_OTHERS - rows - bool(verdicts(view))
+                self.set_class(not self.has_class("-tall") and heat_rows < FEWEST_BANDS, "-no-heat")
             else:
                 table.styles.clear_rule("height")
+                self.remove_class("-no-heat")
+
+    def apply_size_classes(self, size: Size) -> None:
+        """Update the body as well: the table and the heat map depend on the size."""
+        super().apply_size_classes(size)
+        if self.is_mounted:
+            self.prepare(self.view)
 
 
 class SaturationScreen(MainScreen):
