@@ -207,6 +207,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "check --cluster 'ssh:load-{1..8}' --hosts-only",
     ),
     "slap": ("-a --auto-generate-sql-add-autoincrement --concurrency=16,32 --number-of-queries=10000",),
+    "bundle": ("latest -o run.tar.gz", "20261121-1101-oltp_read_write -o sweep.tar.gz"),
+    "reproduce": ("sweep.tar.gz", "run.tar.gz --server=/opt/mysql/bin/mysqld --starts=5"),
     "probe": ("oltp_read_write --slo 'p95<20ms' -h db1 -u app -p", "oltp_read_only --by rate --threads=64"),
     "tune": (
         "oltp_write_only --threads=8 --budget 30m -h db1 -u app -p",

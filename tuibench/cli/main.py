@@ -56,6 +56,8 @@ SECTIONS = {
         "replay": "Show a recorded run in the live screens, without a server.",
         "compare": "Compare recorded runs: what differs, each figure with its interval and a verdict.",
         "history": "Show the recorded runs of one plan over time, and where their level changed.",
+        "bundle": "Pack runs or a sweep into one file to publish, without logins and host names.",
+        "reproduce": "Run the measurement of a bundle here, and compare each figure.",
     },
 }
 """Commands by subject."""
@@ -87,6 +89,8 @@ MODULES = {
     "report": "cli.records",
     "replay": "cli.records",
     "history": "compare.command",
+    "bundle": "sweep.reproduction",
+    "reproduce": "sweep.reproduction",
     "agent": "cluster.command",
 }
 """The module of a command that is not in `command.py` of the room with its name."""

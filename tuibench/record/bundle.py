@@ -1,0 +1,334 @@
+"""A bundle: recorded runs or a sweep in one file that can be published and run again.
+
+A bundle is a .tar.gz of `manifest.json`, the record below `record/`, and its report. The manifest has the
+digest of every other file, so that a changed bundle is noticed.
+
+What tells who measured where is removed by rule, from every file. First, fields that hold it by their
+meaning (logins, addresses, paths, host names) get a number instead: `user 1`, `host 2`. Then the same values
+are looked for in all texts, as words. What stays because it is a word of the profile or the name of the
+database, too, is listed.
+"""
+
+import gzip
+import hashlib
+import io
+import json
+import re
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from tuibench import files, sanitize, units
+from tuibench.errors import RunError, UsageError
+
+MANIFEST, RECORD = "manifest.json", "record"
+MOST_FILES, MOST_BYTES = 20_000, 2 << 30
+
+COMMON = frozenset({"", "localhost", "127.0.0.1", "::1", "root", "mysql", "tuibench"})
+"""Names that tell nothing."""
+FIELDS: Mapping[str, str] = {
+    "user": "user",
+    "host": "host",
+    "socket": "path",
+    "datadir": "path",
+    "pid_file": "path",
+    "mount": "path",
+    "path": "path",
+    "ssl_ca": "path",
+    "ssl_cert": "path",
+    "ssl_key": "path",
+    "ssl_server_name": "host",
+    "server_public_key_path": "path",
+    "identity": "server",
+}
+"""Fields with a text of their own, and what kind of thing it is."""
+
+REMOVED = re.compile(rf"\b(?:{'|'.join(dict.fromkeys(FIELDS.values()))}) \d+\b")
+"""What stands instead of a removed value."""
+
+EMPTIED = ("login", "password", "password_command")
+KEPT = ("database", "profile", "profile_text", "sql", "version_text", "version", "flavour")
+"""Fields that a repetition needs as they are."""
+
+_WORD = re.compile(r"[\w./:-]*")
+_LOGIN = re.compile(r"[\w.$%-]+@[\w.:%\[\]-]+")
+_ADDRESS = re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])")
+OF_OTHERS = ("events.jsonl", "status.jsonl")
+"""Files whose texts may name other clients of the server."""
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """`manifest.json`. `files` has the SHA-256 of every file, `removed` says what was."""
+
+    schema: Literal["tuibench.bundle/1"] = "tuibench.bundle/1"
+    tuibench: str
+    kind: Literal["runs", "sweep"]
+    records: tuple[str, ...]
+    removed: tuple[str, ...] = ()
+    files: dict[str, str] = {}
+
+
+class Redaction:
+    """Removes what tells who measured where. `known` are values of this host by their kind."""
+
+    def __init__(self, known: Mapping[str, str] | None = None) -> None:
+        self._names: dict[str, str] = {}
+        self._counts: dict[str, int] = {}
+        self._used: dict[str, int] = {}
+        self._others = 0
+        self._profile = ""
+        for value, kind in (known or {}).items():
+            self._name(value, kind)
+
+    def learn(self, value: Any, parent: str = "") -> None:
+        """Note the fields of a decoded document."""
+        if isinstance(value, list):
+            for each in value:
+                self.learn(each, parent)
+        elif isinstance(value, dict):
+            for key, each in value.items():
+                if isinstance(each, str) and key not in KEPT:
+                    kind = "host" if key == "name" and parent in ("host", "hosts") else FIELDS.get(key, "")
+                    if kind:
+                        self._name(each, kind)
+                if key in KEPT and isinstance(each, str):
+                    self._profile += f"\n{each}"
+                self.learn(each, key)
+
+    def clean(self, value: Any, parent: str = "", *, of_others: bool = False) -> Any:
+        """The document without them."""
+        match value:
+            case list():
+                return [self.clean(each, parent, of_others=of_others) for each in value]
+            case dict():
+                return {
+                    self._text(key, of_others=False): self._field(key, each, parent, of_others)
+                    for key, each in value.items()
+                }
+            case str():
+                return self._text(value, of_others=of_others)
+        return value
+
+    def _field(self, key: str, value: Any, parent: str, of_others: bool) -> Any:
+        if key in EMPTIED and isinstance(value, list | str):
+            return [] if isinstance(value, list) else ""
+        if isinstance(value, str):
+            if key in KEPT:
+                return value
+            kind = "host" if key == "name" and parent in ("host", "hosts") else FIELDS.get(key, "")
+            if kind and (plain := _plain(value)) in self._names:
+                self._used[plain] = self._used.get(plain, 0) + 1
+                return self._names[plain]
+        return self.clean(value, key, of_others=of_others)
+
+    def _text(self, text: str, *, of_others: bool) -> str:
+        found = text if self._is_plain(text) else self._pattern.sub(self._replace, text)
+        if of_others:
+            found, logins = _LOGIN.subn("(login)", found)
+            found, addresses = _ADDRESS.subn("(address)", found)
+            self._others += logins + addresses
+        return found
+
+    def _is_plain(self, text: str) -> bool:
+        """True for a word of the record's format, such as run/1, which may contain the name of a user."""
+        return _WORD.fullmatch(text) is not None and all(
+            self._names[match[0]].startswith("user ") and match[0] != text
+            for match in self._pattern.finditer(text)
+        )
+
+    def _replace(self, match: re.Match[str]) -> str:
+        self._used[match[0]] = self._used.get(match[0], 0) + 1
+        return self._names[match[0]]
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        """All values that are replaced in texts; nothing may be learnt after it is used."""
+        words = [value for value in self._names if not self.is_kept(value)]
+        choice = "|".join(map(re.escape, sorted(words, key=len, reverse=True))) or r"(?!)"
+        return re.compile(rf"(?<![\w-])(?:{choice})(?![\w-])")
+
+    def is_kept(self, value: str) -> bool:
+        """True for a word of the profile, which is replaced only in the fields that hold it."""
+        return re.search(rf"(?<![\w-]){re.escape(value)}(?![\w-])", self._profile) is not None
+
+    def remains(self, text: str) -> bool:
+        """True if any of the values is still in a text."""
+        return not self._is_plain(text) and self._pattern.search(text) is not None
+
+    def summary(self) -> Iterator[str]:
+        """What was removed, without the values."""
+        for value, name in self._names.items():
+            if count := self._used.get(value, 0):
+                kept = (
+                    "; it stays in other texts, being a word of the profile or the database"
+                    if self.is_kept(value)
+                    else ""
+                )
+                yield f"{name}: {units.pluralize(count, 'place')}{kept}"
+        if self._others:
+            yield f"login or address of another client: {units.pluralize(self._others, 'place')}"
+
+    def _name(self, value: str, kind: str) -> None:
+        plain = _plain(value)
+        if plain in COMMON or plain in self._names:
+            return
+        self._counts[kind] = self._counts.get(kind, 0) + 1
+        self._names[plain] = f"{kind} {self._counts[kind]}"
+
+
+def _plain(value: str) -> str:
+    return value.strip().rstrip("/")
+
+
+JSON_LINES = (".jsonl", ".jsonl.gz")
+
+
+def pack(
+    place: Path,
+    records: Mapping[str, Path],
+    redaction: Redaction,
+    manifest: Manifest,
+    pages: Callable[[Path], Mapping[str, str]],
+    folder: Path,
+) -> Manifest:
+    """Write a bundle of record folders, by their names; `pages` makes the report from the cleaned records,
+    which are in `folder` for that time.
+
+    Raises RunError if a file cannot be read or written, or if anything that should be removed is left.
+    """
+    try:
+        documents = {
+            f"{RECORD}/{name}/{path.relative_to(directory)}": _read(path)
+            for name, directory in records.items()
+            for path in sorted(directory.rglob("*"))
+            if path.is_file() and path.suffix not in (".html", ".lock")
+        }
+        for name, data in documents.items():
+            for value in _decoded(name, data):
+                redaction.learn(value)
+        contents = {name: _cleaned(name, data, redaction) for name, data in documents.items()}
+        for name, data in contents.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(data)
+        contents |= {name: text.encode() for name, text in pages(folder / RECORD).items()}
+        for name, data in contents.items():
+            if any(map(redaction.remains, _texts_of(name, data))):
+                raise RunError(f"{name} still has a name that should be removed", "nothing was written")
+        done = msgspec.structs.replace(
+            manifest,
+            removed=tuple(redaction.summary()),
+            files={name: hashlib.sha256(data).hexdigest() for name, data in contents.items()},
+        )
+        about = sanitize.json_text(msgspec.json.format(msgspec.json.encode(done), indent=2).decode())
+        _write(place, {MANIFEST: about.encode() + b"\n", **contents})
+    except (OSError, *files.DECODE_ERRORS) as error:
+        raise RunError(f"the bundle {place} cannot be made: {error}") from error
+    return done
+
+
+def _read(path: Path) -> bytes:
+    data = files.read_bytes(path, limit=MOST_BYTES)
+    return gzip.decompress(data) if path.suffix == ".gz" else data
+
+
+def _decoded(name: str, data: bytes) -> Iterator[Any]:
+    if name.endswith(".json"):
+        yield json.loads(data)
+    elif name.endswith(JSON_LINES):
+        yield from (json.loads(line) for line in data.splitlines() if line.endswith(b"}"))
+
+
+def _cleaned(name: str, data: bytes, redaction: Redaction) -> bytes:
+    """A file without what is removed; files of numbers as they are."""
+    of_others = name.endswith(OF_OTHERS)
+    cleaned = (redaction.clean(value, of_others=of_others) for value in _decoded(name, data))
+    if name.endswith(".json"):
+        return json.dumps(next(cleaned), indent=2, ensure_ascii=False).encode() + b"\n"
+    if not name.endswith(JSON_LINES):
+        return data
+    lines = b"".join(msgspec.json.encode(value) + b"\n" for value in cleaned)
+    return gzip.compress(lines, mtime=0) if name.endswith(".gz") else lines
+
+
+def _texts_of(name: str, data: bytes) -> Iterator[str]:
+    """The texts of a file, without those that are kept."""
+    if name.endswith((".json", *JSON_LINES)):
+        plain = gzip.decompress(data) if name.endswith(".gz") else data
+        for value in _decoded(name, plain):
+            yield from _texts(value)
+    else:
+        yield data.decode(errors="replace")
+
+
+def _texts(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case list():
+            for each in value:
+                yield from _texts(each)
+        case dict():
+            for key, each in value.items():
+                yield key
+                if key not in KEPT:
+                    yield from _texts(each)
+
+
+def _write(place: Path, contents: Mapping[str, bytes]) -> None:
+    """The same contents give the same file."""
+    with files.private(place, "wb") as stream, gzip.GzipFile("", "wb", fileobj=stream, mtime=0) as packed:  # noqa: SIM117
+        with tarfile.open(fileobj=packed, mode="w") as archive:
+            for name, data in contents.items():
+                entry = tarfile.TarInfo(name)
+                entry.size, entry.mode = len(data), files.OWNER_ONLY
+                archive.addfile(entry, io.BytesIO(data))
+
+
+def unpack(place: Path, folder: Path) -> Manifest:
+    """Put the files of a bundle into a folder.
+
+    Raises UsageError for what is no bundle, RunError for one that was changed.
+    """
+    try:
+        with files.open_regular(place) as stream, tarfile.open(fileobj=stream, mode="r:gz") as archive:
+            contents = dict(_entries(archive))
+    except (OSError, EOFError, tarfile.TarError, zlib.error) as error:
+        raise UsageError(f"{place} is not a bundle: {error}", "tuibench bundle RUN makes one") from error
+    about = contents.pop(MANIFEST, b"")
+    try:
+        manifest = msgspec.json.decode(about, type=Manifest)
+    except files.DECODE_ERRORS as error:
+        raise UsageError(f"{place} is not a bundle: {MANIFEST}: {error}") from error
+    changed = [
+        name
+        for name in dict.fromkeys((*manifest.files, *contents))
+        if hashlib.sha256(contents.get(name, b"")).hexdigest() != manifest.files.get(name)
+    ]
+    if changed:
+        raise RunError(
+            f"{place} was changed after it was made: {changed[0]} does not match its digest",
+            "get it again from whoever published it",
+        )
+    for name, data in contents.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(data)
+    return manifest
+
+
+def _entries(archive: tarfile.TarFile) -> Iterator[tuple[str, bytes]]:
+    """Regular files with plain names below the archive's root."""
+    left = MOST_BYTES
+    for number, entry in enumerate(archive):
+        parts = Path(entry.name).parts
+        if not entry.isfile() or entry.name.startswith("/") or ".." in parts or number >= MOST_FILES:
+            raise tarfile.TarError(f"it has an entry that no bundle has: {entry.name!r}")
+        left -= entry.size
+        if left < 0:
+            raise tarfile.TarError(f"it is larger than {MOST_BYTES >> 30} GiB")
+        stream = archive.extractfile(entry)
+        yield entry.name, stream.read() if stream else b""
