@@ -65,7 +65,9 @@ def bundle(
     record: Annotated[
         str, Argument(metavar="RUN[,RUN…]|SWEEP", help="Runs of one plan, each on its own start; or a sweep.")
     ],
-    out: Annotated[str, Option("--out", "-o", metavar="FILE", help="The bundle: FILE.tar.gz.")],
+    out: Annotated[
+        str, Option("--out", "-o", metavar="FILE", help="The bundle; default: NAME.tar.gz, in this folder.")
+    ] = "",
     run_dir: RunDir = "",
 ) -> None:
     """Packs plan, samples, environment, commands and report into one file to publish. Logins, host names,
@@ -79,6 +81,7 @@ def bundle(
         raise UsageError("a bundle has one sweep, or runs", "bundle each sweep on its own")
     for folder in folders:
         (load_sweep if kind == "sweep" else load_run)(folder)
+    out = out or f"{folders[0].name}.tar.gz"
     check_writable(out)
     manifest = Manifest(tuibench=__version__, kind=kind, records=tuple(folder.name for folder in folders))
     with tempfile.TemporaryDirectory(prefix="tuibench-bundle-") as scratch:

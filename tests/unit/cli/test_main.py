@@ -240,6 +240,7 @@ def test_help_loads_no_room_and_no_heavy_library() -> None:
         "tuibench.model",
         "tuibench.model.sysbench",
         "tuibench.sanitize",
+        "tuibench.units",
     }
 
 
