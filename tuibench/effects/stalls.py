@@ -15,15 +15,17 @@ is only watched are counted once a sample: there a gap is whole samples without 
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, takewhile
 from typing import NamedTuple, TypeVar
+
+from msgspec.structs import replace
 
 from tuibench.metrics.figures import read
 from tuibench.model.counters import REDO_CAPACITY, Counter, first_known
 from tuibench.model.event import EventKind
 from tuibench.model.findings import Stall, StallConditions
-from tuibench.model.tick import Sample, Tick
+from tuibench.model.tick import ERROR, Sample, Tick
 
 Number = TypeVar("Number", int, float)
 
@@ -86,6 +88,9 @@ def _sum(values: Iterable[int | None]) -> int | None:
     return sum(known) if known else None
 
 
+RECOVERED, MOST_RECOVERING = 0.9, 8
+"""The share of the rate before a stall at which the load has recovered; how many stalls wait for that."""
+
 SHORTEST_SECONDS = 0.5
 USUAL_GAPS = 12
 """Transactions that would have been completed in the gap at the usual rate."""
@@ -116,6 +121,7 @@ class StallTick(NamedTuple):
     is_mixed: bool
     p50_ms: float | None
     conditions: StallConditions
+    errors: Mapping[str, float]
 
     @property
     def seconds(self) -> float:
@@ -162,7 +168,16 @@ class StallLog:
             self._level += is_mixed
             start = max(slot.start, self._end_seconds)
             self._ticks.append(
-                StallTick(start, slot.end, slot.sums["completed"], self._level, is_mixed, p50_ms, conditions)
+                StallTick(
+                    start,
+                    slot.end,
+                    slot.sums["completed"],
+                    self._level,
+                    is_mixed,
+                    p50_ms,
+                    conditions,
+                    slot.counts(ERROR),
+                )
             )
         self._end_seconds, self._is_partial = max(slot.end, self._end_seconds), False
         return self._judge(gaps, is_over=False)
@@ -195,9 +210,32 @@ class StallLog:
                 break
             self._judged_seconds = end
             if is_stall:
-                found.append(Stall(start, end, self._conditions_in(start, end)))
+                found.append(Stall(start, end, self._conditions_in(start, end), self._errors_in(start, end)))
         self.stalls += found
+        self._find_recoveries()
         return found
+
+    @property
+    def longest_seconds(self) -> float:
+        """The longest stall since the last reset; 0 without one."""
+        return max((stall.seconds for stall in self.stalls), default=0.0)
+
+    def _find_recoveries(self) -> None:
+        """The load may recover long after a stall is certain."""
+        for place in range(max(0, len(self.stalls) - MOST_RECOVERING), len(self.stalls)):
+            stall = self.stalls[place]
+            before = _near(tick for tick in reversed(self._ticks) if tick.end_seconds <= stall.start_seconds)
+            if stall.recovery_seconds is not None or not before:
+                continue
+            usual = sum(tick.transactions for tick in before) / sum(tick.seconds for tick in before)
+            later = (
+                tick
+                for tick in self._ticks_since(stall.end_seconds)
+                if tick.transactions >= RECOVERED * usual * tick.seconds
+            )
+            if (recovered := next(later, None)) is not None:
+                seconds = recovered.end_seconds - stall.end_seconds
+                self.stalls[place] = replace(stall, recovery_seconds=seconds)
 
     def _is_stall(self, gap: Span, gaps: Sequence[Span], *, is_over: bool) -> bool | None:
         """Whether it is one; None if that is not known before more samples were taken."""
@@ -223,6 +261,11 @@ class StallLog:
     def _ticks_since(self, seconds: float) -> list[StallTick]:
         """The samples that begin after a time, the oldest first."""
         return list(takewhile(lambda tick: tick.start_seconds >= seconds, reversed(self._ticks)))[::-1]
+
+    def _errors_in(self, start: float, end: float) -> dict[str, int]:
+        inside = [tick for tick in self._ticks if tick.start_seconds < end and tick.end_seconds > start]
+        codes = sorted({code for tick in inside for code in tick.errors})
+        return {code: round(sum(tick.errors.get(code, 0) for tick in inside)) for code in codes}
 
     def _conditions_in(self, start: float, end: float) -> StallConditions | None:
         return worst_of(

@@ -235,7 +235,7 @@ def stalls_line(found: Steadiness) -> str:
         return ""
     longest = sorted(found.stalls, key=lambda stall: -stall.seconds)[:STALLS_SHOWN]
     places = ", ".join(
-        f"{stall.seconds:.1f} s at {units.hms(stall.start_seconds)}{_in_parentheses(stall.conditions)}"
+        f"{stall.seconds:.1f} s at {units.hms(stall.start_seconds)}{_in_parentheses(stall)}"
         for stall in sorted(longest, key=lambda stall: stall.start_seconds)
     )
     rest = f" (the longest of {len(found.stalls)})" if len(found.stalls) > len(longest) else ""
@@ -267,6 +267,14 @@ def stall_event_text(stall: Stall) -> str:
     return f"stall of {stall.seconds:.1f} s at {units.hms(stall.start_seconds)}{': ' * bool(words)}{words}"
 
 
-def _in_parentheses(found: StallConditions | None) -> str:
-    words = conditions_text(found) if found is not None else ""
-    return f" ({words})" if words else ""
+def _in_parentheses(stall: Stall) -> str:
+    errors = ", ".join(f"{code} × {count}" for code, count in stall.errors.items())
+    words = (
+        conditions_text(stall.conditions) if stall.conditions is not None else "",
+        f"errors {errors}" if errors else "",
+        f"back at 90 % of the TPS {stall.recovery_seconds:.1f} s later"
+        if stall.recovery_seconds is not None
+        else "",
+    )
+    known = "; ".join(filter(None, words))
+    return f" ({known})" if known else ""

@@ -200,6 +200,11 @@ class EffectTracker:
         return self._steadiness.result(self._stalls.stalls)
 
     @property
+    def outage_seconds(self) -> float:
+        """The longest time without a commit since the last reset, of those that count as stalls."""
+        return self._stalls.longest_seconds
+
+    @property
     def costs(self) -> tuple[CommitCost, ...]:
         return self._ledger.costs
 

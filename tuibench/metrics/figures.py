@@ -469,6 +469,10 @@ OTHER_FIGURES = (
     Figure("users", "users", NUMBER, None, Level(("users",)), "who share the load's connections"),
     Figure("users_waiting", "users waiting", NUMBER, LOWER, Level(("waiting",)), "for a connection"),
     Figure("wait_p95", "p95 of the wait", MS, LOWER, Quantile(WAIT, 0.95), "1 of 20 users waits longer"),
+    Figure(
+        "outage", "longest outage", SECONDS, LOWER, Peak("outage_seconds"),
+        "without a commit, of a whole run with a load; 0 without a stall",
+    ),
     Figure("lag", "replica lag", SECONDS, LOWER, Peak("lag_seconds"), "the longest lag of a replica"),
     Figure(
         "worker_cpu", "busiest worker", NUMBER, LOWER, Peak("worker_cpu"), "share of a core, 0 to 1",

@@ -109,7 +109,7 @@ def _syntax_error(text: str, reason: str, hint: str = "") -> UsageError:
     return UsageError(f"'{text}' is not a threshold: {reason}", hint or f"for example {THRESHOLD_EXAMPLES}")
 
 
-NOT_OF_A_STEP = frozenset({"failed", "failed_percent", "abandoned", "abandoned_percent"})
+NOT_OF_A_STEP = frozenset({"outage", "failed", "failed_percent", "abandoned", "abandoned_percent"})
 """Figures that are known at the end of a run only."""
 
 OBJECTIVE_EXAMPLES = '"p95<20ms", "errors<1%"'

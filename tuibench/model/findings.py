@@ -263,11 +263,17 @@ class StallConditions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Stall(msgspec.Struct, frozen=True):
-    """A period in which no transaction was completed, in seconds from the start of the run."""
+    """A period in which no transaction was completed, in seconds from the start of the run.
+
+    `errors` are the failed statements by code in the samples of that time. `recovery_seconds` is the time
+    from its end to that of the first sample with 90 % of the TPS before; None if that was not reached.
+    """
 
     start_seconds: float
     end_seconds: float
     conditions: StallConditions | None = None
+    errors: dict[str, int] = {}
+    recovery_seconds: float | None = None
 
     @property
     def seconds(self) -> float:

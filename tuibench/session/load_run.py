@@ -330,7 +330,14 @@ class LoadRun(SessionRun):
         """The load's totals, which include what came after the last sample, with those of server and host."""
         sampled, load = self.watcher.total, total_tick((Tick(), self.load.accounting.run.tick()))
         rest = {name: value for name, value in sampled.sums.items() if name not in load.sums}
-        return replace(sampled, seconds=self.seconds, sums=rest | load.sums, arrears={}, hists=load.hists)
+        return replace(
+            sampled,
+            seconds=self.seconds,
+            sums=rest | load.sums,
+            peaks=sampled.peaks | {"outage_seconds": self.effect_tracker.outage_seconds},
+            arrears={},
+            hists=load.hists,
+        )
 
     def text(self, summary: Summary) -> str:
         """The summary for the terminal; like sysbench's it begins at the last checkpoint. It is that of the

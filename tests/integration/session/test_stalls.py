@@ -52,7 +52,8 @@ async def test_planted_stalls_are_reported_with_their_length(
         assert seconds - SLACK_SECONDS <= length <= seconds + WAKING_SECONDS, (planted, stalls)
     told = [event.text for event in summary.events if event.text.startswith("stall of ")]
     assert told == [stall_event_text(stall) for stall in stalls]
-    assert summary.steadiness.longest_stall_seconds == max(found)
+    assert summary.steadiness.longest_stall_seconds == summary.figures["outage"] == max(found)
+    assert all(stall.recovery_seconds is not None for stall in stalls[:-1])
 
 
 async def ticks(load: FaultLoad, count: int) -> None:

@@ -74,7 +74,7 @@ def rich_tick() -> Tick:
             "Innodb_buffer_pool_pages_free": 2_048.0,
             "Threads_connected": 12.0,
         },
-        peaks={**tick.peaks, "lag_seconds": 2.5, "worker_cpu": 0.4, "lag_p99_ms": 0.2},
+        peaks={**tick.peaks, "lag_seconds": 2.5, "outage_seconds": 5.5, "worker_cpu": 0.4, "lag_p99_ms": 0.2},
         hists={**tick.hists, "service": latencies, "login": latencies, "wait": latencies},
     )
 

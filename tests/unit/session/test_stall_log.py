@@ -4,18 +4,21 @@ import random
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests import examples
 from tests.ticks import measured_tick, server_tick
 from tuibench.effects.stalls import Span, StallLog
-from tuibench.effects.text import stall_event_text
+from tuibench.effects.text import stall_event_text, stalls_line
 from tuibench.model.counters import Counter
 from tuibench.model.event import EventKind
-from tuibench.model.findings import Stall
+from tuibench.model.findings import Stall, Steadiness
 from tuibench.model.tick import Latency, Sample
 
 
@@ -200,6 +203,45 @@ def test_threads_taken_away_after_a_stall_do_not_hide_it() -> None:
     for place in range(11, 40):
         log.tick(measured_tick(float(place), 1.0, 0.0), sample(threads=0), [(9.8, 10.6)])
     assert log.end([(9.8, 10.6)]) == log.stalls == [Stall(9.8, 10.6, log.stalls[0].conditions)]
+
+
+@pytest.mark.parametrize("seconds", [0.5, 1.0, 3.0])
+def test_an_outage_has_its_errors_and_the_time_until_the_load_has_recovered(seconds: float) -> None:
+    """200 a second, none from 21.2 to 26.2, then 60 a second for 6 s, half of which fail, then 190."""
+    log, gap = StallLog(), (21.2, 26.2)
+    for place in range(1, round(60 / seconds) + 1):
+        end = place * seconds
+        times = [end - seconds + (at + 0.5) * seconds / 100 for at in range(100)]
+        rates = [
+            0 if 21.2 < at < 26.2 else 60 if 26.2 <= at < 32.2 else 200 if at < 27 else 190 for at in times
+        ]
+        slot = measured_tick(end, seconds, sum(rates) / 100 * seconds)
+        failed = {"error.2013": 3.0, "error.1213": 2.0} if end - seconds < 26.2 < end + seconds else {}
+        slot = replace(slot, sums=slot.sums | failed)
+        found = log.tick(slot, sample(seconds=seconds), [gap] if end > 26.2 else [])
+        assert not found or found[0].recovery_seconds is None or seconds == 3.0
+    (stall,) = log.stalls
+    assert log.longest_seconds == stall.seconds == 5.0
+    inside = [at for at in range(1, 200) if at * seconds > 21.2 and (at - 1) * seconds < 26.2]
+    several = sum((at - 1) * seconds < 26.2 < (at + 1) * seconds for at in inside)
+    assert stall.errors == {"1213": 2 * several, "2013": 3 * several}
+    first = next(
+        at for at in range(1, 200) if (at - 1) * seconds >= 32.2 - 1e-6 or _share(at, seconds) >= 0.9
+    )
+    assert stall.recovery_seconds == pytest.approx(first * seconds - 26.2)
+    line = stalls_line(cast(Steadiness, SimpleNamespace(stalls=(stall,))))
+    assert line.startswith("stalls: 5.0 s at 00:21 (")
+    assert "errors 1213 × " in line
+    assert line.endswith(f"back at 90 % of the TPS {stall.recovery_seconds:.1f} s later)")
+
+
+def _share(place: int, seconds: float) -> float:
+    """The part of the usual rate in a sample after the outage."""
+    start, end = (place - 1) * seconds, place * seconds
+    if start < 26.2:
+        return 0.0
+    slow = max(0.0, min(end, 32.2) - start)
+    return (60 * slow + 190 * (seconds - slow)) / seconds / 200
 
 
 def test_a_reset_forgets_the_stalls() -> None:
