@@ -6,6 +6,7 @@ kernel the function in which a thread is blocked. Neither is enough: many states
 and not a wait, and the kernel does not know why a thread waits on a futex.
 """
 
+import re
 from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
@@ -120,9 +121,15 @@ STATES = (
 too: MariaDB keeps it until the next state.
 """
 
+REDO_EVENT, BINARY_LOG_EVENT, DATA_EVENT = (
+    "wait/io/file/innodb/innodb_log_file",
+    "wait/io/file/sql/binlog",
+    "wait/io/file/innodb/innodb_data_file",
+)
+
 EVENTS = {
-    "wait/io/file/innodb/innodb_log_file": WaitClass.COMMIT,
-    "wait/io/file/sql/binlog": WaitClass.BINARY_LOG,
+    REDO_EVENT: WaitClass.COMMIT,
+    BINARY_LOG_EVENT: WaitClass.BINARY_LOG,
     "wait/io/file/innodb/": WaitClass.PAGE_READ,
     "wait/io/socket/": None,
     "idle": None,
@@ -138,6 +145,13 @@ EVENTS = {
 
 WRITES = ("write", "sync", "flush")
 """Operations of a file's wait event that are writes; of a data file, that is a page write."""
+
+FILES = (
+    (re.compile(r"ib_logfile\d+|#ib_redo\d+(_tmp)?"), REDO_EVENT),
+    (re.compile(r".+\.\d{6,}"), BINARY_LOG_EVENT),
+    (re.compile(r".+\.(ibd|ibu|dblwr|bdblwr)|ibdata\d+|ibtmp\d+|undo_?\d+"), DATA_EVENT),
+)
+"""Names of the server's files, and the wait event of a thread that the kernel shows in a call on one."""
 
 KERNEL = {
     **dict.fromkeys(("do_poll", "poll_", "do_sys_poll", "do_epoll", "ep_poll", "do_select"), None),
@@ -161,6 +175,17 @@ LOCK_WAIT = "lock wait"
 """InnoDB's state of a transaction that waits for a row lock."""
 QUEUED = ("sleeping before entering innodb", "waiting in innodb queue")
 """InnoDB's operations of a transaction that innodb_thread_concurrency does not let in."""
+
+
+def file_event(name: str) -> str:
+    """The wait event of a call on a file of the server; empty for a file that says nothing."""
+    return next((event for pattern, event in FILES if pattern.fullmatch(name)), "")
+
+
+def may_be_file(kernel: str) -> bool:
+    """True for a function of the kernel that may wait for a file, so that it is worth asking for which."""
+    at_kernel, wait = _first(kernel.lstrip("_"), KERNEL.items())
+    return not at_kernel or wait in (WaitClass.PAGE_READ, WaitClass.PAGE_WRITE)
 
 
 def _first(name: str, table: Iterable[tuple[str, WaitClass | None]]) -> tuple[bool, WaitClass | None]:
@@ -196,7 +221,7 @@ def wait_of(seen: Observed, flavour: Flavour) -> WaitClass | None:
 
     CPU for a thread that is not blocked: the kernel's counts divide its time into CPU and run queue.
     """
-    if seen.command == "Sleep":
+    if seen.command == "Sleep" and not seen.event.startswith("wait/io/file/"):
         return None
     if seen.is_blocked is False:
         return WaitClass.CPU

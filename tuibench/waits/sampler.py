@@ -7,9 +7,14 @@ kernel's cumulative counts of each thread (/proc/PID/task/TID/schedstat), which 
 connection's time is blocked, and is divided as the samples were. A connection that is blocked and waits for
 its next statement is the client's or on the way.
 
+What several connections wait for together is told by the one that does it. Those in a commit are divided as
+the writes and flushes of the two logs are: by the time of the files, which MySQL counts, or by the files on
+which commits are seen to be blocked. Those that wait for a latch, with hardly one that runs and could hold
+it, while the server's own threads write pages, wait for these.
+
 Without the kernel's counts (a server on another host, or another user's container, or a pool of threads), a
 statement whose state names no wait counts as CPU, and a connection that the list calls asleep as waiting for
-its next statement.
+its next statement. Reads that the server counts as under way are taken from the former.
 
 Nothing is enabled on the server. Samples are rarer if they cost more than `MOST_SHARE` of a core, here, or
 keep the server busy for more than `MOST_BUSY` of the time.
@@ -26,9 +31,10 @@ and subtracted from the next tick.
 
 import asyncio
 import os
+import platform
 import random
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Sequence, Set
 from typing import NamedTuple
 
@@ -40,7 +46,20 @@ from tuibench.mysql.connection import Connection
 from tuibench.mysql.rows import Row
 from tuibench.observe.sessions import among
 from tuibench.observe.status import Connect, MonitoringConnection, log_in
-from tuibench.waits.classes import LOCK_WAIT, QUEUED, TIME, Observed, WaitClass, wait_of
+from tuibench.waits.classes import (
+    BINARY_LOG_EVENT,
+    DATA_EVENT,
+    LOCK_WAIT,
+    QUEUED,
+    REDO_EVENT,
+    TIME,
+    WRITES,
+    Observed,
+    WaitClass,
+    file_event,
+    may_be_file,
+    wait_of,
+)
 
 EVERY_SECONDS, RAREST_SECONDS = 0.1, 2.0
 MOST_SHARE, MOST_BUSY = 0.012, 0.3
@@ -71,6 +90,24 @@ SELECT trx_mysql_thread_id, LOWER(trx_state), LOWER(trx_operation_state) FROM in
 WHERE trx_state = '{LOCK_WAIT}' OR trx_operation_state IN {QUEUED}
 """  # noqa: S608 (names of our own)
 
+READS_SQL = "SELECT COUNT FROM information_schema.INNODB_METRICS WHERE NAME = 'os_pending_reads'"
+FILE_TIMES_SQL = f"""
+SELECT EVENT_NAME, SUM_TIMER_READ, SUM_TIMER_WRITE + SUM_TIMER_MISC
+FROM performance_schema.file_summary_by_event_name
+WHERE EVENT_NAME IN ('{REDO_EVENT}', '{BINARY_LOG_EVENT}', '{DATA_EVENT}')
+"""  # noqa: S608 (names of our own)
+PS_PER_SECOND = 1e12
+LOGS = {REDO_EVENT: WaitClass.COMMIT, BINARY_LOG_EVENT: WaitClass.BINARY_LOG}
+FILE_CALLS = {
+    "x86_64": {0: "read", 17: "read", 1: "write", 18: "write", 74: "sync", 75: "sync", 277: "sync"},
+    "aarch64": {63: "read", 67: "read", 64: "write", 68: "write", 82: "sync", 83: "sync", 84: "sync"},
+}
+"""Numbers of the system calls on a file: read, pread, write, pwrite, fsync, fdatasync, sync_file_range."""
+FADING = 0.9
+"""What a sample has told of the logs counts by this factor less in the next one."""
+FEW = 8
+"""A latch is held by a thread that runs: at least one of so many that wait for it."""
+
 NO_PROC = "CPU and the wait for it are not told apart, nor waits that the server does not name: {why}"
 NO_INNODB = "row locks need the PROCESS privilege"
 
@@ -87,7 +124,11 @@ class Threads:
 
     def __init__(self, pid: int, proc: str = "/proc") -> None:
         self.pid = pid
-        self._tasks = f"{proc}/{pid}/task"
+        self._process = f"{proc}/{pid}"
+        self._tasks = f"{self._process}/task"
+        self._calls = FILE_CALLS.get(platform.machine(), {})
+        self._every: Sequence[int] = ()
+        self._listed_ns: int | None = None
 
     def times(self, tid: int) -> ThreadTimes | None:
         """None for a thread that has ended, or that cannot be seen."""
@@ -104,6 +145,33 @@ class Threads:
             if is_last or state not in ("S", "D"):  # it may have been blocked since
                 break
         return "", state in ("S", "D") if state else None
+
+    def file_wait(self, tid: int) -> tuple[str, str]:
+        """Wait event and operation of a thread that is blocked in a call on a file; empty if unknown."""
+        call = self._text(tid, "syscall").split()
+        operation = self._calls.get(int(call[0]), "") if call and call[0].isdigit() else ""
+        if not operation:
+            return "", ""
+        try:
+            path = os.readlink(f"{self._process}/fd/{int(call[1], 16)}")
+        except OSError:
+            return "", ""
+        event = file_event(os.path.basename(path))
+        return event, operation if event else ""
+
+    def writes_pages(self, others: Set[int], now_ns: int) -> bool:
+        """True if a thread that is none of `others` is blocked in a write of a data file."""
+        if self._listed_ns is None or now_ns - self._listed_ns > IDS_EVERY_SECONDS * NS_PER_SECOND:
+            try:
+                self._listed_ns, self._every = now_ns, [int(name) for name in os.listdir(self._tasks)]
+            except OSError:
+                self._every = []
+        for tid in self._every:
+            if tid not in others and (kernel := self._text(tid, "wchan")) not in ("", "0"):
+                event, operation = self.file_wait(tid) if may_be_file(kernel) else ("", "")
+                if event == DATA_EVENT and operation in WRITES:
+                    return True
+        return False
 
     def _text(self, tid: int, name: str) -> str:
         try:
@@ -160,6 +228,11 @@ class TimeSampler:
         self._threads: Threads | None = None
         self._known: dict[int, Baseline] = {}
         self._innodb_gap = ""
+        self._logs: dict[WaitClass, float] = {}
+        self._has_file_times = server.flavour is Flavour.MYSQL
+        self._files: dict[str, tuple[float, float]] = {}
+        self._files_ns: int | None = None
+        self._reading = self._reading_share = 0.0
         self.pause_seconds = EVERY_SECONDS
         self._flight_us = 0.0
         self._begun_ns = 0
@@ -212,21 +285,30 @@ class TimeSampler:
         flight_ms = 0.0
         for id, command, state, elapsed_ms, tid, *event in rows:
             kernel, is_blocked = self._look(int(id), int(tid or 0), now_ns)
-            name, operation = event or ("", "")
-            seen = Observed(command, state or "", "", name or "", operation or "", kernel, is_blocked)
-            everyone.append((int(id), seen))
+            name, operation = (each or "" for each in event or ("", ""))
+            if not name and self._threads is not None and is_blocked and may_be_file(kernel):
+                name, operation = self._threads.file_wait(int(tid))
+            everyone.append(
+                (int(id), Observed(command, state or "", "", name, operation, kernel, is_blocked))
+            )
             if command != "Sleep":
                 flight_ms += max(float(elapsed_ms or 0), 0.0)
         waiting = await self._innodb(everyone)
+        named = [
+            (seen, wait_of(seen._replace(innodb=waiting.get(id, "")), self._flavour)) for id, seen in everyone
+        ]
+        await self._read_shared(named, now_ns)
         self._samples += 1
         self._in_flight_us = flight_ms * 1000
-        for id, seen in everyone:
-            wait = wait_of(seen._replace(innodb=waiting.get(id, "")), self._flavour)
+        latches = self._latches(named, now_ns)
+        for seen, wait in named:
             self._unseen += seen.is_blocked is None
             if wait is None:
                 self._idle += seen.is_blocked is None
             elif seen.is_blocked is not False:
-                (self._blocked if seen.is_blocked else self._stated)[wait] += 1
+                counts = self._blocked if seen.is_blocked else self._stated
+                for each, part in self._parts(latches if wait is WaitClass.MUTEX else wait, seen):
+                    counts[each] += part
         self._adapt(time.thread_time() - cpu_before, (now_ns - sent_ns) / NS_PER_SECOND)
 
     def collect(self) -> Tick:
@@ -247,12 +329,13 @@ class TimeSampler:
             self._known[id] = before._replace(at_ns=now_ns, times=times)
         each_us = (now_ns - self._begun_ns) / NS_PER_US / self._samples
         blocked_us = max(0.0, whole_us - cpu_us - queue_us)
-        sampled_us = each_us * self._blocked.total()
+        blocked = sum(self._blocked.values())
+        sampled_us = each_us * blocked
         named_us = min(blocked_us, sampled_us)
         idle_us = each_us * self._idle + blocked_us - named_us
         sums = {wait: each_us * count for wait, count in self._stated.items()}
         for wait, count in self._blocked.items():
-            sums[wait] = sums.get(wait, 0.0) + named_us * count / self._blocked.total()
+            sums[wait] = sums.get(wait, 0.0) + named_us * count / blocked
         sums[WaitClass.CPU] = sums.get(WaitClass.CPU, 0.0) + cpu_us
         if whole_us:
             sums[WaitClass.RUN_QUEUE] = queue_us
@@ -285,8 +368,8 @@ class TimeSampler:
         self._samples = 0
         self._idle = self._unseen = 0
         self._in_flight_us = self._flight_us
-        self._blocked: Counter[WaitClass] = Counter()
-        self._stated: Counter[WaitClass] = Counter()
+        self._blocked: dict[WaitClass, float] = defaultdict(float)
+        self._stated: dict[WaitClass, float] = defaultdict(float)
 
     def _look(self, id: int, tid: int, now_ns: int) -> tuple[str, bool | None]:
         """What the kernel says of a connection's thread; its times are read from its first look on."""
@@ -312,6 +395,51 @@ class TimeSampler:
         rows = await self._connection.run(self._read_innodb)
         return {int(id): state if state == LOCK_WAIT else operation for id, state, operation in rows or ()}
 
+    async def _read_shared(self, named: Sequence[tuple[Observed, WaitClass | None]], now_ns: int) -> None:
+        """What tells of the waits that several connections share: the time of the logs, reads under way."""
+        guessed = sum(seen.is_blocked is None and wait is WaitClass.CPU for seen, wait in named)
+        if self._has_file_times:
+            is_wanted = guessed or any(wait is WaitClass.COMMIT for _, wait in named)
+            before_ns = self._files_ns
+            if is_wanted and (before_ns is None or now_ns - before_ns > IDS_EVERY_SECONDS * NS_PER_SECOND):
+                await self._take_files(now_ns)
+        else:
+            found = Counter(wait for seen, wait in named if seen.event in LOGS)
+            if found:
+                self._logs = {log: FADING * self._logs.get(log, 0.0) + found[log] for log in LOGS.values()}
+            if guessed and not self._innodb_gap:
+                rows = await self._connection.run(self._read_innodb_metric)
+                self._reading = float(rows[0][0]) if rows else 0.0
+        self._reading_share = min(1.0, self._reading / guessed) if guessed else 0.0
+
+    async def _take_files(self, now_ns: int) -> None:
+        """Times of the server's files since the last reading."""
+        rows = await self._connection.run(self._read_files) or ()
+        before, before_ns = self._files, self._files_ns
+        self._files, self._files_ns = {row[0]: (float(row[1]), float(row[2])) for row in rows}, now_ns
+        if before_ns is None or not before or not self._files:
+            return
+        self._logs = {log: self._files[event][1] - before[event][1] for event, log in LOGS.items()}
+        read_ps = self._files[DATA_EVENT][0] - before[DATA_EVENT][0]
+        self._reading = read_ps / PS_PER_SECOND / (now_ns - before_ns) * NS_PER_SECOND
+
+    def _latches(self, named: Sequence[tuple[Observed, WaitClass | None]], now_ns: int) -> WaitClass:
+        """What those wait for who wait for a latch."""
+        waiting = sum(wait is WaitClass.MUTEX for _, wait in named)
+        running = sum(wait is WaitClass.CPU for _, wait in named)
+        if self._threads is None or not waiting or FEW * running > waiting:
+            return WaitClass.MUTEX
+        ours = {each.tid for each in self._known.values()}
+        return WaitClass.PAGE_WRITE if self._threads.writes_pages(ours, now_ns) else WaitClass.MUTEX
+
+    def _parts(self, wait: WaitClass, seen: Observed) -> Sequence[tuple[WaitClass, float]]:
+        """A wait that others share is divided as theirs; the parts add up to 1."""
+        if wait is WaitClass.COMMIT and not seen.event and (whole := sum(self._logs.values())):
+            return [(log, part / whole) for log, part in self._logs.items()]
+        if wait is WaitClass.CPU and seen.is_blocked is None:
+            return [(WaitClass.PAGE_READ, self._reading_share), (wait, 1.0 - self._reading_share)]
+        return [(wait, 1.0)]
+
     async def _read(self, connection: Connection) -> Sequence[Row]:
         """The load's connections, from the best list that this login may read."""
         while True:
@@ -331,6 +459,24 @@ class TimeSampler:
                 if len(self._lists) == 1:
                     raise
             del self._lists[0]
+
+    async def _read_files(self, connection: Connection) -> Sequence[Row]:
+        try:
+            return await connection.query(FILE_TIMES_SQL)
+        except ConnectionLostError:
+            raise
+        except SQLError:
+            self._has_file_times = False
+            return ()
+
+    async def _read_innodb_metric(self, connection: Connection) -> Sequence[Row]:
+        try:
+            return await connection.query(READS_SQL)
+        except ConnectionLostError:
+            raise
+        except SQLError:
+            self._innodb_gap = NO_INNODB
+            return ()
 
     async def _read_innodb(self, connection: Connection) -> Sequence[Row]:
         try:

@@ -1,12 +1,15 @@
-/* A disk that can be made slow: flushes sleep, reads of a page read much more.
+/* A disk that can be made slow: a flush is repeated, a page is flushed after it was written, a read reads much more.
+   Each is the work of the disk, so that the kernel shows what it shows of a slow one.
 
-   SLOW_DISK is a folder. While it has a file "redo", "binlog" or "pages", the calls on files of that kind are slow. */
+   SLOW_DISK is a folder. While it has a file "redo", "binlog", "reads" or "writes", the calls on files of that kind
+   are slow. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,10 +34,20 @@ static int is_of(int fd, const char *part) {
     return strstr(file ? file : name, part) != NULL;
 }
 
+static void repeat(int fd, int ms) {
+    int (*flush)(int) = (int (*)(int))dlsym(RTLD_NEXT, "fsync");
+    struct timespec begun, now;
+    clock_gettime(CLOCK_MONOTONIC, &begun);
+    do {
+        futimens(fd, NULL); /* without a change, there is nothing to flush */
+        flush(fd);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while ((now.tv_sec - begun.tv_sec) * 1000 + (now.tv_nsec - begun.tv_nsec) / 1000000 < ms);
+}
+
 static void before_flush(int fd) {
-    struct timespec pause = {0, 20 * 1000 * 1000};
-    if (is_slow("redo") && (is_of(fd, "ib_redo") || is_of(fd, "ib_logfile"))) nanosleep(&pause, NULL);
-    if (is_slow("binlog") && is_of(fd, "binlog")) nanosleep(&pause, NULL);
+    if (is_slow("redo") && (is_of(fd, "ib_redo") || is_of(fd, "ib_logfile"))) repeat(fd, 20);
+    if (is_slow("binlog") && is_of(fd, "binlog")) repeat(fd, 20);
 }
 
 int fsync(int fd) {
@@ -49,7 +62,7 @@ int fdatasync(int fd) {
 
 static ssize_t slow_read(const char *name, int fd, void *buffer, size_t size, off_t at) {
     ssize_t (*real)(int, void *, size_t, off_t) = (ssize_t (*)(int, void *, size_t, off_t))dlsym(RTLD_NEXT, name);
-    if (is_slow("pages") && is_of(fd, ".ibd")) {
+    if (is_slow("reads") && is_of(fd, ".ibd")) {
         void *more;
         if (posix_memalign(&more, 4096, MORE) == 0) {
             real(fd, more, MORE, 0);
@@ -62,3 +75,17 @@ static ssize_t slow_read(const char *name, int fd, void *buffer, size_t size, of
 ssize_t pread(int fd, void *buffer, size_t size, off_t at) { return slow_read("pread", fd, buffer, size, at); }
 
 ssize_t pread64(int fd, void *buffer, size_t size, off_t at) { return slow_read("pread64", fd, buffer, size, at); }
+
+static ssize_t slow_write(const char *name, int fd, const void *buffer, size_t size, off_t at) {
+    ssize_t (*real)(int, const void *, size_t, off_t) =
+        (ssize_t (*)(int, const void *, size_t, off_t))dlsym(RTLD_NEXT, name);
+    ssize_t written = real(fd, buffer, size, at);
+    if (is_slow("writes") && is_of(fd, ".ibd")) repeat(fd, 2);
+    return written;
+}
+
+ssize_t pwrite(int fd, const void *buffer, size_t size, off_t at) { return slow_write("pwrite", fd, buffer, size, at); }
+
+ssize_t pwrite64(int fd, const void *buffer, size_t size, off_t at) {
+    return slow_write("pwrite64", fd, buffer, size, at);
+}

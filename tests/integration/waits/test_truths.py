@@ -8,10 +8,16 @@ import asyncio
 import os
 import shutil
 import subprocess
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    nullcontext,
+    suppress,
+)
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from msgspec.structs import replace
@@ -28,15 +34,23 @@ from tuibench.model.tick import Sample, Tick, total_tick
 from tuibench.session.load_run import LoadRun
 from tuibench.session.spec import SessionSpec
 from tuibench.waits.classes import STATES, WaitClass
+from tuibench.waits.sampler import TimeSampler, account_sums
 
 MIB = 1 << 20
 OPTIONS = (
     "--innodb-buffer-pool-size=8M",
     "--loose-innodb-buffer-pool-chunk-size=1M",
+    "--innodb-use-native-aio=0",
+    "--innodb-doublewrite=0",
     "--max-connections=200",
+    "--log-bin=binlog",
+    "--server-id=1",
+    "--sync-binlog=0",
 )
-SECONDS = 3.0
-LARGE: dict[str, Any] = {"tables": 2, "table_size": 40_000}
+ENOUGH_TICKS, ENOUGH_SAMPLES = 8, 25
+"""The first tick is left out. A busy machine takes longer for it, so a run ends by what it has seen."""
+LONGEST_SECONDS = 60.0
+LARGE: dict[str, Any] = {"tables": 2, "table_size": 40_000, "rand_type": "uniform"}
 ONE_STATEMENT = """
 name = "one-statement"
 summary = "one statement again and again"
@@ -76,20 +90,21 @@ class Truths:
             self.server.target,
             profile,
             threads=threads,
-            interval_seconds=0.5,
+            interval_seconds=0.25,
             delay_ms=FULL_SPEED_MS,
             **options,
         )
-        plan = replace(spec.plan, seconds=SECONDS)
+        plan = replace(spec.plan, seconds=LONGEST_SECONDS)
         if sql:
             text = ONE_STATEMENT.format(sql=sql, think=think)
             plan = replace(plan, profile="one-statement", profile_text=text)
         return replace(spec, plan=plan)
 
     @asynccontextmanager
-    async def slow_files(self, kind: str) -> AsyncIterator[None]:
+    async def slow_files(self, kind: str, **settings: str) -> AsyncIterator[None]:
         (self.slow / kind).touch()
-        yield
+        async with self.settings(**settings):
+            yield
         (self.slow / kind).unlink()
 
     @asynccontextmanager
@@ -123,9 +138,20 @@ class Truths:
                 yield
 
     @asynccontextmanager
-    async def setting(self, name: str, value: str) -> AsyncIterator[None]:
-        async with sbtest.connected(self.server.target) as other, sbtest.set_global(other, name, value):
+    async def settings(self, **values: str) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            other = await stack.enter_async_context(sbtest.connected(self.server.target))
+            for name, value in values.items():
+                await stack.enter_async_context(sbtest.set_global(other, name, value))
             yield
+
+    @asynccontextmanager
+    async def behind_a_queue(self, spec: SessionSpec) -> AsyncIterator[SessionSpec]:
+        """The same load through a proxy that serves one request after the other."""
+        proxy = Proxy(self.server.target)
+        proxy.requests_per_second = 200
+        async with proxy.listening() as port:
+            yield replace(spec, target=replace(spec.target, socket="", host="127.0.0.1", port=port))
 
 
 @pytest.fixture(scope="module")
@@ -162,37 +188,68 @@ async def _prepare(target: Target) -> None:
     await prepare_tables(sbtest.in_database(target, "large"), sbtest.program("oltp_point_select", **LARGE))
 
 
-async def account(spec: SessionSpec, during: AbstractAsyncContextManager[object]) -> Tick:
-    """The whole account of a run; the first tick is left out."""
-    ticks: list[Tick] = []
+class Accounts(NamedTuple):
+    """The accounts of one run, tick by tick without the first: as tuibench gives it on the server's host, and
+    from a second sampler that does not see the server's threads.
+    """
+
+    local: list[Tick]
+    remote: list[Tick]
+
+
+async def accounts(spec: SessionSpec, during: AbstractAsyncContextManager[object]) -> Accounts:
+    found = Accounts([], [])
     async with LoadRun(spec) as run:
-        run.watcher.bus.listeners.append(
-            lambda message: ticks.append(message.tick) if isinstance(message, Sample) else None
+        watcher = run.watcher
+        assert watcher.fleet is not None
+        remote = TimeSampler(
+            spec.target, watcher.server, watcher.clock, watcher.fleet.connection_ids, lambda: None
         )
+
+        def take(message: object) -> None:
+            if isinstance(message, Sample) and message.load is not None:
+                found.local.append(message.tick)
+                seen = remote.collect()
+                found.remote.append(Tick(sums=account_sums(seen, message.load), missing=seen.missing))
+                if all(_is_enough(ticks[1:]) for ticks in found):
+                    run.request_stop()
+
+        watcher.bus.listeners.append(take)
         async with during:
-            await run.run()
-    return total_tick(ticks[1:])
+            sampling = asyncio.create_task(remote.run())
+            try:
+                await run.run()
+            finally:
+                sampling.cancel()
+                await asyncio.wait({sampling})
+                await remote.close()
+    return Accounts(found.local[1:], found.remote[1:])
 
 
-def shares(whole: Tick) -> dict[WaitClass, float]:
-    """The part of each class in connections × seconds, the largest first; they add up."""
+def _is_enough(ticks: Sequence[Tick]) -> bool:
+    known = [samples for tick in ticks if (samples := tick.sums.get("time.samples"))]
+    return len(known) >= ENOUGH_TICKS and sum(known) >= ENOUGH_SAMPLES
+
+
+def shares(ticks: Iterable[Tick]) -> dict[str, float]:
+    """The part of each class in connections × seconds, the largest first; they add up. CPU and its queue are
+    one.
+    """
+    whole = total_tick(tick for tick in ticks if "time.connections_us" in tick.sums)
     everything = whole.sums["time.connections_us"]
-    found = {wait: whole.sums[wait.key] / everything for wait in WaitClass}
+    found = {str(wait): whole.sums[wait.key] / everything for wait in WaitClass}
     assert sum(found.values()) == pytest.approx(1.0, abs=0.05)
+    found[WaitClass.CPU] += found.pop(WaitClass.RUN_QUEUE)
     return dict(sorted(found.items(), key=lambda each: -each[1]))
-
-
-def first(whole: Tick) -> WaitClass:
-    return next(iter(shares(whole)))
 
 
 Cause = Callable[[Truths], tuple[SessionSpec, AbstractAsyncContextManager[object]]]
 """A load, and what is done to the server during it."""
 
 
-def _small_pool(truths: Truths) -> tuple[SessionSpec, AbstractAsyncContextManager[object]]:
-    spec = truths.spec("oltp_point_select", **LARGE)
-    return replace(spec, target=sbtest.in_database(spec.target, "large")), truths.slow_files("pages")
+def _large(truths: Truths, profile: str, threads: int = 8, **options: Any) -> SessionSpec:
+    spec = truths.spec(profile, threads=threads, **(LARGE | options))
+    return replace(spec, target=sbtest.in_database(spec.target, "large"))
 
 
 CAUSES: dict[WaitClass, Cause] = {
@@ -200,53 +257,47 @@ CAUSES: dict[WaitClass, Cause] = {
         truths.spec(sql="UPDATE sbtest1 SET k=k+1 WHERE id=1", threads=16), truths.slow_files("redo")
     ),
     WaitClass.METADATA_LOCK: lambda truths: (truths.spec(), truths.table_locked()),
-    WaitClass.COMMIT: lambda truths: (truths.spec("oltp_update_non_index"), truths.slow_files("redo")),
-    WaitClass.PAGE_READ: _small_pool,
+    WaitClass.COMMIT: lambda truths: (_large(truths, "oltp_update_non_index"), truths.slow_files("redo")),
+    WaitClass.BINARY_LOG: lambda truths: (
+        _large(truths, "oltp_update_non_index"), truths.slow_files("binlog", sync_binlog="1")
+    ),
+    WaitClass.PAGE_READ: lambda truths: (_large(truths, "oltp_point_select"), truths.slow_files("reads")),
+    WaitClass.PAGE_WRITE: lambda truths: (
+        _large(truths, "oltp_write_only", 16, non_index_updates=20, index_updates=0, delete_inserts=0),
+        truths.slow_files("writes", innodb_flush_log_at_trx_commit="0"),
+    ),
+    WaitClass.ADMISSION: lambda truths: (
+        truths.spec(sql="SELECT COUNT(*) FROM sbtest1 a JOIN sbtest1 b ON a.c <> b.pad", threads=12),
+        truths.settings(innodb_thread_concurrency="1"),
+    ),
+    WaitClass.CPU: lambda truths: (
+        truths.spec("select_random_points", random_points=1000), truths.one_core()
+    ),
     WaitClass.SLEEP: lambda truths: (truths.spec(sql="SELECT SLEEP(0.04)"), nullcontext()),
     WaitClass.CLIENT: lambda truths: (truths.spec(sql="SELECT 1", think=0.05), nullcontext()),
+    WaitClass.ON_THE_WAY: lambda truths: (truths.spec("oltp_point_select"), nullcontext()),
 }  # fmt: skip
+
+NAMED_BY_THREADS = {
+    Flavour.MARIADB: {WaitClass.BINARY_LOG, WaitClass.PAGE_WRITE},
+    Flavour.MYSQL: {WaitClass.PAGE_WRITE},
+}
+"""Causes that only the threads of the server tell."""
 
 
 @pytest.mark.parametrize("cause", CAUSES)
 async def test_a_known_cause_is_named_first(truths: Truths, cause: WaitClass) -> None:
-    found = shares(await account(*CAUSES[cause](truths)))
-    assert next(iter(found)) is cause, found
-
-
-async def test_the_limit_of_concurrent_threads_is_admission(truths: Truths) -> None:
-    if truths.flavour is Flavour.MARIADB:
+    if cause is WaitClass.ADMISSION and truths.flavour is Flavour.MARIADB:
         pytest.skip("MariaDB has no innodb_thread_concurrency")
-    sql = "SELECT COUNT(*) FROM sbtest1 a JOIN sbtest1 b ON a.c <> b.pad"
-    spec = truths.spec(sql=sql, threads=12)
-    whole = await account(spec, truths.setting("innodb_thread_concurrency", "1"))
-    assert first(whole) is WaitClass.ADMISSION, shares(whole)
-
-
-async def test_more_connections_than_cores_wait_for_a_processor(truths: Truths) -> None:
-    found = shares(await account(truths.spec("oltp_point_select", threads=8), truths.one_core()))
-    processor = found.pop(WaitClass.CPU) + found.pop(WaitClass.RUN_QUEUE)
-    client = found.pop(WaitClass.CLIENT) + found.pop(WaitClass.ON_THE_WAY)
-    assert processor > max(found.values()), (processor, client, found)
-
-
-async def test_a_queue_before_the_server_is_on_the_way(truths: Truths) -> None:
-    proxy = Proxy(truths.server.target)
-    proxy.requests_per_second = 200
-    async with proxy.listening() as port:
-        target = replace(truths.server.target, socket="", host="127.0.0.1", port=port)
-        spec = replace(truths.spec("oltp_point_select"), target=target)
-        whole = await account(spec, nullcontext())
-    assert first(whole) is WaitClass.ON_THE_WAY, shares(whole)
-
-
-async def test_without_the_threads_of_the_server_most_causes_are_still_named(
-    truths: Truths, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tuibench.session.sampling.Hosts.server_pid", None)
-    for cause in (WaitClass.METADATA_LOCK, WaitClass.COMMIT):
-        whole = await account(*CAUSES[cause](truths))
-        assert first(whole) is cause, shares(whole)
-        assert "not told apart" in whole.missing[WaitClass.RUN_QUEUE.key]
+    spec, during = CAUSES[cause](truths)
+    is_queued = cause is WaitClass.ON_THE_WAY
+    async with truths.behind_a_queue(spec) if is_queued else nullcontext(spec) as given:
+        found = await accounts(given, during)
+    local, remote = shares(found.local), shares(found.remote)
+    assert next(iter(local)) == cause, local
+    if cause not in NAMED_BY_THREADS[truths.flavour]:
+        assert next(iter(remote)) == cause, remote
+    assert "not told apart" in total_tick(found.remote).missing[WaitClass.RUN_QUEUE.key]
 
 
 async def test_the_servers_know_the_names_of_the_states(truths: Truths) -> None:

@@ -1,5 +1,6 @@
 """The account of time: names of waits, samples of a scripted server and its threads, the sums of a tick."""
 
+import platform
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,12 +17,26 @@ from tuibench.model.tick import STATEMENT, Histogram, Tick, total_tick
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.rows import Row
 from tuibench.waits.changes import because_text, time_changes
-from tuibench.waits.classes import EVENTS, KERNEL, STATES, Observed, WaitClass, wait_of
-from tuibench.waits.sampler import EVERY_SECONDS, RAREST_SECONDS, TimeSampler, account_sums
+from tuibench.waits.classes import (
+    BINARY_LOG_EVENT,
+    DATA_EVENT,
+    EVENTS,
+    KERNEL,
+    REDO_EVENT,
+    STATES,
+    Observed,
+    WaitClass,
+    file_event,
+    wait_of,
+)
+from tuibench.waits.sampler import EVERY_SECONDS, FILE_CALLS, RAREST_SECONDS, TimeSampler, account_sums
 
 MARIADB, MYSQL = Flavour.MARIADB, Flavour.MYSQL
 NANOSLEEP, READING = "hrtimer_nanosleep", "__iomap_dio_rw"
 DATA_FILE = "wait/io/file/innodb/innodb_data_file"
+SYNC = next(
+    number for number, name in FILE_CALLS.get(platform.machine(), {74: "sync"}).items() if name == "sync"
+)
 FUTEX, POLL = "futex_do_wait", "poll_schedule_timeout.constprop.0"
 
 
@@ -82,6 +97,8 @@ class Machine:
         self.clock = FakeClock()
         self.rows: list[Row] = []
         self.innodb: list[Row] | SQLError = []
+        self.readers = 0
+        self.files: list[Row] = []
         self.sent: list[str] = []
         self.query_seconds = 0.002
         self.proc = proc
@@ -90,12 +107,28 @@ class Machine:
     async def log_in(self, target: Target) -> Connection:
         return Listed(self)
 
-    def thread(self, tid: int, cpu_ms: float, queue_ms: float, state: str, kernel: str = "0") -> None:
+    def thread(
+        self,
+        tid: int,
+        cpu_ms: float,
+        queue_ms: float,
+        state: str,
+        kernel: str = "0",
+        call: int | None = None,
+        file: str = "",
+    ) -> None:
+        """A thread that is blocked in a `call` on a `file` has it open as number 7."""
         folder = self.proc / "7" / "task" / str(tid)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "schedstat").write_text(f"{cpu_ms * 1e6:.0f} {queue_ms * 1e6:.0f} 3\n")
         (folder / "stat").write_text(f"{tid} (connection) x) {state} 1 1\n")
         (folder / "wchan").write_text(kernel)
+        (folder / "syscall").write_text(f"{call} 0x7 0x0\n" if call is not None else "202 0x1 0x0\n")
+        if file:
+            opened = self.proc / "7" / "fd" / "7"
+            opened.parent.mkdir(exist_ok=True)
+            opened.unlink(missing_ok=True)
+            opened.symlink_to(f"/var/lib/{file}")
 
     def sampler(self, flavour: Flavour = MARIADB) -> TimeSampler:
         async def ids() -> set[int]:
@@ -115,6 +148,10 @@ class Listed(Connection):
         machine.sent.append(sql)
         self.statements += 1
         machine.clock.advance(machine.query_seconds)
+        if "INNODB_METRICS" in sql:
+            return [(machine.readers,)]
+        if "file_summary" in sql:
+            return machine.files
         if "INNODB_TRX" in sql:
             if isinstance(machine.innodb, SQLError):
                 raise machine.innodb
@@ -186,6 +223,80 @@ async def test_without_the_threads_the_list_says_it_alone(machine: Machine) -> N
     assert found.sums["time.idle_us"] == pytest.approx(each_us)
     assert "time.run_queue_us" not in found.sums
     assert "not on this host" in found.missing["time.run_queue_us"]
+
+
+async def test_without_the_threads_reads_are_those_that_the_server_counts(machine: Machine) -> None:
+    machine.pid = None
+    machine.rows = [(id, "Execute", "Statistics", 3.0, 100 + id) for id in range(11, 15)]
+    machine.readers = 3
+    found = await sampled(machine, machine.sampler(), 0.25)
+    each_us = 1e6 * found.sums["time.seconds"]
+    assert found.sums["time.page_read_us"] == pytest.approx(3 * each_us)
+    assert found.sums["time.cpu_us"] == pytest.approx(each_us)
+
+
+async def test_a_commit_is_divided_by_the_logs_that_others_flush(machine: Machine) -> None:
+    """One of ten is blocked in the flush for all, three times of four in that of the binary log."""
+    machine.rows = [(id, "Execute", "Commit", 3.0, 100 + id) for id in range(10)]
+    for tid in range(101, 110):
+        machine.thread(tid, 0, 0, "S", FUTEX)
+    sampler = machine.sampler()
+    await sampler.begin()
+    for name in ("master-bin.000017", "ib_logfile0", "master-bin.000017", "master-bin.000018"):
+        machine.thread(100, 0, 0, "D", "jbd2_log_wait_commit", SYNC, name)
+        machine.clock.advance(0.1)
+        await sampler.sample()
+    sampler.collect()
+    machine.thread(100, 0, 0, "S", FUTEX)
+    for _ in range(7):
+        machine.clock.advance(0.1)
+        await sampler.sample()
+    found = sampler.collect()
+    whole_us = 1e7 * found.sums["time.seconds"]
+    assert found.sums["time.binary_log_us"] == pytest.approx(0.75 * whole_us, rel=0.1)
+    assert found.sums["time.commit_us"] == pytest.approx(0.25 * whole_us, rel=0.3)
+    assert found.sums["time.seen_us"] == pytest.approx(whole_us)
+
+
+async def test_mysql_counts_the_time_of_its_logs_itself(machine: Machine) -> None:
+    machine.rows = [(id, "Execute", "waiting for handler commit", 3.0, None) for id in range(4)]
+    sampler = machine.sampler(MYSQL)
+    await sampler.begin()
+    machine.clock.advance(1.1)
+    for binary_log_ps, redo_ps in ((10e12, 30e12), (10.6e12, 30.2e12)):
+        machine.files = [(BINARY_LOG_EVENT, 0, binary_log_ps), (REDO_EVENT, 0, redo_ps), (DATA_EVENT, 0, 0)]
+        await sampler.sample()
+        found = sampler.collect()
+        machine.clock.advance(1.1)
+    assert found.sums["time.binary_log_us"] == pytest.approx(3 * found.sums["time.commit_us"])
+
+
+@for_each(("state", "running", "is_page_write"), [("D", 0, True), ("D", 2, False), ("S", 0, False)])
+async def test_a_latch_that_nobody_could_hold_waits_for_the_pages_being_written(
+    machine: Machine, state: str, running: int, is_page_write: bool
+) -> None:
+    machine.rows = [(id, "Execute", "Updating", 3.0, 100 + id) for id in range(11)]
+    for tid in range(100, 111):
+        machine.thread(tid, 0, 0, "R" if tid < 100 + running else "S", "0" if tid < 100 + running else FUTEX)
+    machine.thread(90, 0, 0, state, "folio_wait_bit" if state == "D" else FUTEX, SYNC, "sbtest1.ibd")
+    found = await sampled(machine, machine.sampler(), 0.25)
+    assert (found.sums.get("time.page_write_us", 0.0) > 0) is is_page_write
+    assert (found.sums.get("time.mutex_us", 0.0) > 0) is not is_page_write
+
+
+def test_files_of_the_server_have_events() -> None:
+    names = (
+        "ib_logfile0",
+        "#ib_redo79",
+        "master-bin.000017",
+        "t.ibd",
+        "#ib_16384_0.dblwr",
+        "undo_001",
+        "t.frm",
+    )
+    assert [file_event(name) for name in names] == [
+        REDO_EVENT, REDO_EVENT, BINARY_LOG_EVENT, DATA_EVENT, DATA_EVENT, DATA_EVENT, "",
+    ]  # fmt: skip
 
 
 async def test_a_missing_privilege_is_said_and_not_asked_for_again(machine: Machine) -> None:
