@@ -10,7 +10,7 @@ its next statement is the client's or on the way.
 What several connections wait for together is told by the one that does it. Those in a commit are divided as
 the writes and flushes of the two logs are: by the time of the files, which MySQL counts, or by the files on
 which commits are seen to be blocked. Those that wait for a latch, with hardly one that runs and could hold
-it, while the server's own threads write pages, wait for these.
+it, while the server's own threads write pages, wait for these; so do commits while nobody is seen in a log.
 
 Without the kernel's counts (a server on another host, or another user's container, or a pool of threads), a
 statement whose state names no wait counts as CPU, and a connection that the list calls asleep as waiting for
@@ -229,10 +229,11 @@ class TimeSampler:
         self._known: dict[int, Baseline] = {}
         self._innodb_gap = ""
         self._logs: dict[WaitClass, float] = {}
-        self._has_file_times = server.flavour is Flavour.MYSQL
+        self._has_file_times = self._is_log_seen = server.flavour is Flavour.MYSQL
         self._files: dict[str, tuple[float, float]] = {}
         self._files_ns: int | None = None
         self._reading = self._reading_share = 0.0
+        self._is_written = False
         self.pause_seconds = EVERY_SECONDS
         self._flight_us = 0.0
         self._begun_ns = 0
@@ -300,14 +301,14 @@ class TimeSampler:
         await self._read_shared(named, now_ns)
         self._samples += 1
         self._in_flight_us = flight_ms * 1000
-        latches = self._latches(named, now_ns)
+        self._is_written = self._is_behind_writes(named, now_ns)
         for seen, wait in named:
             self._unseen += seen.is_blocked is None
             if wait is None:
                 self._idle += seen.is_blocked is None
             elif seen.is_blocked is not False:
                 counts = self._blocked if seen.is_blocked else self._stated
-                for each, part in self._parts(latches if wait is WaitClass.MUTEX else wait, seen):
+                for each, part in self._parts(wait, seen):
                     counts[each] += part
         self._adapt(time.thread_time() - cpu_before, (now_ns - sent_ns) / NS_PER_SECOND)
 
@@ -405,6 +406,7 @@ class TimeSampler:
                 await self._take_files(now_ns)
         else:
             found = Counter(wait for seen, wait in named if seen.event in LOGS)
+            self._is_log_seen = bool(found)
             if found:
                 self._logs = {log: FADING * self._logs.get(log, 0.0) + found[log] for log in LOGS.values()}
             if guessed and not self._innodb_gap:
@@ -423,18 +425,22 @@ class TimeSampler:
         read_ps = self._files[DATA_EVENT][0] - before[DATA_EVENT][0]
         self._reading = read_ps / PS_PER_SECOND / (now_ns - before_ns) * NS_PER_SECOND
 
-    def _latches(self, named: Sequence[tuple[Observed, WaitClass | None]], now_ns: int) -> WaitClass:
-        """What those wait for who wait for a latch."""
-        waiting = sum(wait is WaitClass.MUTEX for _, wait in named)
+    def _is_behind_writes(self, named: Sequence[tuple[Observed, WaitClass | None]], now_ns: int) -> bool:
+        """True if those that wait for a latch wait for the server's own threads, which write pages."""
+        shared = (WaitClass.MUTEX,) if self._is_log_seen else (WaitClass.MUTEX, WaitClass.COMMIT)
+        waiting = sum(wait in shared for _, wait in named)
         running = sum(wait is WaitClass.CPU for _, wait in named)
         if self._threads is None or not waiting or FEW * running > waiting:
-            return WaitClass.MUTEX
+            return False
         ours = {each.tid for each in self._known.values()}
-        return WaitClass.PAGE_WRITE if self._threads.writes_pages(ours, now_ns) else WaitClass.MUTEX
+        return self._threads.writes_pages(ours, now_ns)
 
     def _parts(self, wait: WaitClass, seen: Observed) -> Sequence[tuple[WaitClass, float]]:
         """A wait that others share is divided as theirs; the parts add up to 1."""
-        if wait is WaitClass.COMMIT and not seen.event and (whole := sum(self._logs.values())):
+        is_commit = wait is WaitClass.COMMIT and not seen.event
+        if self._is_written and (wait is WaitClass.MUTEX or (is_commit and not self._is_log_seen)):
+            return [(WaitClass.PAGE_WRITE, 1.0)]
+        if is_commit and (whole := sum(self._logs.values())):
             return [(log, part / whole) for log, part in self._logs.items()]
         if wait is WaitClass.CPU and seen.is_blocked is None:
             return [(WaitClass.PAGE_READ, self._reading_share), (wait, 1.0 - self._reading_share)]

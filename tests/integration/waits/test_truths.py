@@ -47,9 +47,9 @@ OPTIONS = (
     "--server-id=1",
     "--sync-binlog=0",
 )
-ENOUGH_TICKS, ENOUGH_SAMPLES = 8, 25
+ENOUGH_TICKS, ENOUGH_SAMPLES = 6, 16
 """The first tick is left out. A busy machine takes longer for it, so a run ends by what it has seen."""
-LONGEST_SECONDS = 60.0
+LONGEST_SECONDS = 30.0
 LARGE: dict[str, Any] = {"tables": 2, "table_size": 40_000, "rand_type": "uniform"}
 ONE_STATEMENT = """
 name = "one-statement"
@@ -280,7 +280,7 @@ CAUSES: dict[WaitClass, Cause] = {
 
 NAMED_BY_THREADS = {
     Flavour.MARIADB: {WaitClass.BINARY_LOG, WaitClass.PAGE_WRITE},
-    Flavour.MYSQL: {WaitClass.PAGE_WRITE},
+    Flavour.MYSQL: {WaitClass.ADMISSION, WaitClass.PAGE_WRITE},
 }
 """Causes that only the threads of the server tell."""
 
