@@ -272,6 +272,9 @@ class TimeSampler:
         """The first tick begins."""
         self._ids = await self._own_ids()
         self._begun_ns = self._clock.now_ns()
+        if self._has_file_times:
+            async with self.lock:
+                await self._take_files(self._begun_ns)
 
     async def sample(self) -> None:
         """One look at all connections."""
@@ -401,8 +404,8 @@ class TimeSampler:
         guessed = sum(seen.is_blocked is None and wait is WaitClass.CPU for seen, wait in named)
         if self._has_file_times:
             is_wanted = guessed or any(wait is WaitClass.COMMIT for _, wait in named)
-            before_ns = self._files_ns
-            if is_wanted and (before_ns is None or now_ns - before_ns > IDS_EVERY_SECONDS * NS_PER_SECOND):
+            since_ns = now_ns - (self._files_ns or 0)
+            if is_wanted and (not self._logs or since_ns > IDS_EVERY_SECONDS * NS_PER_SECOND):
                 await self._take_files(now_ns)
         else:
             found = Counter(wait for seen, wait in named if seen.event in LOGS)

@@ -285,7 +285,13 @@ NAMED_BY_THREADS = {
 """Causes that only the threads of the server tell."""
 
 
-@pytest.mark.parametrize("cause", CAUSES)
+@pytest.mark.parametrize(
+    "cause",
+    [
+        pytest.param(cause, marks=pytest.mark.whole) if cause is WaitClass.PAGE_WRITE else cause
+        for cause in CAUSES
+    ],
+)
 async def test_a_known_cause_is_named_first(truths: Truths, cause: WaitClass) -> None:
     if cause is WaitClass.ADMISSION and truths.flavour is Flavour.MARIADB:
         pytest.skip("MariaDB has no innodb_thread_concurrency")
