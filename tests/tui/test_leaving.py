@@ -47,6 +47,20 @@ async def test_a_refused_stop_can_be_asked_again() -> None:
         assert it.client.submitted == [Stop(), Stop()]
 
 
+async def test_a_run_of_more_than_a_minute_is_not_ended_by_one_key() -> None:
+    async with viewer(script.hello(61)) as it:
+        await it.press("q", "escape")
+        assert it.client.submitted == []
+        await it.press("q", "s")
+        assert it.client.submitted == [Stop()]
+
+
+async def test_ctrl_c_asks_nothing() -> None:
+    async with viewer(script.hello(61)) as it:
+        await it.press("ctrl+c")
+        assert it.client.submitted == [Stop()]
+
+
 @pytest.mark.parametrize("key", ["x", "ctrl+q"])
 async def test_a_viewer_can_leave_and_the_session_goes_on(key: str) -> None:
     async with viewer(script.hello(60)) as it:

@@ -6,11 +6,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
 from textual.pilot import Pilot
 
 from tests.tui.support.driving import LARGE, SMALL
 from tests.unit.record.written import written
 from tuibench.model.message import REPLAY_REFUSAL
+from tuibench.record import reader
 from tuibench.record.reader import load_run
 from tuibench.session.replay import ReplayClient
 from tuibench.tui.app import TuibenchApp
@@ -87,6 +89,12 @@ async def test_the_head_says_that_it_is_a_replay_and_where(tmp_path: Path) -> No
 async def test_a_record_that_was_cut_short_says_so(tmp_path: Path) -> None:
     async with replayed(tmp_path, ended=False) as it:
         assert "00:00 of 00:06, cut short" in it.shown("head")
+
+
+async def test_a_run_that_is_still_recorded_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "is_being_written", lambda directory: True)
+    async with replayed(tmp_path, ended=False) as it:
+        assert "00:00 of 00:06, still recording" in it.shown("head")
 
 
 async def test_its_keys_play_pause_and_change_the_speed(tmp_path: Path) -> None:

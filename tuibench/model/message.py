@@ -172,7 +172,8 @@ REPLAY_REFUSAL = "this is a recorded run: it cannot be changed"
 class ReplayState(msgspec.Struct, frozen=True, tag="replaying", kw_only=True):
     """Position of a replay, in seconds of the run, between the first and the last recorded second.
 
-    `speed` is 1 for the original speed. `cut_short` is True if the record ends before the run does.
+    `speed` is 1 for the original speed. `cut_short` is True if the record ends before the run does, `is_live`
+    if it ends there because the run is still recording.
     """
 
     position_seconds: float
@@ -181,3 +182,4 @@ class ReplayState(msgspec.Struct, frozen=True, tag="replaying", kw_only=True):
     speed: float = 1.0
     paused: bool = False
     cut_short: bool = False
+    is_live: bool = False

@@ -52,8 +52,13 @@ async def running_sessions(timeout_seconds: float = HELLO_TIMEOUT_SECONDS) -> li
     return sorted((entry for entry in asked if entry is not None), key=lambda entry: entry.name)
 
 
+LATEST = "latest"
+"""The session that was started last."""
+
+
 async def find_session(wanted: str, timeout_seconds: float = HELLO_TIMEOUT_SECONDS) -> Path:
-    """The socket of a session: by its name, a unique beginning or part of it; empty: the only one.
+    """The socket of a session: by its name, a unique beginning or part of it, or `latest`; empty: the
+    only one.
 
     Raises SessionAwayError if there is none, with the nearest name; UsageError if several match.
     """
@@ -63,6 +68,8 @@ async def find_session(wanted: str, timeout_seconds: float = HELLO_TIMEOUT_SECON
         raise SessionUnreachableError(
             "no session is running", "start one with tuibench live … or run … --detach"
         )
+    if wanted == LATEST:
+        return max((entry.path for entry in running), key=lambda path: path.stat().st_mtime)
     meant = matching_names(wanted, names)
     if len(meant) > 1:
         raise UsageError(f"several sessions match: {abbreviated_list(meant)}", "name one of them")

@@ -171,6 +171,7 @@ class ReplayClient:
             speed=self._speed,
             paused=self._paused,
             cut_short=self._run.cut_short,
+            is_live=self._run.is_live,
         )
 
     def _hello(self) -> Hello:

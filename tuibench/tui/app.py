@@ -118,6 +118,10 @@ DIALOGS: dict[str, Callable[[View], ModalScreen[Any]]] = {
 """Dialogs by the name of the action that opens them; each returns a command, None if cancelled."""
 RESULT_TABS = {"probe": "saturation", "tune": "tune"}
 """The screens of the tab line that show what a dialog's command has started."""
+RESULT_FORMS = {screen: dialog for dialog, screen in RESULT_TABS.items()}
+"""The dialogs that the keys of those screens open while there is no result."""
+UNASKED_SECONDS = 60.0
+"""A run that has lasted longer is not ended by a single key."""
 
 
 SCENE_SECONDS = 0.5
@@ -248,7 +252,10 @@ class TuibenchApp(StyledApp[SessionEnded]):
         if view is None or here is None:
             return
         if not place.offered(view):
-            self._show_refusal(place.absent, is_hint=True)
+            if name in RESULT_FORMS:
+                self.action_act(RESULT_FORMS[name])
+            else:
+                self._show_refusal(place.absent, is_hint=True)
             return
         if (there := self._made(place, view)) is not here:
             self.switch_screen(there)
@@ -269,9 +276,13 @@ class TuibenchApp(StyledApp[SessionEnded]):
         return True
 
     def action_help_quit(self) -> None:
-        """Handle ctrl+c as everywhere: stop the session, in good order the first time."""
-        if self.view is not None:
-            self._open_stop(self.view)
+        """Handle ctrl+c as everywhere: stop the session, in good order the first time, without a question."""
+        if (view := self.view) is None:
+            return
+        if self._owner and not (view.stopping or view.cannot_steer):
+            self._stop()
+        else:
+            self._open_stop(view)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Entries of the command palette: the table's actions first, then the screens and the themes."""
@@ -280,7 +291,8 @@ class TuibenchApp(StyledApp[SessionEnded]):
             if self.view is not None and place.offered(self.view):
                 go = partial(self.action_go, place.name)
                 yield SystemCommand(f"{place.label}: {place.help}", tabs.tab_key(place, self.view), go)
-        yield SystemCommand("Theme: change the colours", "", self.action_change_theme)
+        for theme in styled_app.theme_names():
+            yield SystemCommand(f"Theme: {theme}", "", partial(setattr, self, "theme", theme))
 
     def _palette(self, actions: Iterable[UserAction]) -> Iterator[SystemCommand]:
         for action in actions:
@@ -410,11 +422,12 @@ class TuibenchApp(StyledApp[SessionEnded]):
     def _open_stop(self, view: View) -> None:
         """First press: stop the session and wait for its summary. Second press: leave at once.
 
-        A viewer that did not start the session gets a confirmation first.
+        A viewer that did not start the session gets a confirmation first, and so does one whose run has
+        lasted for more than a minute.
         """
         if view.stopping or view.cannot_steer:
             self.exit()
-        elif self._owner:
+        elif self._owner and view.elapsed_seconds <= UNASKED_SECONDS:
             self._stop()
         elif self._has_room():
             self.push_screen(StopDialog(), self._chosen_end)

@@ -196,7 +196,6 @@ async def test_a_key_that_does_nothing_here_says_why_unless_it_was_never_named()
             ("comma", ""),
             ("w", "one kind of transaction"),
             ("H", "T enters one"),
-            ("8", "P starts one"),
         ):
             await it.press(key)
             assert told in it.shown("note")

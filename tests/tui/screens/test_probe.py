@@ -58,7 +58,7 @@ async def test_a_probe_of_another_viewer_opens_no_screen() -> None:
 
 async def test_it_follows_the_probe_to_its_answer_and_the_key_ends_it_or_asks_again() -> None:
     async with viewer(hello(None)) as it:
-        await it.press("8")
+        await it.press("8", "escape")
         assert not isinstance(it.app.screen, SaturationScreen)
         await it.hear(UNDER_WAY)
         await it.press("8", "P", "j")

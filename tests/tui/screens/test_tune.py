@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from textual.screen import ModalScreen
 
 from tests.tui.pictures.screenshots import CALM
 from tests.tui.support import screened
@@ -24,10 +25,15 @@ async def test_every_value_has_its_line_under_its_verdict(size: tuple[int, int])
         assert "at most" in shown.splitlines()[0]
 
 
-async def test_without_a_screening_there_is_no_tab() -> None:
-    async with viewer(CALM) as it:
-        await it.press("9")
-        assert "no settings have been tested yet: U starts that" in it.shown("note")
+@pytest.mark.parametrize(("screen", "key"), [("8", "P"), ("9", "U")])
+async def test_without_a_result_its_key_opens_the_form(screen: str, key: str) -> None:
+    titles = []
+    for pressed in (screen, key):
+        async with viewer(CALM) as it:
+            await it.press(pressed)
+            assert isinstance(it.app.screen, ModalScreen)
+            titles.append(it.app.screen.query_one(".dialog").border_title)
+    assert titles[0] == titles[1]
 
 
 async def test_the_key_ends_a_screening_under_way() -> None:

@@ -239,6 +239,10 @@ async def test_none_is_said_the_nearest_is_offered_and_several_are_a_mistake(tui
         with pytest.raises(UsageError, match="several") as several:
             await registry.find_session("")
         assert all(name in several.value.message for name in NAMES)
+        for newest, other in (NAMES, NAMES[::-1]):
+            os.utime(socket_path(newest), (2_000_000_000, 2_000_000_000))
+            os.utime(socket_path(other), (1_000_000_000, 1_000_000_000))
+            assert await registry.find_session(registry.LATEST) == socket_path(newest)
 
 
 async def test_a_name_that_was_cut_for_its_socket_is_found_in_full(tuibench_home: Path) -> None:

@@ -399,7 +399,13 @@ def _replay_part(view: View, replay: ReplayState, width: int) -> TextLine:
         TextSpan("  "),
         TextSpan(hms(replay.position_seconds), "strong"),
         TextSpan(f" of {hms(replay.last_seconds)}", "muted"),
-        *((TextSpan(", cut short", "risk"),) if replay.cut_short else ()),
+        *(
+            (TextSpan(", still recording", "muted"),)
+            if replay.is_live
+            else (TextSpan(", cut short", "risk"),)
+            if replay.cut_short
+            else ()
+        ),
     )
 
 
