@@ -518,6 +518,8 @@ package = package or {}
 package.path = config.search .. (config.allows_io and ";" .. searched or "")
 package.loaded = package.loaded or loaded
 local standard_require = require
+local LIBRARIES = { string = true, table = true, math = true, os = true, io = true, debug = true, coroutine = true,
+    bit = true, jit = true }
 
 function require(name)
     if package.loaded[name] ~= nil then
@@ -526,6 +528,8 @@ function require(name)
     if name == "ffi" and not config.allows_io then
         package.loaded.ffi = native_ffi
         return native_ffi
+    elseif LIBRARIES[name] then
+        return _G[name]
     end
     if name:match("^sysbench%.?") then
         return sysbench

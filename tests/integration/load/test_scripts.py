@@ -108,8 +108,11 @@ def program_of(path: Path, **options: str) -> Program:
 
 
 async def events(target: Target, program: Program, *, prepared: bool = True) -> bool:
-    """The same with the engine."""
+    """The same with the engine. As in sysbench, events begin when every script is on a connection."""
     async with driving(NativeEngine, target, program, THREADS, limit=EVENTS, prepared=prepared) as drive:
+        drive.engine.pause()
+        await drive.until_connected(THREADS)
+        drive.engine.resume()
         await drive.until(lambda counters: counters.completed == EVENTS)
         return not (await drive.ends()).errors
 
