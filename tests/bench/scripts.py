@@ -24,7 +24,7 @@ from tuibench.model.plan import OnError
 from tuibench.model.server import Target
 from tuibench.workload import library
 
-THREADS = 2
+IGNORED = "--mysql-ignore-errors=1213,1020,1205,1062"
 SAME = 0.05
 """A share of each figure: what scripts draw at random differs in the two runs."""
 
@@ -72,15 +72,22 @@ CORPUS = (
             "types_delete_insert.lua --table-size=500",
         )
     ),
-    f"{NANNE}/oltp_batch_insert.lua {SMALL}",
+    f"{NANNE}/oltp_simple_ranges.lua {SMALL}",
+    f"{NANNE}/oltp_sum_ranges.lua {SMALL}",
+    f"{NANNE}/oltp_distinct_ranges.lua {SMALL}",
     f"{NANNE}/oltp_order_ranges.lua {SMALL}",
     f"{GALERA}/oltp_read_write_xa.lua {SMALL}",
     f"{GALERA}/sqlgen.lua --reconnect-frac=0",
     f"{GALERA}/sqlgen.lua --reconnect-frac=0.1",
-    f"{GALERA}/update_blob.lua",
-    "percona/sysbench-scripts/timeseries/insert.lua",
-    f"{WINDMILLS}/windmills/oltp_read_write.lua --tables=2 --table-size=2000",
-    f"{WINDMILLS}/joins/oltp_read.lua --tables=2 --table-size=2000",
+    f"{GALERA}/update_blob.lua --update-blob-pad-size=100",
+    "percona/sysbench-scripts/timeseries/insert.lua --sensors-per-thread=20",
+    "percona/sysbench-scripts/timeseries/select.lua --sensors-per-thread=20",
+    "percona/sysbench-scripts/timeseries/insertv1.lua --sensors-per-thread=20",
+    f"{WINDMILLS}/oltp_update_rate.lua {SMALL}",
+    *(
+        f"{GALERA}/../../tests/include/oltp_legacy/{name}.lua --oltp-table-size=3000 --oltp-tables-count=2"
+        for name in ("oltp", "oltp_simple", "delete", "insert", "select", "update_index", "update_non_index")
+    ),
 )
 UNCOUNTED = ("show_status", "show_processlist", "show_variables")
 
@@ -97,11 +104,12 @@ class Case(NamedTuple):
     path: Path
     options: tuple[str, ...]
     events: int
+    threads: int
 
     async def by_sysbench(self, target: Target, command: str) -> tuple[int, str]:
         limits = (f"--events={self.events}", "--time=0") if command == "run" else ()
         process = await asyncio.create_subprocess_exec(
-            *("sysbench", self.path.name, *self.options, *limits, f"--threads={THREADS}"),
+            *("sysbench", self.path.name, *self.options, *limits, f"--threads={self.threads}", IGNORED),
             *(f"--mysql-socket={target.socket}", f"--mysql-user={target.user}"),
             *(f"--mysql-password={target.password}", f"--mysql-db={target.database}", command),
             stdout=subprocess.PIPE,
@@ -112,20 +120,27 @@ class Case(NamedTuple):
         text = printed.decode(errors="replace")
         errors = re.search(r"ignored errors: +(\d+)", text)
         fatal = re.search(r"FATAL: (.*)", text)
-        failure = fatal[1] if fatal else f"exit code {process.returncode}"
-        return int(errors[1]) if errors else 0, failure if process.returncode else ""
+        # After an error in a parallel command sysbench's exit code is 0.
+        failure = fatal[1] if fatal else f"exit code {process.returncode}" * (process.returncode != 0)
+        return int(errors[1]) if errors else 0, failure
 
     async def by_tuibench(self, target: Target, command: str) -> tuple[int, str]:
         given = dict(option.removeprefix("--").split("=", 1) for option in self.options)
-        program = library.load_program(str(self.path), {**given, "threads": THREADS})
+        program = library.load_program(str(self.path), {**given, "threads": self.threads})
         if command != "run":
             await run_command(target, program, command, write=lambda _: None)
             return 0, ""
         async with driving(
-            NativeEngine, target, program, THREADS, limit=self.events, on_error=OnError.STOP
+            NativeEngine,
+            target,
+            program,
+            self.threads,
+            limit=self.events,
+            on_error=OnError.STOP,
+            ignored_errors=tuple(map(int, IGNORED.partition("=")[2].split(","))),
         ) as drive:
             drive.engine.pause()
-            while drive.last.connections < THREADS and not drive.last.failure:
+            while drive.last.connections < self.threads and not drive.last.failure:
                 drive.report()
                 await asyncio.sleep(0.01)
             drive.engine.resume()
@@ -193,7 +208,7 @@ async def main() -> None:
     options = _options()
     server = await PrivateServer.start(binaries.inspect_binary(options.server) if options.server else None)
     try:
-        print(f"{server.binary}, {options.events} events, {THREADS} threads\n")
+        print(f"{server.binary}, {options.events} events, {options.threads} threads\n")
         print(
             "| script | prepare | run | errors: sysbench, tuibench | cleanup |\n|---|---|---|---|---|",
             flush=True,
@@ -206,7 +221,7 @@ async def main() -> None:
             if not path.is_file():
                 print(f"| {name} | not here |", flush=True)
                 continue
-            case = Case(path.resolve(), tuple(words), options.events)
+            case = Case(path.resolve(), tuple(words), options.events, options.threads)
             print(f"| {name} | {' | '.join(await measured(server.target, case))} |", flush=True)
     finally:
         await server.stop()
@@ -217,6 +232,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("folder", type=Path, help="with clones as OWNER/NAME")
     parser.add_argument("--server", help="path of a mariadbd or mysqld [the first one found]")
     parser.add_argument("--events", type=int, default=200)
+    parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--only", default="", help="scripts whose path contains this")
     return parser.parse_args()
 

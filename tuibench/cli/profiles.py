@@ -37,6 +37,7 @@ from tuibench.workload.language import (
     TransactionText,
     command_line_name,
 )
+from tuibench.workload.script import ALLOW_IO
 from tuibench.workload.templates import TransactionGrouper, statements
 from tuibench.workload.traffic import (
     ColumnFacts,
@@ -251,6 +252,9 @@ def profile_description(profile: Profile) -> str:
     lines += [
         f"  {_option_text(name, option):{width}}  {_option_help(option)}" for name, option in options.items()
     ]
+    if ALLOW_IO in profile.options:
+        lines += ["", "transactions: calls of event(), whose statements the script sends"]
+        return "\n".join(map(sanitize.text, lines)) + "\n"
     lines += ["", f"transactions{', dealt from a deck' * (profile.draw == 'deck')}:"]
     for transaction in profile.transactions:
         lines += _transaction_lines(transaction, profile)

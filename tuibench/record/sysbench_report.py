@@ -141,6 +141,20 @@ def report_text(report: FullReport) -> str:
     seconds = report.seconds or 1.0
     queries, latency, fairness = report.queries, report.latency, report.fairness
     transactions, errors, reconnects = report.transactions, report.errors, report.reconnects
+    # Without a transaction there are no latencies.
+    latencies = (
+        ""
+        if latency is None
+        else f"""\
+Latency (ms):
+         min:                              {latency.min:10.2f}
+         avg:                              {latency.avg:10.2f}
+         max:                              {latency.max:10.2f}
+{_percentile_lines(report)}
+         sum:                              {report.latency_sum_ms:10.2f}
+
+"""
+    )
     return f"""\
 SQL statistics:
     queries performed:
@@ -157,13 +171,7 @@ General statistics:
     total time:                          {report.total_seconds:.4f}s
     total number of events:              {transactions.total}
 
-Latency (ms):
-         min:                              {latency.min if latency else 0:10.2f}
-         avg:                              {latency.avg if latency else 0:10.2f}
-         max:                              {latency.max if latency else 0:10.2f}
-{_percentile_lines(report)}
-         sum:                              {report.latency_sum_ms:10.2f}
-
+{latencies}\
 Threads fairness:
     events (avg/stddev):           {fairness.events_avg:.4f}/{fairness.events_stddev:.2f}
     execution time (avg/stddev):   {fairness.seconds_avg:.4f}/{fairness.seconds_stddev:.2f}

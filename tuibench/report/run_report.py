@@ -1,8 +1,10 @@
 """Report of a run as a document, for Markdown and HTML: verdict, warnings, charts, results, environment."""
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
+from pathlib import Path
 from typing import NamedTuple
 
 from tuibench import units
@@ -34,6 +36,7 @@ from tuibench.model.tick import Latency, Tick, total_tick
 from tuibench.mysql.errors import error_name
 from tuibench.probe.text import probe_commands, probe_level_text, probe_lines, probe_table, steps_in_order
 from tuibench.record.reader import Run
+from tuibench.record.recorder import PlanRecord
 from tuibench.report.analysis import analysis
 from tuibench.report.answer import answer_sentence, answer_table
 from tuibench.report.html_chart import ChartMark, ChartSpan, Markup, TimeAxis, join_markup, tag
@@ -59,6 +62,7 @@ from tuibench.units import (
     milliseconds,
     pluralize,
 )
+from tuibench.workload.script import is_script
 
 MOST_MARKS = 60
 """Changes that are marked in the charts and listed: the many of a screening would hide the figures."""
@@ -586,6 +590,7 @@ def _method(run: Run) -> Iterator[Block]:
         return
     rows = [
         ("load", f"{plan.profile} on {run.plan.data_set}" if run.plan.data_set else plan.profile),
+        *_script_rows(run.plan),
         ("pace", _pace(plan)),
         *setup_rows(plan),
         ("engine", engine_text(run.summary.client)),
@@ -593,6 +598,13 @@ def _method(run: Run) -> Iterator[Block]:
     ]
     yield properties(rows)
     yield Text((METHOD,), role="note")
+
+
+def _script_rows(record: PlanRecord) -> Iterator[tuple[str, str]]:
+    """A script is known by its text: its name says little."""
+    if is_script(Path(record.plan.profile)):
+        digest = hashlib.sha256(record.profile_text.encode()).hexdigest()
+        yield "Lua script", f"{record.plan.profile}, SHA-256 {digest[:16]}…"
 
 
 def _pace(plan: RunPlan) -> str:

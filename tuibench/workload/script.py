@@ -213,5 +213,11 @@ def program(script: Script, options: Mapping[str, object]) -> Program:
             f"{script.path} has no command '{script.command}'",
             f"its commands: {', '.join(known.commands) or 'none'}",
         )
-    compiled = compiler.compile_profile(profile(script), options)
+    read = profile(script)
+    if not known.options:
+        # As in sysbench: a script that declares no options gets whatever is given, as text.
+        undeclared = chosen.keys() - compiler.SHARED_OPTIONS.keys() - read.options.keys() - {compiler.THREADS}
+        text = ProfileOption(type="text", default="", help="")
+        read = msgspec.structs.replace(read, options={**read.options, **dict.fromkeys(undeclared, text)})
+    compiled = compiler.compile_profile(read, options)
     return msgspec.structs.replace(compiled, script=script)

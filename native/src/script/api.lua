@@ -15,7 +15,7 @@ local native, config = ...
 local READY, QUERY, PREPARE, EXECUTE, CLOSE, SLEEP, DESCRIBE = 0, 1, 2, 3, 4, 5, 6
 
 local error, pcall, type, tostring, tonumber, select = error, pcall, type, tostring, tonumber, select
-local pairs, ipairs, setmetatable, unpack, rawget = pairs, ipairs, setmetatable, unpack, rawget
+local pairs, ipairs, setmetatable, unpack, next = pairs, ipairs, setmetatable, unpack, next
 local format, floor, concat = string.format, math.floor, table.concat
 local resume, wrap, create, status, yield =
     coroutine.resume, coroutine.wrap, coroutine.create, coroutine.status, coroutine.yield
@@ -113,6 +113,7 @@ sysbench = {
 }
 thread_id = config.tid
 test = config.path
+mysql_table_engine, myisam_max_rows = "innodb", 1000000
 
 local RESTART_EVENT = sysbench.error.RESTART_EVENT
 local TYPE = sysbench.sql.type
@@ -470,6 +471,15 @@ local function kind_of(definition)
 end
 
 local function read_options()
+    if next(sysbench.cmdline.options or {}) == nil then
+        -- A script of sysbench 0.5: any option is a global variable.
+        for _, options in ipairs({ sysbench.opt, config.given }) do
+            for name, value in pairs(options) do
+                _G[name] = value
+            end
+        end
+        return
+    end
     for name, definition in pairs(sysbench.cmdline.options or {}) do
         local key = name:gsub("-", "_")
         local text = config.given[key]

@@ -393,6 +393,33 @@ fn the_functions_of_the_old_version_are_there() {
 }
 
 #[test]
+fn libraries_are_required_by_their_names() {
+    let mut run = Running::new(
+        "require('os')
+        function event() assert(require('string') == string and require('os').time() > 0) end",
+    );
+    run.start();
+    assert_eq!(run.resume(Answer::Event), Step::Verdict(Verdict::Done));
+}
+
+#[test]
+fn options_are_global_variables_of_a_script_that_declares_none() {
+    for (declares, wanted) in [("", "7"), ("sysbench.cmdline.options = { my_size = {'', 5} }", "nil")] {
+        let mut given = settings(&format!(
+            "{declares}
+            function event()
+                assert(tostring(my_size) == '{wanted}' and mysql_table_engine == 'innodb')
+                assert(threads == (my_size and 2))
+            end"
+        ));
+        given.given.insert("my_size".into(), "7".into());
+        let mut run = Running::of(given);
+        run.start();
+        assert_eq!(run.resume(Answer::Event), Step::Verdict(Verdict::Done));
+    }
+}
+
+#[test]
 fn a_script_counts_errors_of_its_own() {
     let text = "ffi = require('ffi')
         ffi.cdef[[void sb_counter_inc(int, sb_counter_type); unsigned int getpid(void);]]

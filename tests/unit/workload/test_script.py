@@ -80,6 +80,18 @@ def test_unknown_options_and_wrong_values_are_refused(path: Path) -> None:
         library.load_program(str(path), {"tables": "many"})
 
 
+def test_a_script_that_declares_no_options_gets_any(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path.write_text("function event() end -- of sysbench 0.5")
+    monkeypatch.setattr(
+        installation, "native_module", lambda: SimpleNamespace(declared=lambda _: ([], [], True, ""))
+    )
+    made = library.load_program(str(path), {"oltp-table-size": "7", "rand_type": "pareto", "threads": 3})
+    assert made.script is not None
+    settings = script.native_settings(made.script, made.options)
+    assert settings["given"] == {"oltp_table_size": "7"}
+    assert settings["distributions"]["default"] == "pareto"
+
+
 def test_a_script_that_cannot_be_run_is_refused(path: Path) -> None:
     path.write_text("error")
     with pytest.raises(UsageError, match="an error"):
