@@ -19,7 +19,7 @@ from tuibench.model.sweep import SweepEnvironment
 
 UNKNOWN = "unknown"
 CAVEAT_MARK = "!"
-MOST_NAMED, LONGEST_LIST = 3, 60
+MOST_NAMED, LONGEST_LIST = 3, 40
 DAY_SECONDS = 86_400
 STALE_SHARE = 0.2
 """Statistics that miss the number of rows by more do not describe them; InnoDB renews them at a tenth."""
@@ -365,9 +365,7 @@ def _apart(texts: Sequence[str]) -> tuple[str, ...]:
         return tuple(texts)
     words = [re.split(r"[,;] ", text) for text in texts]
     common = set.intersection(*map(set, words))
-    return tuple(
-        ", ".join(word for word in each if word not in common) or "the same without these" for each in words
-    )
+    return tuple(", ".join(word for word in each if word not in common) or units.DASH for each in words)
 
 
 def caveat(found: Iterable[SetupDifference], side: int) -> str:
@@ -389,10 +387,14 @@ def caveat(found: Iterable[SetupDifference], side: int) -> str:
     return f"but {listed}{more} {'differs' if len(names) == 1 else 'differ'}"
 
 
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST_LIST else f"{text[: LONGEST_LIST - 1]}…"
+
+
 def audit_table(found: Sequence[SetupDifference], names: Sequence[str]) -> Table:
     """A row per difference, the intended ones marked."""
     rows = tuple(
-        (one.path, *one.values, "intended" if one.intended else one.worth)
+        (one.path, *map(_shortened, one.values), "intended" if one.intended else one.worth)
         for one in sorted(found, key=lambda one: (one.intended, not one.has_weight))
     )
     return Table(header=("", *names, "worth"), rows=rows, words=2 + len(names))

@@ -321,7 +321,7 @@ def audit_tables(sweep: Sweep) -> tuple[Table, ...]:
     if setup is None or not (found := sweep_audit(sweep)):
         return ()
     names = [build.name for build in setup.builds]
-    return (replace(audit_table(found, names), title="differences in effect beside the figures"),)
+    return (replace(audit_table(found, names), title="what differs in effect"),)
 
 
 def caveat_notes(caveats: Mapping[str, str]) -> tuple[str, ...]:

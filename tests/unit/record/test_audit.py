@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tests import examples, versions
 from tests.unit.record.steady import steady
-from tuibench.compare.audit import AUDITED, PROGRAM, audit, caveat, decided_by
+from tuibench.compare.audit import AUDITED, PROGRAM, audit, audit_table, caveat, decided_by
 from tuibench.compare.comparison import compare_runs, comparison_text
 from tuibench.model.server import DiskFacts, Environment, Flavour, HostConditions, HostFacts
 from tuibench.model.summary import SetupDifference
@@ -194,7 +194,10 @@ def test_many_differences_are_counted() -> None:
 
 def test_long_lists_show_what_is_not_common() -> None:
     found = audited(around(), UNFAIR["performance_schema"])
-    assert found[0].values == ("the same without these", "wait/synch")
+    assert found[0].values == ("–", "wait/synch")
+    off = audited(around({"performance_schema": "OFF"}), around())
+    assert off[0].values[1].startswith("on, consumers events_statements_current, ")
+    assert audit_table(off, "AB").rows[0][1:3] == ("off", "on, consumers events_statements_current…")
 
 
 MARIADB_TABLE = """CREATE TABLE `sbtest1` (
