@@ -539,7 +539,7 @@ def _with_probe(plan: RunPlan, values: PlanValues) -> RunPlan:
     return replace(
         plan,
         probe=order,
-        interval_seconds=min(plan.interval_seconds, PROBE_INTERVAL_SECONDS),
+        interval_seconds=plan.interval_seconds if "interval" in values.given else PROBE_INTERVAL_SECONDS,
         threads=int(least) if by is Quantity.THREADS else plan.threads,
     )
 
