@@ -50,19 +50,22 @@ COUNTED = [
 ]
 EVENTS = 60
 THREADS = 2
-SIZE = {"tables": "2", "table_size": "3000"}
+MOST_REPETITIONS = 10
+# Uniform: with keys from a few hot rows, one deadlock follows the other.
+SIZE = {"tables": "2", "table_size": "3000", "rand_type": "uniform"}
 ONE_TABLE = {**SIZE, "tables": "1"}
 OPTIONS = {"bulk_insert": {}, "select_random_points": ONE_TABLE, "select_random_ranges": ONE_TABLE}
 
 
 async def counted(target: Target, act: Callable[[], Awaitable[bool]]) -> dict[str, int]:
     """What an action adds to the counters of statements, after the end of its sessions. It is repeated
-    until it says that nothing was in its way.
+    if it says that an event began again.
     """
-    is_good = False
-    while not is_good:
+    for _ in range(MOST_REPETITIONS):
         is_good, found = await _counted_once(target, act)
-    return found
+        if is_good:
+            return found
+    raise AssertionError(f"{MOST_REPETITIONS} times, events began again")
 
 
 async def _counted_once(target: Target, act: Callable[[], Awaitable[bool]]) -> tuple[bool, dict[str, int]]:
@@ -130,7 +133,9 @@ async def test_sysbenchs_own_scripts_send_what_sysbench_sends(any_server: Privat
         ):
             options = OPTIONS.get(name, SIZE)
             program = program_of(path, **options)
-            for command in ("prepare", "run", "disable", "cleanup"):
+            # A second run of bulk_insert inserts the keys of the first again.
+            runs = ("run",) if name == "bulk_insert" else ("run", "disable")
+            for command in ("prepare", *runs, "cleanup"):
                 mode = ("--db-ps-mode=disable",) if command == "disable" else ()
                 limits = (f"--events={EVENTS}", "--time=0", *mode) if command in ("run", "disable") else ()
                 verb = "run" if limits else command

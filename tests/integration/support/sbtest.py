@@ -61,8 +61,10 @@ async def empty_database(target: Target, database: str) -> AsyncIterator[Target]
     async with connected(target, use_database=False) as connection:
         await connection.execute(f"DROP DATABASE IF EXISTS {database}")
         await connection.execute(f"CREATE DATABASE {database}")
-        yield in_database(target, database)
-        await connection.execute(f"DROP DATABASE IF EXISTS {database}")
+        try:
+            yield in_database(target, database)
+        finally:
+            await connection.execute(f"DROP DATABASE IF EXISTS {database}")
 
 
 async def until_sessions_end(connection: Connection, database: str) -> None:
