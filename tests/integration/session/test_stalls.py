@@ -41,7 +41,7 @@ async def test_planted_stalls_are_reported_with_their_length(
         for _ in range(STALLS):
             await ticks(load, chance.randint(4, 12))
             await asyncio.sleep(chance.uniform(0, 0.25))
-            planted.append(await stopped(tables.pid, chance.uniform(0.75, 2.2)))
+            planted.append(await stopped(tables.pid, chance.uniform(0.9, 2.2)))
         await ticks(load, 12)
         summary = await load.stop()
     assert summary.steadiness is not None

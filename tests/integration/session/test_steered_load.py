@@ -13,6 +13,7 @@ from tests.integration.support.session_process import FULL_SPEED_MS, Watcher, se
 from tests.ticks import known
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
+from tuibench.metrics.guard import LEVEL_SAMPLES
 from tuibench.model.command import (
     ApplyPreset,
     ChangeSetting,
@@ -142,7 +143,7 @@ async def test_a_screening_started_by_hand_leaves_everything_as_it_was(
     if profile == WATCH:
         spec = replace(spec, plan=replace(spec.plan, is_watch=True, options={}))
     async with watched(spec) as watcher:
-        await watcher.until(lambda: bool(watcher.samples))
+        await watcher.ticks(LEVEL_SAMPLES + 2 if profile == WATCH else 1)
         before = _value(watcher, "innodb_io_capacity")
         order = StartTune(parse_tune_words(["innodb_io_capacity", "10m"]))
         answer = await watcher.submit(order)

@@ -118,6 +118,7 @@ async def test_a_value_that_breaks_the_guard_is_put_back_within_two_samples(
     )
     spec = replace(spec, plan=replace(spec.plan, guard=("tps>60%",)))
     async with watched(spec) as watcher:
+        await watcher.ticks(1)
         early = await watcher.submit(StartAbTest(subject="threads", a="8", b="1"))
         assert not early.ok
         assert "the guard does not know the level yet" in early.text
