@@ -224,8 +224,10 @@ class StallLog:
         """The load may recover long after a stall is certain."""
         for place in range(max(0, len(self.stalls) - MOST_RECOVERING), len(self.stalls)):
             stall = self.stalls[place]
+            if stall.recovery_seconds is not None:
+                continue
             before = _near(tick for tick in reversed(self._ticks) if tick.end_seconds <= stall.start_seconds)
-            if stall.recovery_seconds is not None or not before:
+            if not before:
                 continue
             usual = sum(tick.transactions for tick in before) / sum(tick.seconds for tick in before)
             later = (

@@ -4,9 +4,9 @@
     tps>80%     of the level before: what was measured while the original values held
 
 A sample breaks a limit of the level only if it is also outside of what the load does by itself: further from
-the median than `SPREADS` robust deviations, on a log scale. Two
-samples in a row break the guard, so that one slow second of a calm load does not. A level of few events a
-sample cannot be told from nothing: it has no limit.
+the median than `SPREADS` robust deviations, on a log scale. Two samples in a row break the guard, so that one
+slow second of a calm load does not. A level of few events a sample cannot be told from nothing: it has no
+limit.
 """
 
 import math
