@@ -257,8 +257,11 @@ class PendingEffect:
         self.used = 0
 
     def add(self, marker: int, text: str, at_seconds: float) -> None:
-        """Add a further change: the slots since the last one are discarded."""
-        self.markers = (*self.markers, marker)
+        """Add a further change, or the rest of the last one: the slots since then are discarded."""
+        if self.markers[-1:] == (marker,):
+            self.texts.pop()
+        else:
+            self.markers = (*self.markers, marker)
         self.texts.append(text)
         self.at_seconds = at_seconds
         self.after = []

@@ -1,8 +1,10 @@
-"""Events of a run: kinds and structure."""
+"""Events of a run: kinds and structure, and the bands of experiments on a time axis."""
 
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 
 import msgspec
+from msgspec.structs import replace
 
 from tuibench.model.effect import Effect
 
@@ -68,7 +70,8 @@ class Event(msgspec.Struct, frozen=True, tag="event", kw_only=True):
     `at` is the wall clock (Unix seconds). `elapsed_seconds` counts from the start of the load and is negative
     before it. `marker` numbers the changes from 1; it is None for events without a marker on the charts. An
     `effect` has the marker of the change that it measures (of the last one, if there are several). If that
-    effect could not be measured, `not_measured` is the reason.
+    effect could not be measured, `not_measured` is the reason. What an experiment does has its name; only its
+    first step has a marker.
     """
 
     at: float
@@ -78,3 +81,75 @@ class Event(msgspec.Struct, frozen=True, tag="event", kw_only=True):
     marker: int | None = None
     effect: Effect | None = None
     not_measured: str = ""
+    experiment: str = ""
+
+
+def latest_events(events: Iterable[Event]) -> tuple[Event, ...]:
+    """The events, without those whose place a later one has taken: changes of the threads that follow each
+    other at once are one change, with one marker.
+    """
+    found: dict[object, Event] = {}
+    for event in events:
+        key = event if event.marker is None or event.effect else (event.kind, event.marker)
+        found.pop(key, None)
+        found[key] = event
+    return tuple(found.values())
+
+
+class Band(msgspec.Struct, frozen=True):
+    """The time in which an experiment changes values: one mark on a time axis. `marker` is None if that is
+    the one of the change that the experiment decides.
+    """
+
+    name: str
+    marker: int | None
+    end_seconds: float
+    steps: tuple[Event, ...]
+
+    @property
+    def start_seconds(self) -> float:
+        return self.steps[0].elapsed_seconds
+
+    @property
+    def label(self) -> str:
+        return self.name if self.marker is None else f"{self.marker} {self.name}"
+
+    @property
+    def entry(self) -> Event:
+        """All steps as one event."""
+        newest = self.steps[-1]
+        if len(self.steps) > 1:
+            last = newest.text.removeprefix(f"{self.name}: ")
+            newest = replace(newest, text=f"{self.name}: {len(self.steps)} steps, the last: {last}")
+        return replace(newest, marker=self.marker)
+
+
+def bands(events: Iterable[Event]) -> list[Band]:
+    """The experiments in order. One without a marker ends with the next change that is not its own."""
+    found: list[Band] = []
+    is_open = False
+    for event in events:
+        is_change = event.kind in CHANGE_KINDS
+        if not event.experiment:
+            is_other = is_change and event.kind is not EventKind.MARK
+            is_open = is_open and not (is_other and found[-1].marker is None)
+            continue
+        is_open = is_open and event.experiment == found[-1].name and not (is_change and event.marker)
+        steps = (event,) if is_change else ()
+        if is_open:
+            band = found[-1]
+            found[-1] = replace(band, end_seconds=event.elapsed_seconds, steps=band.steps + steps)
+        elif steps:
+            found.append(Band(event.experiment, event.marker, event.elapsed_seconds, steps))
+            is_open = True
+    return found
+
+
+def one_entry_an_experiment(events: Sequence[Event]) -> list[Event]:
+    """The events with the steps of each experiment as one, in the place of the last."""
+    entries: dict[int, Event | None] = {}
+    for band in bands(events):
+        entries |= dict.fromkeys(map(id, band.steps))
+        entries[id(band.steps[-1])] = band.entry
+    merged = (entries.get(id(event), event) for event in events)
+    return [event for event in merged if event is not None]

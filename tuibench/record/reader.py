@@ -32,7 +32,7 @@ from tuibench.metrics.costs import CostLedger
 from tuibench.metrics.figures import read
 from tuibench.model.counters import CUMULATIVE_NAMES
 from tuibench.model.effect import CommitCost, latest_effects
-from tuibench.model.event import COST_CHANGE_KINDS, Event, EventKind
+from tuibench.model.event import COST_CHANGE_KINDS, Event, EventKind, latest_events
 from tuibench.model.findings import Headline, HeadlineTotals
 from tuibench.model.message import Status
 from tuibench.model.server import Environment
@@ -450,7 +450,7 @@ def load_run(directory: Path) -> Run:
         raise RunError(f"there is no recorded run in {directory}", "see tuibench runs list")
     lines = JsonLines()
     samples = tuple(read_samples(directory / SAMPLES, lines))
-    events = tuple(lines.of(directory / EVENTS, Event, limits.EVENTS, _event_refusal))
+    events = latest_events(lines.of(directory / EVENTS, Event, limits.EVENTS, _event_refusal))
     states = _states(directory / STATUS, lines, zero_of(samples, events, plan))
     costs = rebuild_costs(samples, events, [(state.elapsed_seconds, state.status) for state in states])
     summary = read_document(directory / SUMMARY, Summary)

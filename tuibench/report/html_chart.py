@@ -299,11 +299,19 @@ the line inherits from the class of its group."""
 
 
 class ChartMark(NamedTuple):
-    """A change: its time, number and text."""
+    """A change: its time, number and text. An experiment is a band until its `end`, with its `name`; one
+    without a number belongs to the change before it.
+    """
 
     at: float
-    number: int
+    number: int | None
     text: str
+    end: float | None = None
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        return " ".join(filter(None, (str(self.number or ""), self.name)))
 
 
 class ChartSpan(NamedTuple):
@@ -491,10 +499,12 @@ LABEL_LETTER, LABEL_HEIGHT_HALF, LABEL_GAP = 6.6, 8.5, 2.0
 
 
 def _marks(scale: ChartScale, span: ChartSpan) -> Markup:
-    """A line for each change; numbers that would overlap share a label, such as 3–7."""
-    marks = sorted(mark for mark in span.marks if span.start <= mark.at <= span.end)
+    """A line for each change, a band for each experiment; numbers that would overlap share a label, such as
+    3–7.
+    """
+    shown = [mark for mark in span.marks if span.start <= mark.at <= span.end]
     labels: list[list[ChartMark]] = []
-    for mark in marks:
+    for mark in sorted(shown, key=lambda mark: mark.at):
         labels.append([mark])
         while len(labels) > 1 and _label_ends(scale, labels[-2])[1] > _label_ends(scale, labels[-1])[0]:
             last = labels.pop()
@@ -503,13 +513,16 @@ def _marks(scale: ChartScale, span: ChartSpan) -> Markup:
 
 
 def _label_text(marks: Sequence[ChartMark]) -> str:
-    first, last = marks[0].number, marks[-1].number
-    return str(first) if len(marks) == 1 else f"{first}–{last}"
+    if len(marks) == 1:
+        return marks[0].label
+    numbers = [mark.number for mark in marks if mark.number is not None]
+    return "–".join(str(number) for number in dict.fromkeys((numbers[0], numbers[-1]))) if numbers else ""
 
 
 def _label_ends(scale: ChartScale, marks: Sequence[ChartMark]) -> tuple[float, float]:
     """The left and the right end of the label, in the middle above its lines."""
-    middle = (scale.x(marks[0].at) + scale.x(marks[-1].at)) / 2
+    last = marks[-1].at if len(marks) > 1 or marks[0].end is None else marks[0].end
+    middle = (scale.x(marks[0].at) + scale.x(last)) / 2
     half = max(LABEL_HEIGHT_HALF, LABEL_LETTER * len(_label_text(marks)) / 2 + 4) + LABEL_GAP / 2
     return middle - half, middle + half
 
@@ -517,13 +530,23 @@ def _label_ends(scale: ChartScale, marks: Sequence[ChartMark]) -> tuple[float, f
 def _label(scale: ChartScale, marks: Sequence[ChartMark]) -> Markup:
     left, right = _label_ends(scale, marks)
     left, right = left + LABEL_GAP / 2, right - LABEL_GAP / 2
-    lines = [
-        tag("line", x1=scale.x(mark.at), x2=scale.x(mark.at), y1=2 * LABEL_HEIGHT_HALF + 1, y2=scale.bottom)
+    top = 2 * LABEL_HEIGHT_HALF + 1
+    areas = [
+        tag("rect", class_="experiment", x=x, y=top, width=scale.x(mark.end) - x, height=scale.bottom - top)
         for mark in marks
+        if mark.end is not None and (x := scale.x(mark.at)) is not None
     ]
+    lines = [
+        tag("line", x1=scale.x(at), x2=scale.x(at), y1=top, y2=scale.bottom)
+        for mark in marks
+        for at in (mark.at, mark.end)
+        if at is not None
+    ]
+    texts = (" ".join((mark.label, units.hms(mark.at), mark.text)) for mark in marks)
     return tag(
         "g",
-        tag("title", "\n".join(f"{mark.number} {units.hms(mark.at)} {mark.text}" for mark in marks)),
+        tag("title", "\n".join(texts)),
+        areas,
         lines,
         tag("rect", x=left, y=1.5, width=right - left, height=2 * LABEL_HEIGHT_HALF, rx=LABEL_HEIGHT_HALF),
         tag("text", _label_text(marks), x=(left + right) / 2, y=14, text_anchor="middle"),

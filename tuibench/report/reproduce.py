@@ -120,7 +120,8 @@ def reproduction_commands(run: Run) -> ReproductionCommands:
 
 
 def _is_steered(event: Event) -> bool:
-    return event.kind in STEERED and event.elapsed_seconds > 0 and event.marker is not None
+    is_own = event.marker is not None and not event.experiment
+    return event.kind in STEERED and event.elapsed_seconds > 0 and is_own
 
 
 def _change_text(event: Event) -> str:

@@ -25,7 +25,7 @@ from tuibench.effects.text import cost_table, effect_card, trial_section
 from tuibench.metrics.costs import cost_rows
 from tuibench.metrics.figures import FIGURES
 from tuibench.metrics.series import slow_parts
-from tuibench.model.event import CHANGE_KINDS, Event, EventKind
+from tuibench.model.event import CHANGE_KINDS, Event, EventKind, bands, one_entry_an_experiment
 from tuibench.model.findings import Mean
 from tuibench.model.plan import OptionValue, RunPlan, setup_rows
 from tuibench.model.probe import ProbeResult, ProbeStep, StepPurpose
@@ -289,10 +289,15 @@ def _over_time(run: Run, pictures: Mapping[str, DrawnChart]) -> Markup:
 
 
 def _marks(run: Run) -> list[ChartMark]:
-    return [
+    """The changes, and the experiments."""
+    changes = [
         ChartMark(event.elapsed_seconds, event.marker, event.text)
         for event in run.events
-        if event.kind in CHANGE_KINDS and event.marker is not None
+        if event.kind in CHANGE_KINDS and event.marker is not None and not event.experiment
+    ]
+    return changes + [
+        ChartMark(band.start_seconds, band.marker, band.entry.text, band.end_seconds, band.name)
+        for band in bands(run.events)
     ]
 
 
@@ -301,7 +306,7 @@ def _changes(run: Run) -> Iterator[Block | Section]:
     effects = {effect.markers[-1]: effect for effect in run.summary.effects}
     changes = [
         event
-        for event in run.events
+        for event in one_entry_an_experiment(run.events)
         if event.marker is not None and (event.kind in CHANGE_KINDS or event.not_measured)
     ]
     cards = [

@@ -31,6 +31,7 @@ from tuibench.model.schedule import (
     format_delay,
     format_weights,
 )
+from tuibench.session.events import EventLog
 from tuibench.session.interventions import Interventions
 from tuibench.session.laboratory import Laboratory
 from tuibench.session.lifecycle import Lifecycle
@@ -105,14 +106,14 @@ class LoadCommands:
         self,
         load: LoadController,
         lifecycle: Lifecycle,
-        emit: Callable[[EventKind, str], object],
+        log: EventLog,
         plan_runner: PlanRunner,
         laboratory: Laboratory,
         reset_stats: Callable[[], Awaitable[None]],
     ) -> None:
         self._load = load
         self._lifecycle = lifecycle
-        self._emit = emit
+        self._log = log
         self._plan_runner = plan_runner
         self._laboratory = laboratory
         self._reset_stats = reset_stats
@@ -156,7 +157,7 @@ class LoadCommands:
             )
         before = self._load.rate
         self._load.set_rate(rate)
-        self._emit(EventKind.RATE, f"rate {rate_text(before)} → {rate_text(rate)}")
+        self._log.emit(EventKind.RATE, f"rate {rate_text(before)} → {rate_text(rate)}")
         return f"rate: {rate_text(rate)}" + self._override(Quantity.RATE)
 
     def _weights(self, given: Mapping[str, float]) -> str:
@@ -171,14 +172,14 @@ class LoadCommands:
             for name, weight in after.items()
             if weight != before[name]
         )
-        self._emit(EventKind.WEIGHTS, f"weights: {changed}")
+        self._log.emit(EventKind.WEIGHTS, f"weights: {changed}")
         return f"weights: {format_weights(after)}"
 
     def _delay(self, milliseconds: float) -> str:
         before = self._load.client_delay_ms
         self._load.set_delay(milliseconds)
         change = f"{format_delay(before)} → {format_delay(milliseconds)}"
-        self._emit(EventKind.DELAY, f"simulated network delay {change} on each round trip")
+        self._log.emit(EventKind.DELAY, f"simulated network delay {change} on each round trip")
         return f"simulated network delay: {format_delay(milliseconds)} on each round trip"
 
     async def _threads(self, threads: int) -> str:
@@ -187,7 +188,7 @@ class LoadCommands:
             return f"threads: {threads}, as before"
         self._load.accepted_connections = None
         await self._load.set_threads(threads)
-        self._emit(EventKind.THREADS, f"threads {before} → {threads}")
+        self._log.emit_threads(before, threads)
         return f"threads: {threads}" + self._override(Quantity.THREADS)
 
     def _override(self, quantity: Quantity) -> str:
@@ -200,7 +201,7 @@ class LoadCommands:
         if self._lifecycle.state in (RunState.STARTING, RunState.WARMING):
             raise UsageError("nothing has been measured yet")
         await self._reset_stats()
-        self._emit(EventKind.RESET, "figures of the run are reset")
+        self._log.emit(EventKind.RESET, "figures of the run are reset")
         return "the figures of the run are reset"
 
     def _pause(self) -> str:
@@ -213,7 +214,7 @@ class LoadCommands:
         self._load.pause()
         self._plan_runner.pause()
         self._lifecycle.set_state(RunState.PAUSED)
-        self._emit(EventKind.PAUSE, "paused")
+        self._log.emit(EventKind.PAUSE, "paused")
         return "paused"
 
     def _resume(self) -> str:
@@ -222,5 +223,5 @@ class LoadCommands:
         self._load.resume()
         self._plan_runner.unpause()
         self._lifecycle.set_state(RunState.RUNNING)
-        self._emit(EventKind.RESUME, "resumed")
+        self._log.emit(EventKind.RESUME, "resumed")
         return "resumed"

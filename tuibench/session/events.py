@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -32,6 +33,17 @@ from tuibench.workload import library
 from tuibench.workload.datasets import build_data_set
 from tuibench.workload.program import Program
 
+ONE_CHANGE_SECONDS = 3.0
+"""Changes of the threads that follow each other sooner are one."""
+
+
+class Steps(NamedTuple):
+    """Changes of this kind are those of an experiment at present; `is_numbered` if the next gets a number."""
+
+    kind: EventKind
+    experiment: str
+    is_numbered: bool
+
 
 class EventLog:
     """All events of a run, in order."""
@@ -41,10 +53,10 @@ class EventLog:
         self._clock = clock
         self._publish = publish
         self.zero_ns = 0
-        self.unnumbered: EventKind | None = None
-        """Changes of this kind get no number at present: an experiment makes them."""
+        self.steps: Steps | None = None
         self._is_started = False
         self._markers = 0
+        self._threads: tuple[Event, int] | None = None
 
     def start(self, at_ns: int) -> None:
         """Set the start of elapsed time; it is negative before a start in the future."""
@@ -59,35 +71,67 @@ class EventLog:
         """Seconds from the start to a time."""
         return (at_ns - self.zero_ns) / NS_PER_SECOND if self._is_started else 0.0
 
-    def emit(self, kind: EventKind, text: str, effect: Effect | None = None) -> Event:
+    def emit(self, kind: EventKind, text: str, effect: Effect | None = None, experiment: str = "") -> Event:
         """Emit an event that happens now."""
-        is_numbered = kind in CHANGE_KINDS and kind is not self.unnumbered
+        is_numbered = kind in CHANGE_KINDS
+        if self.steps is not None and self.steps.kind is kind:
+            is_numbered, experiment = self.steps.is_numbered, self.steps.experiment
+            self.steps = self.steps._replace(is_numbered=False)
         self._markers += is_numbered
         marker = self._markers if is_numbered else None
+        return self._add(
+            kind,
+            text,
+            marker=effect.markers[-1] if effect else marker,
+            effect=effect,
+            experiment=experiment,
+        )
+
+    def emit_threads(self, before: int, after: int) -> Event:
+        """Emit a change of the threads by an operator. One soon after another is the same change, and has its
+        marker.
+        """
+        last = self._threads
+        if (
+            last is None
+            or self.steps is not None
+            or last[0].marker != self._markers
+            or after == last[1]
+            or self.elapsed_seconds() - last[0].elapsed_seconds > ONE_CHANGE_SECONDS
+        ):
+            event = self.emit(EventKind.THREADS, f"threads {before} → {after}")
+        else:
+            before = last[1]
+            self.events.remove(last[0])
+            event = self._add(EventKind.THREADS, f"threads {before} → {after}", marker=self._markers)
+        self._threads = event, before
+        return event
+
+    def emit_not_measured(self, marker: int, change: str, why: str) -> Event:
+        """Emit the reason why the effect of a change could not be measured."""
+        text = f"effect of {change} not measured: {why}"
+        return self._add(EventKind.EFFECT, text, marker=marker, not_measured=why)
+
+    def _add(
+        self,
+        kind: EventKind,
+        text: str,
+        *,
+        marker: int | None,
+        effect: Effect | None = None,
+        not_measured: str = "",
+        experiment: str = "",
+    ) -> Event:
         event = Event(
             at=self._clock.wall_seconds(),
             elapsed_seconds=self.elapsed_seconds(),
             kind=kind,
             text=text,
-            marker=effect.markers[-1] if effect else marker,
+            marker=marker,
             effect=effect,
+            not_measured=not_measured,
+            experiment=experiment,
         )
-        return self._add(event)
-
-    def emit_not_measured(self, marker: int, change: str, why: str) -> Event:
-        """Emit the reason why the effect of a change could not be measured."""
-        return self._add(
-            Event(
-                at=self._clock.wall_seconds(),
-                elapsed_seconds=self.elapsed_seconds(),
-                kind=EventKind.EFFECT,
-                text=f"effect of {change} not measured: {why}",
-                marker=marker,
-                not_measured=why,
-            )
-        )
-
-    def _add(self, event: Event) -> Event:
         self.events.append(event)
         self._publish(event)
         return event

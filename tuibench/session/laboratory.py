@@ -53,7 +53,7 @@ from tuibench.model.schedule import Quantity, checked_threads
 from tuibench.model.server import ServerInfo
 from tuibench.model.tick import ERROR, Sample, Tick
 from tuibench.mysql.errors import UNREACHABLE_CODES
-from tuibench.session.events import EventLog
+from tuibench.session.events import EventLog, Steps
 from tuibench.session.lifecycle import Lifecycle, StartTask
 from tuibench.session.load import LoadController
 from tuibench.session.settings import Settings
@@ -157,7 +157,9 @@ class Experiment(ABC):
     """It begins with the load, though the guard does not know the level yet."""
 
     gives_way: ClassVar[bool] = False
-    """It ends before an operator's command is executed, and its changes have no numbers on the time axis."""
+    """It ends before an operator's command is executed, and has no marker on the time axis: it decides a
+    change that has one.
+    """
 
     first: Sequence[Change] = ()
     reply = ""
@@ -295,6 +297,7 @@ class Laboratory:
         self._broken_samples = self._rest_samples = self._held_samples = 0
         self._is_resting, self._broken_before = False, ""
         self._original_since = 0.0
+        self._is_numbered = True
 
     def last(self, kind: type[AnyExperiment]) -> AnyExperiment | None:
         """The present or last experiment of a kind."""
@@ -348,6 +351,7 @@ class Laboratory:
         if experiment.is_guarded:
             self._require_guard()
         self.present = experiment
+        self._is_numbered = not experiment.gives_way
         self._original_since = math.inf
         self._has_left.clear()
         self._on_change(experiment)
@@ -534,7 +538,7 @@ class Laboratory:
 
     def _report(self, experiment: Experiment) -> None:
         for text in experiment.told:
-            self._session.log.emit(experiment.told_kind, text)
+            self._session.log.emit(experiment.told_kind, text, experiment=experiment.called)
         if experiment.told:
             self._session.lifecycle.publish_status()
         experiment.told.clear()
@@ -594,18 +598,26 @@ class Laboratory:
 
     async def _submit(self, change: Change) -> str:
         """Makes a change, in its turn among the operators'; returns the reply as text."""
-        try:
-            if isinstance(change, LoadLevel):
+        log = self._session.log
+        match change:
+            case LoadLevel():
                 self._changing = EventKind.PROBE
+            case SetThreads():
+                self._changing = EventKind.THREADS
+            case _:
+                self._changing = EventKind.SETTING
+        try:
+            if self.present is not None:
+                log.steps = Steps(self._changing, self.present.called, self._is_numbered)
+            if isinstance(change, LoadLevel):
                 await self._set_level(change)
                 return ""
-            self._changing = EventKind.THREADS if isinstance(change, SetThreads) else EventKind.SETTING
             self._own = change
-            is_quiet = self.present is not None and self.present.gives_way
-            self._session.log.unnumbered = self._changing if is_quiet else None
             return await self._session.submit(change)
         finally:
-            self._changing = self._own = self._session.log.unnumbered = None
+            if log.steps is not None:
+                self._is_numbered = log.steps.is_numbered
+            self._changing = self._own = log.steps = None
 
     async def _set_level(self, wanted: LoadLevel) -> None:
         session = self._session

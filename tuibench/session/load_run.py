@@ -399,7 +399,7 @@ class LoadRun(SessionRun):
         self._commands = LoadCommands(
             self.load,
             lifecycle,
-            watcher.emit,
+            watcher.log,
             self.plan_runner,
             self.laboratory,
             self.measuring.reset_stats,

@@ -17,12 +17,11 @@ from tuibench.model.command import (
 )
 from tuibench.model.message import Status
 from tuibench.model.schedule import format_delay, format_weights
+from tuibench.session.events import ONE_CHANGE_SECONDS
 
 UNDOABLE = (SetThreads, SetRate, SetWeights, SetDelay, ChangeSetting, ApplyPreset, RestoreSettings)
 
 MOST_STEPS = 100
-ONE_CHANGE_SECONDS = 3.0
-"""Changes of the threads that follow each other sooner are one."""
 
 Execute = Callable[[Command], Awaitable[str]]
 

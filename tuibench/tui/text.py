@@ -57,6 +57,8 @@ _ASCII_EIGHTHS = " ..--==##"
 MARKER = "│"
 RULE = "─"
 CROSSING = "┼"
+BAND, BAND_END = "━", "┥"
+"""The time of an experiment on the rule."""
 CURSOR = "┃"
 AXIS_STEPS_SECONDS = (5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600)
 _LABEL_SPACING = 11
@@ -69,6 +71,7 @@ _TO_ASCII = str.maketrans(
         "┃": ":",
         "├": "[",
         "┤": "]",
+        "┥": "]",
         "←": "<",
         "⇧": "^",
         "█": "#",
@@ -157,8 +160,8 @@ def _column(level: int, glyphs: str) -> str:
 FREE_CELLS = " " + RULE
 
 
-def strike_markers(row: str, columns: Mapping[int, int], mark: str = MARKER) -> str:
-    """The row with a marker line at each column of `columns` (column → marker number) that has no bar."""
+def strike_markers(row: str, columns: Iterable[int], mark: str = MARKER) -> str:
+    """The row with a marker line at each of the columns that has no bar."""
     cells = list(row)
     for column in columns:
         if cells[column] in FREE_CELLS:
@@ -166,16 +169,17 @@ def strike_markers(row: str, columns: Mapping[int, int], mark: str = MARKER) -> 
     return "".join(cells)
 
 
-def marker_labels(columns: Mapping[int, int], width: int) -> dict[int, str]:
-    """Position of each marker's number: column → text. A later marker hides an earlier one that it would
-    touch: 34 is never 3 and 4.
+def marker_labels(columns: Mapping[int, str], width: int) -> dict[int, str]:
+    """Position of each marker's label: column → text. A label that a later one would touch is cut to its
+    number, or left out: 34 is never 3 and 4.
     """
     placed: dict[int, str] = {}
-    for column, number in sorted(columns.items()):
-        text = str(number)
+    for column, text in sorted(columns.items()):
         start = min(column, width - len(text))
         for other in [at for at, label in placed.items() if at + len(label) >= start]:
-            del placed[other]
+            number = placed.pop(other).partition(" ")[0]
+            if other + len(number) < start:
+                placed[other] = number
         placed[start] = text
     return placed
 

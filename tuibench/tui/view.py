@@ -19,7 +19,7 @@ from tuibench.model.effect import (
     EffectProgress,
     latest_effects,
 )
-from tuibench.model.event import CHANGE_KINDS, Event, EventKind
+from tuibench.model.event import CHANGE_KINDS, Event, EventKind, bands, latest_events
 from tuibench.model.findings import Headline
 from tuibench.model.message import (
     CommandReply,
@@ -196,6 +196,15 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
         return test is not None and test.by_hand and test.ended_seconds is None and not self.stopping
 
     @property
+    def is_experimenting(self) -> bool:
+        """True while an experiment changes values, planned or not."""
+        test, effect = self.status.ab, self.status.effect
+        is_tested = test is not None and test.ended_seconds is None
+        is_screened = self.tune is not None and not self.tune.is_over
+        is_decided = effect is not None and effect.alternates
+        return not self.stopping and (self.is_probing or is_tested or is_screened or is_decided)
+
+    @property
     def shown_ab_test(self) -> AbTestResult | None:
         """The running A/B test; a finished one until there is a newer effect, or one is pinned."""
         test = self.status.ab
@@ -287,7 +296,8 @@ def next_view(view: View, message: ViewMessage) -> View:
                 view, recent=recent, history=history, note=_current_note(view, message)
             )
         case Event():
-            return msgspec.structs.replace(view, events=(*view.events[-(MAX_EVENTS - 1) :], message))
+            known = latest_events((*view.events[-(MAX_EVENTS - 1) :], message))
+            return msgspec.structs.replace(view, events=known)
         case Status():
             return msgspec.structs.replace(view, status=message)
         case Activity():
@@ -378,4 +388,27 @@ def change_markers(view: View, columns: int) -> dict[int, int]:
         column = chosen.column_at(event.elapsed_seconds)
         if 0 <= column < columns:
             placed[column] = event.marker
+    return placed
+
+
+class BandColumns(NamedTuple):
+    """Columns of a chart in which an experiment changes values, both included."""
+
+    first: int
+    last: int
+    label: str
+
+
+def change_bands(view: View, columns: int) -> list[BandColumns]:
+    """The visible bands; that of a running experiment ends at the newest column."""
+    if not view.points:
+        return []
+    chosen, found = view_grid(view, columns), bands(view.events)
+    placed = []
+    for number, band in enumerate(found, 1):
+        is_open = number == len(found) and view.is_experimenting
+        end = view.elapsed_seconds if is_open else min(band.end_seconds, view.elapsed_seconds)
+        first, last = chosen.column_at(band.start_seconds), chosen.column_at(end)
+        if first < columns and last >= 0 and band.start_seconds <= view.elapsed_seconds:
+            placed.append(BandColumns(max(first, 0), min(last, columns - 1), band.label))
     return placed

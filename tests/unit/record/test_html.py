@@ -363,6 +363,16 @@ def test_numbers_that_would_overlap_share_a_label() -> None:
     assert picture.count('<line x1="') == len(marks)
 
 
+def test_an_experiment_is_one_band_with_its_name() -> None:
+    marks = [ChartMark(2.0, 3, "probe: 9 steps", 6.0, "probe"), ChartMark(7.5, None, "x", 9.5, "alternation")]
+    picture = time_chart(SPAN._replace(marks=marks), STYLE, [line(1.0)], "a")
+    scale = (1000 - LEFT - RIGHT) / 10
+    assert f'<rect class="experiment" x="{LEFT + 2 * scale:g}"' in picture
+    assert f'width="{4 * scale:g}"' in picture
+    labels = re.findall(r'<text x="([\d.]+)" y="14" text-anchor="middle">([^<]+)<', picture)
+    assert labels == [(f"{LEFT + 4 * scale:g}", "3 probe"), (f"{LEFT + 8.5 * scale:g}", "alternation")]
+
+
 @given(st.lists(st.floats(0.01, 100), min_size=1, max_size=6))
 def test_names_at_the_ends_do_not_lie_over_each_other(ends: list[float]) -> None:
     lines = [line(end, name=f"line {number}") for number, end in enumerate(ends)]

@@ -221,7 +221,7 @@ class FakeControllable:
         self.load_commands = LoadCommands(
             cast(LoadController, self.load),
             self.lifecycle,
-            self.log.emit,
+            self.log,
             cast(PlanRunner, FakePlan(self.done)),
             cast(Laboratory, FakeLaboratory()),
             self._reset_stats,

@@ -30,7 +30,7 @@ from tuibench.model.command import (
     StartProbe,
     StopProbe,
 )
-from tuibench.model.event import Event, EventKind
+from tuibench.model.event import Event, EventKind, bands
 from tuibench.model.plan import RunPlan
 from tuibench.model.probe import ProbeEnd, ProbeOrder, ProbeState, UslFit
 from tuibench.model.schedule import Quantity, parse_schedule
@@ -145,7 +145,12 @@ def test_a_run_that_is_a_probe_ends_with_its_answer(tmp_path: Path) -> None:
     assert summary.seconds < 60
     levels = [event.text for event in told(summary, EventKind.PROBE)]
     assert levels[:3] == ["probe: 1 thread (up)", "probe: 2 threads (up)", "probe: 4 threads (up)"]
-    assert all(event.marker is not None for event in told(summary, EventKind.PROBE))
+    (band,) = bands(summary.events)
+    assert (band.label, [event.marker for event in band.steps]) == (
+        "1 probe",
+        [1, *[None] * (len(levels) - 1)],
+    )
+    assert band.end_seconds > band.steps[-1].elapsed_seconds, "its answer is its end"
     assert summary.probe.commands["tuibench"].startswith("tuibench run oltp_point_select --threads=1")
     assert not any("private server" in line for line in summary.probe.lines)
     assert script.states[-1].result == summary.probe

@@ -21,7 +21,7 @@ from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.message import REPLAY_REFUSAL, REPLAY_SPEEDS, Hello, ReplayState, Status
 from tuibench.model.tick import Sample
 from tuibench.record.reader import Run, load_run
-from tuibench.session.events import EventLog, SampleHistory
+from tuibench.session.events import EventLog, SampleHistory, Steps
 from tuibench.session.replay import ReplayClient, ReplayMessage
 
 # A replay says what the session said, when it said it; it can be moved through, and not steered.
@@ -262,3 +262,43 @@ def test_only_changes_are_numbered_and_without_a_gap() -> None:
     numbered = [event for event in log.events if event.marker is not None]
     assert {event.kind for event in numbered} == CHANGE_KINDS
     assert [event.marker for event in numbered] == list(range(1, len(CHANGE_KINDS) + 1))
+
+
+def test_presses_that_follow_each_other_are_one_change_with_one_marker() -> None:
+    clock, heard = FakeClock(), list[Event]()
+    log = EventLog(clock, heard.append)
+    log.start(clock.now_ns())
+    for threads in (8, 9, 10):
+        clock.advance(2.9)
+        log.emit_threads(threads, threads + 1)
+    assert [(event.marker, event.text) for event in log.events] == [(1, "threads 8 → 11")]
+    assert [event.text for event in heard] == ["threads 8 → 9", "threads 8 → 10", "threads 8 → 11"]
+    clock.advance(3.1)
+    log.emit_threads(11, 12)
+    log.emit(EventKind.MARK, "mark")
+    log.emit_threads(12, 13)
+    assert [(event.marker, event.text) for event in log.events][1:] == [
+        (2, "threads 11 → 12"),
+        (3, "mark"),
+        (4, "threads 12 → 13"),
+    ]
+
+
+def test_threads_that_go_back_at_once_are_two_changes() -> None:
+    log = EventLog(FakeClock(), lambda event: None)
+    log.emit_threads(8, 9)
+    log.emit_threads(9, 8)
+    assert [event.text for event in log.events] == ["threads 8 → 9", "threads 9 → 8"]
+
+
+def test_only_the_first_step_of_an_experiment_is_numbered() -> None:
+    log = EventLog(FakeClock(), lambda event: None)
+    log.steps = Steps(EventKind.SETTING, "A/B test", is_numbered=True)
+    for text in ("sync_binlog 1 → 0", "innodb_flush_log_at_trx_commit 1 → 0"):
+        log.emit(EventKind.SETTING, text)
+    log.emit(EventKind.MARK, "mark")
+    assert [(event.marker, event.experiment) for event in log.events] == [
+        (1, "A/B test"),
+        (None, "A/B test"),
+        (2, ""),
+    ]

@@ -23,7 +23,7 @@ from tuibench.probe import panel
 from tuibench.probe.text import probe_lines
 from tuibench.tui.charts import ChartHistory, ChartPoint
 from tuibench.tui.panels import time_chart as plots
-from tuibench.tui.panels.lists import event_detail, events_panel, one_entry_a_probe
+from tuibench.tui.panels.lists import event_detail, events_panel
 from tuibench.tui.panels.load import FSYNCS, P95, QPS, TPS, commits_matter
 from tuibench.tui.panels.numbers import big_numbers
 from tuibench.tui.panels.time_chart import AXIS_WIDTH, cpu_chart, cpu_figure, time_chart
@@ -392,26 +392,6 @@ def test_merged_points_keep_fsyncs_and_shares() -> None:
     merged = ChartHistory.of(points).window(2, 0, 1)[0]
     assert merged is not None
     assert (merged.fsyncs, merged.cpu) == (0.5, (5.0, 4.0, 2.0))
-
-
-def step(elapsed: float, text: str, kind: EventKind = EventKind.PROBE) -> Event:
-    return Event(at=script.START + elapsed, elapsed_seconds=elapsed, kind=kind, text=text, marker=1)
-
-
-def test_the_steps_of_a_probe_are_one_entry() -> None:
-    events = [
-        step(1.0, "probe: 1 thread (up)"),
-        step(5.0, "12 transactions failed", EventKind.ERRORS),
-        step(6.0, "probe: 2 threads (up)"),
-        step(9.0, "probe: Saturated at 2 threads", EventKind.PLAN),
-        step(20.0, "probe: 1 thread (up)"),
-    ]
-    assert [event.text for event in one_entry_a_probe(events)] == [
-        "12 transactions failed",
-        "probe: 2 steps, the last at 2 threads (up)",
-        "probe: Saturated at 2 threads",
-        "probe: 1 thread (up)",
-    ]
 
 
 # The charts of a probe as text: where dots, knee, objective and curve stand.

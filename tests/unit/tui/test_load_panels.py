@@ -395,6 +395,18 @@ def test_a_change_is_a_line_above_the_bars_with_its_number_on_the_first() -> Non
     assert text(time_chart(QPS, view, 7 + 4, 2, numbered=False)) == "  20 k ──┼─\n     0  █▄█"
 
 
+def test_an_experiment_is_a_band_on_the_rule_with_its_name() -> None:
+    view = short_story(*[1000] * 14)
+
+    def step(at: float, marker: int | None = None, kind: EventKind = EventKind.PROBE) -> Event:
+        return Event(at=0, elapsed_seconds=at, kind=kind, text="", marker=marker, experiment="probe")
+
+    for event in (step(0.5, 3), step(4.5), step(9.5, kind=EventKind.PLAN)):
+        view = next_view(view, event)
+    assert text(time_chart(TPS, view, 7 + 15, 2, numbered=True)).splitlines()[0] == "   1 k ─3 probe━━┥────"
+    assert text(time_chart(QPS, view, 7 + 15, 2, numbered=False)).splitlines()[0] == "  20 k ─┼────────┼────"
+
+
 def test_a_chart_has_one_style_a_row() -> None:
     quiet = initial_view(script.hello(events=()))
     for line in time_chart(TPS, quiet, 80, 8, numbered=True)[1:]:

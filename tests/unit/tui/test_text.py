@@ -72,16 +72,21 @@ def test_a_marker_stands_where_there_is_no_bar() -> None:
 
 
 def test_flags_stand_on_their_marker_and_stay_inside() -> None:
-    assert drawing.marker_labels({0: 1, 9: 12}, 10) == {0: "1", 8: "12"}
+    assert drawing.marker_labels({0: "1", 9: "12"}, 10) == {0: "1", 8: "12"}
 
 
 def test_a_later_flag_hides_the_one_it_would_write_over() -> None:
-    assert drawing.marker_labels({4: 10, 5: 11}, 10) == {5: "11"}
+    assert drawing.marker_labels({4: "10", 5: "11"}, 10) == {5: "11"}
 
 
 def test_two_numbers_never_read_as_one() -> None:
-    assert drawing.marker_labels({3: 3, 4: 4}, 10) == {4: "4"}
-    assert drawing.marker_labels({3: 3, 5: 4}, 10) == {3: "3", 5: "4"}
+    assert drawing.marker_labels({3: "3", 4: "4"}, 10) == {4: "4"}
+    assert drawing.marker_labels({3: "3", 5: "4"}, 10) == {3: "3", 5: "4"}
+
+
+def test_a_label_that_would_be_touched_is_cut_to_its_number() -> None:
+    assert drawing.marker_labels({0: "3 probe", 5: "4"}, 10) == {0: "3", 5: "4"}
+    assert drawing.marker_labels({0: "3 probe", 8: "4"}, 10) == {0: "3 probe", 8: "4"}
 
 
 def test_the_time_axis_ends_now() -> None:

@@ -7,13 +7,11 @@ sparkline. In a list of events, a change has the number of its marker in the cha
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-import msgspec
-
 from tuibench.effects.panel import before_after_text, difference_role, effect_lines
 from tuibench.metrics.figures import figure_named
 from tuibench.metrics.inference import brief_change, least_text, verdict_text
 from tuibench.model.effect import Effect
-from tuibench.model.event import CHANGE_KINDS, Event, EventKind
+from tuibench.model.event import CHANGE_KINDS, Event, EventKind, one_entry_an_experiment
 from tuibench.tui import text as drawing
 from tuibench.tui.charts import NEAR_ZERO, ChartPoint, baseline
 from tuibench.tui.figures import figure_number
@@ -238,8 +236,6 @@ _GLYPHS = {
     EventKind.FOREIGN: ("▲", "warn"),
     EventKind.EFFECT: ("Δ", "muted"),
 }
-PROBE_PREFIX = "probe: "
-"""Prefix of a probe's event texts: of its steps, and of its result."""
 _FIGURE_CELLS = 8
 """Cells of a difference in a row: −98 %, +1,234 %."""
 _FEWEST_TEXT_CELLS = 24
@@ -272,7 +268,7 @@ def _rows_up_to_cursor(view: View) -> tuple[Event, ...]:
     changes = {event.marker for event in view.events if event.kind in CHANGE_KINDS}
     rows = tuple(
         event
-        for event in one_entry_a_probe(view.events)
+        for event in one_entry_an_experiment(view.events)
         if event.kind is not EventKind.EFFECT or event.marker not in changes
     )
     pointed = (n for n in range(len(rows), 0, -1) if view.chart_state.points_at(rows[n - 1].elapsed_seconds))
@@ -313,26 +309,6 @@ def _effect_state(view: View, event: Event) -> str:
     return "not measured" if is_missing else ""
 
 
-def one_entry_a_probe(events: Sequence[Event]) -> list[Event]:
-    """The events with the steps of each probe merged into one: the newest step, and the number of steps."""
-    found: list[Event] = []
-    steps = 0
-    for event in events:
-        if event.kind is EventKind.PROBE:
-            steps += 1
-            if steps > 1:
-                place = max(n for n, each in enumerate(found) if each.kind is EventKind.PROBE)
-                del found[place]
-                newest = event.text.removeprefix(PROBE_PREFIX)
-                event = msgspec.structs.replace(
-                    event, text=f"{PROBE_PREFIX}{steps} steps, the last at {newest}"
-                )
-        elif event.text.startswith(PROBE_PREFIX):
-            steps = 0
-        found.append(event)
-    return found
-
-
 def effect_figures(effect: Effect, room: int) -> TextLine:
     """Differences in columns, as many as fit; those that are not significant are grey."""
     line: TextLine = ()
@@ -364,9 +340,9 @@ _EMPTY_TEXTS = {
 
 
 def filtered_events(events: Sequence[Event], place: int) -> list[Event]:
-    """The events of a filter, newest first; a probe counts as one event."""
+    """The events of a filter, newest first; an experiment counts as one event."""
     kinds = EVENT_FILTERS[place][1]
-    return [event for event in reversed(one_entry_a_probe(events)) if event.kind in kinds]
+    return [event for event in reversed(one_entry_an_experiment(events)) if event.kind in kinds]
 
 
 def event_ids(events: Sequence[Event]) -> list[int]:

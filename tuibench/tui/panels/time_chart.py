@@ -10,7 +10,7 @@ one. Density is shown by glyphs, not by colours, for terminals with few colours 
 import math
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -38,7 +38,7 @@ from tuibench.tui.text import (
     pad_line,
     shorten,
 )
-from tuibench.tui.view import View, change_markers, chart_points, view_grid
+from tuibench.tui.view import View, change_bands, change_markers, chart_points, view_grid
 from tuibench.units import DASH, axis_maximum, count, hms, local_time, milliseconds, percent, si
 
 AXIS_WIDTH = 7
@@ -65,7 +65,7 @@ def time_chart(
     columns = max(width - AXIS_WIDTH, 1)
     values = [measure.value(point) if point else None for point in chart_points(view, columns)]
     present = [value for value in values if value is not None]
-    changes = change_markers(view, columns)
+    struck = _struck_columns(view, columns)
     sign = signature_of(measure, view, columns)
     cursor = cursor_column(view, columns)
     reading = _cursor_reading(measure, values[cursor]) if cursor is not None else ""
@@ -73,12 +73,12 @@ def time_chart(
     label, lowest = (measure.axis(end), measure.axis(base) if base else "0") if present else ("", "0")
     values, top = [None if value is None else value - base for value in values], end - base
     if height == 1:
-        body = _bar_rows(values, top, 1, changes, sign, ascii_only=ascii_only)
+        body = _bar_rows(values, top, 1, struck, sign, ascii_only=ascii_only)
         return [(axis_label(label), *_with_cursor(body[0], cursor, reading, columns))]
-    rule = _maximum_rule(columns, changes, numbered=numbered)
+    rule = _maximum_rule(view, columns, numbered=numbered)
     if sign is not None:
         rule = _add_difference(rule, sign, columns, numbered=numbered)
-    rows = _bar_rows(values, top, height - 1, changes, sign, ascii_only=ascii_only)
+    rows = _bar_rows(values, top, height - 1, struck, sign, ascii_only=ascii_only)
     return [
         (axis_label(label), *_with_cursor(rule, cursor, reading, columns)),
         *(
@@ -92,7 +92,7 @@ def _bar_rows(
     values: Sequence[float | None],
     top: float,
     height: int,
-    changes: Mapping[int, int],
+    struck: frozenset[int],
     sign: Signature | None,
     *,
     ascii_only: bool,
@@ -102,7 +102,7 @@ def _bar_rows(
     lines: list[TextLine] = []
     for number, row in enumerate(rows):
         shade = round((height - 1 - number) / (height - 1) * (SHADES - 1)) if height > 1 else SHADES // 2
-        cells = [(glyph, f"shade{shade}") for glyph in drawing.strike_markers(row, changes)]
+        cells = [(glyph, f"shade{shade}") for glyph in drawing.strike_markers(row, struck)]
         for mean in sign.means if sign else ():
             _put_mean(cells, mean, sign, top, height, height - 1 - number)
         lines.append(merge_cells(cells))
@@ -236,15 +236,26 @@ def axis_label(label: str) -> TextSpan:
     return TextSpan(f"{label:>{AXIS_WIDTH - 1}} ", "muted")
 
 
-def _maximum_rule(width: int, changes: Mapping[int, int], *, numbered: bool) -> TextLine:
+def _struck_columns(view: View, columns: int) -> frozenset[int]:
+    """The columns with a line: those of changes, and the ends of experiments."""
+    ends = (end for band in change_bands(view, columns) for end in (band.first, band.last))
+    return frozenset((*change_markers(view, columns), *ends))
+
+
+def _maximum_rule(view: View, width: int, *, numbered: bool) -> TextLine:
+    """The rule above the bars, with a band for each experiment, and numbers."""
     if not numbered:
-        return (TextSpan(drawing.strike_markers(drawing.RULE * width, changes, drawing.CROSSING), "faint"),)
-    spans: list[TextSpan] = []
-    end = 0
-    for start, text in sorted(drawing.marker_labels(changes, width).items()):
-        spans += [TextSpan(drawing.RULE * (start - end), "faint"), TextSpan(text, "badge")]
-        end = start + len(text)
-    return (*spans, TextSpan(drawing.RULE * (width - end), "faint"))
+        struck = _struck_columns(view, width)
+        return (TextSpan(drawing.strike_markers(drawing.RULE * width, struck, drawing.CROSSING), "faint"),)
+    rule: TextLine = (TextSpan(drawing.RULE * width, "faint"),)
+    labels = {column: str(number) for column, number in change_markers(view, width).items()}
+    for band in change_bands(view, width):
+        length = band.last - band.first + 1
+        rule = overlay(rule, band.first, drawing.BAND * (length - 1) + drawing.BAND_END, width, "muted")
+        labels[band.first] = band.label if len(band.label) < length else band.label.partition(" ")[0]
+    for start, text in drawing.marker_labels(labels, width).items():
+        rule = overlay(rule, start, text, width, "badge")
+    return rule
 
 
 def _add_reading(rule: TextLine, cursor: int, text: str, width: int) -> TextLine:
@@ -391,11 +402,11 @@ def cpu_chart(
     cell = _plain_cell if ascii_only or "NO_COLOR" in os.environ else _cell
     columns, bars = max(width - AXIS_WIDTH, 1), height - numbered
     owners = [_owners(point.cpu if point else None, HALVES * bars) for point in chart_points(view, columns)]
-    changes, cursor = change_markers(view, columns), cursor_column(view, columns)
-    rows: list[TextLine] = [_maximum_rule(columns, changes, numbered=True)] if numbered else []
+    struck, cursor = _struck_columns(view, columns), cursor_column(view, columns)
+    rows: list[TextLine] = [_maximum_rule(view, columns, numbered=True)] if numbered else []
     for row in range(bars - 1, -1, -1):
         cells = [cell(each[HALVES * row], each[HALVES * row + 1]) for each in owners]
-        for column in changes:
+        for column in struck:
             if cells[column][0] == " ":
                 cells[column] = (drawing.MARKER, "muted")
         rows.append(merge_cells(cells))
