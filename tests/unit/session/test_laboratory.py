@@ -112,6 +112,7 @@ class Session:
         self.threads, self.rate = 8, 0.0
         self.lock = asyncio.Lock()
         self.now = 100.5
+        self.steps: object = None
         self.tasks: list[asyncio.Task[None]] = []
         self.guard = self
         played: Any = self
@@ -138,7 +139,7 @@ class Session:
     def elapsed_seconds(self) -> float:
         return self.now
 
-    def emit(self, kind: EventKind, text: str) -> None:
+    def emit(self, kind: EventKind, text: str, experiment: str = "") -> None:
         self.told.append(text)
 
     def publish_status(self) -> None:
