@@ -325,6 +325,7 @@ class EffectTracker:
                 cost_before=result.cost_a,
                 cost_after=result.cost_b,
                 alternated_seconds=seconds,
+                because=result.because,
             )
         else:
             effect = one.effect

@@ -240,6 +240,8 @@ FEWEST_SLOTS, USUAL_SLOTS, MOST_SLOTS = 6, 12, 24
 
 LONGEST_SETTLING_SECONDS = 30.0
 LEAST_SETTLING_SLOTS = 1
+WINDOWS_OF_BECAUSE = 3
+"""The account of the time before a change: more ticks tell its noise, as some have none."""
 
 
 class PendingEffect:
@@ -408,7 +410,7 @@ def _effect(
         comparisons=comparisons,
         cost_before=window_cost(pending.before[-len(after) :]),
         cost_after=window_cost(after),
-        because=time_changes(pending.before[-len(after) :], after),
+        because=time_changes(pending.before[-WINDOWS_OF_BECAUSE * len(after) :], after),
     )
 
 

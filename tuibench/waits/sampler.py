@@ -16,8 +16,9 @@ Without the kernel's counts (a server on another host, or another user's contain
 statement whose state names no wait counts as CPU, and a connection that the list calls asleep as waiting for
 its next statement. Reads that the server counts as under way are taken from the former.
 
-Nothing is enabled on the server. Samples are rarer if they cost more than `MOST_SHARE` of a core, here, or
-keep the server busy for more than `MOST_BUSY` of the time.
+Nothing is enabled on the server. Samples are rarer if they cost more than `MOST_SHARE` of a core: here, and
+in the server's thread of the sampler's connection. On a busy host an answer comes late, and costs no more.
+Where that thread is not seen, a part of the time until the answer counts.
 
 The sampler knows for how long the server's threads waited for the next statement, the client's histograms how
 long its statements took: what a thread waited while a statement was in flight for the client was on the way.
@@ -62,7 +63,7 @@ from tuibench.waits.classes import (
 )
 
 EVERY_SECONDS, RAREST_SECONDS = 0.1, 2.0
-MOST_SHARE, MOST_BUSY = 0.012, 0.3
+MOST_SHARE, PART_OF_ANSWER = 0.016, 0.05
 IDS_EVERY_SECONDS = 1.0
 JITTER = 0.2
 """A sample comes earlier or later by this share, so that a load with a period is not met at one phase."""
@@ -227,6 +228,8 @@ class TimeSampler:
         self._ids: Set[int] = frozenset()
         self._threads: Threads | None = None
         self._known: dict[int, Baseline] = {}
+        self._own: tuple[int, int] | None = None
+        self._own_cpu_ns = 0
         self._innodb_gap = ""
         self._logs: dict[WaitClass, float] = {}
         self._has_file_times = self._is_log_seen = server.flavour is Flavour.MYSQL
@@ -288,6 +291,9 @@ class TimeSampler:
         everyone: list[tuple[int, Observed]] = []
         flight_ms = 0.0
         for id, command, state, elapsed_ms, tid, *event in rows:
+            if int(id) not in self._ids:
+                self._own = int(id), int(tid or 0)
+                continue
             kernel, is_blocked = self._look(int(id), int(tid or 0), now_ns)
             name, operation = (each or "" for each in event or ("", ""))
             if not name and self._threads is not None and is_blocked and may_be_file(kernel):
@@ -313,7 +319,11 @@ class TimeSampler:
                 counts = self._blocked if seen.is_blocked else self._stated
                 for each, part in self._parts(wait, seen):
                     counts[each] += part
-        self._adapt(time.thread_time() - cpu_before, (now_ns - sent_ns) / NS_PER_SECOND)
+        server = self._server_seconds()
+        if server is None:
+            server = PART_OF_ANSWER * (now_ns - sent_ns) / NS_PER_SECOND
+        needed = max(EVERY_SECONDS, (time.thread_time() - cpu_before + server) / MOST_SHARE)
+        self.pause_seconds = min(0.8 * self.pause_seconds + 0.2 * needed, RAREST_SECONDS)
 
     def collect(self) -> Tick:
         """What was found since the last call, with keys as in `account`; nothing without a sample."""
@@ -362,6 +372,14 @@ class TimeSampler:
         self._begun_ns = now_ns
         self._reset()
         return found
+
+    def _server_seconds(self) -> float | None:
+        """CPU time of the sampler's own thread in the server since the last call; None if it is not seen."""
+        found = self._threads.times(self._own[1]) if self._threads is not None and self._own else None
+        if found is None:
+            return None
+        before, self._own_cpu_ns = self._own_cpu_ns, found.cpu_ns
+        return (found.cpu_ns - before) / NS_PER_SECOND if 0 < before <= found.cpu_ns else None
 
     def _why_unseen(self) -> str:
         if self._threads is None:
@@ -450,7 +468,12 @@ class TimeSampler:
         return [(wait, 1.0)]
 
     async def _read(self, connection: Connection) -> Sequence[Row]:
-        """The load's connections, from the best list that this login may read."""
+        """The load's connections, from the best list that this login may read; with the sampler's own as long
+        as its thread is not known.
+        """
+        own = connection.thread_id
+        is_known = self._threads is None or (self._own is not None and self._own[0] == own)
+        ids = self._ids if is_known else {*self._ids, own}
         while True:
             name = "t.PROCESSLIST_ID" if self._lists[0] in (_THREADS, _THREADS_WITH_WAITS) else "ID"
             try:
@@ -459,7 +482,7 @@ class TimeSampler:
                     if int((await connection.query(WAITS_ENABLED))[0][0]):
                         self._lists.insert(0, _THREADS_WITH_WAITS)
                         continue
-                rows = await connection.query(self._lists[0].format(ours=among(self._ids, name)))
+                rows = await connection.query(self._lists[0].format(ours=among(ids, name)))
                 if rows or len(self._lists) == 1:
                     return rows
             except ConnectionLostError:
@@ -495,12 +518,6 @@ class TimeSampler:
         except SQLError:
             self._innodb_gap = NO_INNODB
             return ()
-
-    def _adapt(self, cpu_seconds: float, busy_seconds: float) -> None:
-        """The pause until the next sample: the cost of the last ones is averaged."""
-        needed = max(EVERY_SECONDS, cpu_seconds / MOST_SHARE, busy_seconds / MOST_BUSY)
-        smoothed = 0.8 * self.pause_seconds + 0.2 * needed
-        self.pause_seconds = min(smoothed, RAREST_SECONDS)
 
 
 async def _nothing(connection: Connection) -> None:

@@ -33,6 +33,7 @@ from tuibench.model.server import Flavour, Target
 from tuibench.model.tick import Sample, Tick, total_tick
 from tuibench.session.load_run import LoadRun
 from tuibench.session.spec import SessionSpec
+from tuibench.waits.changes import because_text, time_changes
 from tuibench.waits.classes import STATES, WaitClass
 from tuibench.waits.sampler import TimeSampler, account_sums
 
@@ -72,6 +73,7 @@ class Truths:
     def __init__(self, server: PrivateServer, slow: Path) -> None:
         self.server = server
         self.slow = slow
+        self.usual: Accounts | None = None
 
     @property
     def flavour(self) -> Flavour:
@@ -226,6 +228,13 @@ async def accounts(spec: SessionSpec, during: AbstractAsyncContextManager[object
     return Accounts(found.local[1:], found.remote[1:])
 
 
+async def usual_accounts(truths: Truths) -> Accounts:
+    """What a load without any of the causes waits for, run once."""
+    if truths.usual is None:
+        truths.usual = await accounts(truths.spec(sql="SELECT 1", think=0.002), nullcontext())
+    return truths.usual
+
+
 def _is_enough(ticks: Sequence[Tick]) -> bool:
     known = [samples for tick in ticks if (samples := tick.sums.get("time.samples"))]
     return len(known) >= ENOUGH_TICKS and sum(known) >= ENOUGH_SAMPLES
@@ -302,11 +311,22 @@ async def test_a_known_cause_is_named_first(truths: Truths, cause: WaitClass) ->
     is_queued = cause is WaitClass.ON_THE_WAY
     async with truths.behind_a_queue(spec) if is_queued else nullcontext(spec) as given:
         found = await accounts(given, during)
+    usual = await usual_accounts(truths)
     local, remote = shares(found.local), shares(found.remote)
     assert next(iter(local)) == cause, local
+    assert_sentence(usual.local, found.local, {cause})
     if cause not in NAMED_BY_THREADS[truths.flavour]:
-        assert next(iter(remote)) in {cause, *LOOKS_LIKE.get(cause, ())}, remote
+        looks = {cause, *LOOKS_LIKE.get(cause, ())}
+        assert next(iter(remote)) in looks, remote
+        assert_sentence(usual.remote, found.remote, looks)
     assert "not told apart" in total_tick(found.remote).missing[WaitClass.RUN_QUEUE.key]
+
+
+def assert_sentence(usual: Sequence[Tick], found: Sequence[Tick], causes: set[WaitClass]) -> None:
+    """The sentence on the difference to the usual load names one of the causes first."""
+    sentence = because_text(time_changes(usual, found)).replace("probably ", "")
+    named = {WaitClass.RUN_QUEUE, *causes} if WaitClass.CPU in causes else causes
+    assert sentence.startswith(tuple(f"because: {wait.label} " for wait in named)), sentence or shares(found)
 
 
 async def test_the_servers_know_the_names_of_the_states(truths: Truths) -> None:

@@ -21,6 +21,7 @@ from tuibench.model.schedule import parse_ab
 from tuibench.model.settings import SettingState
 from tuibench.session.events import EventLog
 from tuibench.session.laboratory import ExperimentSession
+from tuibench.waits.changes import because_text
 
 SYNC = "sync_binlog"
 
@@ -88,7 +89,11 @@ class PrivateServer:
             level = math.log(self.effect) if self.value == "0" else 0.0
             rate = round(1000 * math.exp(level + self.rng.gauss(0, self.noise)))
             server = server_tick(log_fsyncs_per_second=rate, completed=rate)
-            self.tracker.tick(sample(1, load=load_part(transactions_per_second=rate), server=server))
+            known = sample(1, load=load_part(transactions_per_second=rate), server=server)
+            commit_us = 2e6 if self.value == "1" else 1e6
+            known.tick.sums.update({"time.completed": rate, "time.connections_us": commit_us})
+            known.tick.sums["time.commit_us"] = commit_us
+            self.tracker.tick(known)
             for _ in range(9):
                 await asyncio.sleep(0)
             if until_known and (self.effects or self.not_measured):
@@ -120,6 +125,7 @@ async def test_a_doubtful_effect_is_decided_by_alternation(seconds: float) -> No
     (effect,) = server.effects
     assert effect.markers == (1,)
     assert effect.comparisons[0].verdict is Verdict.HIGHER
+    assert because_text(effect.because).startswith("because: commit −"), "the sentence is that of both values"
     window = max(2.0, 2 * seconds)
     assert effect.alternated_seconds in [2 * window * look for look in LOOKS]
     assert (server.value, server.is_alternating) == ("0", False)

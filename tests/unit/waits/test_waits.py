@@ -90,12 +90,16 @@ def test_no_name_hides_a_later_one() -> None:
             assert not any(name.startswith(earlier) for earlier in names[:place]), name
 
 
+OWN_ID = 77
+
+
 class Machine:
     """A server's list of connections, and the kernel's files of its threads."""
 
     def __init__(self, proc: Path, pid: int = 7) -> None:
         self.clock = FakeClock()
         self.rows: list[Row] = []
+        self.own: Row = (OWN_ID, "Query", "Filling schema table", 0.0, 900)
         self.innodb: list[Row] | SQLError = []
         self.readers = 0
         self.files: list[Row] = []
@@ -143,6 +147,10 @@ class Listed(Connection):
         super().__init__(None, Target())
         self._machine = machine
 
+    @property
+    def thread_id(self) -> int:
+        return OWN_ID
+
     async def query(self, sql: str) -> Sequence[Row]:
         machine = self._machine
         machine.sent.append(sql)
@@ -160,7 +168,7 @@ class Listed(Connection):
             return [(0,)]
         if "performance_schema.threads" in sql:
             raise DeniedError(1142, "SELECT command denied")
-        return machine.rows
+        return [*machine.rows, machine.own] if f"{OWN_ID} AND {OWN_ID}" in sql else machine.rows
 
     async def close(self) -> None: ...
 
@@ -329,6 +337,25 @@ async def test_slow_answers_make_samples_rarer(machine: Machine) -> None:
     assert 4 * EVERY_SECONDS < sampler.pause_seconds <= RAREST_SECONDS
 
 
+async def test_what_a_sample_costs_the_server_counts_and_not_how_long_a_busy_one_takes(
+    machine: Machine,
+) -> None:
+    machine.rows = [(11, "Sleep", "", 3.0, 101)]
+    machine.thread(101, 1, 1, "S", POLL)
+    machine.query_seconds = 0.5
+    sampler = machine.sampler()
+    await sampler.begin()
+    paces = []
+    for each_ms in (0.2, 20.0):
+        for number in range(60):
+            machine.thread(900, (1000 if each_ms > 1 else 1) + number * each_ms, 50, "S")
+            await sampler.sample()
+        paces.append(sampler.pause_seconds)
+    assert paces[0] == pytest.approx(EVERY_SECONDS, rel=0.3)
+    assert paces[1] > 1.0
+    assert sum(str(OWN_ID) in sql for sql in machine.sent) == 1, "its thread is looked for once"
+
+
 def load(seconds: float, connections: int, statements_us: int, **levels: float) -> Tick:
     return Tick(
         seconds=seconds,
@@ -383,6 +410,7 @@ def ticks(seconds: float, commit_ms: float, queue_ms: float, count: int = 12) ->
         sums |= {"time.completed": trx, "time.seconds": seconds, "completed": trx}
         sums |= {"time.commit_us": 1e3 * commit_ms * noise * trx, "time.run_queue_us": 1e3 * queue_ms * trx}
         sums |= {"time.cpu_us": 2e3 * trx / noise}
+        sums["time.connections_us"] = sum(sums[wait.key] for wait in WaitClass)
         made.append(Tick(end=seconds * (number + 1), seconds=seconds, sums=sums))
     return made
 
@@ -398,6 +426,36 @@ def test_what_changed_is_named_with_its_interval(seconds: float) -> None:
     assert text.startswith("because: commit −3.0 ms (−3.")
     assert text.endswith("; run queue +0.4 ms")
     assert " of 5.1; " in text
+
+
+@pytest.mark.parametrize("known", [3, 4])
+def test_the_sentence_does_not_need_an_account_of_every_tick(known: int) -> None:
+    """On a busy host some ticks have no sample; windows of a private server have six."""
+    before, after = ticks(0.5, 5.1, 1.0, 6), ticks(0.5, 1.1, 1.0, 6)
+    for side in (before, after):
+        side[:] = [tick if place < known else Tick(seconds=0.5) for place, tick in enumerate(side)]
+    assert because_text(time_changes(before, after)).startswith("because: commit −4.0 ms (")
+    assert time_changes(before[known - 2 :], after) == (), "two ticks do not tell the noise"
+
+
+@pytest.mark.parametrize("seconds", [0.5, 3.0])
+def test_what_changed_most_is_probable_if_only_the_whole_is_sure(seconds: float) -> None:
+    """The wait for a processor is now in one class, now in the other."""
+    sides = []
+    for factor in (1.0, 2.0):
+        side = ticks(seconds, 0.0, 0.0)
+        for number, tick in enumerate(side):
+            trx, share = tick.sums["time.completed"], (0.1, 0.9, 0.6)[number * number % 3]
+            waited = 1e3 * factor * trx
+            tick.sums.update(
+                {"time.run_queue_us": share * waited, "time.on_the_way_us": (1 - share) * waited}
+            )
+            tick.sums["time.connections_us"] += waited
+        sides.append(side)
+    found = time_changes(*sides)
+    assert len(found) == 1
+    assert because_text(found).startswith("because: probably ")
+    assert time_changes(sides[0], sides[0]) == ()
 
 
 def test_what_did_not_change_is_not_named() -> None:
