@@ -1,8 +1,8 @@
 """Why it changed: the wait classes whose time per transaction is sure to have changed, and the sentence.
 
 A class counts if its 95 % interval, made wider for the number of classes, excludes zero, and if the change is
-not negligible in a transaction. The classes add up to the whole: if that certainly changed and no class did,
-the one that changed most is named as probable.
+not negligible in a transaction. The classes add up to the whole: if that certainly changed, the class that
+changed most in its direction is named, too, as probable.
 """
 
 from collections.abc import Iterable, Sequence
@@ -37,8 +37,13 @@ def time_changes(before: Sequence[Tick], after: Sequence[Tick]) -> tuple[Compari
     moved = {wait: each for wait, each in series.items() if abs(each[1].ratio - each[0].ratio) > least}
     found = [_change(FIGURES[wait_figure(wait)].key, *each) for wait, each in moved.items()]
     found.sort(key=lambda one: -abs(one.delta))
-    sure = tuple(one for one in found if _excludes_zero(one, WIDER))
-    return sure or (tuple(found[:1]) if _excludes_zero(_change("", *whole)) else ())
+    sure = [one for one in found if _excludes_zero(one, WIDER)]
+    change = _change("", *whole)
+    if _excludes_zero(change):
+        most = next((one for one in found if one.delta * change.delta > 0), None)
+        if most is not None and all(abs(most.delta) > abs(one.delta) for one in sure):
+            sure.insert(0, most)
+    return tuple(sure)
 
 
 def _of_transaction(key: str, side: Sequence[Tick]) -> RatioSeries:

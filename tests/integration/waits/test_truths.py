@@ -231,7 +231,7 @@ async def accounts(spec: SessionSpec, during: AbstractAsyncContextManager[object
 async def usual_accounts(truths: Truths) -> Accounts:
     """What a load without any of the causes waits for, run once."""
     if truths.usual is None:
-        truths.usual = await accounts(truths.spec(sql="SELECT 1", think=0.002), nullcontext())
+        truths.usual = await accounts(truths.spec(sql="SELECT 1", think=0.0005, threads=2), nullcontext())
     return truths.usual
 
 

@@ -456,6 +456,12 @@ def test_what_changed_most_is_probable_if_only_the_whole_is_sure(seconds: float)
     assert len(found) == 1
     assert because_text(found).startswith("because: probably ")
     assert time_changes(sides[0], sides[0]) == ()
+    for factor, side in zip((0.4, 0.1), sides, strict=True):
+        for tick in side:
+            tick.sums["time.client_us"] = factor * 1e3 * tick.sums["time.completed"]
+            tick.sums["time.connections_us"] += tick.sums["time.client_us"]
+    with_client = time_changes(*sides)
+    assert [one.figure for one in with_client] == [found[0].figure, FIGURES["time_client"].key]
 
 
 def test_what_did_not_change_is_not_named() -> None:
