@@ -13,11 +13,10 @@ import msgspec
 
 from tests.paths import DOCS
 from tuibench.cli import profiles, records, server, sessions
-from tuibench.crash.ledger import CrashReport
 from tuibench.load.conditions import ConditionResult
 from tuibench.model.cluster import HostCheck
 from tuibench.model.event import Event
-from tuibench.model.findings import Finding
+from tuibench.model.findings import CrashReport, Finding
 from tuibench.model.probe import ProbeResult
 from tuibench.model.server import Environment, StatementReport
 from tuibench.model.summary import History, RunComparison, SlapBenchmark, Summary, WatchReport

@@ -62,7 +62,7 @@ class SceneOptions:
         Option(
             "--scene",
             metavar="NAME|FILE",
-            help="Play a scene: durability, threads, hot-rows, network, cache, probe, or a TOML file.",
+            help="Play a scene: durability, crash, ddl, threads, hot-rows, network, cache, probe, or a file.",
         ),
     ] = ""
     by_space: Annotated[
@@ -184,7 +184,7 @@ def _run_demo(
 ) -> ExitCode:
     """Run in the background, on the screen, or headless."""
     if background.detach:
-        code = start_detached(spec, background, pass_fds=(server.watch_fd,))
+        code = start_detached(spec, background)
         server.release()
         return code
     if display is not None:
@@ -201,7 +201,7 @@ def _run_on_screen(
     scene: "ScenePlayer | None",
 ) -> ExitCode:
     """Run on the screen. The session, too, keeps the server alive: if left, it restores and records first."""
-    socket = run_async(start_session(spec, grace_seconds, (server.watch_fd,)))
+    socket = run_async(start_session(spec, grace_seconds))
     ended = open_viewer(socket, display, scene=scene)
     if ended is None:
         server.release()

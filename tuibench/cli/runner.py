@@ -155,13 +155,11 @@ def lifetime_text(hello: Hello) -> str:
 LOG_FILE = "sessions.log"
 
 
-async def start_session(
-    spec: SessionSpec, grace_seconds: float | None, pass_fds: tuple[int, ...] = ()
-) -> Path:
+async def start_session(spec: SessionSpec, grace_seconds: float | None) -> Path:
     """Start the session's own process; returns the socket that it listens on."""
     socket = unix_sockets.socket_path(spec.session)
     service = ServiceSpec(session=spec, socket=str(socket), grace_seconds=grace_seconds)
-    await launch(service, paths.state_dir() / LOG_FILE, pass_fds)
+    await launch(service, paths.state_dir() / LOG_FILE)
     if spec.metrics_at is not None:
         info(f"metrics at {(await fetch_hello(socket)).metrics}")
     return socket
@@ -178,14 +176,12 @@ def run_session(
     return end_viewer(open_viewer(socket, display), socket)
 
 
-def start_detached(
-    spec: SessionSpec, background: BackgroundOptions, pass_fds: tuple[int, ...] = ()
-) -> ExitCode:
+def start_detached(spec: SessionSpec, background: BackgroundOptions) -> ExitCode:
     """Start a session and leave it once its load runs: its id on stdout, how to reach it on stderr.
 
     Raises the error that prevented it from running.
     """
-    ended = run_async(_start_and_wait(spec, background.grace_seconds, pass_fds))
+    ended = run_async(_start_and_wait(spec, background.grace_seconds))
     if ended is not None and ended.exit_code:
         error = TuibenchError(ended.summary.failure or "the run ended before its load started")
         error.exit_code = ExitCode(ended.exit_code)
@@ -200,11 +196,9 @@ def start_detached(
     return ExitCode.DONE
 
 
-async def _start_and_wait(
-    spec: SessionSpec, grace_seconds: float | None, pass_fds: tuple[int, ...]
-) -> SessionEnded | None:
+async def _start_and_wait(spec: SessionSpec, grace_seconds: float | None) -> SessionEnded | None:
     """Return when the load runs, or with the end message of a session that ended before."""
-    socket = await start_session(spec, grace_seconds, pass_fds)
+    socket = await start_session(spec, grace_seconds)
     client = await SessionClient.join(socket, samples=0)
     try:
         return await _wait_until_running(client)
@@ -229,7 +223,12 @@ async def _wait_until_running(client: SessionClient) -> SessionEnded | None:
 def spec_on_private_server(plan: RunPlan, server: "PrivateServer") -> SessionSpec:
     """Spec of a session on a private server. Each of them ends with the other."""
     spec = new_session_spec(plan, server.target)
-    return replace(spec, inherit_fds=(server.watch_fd,), private_server=str(server.directory))
+    return replace(
+        spec,
+        inherit_fds=(server.watch_fd,),
+        private_server=str(server.directory),
+        control=server.control,
+    )
 
 
 def new_session_spec(plan: RunPlan, target: Target, *, yes_this_server: bool = False) -> SessionSpec:

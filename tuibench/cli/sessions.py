@@ -235,6 +235,7 @@ VERBS = (
     Verb("kill", "ID", "end the query of a server connection", one_argument(parse_int, commands.KillQuery)),
     Verb("undo", "", "take back the last change of load or settings", no_argument(commands.Undo)),
     Verb("run-sql", "SQL", "execute a statement while the load runs", free_text(commands.RunSql)),
+    Verb("crash", "", "kill the private server under load: what is lost?", no_argument(commands.CrashServer)),
     Verb("pause", "", "pause the load", no_argument(commands.Pause)),
     Verb("resume", "", "resume the load", no_argument(commands.Resume)),
     Verb("mark", "[TEXT]", "add a mark to the time axis", free_text(commands.Mark)),

@@ -15,8 +15,8 @@ from tuibench.model.option import Option, check_range
 from tuibench.model.plan import OnError, RunPlan
 
 if TYPE_CHECKING:
-    from tuibench.crash.ledger import CrashReport
     from tuibench.crash.runner import CrashRunner
+    from tuibench.model.findings import CrashReport
 
 __all__ = ["CONTEXT", "crash"]
 

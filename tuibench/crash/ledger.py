@@ -29,12 +29,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
-from tuibench.clock import NS_PER_SECOND, Clock
+from tuibench.clock import NS_PER_SECOND, Clock, SystemClock
 from tuibench.errors import ConnectionLostError, RunError, UsageError
 from tuibench.load.connections import Connect
+from tuibench.load.messages import CommitNotes
+from tuibench.model.findings import CommitFates
 from tuibench.model.server import Target
 from tuibench.mysql.connection import ENCODING, Connection
 from tuibench.mysql.connection import connect as log_in
@@ -58,6 +59,8 @@ Key = tuple[int, int, int]
 RECOVERED_SHARE = 0.9
 """Share of the throughput before the crash at which a server counts as recovered."""
 
+PATIENCE_SECONDS = 0.05
+
 
 class Ledger:
     """What the client knows of each transaction, in the order of time. Times are in nanoseconds."""
@@ -77,21 +80,29 @@ class Ledger:
         """The server answered COMMIT with an error."""
         self.refused.add(key)
 
+    def take(self) -> CommitNotes:
+        """What was noted since the last call; it is forgotten here."""
+        sent, self.sent = self.sent, {}
+        acknowledged, self.acknowledged = self.acknowledged, {}
+        refused, self.refused = self.refused, set()
+        return CommitNotes(
+            tuple((*key, at_ns) for key, at_ns in sent.items()),
+            tuple((*key, at_ns) for key, at_ns in acknowledged.items()),
+            tuple(refused),
+        )
 
-class CommitFates(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the transactions of a crash.
+    def add(self, notes: CommitNotes) -> None:
+        """Takes in what another ledger, that of a worker, has noted."""
+        self.sent.update((note[:3], note[3]) for note in notes.sent)
+        self.acknowledged.update((note[:3], note[3]) for note in notes.acknowledged)
+        self.refused.update(notes.refused)
 
-    `lost` were acknowledged and are gone, `lost_seconds` is the time from the first of them to the crash.
-    `unknown` had no answer to COMMIT when the server ended; `unknown_committed` of them are committed.
-    `unexplained` are committed, but their COMMIT was not sent, or refused.
-    """
 
-    acknowledged: int
-    lost: int
-    lost_seconds: float
-    unknown: int
-    unknown_committed: int
-    unexplained: int
+class ImpatientClock(SystemClock):
+    """Pauses between logins are short, so that the recovery measured is the server's alone."""
+
+    async def sleep(self, seconds: float) -> None:
+        await super().sleep(min(seconds, PATIENCE_SECONDS))
 
 
 def judge_commits(ledger: Ledger, present: Collection[Key], crashed_ns: int, back_ns: int) -> CommitFates:
@@ -114,19 +125,6 @@ def judge_commits(ledger: Ledger, present: Collection[Key], crashed_ns: int, bac
     )
 
 
-class BinlogAgreement(msgspec.Struct, frozen=True, kw_only=True):
-    """Committed transactions that only one of binary log and tables has after the recovery."""
-
-    only_in_binlog: int
-    only_in_tables: int
-
-    @classmethod
-    def of(cls, logged: Collection[Key], present: Collection[Key]) -> "BinlogAgreement":
-        return cls(
-            only_in_binlog=len(set(logged) - set(present)), only_in_tables=len(set(present) - set(logged))
-        )
-
-
 def rate_between(times_ns: Collection[int], begin_ns: int, end_ns: int) -> float:
     """Events per second in an interval."""
     return sum(begin_ns <= at_ns < end_ns for at_ns in times_ns) * NS_PER_SECOND / (end_ns - begin_ns)
@@ -143,46 +141,6 @@ def recovered_at(times_ns: Sequence[int], since_ns: int, level: float) -> int | 
     needed = max(1, round(RECOVERED_SHARE * level))
     ends = islice(later, needed - 1, None)
     return next((begin for begin, end in zip(later, ends, strict=False) if end - begin < NS_PER_SECOND), None)
-
-
-class Crash(msgspec.Struct, frozen=True, kw_only=True):
-    """One crash: the settings, the load before, the commits, and the recovery in seconds since the crash.
-
-    `setting` is what the crashes differ in, `values` are what the server reports for the settings that
-    matter. `tps` are transactions with a write, per second before the crash. `ledger_share` is the share of
-    their time that the ledger's own statement takes. `binlog` is None without a readable binary log;
-    `binlog_note` says why. `first_commit_seconds` and `recovered_seconds` are None if the time ran out.
-    """
-
-    setting: str
-    repeat: int
-    values: dict[str, str]
-    tps: float
-    ledger_share: float
-    commits: CommitFates
-    accepts_seconds: float
-    first_commit_seconds: float | None
-    recovered_seconds: float | None
-    binlog: BinlogAgreement | None
-    binlog_note: str = ""
-
-
-class CrashReport(msgspec.Struct, frozen=True, kw_only=True):
-    """All crashes of a command, in the order of time, with the server and the load.
-
-    `is_power_loss` is False if only the server's process was killed.
-    """
-
-    server: str
-    profile: str
-    data: str
-    threads: int
-    seconds: float
-    limited: str
-    is_power_loss: bool
-    seed: int
-    planned: int
-    crashes: tuple[Crash, ...]
 
 
 LEDGER_TABLE = "tuibench_ledger"

@@ -3,7 +3,8 @@
 Each crash begins with a clean restart with the settings as options of the server's command line, so that
 they hold after the crash, too. The load runs on the asyncio engine in this process, as its connections keep
 the ledger (`crash/ledger.py`). The moment of the kill is random within a second: what is flushed once per
-second would otherwise always be equally old.
+second would otherwise always be equally old. `crash_under_load` is one crash; that of a session
+(`crash/experiment.py`) has another load.
 
 A loss of power is simulated by a file system of its own that is cut off from its disk. The server's data is
 moved to an ext4 file system in a file, behind a loop device. At the loss, the server is stopped (SIGSTOP),
@@ -27,20 +28,22 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Self
+
+from msgspec.structs import replace
 
 from tuibench.clock import NS_PER_SECOND, SystemClock
 from tuibench.crash.ledger import (
     LEDGER_COLUMNS,
     LEDGER_STATEMENT,
     LEDGER_TABLE,
-    BinlogAgreement,
-    Crash,
-    CrashReport,
+    ImpatientClock,
     Key,
     Ledger,
     first_after,
@@ -55,10 +58,11 @@ from tuibench.demo.server import PrivateServer
 from tuibench.errors import RunError, UsageError
 from tuibench.load.asyncio_engine import AsyncioEngine
 from tuibench.load.messages import StartLoad, execution_options
+from tuibench.model.findings import BinlogAgreement, Crash, CrashReport
 from tuibench.model.plan import RunPlan
-from tuibench.model.server import ServerInfo
+from tuibench.model.server import ServerInfo, Target
 from tuibench.model.sweep import SweepVariant
-from tuibench.model.tick import RESPONSE, SERVICE, STATEMENT, Histogram
+from tuibench.model.tick import RESPONSE, SERVICE, STATEMENT, Histogram, fold_histograms
 from tuibench.mysql.connection import Connection, connect
 from tuibench.mysql.info import server_info
 from tuibench.tuning.catalogue import find_setting
@@ -196,7 +200,6 @@ RECOVERY_SECONDS = 60.0
 """How long a recovery to 90 % of the throughput is waited for."""
 
 LEAST_SECONDS_AFTER = 2.0
-PATIENCE_SECONDS = 0.05
 POLL_SECONDS = 0.1
 GRACE_SECONDS = 5.0
 
@@ -206,12 +209,8 @@ KEEP_BINARY_LOGS = "--loose-binlog-expire-logs-seconds=0"
 SHOWN = ("innodb_flush_log_at_trx_commit", "innodb_flush_log_at_timeout", "log_bin", "sync_binlog")
 """Variables that determine what a crash loses."""
 
-
-class ImpatientClock(SystemClock):
-    """Pauses between logins are short, so that the recovery measured is the server's alone."""
-
-    async def sleep(self, seconds: float) -> None:
-        await super().sleep(min(seconds, PATIENCE_SECONDS))
+LABELS = {"innodb_flush_log_at_trx_commit": "flush_log", "sync_binlog": "sync_binlog"}
+"""Those that name a crash in a session, with their names in a line."""
 
 
 def crash_order(variants: Sequence[SweepVariant], repeats: int) -> Iterator[tuple[SweepVariant, int]]:
@@ -256,7 +255,6 @@ class CrashRunner:
         self._plan = plan
         self._program = program
         self._order = list(crash_order(variants, repeats))
-        self._clock = ImpatientClock()
 
     @property
     def planned(self) -> int:
@@ -288,140 +286,213 @@ class CrashRunner:
             )
 
     async def _server_info(self) -> ServerInfo:
-        connection = await connect(self._server.target)
-        try:
+        async with _connected(self._server.target) as connection:
             return await server_info(connection)
-        finally:
-            await connection.close()
 
     async def _crash(self, variant: SweepVariant, repeat: int, options: Sequence[str]) -> Crash:
-        clock = self._clock
         await self._server.restart(options)
-        first_log, values = await self._prepare([*SHOWN, *variant.settings])
-        ledger = Ledger()
         seed = self._plan.seed + repeat
-        engine = AsyncioEngine(
+        crash = await crash_under_load(
+            EngineLoad(self._plan, self._program, self._server.target, seed),
+            partial(self._disk.cut_power, self._server) if self._disk else self._server.kill,
+            partial(self._server.start_again, options),
+            self._server.target,
+            warmup_seconds=self._plan.warmup_seconds,
+            seconds=(self._plan.seconds or 0.0) + Random(f"{seed}:{variant.name}").random(),
+            names=tuple(variant.settings),
+        )
+        return replace(crash, setting=variant.name, repeat=repeat)
+
+
+class LedgerLoad(ABC):
+    """A load whose connections keep a ledger, from `begin` to `end`. The ledger is complete after its end."""
+
+    def __init__(self) -> None:
+        self.ledger = Ledger()
+        self.hists: dict[str, Histogram] = {}
+
+    @abstractmethod
+    async def begin(self) -> None: ...
+
+    @abstractmethod
+    async def read(self) -> None:
+        """Bring ledger and latencies up to date. Raises RunError if the load has failed."""
+
+    @abstractmethod
+    async def end(self) -> None: ...
+
+    @property
+    def ledger_share(self) -> float:
+        """The ledger's part of the transactions' time; service times exist with a rate only."""
+        hists = self.hists
+        statement, whole = hists.get(STATEMENT + LEDGER_STATEMENT), hists.get(SERVICE) or hists.get(RESPONSE)
+        return statement.sum_us / whole.sum_us if statement and whole and whole.sum_us else 0.0
+
+
+class EngineLoad(LedgerLoad):
+    """A load in this process."""
+
+    def __init__(self, plan: RunPlan, program: Program, target: Target, seed: int) -> None:
+        super().__init__()
+        self._plan = plan
+        clock = ImpatientClock()
+        self._engine = AsyncioEngine(
             StartLoad(
                 worker=0,
                 workers=1,
-                target=self._server.target,
-                program=self._program,
+                target=target,
+                program=program,
                 seed=seed,
-                execution=execution_options(self._plan),
-                arrival=self._plan.arrival,
+                execution=execution_options(plan),
+                arrival=plan.arrival,
                 limit=None,
             ),
-            connect=ledger_connector(ledger, clock),
+            connect=ledger_connector(self.ledger, clock),
             clock=clock,
         )
-        try:
-            if self._plan.rate:
-                engine.set_rate(self._plan.rate)
-            engine.set_connections(range(self._plan.threads))
-            await asyncio.sleep(self._plan.warmup_seconds)
-            engine.report()
-            begun_ns = clock.now_ns()
-            await asyncio.sleep((self._plan.seconds or 0.0) + Random(f"{seed}:{variant.name}").random())
-            report = engine.report()
-            crashed_ns = clock.now_ns()
-            tps = rate_between(ledger.acknowledged.values(), begun_ns, crashed_ns)
-            if not tps:
-                errors = ", ".join(map(str, report.counters.errors)) or report.last_refusal or "no error"
-                raise RunError(f"no transaction of {self._program.profile} was committed: {errors}")
-            await (self._disk.cut_power(self._server) if self._disk else self._server.kill())
-            await self._server.start_again(options)
-            back_ns = clock.now_ns()
-            await self._wait_for_recovery(ledger, back_ns, tps)
-            if failure := engine.report().failure:
-                raise RunError(failure)
-        finally:
-            await engine.stop(GRACE_SECONDS)
-        present = await self._read_ledger()
-        binlog, note = await self._compare_binlog(first_log, present)
-        acknowledged_ns = list(ledger.acknowledged.values())
-        seconds_after = _seconds_since(crashed_ns)
-        return Crash(
-            setting=variant.name,
-            repeat=repeat,
-            values=values,
-            tps=tps,
-            ledger_share=_ledger_share(report.hists),
-            commits=judge_commits(ledger, present, crashed_ns, back_ns),
-            accepts_seconds=(back_ns - crashed_ns) / NS_PER_SECOND,
-            first_commit_seconds=seconds_after(first_after(acknowledged_ns, back_ns)),
-            recovered_seconds=seconds_after(recovered_at(acknowledged_ns, back_ns, tps)),
-            binlog=binlog,
-            binlog_note=note,
+
+    async def begin(self) -> None:
+        if self._plan.rate:
+            self._engine.set_rate(self._plan.rate)
+        self._engine.set_connections(range(self._plan.threads))
+
+    async def read(self) -> None:
+        report = self._engine.report()
+        fold_histograms(self.hists, report.hists)
+        if report.failure:
+            raise RunError(report.failure)
+
+    async def end(self) -> None:
+        await self._engine.stop(GRACE_SECONDS)
+
+
+async def crash_under_load(
+    load: LedgerLoad,
+    crash: Callable[[], Awaitable[None]],
+    start_again: Callable[[], Awaitable[None]],
+    target: Target,
+    *,
+    warmup_seconds: float,
+    seconds: float,
+    names: Sequence[str] = (),
+    said: Callable[[], object] = lambda: None,
+) -> Crash:
+    """Begin the load, crash the server after this time, start it again, and compare.
+
+    `names` are variables whose values are reported beside the usual ones, `said` is called just before it.
+    Raises RunError if the load commits nothing.
+    """
+    now_ns = SystemClock.now_ns
+    first_log, values = await _prepare_ledger(target, [*SHOWN, *names])
+    await load.begin()
+    try:
+        await asyncio.sleep(warmup_seconds)
+        begun_ns = now_ns()
+        await asyncio.sleep(seconds)
+        await load.read()
+        crashed_ns = now_ns()
+        share = load.ledger_share
+        tps = rate_between(load.ledger.acknowledged.values(), begun_ns, crashed_ns)
+        if not tps:
+            raise RunError("no transaction that writes was committed before the crash")
+        said()
+        crashed_ns = now_ns()
+        await crash()
+        await start_again()
+        back_ns = now_ns()
+        await _wait_for_recovery(load, back_ns, tps)
+    finally:
+        await load.end()
+    present = await _read_ledger(target)
+    binlog, note = await _compare_binlog(target, first_log, present)
+    acknowledged_ns = sorted(load.ledger.acknowledged.values())
+
+    def seconds_until(at_ns: int | None) -> float | None:
+        return None if at_ns is None else (at_ns - crashed_ns) / NS_PER_SECOND
+
+    return Crash(
+        setting=", ".join(f"{label} {values[name]}" for name, label in LABELS.items() if name in values),
+        repeat=1,
+        values=values,
+        tps=tps,
+        ledger_share=share,
+        commits=judge_commits(load.ledger, present, crashed_ns, back_ns),
+        accepts_seconds=(back_ns - crashed_ns) / NS_PER_SECOND,
+        first_commit_seconds=seconds_until(first_after(acknowledged_ns, back_ns)),
+        recovered_seconds=seconds_until(recovered_at(acknowledged_ns, back_ns, tps)),
+        binlog=binlog,
+        binlog_note=note,
+    )
+
+
+async def _prepare_ledger(target: Target, names: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """An empty ledger; the present binary log, empty without one, and the values of variables."""
+    async with _connected(target) as connection:
+        await connection.execute(f"DROP TABLE IF EXISTS {LEDGER_TABLE}")
+        await connection.execute(
+            f"CREATE TABLE {LEDGER_TABLE} ({LEDGER_COLUMNS}, PRIMARY KEY (connection, kind, number))"
+            " ENGINE=InnoDB"
         )
+        wanted = ", ".join(connection.quote(name) for name in dict.fromkeys(names))
+        rows = await connection.query(f"SHOW GLOBAL VARIABLES WHERE variable_name IN ({wanted})")
+        values = {str(name): str(value) for name, value in rows}
+        if values.get("log_bin") != "ON":
+            return "", values
+        await connection.execute("FLUSH BINARY LOGS")
+        logs = await _binary_logs(connection)
+        await connection.execute(f"PURGE BINARY LOGS TO {connection.quote(logs[-1].name)}")
+        return logs[-1].name, values
 
-    async def _prepare(self, names: Sequence[str]) -> tuple[str, dict[str, str]]:
-        """An empty ledger; the present binary log, empty without one, and the values of variables."""
-        connection = await connect(self._server.target)
-        try:
-            await connection.execute(f"DROP TABLE IF EXISTS {LEDGER_TABLE}")
-            await connection.execute(
-                f"CREATE TABLE {LEDGER_TABLE} ({LEDGER_COLUMNS}, PRIMARY KEY (connection, kind, number))"
-                " ENGINE=InnoDB"
-            )
-            wanted = ", ".join(connection.quote(name) for name in dict.fromkeys(names))
-            rows = await connection.query(f"SHOW GLOBAL VARIABLES WHERE variable_name IN ({wanted})")
-            values = {str(name): str(value) for name, value in rows}
-            if values.get("log_bin") != "ON":
-                return "", values
-            logs = await _binary_logs(connection)
-            await connection.execute(f"PURGE BINARY LOGS TO {connection.quote(logs[-1].name)}")
-            return logs[-1].name, values
-        finally:
-            await connection.close()
 
-    async def _wait_for_recovery(self, ledger: Ledger, back_ns: int, tps: float) -> None:
-        """Wait until the throughput is back, or the time runs out, or the load has failed."""
-        while (seconds := (self._clock.now_ns() - back_ns) / NS_PER_SECOND) < RECOVERY_SECONDS:
-            await asyncio.sleep(POLL_SECONDS)
-            is_back = recovered_at(list(ledger.acknowledged.values()), back_ns, tps) is not None
-            if is_back and seconds >= LEAST_SECONDS_AFTER:
-                return
+async def _wait_for_recovery(load: LedgerLoad, back_ns: int, tps: float) -> None:
+    """Wait until the throughput is back, or the time runs out, or the load has failed."""
+    while (seconds := (SystemClock.now_ns() - back_ns) / NS_PER_SECOND) < RECOVERY_SECONDS:
+        await asyncio.sleep(POLL_SECONDS)
+        await load.read()
+        acknowledged_ns = sorted(load.ledger.acknowledged.values())
+        if recovered_at(acknowledged_ns, back_ns, tps) is not None and seconds >= LEAST_SECONDS_AFTER:
+            return
 
-    async def _read_ledger(self) -> set[Key]:
-        connection = await connect(self._server.target)
-        try:
-            found: set[Key] = set()
-            for number in range(self._plan.threads):
-                sql = f"SELECT * FROM {LEDGER_TABLE} WHERE connection = {number}"  # noqa: S608
-                rows = await connection.query(sql)
-                found.update((int(key), int(kind), int(serial)) for key, kind, serial in rows)
-            return found
-        finally:
-            await connection.close()
 
-    async def _compare_binlog(self, first: str, present: set[Key]) -> tuple[BinlogAgreement | None, str]:
-        """The agreement of the binary log with the tables; without one, the reason."""
-        if not first:
-            return None, "off"
-        connection = await connect(self._server.target)
-        try:
-            files = await _binary_logs(connection)
-        finally:
-            await connection.close()
-        own = [path for path in files if path.name >= first]
-        try:
-            logged = await asyncio.to_thread(lambda: logged_transactions(path.read_bytes() for path in own))
-        except RunError as error:
-            return None, error.message
-        return BinlogAgreement.of(logged, present), ""
+async def _read_ledger(target: Target) -> set[Key]:
+    """The rows of the ledger, which is dropped: it is of no use to anybody else."""
+    async with _connected(target) as connection:
+        found: set[Key] = set()
+        numbers = f"SELECT DISTINCT connection FROM {LEDGER_TABLE}"  # noqa: S608
+        for (number,) in await connection.query(numbers):
+            sql = f"SELECT * FROM {LEDGER_TABLE} WHERE connection = {int(number)}"  # noqa: S608
+            rows = await connection.query(sql)
+            found.update((int(key), int(kind), int(serial)) for key, kind, serial in rows)
+        await connection.execute(f"DROP TABLE {LEDGER_TABLE}")
+        return found
+
+
+async def _compare_binlog(
+    target: Target, first: str, present: set[Key]
+) -> tuple[BinlogAgreement | None, str]:
+    """The agreement of the binary log with the tables; without one, the reason."""
+    if not first:
+        return None, "off"
+    async with _connected(target) as connection:
+        files = await _binary_logs(connection)
+    own = [path for path in files if path.name >= first]
+    try:
+        logged = await asyncio.to_thread(lambda: logged_transactions(path.read_bytes() for path in own))
+    except RunError as error:
+        return None, error.message
+    return BinlogAgreement.of(logged, present), ""
+
+
+@asynccontextmanager
+async def _connected(target: Target) -> AsyncIterator[Connection]:
+    connection = await connect(target)
+    try:
+        yield connection
+    finally:
+        await connection.close()
 
 
 async def _binary_logs(connection: Connection) -> list[Path]:
     """The files of the binary log, in their order."""
     ((base,),) = await connection.query("SELECT @@log_bin_basename")
     return [Path(str(base)).parent / str(row[0]) for row in await connection.query("SHOW BINARY LOGS")]
-
-
-def _ledger_share(hists: Mapping[str, Histogram]) -> float:
-    """The ledger's part of the transactions' time; service times exist with a rate only."""
-    statement, whole = hists.get(STATEMENT + LEDGER_STATEMENT), hists.get(SERVICE) or hists.get(RESPONSE)
-    return statement.sum_us / whole.sum_us if statement and whole and whole.sum_us else 0.0
-
-
-def _seconds_since(begin_ns: int) -> Callable[[int | None], float | None]:
-    return lambda at_ns: None if at_ns is None else (at_ns - begin_ns) / NS_PER_SECOND

@@ -4,8 +4,20 @@ from collections.abc import Callable, Iterator, Sequence
 from statistics import fmean, median
 
 from tuibench import units
-from tuibench.crash.ledger import Crash, CrashReport
-from tuibench.document import Document, Shape, Table, Text, properties, section, write_markdown, write_text
+from tuibench.document import (
+    Block,
+    Document,
+    Section,
+    Shape,
+    Table,
+    Text,
+    properties,
+    section,
+    write_markdown,
+    write_text,
+)
+from tuibench.model.event import CRASHED
+from tuibench.model.findings import Crash, CrashReport
 from tuibench.record.recorder import pretty_json
 from tuibench.report.html_plots import document_page
 
@@ -31,6 +43,17 @@ def loss_text(crash: Crash) -> str:
     return f"lost: {units.pluralize(lost, 'acknowledged commit')}{seconds}"
 
 
+def crash_sentence(crash: Crash) -> str:
+    """What a crash in a session has shown: lost: 147 acknowledged commits (0.9 s) · back after 1.2 s, …"""
+    recovered = crash.recovered_seconds
+    seconds = (
+        f"back after {crash.accepts_seconds:.1f} s",
+        *[f"first commit {first:.1f} s" for first in (crash.first_commit_seconds,) if first is not None],
+        "90 % of TPS never" if recovered is None else f"90 % of TPS {recovered:.1f} s",
+    )
+    return f"{loss_text(crash)} · {', '.join(seconds)} ({CRASHED}; {crash.setting})"
+
+
 def crash_line(crash: Crash) -> str:
     """A crash on one line."""
     fates = crash.commits
@@ -51,7 +74,7 @@ def crash_line(crash: Crash) -> str:
 
 def crash_document(report: CrashReport) -> Document:
     """The document, with the table of settings first."""
-    groups = _groups(report)
+    groups = _groups(report.crashes)
     tried = POWER_LOST if report.is_power_loss else KILLED
     sections = [section("Gain and loss", _settings_table(groups), Text((*tried, *KEY), Shape.LIST))]
     if replica := tuple(_replica_lines(groups)):
@@ -63,6 +86,23 @@ def crash_document(report: CrashReport) -> Document:
         lead=(Text(tuple(_verdicts(groups)), Shape.LIST),),
         sections=tuple(sections),
     )
+
+
+def crashes_table(crashes: Sequence[Crash]) -> Table:
+    """The settings that a session was crashed with: gain beside loss and recovery."""
+    return _settings_table(_groups(crashes))
+
+
+def crash_blocks(crashes: Sequence[Crash]) -> Iterator[Block | Section]:
+    """The crashes of a session's private server, for its reports; nothing without one."""
+    if crashes:
+        groups = _groups(crashes)
+        yield section(
+            "Crashes of the server",
+            Text(tuple(map(crash_sentence, crashes)), Shape.LIST),
+            crashes_table(crashes),
+            Text((*KILLED, *KEY, *_replica_lines(groups)), Shape.LIST),
+        )
 
 
 def crash_text(report: CrashReport, form: str) -> str:
@@ -86,9 +126,9 @@ FORMATS: dict[str, Callable[[CrashReport], str]] = {
 Group = tuple[str, Sequence[Crash]]
 
 
-def _groups(report: CrashReport) -> list[Group]:
-    names = dict.fromkeys(crash.setting for crash in report.crashes)
-    return [(name, [crash for crash in report.crashes if crash.setting == name]) for name in names]
+def _groups(crashes: Sequence[Crash]) -> list[Group]:
+    names = dict.fromkeys(crash.setting for crash in crashes)
+    return [(name, [crash for crash in crashes if crash.setting == name]) for name in names]
 
 
 def _verdicts(groups: Sequence[Group]) -> Iterator[str]:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from typing import Literal
+from typing import IO, Literal
 
 import msgspec
 
@@ -107,7 +107,58 @@ _released: list["subprocess.Popen[bytes]"] = []
 """Supervisors that outlive this process: referenced, so that Python does not warn about running children."""
 
 
-class SupervisorClient:
+class SupervisorControl:
+    """Requests to a running supervisor, by its pipes; one process at a time may use them."""
+
+    def __init__(self, requests: IO[bytes] | None, replies: IO[bytes] | None) -> None:
+        assert requests is not None  # noqa: S101
+        assert replies is not None  # noqa: S101
+        self._requests, self._replies = requests, replies
+        self._lock = threading.Lock()
+        self._open = True
+
+    @classmethod
+    def inherited(cls, pipes: tuple[int, int]) -> "SupervisorControl":
+        """The control of a supervisor that another process has started, by its `pipes`."""
+        requests, replies = pipes
+        return cls(os.fdopen(os.dup(requests), "wb"), os.fdopen(os.dup(replies), "rb"))
+
+    @property
+    def pipes(self) -> tuple[int, int]:
+        """The descriptors of requests and replies."""
+        return self._requests.fileno(), self._replies.fileno()
+
+    def ask(self, instruction: SupervisorRequest) -> SupervisorReply:
+        """Send a request and wait for the reply. Raises ServerUnavailableError if it failed."""
+        with self._lock:
+            self._send(instruction)
+            text = self._replies.readline()
+        if not text:
+            raise ServerUnavailableError("the supervisor of the private server has ended")
+        reply = decode_reply(text)
+        if isinstance(reply, RequestFailed):
+            raise ServerUnavailableError(reply.message, reply.hint)
+        return reply
+
+    def close(self) -> None:
+        self._open = False
+        for stream in (self._requests, self._replies):
+            try:
+                stream.close()
+            except BrokenPipeError:
+                continue
+
+    def _send(self, instruction: SupervisorRequest) -> None:
+        if not self._open:
+            raise RunError("the private server was stopped already")
+        try:
+            self._requests.write(encode_message(instruction))
+            self._requests.flush()
+        except BrokenPipeError:
+            return
+
+
+class SupervisorClient(SupervisorControl):
     """A running supervisor; the server lives while a process holds `watch_fd`, the write end of its pipe."""
 
     def __init__(self, scope: Sequence[str] = ()) -> None:
@@ -127,31 +178,17 @@ class SupervisorClient:
             raise
         finally:
             os.close(reader)
-        self._lock = threading.Lock()
-        self._open = True
+        super().__init__(self._process.stdin, self._process.stdout)
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
-    def ask(self, instruction: SupervisorRequest) -> SupervisorReply:
-        """Send a request and wait for the reply. Raises ServerUnavailableError if it failed."""
-        with self._lock:
-            self._send(instruction)
-            assert self._process.stdout is not None  # noqa: S101
-            text = self._process.stdout.readline()
-        if not text:
-            raise ServerUnavailableError("the supervisor of the private server has ended")
-        reply = decode_reply(text)
-        if isinstance(reply, RequestFailed):
-            raise ServerUnavailableError(reply.message, reply.hint)
-        return reply
-
     def end(self, *, remove: bool) -> None:
         """Make the supervisor stop the server at once, and wait for it."""
         with self._lock:
             self._send(SupervisorRequest("end", remove=remove))
-            self._close()
+            self.close()
         self._process.wait()
 
     def abandon(self) -> None:
@@ -161,25 +198,9 @@ class SupervisorClient:
     def release(self) -> None:
         """Give up ownership; the server lives on if it is kept, or while a process holds `watch_fd`."""
         with self._lock:
-            self._close()
+            self.close()
         _released.append(self._process)
 
-    def _send(self, instruction: SupervisorRequest) -> None:
-        if not self._open:
-            raise RunError("the private server was stopped already")
-        assert self._process.stdin is not None  # noqa: S101
-        try:
-            self._process.stdin.write(encode_message(instruction))
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            return
-
-    def _close(self) -> None:
-        self._open = False
+    def close(self) -> None:
         os.close(self.watch_fd)
-        for stream in (self._process.stdin, self._process.stdout):
-            if stream is not None:
-                try:
-                    stream.close()
-                except BrokenPipeError:
-                    continue
+        super().close()

@@ -136,9 +136,10 @@ class ServerInstance:
             process.shut_down(self._process, HALT_SECONDS)
 
     def kill(self) -> None:
-        """Kill the server, to simulate a crash."""
+        """Kill the server, to simulate a crash; this end of it has no reason to be noted."""
         if self._process is not None:
             process.kill_process(self._process)
+            self._process = None
 
     def end(self, *, remove: bool) -> None:
         """End the server for good. A temporary server needs no clean shutdown."""

@@ -23,6 +23,7 @@ from tuibench.demo.client import (
     ServerRunning,
     ServerSpec,
     SupervisorClient,
+    SupervisorControl,
     SupervisorRequest,
 )
 from tuibench.demo.limits import buffer_pool_bytes as memory_buffer_pool
@@ -37,7 +38,30 @@ DATABASE = "sbtest"
 PASSWORD_BYTES = 18
 
 
-class PrivateServer:
+class KillableServer:
+    """A private server, by the control of its supervisor."""
+
+    def __init__(self, control: SupervisorControl) -> None:
+        self._control = control
+        self.pid = 0
+
+    async def kill(self) -> None:
+        """Kill the server with SIGKILL and wait for its end; the directory is kept."""
+        await asyncio.to_thread(self._control.ask, SupervisorRequest("kill"))
+
+    async def start_again(self, options: Sequence[str] = ()) -> None:
+        """Start a killed server on the same socket, port and data.
+
+        `options` are added to its command line for this start.
+        """
+        self.pid = (await _running(self._control, SupervisorRequest("start", options=tuple(options)))).pid
+
+    def close(self) -> None:
+        """Give up the control; the server goes on."""
+        self._control.close()
+
+
+class PrivateServer(KillableServer):
     """A running private server. `start` creates it; methods may be called from any event loop.
 
     `target` is its Unix socket, `pid` the server's process (a new one after a restart), `directory` contains
@@ -46,6 +70,7 @@ class PrivateServer:
     """
 
     def __init__(self, channel: SupervisorClient, spec: ServerSpec, running: ServerRunning) -> None:
+        super().__init__(channel)
         self._channel = channel
         self._spec = spec
         self._stopped = False
@@ -135,6 +160,11 @@ class PrivateServer:
         return self._channel.watch_fd
 
     @property
+    def control(self) -> tuple[int, int]:
+        """Descriptors by which a session kills the server and starts it again (`SupervisorControl`)."""
+        return self._channel.pipes
+
+    @property
     def keep(self) -> bool:
         return self._spec.keep
 
@@ -152,20 +182,9 @@ class PrivateServer:
             await asyncio.to_thread(self._channel.ask, SupervisorRequest("check"))
 
     async def restart(self, options: Sequence[str] = ()) -> None:
-        """Shut the server down cleanly and start it on the same socket, port and data.
-
-        `options` are added to its command line for this start.
-        """
+        """Shut the server down cleanly and start it again; `options` as for `start_again`."""
         await asyncio.to_thread(self._channel.ask, SupervisorRequest("halt"))
         await self.start_again(options)
-
-    async def kill(self) -> None:
-        """Kill the server with SIGKILL and wait for its end; the directory is kept."""
-        await asyncio.to_thread(self._channel.ask, SupervisorRequest("kill"))
-
-    async def start_again(self, options: Sequence[str] = ()) -> None:
-        """Start a killed server on the same socket, port and data; `options` as for `restart`."""
-        self.pid = (await _running(self._channel, SupervisorRequest("start", options=tuple(options)))).pid
 
     async def stop(self) -> None:
         """End the server and remove its directory (with `keep`, only end it).
@@ -213,7 +232,7 @@ class PrivateServer:
             await self.stop()
 
 
-async def _running(channel: SupervisorClient, instruction: SupervisorRequest) -> ServerRunning:
+async def _running(channel: SupervisorControl, instruction: SupervisorRequest) -> ServerRunning:
     reply = await asyncio.to_thread(channel.ask, instruction)
     if not isinstance(reply, ServerRunning):
         raise ServerUnavailableError(f"unexpected reply of the private server's supervisor: {reply}")

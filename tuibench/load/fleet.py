@@ -50,7 +50,7 @@ from tuibench.load.messages import (
     WorkerReport,
 )
 from tuibench.model.cluster import LoadHost
-from tuibench.model.plan import RunPlan
+from tuibench.model.plan import OnError, RunPlan
 from tuibench.model.server import Target
 from tuibench.mysql.connection import CHARSET
 from tuibench.mysql.login import first_logins
@@ -361,6 +361,9 @@ class WorkerPool(AbstractAsyncContextManager["WorkerPool"]):
 SEED_STEP = 1_000_003
 """Added to the seed at every replacement: a restarted stream would repeat its values."""
 
+NUMBERS_OF_A_LOAD = 1 << 16
+"""Distance of the workers' numbers in a load from those in the one before it."""
+
 
 class Loss(msgspec.Struct, frozen=True, kw_only=True):
     """A worker process that ended, by its name, and the known losses."""
@@ -547,10 +550,16 @@ class Fleet:
         self._scheduled_before: dict[AnyLink, int] = {}
         self._limits_hold = not plan.warmup_seconds
         self._has_begun = False
+        self._keeps_ledger = False
+        self._begun_again = 0
         self.losses: list[Loss] = []
 
     def __len__(self) -> int:
         return len(self._workers)
+
+    @property
+    def is_native(self) -> bool:
+        return self._is_native
 
     @property
     def pids(self) -> list[int]:
@@ -685,13 +694,36 @@ class Fleet:
             limits = self.limits(len(self._workers))
         limit, done = limits[place], known.counters.scheduled - self._scheduled_before.get(gone, 0)
         begin = self.begin(place, limits)
+        number = self.worker_number(len(self._workers) + len(self.losses) - 1)
         return msgspec.structs.replace(
             begin,
-            worker=self.worker_number(len(self._workers) + len(self.losses) - 1),
+            worker=begin.worker - self.worker_number(place) + number,
             seed=begin.seed + SEED_STEP * len(self.losses),
             limit=None if limit is None else max(0, limit - done + known.counters.backlog),
             is_replacement=True,
         )
+
+    async def begin_again(
+        self, program: Program, *, is_native: bool, keeps_ledger: bool, grace_seconds: float
+    ) -> list[WorkerReport]:
+        """Ends the load of every worker, and begins another program on the same connections.
+
+        Returns the last reports of the load that has ended. Its workers have other numbers from here on, as
+        their counters begin again. Raises RunError if a worker does not answer.
+        """
+        last = await self.finish(grace_seconds)
+        if silent := self.unresponsive:
+            raise RunError(f"{silent[0]} did not end its load")
+        self._program, self._is_native, self._keeps_ledger = program, is_native, keeps_ledger
+        self._begun_again += 1 + len(self.losses)
+        self._known.clear()
+        self._scheduled_before.clear()
+        unlimited: list[int | None] = [None] * len(self._workers)
+        for number, worker in enumerate(self._workers):
+            worker.reset(self.forward)
+            self.introduce(worker, self.begin(number, unlimited))
+        self.spread_again()
+        return [msgspec.structs.replace(report, gaps=report.gaps.closed()) for report in last]
 
     def spread_again(self) -> None:
         """Sends each worker its connections and its share of the rate again."""
@@ -822,19 +854,23 @@ class Fleet:
 
     def begin(self, number: int, limits: list[int | None]) -> messages.StartLoad:
         """The first message of a worker."""
+        execution = messages.execution_options(self._plan)
+        if self._keeps_ledger:
+            execution = msgspec.structs.replace(execution, on_error=OnError.CONTINUE)
         return messages.StartLoad(
-            worker=self.worker_number(number),
+            worker=self.worker_number(number) + NUMBERS_OF_A_LOAD * self._begun_again,
             workers=len(limits),
             target=self._target,
             program=self._program,
-            seed=self._plan.seed,
-            execution=messages.execution_options(self._plan),
+            seed=self._plan.seed + SEED_STEP * self._begun_again,
+            execution=execution,
             arrival=self._plan.arrival,
             limit=limits[number],
             charset=self._charset,
             is_native=self._is_native,
             has_begun=self._has_begun,
             first_logins=first_logins().all(),
+            keeps_ledger=self._keeps_ledger,
         )
 
     def _pace_again(self) -> None:

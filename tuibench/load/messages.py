@@ -300,6 +300,16 @@ class Reassign(msgspec.Struct, frozen=True, tag="hand over"):
         return bool(self.due_ns or self.quota)
 
 
+class CommitNotes(msgspec.Struct, frozen=True, array_like=True):
+    """What a worker's connections noted of their commits: connection, kind, number, and the monotonic clock's
+    time (ns).
+    """
+
+    sent: tuple[tuple[int, int, int, int], ...]
+    acknowledged: tuple[tuple[int, int, int, int], ...]
+    refused: tuple[tuple[int, int, int], ...]
+
+
 class WorkerReport(NamedHistograms, msgspec.Struct, frozen=True, tag="report", kw_only=True):
     """One worker's report for a tick.
 
@@ -311,7 +321,8 @@ class WorkerReport(NamedHistograms, msgspec.Struct, frozen=True, tag="report", k
     figures since the last checkpoint. `seconds` is the length of the histograms' interval, `cpu_seconds` the
     process's CPU time in it, `core_seconds` that of its busiest thread (None: it has only one), `lag_p99_ms`
     the scheduling delay of its event loop or threads. `idle_connections` are open beside the load,
-    `idle_refusal` is why there are not more of them; `gaps` are the times without a completion.
+    `idle_refusal` is why there are not more of them; `gaps` are the times without a completion. `commits` are
+    those noted since the last report, for a load that keeps a ledger.
     `failure` is the error that ended the worker, or empty; `failure_exit` its exit code.
     """
 
@@ -332,6 +343,7 @@ class WorkerReport(NamedHistograms, msgspec.Struct, frozen=True, tag="report", k
     idle_refusal: str = ""
     slowest: tuple[SlowTransaction, ...] = ()
     gaps: CompletionGaps = CompletionGaps()
+    commits: CommitNotes | None = None
     failure: str = ""
     failure_hint: str = ""
     failure_exit: int = 0
@@ -408,7 +420,8 @@ class StartLoad(msgspec.Struct, frozen=True, tag="begin", kw_only=True):
     evenly spaced arrivals. `charset` is the connections' character set; `is_native` selects the native
     engine. `has_begun` is True if the server has accepted a connection of the load before; a worker that
     `is_replacement` opens connections of a lost worker again. With `lease_seconds` the load ends unless a
-    RenewLease arrives within that time. `first_logins` are the session's, for the worker's own.
+    RenewLease arrives within that time. `first_logins` are the session's, for the worker's own. A load that
+    `keeps_ledger` notes its commits (`crash.ledger`), on the asyncio engine.
     """
 
     worker: int
@@ -425,6 +438,7 @@ class StartLoad(msgspec.Struct, frozen=True, tag="begin", kw_only=True):
     is_replacement: bool = False
     lease_seconds: float = 0.0
     first_logins: tuple[FirstLogin, ...] = ()
+    keeps_ledger: bool = False
 
 
 class RenewLease(msgspec.Struct, frozen=True, tag="lease"):

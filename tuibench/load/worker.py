@@ -18,8 +18,11 @@ import socket
 import sys
 from typing import assert_never
 
+from msgspec.structs import replace
+
 from tuibench import sanitize
 from tuibench.clock import SystemClock
+from tuibench.crash.ledger import ImpatientClock, Ledger, ledger_connector
 from tuibench.load import messages
 from tuibench.load.asyncio_engine import AsyncioEngine
 from tuibench.load.engine import Emit
@@ -77,14 +80,25 @@ async def _next_message(channel: messages.WorkerChannel, lease: Lease) -> messag
         return None
 
 
-def create_engine(begin: messages.StartLoad, emit: Emit) -> AsyncioEngine | NativeEngine:
+def create_engine(
+    begin: messages.StartLoad, emit: Emit, ledger: Ledger | None = None
+) -> AsyncioEngine | NativeEngine:
     first_logins().learn(begin.first_logins)
+    if ledger is not None:
+        clock = ImpatientClock()
+        return AsyncioEngine(begin, emit=emit, connect=ledger_connector(ledger, clock), clock=clock)
     return NativeEngine(begin, emit=emit) if begin.is_native else AsyncioEngine(begin, emit=emit)
 
 
 async def _run_load(begin: messages.StartLoad, channel: messages.WorkerChannel, lease: Lease) -> None:
     """Executes messages until FinishLoad, the end of the connection, or the end of the lease."""
-    engine = create_engine(begin, channel.send)
+    ledger = Ledger() if begin.keeps_ledger else None
+    engine = create_engine(begin, channel.send, ledger)
+
+    def report() -> messages.WorkerReport:
+        found = engine.report()
+        return found if ledger is None else replace(found, commits=ledger.take())
+
     use_batch_scheduling(not begin.is_native)
     while (message := await _next_message(channel, lease)) is not None:
         match message:
@@ -101,7 +115,7 @@ async def _run_load(begin: messages.StartLoad, channel: messages.WorkerChannel, 
             case Reassign():
                 engine.take_over(message)
             case messages.RequestReport(checkpoint=checkpoint):
-                channel.send(engine.report())
+                channel.send(report())
                 if checkpoint:
                     engine.checkpoint()
             case messages.RequestConnectionIds():
@@ -110,7 +124,7 @@ async def _run_load(begin: messages.StartLoad, channel: messages.WorkerChannel, 
                 engine.expect_kill(id)
             case messages.FinishLoad(grace_seconds=grace):
                 await engine.stop(grace)
-                channel.send(engine.report())
+                channel.send(report())
                 return
             case messages.StartLoad():
                 raise AssertionError("a load is finished before the next one begins")

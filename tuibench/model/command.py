@@ -153,6 +153,12 @@ class RunSql(msgspec.Struct, frozen=True, tag="run sql"):
     sql: str
 
 
+class CrashServer(msgspec.Struct, frozen=True, tag="crash"):
+    """Kill the private server under load, start it again, and compare what it had acknowledged with what it
+    has.
+    """
+
+
 class Stop(msgspec.Struct, frozen=True, tag="stop"):
     """End the load, restore the settings, write the summary."""
 
@@ -176,7 +182,9 @@ SettingCommand = ChangeSetting | ApplyPreset | RestoreSettings | TrustServer
 change a setting.
 """
 
-ExperimentCommand = StartAbTest | StopAbTest | StartTune | StopTune | StartProbe | StopProbe | NextStep
+ExperimentCommand = (
+    StartAbTest | StopAbTest | StartTune | StopTune | StartProbe | StopProbe | NextStep | CrashServer
+)
 """Commands of experiments: they wait for no other command; the changes of an experiment are executed one at a
 time.
 """

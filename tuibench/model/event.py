@@ -63,6 +63,9 @@ COST_CHANGE_KINDS = frozenset({EventKind.START, EventKind.SETTING, EventKind.FOR
 ENDED, DURING = " ended after ", "during "
 """Words of the events of an intervention."""
 
+CRASHED, CRASH_FAILED = "kill -9, no loss of power", "crash failed: "
+"""Words of the event with the result of a crash, and of that with its error."""
+
 
 class Event(msgspec.Struct, frozen=True, tag="event", kw_only=True):
     """One event of a run.

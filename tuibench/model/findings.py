@@ -11,10 +11,13 @@ Cost of an operation: the resources that a query and a transaction use, on serve
 `Resource` is the table of measured resources, with name, unit and source.
 
 Steadiness of a run's throughput, and its stalls.
+
+Crashes of a private server: what became of the commits, and the recovery.
 """
 
+from collections.abc import Collection
 from enum import StrEnum
-from typing import Self
+from typing import Any, Self
 
 import msgspec
 
@@ -301,3 +304,72 @@ class Mean(msgspec.Struct, frozen=True, kw_only=True):
     mean: float
     half_width: float | None
     count: int
+
+
+class CommitFates(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of the transactions of a crash.
+
+    `lost` were acknowledged and are gone, `lost_seconds` is the time from the first of them to the crash.
+    `unknown` had no answer to COMMIT when the server ended; `unknown_committed` of them are committed.
+    `unexplained` are committed, but their COMMIT was not sent, or refused.
+    """
+
+    acknowledged: int
+    lost: int
+    lost_seconds: float
+    unknown: int
+    unknown_committed: int
+    unexplained: int
+
+
+class BinlogAgreement(msgspec.Struct, frozen=True, kw_only=True):
+    """Committed transactions that only one of binary log and tables has after the recovery."""
+
+    only_in_binlog: int
+    only_in_tables: int
+
+    @classmethod
+    def of(cls, logged: Collection[Any], present: Collection[Any]) -> Self:
+        return cls(
+            only_in_binlog=len(set(logged) - set(present)), only_in_tables=len(set(present) - set(logged))
+        )
+
+
+class Crash(msgspec.Struct, frozen=True, kw_only=True):
+    """One crash: the settings, the load before, the commits, and the recovery in seconds since the crash.
+
+    `setting` is what the crashes differ in, `values` are what the server reports for the settings that
+    matter. `tps` are transactions with a write, per second before the crash. `ledger_share` is the share of
+    their time that the ledger's own statement takes. `binlog` is None without a readable binary log;
+    `binlog_note` says why. `first_commit_seconds` and `recovered_seconds` are None if the time ran out.
+    """
+
+    setting: str
+    repeat: int
+    values: dict[str, str]
+    tps: float
+    ledger_share: float
+    commits: CommitFates
+    accepts_seconds: float
+    first_commit_seconds: float | None
+    recovered_seconds: float | None
+    binlog: BinlogAgreement | None
+    binlog_note: str = ""
+
+
+class CrashReport(msgspec.Struct, frozen=True, kw_only=True):
+    """All crashes of a command, in the order of time, with the server and the load.
+
+    `is_power_loss` is False if only the server's process was killed.
+    """
+
+    server: str
+    profile: str
+    data: str
+    threads: int
+    seconds: float
+    limited: str
+    is_power_loss: bool
+    seed: int
+    planned: int
+    crashes: tuple[Crash, ...]

@@ -70,7 +70,7 @@ class Hello(msgspec.Struct, frozen=True, tag="hello", kw_only=True):
     first `Hello` of a connection holds the newest sample only, and no events. `metrics` is the address of its
     metrics for Prometheus, empty if it serves none. `probe` and `tune` are those in progress, or the last
     ones. `headline` describes the headline figure of the samples, None without one. `engine` is the engine
-    that runs the load, `engine_reason` why it is not the native one.
+    that runs the load, `engine_reason` why it is not the native one. It `can_crash` its private server.
     """
 
     protocol: int
@@ -95,9 +95,11 @@ class Hello(msgspec.Struct, frozen=True, tag="hello", kw_only=True):
     headline: Headline | None = None
     engine: str = ""
     engine_reason: str = ""
+    can_crash: bool = False
 
 
 NO_LOAD_REFUSAL = "this session only watches the server; it has no load to change"
+CRASH_REFUSAL = "only the private server of a demo is killed"
 READ_ONLY_REFUSAL = "this viewer is read-only"
 """The refusal sent to a viewer that has joined read-only."""
 

@@ -16,7 +16,7 @@ import msgspec
 from tuibench.model.cluster import HostTotals
 from tuibench.model.effect import AbTestResult, CommitCost, Effect
 from tuibench.model.event import Event
-from tuibench.model.findings import HeadlineTotals, OperationCost, Steadiness
+from tuibench.model.findings import Crash, HeadlineTotals, OperationCost, Steadiness
 from tuibench.model.probe import ProbeResult
 from tuibench.model.tick import Latency, SlowTransaction
 from tuibench.model.tune import TuneResult
@@ -173,7 +173,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     `by_transaction` is empty if the profile has one kind of transaction. `client_delay_ms` is the largest
     simulated network delay per round trip. `ab` is the result of an A/B test, `earlier_ab_tests` are those
     that an operator ran before it; `tune` is the result of a screening, if the run was one; `probe` is the
-    result of the last probe, if there was one. `headline` is the profile's headline figure, if it has one.
+    result of the last probe, if there was one; `crashes` are those of its private server. `headline` is the
+    profile's headline figure, if it has one.
     `steadiness` is None if there was no sample.
 
     `connection_load` is None for a load without idle connections, planned logins and users.
@@ -228,6 +229,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     earlier_ab_tests: tuple[AbTestResult, ...] = ()
     tune: TuneResult | None = None
     probe: ProbeResult | None = None
+    crashes: tuple[Crash, ...] = ()
     headline: HeadlineTotals | None = None
     steadiness: Steadiness | None = None
     watched: WatchedTotals | None = None

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from statistics import fmean, pstdev
 
+from tuibench.crash.text import crash_blocks
 from tuibench.document import Block, Section, Table, Text, section, write_text
 from tuibench.effects.text import stalls_line, steadiness_line, trial_section
 from tuibench.metrics.diagnosis import diagnose
@@ -298,8 +299,9 @@ def addenda(summary: Summary) -> str:
 
 
 def experiment_blocks(summary: Summary) -> list[Block | Section]:
-    """The results of A/B tests, of a screening and of a probe."""
-    blocks: list[Block | Section] = [trial_section(result) for result in summary.ab_tests]
+    """The results of crashes, of A/B tests, of a screening and of a probe."""
+    blocks: list[Block | Section] = [*crash_blocks(summary.crashes)]
+    blocks += [trial_section(result) for result in summary.ab_tests]
     blocks += tune_blocks(summary.tune) if summary.tune else ()
     blocks += probe_blocks(summary.probe) if summary.probe else ()
     return blocks

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterator
 
 from tuibench import sanitize
+from tuibench.crash.text import crash_sentence, crashes_table
 from tuibench.document import Table
 from tuibench.effects.text import changes_text, comparison_table
 from tuibench.metrics.inference import brief_change
@@ -36,6 +37,8 @@ def answer_sentence(summary: Summary) -> str:
         return tune_sentence(summary.tune)
     if summary.probe is not None and (lines := summary.probe.lines or probe_lines(summary.probe)):
         return lines[0]
+    if summary.crashes:
+        return crash_sentence(max(summary.crashes, key=lambda crash: crash.commits.lost))
     if summary.ab is not None:
         ab = summary.ab
         if ab.comparisons:
@@ -54,6 +57,8 @@ def effect_sentence(effect: Effect) -> str:
 
 def answer_table(summary: Summary) -> Table | None:
     """The figures of the sentence before and after, with intervals and verdicts; None without two sides."""
+    if summary.crashes:
+        return crashes_table(summary.crashes)
     if summary.failure or summary.tune is not None or (summary.probe is not None and summary.probe.steps):
         return None
     if summary.ab is not None:
@@ -136,6 +141,7 @@ def _facts(summary: Summary) -> Iterator[str]:
     answer = answer_sentence(summary)
     if answer:
         yield answer
+    yield from (sentence for one in summary.crashes if (sentence := crash_sentence(one)) != answer)
     if restored := [event.text for event in summary.events if event.kind is EventKind.RESTORE]:
         yield f"put back: {', '.join(text.removesuffix(', as before') for text in restored)}"
     yield from (f"warning: {warning}" for warning in summary.warnings)

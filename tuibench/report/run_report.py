@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tuibench import units
+from tuibench.crash.text import crash_blocks
 from tuibench.document import (
     Block,
     Chart,
@@ -106,6 +107,9 @@ def _sections(run: Run, pictures: Mapping[str, DrawnChart]) -> Iterator[Section]
     if summary.tune is not None:
         yield section("Screening of settings", *tune_blocks(summary.tune))
     yield section("Changes", *_changes(run))
+    for block in crash_blocks(summary.crashes):
+        if isinstance(block, Section):
+            yield block
     if summary.ab_tests:
         yield section("A against B", *map(trial_section, summary.ab_tests))
     if summary.probe is not None and summary.probe.steps:

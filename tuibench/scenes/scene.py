@@ -28,6 +28,7 @@ from tuibench.model.command import (
     ApplyPreset,
     ChangeSetting,
     Command,
+    CrashServer,
     RestoreSettings,
     RunSql,
     SetDelay,
@@ -37,7 +38,7 @@ from tuibench.model.command import (
     StartProbe,
 )
 from tuibench.model.effect import Comparison, Effect, Verdict
-from tuibench.model.event import DURING, ENDED, Event, EventKind
+from tuibench.model.event import CRASH_FAILED, CRASHED, DURING, ENDED, Event, EventKind
 from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import parse_delay_ms
 from tuibench.tui.view import Caption, View
@@ -46,6 +47,7 @@ REVEALED = {name: FIGURES[name].key for name in ("tps", "p95", "fsyncs")}
 """Figures of a change that a step can reveal; a probe's result is revealed by `probe`."""
 PROBE = "probe"
 SQL = "sql"
+CRASH = "crash"
 MAX_SECONDS = 3600.0
 OptionValue = int | float | str | bool
 
@@ -60,6 +62,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     setting: dict[str, str | int | float | bool] = {}
     weights: dict[str, float] = {}
     sql: str = ""
+    crash: bool = False
     restore: bool = False
 
 
@@ -75,16 +78,17 @@ class SceneStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """One step. Texts stay for `seconds`, by default for their reading time.
 
     `wait` is a number of seconds, `settled` for a settled load, `effect` for the measured effect of the last
-    change, `sql` for the end of a statement, or `probe`; it times out after `at_most` seconds. `expect` is
-    the expected direction of a figure, `then` is the text if it is met, `otherwise` if not.
+    change, `sql` for the end of a statement, `crash` for that of a crash, or `probe`; it times out after
+    `at_most` seconds. `expect` is the expected direction of a figure, `then` is the text if it is met,
+    `otherwise` if not.
     """
 
     say: str = ""
     ask: str = ""
     choices: list[str] = []
     set: Settings | None = None
-    wait: float | Literal["settled", "effect", "sql", "probe"] | None = None
-    reveal: Literal["tps", "p95", "fsyncs", "sql", "probe"] | None = None
+    wait: float | Literal["settled", "effect", "sql", "crash", "probe"] | None = None
+    reveal: Literal["tps", "p95", "fsyncs", "sql", "crash", "probe"] | None = None
     expect: Literal["higher", "lower", "equal", ""] = ""
     then: str = ""
     otherwise: str = ""
@@ -186,7 +190,7 @@ def _check_scene(scene: Scene, raw: dict[str, Any], source: str) -> None:
         raise UsageError(f"{source}: a scene needs at least one [[steps]]")
     if scene.threads < 1:
         raise UsageError(f"{source}: threads: at least 1, not {scene.threads}")
-    has_change, has_probe, has_sql = False, False, False
+    has_change, has_probe, has_sql, has_crash = False, False, False, False
     for number, (step, table) in enumerate(zip(scene.steps, raw["steps"], strict=True), 1):
         where = f"{source}: step {number}"
         _check_step(step, set(table), where)
@@ -196,8 +200,11 @@ def _check_scene(scene: Scene, raw: dict[str, Any], source: str) -> None:
             _require(has_probe, f"{where}: no earlier step starts a probe")
         if SQL in (step.wait, step.reveal):
             _require(has_sql, f"{where}: no earlier step executes a statement")
+        if CRASH in (step.wait, step.reveal):
+            _require(has_crash, f"{where}: no earlier step crashes the server")
         has_change = has_change or step.set is not None
         has_sql = has_sql or (step.set is not None and bool(step.set.sql))
+        has_crash = has_crash or (step.set is not None and step.set.crash)
         has_probe = has_probe or step.probe is not None
 
 
@@ -428,6 +435,8 @@ class ScenePlayer:
             return view.probe is not None and view.probe.is_over and view.probe.elapsed_seconds > 0
         if step.wait == SQL:
             return bool(self._statement_text(view))
+        if step.wait == CRASH:
+            return bool(self._crash_text(view))
         found = next((event for event in reversed(view.events) if self._tells_effect(event)), None)
         if found is None:
             return False
@@ -454,6 +463,10 @@ class ScenePlayer:
             if not (text := self._statement_text(view)):
                 return "The statement has not ended yet.", "unknown"
             return f"{text}. {step.then}".strip(), "reveal"
+        if step.reveal == CRASH:
+            if not (text := self._crash_text(view)):
+                return "The crash has not ended yet.", "unknown"
+            return f"{text}. {step.then}".strip(), "reveal"
         effect = self._last_effect()
         one = effect.comparison(REVEALED[step.reveal]) if effect is not None and step.reveal else None
         if one is None:
@@ -468,6 +481,11 @@ class ScenePlayer:
         levels = next((text for text in reversed(texts) if text.startswith(DURING)), "")
         return f"{end}; {levels}" if levels else end
 
+    def _crash_text(self, view: View) -> str:
+        """What the last crash has shown; empty before its end."""
+        texts = [event.text for event in view.events if event.elapsed_seconds >= self._changed_at]
+        return next((text for text in reversed(texts) if CRASHED in text or CRASH_FAILED in text), "")
+
     def _last_effect(self) -> Effect | None:
         """Effect of the last change, None if not measured; never that of an earlier change."""
         newest = self._effects[-1] if self._effects else None
@@ -479,6 +497,7 @@ _WAITING = {
     "settled": "waiting until the load has settled",
     "effect": "measuring the effect",
     "sql": "executing the statement",
+    "crash": "a load with a ledger, a kill, a recovery",
     "probe": "probing",
 }
 
@@ -521,6 +540,8 @@ def _commands(change: Settings) -> Iterator[Command]:
         yield SetWeights(change.weights)
     if change.sql:
         yield RunSql(change.sql)
+    if change.crash:
+        yield CrashServer()
     if change.delay:
         yield SetDelay(parse_delay_ms(change.delay))
     if change.rate is not None:

@@ -10,7 +10,7 @@ import errno
 import subprocess
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import IO, NamedTuple, cast
@@ -168,13 +168,13 @@ _COMMAND = (sys.executable, "-m", "tuibench.service.service")
 Process = subprocess.Popen[bytes]
 
 
-async def launch(spec: ServiceSpec, log: Path, pass_fds: Sequence[int] = ()) -> Path:
+async def launch(spec: ServiceSpec, log: Path) -> Path:
     """Start the service and wait until it listens; returns the path of its socket.
 
     The process leads its own process session, so that it survives the terminal; its stderr goes to `log`.
     Raises the service's error if it cannot run. If cancelled, it ends the process.
     """
-    process = _spawn(log, tuple(pass_fds))
+    process = _spawn(log, spec.session.pass_fds)
     try:
         line = await asyncio.to_thread(_read_answer, process, spec)
     except BaseException:

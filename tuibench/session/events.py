@@ -324,6 +324,7 @@ def build_hello(spec: SessionSpec, server: ServerInfo, status: Status) -> Hello:
         server=server,
         run_directory=spec.run_directory,
         status=status,
+        can_crash=spec.control is not None,
     )
 
 

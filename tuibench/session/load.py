@@ -30,6 +30,8 @@ from tuibench.session.totals import Alarms, LoadTotals
 from tuibench.workload.program import Program, validated_mix, weights_of, with_weights
 
 POLL_SECONDS = 0.02
+AGAIN_SECONDS = 2.0
+"""How long transactions in flight may take before another program begins."""
 
 
 class LoadTick(NamedTuple):
@@ -49,7 +51,9 @@ class LoadTick(NamedTuple):
 class LoadController:
     """Controls the fleet. `threads`, `rate`, `weights` and `client_delay_ms` are the requested values.
 
-    `lock` is held by what changes the load: a command, a plan, an experiment, one after the other.
+    `lock` is held by what changes the load: a command, a plan, an experiment, one after the other;
+    `tick_lock` while the workers' reports are read. `commit_listeners` get the reports of a load that keeps a
+    ledger.
 
     `checkpoint_listeners` receive the full reports of checkpoints. `accepted_connections` is the number of
     connections that the server accepted when it refused some, None if it refused none. `max_client_delay_ms`
@@ -68,6 +72,8 @@ class LoadController:
         self.alarms = Alarms()
         self.fleet = fleet
         self.lock = asyncio.Lock()
+        self.tick_lock = asyncio.Lock()
+        self.commit_listeners: list[Callable[[WorkerReport], None]] = []
         self._plan = plan
         self._program = program
         self._clock = clock
@@ -128,6 +134,27 @@ class LoadController:
         mix = tuple(validated_mix(self._program, given).values())
         self._program = with_weights(self._program, mix)
         self.fleet.set_weights(mix)
+
+    @property
+    def program(self) -> Program:
+        return self._program
+
+    async def begin_again(self, program: Program, *, is_native: bool, keeps_ledger: bool) -> None:
+        """Replaces the program, on new connections; the weights stay. Raises RunError if that fails."""
+        async with self.lock, self.tick_lock:
+            program = with_weights(program, tuple(self.weights.values()))
+            last = await self.fleet.begin_again(
+                program, is_native=is_native, keeps_ledger=keeps_ledger, grace_seconds=AGAIN_SECONDS
+            )
+            self._program = program
+            self._known.clear()
+            self._take(last)
+            self.accounting.add_reports(last)
+
+    async def read_reports(self) -> None:
+        """A round of reports between two ticks; it counts for the next one."""
+        async with self.tick_lock:
+            self.accounting.add_reports(await self._report())
 
     def set_delay(self, milliseconds: float) -> None:
         self.client_delay_ms = milliseconds
@@ -261,6 +288,7 @@ class LoadController:
         self.alarms.report_unresponsive(self.fleet.overdue, self.fleet.silent)
         self.alarms.lost(self.fleet.losses)
         self.alarms.notice(self.fleet.take_notices())
+        self._take(reports)
         for report in reports:
             self._known[report.worker] = report
             if report.failure:
@@ -268,6 +296,12 @@ class LoadController:
                 error.exit_code = ExitCode(report.failure_exit)
                 raise error
         return reports
+
+    def _take(self, reports: Sequence[WorkerReport]) -> None:
+        for report in reports:
+            if report.commits is not None:
+                for listener in self.commit_listeners:
+                    listener(report)
 
     @property
     def _latest(self) -> list[WorkerReport]:

@@ -7,7 +7,6 @@ Taking a sample never overlaps with another one, a reset, or the end of the load
 server count from the same transaction: the load is held and drained, both sides are read, then it continues.
 """
 
-import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
@@ -73,7 +72,7 @@ async def drain_and_reset(
 
 
 class MeasuringLoop:
-    """One run's ticks. `tick_lock` is held while the load is read; `limit` detects a client-limited run."""
+    """One run's ticks. `limit` detects a client-limited run."""
 
     def __init__(
         self,
@@ -84,7 +83,6 @@ class MeasuringLoop:
         effect_tracker: EffectTracker,
         lag_guard: LagGuard,
     ) -> None:
-        self.tick_lock = asyncio.Lock()
         self.limit = ClientLimit()
         self._watcher = watcher
         self._lifecycle = watcher.lifecycle
@@ -158,7 +156,7 @@ class MeasuringLoop:
     async def reset_stats(self) -> None:
         """Reset the run's figures; its time axis, samples and end do not change."""
         watcher = self._watcher
-        async with self.tick_lock:
+        async with self._load.tick_lock:
             check_reset_possible(self._plan, is_over=self._lifecycle.over.is_set())
             try:
                 own = watcher.own_statements
@@ -186,7 +184,7 @@ class MeasuringLoop:
         interval_ns = int(self._plan.interval_seconds * NS_PER_SECOND)
         schedule = ticks(self._watcher.clock, start_ns, interval_ns, end_ns, checkpoints)
         async for tick in ticks_until(self._lifecycle.over, schedule):
-            async with self.tick_lock:
+            async with self._load.tick_lock:
                 await (self._tick(tick) if tick.number else self._load.checkpoint())
 
     async def _tick(self, tick: ScheduledTick) -> None:
@@ -434,7 +432,7 @@ class LoadRun(SessionRun):
 
     async def _end_load(self) -> None:
         self._is_load_ended = True
-        async with self.measuring.tick_lock:
+        async with self.load.tick_lock:
             try:
                 await self.load.finish(self.spec.drain_seconds)
             finally:

@@ -26,6 +26,7 @@ from msgspec.structs import replace
 
 from tuibench.ab.experiment import THREADS, AbTest, Resolution, ordered_resolution, present_values
 from tuibench.clock import NS_PER_SECOND, Clock, ScheduledTick, SystemClock, ticks
+from tuibench.crash.experiment import CrashOnStage
 from tuibench.effects.tracker import EffectTracker
 from tuibench.errors import UsageError
 from tuibench.load.fleet import Fleet
@@ -353,7 +354,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         return {os.getpid(), *workers, *self.viewer_pids, self.settings.guardian_pid} - {0}
 
 
-EXPERIMENTS: tuple[type[Experiment], ...] = (TuneRun, AbTest, Probe)
+EXPERIMENTS: tuple[type[Experiment], ...] = (TuneRun, AbTest, Probe, CrashOnStage)
 """The kinds of experiments. A run's plan has at most one."""
 
 
@@ -628,6 +629,11 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
             ab=tests[-1].result if tests else None,
             earlier_ab_tests=tuple(test.result for test in tests[:-1]),
             tune=self._screening(),
+            crashes=tuple(
+                one.crash
+                for one in self.laboratory.begun
+                if isinstance(one, CrashOnStage) and one.crash is not None
+            ),
             steadiness=tracker.steadiness,
             slowest=tracker.slowest,
             operation_cost=tracker.operation_cost,

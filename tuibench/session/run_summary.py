@@ -14,7 +14,7 @@ from tuibench.model.cluster import HostTotals
 from tuibench.model.counters import Counter
 from tuibench.model.effect import AbTestResult, CommitCost, Effect
 from tuibench.model.event import Event
-from tuibench.model.findings import Headline, HeadlineTotals, OperationCost, Steadiness
+from tuibench.model.findings import Crash, Headline, HeadlineTotals, OperationCost, Steadiness
 from tuibench.model.plan import RunPlan
 from tuibench.model.probe import ProbeResult
 from tuibench.model.server import ServerInfo
@@ -118,6 +118,7 @@ class RunEnding(msgspec.Struct, frozen=True, kw_only=True):
     ab: AbTestResult | None = None
     earlier_ab_tests: tuple[AbTestResult, ...] = ()
     tune: TuneResult | None = None
+    crashes: tuple[Crash, ...] = ()
     steadiness: Steadiness | None = None
     slowest: tuple[SlowTransaction, ...] = ()
     operation_cost: OperationCost = OperationCost()
@@ -193,6 +194,7 @@ def build_summary(
         ab=ending.ab,
         earlier_ab_tests=ending.earlier_ab_tests,
         tune=ending.tune,
+        crashes=ending.crashes,
         steadiness=ending.steadiness,
         slowest=ending.slowest,
         operation_cost=ending.operation_cost,

@@ -35,6 +35,7 @@ class SessionSpec(msgspec.Struct, frozen=True, kw_only=True):
     `session` is its name, `run_directory` the folder of its record. `inherit_fds` are descriptors that its
     guardian must also hold open: a private server lives as long as a process holds its pipe.
     `private_server` is the directory of a private server, with whose end the run ends; empty for others.
+    `control` are the descriptors by which it may be killed and started again, None if it may not.
     `yes_this_server` allows changes of settings although the server looks like production. `drain_seconds` is
     how long transactions in flight may take at the end before they are abandoned. `metrics_at` is the address
     of its metrics for Prometheus, None for none. `replicas` are the plan's replicas, with their logins.
@@ -46,10 +47,17 @@ class SessionSpec(msgspec.Struct, frozen=True, kw_only=True):
     run_directory: str
     inherit_fds: tuple[int, ...] = ()
     private_server: str = ""
+    control: tuple[int, int] | None = None
+
     yes_this_server: bool = False
     drain_seconds: float = 2.0
     metrics_at: Address | None = None
     replicas: ReplicaChoice = ReplicaChoice()
+
+    @property
+    def pass_fds(self) -> tuple[int, ...]:
+        """The descriptors that the session's process needs."""
+        return self.inherit_fds + (self.control or ())
 
 
 class ServiceSpec(msgspec.Struct, frozen=True, kw_only=True):

@@ -469,7 +469,7 @@ class CliStartController:
             await _create_tables(server.target, form_program(answers), on_progress)
             on_progress(WorkProgress("starting the run"))
             spec = spec_on_private_server(plan, server)
-            socket = await start_session(spec, GRACE_SECONDS, (server.watch_fd,))
+            socket = await start_session(spec, GRACE_SECONDS)
         except BaseException:
             await server.stop()
             raise

@@ -27,7 +27,7 @@ from tuibench.model.command import (
     StopTune,
     Undo,
 )
-from tuibench.model.message import NO_LOAD_REFUSAL, READ_ONLY_REFUSAL, REPLAY_REFUSAL, RunState
+from tuibench.model.message import CRASH_REFUSAL, NO_LOAD_REFUSAL, READ_ONLY_REFUSAL, REPLAY_REFUSAL, RunState
 from tuibench.model.schedule import PlanPhase
 from tuibench.tui.steering import (
     ReplayPlayer,
@@ -235,6 +235,10 @@ ACTIONS = (
     UserAction(
         "run_sql", "exclamation_mark", "!", "run SQL", "Execute a statement while the load runs", rarity=1,
         in_footer=False,
+    ),
+    UserAction(
+        "crash", "K", "K", "crash", "Crash: kill -9 of the private server under load, and what that loses",
+        applies=lambda view: view.can_crash, absent=f"{CRASH_REFUSAL}: tuibench demo", in_footer=False,
     ),
     UserAction(
         "mark", "space", "space", "mark", "Add a numbered mark to the time axis", command=lambda _: Mark(),

@@ -49,6 +49,7 @@ from tuibench.tui.screens.dialogs import StopDialog
 from tuibench.tui.screens.help import HelpScreen
 from tuibench.tui.screens.load_dialogs import (
     DurabilityDialog,
+    crash_dialog,
     delay_dialog,
     mark_dialog,
     plan_dialog,
@@ -110,6 +111,7 @@ DIALOGS: dict[str, Callable[[View], ModalScreen[Any]]] = {
     "type_plan": plan_dialog,
     "name_mark": mark_dialog,
     "run_sql": sql_dialog,
+    "crash": crash_dialog,
     "probe": probe_dialog,
     "ab_test": AbTestDialog,
     "tune": tune_dialog,

@@ -19,7 +19,7 @@ from tuibench.model.effect import (
     EffectProgress,
     latest_effects,
 )
-from tuibench.model.event import CHANGE_KINDS, Event, EventKind, bands, latest_events
+from tuibench.model.event import CHANGE_KINDS, CRASHED, Event, EventKind, bands, latest_events
 from tuibench.model.findings import Headline
 from tuibench.model.message import (
     CommandReply,
@@ -99,6 +99,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     headline: Headline | None = None
     engine: str = ""
     engine_reason: str = ""
+    can_crash: bool = False
     note: MessageLine | None = None
     leaving: bool = False
     activity: Activity | None = None
@@ -278,6 +279,7 @@ def initial_view(hello: Hello, keys: Mapping[str, str] = MappingProxyType({})) -
         headline=hello.headline,
         engine=hello.engine,
         engine_reason=hello.engine_reason,
+        can_crash=hello.can_crash,
         keys=dict(keys),
         probe=hello.probe,
         tune=hello.tune,
@@ -296,6 +298,7 @@ def next_view(view: View, message: ViewMessage) -> View:
                 view, recent=recent, history=history, note=_current_note(view, message)
             )
         case Event():
+            view = with_note(view, message.text, ok=True) if CRASHED in message.text else view
             known = latest_events((*view.events[-(MAX_EVENTS - 1) :], message))
             return msgspec.structs.replace(view, events=known)
         case Status():

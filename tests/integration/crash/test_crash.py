@@ -17,8 +17,6 @@ from tuibench.clock import SystemClock
 from tuibench.crash.ledger import (
     LEDGER_COLUMNS,
     LEDGER_TABLE,
-    CommitFates,
-    Crash,
     Ledger,
     judge_commits,
     ledger_connector,
@@ -31,6 +29,7 @@ from tuibench.errors import UsageError
 from tuibench.load.asyncio_engine import AsyncioEngine
 from tuibench.load.messages import StartLoad, execution_options
 from tuibench.load.tables import prepare_tables
+from tuibench.model.findings import CommitFates, Crash
 from tuibench.model.plan import Arrival, OnError, RunPlan
 from tuibench.model.server import Target
 from tuibench.mysql.connection import connect

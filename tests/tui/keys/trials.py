@@ -19,6 +19,7 @@ from tuibench.ab.dialog import AbTestDialog
 from tuibench.model.command import (
     ApplyPreset,
     Command,
+    CrashServer,
     HoldPlan,
     KillQuery,
     Mark,
@@ -162,7 +163,9 @@ REPLAY = {
     "faster": Trial(head, "‖ replay ×4  00:00", "‖ replay ×8  00:00"),
 }
 
-STEERABLE = script.hello(60, script.status(weights={"old": 90, "new": 10}, plan=script.PLAN))
+STEERABLE = msgspec.structs.replace(
+    script.hello(60, script.status(weights={"old": 90, "new": 10}, plan=script.PLAN)), can_crash=True
+)
 """A run of 64 threads on which every action can be tried."""
 
 ACTIONS: Mapping[str, Trial] = {
@@ -185,6 +188,7 @@ ACTIONS: Mapping[str, Trial] = {
     "undo": submits(Undo()),
     "resolve": Trial(lambda it: "no effect is in doubt" in it.shown("note"), False, True),
     "run_sql": submits(RunSql("DROP 1"), *"DROP", "space", "1", "enter"),
+    "crash": submits(CrashServer(), "y"),
     "mark": submits(Mark()),
     "name_mark": submits(Mark("index added"), *"index", "space", *"added", "enter"),
     **CHARTS,

@@ -21,6 +21,7 @@ from tuibench.model.command import (
     ApplyPreset,
     ChangeSetting,
     Command,
+    CrashServer,
     HoldPlan,
     KillQuery,
     Mark,
@@ -281,6 +282,7 @@ LINES: dict[str, Command] = {
     "mark before the index": Mark("before the index"),
     "undo": Undo(),
     "run-sql ALTER TABLE t FORCE": RunSql("ALTER TABLE t FORCE"),
+    "crash": CrashServer(),
     "reset": ResetStats(),
     "stop": Stop(),
 }

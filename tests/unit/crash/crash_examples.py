@@ -2,7 +2,7 @@
 
 import msgspec
 
-from tuibench.crash.ledger import BinlogAgreement, CommitFates, Crash, CrashReport
+from tuibench.model.findings import BinlogAgreement, CommitFates, Crash, CrashReport
 
 NONE = CommitFates(acknowledged=1200, lost=0, lost_seconds=0.0, unknown=2, unknown_committed=1, unexplained=0)
 AGREES = BinlogAgreement(only_in_binlog=0, only_in_tables=0)

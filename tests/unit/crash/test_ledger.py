@@ -6,8 +6,6 @@ from hypothesis import strategies as st
 
 from tests.tables import for_each
 from tuibench.crash.ledger import (
-    BinlogAgreement,
-    CommitFates,
     Key,
     Ledger,
     first_after,
@@ -15,6 +13,7 @@ from tuibench.crash.ledger import (
     rate_between,
     recovered_at,
 )
+from tuibench.model.findings import BinlogAgreement, CommitFates
 
 SECOND = 1_000_000_000
 CRASH, BACK = 10 * SECOND, 12 * SECOND
@@ -96,6 +95,30 @@ def test_every_transaction_has_one_fate(known: dict[Key, tuple[bool, bool, int]]
     kept = found.acknowledged - found.lost
     assert kept + found.unknown_committed + found.unexplained == len(present)
     assert found.acknowledged + found.unknown == len(known)
+
+
+def test_the_notes_of_workers_make_one_ledger() -> None:
+    """Sent in one report and answered in a later one, out of order between workers."""
+    whole, workers = Ledger(), (Ledger(), Ledger())
+    for step in range(6):
+        for number, worker in enumerate(workers):
+            for book in (worker, whole):
+                book.commit_sent((number, 0, step), 10 * step + number)
+                if step % 3 == 1:
+                    book.commit_refused((number, 0, step - 1))
+                elif step:
+                    book.commit_acknowledged((number, 0, step - 1), 10 * step + number)
+    joined = Ledger()
+    for worker in workers:
+        joined.add(worker.take())
+        worker.commit_acknowledged((9, 9, 9), 99)
+        joined.add(worker.take())
+    whole.commit_acknowledged((9, 9, 9), 99)
+    assert (joined.sent, joined.acknowledged, joined.refused) == (
+        whole.sent,
+        whole.acknowledged,
+        whole.refused,
+    )
 
 
 def test_binary_log_and_tables_are_compared_by_transaction() -> None:

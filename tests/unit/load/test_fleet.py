@@ -23,6 +23,7 @@ from tuibench.load import fleet as process_room
 from tuibench.load.fleet import Fleet, WorkerProcess
 from tuibench.load.messages import (
     Adjust,
+    CompletionGaps,
     Counters,
     Finished,
     FinishLoad,
@@ -36,7 +37,7 @@ from tuibench.load.messages import (
     ToWorker,
     WorkerChannel,
 )
-from tuibench.model.plan import RunPlan
+from tuibench.model.plan import OnError, RunPlan
 from tuibench.model.server import Target
 from tuibench.workload import library
 
@@ -161,6 +162,30 @@ async def test_a_replacement_worker_receives_the_present_state() -> None:
         assert (closed.counters.abandoned, closed.counters.reconnects) == (1 + 4 + 5, 2)
         (loss,) = workers.losses
         assert (loss.connections, loss.abandoned) == (2, 4 + 5)
+
+
+async def test_a_load_begins_again_with_another_program_on_the_same_workers() -> None:
+    """Its counters begin again, so its workers have other numbers; connections and rate stay."""
+    async with pretended_fleet(2, threads=3, rate=90.0, on_error=OnError.STOP) as (workers, ends):
+        await workers.set_threads(3)
+        first = await told(ends[0], StartLoad)
+        again = asyncio.create_task(
+            workers.begin_again(program(SINGLE), is_native=False, keeps_ledger=True, grace_seconds=1.0)
+        )
+        for number, end in enumerate(ends):
+            assert await told(end, FinishLoad) == FinishLoad(1.0)
+            end.send(msgspec.structs.replace(REPORT, worker=number, gaps=CompletionGaps(7, ())))
+        last = await again
+        assert [report.worker for report in last] == [0, 1]
+        assert all(report.gaps.until_ns > 7 for report in last)
+        begun = [await told(end, StartLoad) for end in ends]
+        assert len({first.worker, *(each.worker for each in begun)}) == 3
+        assert all(each.keeps_ledger and each.seed != first.seed for each in begun)
+        assert first.execution.on_error is OnError.STOP
+        assert all(each.execution.on_error is OnError.CONTINUE for each in begun)
+        assert await told(ends[0], Adjust) == Adjust(connections=(0, 2))
+        assert await told(ends[0], Adjust) == Adjust(rate=60.0)
+        assert len(ends) == 2
 
 
 async def test_serial_numbers_are_not_given_twice() -> None:

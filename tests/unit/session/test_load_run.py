@@ -573,6 +573,14 @@ SPEC = ServiceSpec(
 )
 
 
+NO_PIPES = msgspec.structs.replace(SPEC, session=msgspec.structs.replace(SPEC.session, inherit_fds=()))
+
+
+def test_the_sessions_process_gets_all_pipes() -> None:
+    assert SPEC.session.pass_fds == (7, 9)
+    assert msgspec.structs.replace(SPEC.session, control=(11, 12)).pass_fds == (7, 9, 11, 12)
+
+
 @pytest.mark.parametrize(
     "message", [SPEC, Launched(socket="/s"), Launched(message="no", hint="h", exit_code=3)]
 )
@@ -595,13 +603,13 @@ def test_the_password_arrives_and_is_not_shown() -> None:
 async def test_a_log_that_cannot_be_written_is_said_with_a_way_out(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(RunError, match=r"cannot write the sessions' log .*TUIBENCH_HOME"):
-        await launch(cast("ServiceSpec", None), tmp_path / "file" / "sessions.log")
+        await launch(SPEC, tmp_path / "file" / "sessions.log")
 
 
 async def test_a_process_that_cannot_be_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_COMMAND", ("/nowhere/python",))
     with pytest.raises(RunError, match="cannot start the session's process: No such file"):
-        await launch(cast("ServiceSpec", None), tmp_path / "sessions.log")
+        await launch(NO_PIPES, tmp_path / "sessions.log")
 
 
 # The ticks of a session: all of them, or none after its end.

@@ -9,11 +9,19 @@ from tests.tables import for_each
 from tests.tui.support import script
 from tuibench.cli.demo import SceneOptions
 from tuibench.errors import UsageError
-from tuibench.model.command import ApplyPreset, RestoreSettings, SetThreads, SetWeights, StartProbe
+from tuibench.model.command import (
+    ApplyPreset,
+    CrashServer,
+    RestoreSettings,
+    SetThreads,
+    SetWeights,
+    StartProbe,
+)
 from tuibench.model.effect import Comparison, LevelMovement, MovementKind, Verdict
-from tuibench.model.event import Event, EventKind
+from tuibench.model.event import CRASH_FAILED, CRASHED, Event, EventKind
 from tuibench.model.probe import ProbeState
 from tuibench.scenes.scene import (
+    REVEALED,
     PinEffects,
     Scene,
     SceneAction,
@@ -30,7 +38,7 @@ from tuibench.tui.view import View, initial_view, next_view
 from tuibench.workload import library
 
 HEAD = 'title = "A scene"\n'
-BUILT_IN = ("cache", "ddl", "durability", "hot-rows", "network", "probe", "threads")
+BUILT_IN = ("cache", "crash", "ddl", "durability", "hot-rows", "network", "probe", "threads")
 
 
 def steps(*texts: str) -> str:
@@ -47,7 +55,10 @@ def test_every_built_in_scene_can_be_played(name: str) -> None:
     assert scene is not None
     assert any(step.action == "ask" for step in scene.steps)
     assert any(step.action == "reveal" for step in scene.steps)
-    assert all(step.otherwise for step in scene.steps if step.action == "reveal" and step.reveal != "sql")
+    compared = [
+        step for step in scene.steps if step.action == "reveal" and step.reveal in (*REVEALED, "probe")
+    ]
+    assert all(step.otherwise for step in compared)
     sizes = {"tables": 4, "table_size": 1000, "threads": scene.threads}
     program = library.load_program(scene.profile, {**sizes, **scene.options}, scene.profile_text)
     mixed = {name for step in scene.steps if step.set for name in step.set.weights}
@@ -77,6 +88,7 @@ def test_every_built_in_scene_can_be_played(name: str) -> None:
         (steps('wait = "effect"'), "step 1: no earlier step changes anything"),
         (steps('reveal = "tps"'), "step 1: no earlier step changes anything"),
         (steps('reveal = "probe"'), "step 1: no earlier step starts a probe"),
+        (steps('wait = "crash"'), "step 1: no earlier step crashes the server"),
         (steps('probe = { slo = ["fast"] }'), "step 1: probe.slo: "),
     ],
 )
@@ -283,6 +295,18 @@ def test_screens_weights_probe_and_the_comparison_of_the_last_two_effects() -> N
     assert actions[0] == PinEffects((9, 10))
     assert isinstance(actions[1], StartProbe)
     assert actions[1].order.seconds == 30
+
+
+def test_a_crash_is_waited_for_and_revealed_whether_it_ended_or_failed() -> None:
+    for text in (f"lost: 147 acknowledged commits ({CRASHED}; flush_log 0)", f"{CRASH_FAILED}no disk"):
+        stage = Stage("set = { crash = true }", 'wait = "crash"', 'reveal = "crash"\nthen = "So."')
+        assert stage.after(0) == [CrashServer()]
+        stage.tell(Event(at=0.0, elapsed_seconds=61.0, kind=EventKind.INTERVENTION, text="kill -9 of it"))
+        assert stage.after(5) == []
+        assert stage.text == ""
+        stage.tell(Event(at=0.0, elapsed_seconds=64.0, kind=EventKind.WARNING, text=text))
+        stage.after(1)
+        assert stage.text == f"{text}. So."
 
 
 def test_the_screen_of_a_probe_opens_once_there_is_a_probe() -> None:

@@ -54,7 +54,7 @@ LOAD_ACTIONS = (
 ACTION_SUBJECTS = {
     "REPLAY": tuple(action.name for action in REPLAY_ACTIONS),
     "LOAD": LOAD_ACTIONS,
-    "SERVER": ("durability", "undo", "tune", "locks", "run_sql"),
+    "SERVER": ("durability", "undo", "tune", "locks", "run_sql", "crash"),
     "CHARTS": ("mark", "name_mark", "resolve", *(action.name for action in CHART_ACTIONS)),
     "PROGRAM": ("copy", "save", "help", "menu", "leave", "stop"),
 }
