@@ -186,7 +186,7 @@ def _read_sql_file(path: str) -> AdhocTransaction:
 
 @dataclass(frozen=True)
 class PrivateServerOptions:
-    """Server options of private servers, beyond those set by tuibench. A sweep takes several limits."""
+    """Options of private servers, beyond those set by tuibench. A sweep takes several files and limits."""
 
     SECTION: ClassVar = "Private servers"
 
@@ -195,7 +195,8 @@ class PrivateServerOptions:
         Option(
             "--my-cnf",
             metavar="FILE",
-            help="Option file with settings of the server; its folders and ports are ignored.",
+            help="Option file with settings of the server; its folders and ports are ignored. A sweep takes "
+            "several: a.cnf,b.cnf.",
         ),
     ] = ""
     mysqld_option: Annotated[
@@ -248,33 +249,37 @@ class PrivateServerOptions:
             raise UsageError("--cpus and --memory name the same limits twice", "leave one of them out")
         return found
 
-    def server_options(self, binary: Binary) -> tuple[str, ...]:
-        """Command-line options for this server; later ones take precedence."""
-        own = tuple(server_option(text) for text in self.mysqld_option or ())
-        return (*self._file_options(binary), *own)
-
-    def left_out(self, binary: Binary) -> tuple[str, ...]:
-        """Options of the file that a private server does not get."""
-        from tuibench.demo.process import read_server_options
-
-        return read_server_options(self.my_cnf, binary).left_out if self.my_cnf else ()
-
     def build(self, name: str, binary: Binary) -> ServerBuild:
-        """The server program with its options; omitted options of the file are reported."""
-        if left_out := self.left_out(binary):
-            info(f"{name}: not taken from {self.my_cnf}: {', '.join(left_out)}")
-        return ServerBuild(
-            name=name,
-            path=binary.path,
-            flavour=binary.flavour,
-            version=binary.version,
-            options=self.server_options(binary),
-        )
+        """The server program with its options. Raises UsageError for several option files."""
+        found = self.builds(name, binary)
+        if len(found) > 1:
+            raise UsageError("--my-cnf takes one file here", "tuibench sweep takes several")
+        return found[0][1]
 
-    def _file_options(self, binary: Binary) -> tuple[str, ...]:
-        from tuibench.demo.process import read_server_options
+    def builds(self, name: str, binary: Binary) -> list[tuple[str, ServerBuild]]:
+        """The program with the options of each file, by the file's name; later options take precedence.
 
-        return read_server_options(self.my_cnf, binary).options if self.my_cnf else ()
+        Omitted options of a file are reported.
+        """
+        from tuibench.demo.process import ServerFileOptions, read_server_options
+        from tuibench.sweep.planning import parse_words
+
+        found = []
+        files = parse_words("--my-cnf", self.my_cnf) if self.my_cnf else [""]
+        stems = [Path(file).stem for file in files]
+        for file, stem in zip(files, stems, strict=True):
+            read = read_server_options(file, binary) if file else ServerFileOptions((), ())
+            if read.left_out:
+                info(f"{name}: not taken from {file}: {', '.join(read.left_out)}")
+            build = ServerBuild(
+                name=name,
+                path=binary.path,
+                flavour=binary.flavour,
+                version=binary.version,
+                options=(*read.options, *(server_option(text) for text in self.mysqld_option or ())),
+            )
+            found.append((stem if stems.count(stem) == 1 else file, build))
+        return found
 
 
 def _cpus(text: str) -> float:

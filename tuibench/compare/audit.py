@@ -202,6 +202,8 @@ def _statistics_age(facts: Facts) -> Value:
     return None if seconds is None else float(seconds >= DAY_SECONDS)
 
 
+BINARY_LOG = ("log_bin", "skip_log_bin")
+
 AUDITED = (
     Fact("server version", lambda facts: f"{facts.server.flavour} {facts.server.version}", "everything"),
     Fact("build", _build, "a debug build has a fraction of the speed"),
@@ -222,15 +224,21 @@ AUDITED = (
         "durability",
         _durability,
         "writes: a flush per commit, often most of its time",
-        (ServerVariable.FLUSH_LOG, ServerVariable.SYNC_BINLOG),
+        (ServerVariable.FLUSH_LOG, ServerVariable.SYNC_BINLOG, *BINARY_LOG),
     ),
     Fact(
         "binary log",
         _binary_log,
         "writes: a second log to write and flush",
-        ("log_bin", "skip_log_bin", "binlog_format", "binlog_row_image"),
+        (*BINARY_LOG, "binlog_format", "binlog_row_image"),
     ),
-    Fact("GTID", _gtid, "writes: an event more in the binary log", ("gtid_mode",), has_weight=False),
+    Fact(
+        "GTID",
+        _gtid,
+        "writes: an event more in the binary log",
+        ("gtid_mode", *BINARY_LOG),
+        has_weight=False,
+    ),
     Fact(
         "flush method",
         lambda facts: facts.variable(ServerVariable.FLUSH_METHOD).lower(),

@@ -65,8 +65,7 @@ from tuibench.model.sweep import SweepVariant
 from tuibench.model.tick import RESPONSE, SERVICE, STATEMENT, Histogram, fold_histograms
 from tuibench.mysql.connection import Connection, connect
 from tuibench.mysql.info import server_info
-from tuibench.tuning.catalogue import find_setting
-from tuibench.tuning.setting import SettingScope
+from tuibench.tuning import catalogue
 from tuibench.workload.datasets import build_data_set
 from tuibench.workload.program import Program
 
@@ -225,14 +224,9 @@ def start_options(variant: SweepVariant, server: ServerInfo) -> tuple[str, ...]:
 
     Raises UsageError for a setting or a value that the server does not have.
     """
-    options = [KEEP_BINARY_LOGS]
-    for name, text in variant.settings.items():
-        setting = find_setting(name)
-        support = setting.support(server)
-        if support is None or setting.scope is SettingScope.WORKLOAD:
-            raise UsageError(f"{name} is not an option of {server.flavour} {server.version}", "leave it out")
-        options.append(f"--{name.replace('_', '-')}={setting.canonical(support, text)}")
-    return tuple(options)
+    settings = ((catalogue.find_setting(name), text) for name, text in variant.settings.items())
+    own = (catalogue.start_option(setting, server, text)[0] for setting, text in settings)
+    return (KEEP_BINARY_LOGS, *own)
 
 
 class CrashRunner:

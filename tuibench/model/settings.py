@@ -151,6 +151,10 @@ REPORTED_READ_ONLY = (ServerVariable.LOG_BIN,)
 """Read-only variables that reports list first, beside the settings with `SettingRole.REPORT`."""
 
 
+REQUIRES_RESTART = "requires a restart"
+"""End of the reason why a setting cannot be changed while the server runs."""
+
+
 class SettingState(msgspec.Struct, frozen=True, kw_only=True):
     """A setting and its current state on the server.
 
@@ -194,6 +198,11 @@ class SettingState(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def changed(self) -> bool:
         return self.value != self.original
+
+    @property
+    def requires_restart(self) -> bool:
+        """True if only a restart of the server changes it."""
+        return self.unavailable.endswith(REQUIRES_RESTART)
 
     @property
     def label(self) -> str:

@@ -24,7 +24,8 @@ from tuibench.model.server import Environment, Flavour, ServerInfo, ServerLimits
 class ServerBuild(msgspec.Struct, frozen=True, kw_only=True):
     """A server program and the name of its column.
 
-    `options` are added to its command line; `variables` are its settings that affect speed or durability.
+    `options` are added to its command line; `settings` are those of them that were chosen as settings of the
+    catalogue. `variables` are all its settings that affect speed or durability.
     `limits` are its own limits, None for those of the setup, and `limited` how its own are enforced.
     """
 
@@ -33,9 +34,15 @@ class ServerBuild(msgspec.Struct, frozen=True, kw_only=True):
     flavour: Flavour
     version: str
     options: tuple[str, ...] = ()
+    settings: dict[str, str] = {}
     variables: dict[str, str] = {}
     limits: ServerLimits | None = None
     limited: str = ""
+
+    @property
+    def version_tuple(self) -> tuple[int, ...]:
+        """The version as a tuple of numbers, for comparison."""
+        return tuple(int(part) for part in self.version.split("."))
 
     @property
     def words(self) -> str:
@@ -79,7 +86,7 @@ class ServerStart(msgspec.Struct, frozen=True, kw_only=True, tag="start"):
 
 
 class VersionComparison(msgspec.Struct, frozen=True, kw_only=True):
-    """A build's figure relative to the first build's, with its 95 % interval over the starts.
+    """A figure of a build, or of a variant on one, relative to the first, with its 95 % interval over starts.
 
     `case` is empty for the geometric mean of all. Without an interval, there are too few starts for one.
     `levels` has the figure of each start. `caveat` is what differs beside the builds, if it has weight.

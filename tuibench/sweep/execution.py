@@ -6,6 +6,7 @@ each.
 """
 
 import asyncio
+import dataclasses
 import re
 import sys
 import time
@@ -73,13 +74,16 @@ from tuibench.sweep.runner import InterruptedSweep
 from tuibench.sweep.tables import ping_ms, rate_text
 from tuibench.sweep.versions import (
     SUITE,
+    BuildAxis,
     create_server_sweep,
     create_versions,
+    crossed,
+    limits_axis,
     parse_builds,
+    start_axes,
     suite_cases,
     versions_runner,
     versions_setup,
-    with_limits,
 )
 from tuibench.units import pluralize
 
@@ -253,6 +257,10 @@ def run_sweep(
         results.write(recorded_sweeps_text([profile, *context.args], results))
         return
     check_writable(results.out)
+    programs = _programs(axes, private)
+    at_start, live = start_axes(axes.setting or [], programs)
+    if programs:
+        axes = dataclasses.replace(axes, setting=live)
     plan = _plan_from_options(context, profile, adhoc, axes, options)
     if options["host_metrics"] and axes.server_programs:
         raise UsageError("--host-metrics is for a server on another host", "private servers are on this host")
@@ -272,7 +280,7 @@ def run_sweep(
             )
     elif plan is not None and axes.server_programs:
         login = Target()
-        folder = _create_on_private_servers(plan, axes, private)
+        folder = _create_on_private_servers(plan, programs, at_start, private)
     elif plan is not None:
         login = server.target()
         folder = run_async(_create_sweep(plan, login, create_database=axes.create_database))
@@ -291,16 +299,31 @@ def run_sweep(
     raise click.exceptions.Exit(code)
 
 
+def _programs(axes: SweepOptions, private: PrivateServerOptions) -> list[ServerBuild]:
+    """The programs of the private servers, each with every option file."""
+    if not axes.server_programs:
+        return []
+    named = parse_builds(parse_words("--server", axes.server_programs))
+    return [
+        replace(
+            build, name=", ".join([*([name] * (len(named) > 1 or not has_several)), *[word] * has_several])
+        )
+        for name, binary in named
+        for found in [private.builds(name, binary)]
+        for has_several in [len(found) > 1]
+        for word, build in found
+    ]
+
+
 def _create_on_private_servers(
-    plan: SweepPlan, axes: SweepOptions, private: PrivateServerOptions
+    plan: SweepPlan,
+    programs: Sequence[ServerBuild],
+    at_start: Sequence[BuildAxis],
+    private: PrivateServerOptions,
 ) -> SweepFolder:
     """Create a sweep on private servers of these programs, each started once as a check."""
     limits = private.every_limit()
-    programs = [
-        private.build(name, binary)
-        for name, binary in parse_builds(parse_words("--server", axes.server_programs))
-    ]
-    builds = with_limits(programs, limits)
+    builds = crossed(programs, [*at_start, limits_axis(limits)])
     variants = with_servers(plan.variants, [build.name for build in builds])
     info(f"starting each server once: {', '.join(build.words for build in builds)}")
     plan = replace(plan, variants=variants, prepare=True, cleanup=False)

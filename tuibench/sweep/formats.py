@@ -343,7 +343,7 @@ def sweep_json(sweep: Sweep) -> str:
         results=sweep.results,
         points=sweep_points(sweep.record.plan, sweep.results),
         starts=sweep.starts,
-        comparisons=version_comparisons(sweep) if sweep.record.versions else (),
+        comparisons=version_comparisons(sweep),
         audit=tables.sweep_audit(sweep),
     )
     return pretty_json(export).decode()

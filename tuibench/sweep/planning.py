@@ -99,7 +99,7 @@ def build_variants(preset_names: str, settings: Sequence[str]) -> tuple[SweepVar
         if preset_names
         else [SweepVariant(name="")]
     )
-    axes = [_setting(text) for text in settings]
+    axes = [parse_setting(text) for text in settings]
     varied = {
         name for axis in axes for name, _ in axis if len(axis) > 1 or not (preset_names or varies(axes))
     }
@@ -153,7 +153,8 @@ def _called(preset: PresetState) -> str:
     return f"{preset.name} {'/'.join(preset.values[name] for name in DURABILITY)}"
 
 
-def _setting(text: str) -> list[tuple[str, str]]:
+def parse_setting(text: str) -> list[tuple[str, str]]:
+    """The name and each value of `sync_binlog=0,1`."""
     name, equals, values = text.partition("=")
     if not equals:
         raise UsageError(f"--setting takes NAME=V1,V2, not '{text}'", "for example --setting sync_binlog=1,0")

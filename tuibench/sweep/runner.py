@@ -671,7 +671,13 @@ def check_variant_possible(variant: SweepVariant, around: SweepEnvironment) -> N
     if variant.preset:
         catalogue.find_preset(catalogue.all_presets(), variant.preset)
     for name, value in wanted.items():
-        catalogue.canonical_value(catalogue.find_setting(name), around.server, value)
+        setting = catalogue.find_setting(name)
+        catalogue.canonical_value(setting, around.server, value)
+        if reason := catalogue.unsupported_reason(setting, around.server):
+            raise UsageError(
+                f"{name} cannot be changed here: {reason}",
+                "--server=mariadbd (or …/mysqld) starts a private server for each value",
+            )
 
 
 def build_runner(

@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from statistics import fmean
+from types import MappingProxyType
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -38,7 +39,6 @@ from tuibench.model.sweep import (
     SweepPoint,
     SweepVariant,
     VersionComparison,
-    VersionsSetup,
 )
 
 AS_IT_STANDS = "unchanged"
@@ -104,11 +104,17 @@ def _headline(
     rows = [
         (variant_label(one), *(_headline_cell(found.get((one.name, n))) for n in threads)) for one in variants
     ]
-    caveats = build_caveats(sweep)
+    comparisons = version_comparisons(sweep)
+    compared = {(one.build, one.threads): one for one in comparisons if one.case == case.name}
     rows += [
         (
-            f"{variant_label(one)} : {variant_label(variants[0])}{CAVEAT_MARK * (one.server in caveats)}",
-            *(_ratio(found, one, variants[0], n) for n in threads),
+            f"{variant_label(one)} : {variant_label(variants[0])}",
+            *(
+                comparison_cell(compared[one.name, n])
+                if (one.name, n) in compared
+                else _ratio(found, one, variants[0], n)
+                for n in threads
+            ),
         )
         for one in variants[1:]
     ]
@@ -124,7 +130,7 @@ def _headline(
             "latency exactly",
         )
         * any(point.limited for point in found.values())
-        + caveat_notes(caveats),
+        + tuple(_notes(sweep, [one for one in comparisons if one.build != plan.variants[0].name])),
     )
 
 
@@ -346,6 +352,8 @@ def servers_table(sweeps: Sequence[Sweep]) -> Table:
 
 def variants_table(sweep: Sweep) -> Table:
     """The variants of one sweep relative to its first."""
+    if sweep.record.servers:
+        return versions_table(sweep)
     plan, known = sweep.record.plan, sweep_points(sweep.record.plan, sweep.results)
     columns = [
         {
@@ -355,15 +363,13 @@ def variants_table(sweep: Sweep) -> Table:
         }
         for variant in plan.variants
     ]
-    caveats = build_caveats(sweep)
-    of_variants = {variant_label(one): text for one in plan.variants if (text := caveats.get(one.server, ""))}
-    return _grid([variant_label(one) for one in plan.variants], columns, of_variants)
+    return _grid([variant_label(one) for one in plan.variants], columns)
 
 
 def _grid(
     names: Sequence[str],
     columns: Sequence[dict[RowKey, Mean]],
-    caveats: Mapping[str, str],
+    caveats: Mapping[str, str] = MappingProxyType({}),
     notes: tuple[str, ...] = (),
 ) -> Table:
     keys = list(dict.fromkeys(key for column in columns for key in column))
@@ -445,15 +451,23 @@ Levels = dict[int, float]
 
 
 def version_comparisons(sweep: Sweep) -> tuple[VersionComparison, ...]:
-    """Compare every build in every test; the geometric means come last, of builds that have measured every
-    test.
+    """Compare every variant on private servers with the first, over the starts: in a comparison of versions
+    each build is one. The geometric means come last, of those that have measured every test.
+
+    Empty for a sweep of one server, whose repetitions are no starts.
     """
-    setup = _setup(sweep)
+    if not (sweep.record.versions or sweep.record.servers):
+        return ()
     levels = _levels(sweep)
-    first, *others = [build.name for build in setup.builds]
+    first, *others = [variant.name for variant in sweep.record.plan.variants]
     tests = list(dict.fromkeys((case, threads) for case, threads, _ in levels))
     headlines = {result.cell.case.name: result.headline for result in sweep.done}
-    caveats = build_caveats(sweep)
+    by_build = build_caveats(sweep)
+    caveats = {
+        one.name: by_build[one.server or one.name]
+        for one in sweep.record.plan.variants
+        if (one.server or one.name) in by_build
+    }
     found = [
         _compared(
             levels.get((case, threads, first), {}),
@@ -482,12 +496,6 @@ def version_comparisons(sweep: Sweep) -> tuple[VersionComparison, ...]:
         if means[build] and means[first]
     )
     return (*found, *over_all)
-
-
-def _setup(sweep: Sweep) -> VersionsSetup:
-    setup = sweep.record.versions
-    assert setup is not None  # noqa: S101
-    return setup
 
 
 def _levels(sweep: Sweep) -> dict[tuple[str, int, str], Levels]:
@@ -545,29 +553,29 @@ def _ratios(interval: Interval) -> Iterator[float]:
 
 
 def versions_table(sweep: Sweep) -> Table:
-    """A row per test, a column per build; the first has its figure beside its 1."""
-    builds = _setup(sweep).builds
+    """A row per test, a column per variant; the first has its figure beside its 1."""
+    names = [variant.name for variant in sweep.record.plan.variants]
     comparisons = version_comparisons(sweep)
     found = {(one.case, one.threads, one.build): one for one in comparisons}
     tests = list(dict.fromkeys((one.case, one.threads) for one in comparisons))
-    rows = tuple(_versions_row(test, builds, found) for test in tests)
+    rows = tuple(_versions_row(test, names, found) for test in tests)
     starts = max((len(one.levels) for one in comparisons), default=0)
     return Table(
-        title=f"relative to {builds[0].name} (1, with its figure); {_interval_words(starts)}",
-        header=("test", "threads", *(build.name for build in builds)),
+        title=f"relative to {names[0]} (1, with its figure); {_interval_words(starts)}",
+        header=("test", "threads", *names),
         rows=rows,
         words=1,
-        notes=tuple(_notes(sweep, comparisons, starts)),
+        notes=tuple(_notes(sweep, comparisons)),
     )
 
 
 def _versions_row(
     test: tuple[str, int | None],
-    builds: Sequence[ServerBuild],
+    names: Sequence[str],
     found: dict[tuple[str, int | None, str], VersionComparison],
 ) -> tuple[str, ...]:
     case, threads = test
-    cells = [comparison_cell(found.get((case, threads, build.name)), build is builds[0]) for build in builds]
+    cells = [comparison_cell(found.get((case, threads, name)), name is names[0]) for name in names]
     return (case or GEOMETRIC_MEAN, "" if threads is None else str(threads), *cells)
 
 
@@ -596,8 +604,11 @@ def _interval_words(starts: int) -> str:
     return f"95 % intervals over {starts} starts"
 
 
-def _notes(sweep: Sweep, comparisons: Sequence[VersionComparison], starts: int) -> Iterator[str]:
+def _notes(sweep: Sweep, comparisons: Sequence[VersionComparison]) -> Iterator[str]:
     yield from caveat_notes(build_caveats(sweep))
+    if not comparisons:
+        return
+    starts = max(len(one.levels) for one in comparisons)
     if starts < FEWEST_STARTS:
         yield (
             "starts of one server often differ by 5 to 10 %: --starts=5 distinguishes a difference from "

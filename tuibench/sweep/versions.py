@@ -4,6 +4,8 @@ import os
 import shutil
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
+from itertools import product
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -18,7 +20,7 @@ from tuibench.model.plan import OptionValue
 from tuibench.model.server import ServerLimits, Target
 from tuibench.model.sweep import ServerBuild, Sweep, SweepCase, SweepEnvironment, SweepPlan, VersionsSetup
 from tuibench.sweep.folder import SweepFolder
-from tuibench.sweep.planning import build_cases, cells_by_start, max_threads
+from tuibench.sweep.planning import build_cases, cells_by_start, max_threads, parse_setting
 from tuibench.sweep.runner import (
     CaseTables,
     OnProgress,
@@ -30,6 +32,7 @@ from tuibench.sweep.runner import (
     new_record,
     read_surroundings,
 )
+from tuibench.tuning import catalogue
 from tuibench.workload import library
 from tuibench.workload.compiler import known_options
 from tuibench.workload.datasets import build_data_set
@@ -77,16 +80,56 @@ def _parse_build(word: str) -> tuple[str, Binary]:
     return name or f"{binary.flavour} {binary.version}", binary
 
 
-def with_limits(builds: Sequence[ServerBuild], limits: Sequence[ServerLimits]) -> list[ServerBuild]:
-    """Each build with each of the limits, in its name; unchanged if there is only one combination."""
+BuildAxis = Sequence[tuple[str, Callable[[ServerBuild], ServerBuild]]]
+"""What builds differ in: for each value its name, and the build with it."""
+
+
+def crossed(builds: Sequence[ServerBuild], axes: Sequence[BuildAxis]) -> list[ServerBuild]:
+    """Each build with each combination of values; what does not vary is not part of its name."""
+    found = []
+    for build, values in product(builds, product(*axes)):
+        words = [word for (word, _), axis in zip(values, axes, strict=True) if len(axis) > 1]
+        one = build
+        for _, changed in values:
+            one = changed(one)
+        if words:
+            one = replace(one, name=", ".join([*([build.name] * (len(builds) > 1)), *words]))
+        found.append(one)
+    return found
+
+
+def limits_axis(limits: Sequence[ServerLimits]) -> BuildAxis:
+    """Several limits; a single one is that of the setup."""
     if len(limits) < 2:
-        return list(builds)
-    return [
-        replace(build, name=", ".join([*called, *limit_names(one)]), limits=one)
-        for build in builds
-        for called in [[build.name] if len(builds) > 1 else []]
-        for one in limits
-    ]
+        return [("", lambda build: build)]
+    return [(", ".join(limit_names(one)), partial(replace, limits=one)) for one in limits]
+
+
+def start_axes(
+    settings: Sequence[str], builds: Sequence[ServerBuild], *, every: bool = False
+) -> tuple[list[BuildAxis], list[str]]:
+    """The settings that one of the builds cannot change while it runs (or `every` one), as options of their
+    starts; and the others.
+
+    Raises UsageError for a value that one of the builds does not have.
+    """
+    axes: list[BuildAxis] = []
+    live = []
+    for text in settings:
+        values = parse_setting(text)
+        setting = catalogue.find_setting(values[0][0])
+        if every or any(catalogue.requires_restart(setting, build) for build in builds):
+            axes.append([(f"{name}={value}", partial(_started_with, name, value)) for name, value in values])
+        else:
+            live.append(text)
+    return axes, live
+
+
+def _started_with(name: str, value: str, build: ServerBuild) -> ServerBuild:
+    if name in build.settings:
+        raise UsageError(f"--setting {name} is given twice", f"write --setting {name}=V1,V2")
+    option, said = catalogue.start_option(catalogue.find_setting(name), build, value)
+    return replace(build, options=(*build.options, option), settings={**build.settings, name: said})
 
 
 def suite_cases(given: Mapping[str, OptionValue], most_threads: int) -> tuple[SweepCase, ...]:
@@ -148,6 +191,8 @@ async def _try_builds(
             tried[_server_of(build, limits)] = await _try_server(build, build.limits or limits)
     seconds = (SystemClock.now_ns() - begun_ns) / NS_PER_SECOND / len(tried)
     found = [tried[_server_of(build, limits)] for build in builds]
+    for build, (around, _) in zip(builds, found, strict=True):
+        _check_settings(build, around.environment.variables)
     loading = {case.data: _rows(plan, case) / ROWS_PER_SECOND for case in plan.cases}
     setup = VersionsSetup(
         builds=tuple(
@@ -160,6 +205,17 @@ async def _try_builds(
         loading_seconds=loading,
     )
     return setup, [around for around, _ in found]
+
+
+def _check_settings(build: ServerBuild, variables: Mapping[str, str]) -> None:
+    """Raises UsageError for a setting whose value the server did not take over at its start."""
+    for name, wanted in build.settings.items():
+        found = variables.get(name, wanted)
+        if found.upper() != wanted.upper() and not catalogue.may_become(name, wanted, found):
+            raise UsageError(
+                f"{build.name}: the server was started with {name}={wanted}, and has {found}",
+                "this value is not possible here: leave it out",
+            )
 
 
 def _server_of(build: ServerBuild, limits: ServerLimits) -> tuple[object, ...]:

@@ -24,7 +24,14 @@ import msgspec
 from tuibench import config
 from tuibench.errors import SQLError, UsageError, did_you_mean
 from tuibench.model.server import Flavour, ServerInfo
-from tuibench.model.settings import PresetState, ServerVariable, SettingGroup, SettingState, SettingTopic
+from tuibench.model.settings import (
+    REQUIRES_RESTART,
+    PresetState,
+    ServerVariable,
+    SettingGroup,
+    SettingState,
+    SettingTopic,
+)
 from tuibench.tuning.connection import AdminConnection
 from tuibench.tuning.durability import BINLOG, DURABILITY, REDO
 from tuibench.tuning.performance import (
@@ -39,7 +46,15 @@ from tuibench.tuning.performance import (
     READING,
     THREADS,
 )
-from tuibench.tuning.setting import NEVER, FlavourSupport, Setting, SettingScope, ValueKind, version_text
+from tuibench.tuning.setting import (
+    NEVER,
+    FlavourSupport,
+    ServerVersion,
+    Setting,
+    SettingScope,
+    ValueKind,
+    version_text,
+)
 
 __all__ = [
     "SETTINGS",
@@ -112,7 +127,7 @@ def may_become(name: str, asked: str, found: str) -> bool:
     return abs(int(asked) - int(found)) <= step
 
 
-def canonical_value(setting: Setting, server: ServerInfo, value: str) -> str:
+def canonical_value(setting: Setting, server: ServerVersion, value: str) -> str:
     """The value as the server will say it; UsageError with limits and nearest value if it cannot be."""
     support = setting.support(server)
     if support is None:
@@ -120,7 +135,7 @@ def canonical_value(setting: Setting, server: ServerInfo, value: str) -> str:
     return setting.canonical(support, value)
 
 
-def unsupported_reason(setting: Setting, server: ServerInfo) -> str:
+def unsupported_reason(setting: Setting, server: ServerVersion) -> str:
     """Why this version of this flavour does not let it be changed; empty if it does."""
     support = setting.support(server)
     here = f"{server.flavour} {server.version}"
@@ -128,13 +143,36 @@ def unsupported_reason(setting: Setting, server: ServerInfo) -> str:
         if server.version_tuple >= support.dynamic_since:
             return ""
         if support.dynamic_since == NEVER:
-            return f"it is read-only on {here}: changing it requires a restart"
+            why = setting.at_start or f"it is read-only on {here}"
+            return f"{why}: changing it {REQUIRES_RESTART}"
         since = version_text(support.dynamic_since)
-        return f"it is read-only on {here}, and dynamic since {since}: changing it requires a restart"
+        return f"it is read-only on {here}, and dynamic since {since}: changing it {REQUIRES_RESTART}"
     supported = [support for support in setting.supported if support.flavour == server.flavour]
     if not supported:
         return f"only {_exclusive_flavour(setting)} has it; this is {here}"
     return f"{server.flavour} has it {_version_span(supported, server)}; this is {here}"
+
+
+def requires_restart(setting: Setting, server: ServerVersion) -> bool:
+    """True if some of its values can only be set at the start of such a server."""
+    support = setting.support(server)
+    return support is not None and (server.version_tuple < support.dynamic_since or bool(support.stuck))
+
+
+def start_option(setting: Setting, server: ServerVersion, value: str) -> tuple[str, str]:
+    """The option of the command line of such a server, and the value as the server will say it.
+
+    Raises UsageError if it does not have the setting or the value.
+    """
+    support = setting.support(server)
+    if support is None:
+        raise UsageError(f"{setting.name} cannot be set here: {unsupported_reason(setting, server)}")
+    if setting.scope is SettingScope.WORKLOAD:
+        raise UsageError(
+            f"{setting.name} is not an option of {server.flavour} {server.version}", "leave it out"
+        )
+    said = setting.canonical(support.at_start, value)
+    return setting.start_options.get(said) or f"--{setting.name.replace('_', '-')}={said}", said
 
 
 def other_flavour(setting: Setting, server: ServerInfo) -> str:
@@ -148,7 +186,7 @@ def _exclusive_flavour(setting: Setting) -> str:
     return f"{support.flavour}{f' {version_text(support.since)} and later' if support.since else ''}"
 
 
-def _version_span(supported: list[FlavourSupport], server: ServerInfo) -> str:
+def _version_span(supported: list[FlavourSupport], server: ServerVersion) -> str:
     past = [support for support in supported if support.is_past(server.version_tuple)]
     if past:
         return f"only before {version_text(past[-1].until)}"
@@ -452,9 +490,9 @@ def _read_only_reason(setting: Setting, server: ServerInfo, value: str | None, *
     if value is None:
         return f"{server.flavour} {server.version} does not have it here"
     if is_fixed:
-        return "it is read-only on this server: changing it requires a restart"
+        return f"it is read-only on this server: changing it {REQUIRES_RESTART}"
     if support is not None and value in support.stuck:
-        return f"it is {value}; changing that requires a restart"
+        return f"it is {value}; changing that {REQUIRES_RESTART}"
     return ""
 
 

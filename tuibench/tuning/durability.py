@@ -95,7 +95,8 @@ DURABILITY = (
         name="innodb_doublewrite",
         kind=ValueKind.CHOICE,
         supported=(
-            FlavourSupport(MARIADB, values=(ON, OFF, "FAST")),
+            FlavourSupport(MARIADB, values=(ON, OFF), until=(11, 0, 6), dynamic_since=NEVER),
+            FlavourSupport(MARIADB, values=(ON, OFF, "FAST"), since=(11, 0, 6)),
             FlavourSupport(MYSQL, values=(ON, "DETECT_ONLY"), dynamic_since=(8, 0, 30), stuck=(OFF,)),
         ),
         meanings={
@@ -217,6 +218,21 @@ GROUP_COMMIT = (
 
 BINLOG = (
     *GROUP_COMMIT,
+    _binlog(
+        name=ServerVariable.LOG_BIN,
+        kind=ValueKind.SWITCH,
+        supported=(FlavourSupport(MARIADB, dynamic_since=NEVER), FlavourSupport(MYSQL, dynamic_since=NEVER)),
+        meanings={
+            ON: "changes are written to a binary log: for replicas and point-in-time recovery",
+            OFF: "there is no binary log: no replica, no point-in-time recovery",
+        },
+        offered=(ON, OFF),
+        risk="Without a binary log there are no replicas, and no recovery beyond the last backup.",
+        counters=_BINLOG,
+        trial=TrialRule.RISKY,
+        acts_with={},
+        start_options={ON: "--log-bin=binlog", OFF: "--skip-log-bin"},
+    ),
     _binlog(
         name="binlog_row_image",
         kind=ValueKind.CHOICE,
@@ -344,6 +360,31 @@ REDO = (
         rounding="it is rounded to whole KiB",
         rounding_step=KIB,
         memory=MemoryUse.ONCE,
+    ),
+    _redo(
+        name=ServerVariable.LOG_FILES,
+        supported=(
+            FlavourSupport(MARIADB, 1, 100, until=(10, 5), dynamic_since=NEVER),
+            FlavourSupport(MYSQL, 2, 100, until=(8, 0, 30), dynamic_since=NEVER),
+        ),
+        otherwise="the redo log has {value} files of innodb_log_file_size",
+        offered=("2", "4", "8"),
+        risk="Many large files take disk space and slow recovery.",
+        counters=_LOG,
+        memory=MemoryUse.DISK,
+        trial=TrialRule.NEVER,
+    ),
+    _redo(
+        name="innodb_log_file_buffering",
+        kind=ValueKind.SWITCH,
+        supported=(FlavourSupport(MARIADB, since=(10, 8, 4)),),
+        meanings={
+            ON: "the redo log is written through the page cache of the kernel",
+            OFF: "the redo log is written past the page cache of the kernel",
+        },
+        offered=(OFF, ON),
+        risk="No risk for data: the log is flushed either way.",
+        counters=_LOG,
     ),
     _redo(
         name="innodb_log_writer_threads",

@@ -26,10 +26,14 @@ from tuibench.tuning.setting import (
 )
 
 MARIADB, MYSQL = Flavour.MARIADB, Flavour.MYSQL
+FLUSH_METHODS = ("fsync", "O_DSYNC", "O_DIRECT", "O_DIRECT_NO_FSYNC")
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 _WORD = 2**32 - 1
 _FLUSHED = (Counter.POOL_PAGES_FLUSHED, Counter.POOL_BYTES_DIRTY, Counter.POOL_WAIT_FREE)
 _READS = (Counter.POOL_READS, Counter.READ_AHEAD, Counter.DATA_READ)
+
+AT_START = tuple(FlavourSupport(flavour, dynamic_since=NEVER) for flavour in (MARIADB, MYSQL))
+"""A switch that both flavours have, and neither can change while it runs."""
 
 _flushing = partial(Setting, topic=SettingTopic.FLUSHING, counters=_FLUSHED)
 _purge = partial(Setting, topic=SettingTopic.PURGE, counters=HISTORY_LIST_LENGTH)
@@ -118,6 +122,46 @@ FLUSHING = (
         offered=(ON, OFF),
         risk="No risk for data: fdatasync writes everything needed to read a file again.",
         counters=(Counter.DATA_FSYNCS, Counter.OS_LOG_FSYNCS),
+    ),
+    _flushing(
+        name=ServerVariable.FLUSH_METHOD,
+        kind=ValueKind.CHOICE,
+        supported=tuple(
+            FlavourSupport(flavour, values=FLUSH_METHODS, dynamic_since=NEVER) for flavour in (MARIADB, MYSQL)
+        ),
+        meanings={
+            "fsync": "pages are read and written through the page cache of the kernel, and flushed",
+            "O_DSYNC": "as fsync; the redo log is opened so that each write is flushed",
+            "O_DIRECT": "pages are read and written past the page cache of the kernel, and flushed",
+            "O_DIRECT_NO_FSYNC": "as O_DIRECT; writes that do not change the size of a file are not flushed",
+        },
+        offered=("O_DIRECT", "fsync", "O_DIRECT_NO_FSYNC", "O_DSYNC"),
+        safe=("fsync", "O_DSYNC", "O_DIRECT"),
+        risk="Without O_DIRECT pages are in memory twice; O_DIRECT_NO_FSYNC loses pages if the disk has a "
+        "volatile cache.",
+        counters=(Counter.DATA_FSYNCS, Counter.POOL_READS, Counter.POOL_PAGES_FLUSHED),
+    ),
+    _flushing(
+        name="innodb_use_native_aio",
+        kind=ValueKind.SWITCH,
+        supported=AT_START,
+        meanings={
+            ON: "the kernel reads and writes pages in the background (io_uring or libaio)",
+            OFF: "threads of the server read and write pages, each waits for its own",
+        },
+        offered=(ON, OFF),
+        risk="When off, more I/O threads are needed for the same reads and writes.",
+        counters=(*_FLUSHED, *_READS),
+    ),
+    _flushing(
+        name="innodb_page_cleaners",
+        supported=(
+            FlavourSupport(MARIADB, 1, 64, since=(10, 2, 2), until=(10, 5), dynamic_since=NEVER),
+            FlavourSupport(MYSQL, 1, 64, since=(5, 7, 4), dynamic_since=NEVER),
+        ),
+        otherwise="{value} threads flush dirty pages; at most one for each instance of the buffer pool",
+        offered=("1", "4", "8"),
+        risk="Many threads compete with transactions for the disk; too few fall behind.",
     ),
     _flushing(
         name="innodb_doublewrite_pages",
@@ -311,6 +355,80 @@ PERFORMANCE = (
         slow=True,
     ),
     Setting(
+        name="innodb_buffer_pool_instances",
+        topic=SettingTopic.MEMORY,
+        supported=(
+            FlavourSupport(MARIADB, 1, 64, until=(10, 5), dynamic_since=NEVER),
+            FlavourSupport(MYSQL, 1, 64, since=(5, 5, 4), dynamic_since=NEVER),
+        ),
+        meanings={"1": "one buffer pool, whose lists have one lock each"},
+        otherwise="the buffer pool is {value} pools with locks of their own",
+        offered=("1", "4", "8", "16"),
+        risk="Each instance has its share of the pages: small ones evict pages early.",
+        counters=_PERFORMANCE_READS,
+    ),
+    Setting(
+        name="innodb_buffer_pool_chunk_size",
+        topic=SettingTopic.MEMORY,
+        kind=ValueKind.SIZE,
+        supported=(
+            FlavourSupport(MARIADB, MIB, _MOST, since=(10, 2, 2), until=(10, 11, 12), dynamic_since=NEVER),
+            FlavourSupport(MYSQL, MIB, _MOST, since=(5, 7, 5), dynamic_since=NEVER),
+        ),
+        otherwise="the buffer pool is resized by {value} at a time",
+        offered=(str(2 * MIB), str(32 * MIB), str(128 * MIB)),
+        risk="The buffer pool is rounded up to whole chunks of every instance.",
+        counters=_PERFORMANCE_READS,
+        trial=TrialRule.NEVER,
+    ),
+    Setting(
+        name=ServerVariable.PAGE_SIZE,
+        topic=SettingTopic.MEMORY,
+        kind=ValueKind.SIZE,
+        supported=tuple(
+            FlavourSupport(flavour, 4 * KIB, 64 * KIB, dynamic_since=NEVER) for flavour in (MARIADB, MYSQL)
+        ),
+        otherwise="tables and the buffer pool consist of pages of {value}",
+        offered=(str(16 * KIB), str(4 * KIB), str(8 * KIB)),
+        risk="Files keep the page size of their creation: all data has to be dumped and loaded again.",
+        counters=(*_PERFORMANCE_READS, *_PERFORMANCE_FLUSHED),
+        at_start="files keep the page size of their creation",
+    ),
+    Setting(
+        name="large_pages",
+        topic=SettingTopic.MEMORY,
+        kind=ValueKind.SWITCH,
+        supported=AT_START,
+        meanings={
+            ON: "the buffer pool is in huge pages, as far as the kernel has reserved them",
+            OFF: "the buffer pool is in pages of the usual size",
+        },
+        offered=(OFF, ON),
+        risk="Reserved huge pages are not available for anything else; too few are not used at all.",
+        counters=_PERFORMANCE_READS,
+        trial=TrialRule.NEVER,
+    ),
+    Setting(
+        name="character_set_server",
+        topic=SettingTopic.MEMORY,
+        kind=ValueKind.CHOICE,
+        supported=(
+            FlavourSupport(MARIADB, values=("latin1", "utf8mb3", "utf8mb4", "binary"), dynamic_since=NEVER),
+            FlavourSupport(MYSQL, values=("latin1", "utf8mb3", "utf8mb4", "binary"), dynamic_since=NEVER),
+        ),
+        meanings={
+            "latin1": "new databases have one byte per character",
+            "utf8mb4": "new databases have up to four bytes per character",
+            "binary": "new databases have bytes instead of characters",
+        },
+        otherwise="new databases have the character set {value}",
+        offered=("utf8mb4", "latin1"),
+        risk="Text that the character set does not have cannot be stored.",
+        counters=_PERFORMANCE_READS,
+        trial=TrialRule.NEVER,
+        at_start="databases and tables keep the character set of their creation",
+    ),
+    Setting(
         name=ServerVariable.IO_CAPACITY,
         topic=SettingTopic.FLUSHING,
         supported=both(100, 2**32 - 1),
@@ -340,6 +458,18 @@ PERFORMANCE = (
         offered=("400", "2000", "4000", "10000"),
         risk="Open tables take memory and file descriptors; if too few, tables are opened again and again.",
         counters=(Counter.OPENED_TABLES, Counter.TABLE_CACHE_MISSES, Counter.TABLE_CACHE_OVERFLOWS),
+    ),
+    Setting(
+        name="table_open_cache_instances",
+        topic=SettingTopic.CACHES,
+        supported=(
+            FlavourSupport(MARIADB, 1, 64, since=(10, 2, 2), dynamic_since=NEVER),
+            FlavourSupport(MYSQL, 1, 64, since=(5, 6, 6), dynamic_since=NEVER),
+        ),
+        otherwise="the cache of open tables has {value} parts with locks of their own",
+        offered=("1", "8", "16"),
+        risk="With few parts, connections wait for each other at each statement; MariaDB adds parts itself.",
+        counters=(Counter.TABLE_CACHE_MISSES, Counter.TABLE_CACHE_OVERFLOWS, Counter.OPENED_TABLES),
     ),
     Setting(
         name="thread_cache_size",
@@ -433,6 +563,19 @@ PERFORMANCE = (
         offered=(OFF, ON),
         risk="When on, its latches can delay many writing threads; disabling it empties it under a lock.",
         counters=_PERFORMANCE_READS,
+    ),
+    Setting(
+        name="innodb_adaptive_hash_index_parts",
+        topic=SettingTopic.READING,
+        supported=(
+            FlavourSupport(MARIADB, 1, 512, since=(10, 2, 2), dynamic_since=NEVER),
+            FlavourSupport(MYSQL, 1, 512, since=(5, 7, 8), dynamic_since=NEVER),
+        ),
+        otherwise="the hash index has {value} parts with locks of their own",
+        offered=("8", "1", "64"),
+        risk="With few parts, writing threads wait for each other; each part takes memory.",
+        counters=_PERFORMANCE_READS,
+        acts_with={"innodb_adaptive_hash_index": (ON,)},
     ),
     Setting(
         name="innodb_flush_neighbors",
@@ -705,6 +848,36 @@ THREADS = (
         risk="A high value makes small statements wait for large ones.",
         acts_with={"innodb_thread_concurrency": (ABOVE_ZERO,)},
     ),
+    _threads(
+        name="thread_handling",
+        kind=ValueKind.CHOICE,
+        supported=(
+            FlavourSupport(
+                MARIADB, values=("one-thread-per-connection", "pool-of-threads"), dynamic_since=NEVER
+            ),
+        ),
+        meanings={
+            "one-thread-per-connection": "each connection has a thread",
+            "pool-of-threads": "connections share a pool of threads, about one running per core",
+        },
+        offered=("one-thread-per-connection", "pool-of-threads"),
+        risk="In a pool, short statements may wait behind long ones; few connections gain nothing from it.",
+        counters=(Counter.THREADPOOL_THREADS, Counter.THREADS_RUNNING),
+    ),
+    _threads(
+        name="innodb_sync_array_size",
+        supported=(FlavourSupport(MYSQL, 1, 1024, since=(5, 6, 3), dynamic_since=NEVER),),
+        otherwise="the list of threads that wait inside InnoDB has {value} parts with locks of their own",
+        offered=("1", "16", "64"),
+        risk="Worth a trial only if hundreds of threads wait at the same time.",
+    ),
+    _pool(
+        name="thread_pool_size",
+        supported=(FlavourSupport(MARIADB, 1, 128),),
+        otherwise="the thread pool has {value} groups of threads, each with about one that runs",
+        offered=("2", "8", "32"),
+        risk="With few groups, statements wait while cores are idle; with many, a pool has no advantage.",
+    ),
     _pool(
         name="thread_pool_stall_limit",
         supported=(FlavourSupport(MARIADB, 1, _WORD),),
@@ -807,6 +980,19 @@ LOGGING = (
         offered=(OFF, ON),
         tried=(OFF,),
         risk="When on, every statement waits for its log line, and the log fills the disk.",
+        counters=(Counter.QUESTIONS,),
+    ),
+    _logging(
+        name=ServerVariable.PERFORMANCE_SCHEMA,
+        kind=ValueKind.SWITCH,
+        supported=AT_START,
+        meanings={
+            ON: "statements and waits are counted and timed",
+            OFF: "nothing is counted and timed beyond the status counters",
+        },
+        offered=(OFF, ON),
+        risk="When on, each statement takes a little longer, and memory is allocated at the start; when off, "
+        "its causes of slowness stay unknown.",
         counters=(Counter.QUESTIONS,),
     ),
     _logging(

@@ -8,15 +8,29 @@ import re
 from collections.abc import Mapping
 from decimal import Decimal
 from enum import StrEnum
+from typing import Protocol
 
 import msgspec
 
 from tuibench import units
 from tuibench.errors import UsageError
-from tuibench.model.server import Flavour, ServerInfo
+from tuibench.model.server import Flavour
 from tuibench.model.settings import CostFigure, SettingGroup, SettingRole, SettingTopic
 
 Version = tuple[int, ...]
+
+
+class ServerVersion(Protocol):
+    """What decides which settings there are: of a running server, or of a program."""
+
+    @property
+    def flavour(self) -> Flavour: ...
+
+    @property
+    def version(self) -> str: ...
+
+    @property
+    def version_tuple(self) -> Version: ...
 
 
 class PrivilegeRule(msgspec.Struct, frozen=True):
@@ -129,7 +143,8 @@ class FlavourSupport(msgspec.Struct, frozen=True):
     """The support of a setting by a flavour, in versions from `since` up to, but not including, `until`.
 
     Numbers (bytes for sizes) range from `low` to `high`; `values` are the words of a choice. Before
-    `dynamic_since` a change requires a restart of the server, and later too from a value that is `stuck`.
+    `dynamic_since` a change requires a restart of the server, and later too from a value that is `stuck`: one
+    of a choice that can only be set at the start.
     `kind` is set if the flavour has its own notation.
     """
 
@@ -143,9 +158,14 @@ class FlavourSupport(msgspec.Struct, frozen=True):
     stuck: tuple[str, ...] = ()
     kind: ValueKind | None = None
 
-    def has(self, server: ServerInfo) -> bool:
+    def has(self, server: ServerVersion) -> bool:
         version = server.version_tuple
         return self.flavour == server.flavour and self.since <= version and not self.is_past(version)
+
+    @property
+    def at_start(self) -> "FlavourSupport":
+        """The support with the values that can only be set at the start, too."""
+        return msgspec.structs.replace(self, values=tuple(dict.fromkeys((*self.values, *self.stuck))))
 
     def is_past(self, version: Version) -> bool:
         return bool(self.until) and version >= self.until
@@ -196,12 +216,14 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     tried: tuple[str, ...] | None = None
     memory: MemoryUse = MemoryUse.NONE
     acts_with: Mapping[str, tuple[str, ...]] = {}
+    at_start: str = ""
+    start_options: Mapping[str, str] = {}
 
     def kind_of(self, support: FlavourSupport | None) -> ValueKind:
         """The notation of values on this flavour."""
         return (support and support.kind) or self.kind
 
-    def support(self, server: ServerInfo) -> FlavourSupport | None:
+    def support(self, server: ServerVersion) -> FlavourSupport | None:
         """The support of this server; None if it does not have the setting."""
         return next((support for support in self.supported if support.has(server)), None)
 

@@ -457,17 +457,30 @@ def test_watch_has_no_load_to_hold_back() -> None:
 BINARY = Binary(path="/x/mysqld", flavour=Flavour.MYSQL, version="8.4.3")
 
 
-def test_options_given_win_over_those_of_the_file(tmp_path: Path) -> None:
+def test_options_given_win_over_those_of_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "my.cnf"
     file.write_text("[mysqld]\nsync_binlog=0\nport=3306\n")
     options = PrivateServerOptions(my_cnf=str(file), mysqld_option=["--sync_binlog=100", "skip-log-bin"])
-    assert options.server_options(BINARY) == ("--sync-binlog=0", "--sync_binlog=100", "--skip-log-bin")
-    assert options.left_out(BINARY) == ("port",)
+    built = options.build("old", BINARY)
+    assert built.options == ("--sync-binlog=0", "--sync_binlog=100", "--skip-log-bin")
+    assert f"old: not taken from {file}: port" in capsys.readouterr().err
+
+
+def test_several_option_files_are_builds_of_their_own(tmp_path: Path) -> None:
+    for name, text in (("small", "4M"), ("large", "1G")):
+        (tmp_path / f"{name}.cnf").write_text(f"[mysqld]\ninnodb_redo_log_capacity={text}\n")
+    options = PrivateServerOptions(my_cnf=f"{tmp_path}/small.cnf,{tmp_path}/large.cnf")
+    assert [(word, build.options) for word, build in options.builds("old", BINARY)] == [
+        ("small", ("--innodb-redo-log-capacity=4M",)),
+        ("large", ("--innodb-redo-log-capacity=1G",)),
+    ]
+    with pytest.raises(UsageError, match="--my-cnf takes one file here"):
+        options.build("old", BINARY)
 
 
 def test_nothing_given() -> None:
     options = PrivateServerOptions()
-    assert options.server_options(BINARY) == options.left_out(BINARY) == ()
+    assert options.build("old", BINARY).options == ()
     assert options.limits() == ServerLimits()
 
 

@@ -25,7 +25,14 @@ from tuibench.sweep import runner as private_servers
 from tuibench.sweep import versions as versions_module
 from tuibench.sweep.planning import cells_by_start, starting_seconds
 from tuibench.sweep.runner import CaseTables, PrivateServers
-from tuibench.sweep.versions import ROWS_PER_SECOND, parse_builds, suite_cases, versions_setup, with_limits
+from tuibench.sweep.versions import (
+    ROWS_PER_SECOND,
+    crossed,
+    limits_axis,
+    parse_builds,
+    suite_cases,
+    versions_setup,
+)
 
 
 def program(folder: Path, version: str) -> Path:
@@ -371,12 +378,12 @@ def test_why_tables_were_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_several_limits_are_servers_of_their_own() -> None:
     one, two = ServerLimits(cpus=1, memory_bytes=2**30), ServerLimits(cpus=2, memory_bytes=2**30)
-    assert with_limits([versions.OLD], [one]) == [versions.OLD]
-    assert [(build.name, build.limits) for build in with_limits([versions.OLD], [one, two])] == [
+    assert crossed([versions.OLD], [limits_axis([one])]) == [versions.OLD]
+    assert [(build.name, build.limits) for build in crossed([versions.OLD], [limits_axis([one, two])])] == [
         ("1 CPU, 1 GiB", one),
         ("2 CPUs, 1 GiB", two),
     ]
-    assert [build.name for build in with_limits([versions.OLD, versions.NEW], [one, two])] == [
+    assert [build.name for build in crossed([versions.OLD, versions.NEW], [limits_axis([one, two])])] == [
         "old, 1 CPU, 1 GiB",
         "old, 2 CPUs, 1 GiB",
         "new, 1 CPU, 1 GiB",
