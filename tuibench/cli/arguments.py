@@ -181,6 +181,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "oltp_read_write --tables=4 --table-size=100000 --threads=16 --time=60 -h db1 -u app -p",
         "oltp_read_write --rate=500 --time=60 --json=result.json --fail-if 'p95>50ms'",
         "oltp_write_only --threads=16 --ab innodb_flush_log_at_trx_commit=1,0",
+        "oltp_write_only --ab log_bin=ON,OFF --server=mariadbd --threads=8",
         "--sql 'SELECT c FROM sbtest1 WHERE id=:id' --sql-param id=1..100000",
         "oltp_read_only --threads=512 --cluster ssh:load1,load2 -h db1 -u app -p",
     ),
@@ -188,6 +189,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "oltp_write_only --threads=4,8,16,32 --preset=durable,unsafe --repeat=3 --time=30",
         "oltp_read_only --threads=8,64 --range-size=10,1000 --format=html --out=sweep.html",
         "oltp_read_write --server=mariadbd --cpus=1,2 --memory=1G,4G --threads=4,16",
+        "oltp_write_only --server=mariadbd --setting innodb_flush_method=fsync,O_DIRECT --repeat=5",
         "--show DIR --format=markdown",
     ),
     "versions": (

@@ -18,6 +18,7 @@ from tuibench.cli.options import (
     AdhocSqlOptions,
     BackgroundOptions,
     MetricsOptions,
+    PrivateServerOptions,
     ScreenOptions,
     SessionOptions,
     TextOrJson,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CONTEXT", "attach", "doctor", "live", "run", "start"]
 
+NO_PRIVATE_SERVER = "--cpus, --memory, --my-cnf and --mysqld-option are for private servers"
 JSON_LATER_HINT = "take it from its folder, or with tuibench ctl ID stop --wait --format json"
 
 
@@ -96,6 +98,15 @@ class ReportOptions:
             is_stdout_taken=bool(taken),
         )
 
+    def check_over_starts(self) -> None:
+        """Raises UsageError for options that a comparison over starts does not support."""
+        given = {"--json": self.json_file, "--csv": self.csv_file, "--fail-if": self.fail_if}
+        for name, value in given.items():
+            if value:
+                raise UsageError(
+                    f"{name} is for a run on one server", "tuibench versions --show DIR has formats"
+                )
+
     def check_detachable(self) -> None:
         """Raises UsageError for options that a run in the background does not support."""
         given = {"--json": self.json_file, "--csv": self.csv_file, "--fail-if": self.fail_if}
@@ -131,7 +142,16 @@ def run(
     background: BackgroundOptions,
     report: ReportOptions,
     metrics: MetricsOptions,
+    private: PrivateServerOptions,
     profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
+    server_program: Annotated[
+        str,
+        Option(
+            "--server",
+            metavar="FILE",
+            help="With --ab: each value on private servers of this program that start with it.",
+        ),
+    ] = "",
 ) -> None:
     """All options of the profile are accepted, too: --tables=4 --table-size=100000 --point-selects=10 …;
     tuibench profiles show PROFILE lists them.
@@ -146,6 +166,13 @@ def run(
         raise UsageError("--grace applies to a run in the background", "add --detach")
     session.keep_records()
     plan = adhoc.apply_to(make_plan(options, *adhoc.profile_and_options(profile, context.args)))
+    if server_program:
+        from tuibench.sweep.starts import ab_over_starts
+
+        report.check_over_starts()
+        raise click.exceptions.Exit(ab_over_starts(plan, server_program, private))
+    if private.is_given:
+        raise UsageError(NO_PRIVATE_SERVER, "--server=mariadbd starts them, with --ab")
     target = server.target()
     plan = replace(plan, deviations=_deviations(context.obj, server, target))
     output = report.output(plan)

@@ -67,6 +67,8 @@ def _detail_lines(setting: SettingState) -> Iterator[str]:
     indent = " " * 6
     if setting.unavailable:
         yield f"{indent}cannot be changed: {setting.unavailable}"
+        if setting.requires_restart:
+            yield f"{indent}takes {setting.takes}: --ab and sweep --setting start private servers with it"
         return
     yield f"{indent}takes {setting.takes}{SCOPE_TEXT[setting.scope]}"
     yield f"{indent}risk: {setting.risk}"

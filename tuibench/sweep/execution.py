@@ -559,7 +559,7 @@ def versions(
         folder = _new_comparison(words, rest, tests, servers, options)
     with closing(folder):
         run = run_on_private_servers(folder, versions_setup(folder.sweep))
-        code = run_and_print(folder, run, partial(_write, folder, output), _notes)
+        code = run_and_print(folder, run, partial(_write, folder, output), versions_notes)
     raise click.exceptions.Exit(code)
 
 
@@ -604,14 +604,14 @@ def _write(folder: SweepFolder, output: OutputOptions, known: Sweep) -> None:
     (folder.directory / PAGE).write_text(versions_text(known, "html"), encoding="utf-8")
 
 
-def _notes(known: Sweep, directory: Path) -> list[str]:
+def versions_notes(known: Sweep, directory: Path) -> list[str]:
     """Notes below the table."""
     lines = [f"failed: {one.cell.words}: {one.failure}" for one in known.results if one.outcome == "failed"]
     lines += sweep_warnings(known)
     if left := known.record.plan.cell_count - len(known.done):
         are = "1 run is" if left == 1 else f"{left} runs are"
         lines.append(f"{are} left; continue with: tuibench versions --resume {directory}")
-    if known.done:
+    if (directory / PAGE).exists():
         lines.append(f"page with charts: {directory / PAGE}")
     lines.append(f"recorded in {directory}")
     return lines

@@ -123,12 +123,12 @@ def with_loads(
 
 
 def with_servers(variants: Sequence[SweepVariant], servers: Sequence[str]) -> tuple[SweepVariant, ...]:
-    """Each variant on each private server; a variant is called by its server if there are several."""
+    """Each variant on each private server; a variant is called by what there are several of."""
+    has_several = len(variants) > 1 or len(servers) == 1
     return tuple(
         replace(
             variant,
-            name=", ".join(word for word in (server if len(servers) > 1 else "", variant.name) if word)
-            or server,
+            name=", ".join(filter(None, (server * (len(servers) > 1), variant.name * has_several))) or server,
             server=server,
         )
         for server in servers

@@ -30,6 +30,7 @@ from tuibench.sweep.versions import (
     crossed,
     limits_axis,
     parse_builds,
+    start_axes,
     suite_cases,
     versions_setup,
 )
@@ -389,6 +390,80 @@ def test_several_limits_are_servers_of_their_own() -> None:
         "new, 1 CPU, 1 GiB",
         "new, 2 CPUs, 1 GiB",
     ]
+
+
+MARIADB = ServerBuild(name="m", path="/m", flavour=Flavour.MARIADB, version="10.11.19")
+
+
+def test_what_needs_a_restart_is_an_option_of_the_start_and_the_rest_is_not() -> None:
+    builds = [versions.OLD, MARIADB]
+    axes, live = start_axes(["log-bin=on,off", "sync_binlog=0,1", "innodb_log_buffer_size=16M"], builds)
+    assert live == ["sync_binlog=0,1"]
+    assert [[word for word, _ in axis] for axis in axes] == [
+        ["log_bin=on", "log_bin=off"],
+        ["innodb_log_buffer_size=16M"],
+    ]
+    found = crossed([MARIADB], axes)
+    assert [(build.name, build.options) for build in found] == [
+        ("log_bin=on", ("--log-bin=binlog", "--innodb-log-buffer-size=16777216")),
+        ("log_bin=off", ("--skip-log-bin", "--innodb-log-buffer-size=16777216")),
+    ]
+    assert found[1].settings == {"log_bin": "OFF", "innodb_log_buffer_size": "16777216"}
+    assert [build.name for build in crossed(builds, axes[:1])] == [
+        "old, log_bin=on",
+        "old, log_bin=off",
+        "m, log_bin=on",
+        "m, log_bin=off",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("setting", "build", "option"),
+    [
+        ("innodb_doublewrite=ON,OFF", versions.OLD, "--innodb-doublewrite=OFF"),
+        ("query_cache_type=OFF,ON", MARIADB, "--query-cache-type=ON"),
+        ("innodb_page_size=16k,4k", MARIADB, "--innodb-page-size=4096"),
+    ],
+)
+def test_values_that_only_a_start_can_set(setting: str, build: ServerBuild, option: str) -> None:
+    axes, live = start_axes([setting], [build])
+    assert live == []
+    assert crossed([build], axes)[1].options[-1] == option
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (["log_bin=ON,OFF", "log_bin=ON"], "--setting log_bin is given twice"),
+        (["innodb_buffer_pool_instances=1,2"], "MariaDB has it only before 10.5"),
+        (["log_bin=ON,maybe"], "log_bin takes on or off on MariaDB, not 'maybe'"),
+    ],
+)
+def test_what_a_server_cannot_start_with(settings: list[str], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        crossed([MARIADB], start_axes(settings, [MARIADB], every=True)[0])
+
+
+def test_a_setting_of_the_load_is_no_option_of_a_server() -> None:
+    with pytest.raises(UsageError, match="sql_log_bin is not an option of MariaDB"):
+        crossed([MARIADB], start_axes(["sql_log_bin=ON,OFF"], [MARIADB], every=True)[0])
+
+
+def test_a_value_that_the_server_did_not_take_over_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server without huge pages or native I/O goes on without them, and would be compared with itself."""
+
+    async def without_native_io(*_: object) -> tuple[SweepEnvironment, str]:
+        around = sweeps.record().surroundings
+        environment = msgspec.structs.replace(around.environment, variables={"innodb_use_native_aio": "OFF"})
+        return msgspec.structs.replace(around, environment=environment), ""
+
+    monkeypatch.setattr(versions_module, "_try_server", without_native_io)
+    (axis,), _ = start_axes(["innodb_use_native_aio=OFF,ON"], [MARIADB])
+    trial = versions_module.create_versions(
+        versions.PLAN, crossed([MARIADB], [axis]), ServerLimits(), Path("/none")
+    )
+    with pytest.raises(UsageError, match="was started with innodb_use_native_aio=ON, and has OFF"):
+        asyncio.run(trial)
 
 
 def test_how_servers_are_limited() -> None:

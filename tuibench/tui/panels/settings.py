@@ -8,6 +8,7 @@ from tuibench.metrics.inference import brief_change
 from tuibench.model.server import (
     Activity,
     DeadlockParty,
+    Flavour,
     LockWait,
     OpenTransaction,
     OwnSessions,
@@ -133,7 +134,7 @@ def _state_texts(setting: SettingState) -> tuple[tuple[str, ...], str]:
     none.
     """
     if setting.changed_by not in CHANGED_BY_TEXT:
-        return (_unavailable_text(setting),), "muted"
+        return (*["needs a restart"] * setting.requires_restart, _unavailable_text(setting)), "muted"
     role = CHANGED_BY_TEXT[setting.changed_by][1]
     return (_changed_text(setting), f"was {original_value(setting)}", "changed"), role
 
@@ -147,8 +148,13 @@ def _brief_meaning(meaning: str, room: int) -> str:
     return shorten(meaning if len(meaning) <= room else consequence(meaning), room)
 
 
-def setting_detail(setting: SettingState | None, width: int, height: int) -> list[TextLine]:
-    """Meaning of the value, risk of a change, valid values, affected sessions, and required privilege."""
+def setting_detail(
+    setting: SettingState | None, width: int, height: int, *, on_restart: str = ""
+) -> list[TextLine]:
+    """Meaning of the value, risk of a change, valid values, affected sessions, and required privilege.
+
+    `on_restart` is the command that tries values that require a restart.
+    """
     if setting is None:
         return []
     may = f"not here: {setting.unavailable}" if setting.unavailable else _privilege_text(setting)
@@ -166,6 +172,7 @@ def setting_detail(setting: SettingState | None, width: int, height: int) -> lis
         ("risk", setting.risk, "warn"),
         ("takes", f"{setting.takes}, {SCOPE_TEXT[setting.scope]}" if setting.takes else "", ""),
         ("to change", may, "risk" if setting.unavailable else ""),
+        ("to try it", on_restart, "strong"),
         ("shows in", ", ".join(setting.counters), "muted"),
     )
     lines = [
@@ -226,7 +233,17 @@ def _unavailable_text(setting: SettingState) -> str:
     """Why the setting cannot be changed, in two words; empty if it can."""
     if setting.only:
         return f"{setting.only} only"
+    if setting.requires_restart:
+        return "restart"
     return "read-only" if setting.unavailable else ""
+
+
+def restart_command(setting: SettingState, profile: str, flavour: str) -> str:
+    """The command that compares its value with others, each on private servers that start with it."""
+    program = "mysqld" if flavour == Flavour.MYSQL else "mariadbd"
+    others = [value for value in setting.choices if value != setting.value]
+    values = ",".join([setting.value, *others][:2])
+    return f"tuibench run {profile} --ab {setting.name}={values} --server {program}"
 
 
 ID_WIDTH, TIME_WIDTH, WHO_WIDTH, STATE_WIDTH = 8, 8, 20, 18

@@ -258,8 +258,10 @@ class SettingsScreen(SearchScreen):
         self.app.push_screen(ChangeDialog(setting, self.view.status.production_signs), self.submit)
 
     def copied(self, view: View) -> str:
-        """SQL statement that sets the selected setting to its current value."""
+        """SQL statement that sets the setting to its current value, or the command that tries others."""
         setting = self.chosen
+        if setting and setting.requires_restart:
+            return f"{self._on_restart(view)}\n"
         return f"SET GLOBAL {setting.name} = {setting.value};\n" if setting and setting.value else ""
 
     def action_restore_setting(self) -> None:
@@ -287,7 +289,14 @@ class SettingsScreen(SearchScreen):
         )
 
     def _detail(self, view: View, width: int, height: int) -> list[TextLine]:
-        return settings_panel.setting_detail(self.chosen, width, height)
+        return settings_panel.setting_detail(self.chosen, width, height, on_restart=self._on_restart(view))
+
+    def _on_restart(self, view: View) -> str:
+        """The command that tries values of the selected setting; empty for one that needs no restart."""
+        setting, profile = self.chosen, view.plan.profile or "oltp_read_write"
+        if setting is None or not setting.requires_restart:
+            return ""
+        return settings_panel.restart_command(setting, profile, view.server_info.flavour)
 
 
 def restore_prompt(settings: list[SettingState]) -> ChangePrompt:
