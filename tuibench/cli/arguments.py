@@ -195,6 +195,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "versions": (
         "mariadb:/usr/sbin/mariadbd mysql:/usr/local/mysql/bin/mysqld --starts=5",
         "old:/opt/8.0/bin/mysqld new:/opt/8.4/bin/mysqld --profile=tpcc --warehouses=2 --threads=1,8",
+        "/opt/8.0.{30..45}/bin/mysqld --bisect --first-bad --profile=oltp_point_select",
         "--show DIR --format=markdown",
     ),
     "crash": (

@@ -54,7 +54,8 @@ class VersionsSetup(msgspec.Struct, frozen=True, kw_only=True):
     """The builds and their limits; `limited` is the method by which the limits are enforced.
 
     `start_seconds` is the expected time of a start with all its tables, `loading_seconds` that of the tables,
-    by data set.
+    by data set. With `bisect`, only those builds are measured that find the step at which the figure has
+    changed, or has become worse.
     """
 
     builds: tuple[ServerBuild, ...]
@@ -62,6 +63,7 @@ class VersionsSetup(msgspec.Struct, frozen=True, kw_only=True):
     limited: str = ""
     start_seconds: float = 0.0
     loading_seconds: dict[str, float] = {}
+    bisect: Literal["", "changed", "bad"] = ""
 
     @property
     def limit_lines(self) -> list[str]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, fields
 from functools import partial
 from os.path import exists
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import click
 from msgspec.structs import replace
@@ -35,7 +35,8 @@ from tuibench.cli.options import (
 from tuibench.cli.output import check_writable, info, timestamp, write_output
 from tuibench.cli.runner import ENDING_SIGNALS, record_folder, run_async
 from tuibench.cli.server_options import ServerOptions
-from tuibench.errors import ExitCode, TuibenchError, UsageError
+from tuibench.demo.binaries import Binary
+from tuibench.errors import ExitCode, RunError, TuibenchError, UsageError
 from tuibench.load.tables import LoadProgress, ensure_database
 from tuibench.model.event import Event, EventKind
 from tuibench.model.message import SessionMessage
@@ -57,6 +58,7 @@ from tuibench.model.tick import Sample
 from tuibench.mysql.errors import NoDatabaseError
 from tuibench.record.store import has_tables
 from tuibench.sweep import runner as sweeping
+from tuibench.sweep.bisection import sweep_step
 from tuibench.sweep.folder import SweepFolder, load_sweep
 from tuibench.sweep.formats import check_format, compare_sweeps, sweep_text, versions_text
 from tuibench.sweep.options import ResultOptions, SweepOptions
@@ -303,7 +305,13 @@ def _programs(axes: SweepOptions, private: PrivateServerOptions) -> list[ServerB
     """The programs of the private servers, each with every option file."""
     if not axes.server_programs:
         return []
-    named = parse_builds(parse_words("--server", axes.server_programs))
+    return with_option_files(parse_builds(parse_words("--server", axes.server_programs)), private)
+
+
+def with_option_files(
+    named: Sequence[tuple[str, Binary]], private: PrivateServerOptions
+) -> list[ServerBuild]:
+    """Each program with each of the option files."""
     return [
         replace(
             build, name=", ".join([*([name] * (len(named) > 1 or not has_several)), *[word] * has_several])
@@ -439,8 +447,14 @@ async def run_on_private_servers(folder: SweepFolder, setup: VersionsSetup) -> N
             _on_ending_signals(conductor.interrupt)
             for line in setup.limit_lines:
                 progress.report(line)
-            progress.report(progress.outlook(folder.sweep))
-            await conductor.run()
+            if not setup.bisect:
+                progress.report(progress.outlook(folder.sweep))
+                await conductor.run()
+            while setup.bisect and (wanted := sweep_step(folder.sweep).wanted):
+                known = len(folder.sweep.results)
+                await conductor.run(wanted)
+                if len(folder.sweep.done) == known:
+                    raise RunError(f"{wanted[0][0]} cannot be measured", "leave it out of the list")
 
 
 def _on_ending_signals(interrupt: Callable[[], None]) -> None:
@@ -480,9 +494,20 @@ class VersionsOptions:
         ),
     ] = ""
     starts: Annotated[int, Option("--starts", help="Starts of each server, each with new tables.")] = STARTS
+    bisect: Annotated[
+        bool,
+        Option("--bisect", help="Find the step in a list in order: measure the ends, then halve the rest."),
+    ] = False
+    first_bad: Annotated[
+        bool, Option("--first-bad", help="With --bisect: only a step after which it is worse.")
+    ] = False
     threads: Annotated[str, Option("--threads", "--num-threads", help="Concurrent connections: 1,4,16.")] = (
         "4"
     )
+
+    @property
+    def is_bisection(self) -> bool:
+        return self.bisect or self.first_bad
 
     def plan(self, names: Sequence[str], given: dict[str, OptionValue], options: PlanValues) -> SweepPlan:
         """Plan for servers with these names. Raises UsageError for invalid options."""
@@ -586,11 +611,18 @@ def _new_comparison(
         )
     limits = servers.limits()
     found = parse_builds(words)
-    plan = tests.plan([name for name, _ in found], parse_profile_options(rest), options)
-    builds = [servers.build(name, binary) for name, binary in found]
-    info(f"starting each server once: {', '.join(build.words for build in builds)}")
+    if tests.is_bisection:
+        builds = with_option_files(found, servers)
+    else:
+        builds = [servers.build(name, binary) for name, binary in found]
+    if tests.is_bisection and len(builds) < 3:
+        raise UsageError("a bisection needs three servers or more", "name them in their order")
+    plan = tests.plan([build.name for build in builds], parse_profile_options(rest), options)
+    tried = [builds[0], builds[-1]] if tests.is_bisection else builds
+    info(f"starting each server once: {', '.join(build.words for build in tried)}")
     directory = record_folder(paths.sweeps_dir(), _stem(builds))
-    return run_async(create_versions(plan, builds, limits, directory))
+    bisect: Literal["", "changed", "bad"] = "bad" if tests.first_bad else "changed" if tests.bisect else ""
+    return run_async(create_versions(plan, builds, limits, directory, bisect=bisect))
 
 
 def _stem(builds: list[ServerBuild]) -> str:
@@ -601,6 +633,8 @@ def _stem(builds: list[ServerBuild]) -> str:
 def _write(folder: SweepFolder, output: OutputOptions, known: Sweep) -> None:
     """Write the result, and the page with charts."""
     output.write(versions_text(known, output.form))
+    if versions_setup(known).bisect:
+        return
     (folder.directory / PAGE).write_text(versions_text(known, "html"), encoding="utf-8")
 
 
@@ -608,7 +642,9 @@ def versions_notes(known: Sweep, directory: Path) -> list[str]:
     """Notes below the table."""
     lines = [f"failed: {one.cell.words}: {one.failure}" for one in known.results if one.outcome == "failed"]
     lines += sweep_warnings(known)
-    if left := known.record.plan.cell_count - len(known.done):
+    setup = versions_setup(known)
+    left = len(sweep_step(known).wanted) if setup.bisect else known.record.plan.cell_count - len(known.done)
+    if left:
         are = "1 run is" if left == 1 else f"{left} runs are"
         lines.append(f"{are} left; continue with: tuibench versions --resume {directory}")
     if (directory / PAGE).exists():

@@ -46,6 +46,7 @@ from tuibench.record.recorder import pretty_json
 from tuibench.report.html_chart import Markup, join_markup, tag
 from tuibench.report.html_plots import LARGE, SMALL, ThreadsLine, colour, document_page, threads_chart
 from tuibench.sweep import tables
+from tuibench.sweep.bisection import bisection_blocks
 from tuibench.sweep.tables import (
     GEOMETRIC_MEAN,
     data_files_bytes,
@@ -467,6 +468,10 @@ VERSIONS_FORMATS: dict[str, Callable[[Sweep], str]] = {
 def versions_text(sweep: Sweep, form: str = "text") -> str:
     """A comparison of server programs; ends in a newline."""
     check_format(SUMMARY, form)
+    setup = sweep.record.versions
+    if setup is not None and setup.bisect and form in ("text", "markdown"):
+        blocks = bisection_blocks(sweep)
+        return write_text(blocks) if form == "text" else write_markdown(Document(lead=blocks))
     return VERSIONS_FORMATS[form](sweep)
 
 

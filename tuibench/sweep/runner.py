@@ -12,7 +12,7 @@ replaced; private servers are started anew, with new tables, for each start of a
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Container, Coroutine, Iterable, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Protocol, TypeVar
@@ -522,12 +522,15 @@ class SweepRunner:
         self._has_run = False
         self._failed_in_succession = 0
 
-    async def run(self) -> None:
-        """Raises InterruptedSweep, or what keeps the sweep from going on."""
+    async def run(self, only: Container[tuple[str, int]] | None = None) -> None:
+        """Runs the cells of all starts, or of `only` these.
+
+        Raises InterruptedSweep, or what keeps it from going on.
+        """
         plan = self._folder.sweep.record.plan
         done = {result.cell.number for result in self._folder.sweep.done}
         for place, cell in enumerate(self._cells, 1):
-            if cell.number in done:
+            if cell.number in done or (only is not None and (build_of(cell), cell.repeat) not in only):
                 continue
             await self._do(self._tables.ready(cell, self._folder.sweep, self._folder.add))
             self._listener.on_cell_start(cell, place)

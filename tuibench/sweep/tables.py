@@ -292,16 +292,13 @@ class RowKey(NamedTuple):
 
 def sweep_audit(sweep: Sweep) -> tuple[SetupDifference, ...]:
     """What differs in effect between the builds of a sweep's private servers, over all their starts."""
-    setup = sweep.record.versions or sweep.record.servers
-    if setup is None or len(setup.builds) < 2:
+    builds = _audited_builds(sweep)
+    if len(builds) < 2:
         return ()
-    builds = setup.builds
     sides = [
         [start.around for start in sweep.starts if start.build == build.name and start.around is not None]
         for build in builds
     ]
-    if not all(sides):
-        return ()
     every = [option for build in builds for option in build.options]
     varied = [option for option in every if not all(option in build.options for build in builds)]
     intended = set(decided_by(option.removeprefix("--").partition("=")[0] for option in varied))
@@ -312,21 +309,28 @@ def sweep_audit(sweep: Sweep) -> tuple[SetupDifference, ...]:
     return audit(sides, intended)
 
 
+def _audited_builds(sweep: Sweep) -> list[ServerBuild]:
+    """Those that were started; without the first, nothing is compared."""
+    setup = sweep.record.versions or sweep.record.servers
+    known = {start.build for start in sweep.starts if start.around is not None}
+    if setup is None or setup.builds[0].name not in known:
+        return []
+    return [build for build in setup.builds if build.name in known]
+
+
 def build_caveats(sweep: Sweep) -> dict[str, str]:
     """By the names of builds, what a verdict on each against the first one must say; absent without any."""
-    setup = sweep.record.versions or sweep.record.servers
     found = sweep_audit(sweep)
-    names = [build.name for build in setup.builds] if setup else []
+    names = [build.name for build in _audited_builds(sweep)]
     texts = {name: caveat(found, side) for side, name in enumerate(names) if side}
     return {name: text for name, text in texts.items() if text}
 
 
 def audit_tables(sweep: Sweep) -> tuple[Table, ...]:
     """The table of what differs in effect between the builds, if anything does."""
-    setup = sweep.record.versions or sweep.record.servers
-    if setup is None or not (found := sweep_audit(sweep)):
+    if not (found := sweep_audit(sweep)):
         return ()
-    names = [build.name for build in setup.builds]
+    names = [build.name for build in _audited_builds(sweep)]
     return (replace(audit_table(found, names), title="what differs in effect"),)
 
 
@@ -522,6 +526,17 @@ def _geometric_means(tests: Sequence[Levels]) -> Levels:
         for start in sorted(starts)
         if all(levels[start] > 0 for levels in tests)
     }
+
+
+def start_levels(sweep: Sweep) -> dict[str, Levels]:
+    """The figure of each start of each variant that was measured: the geometric mean of its tests."""
+    levels = _levels(sweep)
+    tests = list(dict.fromkeys((case, threads) for case, threads, _ in levels))
+    found = {
+        variant.name: _geometric_means([levels.get((*test, variant.name), {}) for test in tests])
+        for variant in sweep.record.plan.variants
+    }
+    return {name: own for name, own in found.items() if own}
 
 
 def _compared(first: Levels, here: Levels, one: VersionComparison) -> VersionComparison:

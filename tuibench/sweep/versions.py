@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from itertools import product
 from pathlib import Path
+from typing import Literal
 
 from msgspec.structs import replace
 
@@ -155,9 +156,17 @@ async def create_versions(
     builds: Sequence[ServerBuild],
     limits: ServerLimits,
     directory: Path,
+    *,
+    bisect: Literal["", "changed", "bad"] = "",
 ) -> SweepFolder:
-    """A new comparison of builds. Raises ServerUnavailableError for one that does not start."""
-    setup, around = await _try_builds(plan, builds, limits)
+    """A new comparison of builds. Raises ServerUnavailableError for one that does not start; with `bisect`,
+    only the ends are tried.
+    """
+    tried = (builds[0], builds[-1]) if bisect else builds
+    setup, around = await _try_builds(plan, tried, limits)
+    if bisect:
+        first, last = setup.builds
+        setup = replace(setup, builds=(first, *builds[1:-1], last), bisect=bisect)
     record = new_record(plan, directory, Target(), around[0])
     return SweepFolder.create(directory, replace(record, versions=setup))
 

@@ -57,6 +57,7 @@ async def test_a_setting_that_needs_a_restart_is_an_axis(binary: Binary, tmp_pat
 async def test_a_known_effect_is_found_over_starts(binary: Binary, tmp_path: Path, axis: str) -> None:
     """Without a binary log a commit has one flush less; a redo log of 8 MiB is full all the time."""
     load = ("--threads=4", "--tables=1", "--table-size=1000", "--interval=0.5", "--warmup-time=1")
+    words: tuple[str, ...]
     if axis == "binary log":
         words = ("run", "oltp_insert", *load, "--ab=log_bin=ON,OFF", "--cycles=5", "--window=4")
     else:

@@ -1,6 +1,7 @@
 """`tuibench versions` on real servers: two programs, interrupted, killed, and gone on with."""
 
 import asyncio
+import re
 import signal
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from tests.integration.support.commands import assert_nothing_left, eventually, 
 from tests.integration.support.processes import until
 from tuibench import paths
 from tuibench.demo.binaries import Binary
+from tuibench.model.server import Flavour
 from tuibench.model.sweep import Sweep
 from tuibench.paths import PRIVATE_SERVER_PREFIX
 from tuibench.sweep.folder import load_sweep
@@ -115,3 +117,35 @@ async def test_a_server_that_does_not_start_is_reported_before_any_measurement(
     assert "did not start; its log ends" in ended.err
     assert "no-such-option" in ended.err
     assert not paths.sweeps_dir().exists() or not list(paths.sweeps_dir().iterdir())
+
+
+DELAY = {
+    Flavour.MARIADB: "--binlog-commit-wait-count=1000 --binlog-commit-wait-usec=8000",
+    Flavour.MYSQL: "--binlog-group-commit-sync-delay=8000",
+}
+"""Options with which each commit takes 8 ms longer."""
+
+
+@pytest.mark.whole
+@pytest.mark.one_flavour
+async def test_the_first_bad_of_sixteen_servers_is_found(
+    any_binary: Binary, servers: Mapping[str, str], tmp_path: Path, tuibench_home: Path
+) -> None:
+    words = []
+    for number in range(16):
+        program = tmp_path / f"server-{number}"
+        delay = DELAY[any_binary.flavour] if number >= 11 else ""
+        program.write_text(f'#!/bin/sh\nexec {any_binary.path} "$@" {delay}\n')
+        program.chmod(0o755)
+        words.append(f"b{number}:{program}")
+    options = [word for word in OPTIONS if "profile" not in word and "delay" not in word]
+    with started(
+        "versions", *words, "--bisect", "--first-bad", "--profile=oltp_insert", "--starts=3", *options,
+        "--mysqld-option=innodb-flush-log-at-trx-commit=0", env=servers,
+    ) as process:  # fmt: skip
+        ended = await asyncio.to_thread(finished, process, 3 * MINUTES)
+    assert ended.code == 0, ended.err
+    assert re.match(r"first bad: b11, -\d+\.\d % \(.*\) from b10 on\n", ended.out), ended.out
+    sweep = load_sweep(only_comparison())
+    assert len({start.build for start in sweep.starts}) <= 6
+    await asyncio.to_thread(assert_nothing_left, tuibench_home)

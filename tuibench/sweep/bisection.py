@@ -1,0 +1,187 @@
+"""Bisection of an ordered list of server programs or configurations: which step has changed the speed.
+
+Both ends are measured first, over all starts. If they differ, the build in the middle is measured, start by
+start, until it belongs to one end, and the search goes on in the other half: 16 builds take six measurements.
+
+It is assumed that there is one step. Then all builds that were found on one side are starts of one level, and
+a build has one of two levels. After each of its starts, the likelihoods of both are compared (Wald,
+"Sequential tests of statistical hypotheses", Annals of Mathematical Statistics 16, 1945), with the variance
+of all starts within their builds; the halvings share an error rate of 5 %. What is undecided after the last
+start goes to the likelier side, and the result says that this is uncertain.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import NamedTuple
+
+from tuibench.document import Block, Table, Text
+from tuibench.metrics import inference
+from tuibench.metrics.inference import Interval
+from tuibench.model.effect import Verdict
+from tuibench.model.sweep import Sweep
+from tuibench.sweep.tables import build_caveats, caveat_notes, interval_text, rate_text, start_levels
+
+ERROR_RATE = 0.05
+LEAST_DEVIATION = 1e-3
+"""Of starts, as a share: fewer starts than needed to know it may agree by chance."""
+
+Levels = Mapping[str, Sequence[float]]
+"""The figure of each start, in their order, by build."""
+
+
+class Step(NamedTuple):
+    """The state of a search. `good` and `bad` are the places of the neighbours of the step, as far as known.
+
+    `wanted` is the next start of each build to measure, empty at the end. `uncertain` are the builds that had
+    no verdict after their last start.
+    """
+
+    good: int
+    bad: int
+    wanted: tuple[tuple[str, int], ...] = ()
+    interval: Interval | None = None
+    verdict: Verdict = Verdict.CANNOT_TELL
+    uncertain: tuple[str, ...] = ()
+
+    @property
+    def is_found(self) -> bool:
+        return not self.wanted and self.bad - self.good == 1 and self.interval is not None
+
+
+def bisect(names: Sequence[str], levels: Levels, starts: int, *, only_worse: bool = False) -> Step:
+    """What is known after these starts. With `only_worse` a step that makes the last one better is none."""
+    good, bad = 0, len(names) - 1
+    ends = [
+        (name, start)
+        for start in range(1, starts + 1)
+        for name in (names[good], names[bad])[:: 1 if start % 2 else -1]
+        if start > len(levels.get(name, ()))
+    ]
+    if ends:
+        return Step(good, bad, tuple(ends))
+    sides = {names[good]: True, names[bad]: False}
+    interval, verdict = _difference(levels, sides)
+    if verdict not in ((Verdict.LOWER,) if only_worse else (Verdict.HIGHER, Verdict.LOWER)):
+        return Step(good, bad, (), interval, verdict)
+    rate = ERROR_RATE / math.ceil(math.log2(max(2, bad - good)))
+    evidence = math.log((1 - rate) / rate)
+    uncertain: list[str] = []
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        name = names[middle]
+        side = _side(levels, sides, name, evidence)
+        known = len(levels.get(name, ()))
+        if side is None and known < starts:
+            return Step(good, bad, ((name, known + 1),), *_difference(levels, sides), tuple(uncertain))
+        if side is None:
+            uncertain.append(name)
+            side = _evidence(levels, sides, name) > 0
+        sides[name] = side
+        good, bad = (middle, bad) if side else (good, middle)
+    return Step(good, bad, (), *_difference(levels, sides), tuple(uncertain))
+
+
+def _group(levels: Levels, sides: Mapping[str, bool], *, is_good: bool) -> list[float]:
+    return [math.log(one) for name, side in sides.items() if side is is_good for one in levels[name]]
+
+
+def _difference(levels: Levels, sides: Mapping[str, bool]) -> tuple[Interval, Verdict]:
+    """The bad side relative to the good one, over all starts."""
+    good, bad = (
+        [[one] for name, side in sides.items() if side is is_good for one in levels[name]]
+        for is_good in (True, False)
+    )
+    found = inference.compare(good, bad)
+    return found.interval, found.verdict
+
+
+def _side(levels: Levels, sides: Mapping[str, bool], name: str, evidence: float) -> bool | None:
+    """True if the build is on the good side, None if its starts do not tell."""
+    own = levels.get(name, ())
+    if not own:
+        return None
+    found = _evidence(levels, sides, name)
+    return found > 0 if abs(found) >= evidence else None
+
+
+def _evidence(levels: Levels, sides: Mapping[str, bool], name: str) -> float:
+    """The logarithm of the likelihood ratio of both sides; above zero for the good one."""
+    good, bad = (_group(levels, sides, is_good=is_good) for is_good in (True, False))
+    here = [math.log(one) for one in levels[name]]
+    every = [[math.log(one) for one in levels[each]] for each in (*sides, name)]
+    degrees = sum(len(starts) - 1 for starts in every)
+    squares = math.fsum((one - fmean(starts)) ** 2 for starts in every for one in starts)
+    # Few degrees of freedom underestimate a variance more often than not: as the mean square of Student's t.
+    variance = max(LEAST_DEVIATION**2, squares / max(1, degrees - 2))
+    uncertainty = variance * (1 / len(here) + 1 / (4 * len(good)) + 1 / (4 * len(bad)))
+    middle = (fmean(good) + fmean(bad)) / 2
+    return (fmean(good) - fmean(bad)) * (fmean(here) - middle) / uncertainty
+
+
+def sweep_step(sweep: Sweep) -> Step:
+    """The state of a bisection from its results; a geometric mean over its tests."""
+    setup = sweep.record.versions
+    assert setup is not None  # noqa: S101
+    names = [build.name for build in setup.builds]
+    levels = {name: [one[start] for start in sorted(one)] for name, one in start_levels(sweep).items()}
+    return bisect(names, levels, sweep.record.plan.repeats, only_worse=setup.bisect == "bad")
+
+
+def bisection_sentence(sweep: Sweep) -> str:
+    """The guilty step with its interval, or why there is none."""
+    step, builds = sweep_step(sweep), sweep.record.versions
+    assert builds is not None  # noqa: S101
+    names = [build.name for build in builds.builds]
+    if step.interval is None:
+        return "Both ends are not measured yet."
+    words = _interval_words(step.interval)
+    if step.is_found:
+        kind = "first bad" if builds.bisect == "bad" else "first changed"
+        sure = f"; uncertain: {', '.join(step.uncertain)} had no verdict" if step.uncertain else ""
+        return f"{kind}: {names[step.bad]}, {words} from {names[step.good]} on{sure}"
+    if step.wanted:
+        return f"The step is after {names[step.good]}, and in {names[step.bad]} or before; it ended early."
+    problem = "is not worse than" if builds.bisect == "bad" else "is not known to differ from"
+    return f"No step is found: {names[-1]} {problem} {names[0]} ({words})."
+
+
+def _interval_words(interval: Interval) -> str:
+    estimate, low, high = interval.percent
+    return f"{estimate:+.1f} % ({low:+.1f}..{high:+.1f} %)"
+
+
+def bisection_blocks(sweep: Sweep) -> tuple[Block, ...]:
+    """The sentence, then the builds that were measured, in their order."""
+    setup, step = sweep.record.versions, sweep_step(sweep)
+    assert setup is not None  # noqa: S101
+    levels = start_levels(sweep)
+    first = next(iter(levels.values()), {})
+    headline = next((result.headline for result in sweep.done), "")
+    rows = []
+    for place, build in enumerate(setup.builds):
+        if not (own := levels.get(build.name)):
+            continue
+        ratio = inference.compare([[one] for one in first.values()], [[one] for one in own.values()])
+        low, high = (1 + edge / 100 for edge in ratio.interval.percent[1:])
+        is_known = place and math.isfinite(low) and math.isfinite(high)
+        side = "before the step" if place <= step.good else "after it" if place >= step.bad else "?"
+        rows.append(
+            (
+                build.name,
+                rate_text(fmean(own.values())),
+                str(len(own)),
+                interval_text(low, high) if is_known else "",
+                side if step.is_found else "",
+            )
+        )
+    measured = f"{len(rows)} of {len(setup.builds)} measured"
+    return (
+        Text((bisection_sentence(sweep),)),
+        Table(
+            title=f"{measured}; figures relative to {setup.builds[0].name}, 95 % intervals over starts",
+            header=("", headline, "starts", "relative", ""),
+            rows=tuple(rows),
+            notes=caveat_notes(build_caveats(sweep)),
+        ),
+    )
