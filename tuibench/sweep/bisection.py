@@ -26,6 +26,9 @@ ERROR_RATE = 0.05
 LEAST_DEVIATION = 1e-3
 """Of starts, as a share: fewer starts than needed to know it may agree by chance."""
 
+NEAR_THE_MIDDLE = 0.2
+"""The share of the step within which a level is neither: there may be several steps."""
+
 Levels = Mapping[str, Sequence[float]]
 """The figure of each start, in their order, by build."""
 
@@ -76,7 +79,7 @@ def bisect(names: Sequence[str], levels: Levels, starts: int, *, only_worse: boo
             return Step(good, bad, ((name, known + 1),), *_difference(levels, sides), tuple(uncertain))
         if side is None:
             uncertain.append(name)
-            side = _evidence(levels, sides, name) > 0
+            side = _evidence(levels, sides, name)[0] > 0
         sides[name] = side
         good, bad = (middle, bad) if side else (good, middle)
     return Step(good, bad, (), *_difference(levels, sides), tuple(uncertain))
@@ -101,12 +104,14 @@ def _side(levels: Levels, sides: Mapping[str, bool], name: str, evidence: float)
     own = levels.get(name, ())
     if not own:
         return None
-    found = _evidence(levels, sides, name)
-    return found > 0 if abs(found) >= evidence else None
+    found, distance = _evidence(levels, sides, name)
+    return found > 0 if abs(found) >= evidence and distance >= NEAR_THE_MIDDLE else None
 
 
-def _evidence(levels: Levels, sides: Mapping[str, bool], name: str) -> float:
-    """The logarithm of the likelihood ratio of both sides; above zero for the good one."""
+def _evidence(levels: Levels, sides: Mapping[str, bool], name: str) -> tuple[float, float]:
+    """The logarithm of the likelihood ratio of both sides, above zero for the good one; and the distance from
+    the middle, as a share of the step.
+    """
     good, bad = (_group(levels, sides, is_good=is_good) for is_good in (True, False))
     here = [math.log(one) for one in levels[name]]
     every = [[math.log(one) for one in levels[each]] for each in (*sides, name)]
@@ -116,7 +121,8 @@ def _evidence(levels: Levels, sides: Mapping[str, bool], name: str) -> float:
     variance = max(LEAST_DEVIATION**2, squares / max(1, degrees - 2))
     uncertainty = variance * (1 / len(here) + 1 / (4 * len(good)) + 1 / (4 * len(bad)))
     middle = (fmean(good) + fmean(bad)) / 2
-    return (fmean(good) - fmean(bad)) * (fmean(here) - middle) / uncertainty
+    step, distance = fmean(good) - fmean(bad), fmean(here) - middle
+    return step * distance / uncertainty, abs(distance / step) if step else 0.0
 
 
 def sweep_step(sweep: Sweep) -> Step:
