@@ -93,7 +93,7 @@ def latest_events(events: Iterable[Event]) -> tuple[Event, ...]:
     """
     found: dict[object, Event] = {}
     for event in events:
-        key = event if event.marker is None or event.effect else (event.kind, event.marker)
+        key = id(event) if event.marker is None or event.effect else (event.kind, event.marker)
         found.pop(key, None)
         found[key] = event
     return tuple(found.values())

@@ -1,5 +1,8 @@
 """Events: which of them count, and the experiments as bands."""
 
+from msgspec.structs import replace
+
+from tests.tui.support import script
 from tuibench.model.event import Event, EventKind, bands, latest_events, one_entry_an_experiment
 
 
@@ -62,4 +65,7 @@ def test_an_event_takes_the_place_of_one_with_its_marker() -> None:
     )
     whole = event(1.9, "threads 8 → 11", EventKind.THREADS, marker=1)
     warning = event(2.0, "12 transactions failed", EventKind.ERRORS)
-    assert latest_events([first, mark, warning, whole, warning]) == (mark, warning, whole)
+    effects = [
+        replace(event(at, "TPS +3 %", EventKind.EFFECT, marker=1), effect=script.EFFECT) for at in (9.0, 30.0)
+    ]
+    assert latest_events([first, mark, warning, whole, *effects]) == (mark, warning, whole, *effects)
