@@ -60,7 +60,18 @@ def _measure(options: argparse.Namespace, rounds: dict[Case, list[Round]], start
         if not start:
             print(server.binary, flush=True)
         with tempfile.TemporaryDirectory() as home:
-            bench = Bench(server.target, TABLES, TABLE_SIZE, options.seconds, Path(home), options.engine)
+            if options.scripts:
+                for profile in options.profile:
+                    shutil.copy(options.scripts / f"{profile}.lua", home)
+            bench = Bench(
+                server.target,
+                TABLES,
+                TABLE_SIZE,
+                options.seconds,
+                Path(home),
+                options.engine,
+                Path(home) if options.scripts else None,
+            )
             for case, known in rounds.items():
                 known += [bench.round(case, start + number) for number in range(options.rounds)]
     finally:
@@ -94,7 +105,14 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rate", type=float, default=0.0, help="transactions per second [closed loop]")
     parser.add_argument("--threads", nargs="+", type=int, default=THREADS)
     parser.add_argument("--engine", nargs="+", default=ENGINES, choices=ENGINES)
+    parser.add_argument(
+        "--scripts",
+        type=Path,
+        help="tuibench runs the Lua scripts of an installed sysbench in this folder, not the profiles",
+    )
     options = parser.parse_args()
+    if options.scripts:
+        options.engine = ["native"]
     options.seconds = options.seconds or (20 if options.rate else 5)
     return options
 

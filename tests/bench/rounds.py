@@ -122,16 +122,26 @@ def chance_of(rate: float, seconds: float) -> float:
 
 
 class Bench:
-    """Runs rounds against one server, whose tables are there."""
+    """Runs rounds against one server, whose tables are there. tuibench runs the scripts of a folder, without one its
+    profiles.
+    """
 
     def __init__(
-        self, target: Target, tables: int, table_size: int, seconds: float, home: Path, engines: Sequence[str]
+        self,
+        target: Target,
+        tables: int,
+        table_size: int,
+        seconds: float,
+        home: Path,
+        engines: Sequence[str],
+        scripts: Path | None,
     ) -> None:
         self._target = target
         self._data = [f"--tables={tables}", f"--table-size={table_size}"]
         self._seconds = seconds
         self._home = home
         self._engines = engines
+        self._scripts = scripts
 
     def round(self, case: Case, number: int) -> Round:
         """Every program once; which begins changes by turns, so that none always finds the warmer server."""
@@ -169,7 +179,8 @@ class Bench:
         login = [f"--socket={self._target.socket}", f"--user={self._target.user}"]
         load = [*self._load(case), "--report-interval=0", f"--engine={engine}"]
         file = self._home / "summary.json"
-        command = [sys.executable, "-m", "tuibench", "run", case.profile, *login, *load, f"--json={file}"]
+        profile = str(self._scripts / f"{case.profile}.lua") if self._scripts else case.profile
+        command = [sys.executable, "-m", "tuibench", "run", profile, *login, *load, f"--json={file}"]
         environment = {"MYSQL_PWD": self._target.password, "TUIBENCH_HOME": str(self._home)}
         before = counters(self._target)
         run = _run([*command, f"--database={self._target.database}"], environment, WORKER)

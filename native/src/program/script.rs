@@ -23,7 +23,7 @@ pub enum Answer<'a> {
     Event,
     /// The connection ends.
     End,
-    /// A statement succeeded. `response` is the server's.
+    /// A statement succeeded. `response` is the server's, if its rows are read.
     Done { affected: u64, response: &'a mut Vec<u8> },
     /// A statement failed; `is_ignorable` by the error policy of the load.
     Failed { code: u16, message: &'a str, response: &'a [u8], is_ignorable: bool },
@@ -75,6 +75,9 @@ pub trait Script: Send {
 
     /// Passes an answer; appends the packet of a call to `to`, and at the end what needs no answer.
     fn resume(&mut self, answer: Answer<'_>, to: &mut Vec<u8>) -> Step;
+
+    /// Whether it reads the rows of the call in flight: then the answer needs the whole response.
+    fn reads_rows(&self) -> bool;
 
     /// Whether a transaction is open, by the statements that succeeded.
     fn is_in_transaction(&self) -> bool;

@@ -54,6 +54,7 @@ pub struct Response {
     affected: u64,
     earlier: Option<u64>,
     in_rows: bool,
+    is_result: bool,
     sequence: u8,
     /// Packets to skip: columns, or the rest of a large row.
     skip: u64,
@@ -72,6 +73,7 @@ impl Response {
             affected: 0,
             earlier: None,
             in_rows: false,
+            is_result: false,
             sequence: 1,
             skip: 0,
             is_preparation: false,
@@ -100,6 +102,7 @@ impl Response {
         self.affected = 0;
         self.earlier = None;
         self.in_rows = false;
+        self.is_result = false;
         self.sequence = 1;
         self.skip = 0;
         self.is_preparation = false;
@@ -108,6 +111,11 @@ impl Response {
     /// The bytes of the response, if they are kept.
     pub fn kept(&self) -> &[u8] {
         &self.kept
+    }
+
+    /// Whether the response has columns.
+    pub fn is_result(&self) -> bool {
+        self.is_result
     }
 
     pub fn kept_mut(&mut self) -> &mut Vec<u8> {
@@ -155,7 +163,8 @@ impl Response {
                 None => break,
             };
             let end = place + HEADER_BYTES + size;
-            if self.keeps {
+            // An error is always kept, for its SQL state.
+            if self.keeps || payload.first() == Some(&ERR) {
                 self.kept.extend_from_slice(&data[place..end]);
             }
             place = end;
@@ -237,6 +246,7 @@ impl Response {
         }
         let follow = payload.get(behind).map_or(true, |&byte| byte != 0);
         self.in_rows = true;
+        self.is_result = true;
         self.skip = if follow { columns } else { 0 } + u64::from(!self.without_eof);
         Some(None)
     }

@@ -3,11 +3,11 @@
 -- Everything runs in one coroutine. What needs the server is a request: the coroutine yields it to the engine, and is
 -- resumed with the answer. So a thread of the engine runs many scripts, and none of them blocks another.
 --
---   yield(QUERY, sql)             -> true, fields, rows | false, code, state, message, is ignorable
---   yield(PREPARE, sql)           -> true, slot | false, ...
---   yield(EXECUTE, slot, values)  -> true, fields, rows | false, ...
+--   yield(QUERY, sql)                    -> true, fields, rows, number of the result | false: native.failure() is why
+--   yield(PREPARE, sql)                  -> true, slot | false
+--   yield(EXECUTE, slot, values, count)  -> true, fields, rows, number | false
 --   yield(CLOSE, slot), yield(SLEEP, microseconds)
---   yield(READY, verdict, code, message)      between two events -> what to do next
+--   yield(READY, verdict, code, message)      between two events -> whether there is another one
 --
 -- `native` has the functions written in Rust, `config` the options of the run.
 
@@ -34,10 +34,14 @@ local function ask(...)
     return yield(...)
 end
 
+local NO_MEMORY = "not enough memory"
+
 local function caught(ok, ...)
-    local exceeded = not ok and native.exceeded()
-    if exceeded then
-        error(exceeded, 0)
+    if not ok then
+        local exceeded = native.exceeded() or (... == NO_MEMORY and NO_MEMORY)
+        if exceeded then
+            error(exceeded, 0)
+        end
     end
     return ok, ...
 end
@@ -118,7 +122,8 @@ mysql_table_engine, myisam_max_rows = "innodb", 1000000
 local RESTART_EVENT = sysbench.error.RESTART_EVENT
 local TYPE = sysbench.sql.type
 
-local function raise(connection, query, code, state, message, is_ignorable)
+local function raise(connection, query)
+    local code, state, message, is_ignorable = native.failure()
     local description =
         { connection = connection, query = query, sql_errno = code, sql_state = state, sql_errmsg = message }
     connection.error, connection.sql_errno = is_ignorable and 1 or 2, code
@@ -144,11 +149,10 @@ end
 
 function result_methods:free() end
 
-local function answered(connection, query, ok, ...)
+local function answered(connection, query, ok, fields, rows, number)
     if not ok then
-        raise(connection, query, ...)
+        raise(connection, query)
     end
-    local fields, rows, number = ...
     return setmetatable({ nfields = fields, nrows = rows, number = number, connection = connection }, result_class)
 end
 
@@ -212,15 +216,18 @@ end
 function statement_methods:bind_param(...)
     self.parameters = { ... }
     self.count = select("#", ...)
-    self.values = { n = self.count }
+    self.values = {}
 end
 
 function statement_methods:execute()
-    local values, parameters = self.values, self.parameters
-    for place = 1, self.count do
+    local values, parameters, count = self.values, self.parameters, self.count
+    for place = 1, count do
         values[place] = parameters[place].value
     end
-    return answered(self.connection, self.query, ask(EXECUTE, self.slot, values))
+    if not self.slot then
+        error("this statement is closed", 2)
+    end
+    return answered(self.connection, self.query, ask(EXECUTE, self.slot, values, count))
 end
 
 function statement_methods:close()
@@ -248,12 +255,12 @@ function connection_methods:query_row(query)
     return nil
 end
 
-local function prepared(connection, query, ok, ...)
+local function prepared(connection, query, ok, slot)
     if not ok then
-        raise(connection, query, ...)
+        raise(connection, query)
     end
     return setmetatable(
-        { connection = connection, query = query, slot = ..., count = 0, values = { n = 0 }, parameters = {} },
+        { connection = connection, query = query, slot = slot, count = 0, values = {}, parameters = {} },
         statement_class)
 end
 
@@ -400,7 +407,7 @@ end
 -- Binds the values in a table, which is read at each execution.
 function old.bind_param(statement, values)
     statement.parameters, statement.count = {}, #values
-    statement.values = { n = #values }
+    statement.values = {}
     for place = 1, #values do
         statement.parameters[place] = setmetatable({}, { __index = function() return values[place] end })
     end
@@ -779,13 +786,13 @@ return function()
             return yield(READY, judged(false, problem))
         end
     end
-    local order = yield(READY, "begun")
-    while order == "event" do
+    local has_event = yield(READY, "begun")
+    while has_event do
         local fine, result = pcall(event, config.tid)
         if fine then
-            order = yield(READY, result and "over" or "done")
+            has_event = yield(READY, result and "over" or "done")
         else
-            order = yield(READY, judged(false, result))
+            has_event = yield(READY, judged(false, result))
         end
     end
     if type(thread_done) == "function" then

@@ -1,12 +1,15 @@
 //! sysbench's Lua scripts: a Lua state for each connection, whose statements the engine sends.
 //!
 //! `api.lua` is the script API of sysbench 1.0. It needs nothing of Rust but random numbers, files and rows; whatever
-//! needs the server is a request that the coroutine yields ([`LuaScript::resume`]). LuaJIT's compiler is off: compiled
-//! code does not call the hook that limits a script's time and memory, and the time of a script goes to its statements.
+//! needs the server is a request that the coroutine yields ([`LuaScript::resume`]). What happens for each statement uses
+//! the C API of Lua itself, the rest mlua.
 
 // mlua needs a newer Rust than the rest of the engine.
 #![allow(clippy::incompatible_msrv)]
+// Nearly every line of the functions that Lua calls is a call of its C API.
+#![allow(unsafe_op_in_unsafe_fn)]
 
+mod limit;
 mod names;
 mod random;
 mod results;
@@ -21,11 +24,12 @@ use std::sync::{Arc, Mutex};
 
 use crate::engine::shared::lock;
 use crate::program::script::{Script, ScriptSource};
+pub use crate::script::limit::MOST_CPU_NS;
 use crate::script::names::Names;
 pub use crate::script::random::Distributions;
 use crate::script::random::Randomness;
 use crate::script::state::LuaScript;
-pub use crate::script::state::{MOST_CPU_NS, MOST_MEMORY};
+pub use crate::script::state::MOST_MEMORY;
 use crate::values::mt19937::Mt19937;
 use crate::values::value::ProfileError;
 

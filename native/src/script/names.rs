@@ -42,28 +42,28 @@ impl Names {
     }
 }
 
-/// The normalised text of a statement.
-pub fn normalised(sql: &[u8]) -> String {
-    let mut to: Vec<u8> = Vec::with_capacity(sql.len().min(MOST_CHARACTERS + 8));
+/// The normalised text of a statement, which replaces what is in `to`.
+pub fn normalise(sql: &[u8], to: &mut Vec<u8>) {
+    to.clear();
     let mut place = 0;
     while place < sql.len() && to.len() < MOST_CHARACTERS {
         let byte = sql[place];
         match byte {
             b'\'' | b'"' => {
                 place = behind_quoted(sql, place);
-                push_literal(&mut to);
+                push_literal(to);
             }
             b'0'..=b'9' => {
                 place = behind_word(sql, place);
-                push_literal(&mut to);
+                push_literal(to);
             }
             b'?' => {
                 place += 1;
-                push_literal(&mut to);
+                push_literal(to);
             }
             b'A'..=b'Z' | b'a'..=b'z' | b'_' | b'$' | b'@' | 0x80..=0xff => {
                 let end = behind_word(sql, place);
-                push_word(&sql[place..end], &mut to);
+                push_word(&sql[place..end], to);
                 place = end;
             }
             b' ' | b'\t' | b'\n' | b'\r' => {
@@ -75,17 +75,19 @@ pub fn normalised(sql: &[u8]) -> String {
             _ => {
                 place += 1;
                 to.push(byte);
-                fold_rows(&mut to);
+                fold_rows(to);
             }
         }
     }
-    let text = String::from_utf8_lossy(&to);
-    let text = text.trim_end_matches([' ', ';']);
     if place < sql.len() {
-        let cut: String = text.chars().take(MOST_CHARACTERS).collect();
-        return format!("{cut}…");
+        let cut: String = String::from_utf8_lossy(to).chars().take(MOST_CHARACTERS).collect();
+        to.clear();
+        to.extend_from_slice(cut.as_bytes());
+        to.extend_from_slice("…".as_bytes());
+    } else {
+        let end = to.iter().rposition(|byte| !matches!(byte, b' ' | b';')).map_or(0, |last| last + 1);
+        to.truncate(end);
     }
-    text.to_string()
 }
 
 fn behind_quoted(sql: &[u8], start: usize) -> usize {
@@ -166,6 +168,12 @@ fn fold_rows(to: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn normalised(sql: &[u8]) -> String {
+        let mut text = b"before".to_vec();
+        normalise(sql, &mut text);
+        String::from_utf8(text).unwrap()
+    }
 
     #[test]
     fn values_lists_and_numbers_of_tables_are_no_part_of_a_name() {

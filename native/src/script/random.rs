@@ -78,14 +78,16 @@ impl Randomness {
         if high <= low {
             return low;
         }
-        if !self.kept.contains_key(&(kind, low, high)) {
-            if self.kept.len() >= MOST_KEPT {
-                self.kept.clear();
-            }
-            let keys = Keys::new(&self.distributions.of(kind), low.into(), high.into());
-            self.kept.insert((kind, low, high), keys);
+        let Self { random, distributions, kept, .. } = self;
+        if let Some(keys) = kept.get(&(kind, low, high)) {
+            return keys.draw(random).min(high.into()) as i64;
         }
-        let drawn = self.kept[&(kind, low, high)].draw(&mut self.random);
+        if kept.len() >= MOST_KEPT {
+            kept.clear();
+        }
+        let keys = Keys::new(&distributions.of(kind), low.into(), high.into());
+        let drawn = keys.draw(random);
+        kept.insert((kind, low, high), keys);
         drawn.min(high.into()) as i64
     }
 
@@ -105,22 +107,21 @@ impl Randomness {
     }
 
     /// The pattern with each `#` replaced by a digit, each `@` by a letter.
-    pub fn text(&mut self, pattern: &[u8]) -> Vec<u8> {
+    pub fn text(&mut self, pattern: &[u8], to: &mut Vec<u8>) {
         let random = &mut self.random;
-        pattern
-            .iter()
-            .map(|&byte| match byte {
-                b'#' => b'0' + random.below(10) as u8,
-                b'@' => b'a' + random.below(26) as u8,
-                other => other,
-            })
-            .collect()
+        to.clear();
+        to.extend(pattern.iter().map(|&byte| match byte {
+            b'#' => b'0' + (random.random() * 10.0) as u8,
+            b'@' => b'a' + (random.random() * 26.0) as u8,
+            other => other,
+        }));
     }
 
     /// Letters, from `shortest` to `longest` of them.
-    pub fn letters(&mut self, shortest: i64, longest: i64) -> Vec<u8> {
+    pub fn letters(&mut self, shortest: i64, longest: i64, to: &mut Vec<u8>) {
         let size = self.number(Kind::Uniform, shortest.max(0), longest.min(1 << 24));
-        (0..size).map(|_| b'a' + self.random.below(26) as u8).collect()
+        to.clear();
+        to.extend((0..size).map(|_| b'a' + (self.random.random() * 26.0) as u8));
     }
 }
 
@@ -172,9 +173,12 @@ mod tests {
 
     #[test]
     fn a_pattern_is_filled() {
-        let text = randomness(0).text(b"##-@@x");
+        let mut text = b"before".to_vec();
+        randomness(0).text(b"##-@@x", &mut text);
         assert!(text[..2].iter().all(u8::is_ascii_digit) && text[3..5].iter().all(u8::is_ascii_lowercase));
         assert_eq!((text[2], text[5]), (b'-', b'x'));
-        assert_eq!(randomness(0).letters(3, 3).len(), 3);
+        assert_eq!(text.len(), 6);
+        randomness(0).letters(3, 3, &mut text);
+        assert_eq!(text.len(), 3);
     }
 }

@@ -1,24 +1,25 @@
 //! The Lua state of one connection: its coroutine, its statements, and the functions that it calls.
 
 use std::collections::HashMap;
+use std::ffi::{c_int, c_void};
 use std::path::PathBuf;
+use std::ptr;
+use std::slice;
 use std::sync::{Arc, Mutex};
 
-use mlua::{
-    Function, HookTriggers, Lua, LuaOptions, MultiValue, StdLib, Table, Thread, Value as LuaValue, Variadic,
-    VmState,
-};
+use mlua::ffi::{self, lua_State};
+use mlua::{Function, Lua, LuaOptions, MultiValue, StdLib, Table, Thread, Value as LuaValue, Variadic};
 
 use crate::engine::shared::lock;
 use crate::program::script::{Answer, Encoding, Script, Step, Verdict};
 use crate::protocol::packet::{
     write_command, write_execution, write_text, COM_QUERY, COM_STMT_CLOSE, COM_STMT_PREPARE,
 };
-use crate::script::names::{normalised, Names};
+use crate::script::limit::Limit;
+use crate::script::names::{normalise, Names};
 use crate::script::random::{Kind, Randomness};
 use crate::script::results::{sql_state, Rows};
 use crate::script::{Declared, General, Settings, MOST_OUTPUT};
-use crate::sys;
 use crate::values::value::Value;
 
 const API: &str = include_str!("api.lua");
@@ -34,28 +35,33 @@ mod request {
     pub const DESCRIBE: i64 = 6;
 }
 
-/// How often a script's limits are checked, in instructions of Lua's virtual machine.
-const CHECK_EVERY: u32 = 10_000;
-/// A script that computes for this long without a statement is stopped.
-pub const MOST_CPU_NS: i64 = 20 * sys::NS_PER_SECOND;
 pub const MOST_MEMORY: usize = 512 << 20;
+/// LuaJIT's error without memory, which `pcall` does not catch.
+const NO_MEMORY: &str = "not enough memory";
 const MOST_SLEEP_US: f64 = 3.6e9;
 const LOST: u16 = 2013;
 const ER_MAX_PREPARED: u16 = 1461;
 const ER_UNSUPPORTED_PS: u16 = 1295;
-/// Different texts whose names are kept; texts with literals in them are all different.
-const MOST_KEPT_NAMES: usize = 1_000;
-const LONGEST_KEPT: usize = 300;
-
 /// What the functions of a script share with the engine.
 struct Board {
     random: Randomness,
     rows: Rows,
-    until_cpu_ns: i64,
+    /// The last text that was drawn.
+    drawn: Vec<u8>,
+    /// The last error of the server: code, state, message, and whether it is ignorable.
+    failure: (u16, String, String, bool),
     /// Errors that the script has counted itself, and that are not taken yet.
     errors: u64,
-    /// The limit that the script has exceeded: `pcall` does not catch this error.
-    exceeded: Option<String>,
+}
+
+/// The board of a state: its functions use it while it runs, [`LuaScript`] meanwhile does not.
+struct OwnedBoard(*mut Board);
+
+impl Drop for OwnedBoard {
+    fn drop(&mut self) {
+        // SAFETY: it is dropped after the state, whose functions know it.
+        drop(unsafe { Box::from_raw(self.0) });
+    }
 }
 
 /// A prepared statement. `identity` is the server's number of it, on the connection of that generation.
@@ -72,24 +78,32 @@ enum Pending {
     Query,
     Prepare(usize),
     Execute(usize),
-    /// A statement that is prepared again, to be executed with these values.
-    PrepareAgain(usize, Vec<Value>),
+    /// A statement that is prepared again, to be executed with the last values.
+    PrepareAgain(usize),
     None,
 }
 
 pub struct LuaScript {
-    lua: Lua,
+    limit: Limit,
     thread: Thread,
-    board: Arc<Mutex<Board>>,
+    /// The state of the coroutine.
+    state: *mut lua_State,
+    _lua: Lua,
+    board: OwnedBoard,
+    path: String,
     names: Arc<Names>,
-    kept_names: HashMap<Vec<u8>, usize>,
+    numbers: HashMap<Vec<u8>, usize>,
+    /// The text of a name, and the values of an execution: kept for their memory.
+    name: Vec<u8>,
+    values: Vec<Value>,
     slots: Vec<Slot>,
     pending: Pending,
     generation: u64,
     encoding: Encoding,
     is_prepared: bool,
     is_ending: bool,
-    most_cpu_ns: i64,
+    /// The coroutine has returned, or has ended with an error.
+    is_over: bool,
     most_memory: usize,
     /// Closed statements, told with the next packet.
     closing: Vec<u8>,
@@ -97,6 +111,9 @@ pub struct LuaScript {
     in_transaction: bool,
     has_committed: bool,
 }
+
+// SAFETY: its pointers are to its own state and board, which one thread uses at a time.
+unsafe impl Send for LuaScript {}
 
 /// The effect of the statement in flight on its transaction, if it succeeds.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -109,20 +126,18 @@ enum Effect {
 
 impl Effect {
     fn of(sql: &[u8]) -> Self {
-        let word = |text: &[u8]| -> Vec<u8> {
-            text.iter()
-                .skip_while(|byte| byte.is_ascii_whitespace())
-                .take_while(|byte| byte.is_ascii_alphabetic())
-                .map(u8::to_ascii_uppercase)
-                .take(12)
-                .collect()
-        };
-        match word(sql).as_slice() {
-            b"BEGIN" => Effect::Begins,
-            b"START" if sql.to_ascii_uppercase().starts_with(b"START TRANSACTION") => Effect::Begins,
-            b"COMMIT" => Effect::Commits,
-            b"ROLLBACK" if !sql.to_ascii_uppercase().windows(4).any(|part| part == b" TO ") => {
-                Effect::RollsBack
+        let sql = sql.trim_ascii_start();
+        let begins_with =
+            |word: &[u8]| sql.get(..word.len()).map_or(false, |head| head.eq_ignore_ascii_case(word));
+        match sql.first().map(u8::to_ascii_uppercase) {
+            Some(b'B') if begins_with(b"BEGIN") => Effect::Begins,
+            Some(b'S') if begins_with(b"START TRANSACTION") => Effect::Begins,
+            Some(b'C') if begins_with(b"COMMIT") => Effect::Commits,
+            Some(b'R') if begins_with(b"ROLLBACK") => {
+                match sql.windows(4).any(|part| part.eq_ignore_ascii_case(b" TO ")) {
+                    true => Effect::None,
+                    false => Effect::RollsBack,
+                }
             }
             _ => Effect::None,
         }
@@ -146,30 +161,50 @@ impl LuaScript {
                 StdLib::TABLE | StdLib::STRING | StdLib::MATH | StdLib::BIT | StdLib::JIT | StdLib::OS;
             Lua::new_with(libraries, LuaOptions::default())?
         };
-        let board = Arc::new(Mutex::new(Board {
+        let board = OwnedBoard(Box::into_raw(Box::new(Board {
             random,
             rows: Rows::default(),
-            until_cpu_ns: i64::MAX,
+            drawn: Vec::new(),
+            failure: Default::default(),
             errors: 0,
-            exceeded: None,
-        }));
-        let native = native_functions(&lua, settings, &board, output)?;
+        })));
+        // SAFETY: the state does not run, and is a field behind its limit.
+        let limit = unsafe {
+            let state = std::cell::Cell::new(ptr::null_mut());
+            lua.exec_raw::<()>((), |given| state.set(given))?;
+            Limit::new(state.get(), settings.most_cpu_ns)
+        };
+        let native = native_functions(&lua, settings, &board, &limit, output)?;
         let config = config(&lua, settings, entry, connection)?;
         let body: Function = lua.load(API).set_name("=sysbench").call((native, config))?;
         let thread = lua.create_thread(body)?;
+        let state = std::cell::Cell::new(ptr::null_mut());
+        // SAFETY: the state is that of the thread, which lives as long.
+        unsafe {
+            lua.exec_raw::<()>(thread.clone(), |given| {
+                state.set(ffi::lua_tothread(given, -1));
+                ffi::lua_pop(given, 1);
+            })?;
+        }
+        lua.set_memory_limit(settings.most_memory)?;
         Ok(Self {
-            lua,
+            limit,
             thread,
+            state: state.get(),
+            _lua: lua,
             board,
+            path: settings.path.clone(),
             names,
-            kept_names: HashMap::new(),
+            numbers: HashMap::new(),
+            name: Vec::new(),
+            values: Vec::new(),
             slots: Vec::new(),
             pending: Pending::None,
             generation: 0,
             encoding: Encoding::default(),
             is_prepared: settings.is_prepared,
             is_ending: false,
-            most_cpu_ns: settings.most_cpu_ns,
+            is_over: false,
             most_memory: settings.most_memory,
             closing: Vec::new(),
             effect: Effect::None,
@@ -180,96 +215,116 @@ impl LuaScript {
 
     /// What the script declares; for the entry `describe`.
     pub fn declared(&mut self) -> Result<Declared, String> {
-        self.watch().map_err(|error| error.to_string())?;
-        let mut values = self.thread.resume::<MultiValue>(()).map_err(|error| error.to_string())?;
-        match integer(values.pop_front()) {
-            request::DESCRIBE => read_declared(values).map_err(|error| error.to_string()),
-            request::READY => match verdict(values) {
-                Verdict::Fault(message) => Err(message),
-                _ => Err("the script cannot be read".to_string()),
-            },
+        let Self { limit, thread, .. } = self;
+        let mut values = limit
+            .limiting(|| thread.resume::<MultiValue>(()))
+            .map_err(|error| self.fault(&error.to_string()))?;
+        let mut next = || values.pop_front().unwrap_or(LuaValue::Nil);
+        match (next(), next(), next(), next()) {
+            (LuaValue::Integer(request::DESCRIBE), options, commands, has_events) => {
+                read_declared(options, commands, has_events).map_err(|error| error.to_string())
+            }
+            (LuaValue::Integer(request::READY), LuaValue::String(_), _, LuaValue::String(message)) => {
+                Err(self.fault(&message.to_string_lossy()))
+            }
             _ => Err("the script sends statements while it is loaded".to_string()),
         }
     }
 
-    fn extend_time(&self) {
-        lock(&self.board).until_cpu_ns = sys::thread_cpu_ns() + self.most_cpu_ns;
+    /// The message of an error without the traceback that follows it.
+    fn fault(&self, message: &str) -> String {
+        let first = message.trim_start_matches("runtime error: ").lines().next().unwrap_or_default();
+        if first.ends_with(NO_MEMORY) {
+            let (path, most) = (&self.path, self.most_memory >> 20);
+            return format!("{path}: the script uses more than {most} MiB of memory");
+        }
+        first.to_string()
     }
 
-    /// Limits the time and memory of what the script does next.
-    fn watch(&self) -> mlua::Result<()> {
-        self.extend_time();
-        let (board, most_memory) = (self.board.clone(), self.most_memory);
-        let triggers = HookTriggers::new().every_nth_instruction(CHECK_EVERY);
-        self.thread.set_hook(triggers, move |lua, _| {
-            let message = if sys::thread_cpu_ns() > lock(&board).until_cpu_ns {
-                "the script computes for too long without a statement".to_string()
-            } else if lua.used_memory() > most_memory {
-                format!("the script uses more than {} MiB of memory", most_memory >> 20)
-            } else {
-                return Ok(VmState::Continue);
-            };
-            lock(&board).exceeded = Some(message.clone());
-            Err(mlua::Error::runtime(message))
-        });
-        Ok(())
+    fn board(&mut self) -> &mut Board {
+        // SAFETY: the script does not run.
+        unsafe { &mut *self.board.0 }
     }
 
-    /// Resumes the coroutine until it needs the server, or has a verdict.
-    fn run(&mut self, arguments: MultiValue, to: &mut Vec<u8>) -> mlua::Result<Step> {
+    /// Resumes the coroutine until it needs the server, or has a verdict. Its arguments are on its stack.
+    fn run(&mut self, arguments: c_int, to: &mut Vec<u8>) -> Result<Step, String> {
         let mut arguments = arguments;
         loop {
-            let mut values = self.thread.resume::<MultiValue>(arguments)?;
-            match integer(values.pop_front()) {
-                request::READY => return Ok(Step::Verdict(verdict(values))),
-                request::QUERY => return self.query(values, to),
-                request::PREPARE => match self.prepare(values, to)? {
-                    Some(step) => return Ok(step),
-                    None => arguments = self.multi((true, self.slots.len()))?,
-                },
-                request::EXECUTE => return self.execute(values, to),
-                request::CLOSE => {
-                    self.close(integer(values.pop_front()));
-                    arguments = MultiValue::new();
+            self.resume_coroutine(arguments)?;
+            arguments = 0;
+            let state = self.state;
+            // SAFETY: the coroutine has yielded, and its values are on its stack.
+            unsafe {
+                match ffi::lua_tonumber(state, 1) as i64 {
+                    request::READY => return Ok(Step::Verdict(self.verdict())),
+                    request::QUERY => return self.query(to),
+                    request::PREPARE => match self.prepare(to)? {
+                        Some(step) => return Ok(step),
+                        None => arguments = self.push((true, self.slots.len() as u64)),
+                    },
+                    request::EXECUTE => return self.execute(to),
+                    request::CLOSE => {
+                        self.close(ffi::lua_tonumber(state, 2));
+                        ffi::lua_settop(state, 0);
+                    }
+                    request::SLEEP => {
+                        let microseconds = ffi::lua_tonumber(state, 2).clamp(0.0, MOST_SLEEP_US);
+                        self.pending = Pending::None;
+                        return Ok(Step::Sleep { microseconds: microseconds as u64 });
+                    }
+                    _ => return Err("the script yields outside of its coroutines".to_string()),
                 }
-                request::SLEEP => {
-                    let microseconds = match values.pop_front() {
-                        Some(LuaValue::Integer(number)) => number as f64,
-                        Some(LuaValue::Number(number)) => number,
-                        _ => 0.0,
-                    };
-                    self.pending = Pending::None;
-                    return Ok(Step::Sleep { microseconds: microseconds.clamp(0.0, MOST_SLEEP_US) as u64 });
-                }
-                _ => return Err(mlua::Error::runtime("the script yields outside of its coroutines")),
             }
         }
     }
 
-    fn multi(&self, values: impl mlua::IntoLuaMulti) -> mlua::Result<MultiValue> {
-        values.into_lua_multi(&self.lua)
+    fn resume_coroutine(&mut self, arguments: c_int) -> Result<(), String> {
+        if self.is_over {
+            return Err("the script has ended".to_string());
+        }
+        let Self { limit, state, .. } = self;
+        let mut results = 0;
+        // SAFETY: the coroutine is suspended, and has so many arguments on its stack.
+        let status =
+            limit.limiting(|| unsafe { ffi::lua_resume(*state, ptr::null_mut(), arguments, &mut results) });
+        self.is_over = status != ffi::LUA_YIELD;
+        if matches!(status, ffi::LUA_YIELD | ffi::LUA_OK) {
+            return Ok(());
+        }
+        // SAFETY: the error is on top of the stack.
+        let message = unsafe { string_at(self.state, -1) }.unwrap_or(b"the script ends with an error");
+        Err(self.fault(&String::from_utf8_lossy(message)))
     }
 
-    fn query(&mut self, mut values: MultiValue, to: &mut Vec<u8>) -> mlua::Result<Step> {
-        let sql = text(values.pop_front(), "query()")?;
-        let sql = sql.as_bytes();
-        let name = self.name(&sql);
-        self.effect = Effect::of(&sql);
+    /// Puts the arguments of the next resumption in place of what the coroutine has yielded. None needs memory of Lua's.
+    fn push(&mut self, arguments: impl Arguments) -> c_int {
+        // SAFETY: the coroutine is suspended, and a stack has room for a few values.
+        unsafe {
+            ffi::lua_settop(self.state, 0);
+            arguments.push(self.state)
+        }
+    }
+
+    fn query(&mut self, to: &mut Vec<u8>) -> Result<Step, String> {
+        // SAFETY: the text stays on the coroutine's stack until it is resumed.
+        let sql = unsafe { string_at(self.state, 2) }.ok_or("query() needs a string")?;
+        let name = self.number_of(sql);
+        self.effect = Effect::of(sql);
         self.begin_packet(to);
-        write_command(COM_QUERY, &sql, to);
+        write_command(COM_QUERY, sql, to);
         self.pending = Pending::Query;
         Ok(Step::Call { name: Some(name) })
     }
 
-    fn name(&mut self, sql: &[u8]) -> usize {
-        if let Some(&name) = self.kept_names.get(sql) {
-            return name;
+    /// The number of a statement's name.
+    fn number_of(&mut self, sql: &[u8]) -> usize {
+        normalise(sql, &mut self.name);
+        if let Some(&number) = self.numbers.get(&self.name) {
+            return number;
         }
-        let name = self.names.number(&normalised(sql));
-        if sql.len() <= LONGEST_KEPT && self.kept_names.len() < MOST_KEPT_NAMES {
-            self.kept_names.insert(sql.to_vec(), name);
-        }
-        name
+        let number = self.names.number(&String::from_utf8_lossy(&self.name));
+        self.numbers.insert(self.name.clone(), number);
+        number
     }
 
     /// Statements that the script has closed are told first.
@@ -278,9 +333,10 @@ impl LuaScript {
     }
 
     /// None if the statement is sent as text, and needs no preparation.
-    fn prepare(&mut self, mut values: MultiValue, to: &mut Vec<u8>) -> mlua::Result<Option<Step>> {
-        let sql = text(values.pop_front(), "prepare()")?.as_bytes().to_vec();
-        let name = self.name(&sql);
+    fn prepare(&mut self, to: &mut Vec<u8>) -> Result<Option<Step>, String> {
+        // SAFETY: as in `query`.
+        let sql = unsafe { string_at(self.state, 2) }.ok_or("prepare() needs a string")?.to_vec();
+        let name = self.number_of(&sql);
         let pieces = split_at_placeholders(&sql);
         let is_text = !self.is_prepared;
         self.slots.push(Slot { sql, pieces, name, identity: None, is_text });
@@ -299,53 +355,51 @@ impl LuaScript {
         Step::Call { name: None }
     }
 
-    fn slot(&self, number: i64) -> mlua::Result<usize> {
-        match usize::try_from(number - 1) {
-            Ok(slot) if slot < self.slots.len() => Ok(slot),
-            _ => Err(mlua::Error::runtime("this statement is closed")),
-        }
+    fn slot(&self, number: f64) -> Option<usize> {
+        let slot = (number as usize).checked_sub(1)?;
+        (slot < self.slots.len()).then_some(slot)
     }
 
-    fn execute(&mut self, mut values: MultiValue, to: &mut Vec<u8>) -> mlua::Result<Step> {
-        let slot = self.slot(integer(values.pop_front()))?;
-        let values = match values.pop_front() {
-            Some(LuaValue::Table(table)) => parameters(&table)?,
-            _ => Vec::new(),
+    fn execute(&mut self, to: &mut Vec<u8>) -> Result<Step, String> {
+        // SAFETY: the number and the table are on the coroutine's stack.
+        let slot = unsafe {
+            read_values(self.state, 3, &mut self.values)?;
+            self.slot(ffi::lua_tonumber(self.state, 2)).ok_or("this statement is closed")?
         };
-        self.execution(slot, values, to)
+        self.execution(slot, to)
     }
 
-    fn execution(&mut self, slot: usize, values: Vec<Value>, to: &mut Vec<u8>) -> mlua::Result<Step> {
-        let generation = self.generation;
-        let (given, wanted) = (values.len(), self.slots[slot].pieces.len() - 1);
+    /// Executes a statement with `values`.
+    fn execution(&mut self, slot: usize, to: &mut Vec<u8>) -> Result<Step, String> {
+        let Slot { sql, pieces, name, identity, is_text } = &self.slots[slot];
+        let (given, wanted) = (self.values.len(), pieces.len() - 1);
         if given != wanted {
-            return Err(mlua::Error::runtime(format!(
+            return Err(format!(
                 "a statement has {wanted} placeholders, and {given} bound parameters: {}",
-                String::from_utf8_lossy(&self.slots[slot].sql)
-            )));
+                String::from_utf8_lossy(sql)
+            ));
         }
-        let identity = match self.slots[slot].identity {
-            Some((of, identity)) if of == generation => Some(identity),
-            _ if self.slots[slot].is_text => None,
+        let identity = match identity {
+            Some((of, identity)) if *of == self.generation => Some(*identity),
+            _ if *is_text => None,
             _ => {
-                self.pending = Pending::PrepareAgain(slot, values);
+                self.pending = Pending::PrepareAgain(slot);
                 return Ok(self.preparation(slot, to));
             }
         };
-        self.begin_packet(to);
-        let no_backslash_escapes = self.encoding.no_backslash_escapes;
+        to.append(&mut self.closing);
         let written = match identity {
-            Some(identity) => write_execution(identity, &values, to),
-            None => write_text(&self.slots[slot].pieces, &values, no_backslash_escapes, to),
+            Some(identity) => write_execution(identity, &self.values, to),
+            None => write_text(pieces, &self.values, self.encoding.no_backslash_escapes, to),
         };
-        written.map_err(|fault| mlua::Error::runtime(fault.to_string()))?;
-        self.effect = Effect::of(&self.slots[slot].sql);
+        written.map_err(|fault| fault.to_string())?;
+        self.effect = Effect::of(sql);
         self.pending = Pending::Execute(slot);
-        Ok(Step::Call { name: Some(self.slots[slot].name) })
+        Ok(Step::Call { name: Some(*name) })
     }
 
-    fn close(&mut self, number: i64) {
-        if let Ok(slot) = self.slot(number) {
+    fn close(&mut self, number: f64) {
+        if let Some(slot) = self.slot(number) {
             if let Some((generation, identity)) = self.slots[slot].identity.take() {
                 if generation == self.generation {
                     write_command(COM_STMT_CLOSE, &identity.to_le_bytes(), &mut self.closing);
@@ -354,13 +408,13 @@ impl LuaScript {
         }
     }
 
-    /// The arguments of a statement that succeeded, for the coroutine; or the next step, if it was prepared again.
+    /// A statement succeeded: how many arguments the coroutine gets, or the next step, if it was prepared again.
     fn done(
         &mut self,
         affected: u64,
         response: &mut Vec<u8>,
         to: &mut Vec<u8>,
-    ) -> mlua::Result<Result<MultiValue, Step>> {
+    ) -> Result<Result<c_int, Step>, String> {
         self.has_committed = self.effect == Effect::Commits;
         match self.effect {
             Effect::Begins => self.in_transaction = true,
@@ -370,24 +424,22 @@ impl LuaScript {
         match std::mem::replace(&mut self.pending, Pending::None) {
             Pending::Prepare(slot) => {
                 self.slots[slot].identity = Some((self.generation, affected as u32));
-                Ok(Ok(self.multi((true, slot + 1))?))
+                Ok(Ok(self.push((true, slot as u64 + 1))))
             }
-            Pending::PrepareAgain(slot, values) => {
+            Pending::PrepareAgain(slot) => {
                 self.slots[slot].identity = Some((self.generation, affected as u32));
-                self.execution(slot, values, to).map(Err)
+                self.execution(slot, to).map(Err)
             }
             pending => {
-                let is_text = match pending {
-                    Pending::Execute(slot) => self.slots[slot].is_text,
-                    _ => true,
-                };
-                let mut board = lock(&self.board);
-                let rows = &mut board.rows;
-                std::mem::swap(&mut rows.bytes, response);
-                rows.begin(self.encoding.without_eof, is_text);
+                let reads_rows = self.reads_rows_of(&pending);
+                let without_eof = self.encoding.without_eof;
+                let rows = &mut self.board().rows;
+                if reads_rows {
+                    std::mem::swap(&mut rows.bytes, response);
+                }
+                rows.begin(without_eof, reads_rows);
                 let (fields, number) = (rows.fields, rows.number);
-                drop(board);
-                Ok(Ok(self.multi((true, fields, affected, number))?))
+                Ok(Ok(self.push((true, fields, affected, number))))
             }
         }
     }
@@ -395,48 +447,82 @@ impl LuaScript {
     /// The same for a statement that failed.
     fn failed(
         &mut self,
-        (code, message, is_ignorable): (u16, &str, bool),
-        state: String,
+        failure: (u16, String, String, bool),
         to: &mut Vec<u8>,
-    ) -> mlua::Result<Result<MultiValue, Step>> {
+    ) -> Result<Result<c_int, Step>, String> {
         let pending = std::mem::replace(&mut self.pending, Pending::None);
-        if matches!(code, ER_MAX_PREPARED | ER_UNSUPPORTED_PS) {
+        if matches!(failure.0, ER_MAX_PREPARED | ER_UNSUPPORTED_PS) {
             match pending {
                 Pending::Prepare(slot) => {
                     self.slots[slot].is_text = true;
-                    return Ok(Ok(self.multi((true, slot + 1))?));
+                    return Ok(Ok(self.push((true, slot as u64 + 1))));
                 }
-                Pending::PrepareAgain(slot, values) => {
+                Pending::PrepareAgain(slot) => {
                     self.slots[slot].is_text = true;
-                    return self.execution(slot, values, to).map(Err);
+                    return self.execution(slot, to).map(Err);
                 }
                 _ => {}
             }
         }
-        Ok(Ok(self.multi((false, code, state, message, is_ignorable))?))
+        self.board().failure = failure;
+        Ok(Ok(self.push(false)))
     }
 
-    fn answered(&mut self, answer: Answer<'_>, to: &mut Vec<u8>) -> mlua::Result<Step> {
+    fn answered(&mut self, answer: Answer<'_>, to: &mut Vec<u8>) -> Result<Step, String> {
         let arguments = match answer {
-            Answer::Start | Answer::Waited => Ok(MultiValue::new()),
+            Answer::Start | Answer::Waited => {
+                // Before the start, the stack has the function of the coroutine.
+                if matches!(answer, Answer::Waited) {
+                    self.push(());
+                }
+                Ok(0)
+            }
             Answer::Event => {
                 self.in_transaction = false;
-                Ok(self.multi("event")?)
+                Ok(self.push(true))
             }
-            Answer::End => Ok(self.multi("end")?),
+            Answer::End => Ok(self.push(false)),
             Answer::Done { affected, response } => self.done(affected, response, to)?,
             Answer::Failed { code, message, response, is_ignorable } => {
                 self.has_committed = false;
-                self.failed((code, message, is_ignorable), sql_state(response), to)?
+                self.failed((code, sql_state(response), message.to_string(), is_ignorable), to)?
             }
             Answer::Lost => {
                 self.pending = Pending::None;
-                Ok(self.multi((false, LOST, "HY000", "the connection to the server was lost", true))?)
+                let message = "the connection to the server was lost".to_string();
+                self.failed((LOST, "HY000".to_string(), message, true), to)?
             }
         };
         match arguments {
             Ok(arguments) => self.run(arguments, to),
             Err(step) => Ok(step),
+        }
+    }
+
+    fn reads_rows_of(&self, pending: &Pending) -> bool {
+        match pending {
+            Pending::Execute(slot) => self.slots[*slot].is_text,
+            pending => matches!(pending, Pending::Query),
+        }
+    }
+
+    fn verdict(&self) -> Verdict {
+        let state = self.state;
+        // SAFETY: the coroutine has yielded.
+        let (word, code, message) = unsafe {
+            let text =
+                |place| String::from_utf8_lossy(string_at(state, place).unwrap_or_default()).into_owned();
+            match string_at(state, 2).unwrap_or_default() {
+                b"done" => return Verdict::Done,
+                b"begun" => return Verdict::Begun,
+                b"over" => return Verdict::Over,
+                word => (word, ffi::lua_tonumber(state, 3) as u16, text(4)),
+            }
+        };
+        match word {
+            b"restart" => Verdict::Restart(code, message),
+            b"failed" => Verdict::Failed(code, message),
+            _ => Verdict::Fault(self.fault(&message)),
         }
     }
 }
@@ -451,21 +537,15 @@ impl Script for LuaScript {
 
     fn resume(&mut self, answer: Answer<'_>, to: &mut Vec<u8>) -> Step {
         self.is_ending |= matches!(answer, Answer::End);
-        let watched = match answer {
-            Answer::Start | Answer::Event | Answer::End => self.watch(),
-            _ => {
-                self.extend_time();
-                Ok(())
-            }
-        };
-        let step = match watched.and_then(|()| self.answered(answer, to)) {
-            Ok(step) => step,
-            Err(error) => Step::Verdict(Verdict::Fault(first_line(&error.to_string()))),
-        };
+        let step = self.answered(answer, to).unwrap_or_else(|message| Step::Verdict(Verdict::Fault(message)));
         if self.is_ending && matches!(step, Step::Verdict(_)) {
             self.begin_packet(to);
         }
         step
+    }
+
+    fn reads_rows(&self) -> bool {
+        self.reads_rows_of(&self.pending)
     }
 
     fn is_in_transaction(&self) -> bool {
@@ -481,51 +561,83 @@ impl Script for LuaScript {
     }
 
     fn take_errors(&mut self) -> u64 {
-        std::mem::take(&mut lock(&self.board).errors)
+        std::mem::take(&mut self.board().errors)
     }
 }
 
-/// An error without the traceback that follows it.
-fn first_line(message: &str) -> String {
-    message.trim_start_matches("runtime error: ").lines().next().unwrap_or_default().to_string()
+/// Values that a coroutine is resumed with.
+trait Arguments {
+    /// Pushes them; returns how many there are.
+    unsafe fn push(self, state: *mut lua_State) -> c_int;
 }
 
-// On platforms of 32 bits, Lua's integers are narrower.
-#[allow(clippy::useless_conversion)]
-fn integer(value: Option<LuaValue>) -> i64 {
-    match value {
-        Some(LuaValue::Integer(number)) => number.into(),
-        Some(LuaValue::Number(number)) => number as i64,
-        _ => -1,
+impl Arguments for () {
+    unsafe fn push(self, _: *mut lua_State) -> c_int {
+        0
     }
 }
 
-fn text(value: Option<LuaValue>, of: &str) -> mlua::Result<mlua::String> {
-    match value {
-        Some(LuaValue::String(text)) => Ok(text),
-        _ => Err(mlua::Error::runtime(format!("{of} needs a string"))),
+impl Arguments for bool {
+    unsafe fn push(self, state: *mut lua_State) -> c_int {
+        ffi::lua_pushboolean(state, self.into());
+        1
     }
 }
 
-fn parameters(table: &Table) -> mlua::Result<Vec<Value>> {
-    let count: usize = table.raw_get("n")?;
-    let value = |place: usize| -> mlua::Result<Value> {
-        Ok(match table.raw_get::<LuaValue>(place)? {
-            LuaValue::Nil => Value::Null,
-            LuaValue::Boolean(is) => Value::Bool(is),
-            LuaValue::Integer(number) => Value::Int(i128::from(number)),
-            LuaValue::Number(number) => Value::Float(number),
-            LuaValue::String(text) => match std::str::from_utf8(&text.as_bytes()) {
-                Ok(text) => Value::text(text),
-                Err(_) => Value::Bytes(text.as_bytes().to_vec().into()),
-            },
-            other => {
-                let kind = other.type_name();
-                return Err(mlua::Error::runtime(format!("a {kind} is no value of a statement")));
+impl Arguments for u64 {
+    unsafe fn push(self, state: *mut lua_State) -> c_int {
+        ffi::lua_pushnumber(state, self as f64);
+        1
+    }
+}
+
+impl<A: Arguments, B: Arguments> Arguments for (A, B) {
+    unsafe fn push(self, state: *mut lua_State) -> c_int {
+        self.0.push(state) + self.1.push(state)
+    }
+}
+
+impl<A: Arguments, B: Arguments, C: Arguments, D: Arguments> Arguments for (A, B, C, D) {
+    unsafe fn push(self, state: *mut lua_State) -> c_int {
+        (self.0, self.1).push(state) + (self.2, self.3).push(state)
+    }
+}
+
+/// The string at a place of a stack, which lives while it is there; None for another value.
+unsafe fn string_at<'a>(state: *mut lua_State, place: c_int) -> Option<&'a [u8]> {
+    if ffi::lua_type(state, place) != ffi::LUA_TSTRING {
+        return None;
+    }
+    let mut size = 0;
+    let text = ffi::lua_tolstring(state, place, &mut size);
+    Some(slice::from_raw_parts(text.cast(), size))
+}
+
+/// The values of a statement: a table, and how many it has behind it.
+unsafe fn read_values(state: *mut lua_State, place: c_int, values: &mut Vec<Value>) -> Result<(), String> {
+    values.clear();
+    for number in 1..=ffi::lua_tonumber(state, place + 1) as c_int {
+        ffi::lua_rawgeti_(state, place, number);
+        let value = match ffi::lua_type(state, -1) {
+            ffi::LUA_TNIL => Value::Null,
+            ffi::LUA_TBOOLEAN => Value::Bool(ffi::lua_toboolean(state, -1) != 0),
+            ffi::LUA_TNUMBER => {
+                let number = ffi::lua_tonumber(state, -1);
+                match number == number.trunc() && number.abs() < 1e18 {
+                    true => Value::Int(number as i128),
+                    false => Value::Float(number),
+                }
             }
-        })
-    };
-    (1..=count).map(value).collect()
+            ffi::LUA_TSTRING => {
+                let text = string_at(state, -1).unwrap_or_default();
+                std::str::from_utf8(text).map_or_else(|_| Value::Bytes(text.into()), Value::text)
+            }
+            _ => return Err("a value of a statement is a number, a string, a boolean or nil".to_string()),
+        };
+        ffi::lua_pop(state, 1);
+        values.push(value);
+    }
+    Ok(())
 }
 
 /// A statement between its placeholders; those in quotes and comments are none.
@@ -561,43 +673,18 @@ fn split_at_placeholders(sql: &[u8]) -> Vec<Vec<u8>> {
     pieces
 }
 
-fn verdict(mut values: MultiValue) -> Verdict {
-    let word = match values.pop_front() {
-        Some(LuaValue::String(word)) => word.to_string_lossy(),
-        _ => String::new(),
-    };
-    let code = u16::try_from(integer(values.pop_front())).unwrap_or(0);
-    let message = match values.pop_front() {
-        Some(LuaValue::String(message)) => message.to_string_lossy(),
-        _ => String::new(),
-    };
-    match word.as_str() {
-        "begun" => Verdict::Begun,
-        "done" => Verdict::Done,
-        "over" => Verdict::Over,
-        "restart" => Verdict::Restart(code, message),
-        "failed" => Verdict::Failed(code, message),
-        _ => Verdict::Fault(first_line(&message)),
+fn read_declared(options: LuaValue, commands: LuaValue, has_events: LuaValue) -> mlua::Result<Declared> {
+    let mut declared = Declared { has_events: has_events.as_boolean() == Some(true), ..Declared::default() };
+    for option in options.as_table().into_iter().flat_map(Table::sequence_values::<Table>) {
+        let option = option?;
+        declared.options.push((option.get(1)?, option.get(2)?, option.get(3)?, option.get(4)?));
     }
-}
-
-fn read_declared(mut values: MultiValue) -> mlua::Result<Declared> {
-    let mut declared = Declared::default();
-    if let Some(LuaValue::Table(options)) = values.pop_front() {
-        for option in options.sequence_values::<Table>() {
-            let option = option?;
-            declared.options.push((option.get(1)?, option.get(2)?, option.get(3)?, option.get(4)?));
-        }
-    }
-    if let Some(LuaValue::Table(commands)) = values.pop_front() {
-        for command in commands.sequence_values::<Table>() {
-            let command = command?;
-            declared.commands.push((command.get(1)?, command.get(2)?));
-        }
+    for command in commands.as_table().into_iter().flat_map(Table::sequence_values::<Table>) {
+        let command = command?;
+        declared.commands.push((command.get(1)?, command.get(2)?));
     }
     declared.options.sort();
     declared.commands.sort();
-    declared.has_events = matches!(values.pop_front(), Some(LuaValue::Boolean(true)));
     Ok(declared)
 }
 
@@ -646,69 +733,134 @@ fn readable(folders: &[PathBuf], allows_io: bool, path: &str) -> Option<String> 
     std::fs::read(whole).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// The board of the function that is called.
+unsafe fn board_of<'a>(state: *mut lua_State) -> &'a mut Board {
+    &mut *(ffi::lua_touserdata(state, ffi::lua_upvalueindex(1)) as *mut Board)
+}
+
+const KINDS: [(&str, Kind); 6] = [
+    ("default", Kind::Default),
+    ("uniform", Kind::Uniform),
+    ("gaussian", Kind::Gaussian),
+    ("special", Kind::Special),
+    ("pareto", Kind::Pareto),
+    ("zipfian", Kind::Zipfian),
+];
+
+unsafe extern "C-unwind" fn draw(state: *mut lua_State) -> c_int {
+    let kind = KINDS[ffi::lua_tonumber(state, ffi::lua_upvalueindex(2)) as usize].1;
+    let (low, high) = (ffi::luaL_checknumber(state, 1), ffi::luaL_checknumber(state, 2));
+    let drawn = board_of(state).random.number(kind, low as i64, high as i64);
+    ffi::lua_pushnumber(state, drawn as f64);
+    1
+}
+
+unsafe extern "C-unwind" fn unique(state: *mut lua_State) -> c_int {
+    ffi::lua_pushnumber(state, board_of(state).random.unique().into());
+    1
+}
+
+unsafe extern "C-unwind" fn share(state: *mut lua_State) -> c_int {
+    ffi::lua_pushnumber(state, board_of(state).random.share());
+    1
+}
+
+unsafe extern "C-unwind" fn words(state: *mut lua_State) -> c_int {
+    let random = &mut board_of(state).random;
+    ffi::lua_pushnumber(state, random.word().into());
+    ffi::lua_pushnumber(state, random.word().into());
+    2
+}
+
+unsafe extern "C-unwind" fn string(state: *mut lua_State) -> c_int {
+    let mut size = 0;
+    let pattern = ffi::luaL_checklstring(state, 1, &mut size);
+    let Board { random, drawn, .. } = board_of(state);
+    random.text(slice::from_raw_parts(pattern.cast(), size), drawn);
+    ffi::lua_pushlstring_(state, drawn.as_ptr().cast(), drawn.len());
+    1
+}
+
+unsafe extern "C-unwind" fn varstring(state: *mut lua_State) -> c_int {
+    let (shortest, longest) = (ffi::luaL_checknumber(state, 1), ffi::luaL_checknumber(state, 2));
+    let Board { random, drawn, .. } = board_of(state);
+    random.letters(shortest as i64, longest as i64, drawn);
+    ffi::lua_pushlstring_(state, drawn.as_ptr().cast(), drawn.len());
+    1
+}
+
+/// The next row of the result with a number, or nil.
+unsafe extern "C-unwind" fn fetch_row(state: *mut lua_State) -> c_int {
+    let number = ffi::lua_tonumber(state, 1) as u64;
+    let rows = &mut board_of(state).rows;
+    let fields = rows.fields as c_int;
+    let cells = if rows.number == number { rows.next() } else { None };
+    match cells {
+        None => ffi::lua_pushnil(state),
+        Some(cells) => {
+            ffi::lua_createtable(state, fields, 0);
+            for (place, cell) in (1..).zip(cells) {
+                if let Some(text) = cell {
+                    ffi::lua_pushlstring_(state, text.as_ptr().cast(), text.len());
+                    ffi::lua_rawseti_(state, -2, place);
+                }
+            }
+        }
+    }
+    1
+}
+
+/// The last error of the server.
+unsafe extern "C-unwind" fn failure(state: *mut lua_State) -> c_int {
+    let (code, sql_state, message, is_ignorable) = &board_of(state).failure;
+    ffi::lua_pushnumber(state, (*code).into());
+    ffi::lua_pushlstring_(state, sql_state.as_ptr().cast(), sql_state.len());
+    ffi::lua_pushlstring_(state, message.as_ptr().cast(), message.len());
+    ffi::lua_pushboolean(state, (*is_ignorable).into());
+    4
+}
+
+unsafe extern "C-unwind" fn count_error(state: *mut lua_State) -> c_int {
+    board_of(state).errors += 1;
+    0
+}
+
 fn native_functions(
     lua: &Lua,
     settings: &Settings,
-    board: &Arc<Mutex<Board>>,
+    board: &OwnedBoard,
+    limit: &Limit,
     output: Arc<Mutex<String>>,
 ) -> mlua::Result<Table> {
     let native = lua.create_table()?;
-    for (name, kind) in [
-        ("default", Kind::Default),
-        ("uniform", Kind::Uniform),
-        ("gaussian", Kind::Gaussian),
-        ("special", Kind::Special),
-        ("pareto", Kind::Pareto),
-        ("zipfian", Kind::Zipfian),
-    ] {
-        let board = board.clone();
-        let draw = move |_: &Lua, (low, high): (f64, f64)| {
-            Ok(lock(&board).random.number(kind, low as i64, high as i64))
+    let board = board.0 as *mut c_void;
+    let functions: [(&str, ffi::lua_CFunction); 8] = [
+        ("unique", unique),
+        ("uniform_double", share),
+        ("words", words),
+        ("string", string),
+        ("varstring", varstring),
+        ("fetch_row", fetch_row),
+        ("failure", failure),
+        ("count_error", count_error),
+    ];
+    let all = functions.into_iter().map(|(name, function)| (name, function, 0.0)).chain(
+        KINDS.iter().enumerate().map(|(kind, (name, _))| (*name, draw as ffi::lua_CFunction, kind as f64)),
+    );
+    for (name, function, kind) in all {
+        // SAFETY: the functions use the board as their first upvalue, which outlives the state.
+        let created: Function = unsafe {
+            lua.exec_raw((), |state| {
+                ffi::lua_pushlightuserdata(state, board);
+                ffi::lua_pushnumber(state, kind);
+                ffi::lua_pushcclosure(state, function, 2);
+            })?
         };
-        native.set(name, lua.create_function(draw)?)?;
+        native.set(name, created)?;
     }
-    let shared = board.clone();
-    native.set("unique", lua.create_function(move |_, ()| Ok(lock(&shared).random.unique()))?)?;
-    let shared = board.clone();
-    native.set("uniform_double", lua.create_function(move |_, ()| Ok(lock(&shared).random.share()))?)?;
-    let shared = board.clone();
-    let words = move |_: &Lua, ()| {
-        let random = &mut lock(&shared).random;
-        Ok((random.word(), random.word()))
-    };
-    native.set("words", lua.create_function(words)?)?;
-    let shared = board.clone();
-    let string = move |lua: &Lua, pattern: mlua::String| {
-        let text = lock(&shared).random.text(&pattern.as_bytes());
-        lua.create_string(text)
-    };
-    native.set("string", lua.create_function(string)?)?;
-    let shared = board.clone();
-    let varstring = move |lua: &Lua, (shortest, longest): (f64, f64)| {
-        let text = lock(&shared).random.letters(shortest as i64, longest as i64);
-        lua.create_string(text)
-    };
-    native.set("varstring", lua.create_function(varstring)?)?;
-    let shared = board.clone();
-    let fetch_row = move |lua: &Lua, number: u64| {
-        let rows = &mut lock(&shared).rows;
-        if rows.number != number {
-            return Ok(None);
-        }
-        match rows.next() {
-            None => Ok(None),
-            Some(row) => {
-                let table = lua.create_table_with_capacity(row.len(), 0)?;
-                for (place, value) in row.into_iter().enumerate() {
-                    if let Some(value) = value {
-                        table.raw_set(place + 1, lua.create_string(value)?)?;
-                    }
-                }
-                Ok(Some(table))
-            }
-        }
-    };
-    native.set("fetch_row", lua.create_function(fetch_row)?)?;
+    // SAFETY: the limit is that of this state.
+    let exceeded: Function = unsafe { lua.exec_raw((), |state| limit.push_exceeded(state))? };
+    native.set("exceeded", exceeded)?;
     let compile = |lua: &Lua, (text, name): (mlua::String, String)| {
         let bytes = text.as_bytes();
         // A script may begin with a line for the shell.
@@ -729,15 +881,6 @@ fn native_functions(
         Ok(())
     };
     native.set("write", lua.create_function(write)?)?;
-    let shared = board.clone();
-    let count_error = move |_: &Lua, ()| {
-        lock(&shared).errors += 1;
-        Ok(())
-    };
-    native.set("count_error", lua.create_function(count_error)?)?;
-    let shared = board.clone();
-    let exceeded = move |_: &Lua, ()| Ok(lock(&shared).exceeded.clone());
-    native.set("exceeded", lua.create_function(exceeded)?)?;
     let memory = |lua: &Lua, _: Variadic<LuaValue>| Ok(lua.used_memory() as f64 / 1024.0);
     native.set("memory", lua.create_function(memory)?)?;
     Ok(native)

@@ -266,13 +266,24 @@ fn what_a_script_must_not_do_is_refused_with_a_message() {
         ("function event() require('ffi').C.system('x') end", "ffi.C.system needs --allow-script-io"),
         ("function event() dofile('/etc/passwd') end", "needs --allow-script-io"),
         ("function event() require('nosuch') end", "module 'nosuch' not found"),
-        ("function event() while true do end end", "computes for too long"),
+        ("function event()\n while true do end end", "my.lua:2: the script computes for too long"),
+        (
+            "function event() coroutine.wrap(function() while true do end end)() end",
+            "my.lua:1: the script computes for too long",
+        ),
         (
             "function event() while true do pcall(function() while true do end end) end end",
             "computes for too long",
         ),
         ("function event() return ('x'):rep(1e9) end", "more than 64 MiB"),
-        ("function event() local t = {} for i = 1, 1e9 do t[i] = {i} end end", "more than 4 MiB of memory"),
+        (
+            "function event() local t = {} for i = 1, 1e9 do t[i] = {i} end end",
+            "my.lua: the script uses more than 4 MiB of memory",
+        ),
+        (
+            "function event() local t = {} while true do pcall(function() while true do t[#t + 1] = {} end end) end end",
+            "my.lua: the script uses more than 4 MiB of memory",
+        ),
         ("function event() load('\\27LJ')() end", "attempt to call a nil value"),
         (
             "function event() local d = sysbench.sql.driver() d:connect() d:connect() end",
@@ -281,6 +292,16 @@ fn what_a_script_must_not_do_is_refused_with_a_message() {
     ] {
         let found = fault_of(text);
         assert!(found.contains(message), "{text}: {found}");
+    }
+}
+
+#[test]
+fn a_script_that_was_watched_computes_on_in_its_next_event() {
+    let mut run =
+        Running::new("function event() local clock = os.clock() while os.clock() < clock + 0.04 do end end");
+    run.start();
+    for _ in 0..4 {
+        assert_eq!(run.resume(Answer::Event), Step::Verdict(Verdict::Done));
     }
 }
 

@@ -5,7 +5,6 @@ use crate::engine::shared::ReturnReason;
 use crate::measure::recorder::{Timed, MOST_TIMED};
 use crate::program::script::{Answer, Phase, Step, Verdict};
 use crate::program::Class;
-use crate::protocol::response::HEADER_BYTES;
 use crate::sys;
 
 /// The responses to a script's statements are kept up to this size.
@@ -68,7 +67,7 @@ impl Connection {
             Some(scripted) => scripted,
             None => return Next::Bytes,
         };
-        let is_result = !matches!(response.kept().get(HEADER_BYTES), None | Some(0));
+        let is_result = response.is_result();
         let answer = Answer::Done { affected, response: response.kept_mut() };
         let name = self.script_statement;
         let is_event = running.is_some();
@@ -153,9 +152,10 @@ impl Connection {
     fn take_step(&mut self, step: Step, context: &mut ThreadContext<'_>) -> Next {
         match step {
             Step::Call { name } => {
+                let reads_rows = self.stream.script.as_ref().map_or(false, |each| each.script.reads_rows());
                 self.script_statement = name;
                 match name {
-                    Some(_) => self.response.begin(true),
+                    Some(_) => self.response.begin(reads_rows),
                     None => self.response.begin_preparation(),
                 }
                 if let Some(running) = &mut self.running {
