@@ -122,8 +122,8 @@ def chance_of(rate: float, seconds: float) -> float:
 
 
 class Bench:
-    """Runs rounds against one server, whose tables are there. tuibench runs the scripts of a folder, without one its
-    profiles.
+    """Runs rounds against one server, whose tables are there. With a folder of scripts, tuibench runs those
+    instead of its profiles.
     """
 
     def __init__(
