@@ -156,9 +156,24 @@ mod tests {
             let hot = drawn.iter().filter(|number| (491..=510).contains(*number)).count() as f64 / 4_000.0;
             assert!(within_hot.contains(&hot), "{kind:?}: {hot}");
         }
-        for kind in [Kind::Pareto, Kind::Zipfian] {
-            let low = (0..4_000).filter(|_| random.number(kind, 1, 1_000) <= 200).count() as f64 / 4_000.0;
-            assert!((0.4..0.9).contains(&low), "{kind:?}: {low}");
+    }
+
+    #[test]
+    fn skewed_numbers_follow_the_formulas() {
+        // pareto: n * u^(ln h / ln(1 - h)); zipfian: the probability of k is proportional to k^-exponent.
+        let weight = |last: u32| (1..=last).map(|k| f64::from(k).powf(-0.8)).sum::<f64>();
+        let pareto = |last: u32| (f64::from(last) / 1_000.0).powf(0.8f64.ln() / 0.2f64.ln());
+        let mut random = randomness(0);
+        for (kind, below) in [
+            (Kind::Pareto, &pareto as &dyn Fn(u32) -> f64),
+            (Kind::Zipfian, &(|last| weight(last) / weight(1_000))),
+        ] {
+            let drawn: Vec<i64> = (0..20_000).map(|_| random.number(kind, 1, 1_000)).collect();
+            for last in [1, 3, 20, 150, 600] {
+                let share =
+                    drawn.iter().filter(|&&number| number <= i64::from(last)).count() as f64 / 20_000.0;
+                assert!((share - below(last)).abs() < 0.015, "{kind:?} {last}: {share}, not {}", below(last));
+            }
         }
     }
 
