@@ -6,6 +6,7 @@ are ordered as the plan says.
 How long a sweep will take is estimated from its plan first, then from the cells that are done.
 """
 
+import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import cycle, product
 from random import Random
@@ -19,7 +20,7 @@ from tuibench.model.plan import OptionValue, RunPlan
 from tuibench.model.settings import PresetState
 from tuibench.model.sweep import Cell, CellOrder, CellResult, Sweep, SweepCase, SweepPlan, SweepVariant
 from tuibench.tuning import catalogue
-from tuibench.workload import library
+from tuibench.workload import library, script
 from tuibench.workload.compiler import known_options
 from tuibench.workload.datasets import build_data_set
 from tuibench.workload.language import ProfileOption, canonical_name, command_line_name
@@ -83,7 +84,16 @@ def _values(name: str, value: OptionValue, option: ProfileOption) -> tuple[Optio
 
 
 def _with_data(case: SweepCase, most_threads: int, text: str) -> SweepCase:
-    spec = build_data_set(library.load_program(case.profile, {**case.options, "threads": most_threads}, text))
+    program = library.load_program(case.profile, {**case.options, "threads": most_threads}, text)
+    if program.script is not None:
+        if script.PREPARE not in script.declared(program.script).commands:
+            return case
+        # Any option of a script may change its tables.
+        options = [f"{command_line_name(name)}={value}" for name, value in sorted(case.options.items())]
+        return replace(
+            case, data=shlex.join(["tuibench", "prepare", "PROFILE", *options]), size="those of the script"
+        )
+    spec = build_data_set(program)
     command = spec.prepare_command("PROFILE")
     return replace(case, data=command, size=spec.describe())
 

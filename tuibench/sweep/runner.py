@@ -19,6 +19,7 @@ from typing import Any, Protocol, TypeVar
 
 from tuibench.clock import NS_PER_SECOND, Clock, SystemClock
 from tuibench.errors import DeniedError, RunError, ServerUnavailableError, SQLError, TuibenchError, UsageError
+from tuibench.load.script_commands import run_command
 from tuibench.load.tables import LoadProgress, drop_tables, prepare_tables
 from tuibench.metrics.figures import read
 from tuibench.metrics.inference import MORE
@@ -54,7 +55,7 @@ from tuibench.session.spec import SessionSpec
 from tuibench.sweep.folder import SweepFolder
 from tuibench.sweep.planning import build_of, cell_plan, cells_in_order, max_threads
 from tuibench.tuning import catalogue
-from tuibench.workload import library
+from tuibench.workload import library, script
 from tuibench.workload.datasets import build_data_set
 from tuibench.workload.program import Program
 
@@ -242,6 +243,10 @@ async def _files_bytes(connection: Connection, flavour: Flavour, names: Sequence
 OnProgress = Callable[[LoadProgress], None]
 
 
+def _dropped(_: str) -> None:
+    """What a script prints about its tables: the sweep has lines of its own."""
+
+
 class CaseTables:
     """Creates, measures and drops the tables of a case.
 
@@ -263,10 +268,18 @@ class CaseTables:
 
     async def make(self, case: SweepCase) -> None:
         """Raises RunError if tables with these names already exist."""
-        await prepare_tables(self._target, self._program(case), progress=self._show, warn=self._report)
+        program = self._program(case)
+        if program.script is not None:
+            await run_command(self._target, program, script.PREPARE, write=_dropped)
+        else:
+            await prepare_tables(self._target, program, progress=self._show, warn=self._report)
 
     async def drop(self, case: SweepCase) -> None:
-        await drop_tables(self._target, self._program(case))
+        program = self._program(case)
+        if program.script is not None:
+            await run_command(self._target, program, script.CLEANUP, write=_dropped)
+        else:
+            await drop_tables(self._target, program)
 
     async def surroundings(self, case: SweepCase) -> SweepEnvironment | None:
         """The server with the tables of the case; None if it cannot be reached."""

@@ -11,6 +11,7 @@ import pytest
 
 from tests.integration.load.conformance.driving import driving
 from tests.integration.support import sbtest
+from tests.integration.support.commands import ask, tuibench
 from tuibench import installation
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import RunError, SQLError
@@ -260,3 +261,26 @@ async def test_errors_of_a_command_are_raised(database: Target, tmp_path: Path) 
         await run_command(
             database, msgspec.structs.replace(program, script=broken), "prepare", write=lambda _: None
         )
+
+
+async def test_a_sweep_prepares_the_tables_of_a_script_for_each_of_its_options(
+    database: Target, tuibench_home: Path, tmp_path: Path
+) -> None:
+    text = """
+        sysbench.cmdline.options = {rows = {"Rows", 2}}
+        function prepare()
+            local con = sysbench.sql.driver():connect()
+            con:query("CREATE TABLE swept (id INT PRIMARY KEY)")
+            for id = 1, sysbench.opt.rows do con:query("INSERT INTO swept VALUES (" .. id .. ")") end
+        end
+        function cleanup() sysbench.sql.driver():connect():query("DROP TABLE swept") end
+        function thread_init() con = sysbench.sql.driver():connect() end
+        function event()
+            assert(tonumber(con:query_row("SELECT COUNT(*) FROM swept")) == sysbench.opt.rows)
+        end"""
+    file = tmp_path / "mine.lua"
+    file.write_text(text)
+    line = ("sweep", str(file), "--rows=3,5", "--prepare", "--cleanup", "--threads=2", "--workers=1")
+    ended = await asyncio.to_thread(tuibench, *line, "--time=0.5", "--warmup-time=0", target=database)
+    assert ended.code == 0, ended.err
+    assert not await ask(database, "SHOW TABLES")
