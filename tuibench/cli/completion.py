@@ -35,7 +35,6 @@ PositionalRule = Callable[[Sequence[str]], list[Candidate]]
 
 
 def without_help(*words: str) -> list[Candidate]:
-    """Candidates without a help text."""
     return [Candidate(word) for word in words]
 
 
@@ -251,7 +250,6 @@ def _complete(line: CommandLine) -> list[Candidate]:
 
 
 def _starting_with(unfinished: str, found: Iterable[Candidate]) -> list[Candidate]:
-    """Candidates that start with the unfinished word."""
     return [offer for offer in found if offer.word.startswith(unfinished)]
 
 
@@ -283,7 +281,6 @@ def _value_candidates(option: str, line: CommandLine) -> list[Candidate]:
 
 
 def _positional_candidates(line: CommandLine) -> list[Candidate]:
-    """Candidates for the next positional argument."""
     if line.name in PROFILE_COMMANDS:
         return [] if line.plain else profile_candidates()
     rule = POSITIONALS.get(line.name)

@@ -645,7 +645,6 @@ class ScreenOptions:
 
 
 def _read_screen_section() -> dict[str, Any]:
-    """The section [screen], validated."""
     from tuibench import config
 
     found, source = config.read_section("screen"), config.config_file()

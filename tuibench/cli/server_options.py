@@ -383,7 +383,6 @@ def replica_choice(texts: Sequence[str], target: Target) -> "ReplicaChoice":
 
 
 def replica_target(text: str, target: Target) -> Target:
-    """Target of the replica at an address."""
     if text.startswith("/"):
         return replace(target, socket=text, further=())
     match = _REPLICA.fullmatch(text)

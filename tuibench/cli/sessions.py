@@ -270,7 +270,6 @@ def split_words(words: Arguments) -> tuple[str, str, list[str]]:
 
 
 def verbs_help() -> str:
-    """Table of the verbs for the help."""
     lines = [(verb.usage, verb.help) for verb in VERBS] + list(REPORTS.items())
     width = max(len(usage) for usage, _ in lines)
     return "\n".join(f"{usage:{width}}  {help}" for usage, help in lines)
@@ -318,7 +317,6 @@ def sessions(
 
 
 def session_line(entry: SessionEntry) -> SessionLine:
-    """Line of a session in the list."""
     silent = SessionLine(session=entry.name, pid=entry.pid, socket=str(entry.path), note=entry.error)
     return silent if entry.hello is None else _with_hello(silent, entry.hello)
 

@@ -222,7 +222,6 @@ class Translation:
         return notes
 
     def replace(self, arguments: Sequence[str]) -> None:
-        """Replace the arguments."""
         self.is_old = True
         self.arguments = list(arguments)
 

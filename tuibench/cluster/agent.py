@@ -194,14 +194,12 @@ class HostLoad:
         self._fleet.renew_lease()
 
     async def kill(self) -> None:
-        """Ends the workers."""
         for task in (self._reporting, self._finishing):
             if task is not None:
                 task.cancel()
         await self._fleet.kill()
 
     async def execute(self, command: messages.WorkerCommand) -> None:
-        """Executes a command of the session."""
         fleet = self._fleet
         match command:
             case messages.Adjust():

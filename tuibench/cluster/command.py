@@ -140,7 +140,6 @@ def checks_text(found: Sequence[HostCheck]) -> str:
 
 
 def summary_line(found: Sequence[HostCheck]) -> str:
-    """Summary of all hosts in one line."""
     well = [host for host in found if not host.problem]
     cores = pluralize(sum(host.cores for host in well), "core")
     if len(well) == len(found):

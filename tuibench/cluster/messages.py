@@ -67,7 +67,6 @@ class PackedHistogram(msgspec.Struct, frozen=True, array_like=True):
 
 
 def pack(histogram: Histogram) -> PackedHistogram:
-    """The same histogram, packed."""
     blocks: dict[int, array[int]] = {}
     for bucket, times in histogram.counts.items():
         block = blocks.get(bucket >> BLOCK_BITS)

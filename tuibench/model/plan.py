@@ -566,7 +566,6 @@ PROBE_THREADS = 64
 
 @cache
 def part_options(part: str) -> tuple[BoundOption, ...]:
-    """The options of a part of the plan."""
     return tuple(bind_options(PARTS[part]))
 
 
@@ -694,7 +693,6 @@ PLAN_COMMANDS = {
 
 
 def command_of(plan: RunPlan) -> str:
-    """The command that makes such a plan."""
     if plan.is_watch:
         return "watch"
     if plan.probe is not None:

@@ -153,7 +153,6 @@ def parse_error_numbers(text: str) -> tuple[int, ...] | None:
 
 
 def format_error_numbers(numbers: tuple[int, ...] | None) -> str:
-    """Format error numbers for `parse_error_numbers`."""
     return ALL_ERRORS if numbers is None else ",".join(map(str, numbers))
 
 
@@ -169,7 +168,6 @@ def parse_percentiles(text: str) -> tuple[float, ...]:
 
 
 def format_percentiles(percentiles: tuple[float, ...]) -> str:
-    """Format percentiles for `parse_percentiles`."""
     return ",".join(map(plain_number, percentiles)) or "0"
 
 
@@ -364,7 +362,6 @@ def parse_ramp(text: str, quantity: Quantity = Quantity.THREADS) -> Schedule:
 
 
 def format_schedule(stages: Sequence[Stage]) -> str:
-    """Format a plan for `parse_schedule`."""
     is_named = any(stage.quantity is Quantity.RATE for stage in stages)
     return ",".join(f"{f'{stage.quantity} ' if is_named else ''}{_format_stage(stage)}" for stage in stages)
 

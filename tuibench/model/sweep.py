@@ -41,7 +41,6 @@ class ServerBuild(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def version_tuple(self) -> tuple[int, ...]:
-        """The version as a tuple of numbers, for comparison."""
         return tuple(int(part) for part in self.version.split("."))
 
     @property
@@ -173,7 +172,6 @@ class SweepPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def cell_count(self) -> int:
-        """The number of runs."""
         return len(self.cases) * len(self.variants) * len(self.threads) * self.repeats
 
 

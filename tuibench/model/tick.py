@@ -110,7 +110,6 @@ class Histogram(msgspec.Struct, array_like=True):
         return cls(counts, len(values_us), sum(values_us), min(values_us), max(values_us))
 
     def add(self, other: "Histogram") -> None:
-        """Add the counts of another histogram."""
         if not other.count:
             return
         if self.count:
@@ -191,7 +190,6 @@ UPPER_US = tuple(LOWEST_US * 10 ** ((bucket + 1) / PER_DECADE) for bucket in ran
 
 
 def coarse_bucket(value_us: float) -> int:
-    """The bucket of a latency."""
     return min(bisect_left(UPPER_US, value_us), BUCKETS - 1)
 
 

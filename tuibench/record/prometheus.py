@@ -96,7 +96,6 @@ def _harmless(sample: Sample) -> Sample:
 
 
 def metric_families(snapshot: MetricsSnapshot) -> Iterator[Metric]:
-    """All metrics of a snapshot."""
     yield from _identity(snapshot)
     if snapshot.totals is not None:
         yield from _load(snapshot.totals)

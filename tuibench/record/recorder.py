@@ -178,7 +178,6 @@ class SampleLine(Sample, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def packed(histogram: Histogram) -> msgspec.Raw:
-    """Encode a histogram."""
     buckets = sorted(histogram.counts)
     steps = (after - before for before, after in pairwise((0, *buckets)))
     pairs = zip(steps, map(histogram.counts.__getitem__, buckets), strict=True)
@@ -196,7 +195,6 @@ def is_histogram(packed_row: msgspec.Raw) -> bool:
 
 
 def unpacked(packed_row: msgspec.Raw) -> Histogram:
-    """Decode a histogram."""
     row = msgspec.json.decode(packed_row, type=list[int])
     counts = dict(zip(accumulate(row[3::2]), row[4::2], strict=True))
     return Histogram(counts, sum(row[4::2]), *row[:3])
@@ -242,7 +240,6 @@ def encode_sample(sample: Sample) -> bytes:
 
 
 def decode_sample(line: SampleLine) -> Sample:
-    """Decode a line."""
     tick = Tick(**(asdict(line.tick) | {"hists": RecordedHistograms(line.tick.hists)}))
     return Sample(**{**asdict(line), "tick": tick})
 
@@ -407,7 +404,6 @@ class RunRecorder:
         self._end_seconds = tick.end
 
     def _write_line(self, line: bytes) -> None:
-        """Write a line of samples."""
         if self._samples is None:
             return
         try:

@@ -73,7 +73,6 @@ def list_runs() -> list[RecordedEntry]:
 
 
 def run_ids() -> list[str]:
-    """The names of all runs."""
     return [directory.name for directory in _directories()]
 
 

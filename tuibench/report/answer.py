@@ -30,7 +30,6 @@ MOST_EXIT_CELLS = 120
 
 
 def answer_sentence(summary: Summary) -> str:
-    """What the run has shown."""
     if summary.failure:
         return f"The run failed: {summary.failure}"
     if summary.tune is not None:

@@ -480,7 +480,6 @@ def _head(title: str) -> Markup:
 
 
 def tooltip_script(times: Sequence[float], span: ChartSpan, pictures: dict[str, DrawnChart]) -> Markup:
-    """The data and the script of the tooltips."""
     values = {
         "times": [round(at, 3) for at in times],
         "start": span.start,
@@ -552,7 +551,6 @@ def threads_chart(
     *,
     width: int = LARGE,
 ) -> Markup:
-    """The chart with its title and legend."""
     place = ThreadsScale(width, threads, units.axis_maximum(max(map(_highest, lines), default=0.0)))
     parts = units.axis_parts(place.top)
     picture = tag(

@@ -33,7 +33,6 @@ def load_arguments(plan: RunPlan) -> Sequence[str]:
 
 
 def option_arguments(options: Mapping[str, OptionValue]) -> list[str]:
-    """The options of a profile."""
     return [f"--{name.replace('_', '-')}={_value(value)}" for name, value in options.items()]
 
 
@@ -109,7 +108,6 @@ def prepare_line(plan: RunPlan, target: Target) -> str | None:
 
 
 def reproduction_commands(run: Run) -> ReproductionCommands:
-    """The commands that repeat this run."""
     plan, target = run.plan.plan, run.plan.target
     return ReproductionCommands(
         prepare=prepare_line(plan, target),

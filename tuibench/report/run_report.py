@@ -637,7 +637,6 @@ def _value_text(value: object) -> str:
 
 
 def _commands(run: Run) -> Iterator[Block]:
-    """The commands that repeat the run."""
     commands = reproduction_commands(run)
     yield Text(tuple(line for line in (commands.prepare, commands.tuibench) if line), Shape.CODE)
     if commands.sysbench:

@@ -43,7 +43,6 @@ SUFFIX = ".sock"
 
 
 def socket_path(session: str) -> Path:
-    """The socket's path of a session of this name."""
     stem = session
     if len(os.fsencode(stem)) > LONGEST_STEM_BYTES:
         digest = hashlib.sha256(os.fsencode(session)).hexdigest()[:8]

@@ -225,7 +225,6 @@ class SessionRecorder:
         self._recorder.summary(summary)
 
     def write_summary(self, summary: Summary) -> None:
-        """The summary alone."""
         self._recorder.summary(summary)
 
     async def close(self) -> None:

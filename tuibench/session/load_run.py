@@ -359,7 +359,6 @@ class LoadRun(SessionRun):
 
     @property
     def data_set(self) -> str:
-        """A description of the tables."""
         return build_data_set(self.program).describe()
 
     # The beginning

@@ -320,7 +320,6 @@ def faults_text(found: Mapping[str, str]) -> Content:
 
 
 def error_text(error: TuibenchError) -> Content:
-    """An error, and how to fix it."""
     lines = [Content.assemble(("✗ ", "$error bold"), sanitize.text(error.message))]
     if error.hint:
         lines.append(Content.assemble(("  → ", "$muted"), sanitize.text(error.hint)))
@@ -431,7 +430,6 @@ class StartScreen(Screen[None]):
 
     @property
     def coming(self) -> EnterAction:
-        """Action of the enter key."""
         return enter_action(self._outlook, is_private=self.server.is_private)
 
     # Actions of the operator.

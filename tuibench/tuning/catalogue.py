@@ -240,7 +240,6 @@ LIMIT_PAIRS: tuple[tuple[str, str], ...] = (
 
 
 def paired_setting(name: str) -> str | None:
-    """The other setting of its pair."""
     for pair in LIMIT_PAIRS:
         if name in pair:
             return pair[1 - pair.index(name)]

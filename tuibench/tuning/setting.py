@@ -228,7 +228,6 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
         return next((support for support in self.supported if support.has(server)), None)
 
     def meaning(self, value: str) -> str:
-        """The meaning of a value."""
         return self.meanings.get(value) or self.otherwise.format(value=self.spoken(value))
 
     def spoken(self, value: str) -> str:

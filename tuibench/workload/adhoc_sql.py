@@ -230,7 +230,6 @@ def _abbreviated(text: str) -> str:
 
 
 def _toml_string(text: str) -> str:
-    """A text as a TOML string."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

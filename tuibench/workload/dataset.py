@@ -150,7 +150,6 @@ class DataSet(msgspec.Struct, frozen=True, kw_only=True):
         raise NotImplementedError
 
     def size(self, table: str) -> int:
-        """The number of rows of the table."""
         return 0
 
     def chunk_rows(self, table: str) -> int:
@@ -171,7 +170,6 @@ class DataSet(msgspec.Struct, frozen=True, kw_only=True):
         raise NotImplementedError
 
     def create_sql(self, table: str) -> str:
-        """The CREATE TABLE statement."""
         raise NotImplementedError
 
     def index_sql(self, table: str) -> str:
@@ -191,7 +189,6 @@ class DataSet(msgspec.Struct, frozen=True, kw_only=True):
         raise NotImplementedError
 
     def cleanup_command(self, profile: str) -> str:
-        """The command that drops them."""
         return f"tuibench cleanup {profile}"
 
     def engine_words(self) -> list[str]:
@@ -262,7 +259,6 @@ class RandomCharacters:
         return [block[start:end] for start, end in pairwise(ends)]
 
     def equal(self, count: int, length: int) -> list[bytes]:
-        """Texts of one length."""
         block = bytes(self.take(count * length))
         return [block[start : start + length] for start in range(0, count * length, length)]
 

@@ -43,6 +43,5 @@ def data_set_class(name: str, source: str) -> type[DataSet]:
 
 
 def build_data_set(program: Program) -> DataSet:
-    """The data set of a program, with its options."""
     made = data_set_class(program.data_set, program.profile).from_options(program.options)
     return made.without_rows() if program.empty else made

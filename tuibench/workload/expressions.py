@@ -157,7 +157,6 @@ def parse_expression(text: str) -> Expression:
 
 
 def is_variable_name(text: str) -> bool:
-    """True if a text is a single name."""
     return re.fullmatch(r"[a-z_][a-z0-9_]*", text) is not None and text not in RESERVED_WORDS
 
 

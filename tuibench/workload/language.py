@@ -50,7 +50,6 @@ def canonical_name(name: str) -> str:
 
 
 def command_line_name(name: str) -> str:
-    """The option as written on a command line."""
     return "--" + name.replace("_", "-")
 
 
@@ -149,12 +148,10 @@ def _check_limits(name: str, option: ProfileOption, value: OptionValue) -> None:
 
 
 def integer_option(default: int, text: str, *, minimum: int = 0, maximum: int = 2**31 - 1) -> ProfileOption:
-    """Declare an integer option."""
     return ProfileOption(type="integer", default=default, help=text, minimum=minimum, maximum=maximum)
 
 
 def flag_option(default: bool, text: str) -> ProfileOption:
-    """Declare a flag option."""
     return ProfileOption(type="flag", default=default, help=text)
 
 

@@ -26,7 +26,6 @@ LIST_PROFILES_HINT = "tuibench profiles list shows all profiles"
 
 
 def user_profiles_dir() -> Path:
-    """The folder of the user's profiles."""
     return paths.config_dir() / "profiles"
 
 
@@ -58,7 +57,6 @@ def find_profile(name: str) -> Path:
 
 
 def _lua_hint(path: Path) -> str:
-    """The hint for the path of a sysbench script."""
     if path.suffix != LUA:
         return ""
     known = path.stem in available_profiles()

@@ -249,7 +249,6 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def captures(self) -> bool:
-        """True if its rows are captured."""
         return bool(self.capture or self.rows)
 
 

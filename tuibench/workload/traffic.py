@@ -398,12 +398,10 @@ class ObservedTraffic(NamedTuple):
 
 
 def toml_text(text: str) -> str:
-    """A basic string of TOML."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")
 
 
 def profile_text(traffic: ObservedTraffic) -> str:
-    """The profile as a file."""
     writer = _Writer()
     bodies = [writer.transaction(kind) for kind in traffic.kinds]
     lines = [f"# {note}" if note else "#" for note in traffic.notes]

@@ -454,16 +454,24 @@ CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome") or ""
 PRESENTATION = {"fill", "stroke", "style", "color"}
 SERIES = re.compile(r"s[1-6]")
 MEASURE = """<script>
+const sheet = document.querySelector('style'), light = sheet.textContent;
+const media = {light, dark: light.replaceAll('(prefers-color-scheme: dark)', '(min-width: 0)'),
+               print: light.replaceAll('@media print', '@media screen')};
 const colour = (each, name) => getComputedStyle(each)[name];
-const found = [...document.querySelectorAll('figure')].filter(each => each.querySelector('g path.line')).map(
-  figure => ({
-    keys: [...figure.querySelectorAll('.key')].map(each => colour(each, 'color')),
-    names: [...figure.querySelectorAll('text.name')].map(each => [each.classList[1], colour(each, 'fill')]),
-    lines: [...figure.querySelectorAll('g path.line')].map(
-      each => [each.parentNode.classList[0], colour(each, 'stroke'), colour(each, 'fill')]),
-    bands: [...figure.querySelectorAll('g path.band')].map(
-      each => [each.parentNode.classList[0], colour(each, 'fill')]),
-  }));
+const drawn = figure => ({
+  keys: [...figure.querySelectorAll('.key')].map(each => colour(each, 'color')),
+  names: [...figure.querySelectorAll('text.name')].map(each => [each.classList[1], colour(each, 'fill')]),
+  lines: [...figure.querySelectorAll('g path.line')].map(
+    each => [each.parentNode.classList[0], colour(each, 'stroke'), colour(each, 'fill')]),
+  bands: [...figure.querySelectorAll('g path.band')].map(
+    each => [each.parentNode.classList[0], colour(each, 'fill')]),
+});
+const figures = [...document.querySelectorAll('figure')].filter(each => each.querySelector('g path.line'));
+const found = {};
+for (const mode in media) {
+  sheet.textContent = media[mode];
+  found[mode] = figures.map(drawn);
+}
 document.body.textContent = 'FOUND' + JSON.stringify(found) + 'END';
 </script></body>"""
 
@@ -510,15 +518,10 @@ def colours_in_order(mode: str) -> list[str]:
 
 
 @pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium")
-@pytest.mark.parametrize("mode", ["light", "dark", "print"])
-def test_lines_have_the_colours_of_the_legend(page: str, tmp_path: Path, mode: str) -> None:
-    media = {
-        "light": page,
-        "dark": page.replace("(prefers-color-scheme: dark)", "(min-width: 0)"),
-        "print": page.replace("@media print", "@media screen"),
-    }
+def test_lines_have_the_colours_of_the_legend(page: str, tmp_path: Path) -> None:
+    """On a light screen, a dark one, and on paper."""
     file = tmp_path / "page.html"
-    file.write_text(media[mode].replace("</body>", MEASURE))
+    file.write_text(page.replace("</body>", MEASURE))
     dumped = subprocess.run(
         [
             CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
@@ -527,17 +530,19 @@ def test_lines_have_the_colours_of_the_legend(page: str, tmp_path: Path, mode: s
         ],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    figures = json.loads(dumped.stdout.partition("FOUND")[2].partition("END")[0])
-    known = colours_in_order(mode)
-    assert len(figures) > 5
-    assert max(len(figure["keys"]) for figure in figures) >= 3
-    for figure in figures:
-        assert figure["keys"] == known[: len(figure["keys"])]
+    found = json.loads(dumped.stdout.partition("FOUND")[2].partition("END")[0])
+    assert list(found) == ["light", "dark", "print"]
+    for mode, figures in found.items():
+        known = colours_in_order(mode)
         by_class = {f"s{place}": colour for place, colour in enumerate(known, 1)}
-        assert all((stroke, fill) == (by_class[name], "none") for name, stroke, fill in figure["lines"])
-        assert all(fill == by_class[name] for name, fill in figure["bands"])
-        assert all(fill == by_class[f"s{name[1:]}"] for name, fill in figure["names"])
-        assert {name for name, *_ in figure["lines"]} == set(list(by_class)[: len(figure["keys"])])
+        assert len(figures) > 5
+        assert max(len(figure["keys"]) for figure in figures) >= 3
+        for figure in figures:
+            assert figure["keys"] == known[: len(figure["keys"])], mode
+            assert all((stroke, fill) == (by_class[name], "none") for name, stroke, fill in figure["lines"])
+            assert all(fill == by_class[name] for name, fill in figure["bands"])
+            assert all(fill == by_class[f"s{name[1:]}"] for name, fill in figure["names"])
+            assert {name for name, *_ in figure["lines"]} == set(list(by_class)[: len(figure["keys"])])
 
 
 # A probe in the report: its sentences, its steps in order, its charts.

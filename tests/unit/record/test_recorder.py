@@ -386,7 +386,7 @@ def test_a_small_file_does_not_become_a_large_one() -> None:
 # An hour at a tick a second stays small, however many statements and kinds of transactions there are.
 
 
-TICKS, HOUR = 60, 3600
+TICKS, HOUR = 20, 3600
 
 
 @pytest.mark.parametrize(
