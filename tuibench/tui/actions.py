@@ -237,7 +237,7 @@ ACTIONS = (
         in_footer=False,
     ),
     UserAction(
-        "crash", "K", "K", "crash", "Crash: kill -9 of the private server under load, and what that loses",
+        "crash", "K", "K", "crash", "Crash: kill -9 of the private server; what is lost?",
         applies=lambda view: view.can_crash, absent=f"{CRASH_REFUSAL}: tuibench demo", in_footer=False,
     ),
     UserAction(

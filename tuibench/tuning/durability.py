@@ -377,7 +377,8 @@ REDO = (
     _redo(
         name="innodb_log_file_buffering",
         kind=ValueKind.SWITCH,
-        supported=(FlavourSupport(MARIADB, since=(10, 8, 4)),),
+        supported=(FlavourSupport(MARIADB, since=(10, 8, 4), dynamic_since=NEVER),),
+        at_start="a running server may ignore the way back to OFF",
         meanings={
             ON: "the redo log is written through the page cache of the kernel",
             OFF: "the redo log is written past the page cache of the kernel",

@@ -873,7 +873,8 @@ THREADS = (
     ),
     _pool(
         name="thread_pool_size",
-        supported=(FlavourSupport(MARIADB, 1, 128),),
+        supported=(FlavourSupport(MARIADB, 1, 128, dynamic_since=NEVER),),
+        at_start="a change while there is no thread pool makes it 0 for good",
         otherwise="the thread pool has {value} groups of threads, each with about one that runs",
         offered=("2", "8", "32"),
         risk="With few groups, statements wait while cores are idle; with many, a pool has no advantage.",

@@ -28,7 +28,7 @@ def chosen(it: Viewer) -> str:
 
 
 async def test_every_setting_has_its_line() -> None:
-    async with viewer(HELLO, (120, 140)) as it:
+    async with viewer(HELLO, (120, 160)) as it:
         await it.press("5")
         for setting in catalogue.STATES:
             assert setting.name in listed(it)
