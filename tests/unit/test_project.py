@@ -77,6 +77,20 @@ def test_a_viewer_loads_what_it_draws_with_and_nothing_that_drives_or_records() 
     }
 
 
+def test_a_run_and_its_worker_load_nothing_for_other_loads() -> None:
+    """All of it stands between the command and its first transaction."""
+    worker = imported_by("tuibench.load.worker")
+    assert not worker & {"tuibench.workload.compiler", "tuibench.crash.ledger", "tuibench.slap.sql"}
+    run = imported_by("tuibench.cli.main", "tuibench.cli.run", "tuibench.cli.runner", "tuibench.cli.headless")
+    assert "tuibench.session.load_run" in run
+    assert not run & {
+        "tuibench.cluster.fleet",
+        "tuibench.report.html_plots",
+        "tuibench.report.answer",
+        "textual",
+    }
+
+
 def test_there_is_something_to_check() -> None:
     assert len(FILES) > 80
 

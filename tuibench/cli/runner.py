@@ -23,8 +23,6 @@ from tuibench.cli.options import BackgroundOptions, PrivateServerOptions
 from tuibench.cli.output import info
 from tuibench.cli.server_options import replica_choice
 from tuibench.clock import listener
-from tuibench.demo.binaries import find_binary, inspect_binary
-from tuibench.demo.server import PrivateServer
 from tuibench.errors import (
     ExitCode,
     RunError,
@@ -38,21 +36,23 @@ from tuibench.model.message import Hello, RunState, SessionEnded, SessionMessage
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import Target
 from tuibench.model.summary import Summary
-from tuibench.report.answer import exit_summary
 from tuibench.service import client as unix_sockets
 from tuibench.service import registry
 from tuibench.service.client import SessionClient
 from tuibench.service.registry import launch
-from tuibench.session.load_run import LoadRun
 from tuibench.session.spec import ServiceSpec, SessionSpec
 
 if TYPE_CHECKING:
     from tuibench.demo.server import PrivateServer
     from tuibench.scenes.scene import ScenePlayer
+    from tuibench.session.load_run import LoadRun
     from tuibench.tui.styled_app import DisplayOptions
 
 
 T = TypeVar("T")
+
+GC_THRESHOLD = 50_000
+"""Young objects before a garbage collection, once the imports are done."""
 
 ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -68,6 +68,7 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
     """Run to completion. A signal cancels the coroutine; after its cleanup InterruptedExit is raised."""
     # What is imported and parsed stays: no collection, nor the end of the process, looks at it again.
     gc.freeze()
+    gc.set_threshold(GC_THRESHOLD)
     try:
         import uvloop
     except ImportError:
@@ -97,7 +98,7 @@ def _say_waiting(text: str) -> None:
 async def run_in_process(
     spec: SessionSpec,
     listener: Callable[[SessionMessage], None],
-    prepare: Callable[[LoadRun], Awaitable[None]],
+    prepare: Callable[["LoadRun"], Awaitable[None]],
 ) -> tuple[Summary, ExitCode]:
     """Run a session to its end; a signal ends it early, with its results so far.
 
@@ -106,6 +107,8 @@ async def run_in_process(
 
     Raises the error of a run that ended before it measured anything.
     """
+    from tuibench.session.load_run import LoadRun
+
     run = LoadRun(spec)
     run.watcher.bus.listeners.append(listener)
     lifecycle = run.watcher.lifecycle
@@ -270,7 +273,7 @@ other servers and versions.
 @contextmanager
 def private_server(
     program_file: str, options: PrivateServerOptions, *, keep: bool = False
-) -> Iterator[PrivateServer]:
+) -> Iterator["PrivateServer"]:
     """Run a server during the context; with `keep`, it keeps running, and its address is reported.
 
     `program_file` is the server program; by default the first one found. Raises UsageError for invalid
@@ -291,7 +294,7 @@ def private_server(
         _leave(server, keep=keep, is_running=ended is None)
 
 
-def _why_ended(server: PrivateServer) -> ServerUnavailableError | None:
+def _why_ended(server: "PrivateServer") -> ServerUnavailableError | None:
     """The reason why the server ended during the command; None if it runs."""
     try:
         run_async(server.check_running())
@@ -300,7 +303,7 @@ def _why_ended(server: PrivateServer) -> ServerUnavailableError | None:
     return None
 
 
-def _leave(server: PrivateServer, *, keep: bool, is_running: bool) -> None:
+def _leave(server: "PrivateServer", *, keep: bool, is_running: bool) -> None:
     """Stop the server, or leave it and report its address, or its folder if it has ended."""
     if not keep:
         run_async(server.stop())
@@ -310,7 +313,10 @@ def _leave(server: PrivateServer, *, keep: bool, is_running: bool) -> None:
         info(line)
 
 
-async def _start_server(program_file: str, options: PrivateServerOptions, *, keep: bool) -> PrivateServer:
+async def _start_server(program_file: str, options: PrivateServerOptions, *, keep: bool) -> "PrivateServer":
+    from tuibench.demo.binaries import find_binary, inspect_binary
+    from tuibench.demo.server import PrivateServer
+
     limits = options.limits()
     words: tuple[str, ...] = SERVER_OPTIONS
     binary = await asyncio.to_thread(inspect_binary, program_file) if program_file else None
@@ -372,6 +378,8 @@ def report_left_running(socket: Path) -> ExitCode:
 
 def print_result(ended: SessionEnded) -> ExitCode:
     """Print the answer on the terminal; returns the exit code of the run."""
+    from tuibench.report.answer import exit_summary
+
     for line in exit_summary(ended, shutil.get_terminal_size().columns):
         click.echo(line)
     return ExitCode(ended.exit_code)

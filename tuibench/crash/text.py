@@ -19,7 +19,6 @@ from tuibench.document import (
 from tuibench.model.event import CRASHED
 from tuibench.model.findings import Crash, CrashReport
 from tuibench.record.recorder import pretty_json
-from tuibench.report.html_plots import document_page
 
 KILLED = (
     "Tried: SIGKILL of the server's process. What it had written survived, synced or not: the host went on.",
@@ -115,10 +114,16 @@ def _as_text(report: CrashReport) -> str:
     return write_text((*document.lead, *(each for each in document.sections if each.title != "All crashes")))
 
 
+def _as_page(report: CrashReport) -> str:
+    from tuibench.report.html_plots import document_page
+
+    return document_page(crash_document(report))
+
+
 FORMATS: dict[str, Callable[[CrashReport], str]] = {
     "text": _as_text,
     "markdown": lambda report: write_markdown(crash_document(report)),
-    "html": lambda report: document_page(crash_document(report)),
+    "html": _as_page,
     "json": lambda report: pretty_json(report).decode(),
 }
 

@@ -62,7 +62,6 @@ from tuibench.mysql.connection import connect
 from tuibench.mysql.errors import error_for_code
 from tuibench.mysql.login import first_logins
 from tuibench.mysql.tls import tls_context
-from tuibench.workload import script
 from tuibench.workload.distributions import ProgramLayout
 from tuibench.workload.draw import DrawSource
 from tuibench.workload.generator import needed_by_connection
@@ -79,6 +78,8 @@ def described(program: Program, layout: ProgramLayout, *, is_prepared: bool = Tr
     """The program in built-in types, with everything that is computed once for all connections."""
     described_script = None
     if program.script is not None:
+        from tuibench.workload import script
+
         described_script = script.native_settings(program.script, program.options, is_prepared=is_prepared)
     steps = [step for each in program.transactions for step in all_steps(each.steps)]
     return {

@@ -16,13 +16,12 @@ import resource
 import signal
 import socket
 import sys
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from msgspec.structs import replace
 
 from tuibench import sanitize
 from tuibench.clock import SystemClock
-from tuibench.crash.ledger import ImpatientClock, Ledger, ledger_connector
 from tuibench.load import messages
 from tuibench.load.asyncio_engine import AsyncioEngine
 from tuibench.load.engine import Emit
@@ -30,6 +29,9 @@ from tuibench.load.messages import Lease, Reassign
 from tuibench.load.native_engine import NativeEngine
 from tuibench.model.cluster import GRACE_SECONDS
 from tuibench.mysql.login import first_logins
+
+if TYPE_CHECKING:
+    from tuibench.crash.ledger import Ledger
 
 if sys.platform == "linux":
 
@@ -81,18 +83,26 @@ async def _next_message(channel: messages.WorkerChannel, lease: Lease) -> messag
 
 
 def create_engine(
-    begin: messages.StartLoad, emit: Emit, ledger: Ledger | None = None
+    begin: messages.StartLoad, emit: Emit, ledger: "Ledger | None" = None
 ) -> AsyncioEngine | NativeEngine:
     first_logins().learn(begin.first_logins)
     if ledger is not None:
+        from tuibench.crash.ledger import ImpatientClock, ledger_connector
+
         clock = ImpatientClock()
         return AsyncioEngine(begin, emit=emit, connect=ledger_connector(ledger, clock), clock=clock)
     return NativeEngine(begin, emit=emit) if begin.is_native else AsyncioEngine(begin, emit=emit)
 
 
+def _ledger() -> "Ledger":
+    from tuibench.crash.ledger import Ledger
+
+    return Ledger()
+
+
 async def _run_load(begin: messages.StartLoad, channel: messages.WorkerChannel, lease: Lease) -> None:
     """Executes messages until FinishLoad, the end of the connection, or the end of the lease."""
-    ledger = Ledger() if begin.keeps_ledger else None
+    ledger = _ledger() if begin.keeps_ledger else None
     engine = create_engine(begin, channel.send, ledger)
 
     def report() -> messages.WorkerReport:

@@ -11,6 +11,7 @@ password), `Launched` goes as one line to stdout, then the process is on its own
 
 import asyncio
 import contextlib
+import gc
 import os
 import signal
 import sys
@@ -46,6 +47,9 @@ from tuibench.service.registry import SocketListener
 from tuibench.session.load_run import LoadRun
 from tuibench.session.run import WatchRun
 from tuibench.session.spec import Launched, ServiceSpec, SessionSpec
+
+GC_THRESHOLD = 50_000
+"""Young objects before a garbage collection."""
 
 MOST_SAMPLES = 60
 MOST_BYTES = 1 << 24
@@ -425,6 +429,8 @@ def main() -> None:
     sanitize.protect_streams()
     spec = msgspec.json.decode(sys.stdin.buffer.readline(), type=ServiceSpec)
     sys.stdin.close()
+    gc.freeze()
+    gc.set_threshold(GC_THRESHOLD)
     try:
         import uvloop
     except ImportError:

@@ -6,14 +6,12 @@ that means another machine on that host; too few descriptors. Another version of
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
 from tuibench import __version__
 from tuibench.clock import NS_PER_MS, NS_PER_SECOND, Clock
-from tuibench.cluster.fleet import Cluster, HostFleet
-from tuibench.cluster.host import find_carriers
 from tuibench.errors import ExitCode, RunError, UsageError
 from tuibench.load.fleet import Fleet, worker_count
 from tuibench.load.messages import WorkerReport
@@ -28,6 +26,9 @@ from tuibench.session.run_summary import full_report
 from tuibench.session.spec import SessionSpec
 from tuibench.session.totals import Alarms, LoadTotals
 from tuibench.workload.program import Program, validated_mix, weights_of, with_weights
+
+if TYPE_CHECKING:
+    from tuibench.cluster.fleet import Cluster
 
 POLL_SECONDS = 0.02
 AGAIN_SECONDS = 2.0
@@ -344,6 +345,9 @@ async def make_fleet(
     if plan.cluster is None:
         most = worker_count(plan, is_beside_server=server.is_local, is_native=engine.is_native)
         return Fleet(plan, target, program, most, is_native=engine.is_native), engine, ()
+    from tuibench.cluster.fleet import Cluster, HostFleet
+    from tuibench.cluster.host import find_carriers
+
     carriers, discover = await find_carriers(plan.cluster, clock)
     cluster = await Cluster.connect(plan.cluster, carriers, clock, discover)
     try:
@@ -357,7 +361,7 @@ async def make_fleet(
     return fleet, engine, (*cluster.warnings, *cluster.version_warnings(__version__))
 
 
-def _engine_of_all(cluster: Cluster, wanted: EngineChoice, engine: Chosen) -> Chosen:
+def _engine_of_all(cluster: "Cluster", wanted: EngineChoice, engine: Chosen) -> Chosen:
     """The native engine where all hosts have it. Raises UsageError if it is required and one has not."""
     lacking = cluster.without_native_engine() if engine.is_native else ""
     if not lacking:
@@ -373,6 +377,10 @@ def _engine_of_all(cluster: Cluster, wanted: EngineChoice, engine: Chosen) -> Ch
 def host_totals(load: LoadController) -> tuple[HostTotals, ...]:
     """Totals of each host in the measured time; empty for a load from this host."""
     fleet, zero_ns = load.fleet, load.zero_ns
+    if not fleet.hosts:
+        return ()
+    from tuibench.cluster.fleet import HostFleet
+
     if not isinstance(fleet, HostFleet) or zero_ns is None:
         return ()
     run, lost = load.accounting.run, {id(each.host): each.at_ns for each in fleet.all_lost}
