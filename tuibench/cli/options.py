@@ -23,12 +23,12 @@ from tuibench.cli.output import info
 from tuibench.errors import UsageError, did_you_mean
 from tuibench.model import effect
 from tuibench.model.cluster import DASK_SCHEMES, ClusterPlan, parse_places
-from tuibench.model.option import Option, check_range
+from tuibench.model.option import Option, check_choice, check_range
 from tuibench.model.plan import GRACE_SECONDS, OptionValue, RunPlan
 from tuibench.model.probe import MAX_SECONDS, MIN_SECONDS, ProbeOrder
 from tuibench.model.schedule import Quantity, Schedule, first_level, parse_size, total_seconds
 from tuibench.model.server import ServerLimits
-from tuibench.model.sweep import ServerBuild
+from tuibench.model.sweep import ServerBuild, Start, SweepPlan
 
 if TYPE_CHECKING:
     from tuibench.demo.binaries import Binary
@@ -182,6 +182,30 @@ def _read_sql_file(path: str) -> AdhocTransaction:
         raise UsageError(f"--sql-file: cannot read {path}: {error}") from error
     stem = "".join(letter if letter.isalnum() else "_" for letter in Path(path).stem.lower())
     return AdhocTransaction(stem or "file", path, text)
+
+
+@dataclass(frozen=True)
+class StartOptions:
+    """What each cell of a sweep or comparison begins with."""
+
+    start: Annotated[
+        str,
+        Option(
+            "--start",
+            metavar="STATE",
+            help="Each run begins as-is; or with clean pages, no old row versions and the same data, and a "
+            "warm or cold buffer pool.",
+        ),
+    ] = "as-is"
+
+    def applied(self, plan: SweepPlan, *, is_private: bool) -> SweepPlan:
+        """The plan with it. Raises UsageError for what is no state, or cannot be had."""
+        start = Start(check_choice("--start", self.start, tuple(Start)))
+        if start is Start.COLD and not is_private:
+            raise UsageError(
+                "a cold buffer pool needs a restart of the server", "--server=mariadbd, or --start=warm"
+            )
+        return replace(plan, start=start)
 
 
 @dataclass(frozen=True)

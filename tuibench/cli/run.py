@@ -21,6 +21,7 @@ from tuibench.cli.options import (
     PrivateServerOptions,
     ScreenOptions,
     SessionOptions,
+    StartOptions,
     TextOrJson,
     check_lag_objectives,
     make_plan,
@@ -143,6 +144,7 @@ def run(
     report: ReportOptions,
     metrics: MetricsOptions,
     private: PrivateServerOptions,
+    start: StartOptions,
     profile: Annotated[str, Argument(help="A profile's name (oltp_read_write, …) or file.")] = "",
     server_program: Annotated[
         str,
@@ -170,7 +172,9 @@ def run(
         from tuibench.sweep.starts import ab_over_starts
 
         report.check_over_starts()
-        raise click.exceptions.Exit(ab_over_starts(plan, server_program, private))
+        raise click.exceptions.Exit(ab_over_starts(plan, server_program, private, start))
+    if start != StartOptions():
+        raise UsageError("--start is for runs on private servers", "--server=mariadbd, with --ab")
     if private.is_given:
         raise UsageError(NO_PRIVATE_SERVER, "--server=mariadbd starts them, with --ab")
     target = server.target()

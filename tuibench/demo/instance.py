@@ -26,7 +26,7 @@ from tuibench.demo import process, setup
 from tuibench.demo.client import ServerRunning, ServerSpec
 from tuibench.demo.limits import Confinement, confine
 from tuibench.demo.process import DirectoryLayout, ServerEnd, reserve_end, write_end
-from tuibench.errors import ServerUnavailableError
+from tuibench.errors import RunError, ServerUnavailableError
 from tuibench.files import DECODE_ERRORS
 from tuibench.model.server import ServerLimits
 from tuibench.paths import PRIVATE_SERVER_PREFIX
@@ -180,6 +180,29 @@ def remove_directory(layout: DirectoryLayout) -> None:
             with contextlib.suppress(OSError):
                 path.unlink()
     shutil.rmtree(layout.root, ignore_errors=True)
+
+
+def copy_data(source: Path, copy: Path) -> None:
+    """Put a copy of a data directory in the place of another one. Raises RunError if that fails."""
+    try:
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(source, copy, symlinks=True)
+    except OSError as error:
+        raise RunError(
+            f"cannot copy the data of the private server: {error.strerror or error}",
+            "TMPDIR names a folder with more room, or take --start=as-is",
+        ) from error
+
+
+def drop_from_page_cache(directory: Path) -> None:
+    """Have the kernel read the files from the disk again, where it can be asked for that."""
+    if not hasattr(os, "posix_fadvise"):
+        return
+    for path in directory.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def free_port() -> int:

@@ -225,6 +225,7 @@ class DirectoryLayout:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.data = root / "data"
+        self.saved_data = root / "saved"
         self.tmp = root / "tmp"
         self.socket = root / "mysql.sock"
         self.error_log = root / "error.log"

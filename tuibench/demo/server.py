@@ -186,6 +186,21 @@ class PrivateServer(KillableServer):
         await asyncio.to_thread(self._channel.ask, SupervisorRequest("halt"))
         await self.start_again(options)
 
+    async def save_data(self) -> None:
+        """Copy the data directory, for `restore_data`; the server is shut down and started for it."""
+        await self._restart_on(self._layout.data, self._layout.saved_data)
+
+    async def restore_data(self, *, cold: bool = False) -> None:
+        """Start the server on the data that were saved; with `cold`, none of them are in the page cache."""
+        await self._restart_on(self._layout.saved_data, self._layout.data, cold=cold)
+
+    async def _restart_on(self, source: Path, copy: Path, *, cold: bool = False) -> None:
+        await asyncio.to_thread(self._channel.ask, SupervisorRequest("halt"))
+        await asyncio.to_thread(instance.copy_data, source, copy)
+        if cold:
+            await asyncio.to_thread(instance.drop_from_page_cache, self._layout.data)
+        await self.start_again()
+
     async def stop(self) -> None:
         """End the server and remove its directory (with `keep`, only end it).
 

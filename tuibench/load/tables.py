@@ -747,20 +747,19 @@ INDEXES = (
 )
 
 
-async def prewarm_tables(
-    target: Target, program: Program, progress: Callable[[str], None]
-) -> tuple[str, ...]:
-    """Analyses and reads the program's existing tables; returns their names. Calls `progress` for each."""
+async def prewarm_tables(target: Target, program: Program, progress: Callable[[str], None]) -> dict[str, int]:
+    """Analyses and reads the program's existing tables; returns their rows. Calls `progress` for each."""
     spec = build_data_set(program)
     connection = await connect_with_defaults(target, manner=Manner.WORKS)
     try:
         found = await read_catalogue(connection, spec)
-        tables = tuple(table for table in spec.table_names() if table in found.ours)
+        tables = dict.fromkeys((table for table in spec.table_names() if table in found.ours), 0)
         for table in tables:
             progress(table)
             await connection.query(f"ANALYZE TABLE {table}")
             for (index,) in await connection.query(INDEXES.format(table=table)):
-                await connection.query(f"SELECT COUNT(*) FROM {table} FORCE INDEX (`{index}`)")  # noqa: S608
+                rows = await connection.query(f"SELECT COUNT(*) FROM {table} FORCE INDEX (`{index}`)")  # noqa: S608
+                tables[table] = int(rows[0][0])
     finally:
         await connection.close()
     return tables

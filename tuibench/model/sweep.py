@@ -125,6 +125,16 @@ class CellOrder(StrEnum):
     GIVEN = "given"
 
 
+class Start(StrEnum):
+    """What a cell begins with: the server as it is, or clean pages and the same data, with the tables in the
+    buffer pool or without.
+    """
+
+    AS_IS = "as-is"
+    WARM = "warm"
+    COLD = "cold"
+
+
 class SweepCase(msgspec.Struct, frozen=True, kw_only=True):
     """A profile with options; `name` is unique in the sweep.
 
@@ -169,6 +179,7 @@ class SweepPlan(msgspec.Struct, frozen=True, kw_only=True):
     base: RunPlan
     prepare: bool = False
     cleanup: bool = False
+    start: Start = Start.AS_IS
 
     @property
     def cell_count(self) -> int:
@@ -241,7 +252,8 @@ class CellResult(msgspec.Struct, frozen=True, kw_only=True, tag="cell"):
 
     `attempt` counts from 1. `seconds` is the total time, `run` the folder of its record inside the sweep's
     folder. `headline` is the name of the headline figure. `limited` is True if the client was the bottleneck.
-    `cores` and `memory_total_bytes` are those of the server's host, if known.
+    `cores` and `memory_total_bytes` are those of the server's host, if known. `beginning` are the readings
+    before the load (`sweep.beginning`), unless it began as it was.
     """
 
     cell: Cell
@@ -257,6 +269,7 @@ class CellResult(msgspec.Struct, frozen=True, kw_only=True, tag="cell"):
     warnings: tuple[str, ...] = ()
     cores: int | None = None
     memory_total_bytes: int | None = None
+    beginning: dict[str, float] = {}
 
 
 class DataReady(msgspec.Struct, frozen=True, kw_only=True, tag="data"):

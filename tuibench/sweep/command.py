@@ -5,7 +5,13 @@ from typing import Annotated
 import click
 
 from tuibench.cli.click_command import Argument, PlanValues, Takes
-from tuibench.cli.options import CONTEXT, AdhocSqlOptions, PrivateServerOptions, SessionOptions
+from tuibench.cli.options import (
+    CONTEXT,
+    AdhocSqlOptions,
+    PrivateServerOptions,
+    SessionOptions,
+    StartOptions,
+)
 from tuibench.cli.server_options import ServerOptions
 from tuibench.sweep.options import ResultOptions, SweepOptions
 
@@ -20,6 +26,7 @@ def sweep(
     options: Annotated[PlanValues, Takes("sweep")],
     session: SessionOptions,
     private: PrivateServerOptions,
+    start: StartOptions,
     results: ResultOptions,
     profile: Annotated[str, Argument(help="Profiles: oltp_read_only,oltp_write_only.")] = "",
 ) -> None:
@@ -29,4 +36,4 @@ def sweep(
     """
     from tuibench.sweep.execution import run_sweep
 
-    run_sweep(context, server, adhoc, axes, options, session, private, results, profile)
+    run_sweep(context, server, adhoc, axes, options, session, private, start, results, profile)

@@ -29,6 +29,7 @@ from tuibench.cli.options import (
     AdhocSqlOptions,
     PrivateServerOptions,
     SessionOptions,
+    StartOptions,
     make_plan,
     parse_profile_options,
 )
@@ -58,6 +59,7 @@ from tuibench.model.tick import Sample
 from tuibench.mysql.errors import NoDatabaseError
 from tuibench.record.store import has_tables
 from tuibench.sweep import runner as sweeping
+from tuibench.sweep.beginning import beginning_line
 from tuibench.sweep.bisection import sweep_step
 from tuibench.sweep.folder import SweepFolder, load_sweep
 from tuibench.sweep.formats import check_format, compare_sweeps, sweep_text, versions_text
@@ -202,7 +204,7 @@ def show_sweep_progress(plan: SweepPlan) -> Iterator[SweepProgress]:
 def sweep_notes(known: Sweep, directory: Path) -> list[str]:
     """Notes below the tables: skipped cells, warnings, location of the files."""
     lines = [f"failed: {one.cell.words}: {one.failure}" for one in known.results if one.outcome == "failed"]
-    lines += sweep_warnings(known)
+    lines += [*sweep_warnings(known), *filter(None, [beginning_line(known)])]
     left = known.record.plan.cell_count - len(known.done)
     if left:
         are = "1 cell is" if left == 1 else f"{left} cells are"
@@ -248,6 +250,7 @@ def run_sweep(
     options: PlanValues,
     session: SessionOptions,
     private: PrivateServerOptions,
+    start: StartOptions,
     results: ResultOptions,
     profile: str,
 ) -> None:
@@ -264,6 +267,8 @@ def run_sweep(
     if programs:
         axes = dataclasses.replace(axes, setting=live)
     plan = _plan_from_options(context, profile, adhoc, axes, options)
+    if plan is not None:
+        plan = start.applied(plan, is_private=bool(axes.server_programs))
     if options["host_metrics"] and axes.server_programs:
         raise UsageError("--host-metrics is for a server on another host", "private servers are on this host")
     if private.is_given and not axes.server_programs:
@@ -557,6 +562,7 @@ def versions(
     context: click.Context,
     tests: VersionsOptions,
     servers: PrivateServerOptions,
+    start: StartOptions,
     options: Annotated[PlanValues, Takes("versions")],
     session: Annotated[SessionOptions, OmitOptions("yes_this_server")],
     output: OutputOptions,
@@ -581,7 +587,7 @@ def versions(
             raise UsageError("--resume takes no other options", "the comparison's plan is in its folder")
         folder = SweepFolder.resume(sweep_folder(output.resume))
     else:
-        folder = _new_comparison(words, rest, tests, servers, options)
+        folder = _new_comparison(words, rest, tests, servers, start, options)
     with closing(folder):
         run = run_on_private_servers(folder, versions_setup(folder.sweep))
         code = run_and_print(folder, run, partial(_write, folder, output), versions_notes)
@@ -603,6 +609,7 @@ def _new_comparison(
     rest: list[str],
     tests: VersionsOptions,
     servers: PrivateServerOptions,
+    start: StartOptions,
     options: PlanValues,
 ) -> SweepFolder:
     if not words:
@@ -618,6 +625,7 @@ def _new_comparison(
     if tests.is_bisection and len(builds) < 3:
         raise UsageError("a bisection needs three servers or more", "name them in their order")
     plan = tests.plan([build.name for build in builds], parse_profile_options(rest), options)
+    plan = start.applied(plan, is_private=True)
     tried = [builds[0], builds[-1]] if tests.is_bisection else builds
     info(f"starting each server once: {', '.join(build.words for build in tried)}")
     directory = record_folder(paths.sweeps_dir(), _stem(builds))
@@ -641,7 +649,7 @@ def _write(folder: SweepFolder, output: OutputOptions, known: Sweep) -> None:
 def versions_notes(known: Sweep, directory: Path) -> list[str]:
     """Notes below the table."""
     lines = [f"failed: {one.cell.words}: {one.failure}" for one in known.results if one.outcome == "failed"]
-    lines += sweep_warnings(known)
+    lines += [*sweep_warnings(known), *filter(None, [beginning_line(known)])]
     setup = versions_setup(known)
     left = len(sweep_step(known).wanted) if setup.bisect else known.record.plan.cell_count - len(known.done)
     if left:

@@ -13,6 +13,7 @@ replaced; private servers are started anew, with new tables, for each start of a
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Container, Coroutine, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Protocol, TypeVar
@@ -38,6 +39,7 @@ from tuibench.model.sweep import (
     DataReady,
     ServerBuild,
     ServerStart,
+    Start,
     Sweep,
     SweepCase,
     SweepEnvironment,
@@ -52,6 +54,7 @@ from tuibench.mysql.info import connect_with_defaults, server_info
 from tuibench.observe.host_facts import read_environment
 from tuibench.session.load_run import LoadRun
 from tuibench.session.spec import SessionSpec
+from tuibench.sweep.beginning import Change, begin, rows_before, shortcomings
 from tuibench.sweep.folder import SweepFolder
 from tuibench.sweep.planning import build_of, cell_plan, cells_in_order, max_threads
 from tuibench.tuning import catalogue
@@ -101,19 +104,32 @@ def _most(samples: Iterable[Sample], figure: str) -> float | None:
 
 
 OnMessage = Callable[[SessionMessage], None]
+Begin = Callable[[Change], Awaitable[dict[str, float]]]
 
 
 class CellRun:
     """Runs one cell once. Afterwards `error` has ended its run, if there is one; a run that `is_interrupted`
-    counts for nothing.
+    counts for nothing. With `begin`, it has a known beginning; `rows` there were before the first cell.
     """
 
     error: TuibenchError | None = None
     is_interrupted = False
 
     def __init__(
-        self, cell: Cell, spec: SessionSpec, clock: Clock, *, attempt: int, run: str, on_message: OnMessage
+        self,
+        cell: Cell,
+        spec: SessionSpec,
+        clock: Clock,
+        *,
+        attempt: int,
+        run: str,
+        on_message: OnMessage,
+        begin: Begin | None = None,
+        rows: float | None = None,
     ) -> None:
+        self._begin = begin
+        self._rows = rows
+        self._beginning: dict[str, float] = {}
         self._cell = cell
         self._attempt = attempt
         self._run_name = run
@@ -128,6 +144,8 @@ class CellRun:
         started_at, begun_ns = self._clock.wall_seconds(), self._clock.now_ns()
         lifecycle = self._run.watcher.lifecycle
         async with self._run:
+            if self._begin is not None:
+                self._beginning = await self._begin(self._run.submit)
             self.is_open = True
             try:
                 for command in variant_commands(self._cell.variant):
@@ -161,9 +179,11 @@ class CellRun:
             seconds=seconds,
             run=self._run_name,
             limited=summary.client.limited,
-            warnings=summary.warnings,
+            warnings=summary.warnings
+            + (shortcomings(self._beginning, self._rows) if self._begin is not None else ()),
             cores=_level(hosts, "cores"),
             memory_total_bytes=_level(hosts, "memory_total"),
+            beginning=self._beginning,
         )
 
 
@@ -247,6 +267,12 @@ def _dropped(_: str) -> None:
     """What a script prints about its tables: the sweep has lines of its own."""
 
 
+def case_program(plan: SweepPlan, case: SweepCase) -> Program:
+    """The program of a case, with the tables of the most threads."""
+    options = {**case.options, "threads": max_threads(plan)}
+    return library.load_program(case.profile, options, plan.base.profile_text)
+
+
 class CaseTables:
     """Creates, measures and drops the tables of a case.
 
@@ -261,8 +287,7 @@ class CaseTables:
         report: Callable[[str], None] | None = None,
     ) -> None:
         self._target = target
-        self._threads = max_threads(plan)
-        self._text = plan.base.profile_text
+        self._plan = plan
         self._show = show
         self._report = report
 
@@ -295,7 +320,7 @@ class CaseTables:
             return None
 
     def _program(self, case: SweepCase) -> Program:
-        return library.load_program(case.profile, {**case.options, "threads": self._threads}, self._text)
+        return case_program(self._plan, case)
 
 
 class TableManager:
@@ -339,13 +364,18 @@ class StartedServer(Protocol):
 
     async def check_running(self) -> None: ...
 
+    async def save_data(self) -> None: ...
+
+    async def restore_data(self, *, cold: bool = False) -> None: ...
+
     async def stop(self) -> None: ...
 
 
 class PrivateServers:
     """Has the server and the tables of each cell there; one server runs at a time.
 
-    `start` starts a build, `tables` makes its tables.
+    `start` starts a build, `tables` makes its tables. Unless cells begin `as-is`, each one gets the data as
+    they were when its tables were made.
     """
 
     def __init__(
@@ -355,7 +385,9 @@ class PrivateServers:
         tables: Callable[[Target], CaseTables],
         report: Callable[[str], None],
         clock: Clock,
+        beginning: Start = Start.AS_IS,
     ) -> None:
+        self._beginning = beginning
         self._builds = {build.name: build for build in builds}
         self._start = start
         self._tables = tables
@@ -388,8 +420,14 @@ class PrivateServers:
         is_new = self._start_of(self._cell) != self._start_of(cell) or not await self._is_running()
         if is_new:
             await self._start_server(cell)
-        if self._data != cell.case.data:
+        has_new = self._data != cell.case.data
+        if has_new:
             await self._make_tables(cell, sweep, write)
+        if self._beginning is not Start.AS_IS and self._server is not None:
+            if has_new:
+                await self._server.save_data()
+            if not has_new or self._beginning is Start.COLD:
+                await self._server.restore_data(cold=self._beginning is Start.COLD)
         self._cell = cell
         if is_new:
             seconds = (self._clock.now_ns() - begun_ns) / NS_PER_SECOND
@@ -587,6 +625,8 @@ class SweepRunner:
                 return result
             self._listener.report(f"{cell.words} failed: {result.failure}; retrying once")
             await self._do(self._server_back(error))
+            if self._folder.sweep.record.plan.start is not Start.AS_IS:
+                await self._do(self._tables.ready(cell, self._folder.sweep, self._folder.add))
             attempt += 1
 
     async def _once(self, cell: Cell) -> tuple[CellResult, TuibenchError | None]:
@@ -717,7 +757,12 @@ def build_runner(
 
     tables = TableManager(plan, CaseTables(target, plan, show, listener.report), listener.report)
     attempt = cell_attempts(
-        folder, lambda: target, clock, on_message=on_message, yes_this_server=yes_this_server
+        folder,
+        lambda: target,
+        clock,
+        on_message=on_message,
+        report=listener.report,
+        yes_this_server=yes_this_server,
     )
     return SweepRunner(folder, tables, attempt, reach, listener, clock)
 
@@ -728,6 +773,7 @@ def cell_attempts(
     clock: Clock,
     *,
     on_message: Callable[[SessionMessage], None],
+    report: Callable[[str], None],
     yes_this_server: bool = False,
     private_server: Callable[[], str] = lambda: "",
 ) -> Callable[[Cell], CellRun]:
@@ -747,7 +793,17 @@ def cell_attempts(
             yes_this_server=yes_this_server,
             private_server=private_server(),
         )
-        return CellRun(cell, spec, clock, attempt=number, run=f"{CELLS}/{run}", on_message=on_message)
+        here = partial(begin, spec.target, case_program(plan, cell.case), plan.start, clock, report=report)
+        return CellRun(
+            cell,
+            spec,
+            clock,
+            attempt=number,
+            run=f"{CELLS}/{run}",
+            on_message=on_message,
+            begin=None if plan.start is Start.AS_IS else here,
+            rows=rows_before(folder.sweep, cell.case),
+        )
 
     return attempt
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from tuibench import paths
 from tuibench.ab.experiment import PRESET, THREADS
-from tuibench.cli.options import PrivateServerOptions
+from tuibench.cli.options import PrivateServerOptions, StartOptions
 from tuibench.cli.output import info
 from tuibench.cli.runner import record_folder, run_async
 from tuibench.errors import ExitCode, UsageError
@@ -49,7 +49,9 @@ def _new_folder(plan: RunPlan, what: str) -> Path:
     return record_folder(paths.sweeps_dir(), f"{time.strftime('%Y%m%d-%H%M%S')}-{plan.profile}-{what}")
 
 
-def ab_over_starts(plan: RunPlan, program: str, private: PrivateServerOptions) -> ExitCode:
+def ab_over_starts(
+    plan: RunPlan, program: str, private: PrivateServerOptions, start: StartOptions
+) -> ExitCode:
     """Run the A/B test of a plan over starts, each value an option of a private server's start."""
     trial = plan.trial
     if trial is None:
@@ -66,6 +68,7 @@ def ab_over_starts(plan: RunPlan, program: str, private: PrivateServerOptions) -
     builds = crossed([build], axes)
     info(f"starting each server once: {', '.join(each.words for each in builds)}")
     whole = plan_over_starts(plan, builds, trial.cycles, trial.window_seconds)
+    whole = start.applied(whole, is_private=True)
     folder = run_async(create_versions(whole, builds, private.limits(), _new_folder(plan, trial.subject)))
     with closing(folder):
         return run_and_print(

@@ -21,13 +21,14 @@ from tuibench.model.plan import OptionValue
 from tuibench.model.server import ServerLimits, Target
 from tuibench.model.sweep import ServerBuild, Sweep, SweepCase, SweepEnvironment, SweepPlan, VersionsSetup
 from tuibench.sweep.folder import SweepFolder
-from tuibench.sweep.planning import build_cases, cells_by_start, max_threads, parse_setting
+from tuibench.sweep.planning import build_cases, cells_by_start, parse_setting
 from tuibench.sweep.runner import (
     CaseTables,
     OnProgress,
     PrivateServers,
     SweepListener,
     SweepRunner,
+    case_program,
     cell_attempts,
     check_variant_possible,
     new_record,
@@ -243,8 +244,7 @@ async def _start(build: ServerBuild, limits: ServerLimits) -> PrivateServer:
 
 
 def _rows(plan: SweepPlan, case: SweepCase) -> float:
-    options = {**case.options, "threads": max_threads(plan)}
-    data = build_data_set(library.load_program(case.profile, options, plan.base.profile_text))
+    data = build_data_set(case_program(plan, case))
     return sum(data.size(name) for name in data.table_names())
 
 
@@ -279,12 +279,14 @@ async def versions_runner(
         lambda target: CaseTables(target, plan, show, listener.report),
         listener.report,
         clock,
+        plan.start,
     )
     attempt = cell_attempts(
         folder,
         lambda: servers.target,
         clock,
         on_message=on_message,
+        report=listener.report,
         private_server=lambda: str(servers.directory),
     )
     try:

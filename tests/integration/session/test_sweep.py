@@ -17,6 +17,7 @@ from tests.integration.support.commands import (
 )
 from tests.integration.support.session_process import DURABILITY, DURABLE, UNSAFE
 from tuibench import paths
+from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
 from tuibench.model.event import EventKind
 from tuibench.model.message import SessionMessage
@@ -26,6 +27,7 @@ from tuibench.model.summary import Summary
 from tuibench.model.sweep import Cell, CellResult, Sweep, SweepPlan
 from tuibench.model.tick import Sample
 from tuibench.sweep import runner as sweeping
+from tuibench.sweep.beginning import beyond
 from tuibench.sweep.folder import load_sweep
 from tuibench.sweep.planning import build_cases, build_variants
 
@@ -93,6 +95,56 @@ async def test_an_interrupted_sweep_tells_what_it_knows_and_goes_on(
     assert "unsafe 0/0 : durable 1/1" in resumed.out
     assert await ask(target, DURABILITY) == [DURABLE]
     assert await ask(target, "SHOW TABLES") == []
+    await asyncio.to_thread(assert_nothing_left, tuibench_home)
+
+
+# A known beginning
+
+WARM = ("--start=warm", "--tables=1", "--time=2", "--warmup-time=0", "--interval=0.5", "--workers=1")
+FLUSHING = (
+    "SELECT @@GLOBAL.innodb_io_capacity, @@GLOBAL.innodb_io_capacity_max, "
+    "@@GLOBAL.innodb_max_dirty_pages_pct, @@GLOBAL.innodb_max_dirty_pages_pct_lwm"
+)
+
+
+async def test_a_cell_after_writes_begins_with_clean_pages_in_memory(
+    database: Target, tuibench_home: Path
+) -> None:
+    before = await ask(database, FLUSHING)
+    words = ("sweep", "oltp_update_index,oltp_insert,oltp_point_select", "--table-size=30000", "--prepare")
+    options = (*WARM, "--threads=4", "--preset=unsafe", "--order=given", "--cleanup")
+    ended = await asyncio.to_thread(tuibench, *words, *options, target=database)
+    assert ended.code == 0, ended.err
+    assert await ask(database, FLUSHING) == before
+    updates, inserts, selects = load_sweep(only_sweep()).done
+    for one in (updates, inserts, selects):
+        assert not one.beginning or not beyond(one.beginning), ended.err
+        assert one.figures is not None
+        assert one.figures.per_transaction["disk_reads"] < 0.01
+    assert updates.beginning["rows"] == inserts.beginning["rows"] == 30_000 < selects.beginning["rows"]
+    assert max(updates.beginning["waited_seconds"], selects.beginning["waited_seconds"]) > 0
+    assert not any(warning.startswith("other data") for warning in inserts.warnings)
+    assert any(warning.startswith("other data") for warning in selects.warnings)
+    assert "each cell began warm, with at most dirty pages 0" in ended.err
+    await asyncio.to_thread(assert_nothing_left, tuibench_home)
+
+
+@pytest.mark.parametrize("start", ["warm", "cold"])
+async def test_a_private_server_begins_each_cell_with_the_same_data(
+    binary: Binary, tuibench_home: Path, start: str
+) -> None:
+    """Deleted rows are back, and a cold buffer pool reads the pages from the disk."""
+    words = ("sweep", "oltp_delete,oltp_point_select", f"--server={binary.path}", "--table-size=20000")
+    ended = await asyncio.to_thread(tuibench, *words, *WARM[1:], f"--start={start}")
+    assert ended.code == 0, ended.err
+    for one in load_sweep(only_sweep()).done:
+        assert one.figures is not None
+        pages = one.figures.per_transaction["disk_reads"] * one.figures.tps * 2
+        assert pages > 50 if start == "cold" else pages < 20
+        assert one.beginning.get("rows", 20_000) == 20_000
+        assert not beyond(one.beginning)
+        assert not [text for text in one.warnings if text.startswith(("beginning", "other data"))]
+    assert f"each cell began {start}, " in ended.err
     await asyncio.to_thread(assert_nothing_left, tuibench_home)
 
 

@@ -140,8 +140,8 @@ async def test_the_first_bad_of_sixteen_servers_is_found(
         words.append(f"b{number}:{program}")
     options = [word for word in OPTIONS if "profile" not in word and "delay" not in word]
     with started(
-        "versions", *words, "--bisect", "--first-bad", "--profile=oltp_insert", "--starts=3", *options,
-        "--mysqld-option=innodb-flush-log-at-trx-commit=0", env=servers,
+        "versions", *words, "--bisect", "--first-bad", "--profile=oltp_insert", "--starts=4", *options,
+        "--client-delay=4ms", "--mysqld-option=innodb-flush-log-at-trx-commit=0", env=servers,
     ) as process:  # fmt: skip
         ended = await asyncio.to_thread(finished, process, 3 * MINUTES)
     assert ended.code == 0, ended.err

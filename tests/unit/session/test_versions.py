@@ -15,6 +15,7 @@ from tuibench.model.sweep import (
     DataReady,
     ServerBuild,
     ServerStart,
+    Start,
     SweepCase,
     SweepEnvironment,
     SweepLine,
@@ -211,6 +212,12 @@ class PlayedServer:
         if self.end is not None:
             raise self.end
 
+    async def save_data(self) -> None:
+        self._log.append(f"save {self._name}")
+
+    async def restore_data(self, *, cold: bool = False) -> None:
+        self._log.append(f"restore {self._name}" + " cold" * cold)
+
     async def stop(self) -> None:
         self._log.append(f"stop {self._name}")
 
@@ -236,7 +243,7 @@ class PlayedTables(CaseTables):
 class Stage:
     """Servers that are played; `lines` are written into the record."""
 
-    def __init__(self) -> None:
+    def __init__(self, beginning: Start = Start.AS_IS) -> None:
         self.log: list[str] = []
         self.lines: list[SweepLine] = []
         self.reported: list[str] = []
@@ -248,6 +255,7 @@ class Stage:
             lambda target: PlayedTables(target, self.log),
             self.reported.append,
             self.clock,
+            beginning,
         )
         self.started: list[PlayedServer] = []
         self.failures: list[ServerUnavailableError] = []

@@ -1,0 +1,193 @@
+"""The known beginning of a cell: what its server is like when its load starts.
+
+With `--start=cold` or `warm`, three things are the same for each cell. The pages are clean, old row versions
+are purged, and the redo log is short: `LIMITS` has the readings, which are waited for. The buffer pool is
+empty, or all tables were read into it. And the data are the same: private servers get back a copy of their
+data directory (`PrivateServers`), other servers' rows are counted. What cannot be had is said in a warning of
+the cell.
+
+An idle server may leave its pages dirty (MariaDB does by default), so the settings of `FLUSHING` are changed
+for the wait. These are commands of the cell's session: journalled, guarded, restored.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from decimal import Decimal
+from typing import NamedTuple
+
+from tuibench import units
+from tuibench.clock import NS_PER_SECOND, Clock
+from tuibench.errors import TuibenchError
+from tuibench.load.script_commands import run_command
+from tuibench.load.tables import prewarm_tables
+from tuibench.metrics.figures import read
+from tuibench.model.command import ChangeSetting
+from tuibench.model.counters import REDO_CAPACITY, Counter, first_known
+from tuibench.model.server import Target
+from tuibench.model.sweep import Start, Sweep, SweepCase
+from tuibench.model.tick import Tick
+from tuibench.mysql.connection import Connection
+from tuibench.mysql.info import connect_with_defaults, query_if_allowed
+from tuibench.observe.status import INNODB_METRICS, INNODB_METRICS_SQL, STATUS_SQL, kept_status
+from tuibench.workload import script
+from tuibench.workload.program import Program
+
+WAIT_SECONDS, LOOK_SECONDS, REPORT_SECONDS = 120.0, 0.5, 10.0
+ROWS, WAITED = "rows", "waited_seconds"
+PREWARM = "prewarm"
+"""The command of a script that reads its tables."""
+
+
+class Limit(NamedTuple):
+    """The most that a reading may be, and its words."""
+
+    most: float
+    title: str
+    write: Callable[[float], str]
+
+
+LIMITS = {
+    "dirty_percent": Limit(1.0, "dirty pages", units.percent),
+    "history_list": Limit(1000.0, "history list", lambda value: f"{value:,.0f}"),
+    "checkpoint_age_percent": Limit(10.0, "checkpoint age", units.percent),
+}
+"""Shares of the buffer pool and of the redo log. An idle server keeps some hundred row versions."""
+
+FLUSHING = {
+    "innodb_io_capacity_max": "20000",
+    "innodb_io_capacity": "20000",
+    "innodb_max_dirty_pages_pct_lwm": "0",
+    "innodb_max_dirty_pages_pct": "0",
+}
+"""What makes a server write all dirty pages soon, in an order that keeps the limits of pairs."""
+
+Readings = Mapping[str, float]
+Change = Callable[[ChangeSetting], Awaitable[object]]
+
+
+def readings(status: Mapping[str, float]) -> dict[str, float]:
+    """What is known of `LIMITS`, from the counters of a server."""
+    tick = Tick(levels=dict(status))
+    found = {}
+    pool = status.get(Counter.POOL_PAGES_TOTAL, 0) * status.get(Counter.PAGE_SIZE, 0)
+    if pool and Counter.POOL_BYTES_DIRTY in status:
+        found["dirty_percent"] = 100 * status[Counter.POOL_BYTES_DIRTY] / pool
+    history = read("history_list", tick)
+    if history is not None:
+        found["history_list"] = history
+    age, capacity = read("checkpoint_age", tick), first_known(REDO_CAPACITY, status)
+    if age is not None and capacity:
+        found["checkpoint_age_percent"] = 100 * age / capacity
+    return found
+
+
+def beyond(found: Readings) -> tuple[str, ...]:
+    """What keeps a server with these readings from a known beginning, by name."""
+    return tuple(name for name, limit in LIMITS.items() if found.get(name, 0) > limit.most)
+
+
+def state_words(found: Readings) -> str:
+    """The readings: dirty pages 12 %, history list 4,200."""
+    return ", ".join(
+        f"{limit.title} {limit.write(found[name])}" for name, limit in LIMITS.items() if name in found
+    )
+
+
+def shortcomings(found: Readings, rows_before: float | None) -> tuple[str, ...]:
+    """The warnings of a cell that begins so; `rows_before` is how many rows there were in its tables."""
+    warnings = []
+    if late := beyond(found):
+        kept = state_words({name: found[name] for name in late})
+        warnings.append(f"beginning not reached: {kept} after {found.get(WAITED, 0):.0f} s")
+    if unknown := [limit.title for name, limit in LIMITS.items() if name not in found]:
+        warnings.append(f"beginning not known: the server does not tell {', '.join(unknown)}")
+    if rows_before is not None and found.get(ROWS, rows_before) != rows_before:
+        warnings.append(f"other data: {found[ROWS]:,.0f} rows, {rows_before:,.0f} before the first cell")
+    return tuple(warnings)
+
+
+def rows_before(sweep: Sweep, case: SweepCase) -> float | None:
+    """The rows of a case's tables at the beginning of the first cell on them."""
+    known = (one.beginning.get(ROWS) for one in sweep.results if one.cell.case.data == case.data)
+    return next((rows for rows in known if rows is not None), None)
+
+
+def beginning_line(sweep: Sweep) -> str:
+    """How the cells of a sweep began, in one line; empty if nothing was asked for."""
+    start = sweep.record.plan.start
+    known = [one.beginning for one in sweep.done if one.beginning]
+    if start is Start.AS_IS or not known:
+        return ""
+    most = {name: max(one[name] for one in known if name in one) for name in LIMITS if name in known[0]}
+    waited = max(one.get(WAITED, 0) for one in known)
+    return f"each cell began {start}, with at most {state_words(most)}; waited up to {waited:.1f} s"
+
+
+async def begin(
+    target: Target,
+    program: Program,
+    start: Start,
+    clock: Clock,
+    change: Change,
+    report: Callable[[str], None],
+) -> dict[str, float]:
+    """Have the tables read, if the pool is to be warm, and wait for the rest; returns the readings."""
+    rows = await _read_tables(target, program, report) if start is Start.WARM else {}
+    connection = await connect_with_defaults(target, use_database=False)
+    begun_ns = said_ns = clock.now_ns()
+    changed: dict[str, str] = {}
+    try:
+        found = await _readings(connection)
+        late = bool(beyond(found))
+        if late:
+            report(f"waiting up to {WAIT_SECONDS:.0f} s for the beginning: {state_words(found)}")
+            if set(beyond(found)) - {"history_list"}:
+                await _flush(connection, change, changed)
+        while beyond(found) and clock.now_ns() < begun_ns + WAIT_SECONDS * NS_PER_SECOND:
+            await clock.sleep(LOOK_SECONDS)
+            found = await _readings(connection)
+            if clock.now_ns() > said_ns + REPORT_SECONDS * NS_PER_SECOND:
+                said_ns = clock.now_ns()
+                report(f"still waiting: {state_words(found)}")
+        for name, value in reversed(changed.items()):
+            await change(ChangeSetting(name, value))
+    finally:
+        await connection.close()
+    waited = (clock.now_ns() - begun_ns) / NS_PER_SECOND
+    return {**found, **rows, WAITED: waited if late else 0.0}
+
+
+async def _readings(connection: Connection) -> dict[str, float]:
+    status: dict[str, float] = {**kept_status(await connection.query(STATUS_SQL))}
+    if "mariadb" not in connection.version_text.lower():
+        for name, count in await query_if_allowed(connection, INNODB_METRICS_SQL) or ():
+            status[INNODB_METRICS[str(name)]] = float(count)
+    return readings(status)
+
+
+async def _flush(connection: Connection, change: Change, changed: dict[str, str]) -> None:
+    """Change the settings of `FLUSHING`; the values before are put into `changed`. What the login may not
+    change stays as it is.
+    """
+    names = ", ".join(f"'{name}'" for name in FLUSHING)
+    rows = await connection.query(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})")
+    now = {str(name): str(value) for name, value in rows}
+    for name, value in FLUSHING.items():
+        raised = str(max(Decimal(value), Decimal(now.get(name, value)))) if "capacity" in name else value
+        if name in now and Decimal(raised) != Decimal(now[name]):
+            try:
+                await change(ChangeSetting(name, raised))
+            except TuibenchError:
+                return
+            changed[name] = now[name]
+
+
+async def _read_tables(target: Target, program: Program, report: Callable[[str], None]) -> dict[str, float]:
+    """Read each table through each of its indexes; returns the number of rows, if they are counted."""
+    if program.script is not None:
+        if PREWARM in script.declared(program.script).commands:
+            await run_command(target, program, PREWARM, write=lambda _: None)
+        else:
+            report(f"not read into the buffer pool: the script has no command {PREWARM}")
+        return {}
+    tables = await prewarm_tables(target, program, lambda table: None)
+    return {ROWS: float(sum(tables.values()))} if tables else {}
