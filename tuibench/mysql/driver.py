@@ -219,6 +219,12 @@ class DriverConnection(_Driver):  # type: ignore[misc]
         self._secure = self._tls_established = True
         return True
 
+    def keep_tls_session(self) -> None:
+        """After the login over TLS: the next one resumes its session. `RecordTransport` does it itself."""
+        encrypted = self._transport.get_extra_info("ssl_object")
+        if encrypted is not None:
+            self._ssl_context.keep_session(encrypted)
+
     def write_bytes(self, data: bytes) -> None:
         """Several statements are prepared with one write."""
         self._write_bytes(data)

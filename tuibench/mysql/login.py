@@ -169,7 +169,9 @@ class Handshake:
         raw.login_steps = self
 
     def login(self) -> FirstLogin:
-        """What this login was."""
+        """What this login was; the session of its TLS is kept for the next."""
+        if self._raw.is_encrypted:
+            self._raw.keep_tls_session()
         return FirstLogin(
             where=self._target.for_connection(0).where,
             user=self._target.user,

@@ -27,7 +27,27 @@ from tuibench.errors import UsageError
 from tuibench.model.server import VERIFYING, SslMode, Target
 
 
-class LoggingContext(ssl.SSLContext):
+class ResumingContext(ssl.SSLContext):
+    """A context of one server, whose connections resume the session of an earlier one if there is one."""
+
+    _session: ssl.SSLSession | None = None
+
+    def wrap_bio(self, *arguments: Any, **options: Any) -> ssl.SSLObject:
+        return super().wrap_bio(*arguments, **{"session": self._session, **options})
+
+    def keep_session(self, connection: ssl.SSLObject) -> bool:
+        """Keeps the session of a connection with a full handshake, for those after it; False as long as it
+        cannot be resumed, since the ticket of TLS 1.3 comes after the handshake.
+        """
+        session = connection.session
+        if session is None or not (session.has_ticket or connection.version() != "TLSv1.3"):
+            return False
+        if not connection.session_reused:
+            self._session = session
+        return True
+
+
+class LoggingContext(ResumingContext):
     """A context that gives out the secrets of its handshakes. Made for one thread."""
 
     _log: int
@@ -51,21 +71,26 @@ class LoggingContext(ssl.SSLContext):
         return {name: bytes.fromhex(secret) for name, _, secret in map(str.split, lines)}
 
 
-def tls_context(target: Target, *, hands_over: bool = False) -> ssl.SSLContext:
-    """The TLS context for a target; `hands_over` makes a LoggingContext.
+def tls_context(target: Target, *, hands_over: bool = False) -> ResumingContext:
+    """The TLS context for the first server of a target; `hands_over` makes a LoggingContext.
 
     Raises UsageError for certificate files that cannot be read.
     """
-    return _shared_context(target.ssl_mode, target.ssl_ca, target.ssl_cert, target.ssl_key, hands_over)
+    server = f"{target.for_connection(0).where} {target.ssl_server_name}"
+    return _shared_context(
+        server, target.ssl_mode, target.ssl_ca, target.ssl_cert, target.ssl_key, hands_over
+    )
 
 
-@lru_cache(maxsize=8)
-def _shared_context(mode: SslMode, ca: str, cert: str, key: str, hands_over: bool) -> ssl.SSLContext:
+@lru_cache(maxsize=32)
+def _shared_context(
+    server: str, mode: SslMode, ca: str, cert: str, key: str, hands_over: bool
+) -> ResumingContext:
     """One for all connections alike: reading this host's trusted certificates takes 50 ms."""
     for path in filter(None, (ca, cert, key)):
         _check_readable(path)
     try:
-        made = (LoggingContext if hands_over else ssl.SSLContext)(ssl.PROTOCOL_TLS_CLIENT)
+        made = (LoggingContext if hands_over else ResumingContext)(ssl.PROTOCOL_TLS_CLIENT)
         made.check_hostname = mode == "verify-identity"
         made.verify_mode = ssl.CERT_REQUIRED if mode in VERIFYING else ssl.CERT_NONE
         if ca:
@@ -141,6 +166,7 @@ class RecordTransport(asyncio.Transport, asyncio.Protocol):
         self._layer = layer
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls: Any = context.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
+        self.is_resumed = False
         self._secrets: dict[str, bytes] = {}
         self._sent = self._received = b""
         self._shaken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -190,11 +216,30 @@ class RecordTransport(asyncio.Transport, asyncio.Protocol):
                 int.from_bytes(self._sent[FINISHED_NONCE], "big"),
             )
         rest = self._incoming.read()
-        self._tls, self._secrets = None, {}
+        self._secrets = {}
         self._sent = self._received = b""
+        self.is_resumed = bool(self._tls.session_reused)
+        if self._context.keep_session(self._tls):
+            self._tls = None
         self._shaken.set_result(None)
         if rest:
             self.data_received(rest)
+
+    def _look_for_ticket(self, data: bytes) -> None:
+        """Shows OpenSSL what the server sends, too, until it has got the ticket, or the server's next packet:
+        tickets come before that.
+        """
+        self._incoming.write(data)
+        try:
+            self._tls.read(1 << 14)
+        except ssl.SSLWantReadError:
+            if not self._context.keep_session(self._tls):
+                return
+        except ssl.SSLError:
+            pass
+        else:
+            self._context.keep_session(self._tls)
+        self._tls = None
 
     def _fail(self, error: OSError) -> None:
         if not self._shaken.done():
@@ -207,6 +252,8 @@ class RecordTransport(asyncio.Transport, asyncio.Protocol):
             if not self._shaken.done():
                 self._continue()
             return
+        if self._tls is not None:
+            self._look_for_ticket(data)
         try:
             opened, is_closed = self.records.open(data)
         except ValueError as error:

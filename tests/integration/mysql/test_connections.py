@@ -16,12 +16,14 @@ from tests.integration.support import certificates, sbtest
 from tests.integration.support.certificates import Files
 from tests.integration.support.commands import DEADLINE_SECONDS, tuibench
 from tests.integration.support.shared import Starter, Templates
+from tuibench import installation
 from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import ServerUnavailableError, SQLError
 from tuibench.model.server import Flavour, Target
 from tuibench.mysql.connection import Connection, TextStatement, connect
 from tuibench.mysql.errors import AccessDeniedError, PlainPasswordError, TLSError
+from tuibench.mysql.tls import RecordTransport
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 ODD = "p'ä ss"
@@ -121,6 +123,34 @@ def test_a_certificate_of_another_name(secure: PrivateServer, files: Files, run:
     with pytest.raises(TLSError, match=r"is not for '127\.0\.0\.1'") as error:
         run(cipher(over_tcp(secure, ssl_mode="verify-identity", ssl_ca=str(files.ca))))
     assert "--ssl-mode=verify-ca" in error.value.hint
+
+
+@pytest.mark.parametrize("is_native", [False, True], ids=["asyncio engine", "native engine"])
+def test_a_later_login_resumes_the_session_of_the_first(
+    secure: PrivateServer, files: Files, run: Run, is_native: bool
+) -> None:
+    native = installation.native_module()
+    if is_native and native is None:
+        pytest.skip("tuibench-native is not installed")
+    target = over_tcp(secure, ssl_mode="verify-identity", host="localhost", ssl_ca=str(files.ca))
+
+    async def logins() -> tuple[list[bool], list[int]]:
+        """Whether each of three resumes, and MySQL's count of resumed sessions; MariaDB's stays 0."""
+        resumed, counted = [], []
+        for _ in range(3):
+            connection = await connect(target, records=native.TlsRecords if is_native else None)
+            transport = connection.raw.transport
+            handed_over = isinstance(transport, RecordTransport)
+            found = transport if handed_over else transport.get_extra_info("ssl_object")
+            resumed.append(found.is_resumed if handed_over else found.session_reused)
+            hits = await connection.query("SHOW GLOBAL STATUS LIKE 'Ssl_session_cache_hits'")
+            counted.append(int(hits[0][1]))
+            await connection.close()
+        return resumed, counted
+
+    resumed, (first, second, third) = run(logins())
+    assert resumed[1:] == [True, True]
+    assert secure.binary.flavour is Flavour.MARIADB or first < second < third
 
 
 async def test_an_account_that_demands_tls_and_a_client_certificate(

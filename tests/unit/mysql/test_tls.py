@@ -50,20 +50,30 @@ Talk = Callable[[socket.socket, ssl.SSLContext], None]
 
 
 @contextmanager
-def listening(files: Files, talk: Talk, suite: tuple[str, str] = SUITES[0]) -> Iterator[int]:
-    """A server of one connection in a thread; its port."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(files.cert, files.key)
-    if suite[0] == "TLSv1.2":
-        context.maximum_version = ssl.TLSVersion.TLSv1_2
-        context.set_ciphers(suite[1])
+def listening(
+    files: Files, talk: Talk, suite: tuple[str, str] = SUITES[0], restarts: tuple[bool, ...] = (True,)
+) -> Iterator[int]:
+    """A server in a thread; its port. It is restarted, and has no old session, before each connection for
+    which `restarts` is true.
+    """
     listener = socket.create_server(("127.0.0.1", 0))
 
+    def new_context() -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(files.cert, files.key)
+        if suite[0] == "TLSv1.2":
+            context.maximum_version = ssl.TLSVersion.TLSv1_2
+            context.set_ciphers(suite[1])
+        return context
+
     def serve() -> None:
-        caller, _ = listener.accept()
-        caller.settimeout(DEADLINE_SECONDS)
-        with caller, suppress(OSError):
-            talk(caller, context)
+        for is_restarted in restarts:
+            if is_restarted:
+                context = new_context()
+            caller, _ = listener.accept()
+            caller.settimeout(DEADLINE_SECONDS)
+            with caller, suppress(OSError):
+                talk(caller, context)
 
     thread = threading.Thread(target=serve, daemon=True)
     thread.start()
@@ -122,8 +132,8 @@ async def opened(port: int, target: Target) -> tuple[RecordTransport, Heard]:
     return transport, heard
 
 
-def verifying(files: Files, host: str = "localhost") -> Target:
-    return Target(host=host, ssl_mode="verify-identity", ssl_ca=str(files.ca))
+def verifying(files: Files, host: str = "localhost", port: int = 3306) -> Target:
+    return Target(host=host, port=port, ssl_mode="verify-identity", ssl_ca=str(files.ca))
 
 
 @pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite[1])
@@ -140,6 +150,34 @@ def test_what_is_said_comes_back(run: Run, files: Files, suite: tuple[str, str])
 
     with listening(files, echo, suite) as port:
         run(talk(port))
+
+
+@pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite[1])
+def test_a_later_login_resumes_the_session_unless_the_server_has_lost_it(
+    run: Run, files: Files, suite: tuple[str, str]
+) -> None:
+    restarts = (True, False, False, True, False)
+    reused: list[bool | None] = []
+
+    def echo_and_note(caller: socket.socket, context: ssl.SSLContext) -> None:
+        with context.wrap_socket(caller, server_side=True) as encrypted:
+            reused.append(encrypted.session_reused)
+            while heard := encrypted.recv(1 << 20):
+                encrypted.sendall(heard)
+
+    async def talk(port: int) -> None:
+        for is_restarted in restarts:
+            transport, heard = await opened(port, verifying(files, port=port))
+            for size in (1, 16_385):
+                transport.write(bytes(size))
+                assert await heard.bytes(size) == bytes(size)
+            assert transport.is_resumed != is_restarted
+            transport.close()
+            await heard.ended
+
+    with listening(files, echo_and_note, suite, restarts) as port:
+        run(talk(port))
+    assert reused == [not each for each in restarts]
 
 
 def test_a_certificate_is_verified_before_anything_is_said(files: Files, run: Run, tmp_path: Path) -> None:
