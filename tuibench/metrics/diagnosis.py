@@ -4,12 +4,7 @@ The first matching rule is the diagnosis. Distortions of the measurement come fi
 host, the load generator): a server below its capacity shows no limit of its own. Then follow
 the configured limits (connections, rate), the host's CPU, and the server's own resources.
 
-The knee of a throughput curve is the level from which doubling gains less than 10 %.
-
-Between measured levels the curve is linear in logarithms, so that a proportional stretch is exact and
-the gain of doubling is a difference of two heights. All gains here are natural logarithms of a ratio.
-
-The curve is also described by Gunther's Universal Scalability Law, fitted to measured levels.
+A throughput curve is described by Gunther's Universal Scalability Law, fitted to measured levels.
 
 X(N) = λ·N / (1 + σ·(N−1) + κ·N·(N−1))
 
@@ -22,7 +17,7 @@ scipy is imported only when a curve is fitted.
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import NamedTuple
 
 from tuibench.errors import RunError
@@ -55,14 +50,6 @@ class ThroughputPoint(NamedTuple):
     half_width: float = 0.0
 
 
-class Knee(NamedTuple):
-    """The level of the knee, and the levels between which it lies given the noise."""
-
-    level: float
-    low: float
-    high: float
-
-
 class Gain(NamedTuple):
     """The gain from one level to another, and half the width of its 95 % interval."""
 
@@ -73,11 +60,6 @@ class Gain(NamedTuple):
     def is_small(self) -> bool:
         """True if the estimate is below the threshold."""
         return self.value < LOG_GAIN
-
-    @property
-    def is_surely_small(self) -> bool:
-        """True if it is below the threshold beyond the noise."""
-        return self.value + self.margin < LOG_GAIN
 
     @property
     def is_surely_loss(self) -> bool:
@@ -96,68 +78,6 @@ def throughput_gain(before: ThroughputPoint, after: ThroughputPoint) -> Gain:
         return Gain(-math.inf if after.tps <= 0 else math.inf, 0.0)
     margin = math.hypot(before.half_width, after.half_width)
     return Gain(math.log(after.tps / before.tps), margin)
-
-
-def find_knee(points: Sequence[ThroughputPoint]) -> Knee | None:
-    """The knee of a curve; None while doubling still gains at its end, or if the curve is too short.
-
-    From its level on no doubling within the curve gains enough: a small gain below a larger one is no knee.
-    """
-    level = _crossing(points, LOG_GAIN)
-    if level is None:
-        return None
-    width = math.hypot(_width_near(points, level), _width_near(points, 2 * level))
-    low, high = _crossing(points, LOG_GAIN + width), _crossing(points, LOG_GAIN - width)
-    lowest, highest = points[0].level, points[-1].level
-    return Knee(level, low if low is not None else lowest, high if high is not None else highest)
-
-
-def _crossing(points: Sequence[ThroughputPoint], wanted: float) -> float | None:
-    """The level from which every doubling gains less than the threshold."""
-    places = _places(points)
-    if len(places) < 2:
-        return None
-    gains = [_doubling(points, place) for place in places]
-    if gains[-1] >= wanted:
-        return None
-    for number in range(len(places) - 2, -1, -1):
-        if gains[number] >= wanted:
-            share = (gains[number] - wanted) / (gains[number] - gains[number + 1])
-            return math.exp(places[number] + share * (places[number + 1] - places[number]))
-    return math.exp(places[0])
-
-
-def _places(points: Sequence[ThroughputPoint]) -> list[float]:
-    """Logarithms of the levels at which the slope of the gain may change, and whose double is within the
-    curve.
-    """
-    if not points:
-        return []
-    first, last = math.log(points[0].level), math.log(points[-1].level) - math.log(2)
-    logs = [math.log(point.level) for point in points]
-    return sorted({place for log in logs for place in (log, log - math.log(2)) if first <= place <= last})
-
-
-def _doubling(points: Sequence[ThroughputPoint], place: float) -> float:
-    before, after = _height(points, place), _height(points, place + math.log(2))
-    return 0.0 if before is None or after is None else after - before
-
-
-def _height(points: Sequence[ThroughputPoint], place: float) -> float | None:
-    """The logarithm of the throughput at the logarithm of a level."""
-    slack = 1e-9
-    for left, right in pairwise(points):
-        start, end = math.log(left.level), math.log(right.level)
-        if start - slack <= place <= end + slack:
-            share = (place - start) / (end - start)
-            return math.log(left.tps) + share * math.log(right.tps / left.tps)
-    return None
-
-
-def _width_near(points: Sequence[ThroughputPoint], level: float) -> float:
-    """The precision of the curve around a level: that of its nearest point."""
-    nearest = min(points, key=lambda point: abs(math.log(point.level / level)))
-    return max(nearest.half_width, SMALLEST_WIDTH)
 
 
 def _weighted_mean(same: Sequence[ThroughputPoint]) -> ThroughputPoint:
