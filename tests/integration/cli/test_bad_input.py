@@ -105,6 +105,7 @@ async def reader(tables: PrivateServer, database: Target) -> AsyncIterator[Targe
     await ask(tables.target, "DROP USER reader@localhost")
 
 
+@pytest.mark.one_flavour
 def test_no_write_privilege(reader: Target, database: Target) -> None:
     line = complaint(tuibench(*RUN, target=reader), SERVER_UNAVAILABLE)
     assert "denied" in line

@@ -53,7 +53,9 @@ def runs(tables: PrivateServer) -> Iterator["Runs"]:
     runs.forget()
 
 
-@pytest.fixture(params=QUERIES)
+@pytest.fixture(
+    params=[name if name == TIMED else pytest.param(name, marks=pytest.mark.one_flavour) for name in QUERIES]
+)
 def run(request: pytest.FixtureRequest, runs: "Runs") -> Run:
     """Each profile in turn, run once for all tests that look at it."""
     return runs.of(request.param)

@@ -75,6 +75,7 @@ async def test_the_holder_is_named_where_the_server_lists_its_locks(start: Start
         await asked.close()
 
 
+@pytest.mark.one_flavour
 async def test_a_lock_that_is_given_back_costs_nothing_but_time(tables: PrivateServer) -> None:
     async with sbtest.connected(tables.target) as other:
         await other.execute("LOCK TABLES sbtest1 WRITE")
@@ -85,6 +86,7 @@ async def test_a_lock_that_is_given_back_costs_nothing_but_time(tables: PrivateS
     assert done.code == 0, done.err
 
 
+@pytest.mark.one_flavour
 async def test_a_server_that_is_stopped_is_not_waited_for(restartable: PrivateServer) -> None:
     await ask(restartable.target, "SELECT 1")
     os.kill(restartable.pid, signal.SIGSTOP)
@@ -99,8 +101,8 @@ async def test_a_server_that_is_stopped_is_not_waited_for(restartable: PrivateSe
 HANGING = (
     ("run", "oltp_read_write"),
     ("prepare", "oltp_read_write"),
-    ("check", "oltp_read_write"),
-    ("cleanup", "oltp_read_write"),
+    pytest.param(("check", "oltp_read_write"), marks=pytest.mark.whole),
+    pytest.param(("cleanup", "oltp_read_write"), marks=pytest.mark.whole),
     ("doctor", "oltp_read_write"),
     ("settings", "list"),
 )
@@ -119,10 +121,7 @@ async def test_a_server_that_hangs_after_the_login_is_not_waited_for(command: tu
 
 @pytest.mark.parametrize(
     "silent_from",
-    [
-        pytest.param(place, marks=() if place in (1, 2, 5, 11) else pytest.mark.whole)
-        for place in range(1, 12)
-    ],
+    [pytest.param(place, marks=() if place in (2, 11) else pytest.mark.whole) for place in range(1, 12)],
 )
 async def test_a_server_that_hangs_at_any_question_is_not_waited_for(silent_from: int) -> None:
     """Whatever the first ones are answered: one that is not ends the command."""

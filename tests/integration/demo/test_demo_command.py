@@ -70,7 +70,11 @@ def test_a_demo_from_nothing_to_nothing(base: Path, env: dict[str, str], tuibenc
 
 
 @pytest.mark.parametrize(
-    "number", [signal.SIGINT, signal.SIGHUP, pytest.param(signal.SIGTERM, marks=pytest.mark.whole)]
+    "number",
+    [
+        signal.SIGINT,
+        *(pytest.param(each, marks=pytest.mark.whole) for each in (signal.SIGTERM, signal.SIGHUP)),
+    ],
 )
 def test_a_signal_ends_a_demo_with_its_summary(
     demo: Demo, tuibench_home: Path, number: signal.Signals

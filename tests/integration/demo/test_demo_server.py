@@ -80,9 +80,24 @@ async def test_its_files_are_its_owners_and_its_password_on_no_command_line(serv
 # Its life
 
 
-async def test_stop_leaves_nothing(binary: Binary, base: Path) -> None:
-    """Of a server made from nothing, too: all others here copy a template."""
-    server = await PrivateServer.start(binary, base=base)
+async def test_a_server_made_from_nothing_has_its_option_file_and_its_stop_leaves_nothing(
+    binary: Binary, base: Path, tmp_path: Path
+) -> None:
+    """All others here copy a template. An option of the data directory is needed at its creation, and places
+    are our own.
+    """
+    file = tmp_path / "my.cnf"
+    file.write_text(
+        "[mysqld]\ninnodb_page_size=8k\ndatadir=/var/lib/mysql\nlog_bin=/var/log/mysql/log\nport=3306\n"
+        "[mariadb]\nquery_cache_size=2M\n"
+    )
+    options = read_server_options(str(file), binary)
+    assert options.left_out == ("datadir", "port")
+    server = await PrivateServer.start(binary, base=base, options=options.options)
+    asked = "SELECT @@innodb_page_size, @@log_bin_basename, @@port"
+    ((page_size, log, port),) = await ask(server.target, asked)
+    assert (page_size, port) == (8192, server.target.port)
+    assert Path(log).is_relative_to(server.directory)
     await server.stop()
     assert not list(base.iterdir())
     assert not psutil.pid_exists(server.pid)
@@ -120,14 +135,11 @@ async def test_options_of_the_caller_win(any_binary: Binary, start: Starter) -> 
 async def test_limits_hold_after_a_restart_and_say_how(binary: Binary, start: Starter) -> None:
     limits = ServerLimits(cpus=1, memory_bytes=2**30)
     async with await start(binary, limits=limits) as server:
-        for _ in range(2):
-            pool, confined = (
-                await ask(server.target, "SELECT @@innodb_buffer_pool_size"),
-                is_confined(server, 2**30),
-            )
-            assert pool == [(2**29,)]
-            assert confined
-            await server.restart()
+        for is_restarted in (False, True):
+            if is_restarted:
+                await server.restart()
+            assert await ask(server.target, "SELECT @@innodb_buffer_pool_size") == [(2**29,)]
+            assert is_confined(server, 2**30)
         assert server.limited.startswith("1 CPU and 1 GiB of memory by ")
 
 
@@ -142,23 +154,6 @@ def is_confined(server: PrivateServer, memory_bytes: int) -> bool:
         and (folder / "cpu.max").read_text() == "100000 100000\n"
         and int((folder / "memory.max").read_text()) == memory_bytes
     )
-
-
-async def test_what_an_option_file_says(binary: Binary, base: Path, tmp_path: Path) -> None:
-    """An option of the data directory is needed at its creation, and places are our own."""
-    file = tmp_path / "my.cnf"
-    file.write_text(
-        "[mysqld]\ninnodb_page_size=8k\ndatadir=/var/lib/mysql\nlog_bin=/var/log/mysql/log\nport=3306\n"
-        "[mariadb]\nquery_cache_size=2M\n"
-    )
-    options = read_server_options(str(file), binary)
-    async with await PrivateServer.start(binary, base=base, options=options.options) as server:
-        ((page_size, log, port),) = await ask(
-            server.target, "SELECT @@innodb_page_size, @@log_bin_basename, @@port"
-        )
-        assert (page_size, port) == (8192, server.target.port)
-        assert Path(log).is_relative_to(server.directory)
-    assert options.left_out == ("datadir", "port")
 
 
 async def test_a_failed_start_says_what_the_log_says(any_binary: Binary, base: Path, start: Starter) -> None:
@@ -194,11 +189,17 @@ def end_an_owner(start: Starter, binary: Binary, number: signal.Signals) -> None
     assert not Path(owned.directory).exists()
 
 
-def test_gone_with_an_owner_that_was_killed(binary: Binary, start: Starter) -> None:
-    end_an_owner(start, binary, signal.SIGKILL)
+def test_gone_with_an_owner_that_was_killed(any_binary: Binary, start: Starter) -> None:
+    end_an_owner(start, any_binary, signal.SIGKILL)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGINT,
+        *(pytest.param(each, marks=pytest.mark.whole) for each in (signal.SIGTERM, signal.SIGHUP)),
+    ],
+)
 def test_the_server_ends_with_a_terminated_owner(
     any_binary: Binary, start: Starter, number: signal.Signals
 ) -> None:
@@ -226,8 +227,8 @@ async def test_stop_does_not_wait_for_other_owners(any_binary: Binary, start: St
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux kills a child with its parent")
-async def test_the_server_dies_with_its_supervisor(binary: Binary, start: Starter) -> None:
-    server = await start(binary)
+async def test_the_server_dies_with_its_supervisor(any_binary: Binary, start: Starter) -> None:
+    server = await start(any_binary)
     psutil.Process(server.supervisor_pid).kill()
     assert until(lambda: gone(server.pid))
     await server.stop()

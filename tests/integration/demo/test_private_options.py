@@ -22,6 +22,7 @@ SWEEP_SECONDS = 500.0
 
 
 @pytest.mark.timeout(SWEEP_SECONDS + 60)
+@pytest.mark.one_flavour
 async def test_a_setting_that_needs_a_restart_is_an_axis(binary: Binary, tmp_path: Path) -> None:
     """Each value is a server of its own, started with the option and the limit, and what differs is meant."""
     ran = await asyncio.to_thread(

@@ -66,7 +66,7 @@ def assert_balanced(summary: Summary) -> None:
 # The rate
 
 
-@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("workers", [pytest.param(1, marks=pytest.mark.whole), 3])
 async def test_poisson_arrivals_come_at_the_rate(any_tables: PrivateServer, workers: int) -> None:
     """The count of a Poisson process deviates by the square root of its mean; five times that is never."""
     options = (f"--rate={RATE}", f"--time={SECONDS}", "--threads=4", f"--workers={workers}")
@@ -107,7 +107,6 @@ async def test_the_rate_can_be_changed_while_it_runs(tables: PrivateServer) -> N
 @pytest.mark.parametrize(
     "options",
     [
-        ("--workers=1",),
         ("--workers=3",),
         ("--workers=2", "--rate=400"),
         ("--workers=2", "--warmup-time=0.5"),

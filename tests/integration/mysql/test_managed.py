@@ -65,6 +65,7 @@ def test_a_login_without_tls_is_told_about_tls_first(managed: Managed) -> None:
         assert "--user" not in hint.partition("--ssl-mode=required")[0]
 
 
+@pytest.mark.one_flavour
 def test_a_tunnel_is_verified_by_the_name_of_its_server(managed: Managed) -> None:
     assert managed.run("settings", "list").code == 0
     for name in ("", "db2.example.net"):
@@ -97,6 +98,7 @@ def test_a_load_runs_over_tls(managed: Managed) -> None:
     assert managed.run("cleanup", *table).code == 0
 
 
+@pytest.mark.one_flavour
 def test_a_token_is_the_password_of_a_login(managed: Managed) -> None:
     without = managed._replace(target=msgspec.structs.replace(managed.target, password=""))
     command = f"printf {PASSWORD}"

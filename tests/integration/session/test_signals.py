@@ -71,6 +71,7 @@ def told(sample: Sample) -> tuple[object, ...]:
 # A session
 
 
+@pytest.mark.one_flavour
 async def test_a_stop_puts_all_back(tables: PrivateServer, tuibench_home: Path) -> None:
     async with watched(session_spec(tables.target)) as watcher:
         await make_unsafe(watcher, tables.target)
@@ -79,7 +80,13 @@ async def test_a_stop_puts_all_back(tables: PrivateServer, tuibench_home: Path) 
     assert_nothing_left(tuibench_home)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGTERM,
+        *(pytest.param(each, marks=pytest.mark.whole) for each in (signal.SIGHUP, signal.SIGINT)),
+    ],
+)
 async def test_a_signal_puts_all_back(
     any_tables: PrivateServer, tuibench_home: Path, number: signal.Signals
 ) -> None:
@@ -156,6 +163,7 @@ def cut_short_but_readable(watcher: Watcher) -> None:
     assert replay.position_seconds >= run.samples[-1].elapsed_seconds
 
 
+@pytest.mark.one_flavour
 async def test_restore_puts_back_what_killed_session_and_guardian_left(
     tables: PrivateServer, tuibench_home: Path
 ) -> None:
