@@ -9,6 +9,7 @@ server count from the same transaction: the load is held and drained, both sides
 
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -44,7 +45,7 @@ from tuibench.session.lifecycle import cancel_all, ticks_until
 from tuibench.session.load import LoadController, LoadTick, host_totals, make_fleet
 from tuibench.session.preflight import run_preflight
 from tuibench.session.run import SessionRun, Watcher
-from tuibench.session.run_summary import RunEnding, WatchTotals, build_summary, build_watch_summary
+from tuibench.session.run_summary import WatchTotals, build_summary, build_watch_summary
 from tuibench.session.sampling import Sampler, TickObservation
 from tuibench.session.spec import SessionSpec
 from tuibench.session.timeline import PlanRunner
@@ -447,14 +448,14 @@ class LoadRun(SessionRun):
     async def _write_summary(self) -> None:
         server, watched, ending = self.watcher.server, self.measuring.watched_alone, self._ending()
         if watched is None:
-            self._summary = build_summary(self.spec, server, self.load.accounting, ending)
+            self._summary = build_summary(self.spec, server, self.load.accounting, **ending)
         else:
-            alone = replace(ending, seconds=watched.tick.seconds, headline=None)
+            alone = ending | {"seconds": watched.tick.seconds, "headline": None}
             self._summary = build_watch_summary(self.spec, server, watched, alone)
         self.watcher.bus.recording.summary(self._summary, self.load)
 
     def _bare_summary(self) -> Summary:
-        return build_summary(self.spec, self.watcher.server, LoadTotals(), self._bare_ending())
+        return build_summary(self.spec, self.watcher.server, LoadTotals(), **self._bare_ending())
 
     async def _end_workers(self) -> None:
         """Ends the workers of a load that was never run."""
@@ -462,31 +463,29 @@ class LoadRun(SessionRun):
             self._is_load_ended = True
             await self.watcher.fleet.kill()
 
-    def _bare_ending(self) -> RunEnding:
-        return replace(
-            super()._bare_ending(),
-            threads=self.load.threads,
-            rate=self.load.rate,
-            workers=self.load.fleet.worker_count,
-            is_complete=False,
-            client_delay_ms=self.load.max_client_delay_ms,
-            warnings=self._warnings,
-            engine=self.engine,
-        )
+    def _bare_ending(self) -> dict[str, Any]:
+        return super()._bare_ending() | {
+            "threads": self.load.threads,
+            "rate": self.load.rate,
+            "workers": self.load.fleet.worker_count,
+            "is_complete": False,
+            "client_delay_ms": self.load.max_client_delay_ms,
+            "warnings": self._warnings,
+            "engine": self.engine,
+        }
 
-    def _ending(self) -> RunEnding:
+    def _ending(self) -> dict[str, Any]:
         load, limit = self.load, self.measuring.limit
-        return replace(
-            super()._ending(),
-            is_complete=not load.unresponsive and not any(loss.is_host for loss in load.fleet.losses),
-            limited=limit.overall,
-            warnings=(
+        return super()._ending() | {
+            "is_complete": not load.unresponsive and not any(loss.is_host for loss in load.fleet.losses),
+            "is_limited": limit.overall,
+            "warnings": (
                 *self._warnings,
                 *measurement_warnings(load.max_client_delay_ms, limit, load.unresponsive),
                 *(loss.warning for loss in load.fleet.losses),
             ),
-            probe=self.probe.result if self.probe is not None else None,
-            headline=load.headline,
-            kinds=tuple(load.weights),
-            hosts=host_totals(load),
-        )
+            "probe": self.probe.result if self.probe is not None else None,
+            "headline": load.headline,
+            "kinds": tuple(load.weights),
+            "hosts": host_totals(load),
+        }

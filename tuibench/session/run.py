@@ -30,6 +30,7 @@ from tuibench.crash.experiment import CrashOnStage
 from tuibench.effects.tracker import EffectTracker
 from tuibench.errors import UsageError
 from tuibench.load.fleet import Fleet
+from tuibench.load.native_engine import Chosen
 from tuibench.metrics.inference import ab_order
 from tuibench.model.command import (
     Command,
@@ -64,7 +65,7 @@ from tuibench.session.lifecycle import (
 )
 from tuibench.session.load import LoadController
 from tuibench.session.preflight import identify_server
-from tuibench.session.run_summary import RunEnding, ServerReading, WatchTotals, build_watch_summary
+from tuibench.session.run_summary import ServerReading, WatchTotals, build_watch_summary
 from tuibench.session.sampling import ActivityMonitor, Sampler, StatementMonitor, TickObservation
 from tuibench.session.settings import ProductionGuard, Settings
 from tuibench.session.spec import SessionSpec
@@ -600,46 +601,45 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
     def _bare_summary(self) -> Summary:
         """The summary without the figures."""
 
-    def _bare_ending(self) -> RunEnding:
-        """The end of the run, without figures."""
+    def _bare_ending(self) -> dict[str, Any]:
+        """The end of the run as arguments of `build_summary`, without figures."""
         lifecycle = self.watcher.lifecycle
-        return RunEnding(
-            seconds=self.seconds,
-            outcome=lifecycle.outcome,
-            failure=str(lifecycle.error) if lifecycle.error else "",
-            events=tuple(self.watcher.log.events),
-        )
+        return {
+            "seconds": self.seconds,
+            "outcome": lifecycle.outcome,
+            "failure": str(lifecycle.error) if lifecycle.error else "",
+            "events": tuple(self.watcher.log.events),
+            "threads": 0,
+            "rate": 0.0,
+            "warnings": (),
+            "engine": Chosen(is_native=False),
+            "tick": Tick(),
+        }
 
     def _screening(self) -> TuneResult | None:
         """The result of a screening, with what was not restored after it."""
         result = self.tune
         return replace(result, not_restored=self.watcher.not_restored) if result is not None else None
 
-    def _ending(self) -> RunEnding:
+    def _ending(self) -> dict[str, Any]:
         """The end of the run, with everything that is not in the totals."""
         tracker = self.effect_tracker
         tests = [one for one in self.laboratory.begun if type(one) is AbTest]
-        before, after = self._readings
-        return replace(
-            self._bare_ending(),
-            before=before,
-            after=after,
-            effects=tuple(tracker.effects),
-            costs=tracker.costs,
-            ab=tests[-1].result if tests else None,
-            earlier_ab_tests=tuple(test.result for test in tests[:-1]),
-            tune=self._screening(),
-            crashes=tuple(
-                one.crash
-                for one in self.laboratory.begun
-                if isinstance(one, CrashOnStage) and one.crash is not None
-            ),
-            steadiness=tracker.steadiness,
-            slowest=tracker.slowest,
-            operation_cost=tracker.operation_cost,
-            replication=self.watcher.lag.total(),
-            tick=self.tick,
-        )
+        crashes = (one.crash for one in self.laboratory.begun if isinstance(one, CrashOnStage))
+        return self._bare_ending() | {
+            "readings": self._readings,
+            "effects": tuple(tracker.effects),
+            "costs": tracker.costs,
+            "ab": tests[-1].result if tests else None,
+            "earlier_ab_tests": tuple(test.result for test in tests[:-1]),
+            "tune": self._screening(),
+            "crashes": tuple(crash for crash in crashes if crash is not None),
+            "steadiness": tracker.steadiness,
+            "slowest": tracker.slowest,
+            "operation_cost": tracker.operation_cost,
+            "replication": self.watcher.lag.total(),
+            "tick": self.tick,
+        }
 
 
 class WatchRun(SessionRun):
@@ -722,6 +722,6 @@ class WatchRun(SessionRun):
     def _bare_summary(self) -> Summary:
         return build_watch_summary(self.spec, self.watcher.server, WatchTotals(), self._bare_ending())
 
-    def _bare_ending(self) -> RunEnding:
+    def _bare_ending(self) -> dict[str, Any]:
         warnings = (f"{NOT_COUNTED}: no traffic",) if self.watcher.is_traffic_uncounted else ()
-        return replace(super()._bare_ending(), warnings=warnings)
+        return super()._bare_ending() | {"warnings": warnings}

@@ -12,11 +12,8 @@ from tuibench.metrics.figures import all_values
 from tuibench.metrics.series import ratio
 from tuibench.model.cluster import HostTotals
 from tuibench.model.counters import Counter
-from tuibench.model.effect import AbTestResult, CommitCost, Effect
-from tuibench.model.event import Event
-from tuibench.model.findings import Crash, Headline, HeadlineTotals, OperationCost, Steadiness
+from tuibench.model.findings import Headline, HeadlineTotals
 from tuibench.model.plan import RunPlan
-from tuibench.model.probe import ProbeResult
 from tuibench.model.server import ServerInfo
 from tuibench.model.summary import (
     ClientTotals,
@@ -26,8 +23,6 @@ from tuibench.model.summary import (
     KindTotals,
     QueryTotals,
     Reconciliation,
-    ReplicationTotals,
-    RunOutcome,
     ServerTotals,
     Summary,
     TransactionTotals,
@@ -42,10 +37,8 @@ from tuibench.model.tick import (
     US_PER_MS,
     WAIT,
     Histogram,
-    SlowTransaction,
     Tick,
 )
-from tuibench.model.tune import TuneResult
 from tuibench.observe.status import ServerObservation
 from tuibench.record.hdr_log import encode_histogram, kind_totals, statement_totals
 from tuibench.record.sysbench_report import FullReport
@@ -94,64 +87,40 @@ def reconcile(
     )
 
 
-class RunEnding(msgspec.Struct, frozen=True, kw_only=True):
-    """How a run ended: what the summary needs beside the accounting. `seconds` is the time of the load.
-
-    Unless it `is_complete`, some of what the workers did was never reported. `kinds` are the profile's
-    transactions, in its order. `tick` is the sum of all of the run.
-    """
-
-    seconds: float
-    outcome: RunOutcome
-    failure: str
-    events: tuple[Event, ...]
-    threads: int = 0
-    rate: float = 0.0
-    workers: int = 0
-    limited: bool = False
-    client_delay_ms: float = 0.0
-    warnings: tuple[str, ...] = ()
-    before: ServerReading | None = None
-    after: ServerReading | None = None
-    effects: tuple[Effect, ...] = ()
-    costs: tuple[CommitCost, ...] = ()
-    ab: AbTestResult | None = None
-    earlier_ab_tests: tuple[AbTestResult, ...] = ()
-    tune: TuneResult | None = None
-    crashes: tuple[Crash, ...] = ()
-    steadiness: Steadiness | None = None
-    slowest: tuple[SlowTransaction, ...] = ()
-    operation_cost: OperationCost = OperationCost()
-    replication: ReplicationTotals | None = None
-    tick: Tick = Tick()
-    is_complete: bool = True
-    probe: ProbeResult | None = None
-    headline: Headline | None = None
-    kinds: tuple[str, ...] = ()
-    engine: Chosen = Chosen(is_native=False)
-    hosts: tuple[HostTotals, ...] = ()
-
-
 PER_CONNECTION = ("events_per_connection", "seconds_per_connection")
 
 
 def build_summary(
-    spec: SessionSpec, server: ServerInfo, accounting: LoadTotals, ending: RunEnding
+    spec: SessionSpec,
+    server: ServerInfo,
+    accounting: LoadTotals,
+    *,
+    seconds: float,
+    engine: Chosen,
+    tick: Tick,
+    readings: tuple[ServerReading | None, ServerReading | None] = (None, None),
+    is_complete: bool = True,
+    workers: int = 0,
+    is_limited: bool = False,
+    hosts: tuple[HostTotals, ...] = (),
+    kinds: tuple[str, ...] = (),
+    headline: Headline | None = None,
+    **known: Any,
 ) -> Summary:
-    """The whole run in figures."""
-    totals, plan, seconds = accounting.totals, spec.plan, ending.seconds or 1e-9
+    """The whole run in figures; `known` are the fields of the summary that do not follow from the accounting.
+
+    `seconds` is the time of the load, `tick` the sum of the whole run; `kinds` are the profile's
+    transactions, in its order. Unless it `is_complete`, some of what the workers did was never reported.
+    """
+    totals, plan, measured_seconds, seconds = accounting.totals, spec.plan, seconds, seconds or 1e-9
     run = accounting.run
     transactions = run.hist(RESPONSE)
     return Summary(
         session=spec.session,
         profile=plan.profile,
-        threads=ending.threads,
-        seconds=ending.seconds,
-        rate=ending.rate,
+        seconds=measured_seconds,
         percentiles=_percentiles(transactions, plan.percentiles),
         deviations=plan.deviations,
-        outcome=ending.outcome,
-        failure=ending.failure,
         transactions=TransactionTotals(total=totals.completed, per_second=totals.completed / seconds),
         queries=_queries(totals, seconds),
         errors=ErrorTotals(
@@ -169,41 +138,28 @@ def build_summary(
         latency_histogram=encode_histogram(transactions),
         fairness=_fairness(*map(accounting.per_connection, PER_CONNECTION)),
         statements={name: statement_totals(each) for name, each in run.named(STATEMENT).items()},
-        by_transaction=_kinds(accounting, ending.kinds),
+        by_transaction=_kinds(accounting, kinds),
         server=ServerTotals(
             version=server.version_text,
             flavour=server.flavour,
-            deltas=counter_deltas(ending.before, ending.after) or {},
+            deltas=counter_deltas(*readings) or {},
         ),
-        reconciliation=reconcile(totals, ending.before, ending.after, is_complete=ending.is_complete),
+        reconciliation=reconcile(totals, *readings, is_complete=is_complete),
         client=ClientTotals(
-            workers=ending.workers,
-            cpu_share=accounting.cpu_seconds / seconds / max(1, ending.workers),
+            workers=workers,
+            cpu_share=accounting.cpu_seconds / seconds / max(1, workers),
             cpu_seconds=accounting.cpu_seconds,
-            limited=ending.limited,
-            engine=ending.engine.name,
-            engine_reason=ending.engine.reason,
+            limited=is_limited,
+            engine=engine.name,
+            engine_reason=engine.reason,
             tls=server.tls,
-            hosts=ending.hosts,
+            hosts=hosts,
         ),
-        events=ending.events,
-        warnings=ending.warnings,
-        client_delay_ms=ending.client_delay_ms,
-        effects=ending.effects,
-        costs=ending.costs,
-        ab=ending.ab,
-        earlier_ab_tests=ending.earlier_ab_tests,
-        tune=ending.tune,
-        crashes=ending.crashes,
-        steadiness=ending.steadiness,
-        slowest=ending.slowest,
-        operation_cost=ending.operation_cost,
-        replication=ending.replication,
-        figures=all_values(ending.tick),
-        is_complete=ending.is_complete,
-        probe=ending.probe,
-        headline=_headline(ending.headline, accounting, seconds),
+        figures=all_values(tick),
+        is_complete=is_complete,
+        headline=_headline(headline, accounting, seconds),
         connection_load=_connection_totals(plan, accounting, seconds),
+        **known,
     )
 
 
@@ -354,22 +310,22 @@ TRAFFIC_SUMS = (
 
 
 def build_watch_summary(
-    spec: SessionSpec, server: ServerInfo, totals: WatchTotals, ending: RunEnding
+    spec: SessionSpec, server: ServerInfo, totals: WatchTotals, ending: Mapping[str, Any]
 ) -> Summary:
-    """The whole session in figures."""
+    """The whole session in figures; `ending` are arguments of `build_summary`."""
     seconds = totals.tick.seconds or 1e-9
     latency = totals.tick.hist(RESPONSE)
     commits = totals.count("completed")
     reads, writes, others = map(totals.count, ("reads", "writes", "others"))
     queries = reads + writes + others
     return replace(
-        build_summary(spec, server, LoadTotals(), ending),
+        build_summary(spec, server, LoadTotals(), **ending),
         transactions=TransactionTotals(total=commits, per_second=commits / seconds),
         queries=QueryTotals(
             read=reads, write=writes, other=others, total=queries, per_second=queries / seconds
         ),
         **latency_fields(latency, spec.plan.percentiles),
         latency_histogram=encode_histogram(latency),
-        steadiness=ending.steadiness if commits else None,
+        steadiness=ending.get("steadiness") if commits else None,
         watched=totals.watched,
     )

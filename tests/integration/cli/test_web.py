@@ -65,9 +65,6 @@ def threads_of(session: str) -> int:
 
 
 def test_a_page_shows_the_screen_and_steers_only_if_it_may(session: str) -> None:
-    refused = tuibench("web", session, "--port=99999")
-    assert (refused.code, refused.out) == (2, "")
-    assert refused.err == "tuibench: --port must be between 0 and 65535, not 99999 (0 selects a free port)\n"
     with started("web", session, "--port=0") as process:
         shown = asyncio.run(typed(address_told(process), "+", "is read-only"))
         assert "MariaDB" in shown or "MySQL" in shown

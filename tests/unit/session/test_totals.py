@@ -14,6 +14,7 @@ from tests.ticks import figures
 from tests.unit.session.worker_reports import report
 from tuibench.load.fleet import Loss
 from tuibench.load.messages import Counters, FairnessStats, WorkerReport
+from tuibench.load.native_engine import Chosen
 from tuibench.metrics.figures import read
 from tuibench.model.event import EventKind
 from tuibench.model.findings import Headline
@@ -21,7 +22,7 @@ from tuibench.model.server import Target
 from tuibench.model.summary import Summary
 from tuibench.model.tick import Histogram, Tick, total_tick
 from tuibench.mysql.errors import TOO_MANY_CONNECTIONS_HINTS
-from tuibench.session.run_summary import RunEnding, ServerReading, build_summary, counter_deltas, reconcile
+from tuibench.session.run_summary import ServerReading, build_summary, counter_deltas, reconcile
 from tuibench.session.spec import SessionSpec
 from tuibench.session.totals import QUIET_TICKS, Alarms, LoadTotals
 
@@ -372,21 +373,19 @@ def finished() -> LoadTotals:
 def summed(accounting: LoadTotals, percentiles: tuple[float, ...] = (95.0,), **changes: Any) -> Summary:
     plan = msgspec.structs.replace(PLAN, percentiles=percentiles, deviations=("--force-pk is ignored",))
     spec = SessionSpec(session="s1", plan=plan, target=Target(), run_directory="/runs/s1")
-    ending = RunEnding(
-        seconds=2.0,
-        threads=2,
-        rate=0.0,
-        workers=1,
-        outcome="done",
-        failure="",
-        limited=False,
-        client_delay_ms=0.0,
-        warnings=(),
-        events=(EVENT,),
-        before=reading(100),
-        after=reading(164, own=2),
-    )
-    return build_summary(spec, SERVER, accounting, msgspec.structs.replace(ending, **changes))
+    ending: dict[str, Any] = {
+        "seconds": 2.0,
+        "threads": 2,
+        "rate": 0.0,
+        "workers": 1,
+        "outcome": "done",
+        "warnings": (),
+        "events": (EVENT,),
+        "readings": (reading(100), reading(164, own=2)),
+        "engine": Chosen(is_native=False),
+        "tick": Tick(),
+    }
+    return build_summary(spec, SERVER, accounting, **ending | changes)
 
 
 def test_figures_of_a_run() -> None:
@@ -433,7 +432,7 @@ def test_an_open_loop_has_its_rate_and_service_times() -> None:
 
 
 def test_a_run_that_failed_before_its_load_began() -> None:
-    made = summed(LoadTotals(), seconds=0.0, outcome="failed", failure="why", before=None, after=None)
+    made = summed(LoadTotals(), seconds=0.0, outcome="failed", failure="why", readings=(None, None))
     assert (made.transactions.per_second, made.queries.per_second, made.client.cpu_share) == (0.0, 0.0, 0.0)
     assert (made.latency_ms, made.percentiles, made.failure) == (None, {"95": None}, "why")
     assert (made.server.deltas, made.reconciliation.foreign) == ({}, None)
