@@ -32,6 +32,7 @@ from tuibench.model.effect import Comparison
 from tuibench.model.tick import RESPONSE, Latency, Sample, Tick, coarse_counts
 from tuibench.tui.figures import mean_figures, read_figures, read_lags, worst_lags
 from tuibench.units import axis_maximum
+from tuibench.waits.classes import TIME, WaitClass
 
 BLOCKS_PER_LEVEL = 4096
 """Blocks kept on each level: more than an hour of single seconds."""
@@ -67,6 +68,7 @@ class ChartPoint(NamedTuple):
     ticks: int = 1
     figures: Sequence[float] = ()
     lags: Mapping[str, float] = MappingProxyType({})
+    waits: Sequence[float] = ()
 
 
 Blocks = tuple[ChartPoint, ...]
@@ -203,6 +205,7 @@ def merge_points(points: Sequence[ChartPoint]) -> ChartPoint:
         ticks=sum(point.ticks for point in points),
         figures=mean_figures([(point.figures, point.ticks) for point in points]),
         lags=worst_lags([point.lags for point in points]),
+        waits=_mean_waits(points),
     )
 
 
@@ -232,6 +235,16 @@ def _mean_shares(shares: Sequence[tuple[CpuShares | None, int]]) -> CpuShares | 
     whole = sum(ticks for _, ticks in known)
     server, own, rest = (sum(each[part] * ticks for each, ticks in known) / whole for part in range(3))
     return server, own, rest
+
+
+def _mean_waits(points: Sequence[ChartPoint]) -> Sequence[float]:
+    known = [(point.waits, point.ticks) for point in points if point.waits]
+    if len(known) < 2:
+        return known[0][0] if known else ()
+    whole = sum(ticks for _, ticks in known)
+    return array(
+        "f", [sum(part) / whole for part in zip(*([n * w for w in waits] for waits, n in known), strict=True)]
+    )
 
 
 def _worst(values: Sequence[float | None]) -> float | None:
@@ -356,6 +369,7 @@ def chart_point(sample: Sample, interval_seconds: float) -> ChartPoint:
         cpu=None if host is None else cpu_shares(host),
         figures=read_figures(sample),
         lags=read_lags(sample),
+        waits=_waits(sample.tick),
     )
     load = sample.throughput
     if load is None:
@@ -370,6 +384,12 @@ def chart_point(sample: Sample, interval_seconds: float) -> ChartPoint:
         counts=pack_counts(coarse_counts(load.hist(RESPONSE))),
         headline=read("headline", sample.load),
     )
+
+
+def _waits(tick: Tick) -> Sequence[float]:
+    """The mean number of connections in each class; empty without an account of the time."""
+    us = tick.sums.get(TIME + "seconds", 0.0) * 1e6
+    return array("f", [tick.sums[wait.key] / us for wait in WaitClass]) if us else ()
 
 
 def cpu_shares(host: Tick) -> CpuShares:

@@ -42,6 +42,11 @@ from tuibench.tui.view import View
 CURSOR_JUMP_CELLS = 16
 """Number of unchanged cells that cost as much to send as moving the cursor and setting colours again."""
 
+DARKEST_SHADE = 0.45
+"""Share of the measure's colour at the baseline."""
+STACK_SHARE = 0.6
+"""The same for the dimmer colours of a stack."""
+
 DrawFunction = Callable[[View, int, int], Sequence[TextLine]]
 """Converts a view, a width and a height to lines."""
 
@@ -101,7 +106,16 @@ class Panel(Widget, can_focus=False):
         """Style of a role in this panel."""
         if not role:
             return self.rich_style
+        if role.startswith(STACKED):
+            return self._dimmed(self.role_style(role.removeprefix(STACKED)), STACK_SHARE)
         return self.rich_style + self.screen.query_one(Palette).role_style(role)
+
+    def _dimmed(self, full: Style, share: float) -> Style:
+        """The style with its colour reduced to this share; unchanged on a terminal with few colours."""
+        if self.app.current_theme.ansi or full.color is None or full.bgcolor is None:
+            return full
+        ground, ink = Color.from_rich_color(full.bgcolor), Color.from_rich_color(full.color)
+        return full + Style(color=ground.blend(ink, share).rich_color)
 
     def text(self) -> str:
         """Text that is painted, without styles."""
@@ -154,12 +168,6 @@ def _styled_cells(line: TextLine) -> list[tuple[str, str]]:
     return [(character, span.role) for span in line for character in span.text]
 
 
-DARKEST_SHADE = 0.45
-"""Share of the measure's colour at the baseline."""
-STACK_SHARE = 0.6
-"""The same for the colours of the CPU chart, which has no big number."""
-
-
 class Requested(Message):
     """The operator requests a command, or a change of the charts; `at_home` on those of the first screen."""
 
@@ -203,8 +211,6 @@ class TimePanel(Panel):
     def role_style(self, role: str) -> Style:
         if "+" in role:
             return self._halves(*role.split("+"))
-        if role.startswith(STACKED):
-            return self._dimmed(super().role_style(role.removeprefix(STACKED)), STACK_SHARE)
         if role.startswith((MEAN_ROLE, UNCERTAIN_ROLE)):
             return self._mean_style(role)
         if not role.startswith("shade"):
@@ -214,13 +220,6 @@ class TimePanel(Panel):
     def _shade(self, number: int) -> Style:
         share = DARKEST_SHADE + (1 - DARKEST_SHADE) * number / (SHADES - 1)
         return self._dimmed(super().role_style(self._role), share)
-
-    def _dimmed(self, full: Style, share: float) -> Style:
-        """The style with its colour reduced to this share; unchanged on a terminal with few colours."""
-        if self.app.current_theme.ansi or full.color is None or full.bgcolor is None:
-            return full
-        ground, ink = Color.from_rich_color(full.bgcolor), Color.from_rich_color(full.color)
-        return full + Style(color=ground.blend(ink, share).rich_color)
 
     def _mean_style(self, role: str) -> Style:
         line = super().role_style("strong" if role.startswith(MEAN_ROLE) else "muted")

@@ -97,6 +97,7 @@ SCREENS: Mapping[str, Scene | Form] = {
     "saturation": Scene(msgspec.structs.replace(CALM, probe=OVER), ("8",)),
     "big": Scene(keys=("b",)),
     "tune": Scene(msgspec.structs.replace(CALM, tune=screened.progress()), ("9",)),
+    "time": Scene(keys=("0",)),
     "cost": Scene(keys=("o",)),
     "statements": Scene(CALM, ("s",), (STATEMENTS,)),
     "start": Form(MISSING, ("down", "enter")),

@@ -21,6 +21,7 @@ from tuibench.model.schedule import PlanPhase, PlanProgress, parse_schedule
 from tuibench.model.server import Flavour, ServerInfo, Target
 from tuibench.model.settings import COMMIT_ROLES, CostFigure, PresetState, SettingGroup, SettingState
 from tuibench.model.tick import Latency, Sample, SlowTransaction, Tick, TimedStatement
+from tuibench.waits.classes import TIME, WaitClass
 
 START = 1_760_000_000.0
 GIB = 1 << 30
@@ -414,7 +415,28 @@ def _sample(number: int, noise: float) -> Sample:
         host=host_part(),
         slowest=slowest(p95),
     )
-    return msgspec.structs.replace(made, at=START + number, late_ms=0.2)
+    accounted = msgspec.structs.replace(
+        made.tick, sums=made.tick.sums | account(threads, tps, unsafe=unsafe, noise=noise)
+    )
+    return msgspec.structs.replace(made, at=START + number, late_ms=0.2, tick=accounted)
+
+
+def account(threads: int, tps: float, *, unsafe: bool, noise: float) -> dict[str, float]:
+    """The account of a second: on more threads, the waits grow; unsafe, nobody waits for the logs."""
+    shares = {
+        WaitClass.CPU: 5.2,
+        WaitClass.RUN_QUEUE: threads / 8,
+        WaitClass.ROW_LOCK: threads / 12 * (1.4 + abs(noise)),
+        WaitClass.COMMIT: 0.05 if unsafe else threads / 2.4,
+        WaitClass.BINARY_LOG: 0.0 if unsafe else threads / 7,
+        WaitClass.PAGE_READ: 0.4,
+        WaitClass.MUTEX: threads / 30,
+        WaitClass.ON_THE_WAY: threads / 20,
+    }
+    us = {wait.key: round(1e6 * shares.get(wait, 0.0), 1) for wait in WaitClass}
+    us[WaitClass.CLIENT.key] = round(max(0.0, 1e6 * threads - sum(us.values())), 1)
+    whole = {"seconds": 1.0, "samples": 9.0, "completed": tps, "connections_us": 1e6 * threads}
+    return {TIME + name: value for name, value in whole.items()} | us
 
 
 def afar(told: Hello) -> Hello:

@@ -14,7 +14,7 @@ from tuibench.cluster.panel import load_hosts, load_hosts_height
 from tuibench.model.cluster import HostState, LoadHost
 from tuibench.model.event import Event, EventKind
 from tuibench.model.findings import Headline
-from tuibench.model.tick import RESPONSE, STATEMENT, UPPER_US, Histogram, Latency, Sample, coarse_bucket
+from tuibench.model.tick import RESPONSE, STATEMENT, UPPER_US, Histogram, Latency, coarse_bucket
 from tuibench.tui.panels.lists import ListMarks, TrendRow, TrendSection, listed_keys, stack_sections
 from tuibench.tui.panels.load import (
     P95,
@@ -27,7 +27,6 @@ from tuibench.tui.panels.load import (
     latency_table,
     latency_table_height,
     measures_of,
-    operation_cost_panel,
     side_statements,
     slowest_panel,
     small_figure,
@@ -36,7 +35,6 @@ from tuibench.tui.panels.time_chart import AXIS_WIDTH, heat_map, heat_map_legend
 from tuibench.tui.steering import move_cursor
 from tuibench.tui.text import TextLine, line_width, plain_text
 from tuibench.tui.view import View, initial_view, next_view
-from tuibench.waits.classes import WaitClass
 
 # The latency screen: heat map, table, captions.
 
@@ -488,24 +486,3 @@ def test_rates_keep_three_digits(value: float | None, written: tuple[str, str]) 
 )
 def test_latencies_keep_three_digits(value: float | None, written: tuple[str, str]) -> None:
     assert big_latency(value) == written
-
-
-def test_the_account_of_time_has_a_row_for_each_class_that_took_time() -> None:
-    def with_time(sample: Sample) -> Sample:
-        waits = {wait.key: 0.0 for wait in WaitClass} | {"time.commit_us": 3e6, "time.cpu_us": 0.9e6}
-        whole = {"time.connections_us": 4e6, "time.seconds": 0.5, "time.samples": 1, "time.completed": 600.0}
-        missing = {"time.row_lock_us": "row locks need the PROCESS privilege"}
-        return replace(
-            sample, tick=replace(sample.tick, sums=sample.tick.sums | waits | whole, missing=missing)
-        )
-
-    view = initial_view(script.hello())
-    lines = text(operation_cost_panel(next_view(view, with_time(view.recent[-1])), 100, 40)).splitlines()
-    start = next(place for place, line in enumerate(lines) if line.startswith("TIME OF A TRANSACTION"))
-    assert [line.split()[:4] for line in lines[start + 1 : start + 3]] == [
-        ["commit", "6.0", "5", "ms"],
-        ["CPU", "1.8", "1.5", "ms"],
-    ]
-    assert lines[start + 3].startswith("2.0 samples/s")
-    assert lines[start + 4].strip() == "row locks need the PROCESS privilege."
-    assert "TIME OF" not in text(operation_cost_panel(view, 100, 40))

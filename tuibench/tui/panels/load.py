@@ -7,11 +7,9 @@ always visible.
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from tuibench import units
 from tuibench.metrics.costs import operation_cost, resource_text, resource_use, total_use
-from tuibench.metrics.figures import FIGURES, read, wait_figure
+from tuibench.metrics.figures import read
 from tuibench.metrics.measurement_warnings import COMMIT
 from tuibench.metrics.series import slow_parts
 from tuibench.model.findings import Headline, OperationCost, Resource, ResourceUse
@@ -29,7 +27,6 @@ from tuibench.model.tick import (
     SlowTransaction,
     Tick,
     slowest_of,
-    total_tick,
 )
 from tuibench.tui.charts import ChartPoint
 from tuibench.tui.text import (
@@ -45,7 +42,6 @@ from tuibench.tui.text import (
 )
 from tuibench.tui.view import View
 from tuibench.units import DASH, hms, milliseconds
-from tuibench.waits.classes import TIME, WaitClass
 
 
 class MeasureDetail(NamedTuple):
@@ -462,52 +458,11 @@ def operation_cost_panel(view: View, width: int, height: int) -> list[TextLine]:
     lines = [
         heading,
         *rows,
-        *_time_lines(view.recent, width),
         (),
         *_note_lines(notes, width),
         *_wrapped(span, width),
     ]
     return [pad_line(line, width) for line in lines][:height]
-
-
-def _time_lines(samples: Sequence[Sample], width: int) -> list[TextLine]:
-    """The account of time: milliseconds of a transaction by class, the mean number of connections in it, and
-    what is missing; empty without an account.
-    """
-    whole = total_tick(replace(sample.tick, hists={}) for sample in samples[-WINDOW_SAMPLES:])
-    connections_us, seconds = (whole.sums.get(TIME + name, 0.0) for name in ("connections_us", "seconds"))
-    missing = [why for name, why in whole.missing.items() if name.startswith(TIME.rstrip("."))]
-    if not connections_us:
-        return [(), *(line for why in missing for line in _wrapped(f"Time: {why}", width))] if missing else []
-    found = sorted(((whole.sums[wait.key], wait) for wait in WaitClass), key=lambda each: -each[0])
-    heading = (
-        TextSpan(f"{'TIME OF A TRANSACTION':<{_COST_NAME}}", "title"),
-        TextSpan(f"{'connections':>{_VALUE}}{'per transaction':>{_VALUE}}", "muted"),
-    )
-    rows: list[TextLine] = []
-    room = max(0, width - _COST_NAME - 2 * _VALUE - 2)
-    for us, wait in found:
-        if us < LEAST_TIME * connections_us:
-            break
-        figure = FIGURES[wait_figure(wait)]
-        cells = f"{us / 1e6 / seconds:>{_VALUE}.1f}{figure.text(figure.value(whole)):>{_VALUE}}"
-        bar = "█" * round(room * us / connections_us)
-        rows.append(
-            (
-                TextSpan(f"{wait.label:<{_COST_NAME}}", "muted"),
-                TextSpan(cells, "strong"),
-                TextSpan(f"  {bar}", "server"),
-            )
-        )
-    pace = whole.sums[TIME + "samples"] / seconds
-    slow = [f"{pace:.1f} samples/s of the waits: more would cost too much"] if pace < SLOW_PACE else []
-    return [(), heading, *rows, *(line for why in (*slow, *missing) for line in _wrapped(f"{why}.", width))]
-
-
-LEAST_TIME = 0.005
-"""Share of the time below which a class has no row."""
-SLOW_PACE = 4.0
-"""Samples per second below which the screen says how many there are."""
 
 
 def recent_use(samples: Sequence[Sample]) -> ResourceUse:

@@ -22,7 +22,7 @@ from tuibench.model.schedule import Quantity
 from tuibench.model.tick import BUCKETS, UPPER_US
 from tuibench.tui import text as drawing
 from tuibench.tui.actions import ACTIONS_BY_NAME, action_key
-from tuibench.tui.charts import ChartPoint, CpuShares, chart_scale
+from tuibench.tui.charts import ChartPoint, chart_scale
 from tuibench.tui.figures import Figure, figure_of, figure_value
 from tuibench.tui.panels.load import Measure
 from tuibench.tui.panels.numbers import CPU_BAR_PARTS, cpu_parts, cpu_role
@@ -389,30 +389,56 @@ def _density_glyph(point: ChartPoint | None, band: LatencyBand) -> str:
 
 HALVES = 2
 STACKED = "stack-"
-"""Prefix of a process group's role: its colour in the chart, dimmer than that of the figures."""
-_IDLE = len(CPU_BAR_PARTS)
+"""Prefix of a role in a stack: its colour, dimmer than that of the figures."""
+
+StackPart = tuple[str, str, str]
+"""A part of a stack: name, glyph where there are no colours, role."""
 
 
 def cpu_chart(
     view: View, width: int, height: int, *, ascii_only: bool = False, numbered: bool = False
 ) -> list[TextLine]:
-    """Chart from 0 to 100 % of the host; a column without data is empty. `numbered` puts the markers' numbers
-    on a rule above it. Without colours, each process group has the glyph of the legend.
+    """Chart from 0 to 100 % of the host, by process group; a column without data is empty."""
+    points = chart_points(view, max(width - AXIS_WIDTH, 1))
+    shares = [point.cpu if point else None for point in points]
+    return stacked_chart(
+        _CPU_STACK, shares, "100 %", view, width, height, ascii_only=ascii_only, numbered=numbered
+    )
+
+
+def is_told_by_glyphs(*, ascii_only: bool) -> bool:
+    """True if the parts of a stack have their glyphs, not their colours."""
+    return ascii_only or "NO_COLOR" in os.environ
+
+
+def stacked_chart(
+    parts: Sequence[StackPart],
+    shares: Sequence[Sequence[float] | None],
+    top: str,
+    view: View,
+    width: int,
+    height: int,
+    *,
+    ascii_only: bool = False,
+    numbered: bool = False,
+) -> list[TextLine]:
+    """A stack of the parts in each column, in percent of its height, which is labelled `top`. `numbered` puts
+    the markers' numbers on a rule above it. Without colours, each part has its glyph.
     """
-    cell = _plain_cell if ascii_only or "NO_COLOR" in os.environ else _cell
+    is_plain = is_told_by_glyphs(ascii_only=ascii_only)
     columns, bars = max(width - AXIS_WIDTH, 1), height - numbered
-    owners = [_owners(point.cpu if point else None, HALVES * bars) for point in chart_points(view, columns)]
+    owners = [_owners(each, HALVES * bars) for each in shares]
     struck, cursor = _struck_columns(view, columns), cursor_column(view, columns)
     rows: list[TextLine] = [_maximum_rule(view, columns, numbered=True)] if numbered else []
     for row in range(bars - 1, -1, -1):
-        cells = [cell(each[HALVES * row], each[HALVES * row + 1]) for each in owners]
+        cells = [_cell(parts, each[HALVES * row : HALVES * (row + 1)], is_plain=is_plain) for each in owners]
         for column in struck:
             if cells[column][0] == " ":
                 cells[column] = (drawing.MARKER, "muted")
         rows.append(merge_cells(cells))
     if cursor is not None:
         rows = [overlay(row, cursor, drawing.CURSOR, columns, "strong") for row in rows]
-    labels = ["100 %", *[""] * (height - 2), "0"]
+    labels = [top, *[""] * (height - 2), "0"]
     return [(axis_label(label), *row) for label, row in zip(labels, rows, strict=False)]
 
 
@@ -430,29 +456,32 @@ def cpu_figure(view: View, width: int, height: int) -> list[TextLine]:
     return [pad_line(line, width) for line in lines[:height]]
 
 
-def _owners(shares: CpuShares | None, halves: int) -> list[int]:
-    """Process group of each half row, from the bottom; a share that rounds to zero is not shown."""
+_FREE = "."
+
+
+def _owners(shares: Sequence[float] | None, halves: int) -> str:
+    """Part of each half row, from the bottom, in hexadecimal; one that rounds to zero is not shown."""
     if shares is None:
-        return [_IDLE] * halves
-    runs = drawing.share_runs([(share, str(owner)) for owner, share in enumerate(shares)], halves, str(_IDLE))
-    return [int(owner) for owner in "".join(runs)]
+        return _FREE * halves
+    runs = drawing.share_runs([(share, f"{part:x}") for part, share in enumerate(shares)], halves, _FREE)
+    return "".join(runs)
 
 
-def _cell(lower: int, upper: int) -> tuple[str, str]:
-    """Glyph and role of a cell: an idle half is empty; two groups share a cell by its two colours."""
+def _cell(parts: Sequence[StackPart], halves: str, *, is_plain: bool) -> tuple[str, str]:
+    """Glyph and role of a cell: a free half is empty; two parts share a cell by its two colours, or it shows
+    its lower half.
+    """
+    lower, upper = (None if half == _FREE else parts[int(half, 16)] for half in halves)
+    if lower is None:
+        return (" ", "")
+    if is_plain:
+        return lower[1:]
     if lower == upper:
-        return (" ", "") if lower == _IDLE else ("█", STACKED + _ROLES[lower])
-    if upper == _IDLE:
-        return "▄", STACKED + _ROLES[lower]
-    return "▄", f"{STACKED}{_ROLES[upper]}+{STACKED}{_ROLES[lower]}"
+        return "█", lower[2]
+    return "▄", lower[2] if upper is None else f"{upper[2]}+{lower[2]}"
 
 
-def _plain_cell(lower: int, upper: int) -> tuple[str, str]:
-    """Glyph and role of a cell that is told by its glyph alone: it shows its lower half."""
-    return (" ", "") if lower == _IDLE else (CPU_BAR_PARTS[lower][1], STACKED + _ROLES[lower])
-
-
-_ROLES = tuple(role for _, _, role in CPU_BAR_PARTS)
+_CPU_STACK = tuple((name, glyph, STACKED + role) for name, glyph, role in CPU_BAR_PARTS)
 
 
 ROLE = "server"

@@ -85,6 +85,7 @@ from tuibench.tui.text import TextLine
 from tuibench.tui.view import View
 from tuibench.tui.widgets import Chart, FigureStack, Panel, Requested, TimePanel
 from tuibench.tune.panel import tune_panel, winner_lines
+from tuibench.waits.panel import time_figure, time_stack, time_table, time_table_height
 
 MOST_LATENCIES, MOST_TALL_LATENCIES = 9, 16
 """Maximum lines of the latency table, and on a tall terminal; the charts get what it does not need."""
@@ -259,6 +260,33 @@ class TuneScreen(MainScreen):
         return "\n".join(lines) + "\n" if lines else super().copied(view)
 
 
+class TimeScreen(MainScreen):
+    """What connections do or wait for."""
+
+    KEYS = (("← →", "cursor"), ("z", "zoom"), ("c", "compare two spans"), ("esc", "back"))
+
+    def body(self) -> ComposeResult:
+        with Horizontal(id="time-band"):
+            yield self.panel(time_figure, classes="figure", id="time-figure")
+            yield TimePanel(
+                partial(time_stack, ascii_only=self.frame.ascii_only),
+                "server",
+                ascii_only=self.frame.ascii_only,
+                id="time-chart",
+            )
+        yield self.panel(time_axis_lines, id="axis")
+        yield self.panel(partial(time_table, ascii_only=self.frame.ascii_only), id="time-table")
+
+    @property
+    def chart_columns(self) -> int:
+        return self.query_one(TimePanel).columns
+
+    def prepare(self, view: View) -> None:
+        most = self.app.size.height - CHROME_LINES - FEWEST_STACK_LINES - bool(verdicts(view))
+        lines = time_table_height(view, self.app.size.width - 2)
+        self.query_one("#time-table").styles.height = max(min(lines, most), 1)
+
+
 class CostScreen(MainScreen):
     """Cost of a query and of a transaction."""
 
@@ -301,6 +329,8 @@ FEWEST_ROWS, FEWEST_COMPACT_ROWS, MOST_ROWS = 3, 2, 12
 """Minimum rows of a chart, in the full and the compact layout, and maximum."""
 FEWEST_CPU_ROWS = 5
 """Minimum free rows for the CPU chart in the compact layout."""
+FEWEST_STACK_LINES = 7
+"""Minimum lines of the chart of the time."""
 FEWEST_LIST_LINES = 7
 """Minimum lines of the list, including the blank line below the charts."""
 

@@ -21,6 +21,7 @@ from tuibench.tui.screens.monitor import (
     SaturationScreen,
     ServerScreen,
     StatementsScreen,
+    TimeScreen,
     TuneScreen,
 )
 from tuibench.tui.view import View
@@ -69,6 +70,7 @@ SCREEN_TABS = (
         "9", "tune", "Tune", "Tune", "which settings matter: a screening's tornado chart", TuneScreen,
         offered=lambda view: view.tune is not None, absent="no settings have been tested yet: U starts that",
     ),
+    ScreenTab("0", "time", "Time", "Time", "what connections do or wait for", TimeScreen),
     ScreenTab(
         "o", "cost", "Cost", "Cost", "CPU, switches, disk, bytes per query and transaction",
         CostScreen, on_tabs=False,

@@ -1,0 +1,93 @@
+"""The screen Time: the stack over the run, the table, and what it says of missing samples."""
+
+import pytest
+from msgspec.structs import replace
+
+from tests.tui.support import script
+from tuibench.model.effect import Comparison
+from tuibench.tui.charts import ChartState
+from tuibench.tui.panels.time_chart import AXIS_WIDTH
+from tuibench.tui.text import TextLine, plain_text
+from tuibench.tui.view import View, initial_view, next_view
+from tuibench.waits.classes import TIME, WaitClass
+from tuibench.waits.panel import LOOKS, PLACES, ROWS, time_figure, time_stack, time_table, time_table_height
+
+WIDTH = 100
+
+
+def text(lines: list[TextLine]) -> list[str]:
+    return [plain_text(line).rstrip() for line in lines]
+
+
+def told(*ticks: tuple[float, float, dict[str, float]]) -> View:
+    """A run of ticks: seconds of the account, TPS, mean connections by class; none without an account."""
+    view, base = initial_view(script.hello(0, events=())), script.samples(1)[0]
+    for number, (seconds, tps, connections) in enumerate(ticks, 1):
+        sums = {"completed": tps}
+        if connections:
+            sums |= {wait.key: 1e6 * seconds * connections.get(wait, 0.0) for wait in WaitClass}
+            sums |= {TIME + "seconds": seconds, TIME + "samples": 2 * seconds}
+        tick = replace(base.tick, end=float(number), seconds=1.0, sums=sums, missing={})
+        view = next_view(view, replace(base, number=number, tick=tick))
+    return view
+
+
+def test_the_table_has_a_row_for_each_class_from_the_top_of_the_stack_and_its_parts_add_up() -> None:
+    view = told(
+        (1.0, 100.0, {"cpu": 1.0, "commit": 6.0, "client": 3.0}), (0.5, 500.0, {"cpu": 1.5, "commit": 2.0})
+    )
+    lines = text(time_table(view, WIDTH, 20))
+    assert [line.split()[1:7] for line in lines[1:3]] == [
+        ["commit", "4.0", "13.33", "ms", "59", "%"],
+        ["CPU", "1.2", "4.17", "ms", "19", "%"],
+    ]
+    assert lines[3].split()[:3] == ["client", "1.5", "5.00"]
+    assert lines[4].startswith("2.0 samples/s")
+    assert len(lines) == time_table_height(view, WIDTH)
+    assert text(time_figure(view, 18, 5))[1:3] == ["5.2 active", "of 6.8"]
+
+
+def test_the_cursor_and_two_spans_are_compared() -> None:
+    view = told((1.0, 100.0, {"commit": 6.0}), (3.0, 200.0, {"commit": 2.0}), (1.0, 400.0, {"commit": 2.0}))
+    at = replace(view, chart_state=ChartState(cursor=(0.0, 1.0)))
+    heading, commit = text(time_table(at, WIDTH, 20))[:2]
+    assert heading.split()[4:] == ["00:00–00:01", "last", "3", "s", "change"]
+    assert commit.split()[2:] == ["60.00", "ms", "14.29", "ms", "−45.71", "ms"]
+    spans = replace(view, chart_state=ChartState(marks=((1.0, 2.0), (1.0, 2.0), (2.0, 3.0), (2.0, 3.0))))
+    assert text(time_table(spans, WIDTH, 20))[1].split()[2:] == ["10.00", "ms", "5.00", "ms", "−5.00", "ms"]
+
+
+@pytest.mark.parametrize("ascii_only", [False, True])
+def test_the_stack_has_a_column_a_tick_and_a_tick_without_samples_is_as_the_next(ascii_only: bool) -> None:
+    view = told(
+        (1.0, 9.0, {"cpu": 2.0, "client": 90.0}), (1.0, 9.0, {}), (2.0, 9.0, {"cpu": 1.0, "row_lock": 1.0})
+    )
+    lines = time_stack(view, AXIS_WIDTH + 6, 5, ascii_only=ascii_only)
+    cells = [plain_text(line)[AXIS_WIDTH:] for line in lines]
+    assert plain_text(lines[0]).split()[0] == "2"
+    if ascii_only:
+        assert cells[1:] == ["CCRRRR", "CCRRRR", "CCCCCC", "CCCCCC"]
+    else:
+        roles = [[span.role for span in line[1:]] for line in lines[1:]]
+        assert roles == [["tps", "risk"], ["tps", "risk"], ["tps"], ["tps"]]
+
+
+def test_every_class_but_the_clients_has_a_look_of_its_own_in_the_order_of_the_counts() -> None:
+    assert [PLACES[wait] for wait in LOOKS] == list(range(len(LOOKS)))
+    assert set(ROWS) == set(WaitClass)
+    letters, roles = zip(*LOOKS.values(), strict=True)
+    assert len(set(letters)) == len(set(roles)) == len(LOOKS)
+
+
+def test_the_notes_say_why_it_changed_and_what_is_missing() -> None:
+    view = initial_view(script.hello())
+    last = view.recent[-1]
+    gap = {TIME + "row_lock_us": "row locks need the PROCESS privilege"}
+    moved = Comparison(figure="time_commit", before=5.1, after=2.1, delta=-3.0, low=-3.2, high=-2.8)
+    effect = replace(script.EFFECT, because=(moved,))
+    events = (*script.EVENTS[:-1], replace(script.EVENTS[-1], effect=effect))
+    view = replace(view, events=events, recent=(replace(last, tick=replace(last.tick, missing=gap)),))
+    lines = " ".join(text(time_table(view, WIDTH, 30)))
+    assert "because: commit −3.0 ms (−3.2..−2.8) of 5.1" in lines
+    assert "row locks need the PROCESS privilege." in lines
+    assert "No account" in text(time_table(initial_view(script.hello(0, events=())), WIDTH, 9))[0]

@@ -1,0 +1,234 @@
+"""The screen "Time": connections by what they do or wait for, over the run and in a transaction.
+
+The chart stacks the mean number of connections in each class, without those that have nothing to do (client).
+The table has the same classes from the top of the stack down, so that a row keeps its place, and those of the
+client below: with these they add up to all connections.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tuibench import units
+from tuibench.model.tick import Sample
+from tuibench.tui.charts import ChartPoint, merge_points
+from tuibench.tui.panels.time_chart import AXIS_WIDTH, STACKED, StackPart, is_told_by_glyphs, stacked_chart
+from tuibench.tui.text import TextLine, TextSpan, pad_line, wrap_text
+from tuibench.tui.view import View, chart_points
+from tuibench.units import DASH, axis_maximum
+from tuibench.waits.changes import because_text
+from tuibench.waits.classes import TIME, WaitClass
+
+LOOKS: dict[WaitClass, tuple[str, str]] = {
+    WaitClass.CPU: ("C", "tps"),
+    WaitClass.RUN_QUEUE: ("q", STACKED + "tps"),
+    WaitClass.ROW_LOCK: ("R", "risk"),
+    WaitClass.METADATA_LOCK: ("L", STACKED + "risk"),
+    WaitClass.COMMIT: ("c", "warn"),
+    WaitClass.BINARY_LOG: ("b", STACKED + "warn"),
+    WaitClass.PAGE_READ: ("r", "qps"),
+    WaitClass.PAGE_WRITE: ("w", STACKED + "qps"),
+    WaitClass.MUTEX: ("m", "latency"),
+    WaitClass.ADMISSION: ("a", STACKED + "latency"),
+    WaitClass.NETWORK: ("n", "strong"),
+    WaitClass.SLEEP: ("s", STACKED + "strong"),
+    WaitClass.OTHER: ("?", STACKED + "rest"),
+    WaitClass.ON_THE_WAY: ("o", "rest"),
+}
+"""Letter, where there are no colours, and role of each class in the stack, from the bottom."""
+STACK: tuple[StackPart, ...] = tuple((wait.label, *look) for wait, look in LOOKS.items())
+ROWS = (*reversed(LOOKS), WaitClass.CLIENT)
+PLACES = {wait: place for place, wait in enumerate(WaitClass)}
+
+NOW_POINTS = 10
+"""Samples of the table without a cursor."""
+LEAST_TIME = 0.005
+"""Share of the time below which a class has no row."""
+SLOW_PACE = 4.0
+"""Samples per second below which the screen says how many there are."""
+_NAME, _NUMBER, _SHARE = 17, 13, 8
+_FEWEST_BAR = 8
+_AHEAD = 2
+"""Columns without a sample of the waits, whose time is in the next one, that are drawn as that."""
+
+
+class Window(NamedTuple):
+    """A time of the run: its name, and the mean number of connections in each class; None if unknown."""
+
+    name: str
+    point: ChartPoint | None
+
+    def connections(self, wait: WaitClass) -> float:
+        return self.point.waits[PLACES[wait]] if self.point is not None and self.point.waits else 0.0
+
+    @property
+    def all_connections(self) -> float:
+        return sum(self.point.waits) if self.point is not None else 0.0
+
+    def ms(self, connections: float) -> float | None:
+        """The milliseconds that so many connections have for a transaction."""
+        done = self.point.tps if self.point is not None else None
+        return 1000 * connections / done if done else None
+
+
+def time_stack(
+    view: View, width: int, height: int, *, ascii_only: bool = False, numbered: bool = True
+) -> list[TextLine]:
+    """The chart: the mean number of connections in each class, in every column."""
+    points = chart_points(view, max(width - AXIS_WIDTH, 1))
+    stacks = [_stack(points[place : place + _AHEAD + 1]) for place in range(len(points))]
+    top = axis_maximum(max((sum(each) for each in stacks if each), default=0.0))
+    shares = [[100 * part / top for part in each] if each else None for each in stacks]
+    label = f"{top:g}" if any(stacks) else ""
+    return stacked_chart(STACK, shares, label, view, width, height, ascii_only=ascii_only, numbered=numbered)
+
+
+def _stack(points: Sequence[ChartPoint | None]) -> Sequence[float] | None:
+    """The classes of the first of these columns; those of the next one that has any, if they include it."""
+    if points[0] is None:
+        return None
+    waits = next((point.waits for point in points if point is not None and point.waits), None)
+    return waits[: len(LOOKS)] if waits else None
+
+
+def time_figure(view: View, width: int, height: int) -> list[TextLine]:
+    """Left of the chart: how many connections have something to do, of how many."""
+    now = _windows(view)[0]
+    active = now.all_connections - now.connections(WaitClass.CLIENT)
+    known = now.point is not None and bool(now.point.waits)
+    lines: list[TextLine] = [
+        (TextSpan("Connections", "strong"),),
+        (TextSpan(units.decimal(active, 1) if known else DASH, "strong"), TextSpan(" active", "muted")),
+        (TextSpan(f"of {units.decimal(now.all_connections, 1)}" if known else "", "muted"),),
+        (),
+        (TextSpan(now.name, "muted"),),
+    ]
+    return [pad_line(line, width) for line in lines][:height]
+
+
+def time_table(view: View, width: int, height: int, *, ascii_only: bool = False) -> list[TextLine]:
+    """The classes in the table's windows: at the cursor or in the two spans, and now."""
+    windows, notes = _windows(view), _notes(view, width)
+    listed = _listed(view, windows)
+    if not listed:
+        return [pad_line(line, width) for line in notes or [(TextSpan(NO_ACCOUNT, "muted"),)]][:height]
+    is_plain = is_told_by_glyphs(ascii_only=ascii_only)
+    rows = [_row(view, wait, windows, width, is_plain=is_plain) for wait in listed]
+    lines = [_heading(view, windows), *rows, *notes]
+    return [pad_line(line, width) for line in lines][:height]
+
+
+def time_table_height(view: View, width: int) -> int:
+    """Lines of the table."""
+    notes = len(_notes(view, width))
+    return len(_listed(view, _windows(view))) + 1 + notes
+
+
+NO_ACCOUNT = "No account of the time yet: it needs a load on one server, or the traffic of a watched one."
+
+
+def _windows(view: View) -> list[Window]:
+    """The two spans; else the cursor's time and now; else now."""
+    spans, cursor = view.chart_state.spans, view.chart_state.cursor
+    ends = [point for point in view.points[-NOW_POINTS:] if point.waits]
+    seconds = round(len(view.points[-NOW_POINTS:]) * view.plan.interval_seconds)
+    now = Window(f"last {seconds} s", merge_points(ends) if ends else None)
+    if spans:
+        return [
+            Window(f"{name} {_range(span)}", _merged(view, span))
+            for name, span in zip("AB", spans, strict=False)
+        ]
+    return [Window(_range(cursor), _merged(view, cursor)), now] if cursor is not None else [now]
+
+
+def _range(span: tuple[float, float]) -> str:
+    start, end = map(units.hms, span)
+    return f"{start}–{end}"
+
+
+def _merged(view: View, span: tuple[float, float]) -> ChartPoint | None:
+    points = [point for point in view.history.between(*span) if point.waits]
+    return merge_points(points) if points else None
+
+
+def _listed(view: View, windows: Sequence[Window]) -> list[WaitClass]:
+    """The classes that have a share worth a row in any of the windows."""
+    return [
+        wait
+        for wait in ROWS
+        if any(each.connections(wait) > LEAST_TIME * each.all_connections for each in windows)
+    ]
+
+
+def _heading(view: View, windows: Sequence[Window]) -> TextLine:
+    title = "TIME OF SESSIONS" if view.is_watch else "TIME OF A TRX"
+    columns = [f"{each.name:>{_NUMBER}}" for each in windows]
+    if len(windows) == 1:
+        columns = [f"{'sessions' if view.is_watch else 'connections':>{_NUMBER}}"]
+        columns += [] if view.is_watch else [f"{'per trx':>{_NUMBER}}"]
+        columns += [f"{'share':>{_SHARE}}"]
+    else:
+        columns += [f"{'change':>{_NUMBER}}"]
+    return (TextSpan(f"{title:<{_NAME}}", "title"), TextSpan("".join(columns), "muted"))
+
+
+def _row(view: View, wait: WaitClass, windows: Sequence[Window], width: int, *, is_plain: bool) -> TextLine:
+    """Look, name, numbers and bar of a class."""
+    letter, role = LOOKS.get(wait, (" ", "muted"))
+    mark = letter if is_plain or letter == " " else "█"
+    first, shown = windows[0], windows[-1]
+    amounts = [
+        each.connections(wait) if view.is_watch else each.ms(each.connections(wait)) for each in windows
+    ]
+    texts = [units.decimal(amount, 1 if view.is_watch else 2) for amount in amounts]
+    whole = shown.all_connections
+    share = shown.connections(wait) / whole if whole else 0.0
+    if len(windows) == 1:
+        cells = [f"{units.decimal(first.connections(wait), 1):>{_NUMBER}}"]
+        cells += [] if view.is_watch else [f"{texts[0]} ms".rjust(_NUMBER)]
+        cells += [f"{100 * share:.0f} %".rjust(_SHARE)]
+    else:
+        unit = "" if view.is_watch else " ms"
+        cells = [f"{text}{unit}".rjust(_NUMBER) for text in texts]
+        old, new = amounts
+        change = (
+            DASH if old is None or new is None else units.signed(new - old, 1 if view.is_watch else 2) + unit
+        )
+        cells += [change.rjust(_NUMBER)]
+    room = width - _NAME - sum(map(len, cells)) - 2
+    glyph = "░" if mark == " " else "▇" if mark == "█" else mark
+    bar = glyph * round(room * share) if room >= _FEWEST_BAR and len(windows) == 1 else ""
+    return (
+        TextSpan(f"{mark} ", role),
+        TextSpan(f"{wait.label:<{_NAME - 2}}", "muted"),
+        TextSpan("".join(cells), "strong"),
+        TextSpan(f"  {bar}", role),
+    )
+
+
+def _notes(view: View, width: int) -> list[TextLine]:
+    """Why it changed, how often the waits are sampled if that is seldom, and what is missing."""
+    because = because_text(view.effect.because) if view.effect is not None else ""
+    texts = [f"{view.effect.change}: {because}"] if view.effect is not None and because else []
+    return [
+        *((TextSpan(part, "strong"),) for text in texts for part in wrap_text(text, width)),
+        *((TextSpan(part, "muted"),) for why in _gaps(view.recent) for part in wrap_text(why, width)),
+    ]
+
+
+def _gaps(samples: Sequence[Sample]) -> list[str]:
+    ticks = [sample.tick for sample in samples[-NOW_POINTS:]]
+    done, seconds = (
+        sum(tick.sums.get(TIME + name, 0.0) for tick in ticks) for name in ("samples", "seconds")
+    )
+    slow = (
+        [f"{done / seconds:.1f} samples/s of the waits: more would cost too much."]
+        if seconds and done < SLOW_PACE * seconds
+        else []
+    )
+    missing = {
+        f"{why}.": None
+        for tick in ticks
+        for name, why in tick.missing.items()
+        if name.startswith(TIME.rstrip("."))
+    }
+    return [*slow, *missing]
