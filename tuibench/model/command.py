@@ -137,6 +137,10 @@ class WatchStatements(msgspec.Struct, frozen=True, tag="statements"):
     """Report the statements that took the most time since the first such request."""
 
 
+class WatchTime(msgspec.Struct, frozen=True, tag="time"):
+    """Report who waits, by wait class, for a few seconds; repeat the command to continue."""
+
+
 class KillQuery(msgspec.Struct, frozen=True, tag="kill"):
     """Kill the current query of the server connection with this id; the connection stays open."""
 
@@ -196,11 +200,12 @@ Command = (
     | Mark
     | WatchActivity
     | WatchStatements
+    | WatchTime
     | KillQuery
     | RunSql
     | Undo
     | Stop
 )
 
-PollCommand = WatchActivity | WatchStatements
+PollCommand = WatchActivity | WatchStatements | WatchTime
 """Read-only commands: read-only viewers may send them, and their replies are not shown."""

@@ -17,7 +17,7 @@ from tuibench.model.findings import Headline
 from tuibench.model.plan import RunPlan
 from tuibench.model.probe import ProbeState
 from tuibench.model.schedule import PlanProgress
-from tuibench.model.server import Activity, ServerInfo, StatementReport, Target
+from tuibench.model.server import Activity, ServerInfo, StatementReport, Target, TimeReport
 from tuibench.model.settings import PresetState, SettingState
 from tuibench.model.summary import Summary
 from tuibench.model.tick import Sample
@@ -154,6 +154,7 @@ SessionUpdate = (
     | Status
     | Activity
     | StatementReport
+    | TimeReport
     | CommitCosts
     | ProbeState
     | TuneProgress

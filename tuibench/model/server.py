@@ -337,6 +337,27 @@ class StatementReport(msgspec.Struct, frozen=True, tag="statements", kw_only=Tru
     gaps: tuple[str, ...] = ()
 
 
+class TimePart(msgspec.Struct, frozen=True, kw_only=True):
+    """A statement, an object (table, lock, file), a connection or a transaction that waits: the mean number
+    of its connections in the wait class.
+    """
+
+    wait: str
+    kind: str
+    name: str
+    connections: float
+
+
+class TimeReport(msgspec.Struct, frozen=True, tag="time", kw_only=True):
+    """Who waited in each wait class over the last samples of the waits, the most first; `gaps` say by class
+    what is not known.
+    """
+
+    samples: int
+    parts: tuple[TimePart, ...]
+    gaps: dict[str, str] = {}
+
+
 class HostConditions(msgspec.Struct, frozen=True, kw_only=True):
     """Limits and settings of this host that affect a measurement; None or empty if unknown.
 

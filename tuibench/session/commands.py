@@ -20,6 +20,7 @@ from tuibench.model.command import (
     Stop,
     WatchActivity,
     WatchStatements,
+    WatchTime,
 )
 from tuibench.model.event import EventKind
 from tuibench.model.message import NO_LOAD_REFUSAL, RunState
@@ -49,6 +50,7 @@ class SessionCommands:
         settings: Settings,
         activity_monitor: ActivityMonitor,
         statement_monitor: StatementMonitor,
+        watch_time: Callable[[], None],
         interventions: Interventions,
         lifecycle: Lifecycle,
         emit: Callable[[EventKind, str], object],
@@ -56,6 +58,7 @@ class SessionCommands:
         self._settings = settings
         self._activity_monitor = activity_monitor
         self._statement_monitor = statement_monitor
+        self._watch_time = watch_time
         self._interventions = interventions
         self._lifecycle = lifecycle
         self._emit = emit
@@ -73,6 +76,9 @@ class SessionCommands:
             case WatchStatements():
                 self._statement_monitor.renew()
                 return "reading statements"
+            case WatchTime():
+                self._watch_time()
+                return "reading who waits"
             case KillQuery(id=id):
                 return await self._kill(id)
             case RunSql(sql=sql):

@@ -51,6 +51,7 @@ from tuibench.session.spec import SessionSpec
 from tuibench.session.timeline import PlanRunner
 from tuibench.session.totals import LoadTotals
 from tuibench.units import pluralize
+from tuibench.waits.detail import transactions_by_statement
 from tuibench.workload import library
 from tuibench.workload.datasets import build_data_set
 
@@ -382,6 +383,7 @@ class LoadRun(SessionRun):
     def _assemble(self) -> None:
         """Connect the parts; workers and watcher exist already."""
         watcher, plan = self.watcher, self.spec.plan
+        watcher.sampler.know_transactions(transactions_by_statement(self.program))
         lifecycle = watcher.lifecycle
         watcher.settings.control_load(self.load.fleet.set_session)
         self.plan_runner = PlanRunner(plan.schedule, self.load, lifecycle, watcher.log, watcher.clock)

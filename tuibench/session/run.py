@@ -154,7 +154,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             with_traffic=self.spec.plan.shows_traffic,
             host_metrics=self.spec.plan.host_metrics,
             replicas=self.spec.replicas,
-            load_ids=None
+            accounted=self._own_connections
             if self.fleet is None or self.spec.plan.shows_traffic
             else self.fleet.connection_ids,
         )
@@ -184,6 +184,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             self.settings,
             self.activity_monitor,
             self.statement_monitor,
+            self.sampler.watch_time,
             self.interventions,
             self.lifecycle,
             self.emit,
@@ -220,6 +221,8 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         self.lag.add(observed.replicas.samples)
         if observed.server is not None:
             self.is_traffic_uncounted = Counter.QUESTIONS not in observed.server.levels
+        if (waiting := self.sampler.time_report) is not None:
+            self.bus.publish(waiting)
         return observed
 
     async def report(self, observed: TickObservation) -> None:

@@ -10,18 +10,18 @@ it can be compared. The load's own statements, as measured by the client, are al
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Set
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence, Set
 from contextlib import nullcontext
 from typing import NamedTuple
 
 import msgspec
 
 from tuibench.clock import NS_PER_SECOND, Clock
-from tuibench.errors import DeniedError, RunError, SQLError
+from tuibench.errors import DeniedError, RunError, SQLError, UsageError
 from tuibench.metrics.series import CLIENT_SOURCE, StatementSums, statement_rows
 from tuibench.model.counters import Counter
 from tuibench.model.event import Event, EventKind
-from tuibench.model.server import Activity, ServerInfo, StatementReport, Target
+from tuibench.model.server import Activity, ServerInfo, StatementReport, Target, TimeReport
 from tuibench.model.tick import (
     CLIENT,
     ERROR,
@@ -184,8 +184,8 @@ class TickObservation(msgspec.Struct, frozen=True, kw_only=True):
             missing |= {prefix + name: why for name, why in source.missing.items()}
         if hosts.note:
             missing["host"] = hosts.note
-        if self.time is not None and load is not None:
-            sums |= account_sums(self.time, load)
+        if self.time is not None and shown is not None:
+            sums |= account_sums(self.time, shown)
             missing |= self.time.missing
         lags = [each.lag_seconds for each in self.replicas.samples if each.lag_seconds is not None]
         peaks = {"lag_seconds": max(lags)} if lags else {}
@@ -257,18 +257,20 @@ class Sampler:
         with_traffic: bool = False,
         host_metrics: str = "",
         replicas: ReplicaChoice = ReplicaChoice(),  # noqa: B008 (it is frozen)
-        load_ids: OwnIds | None = None,
+        accounted: OwnIds | None = None,
     ) -> "Sampler":
         """Eyes on a server, its host and this one. Nothing is sent yet.
 
-        `author_of` names the author of a setting's value, as the beginning of a sentence. `load_ids` are the
-        connections whose time is accounted for.
+        `author_of` names the author of a setting's value, as the beginning of a sentence. `accounted` are the
+        connections whose time is accounted for; `with_traffic` all of the server's clients but these.
         """
         sampler = StatusSampler(target, clock, interval_seconds=interval_seconds, with_traffic=with_traffic)
         hosts = Hosts.of(server, host_metrics, own_pids, clock, interval_seconds)
         account = None
-        if load_ids is not None and not target.further:
-            account = TimeSampler(target, server, clock, load_ids, lambda: hosts.server_pid)
+        if accounted is not None and not target.further:
+            account = TimeSampler(
+                target, server, clock, accounted, lambda: hosts.server_pid, is_traffic=with_traffic
+            )
         return cls(sampler, hosts, Replicas(replicas, target, clock), author_of, interval_seconds, account)
 
     async def log_in(self) -> None:
@@ -362,6 +364,21 @@ class Sampler:
         """The server's ids of the sampler's connections."""
         accounts = self._account.connection_ids if self._account is not None else set()
         return self._sampler.connection_ids | self._replicas.connection_ids | accounts
+
+    def watch_time(self) -> None:
+        """Read who waits for some seconds. Raises UsageError without an account of the time."""
+        if self._account is None:
+            raise UsageError("a load on several servers has no account of the time")
+        self._account.watch_detail()
+
+    @property
+    def time_report(self) -> TimeReport | None:
+        return self._account.detail.report() if self._account is not None else None
+
+    def know_transactions(self, transactions: Mapping[str, Sequence[str]]) -> None:
+        """The load's transactions, by statement, for the account of the time."""
+        if self._account is not None:
+            self._account.detail.transactions = transactions
 
     @property
     def replica_statements(self) -> int:

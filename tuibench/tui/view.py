@@ -34,7 +34,7 @@ from tuibench.model.message import (
 from tuibench.model.plan import RunPlan
 from tuibench.model.probe import ProbeState
 from tuibench.model.schedule import PlanPhase, PlanProgress
-from tuibench.model.server import Activity, ServerInfo, StatementReport
+from tuibench.model.server import Activity, ServerInfo, StatementReport, TimeReport
 from tuibench.model.settings import SettingRole, SettingState, settings_with
 from tuibench.model.tick import Sample, Tick
 from tuibench.model.tune import TuneProgress
@@ -104,6 +104,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     leaving: bool = False
     activity: Activity | None = None
     statements: StatementReport | None = None
+    waiting: TimeReport | None = None
     keys: dict[str, str] = {}
     chart_state: ChartState = ChartState()
     frozen: "View | None" = None
@@ -307,6 +308,8 @@ def next_view(view: View, message: ViewMessage) -> View:
             return msgspec.structs.replace(view, activity=message)
         case StatementReport():
             return msgspec.structs.replace(view, statements=message)
+        case TimeReport():
+            return msgspec.structs.replace(view, waiting=message)
         case ProbeState():
             return msgspec.structs.replace(view, probe=message)
         case TuneProgress():

@@ -12,7 +12,7 @@ from tuibench import units
 from tuibench.model.tick import Sample
 from tuibench.tui.charts import ChartPoint, merge_points
 from tuibench.tui.panels.time_chart import AXIS_WIDTH, STACKED, StackPart, is_told_by_glyphs, stacked_chart
-from tuibench.tui.text import TextLine, TextSpan, pad_line, wrap_text
+from tuibench.tui.text import TextLine, TextSpan, pad_line, shorten, wrap_text
 from tuibench.tui.view import View, chart_points
 from tuibench.units import DASH, axis_maximum
 from tuibench.waits.changes import because_text
@@ -105,14 +105,16 @@ def time_figure(view: View, width: int, height: int) -> list[TextLine]:
     return [pad_line(line, width) for line in lines][:height]
 
 
-def time_table(view: View, width: int, height: int, *, ascii_only: bool = False) -> list[TextLine]:
-    """The classes in the table's windows: at the cursor or in the two spans, and now."""
+def time_table(
+    view: View, width: int, height: int, *, chosen: WaitClass | None = None, ascii_only: bool = False
+) -> list[TextLine]:
+    """The classes in the table's windows: at the cursor or in the two spans, and now; `chosen` is marked."""
     windows, notes = _windows(view), _notes(view, width)
     listed = _listed(view, windows)
     if not listed:
         return [pad_line(line, width) for line in notes or [(TextSpan(NO_ACCOUNT, "muted"),)]][:height]
     is_plain = is_told_by_glyphs(ascii_only=ascii_only)
-    rows = [_row(view, wait, windows, width, is_plain=is_plain) for wait in listed]
+    rows = [_clickable(_row(view, wait, windows, width, is_plain=is_plain), wait, chosen) for wait in listed]
     lines = [_heading(view, windows), *rows, *notes]
     return [pad_line(line, width) for line in lines][:height]
 
@@ -203,6 +205,71 @@ def _row(view: View, wait: WaitClass, windows: Sequence[Window], width: int, *, 
         TextSpan("".join(cells), "strong"),
         TextSpan(f"  {bar}", role),
     )
+
+
+def _clickable(line: TextLine, wait: WaitClass, chosen: WaitClass | None) -> TextLine:
+    mark, name, *rest = line
+    name = name._replace(role="selected") if wait is chosen else name
+    return tuple(span._replace(action=f"screen.pick({PLACES[wait]})") for span in (mark, name, *rest))
+
+
+def listed_classes(view: View) -> list[WaitClass]:
+    """The classes of the table, from the top down."""
+    return _listed(view, _windows(view))
+
+
+def waiting_detail(wait: WaitClass | None, view: View, width: int, height: int) -> list[TextLine]:
+    """Who is in a class at present, and what cannot be known of it."""
+    if wait is None:
+        return []
+    report = view.waiting
+    meaning = wrap_text(f"{wait.meaning[:1].upper()}{wait.meaning[1:]}.", width)
+    head: list[TextLine] = [(TextSpan(f"{wait.label.upper()}: WHO WAITS", "title"),), *_muted(meaning)]
+    if report is None or wait in ABSENT or view.replay is not None:
+        why = RECORDED if view.replay is not None else ABSENT.get(wait, "No sample yet.")
+        return [pad_line(line, width) for line in (*head, *_muted(wrap_text(why, width)))][:height]
+    counted = WaitClass.CPU if wait is WaitClass.RUN_QUEUE else wait
+    parts = [part for part in report.parts if part.wait == counted]
+    groups = [(kind, [part for part in parts if part.kind == kind]) for kind in KINDS]
+    known = [(kind, found) for kind, found in groups if len(found) > (kind == "transaction")]
+    gap = report.gaps.get(counted, "")
+    notes = wrap_text(f"{gap[:1].upper()}{gap[1:]}.", width) if gap else []
+    if not parts:
+        notes.append(f"None in the last {report.samples} samples.")
+    room = max(height - len(head) - len(notes) - len(known), 0)
+    shown = dict.fromkeys((kind for kind, _ in known), 0)
+    while room and any(shown[kind] < len(found) for kind, found in known):
+        for kind, found in known:
+            if room and shown[kind] < len(found):
+                shown[kind], room = shown[kind] + 1, room - 1
+    lines: list[TextLine] = []
+    for kind, found in known:
+        lines.append((TextSpan(KINDS[kind], "muted"),))
+        lines += [_part_line(part.name, part.connections, width) for part in found[: shown[kind]]]
+    return [pad_line(line, width) for line in (*head, *lines, *_muted(notes))][:height]
+
+
+def _muted(texts: Sequence[str]) -> list[TextLine]:
+    return [(TextSpan(text, "muted"),) for text in texts]
+
+
+def _part_line(name: str, connections: float, width: int) -> TextLine:
+    number = f"{units.decimal(connections, 2):>7}  "
+    return (TextSpan(number, "strong"), TextSpan(shorten(name, max(width - len(number), 1))))
+
+
+KINDS = {
+    "object": "for what",
+    "statement": "statements",
+    "transaction": "transactions of the load",
+    "connection": "connections",
+}
+ABSENT = {
+    WaitClass.CLIENT: "Nothing of it is in the server.",
+    WaitClass.ON_THE_WAY: "The server sees nothing of it: network, proxy, pooler, a busy client.",
+}
+"""Classes of which the server tells nothing more."""
+RECORDED = "A recorded run does not have it."
 
 
 def _notes(view: View, width: int) -> list[TextLine]:

@@ -37,6 +37,7 @@ import random
 import time
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Sequence, Set
+from functools import partial
 from typing import NamedTuple
 
 from tuibench.clock import NS_PER_SECOND, Clock
@@ -45,7 +46,7 @@ from tuibench.model.server import Flavour, ServerInfo, Target
 from tuibench.model.tick import STATEMENT, Tick
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.rows import Row
-from tuibench.observe.sessions import among
+from tuibench.observe.sessions import SOURCES, among
 from tuibench.observe.status import Connect, MonitoringConnection, log_in
 from tuibench.waits.classes import (
     BINARY_LOG_EVENT,
@@ -61,6 +62,7 @@ from tuibench.waits.classes import (
     may_be_file,
     wait_of,
 )
+from tuibench.waits.detail import DETAIL_CHARACTERS, Detail
 
 EVERY_SECONDS, RAREST_SECONDS = 0.1, 2.0
 MOST_SHARE, PART_OF_ANSWER = 0.016, 0.05
@@ -71,17 +73,29 @@ TIMEOUT_SECONDS, GIVE_UP_SECONDS = 2.0, 15.0
 NS_PER_US = 1000
 
 _THREADS = """
-SELECT t.PROCESSLIST_ID, t.PROCESSLIST_COMMAND, t.PROCESSLIST_STATE, 1000 * t.PROCESSLIST_TIME, t.THREAD_OS_ID
+SELECT t.PROCESSLIST_ID, t.PROCESSLIST_COMMAND, t.PROCESSLIST_STATE, 1000 * t.PROCESSLIST_TIME,
+  t.THREAD_OS_ID{info}
 FROM performance_schema.threads t WHERE {ours}
 """
 _THREADS_WITH_WAITS = """
 SELECT t.PROCESSLIST_ID, t.PROCESSLIST_COMMAND, t.PROCESSLIST_STATE, 1000 * t.PROCESSLIST_TIME,
-  t.THREAD_OS_ID, w.EVENT_NAME, w.OPERATION
+  t.THREAD_OS_ID, w.EVENT_NAME, w.OPERATION{info}
 FROM performance_schema.threads t LEFT JOIN performance_schema.events_waits_current w
   ON w.THREAD_ID = t.THREAD_ID AND w.END_EVENT_ID IS NULL WHERE {ours}
 """
-_MYSQL_LIST = "SELECT ID, COMMAND, STATE, 1000 * TIME, NULL FROM information_schema.PROCESSLIST WHERE {ours}"
-_MARIADB_LIST = "SELECT ID, COMMAND, STATE, TIME_MS, TID FROM information_schema.PROCESSLIST WHERE {ours}"
+_MYSQL_LIST = """
+SELECT ID, COMMAND, STATE, 1000 * TIME, NULL{info} FROM information_schema.PROCESSLIST WHERE {ours}
+"""
+_MARIADB_LIST = """
+SELECT ID, COMMAND, STATE, TIME_MS, TID{info} FROM information_schema.PROCESSLIST WHERE {ours}
+"""
+_CLIENTS = """
+SELECT ID FROM {source} WHERE COMMAND NOT IN
+  ('Daemon', 'Connect', 'Connect Out', 'Binlog Dump', 'Binlog Dump GTID',
+   'Slave_IO', 'Slave_SQL', 'Slave_worker')
+  AND USER NOT IN ('system user', 'event_scheduler') AND NOT ({ours})
+"""
+"""The sessions of all clients but ours, without those of the server and its replicas."""
 WAITS_ENABLED = (
     "SELECT COUNT(*) FROM performance_schema.setup_consumers "
     "WHERE NAME = 'events_waits_current' AND ENABLED = 'YES'"
@@ -147,18 +161,20 @@ class Threads:
                 break
         return "", state in ("S", "D") if state else None
 
-    def file_wait(self, tid: int) -> tuple[str, str]:
-        """Wait event and operation of a thread that is blocked in a call on a file; empty if unknown."""
+    def file_wait(self, tid: int) -> tuple[str, str, str]:
+        """Wait event and operation of a thread that is blocked in a call on a file, and the file's name;
+        empty if unknown.
+        """
         call = self._text(tid, "syscall").split()
         operation = self._calls.get(int(call[0]), "") if call and call[0].isdigit() else ""
         if not operation:
-            return "", ""
+            return "", "", ""
         try:
             path = os.readlink(f"{self._process}/fd/{int(call[1], 16)}")
         except OSError:
-            return "", ""
-        event = file_event(os.path.basename(path))
-        return event, operation if event else ""
+            return "", "", ""
+        event = file_event(name := os.path.basename(path))
+        return event, operation if event else "", name
 
     def writes_pages(self, others: Set[int], now_ns: int) -> bool:
         """True if a thread that is none of `others` is blocked in a write of a data file."""
@@ -169,7 +185,7 @@ class Threads:
                 self._every = []
         for tid in self._every:
             if tid not in others and (kernel := self._text(tid, "wchan")) not in ("", "0"):
-                event, operation = self.file_wait(tid) if may_be_file(kernel) else ("", "")
+                event, operation, _ = self.file_wait(tid) if may_be_file(kernel) else ("", "", "")
                 if event == DATA_EVENT and operation in WRITES:
                     return True
         return False
@@ -196,7 +212,8 @@ class Baseline(NamedTuple):
 
 
 class TimeSampler:
-    """Samples the connections whose ids `own_ids` returns; `server_pid` is None on another host.
+    """Samples the connections whose ids `own_ids` returns, or with `is_traffic` those of all other clients;
+    `server_pid` is None on another host.
 
     `pause_seconds` is the time between samples at present. `lock` is held while a query is under way, so that
     a reader of the server's counters can wait for its end.
@@ -210,6 +227,7 @@ class TimeSampler:
         own_ids: Callable[[], Awaitable[Set[int]]],
         server_pid: Callable[[], int | None],
         *,
+        is_traffic: bool = False,
         log_in: Connect = log_in,
         proc: str = "/proc",
     ) -> None:
@@ -220,6 +238,8 @@ class TimeSampler:
         self._flavour = server.flavour
         self._clock = clock
         self._own_ids = own_ids
+        self._sources = list(SOURCES[server.flavour]) if is_traffic else []
+        self.detail = Detail(server.flavour)
         self._server_pid = server_pid
         self._proc = proc
         self._jitter = random.Random(1961)
@@ -263,9 +283,13 @@ class TimeSampler:
             shift = 1 + JITTER * (2 * self._jitter.random() - 1)
             await self._clock.sleep(self.pause_seconds * shift)
             if self._clock.now_ns() - ids_ns > IDS_EVERY_SECONDS * NS_PER_SECOND:
-                ids_ns, self._ids = self._clock.now_ns(), await self._own_ids()
+                ids_ns, self._ids = self._clock.now_ns(), await self._accounted()
             async with self.lock:
                 await self.sample()
+
+    def watch_detail(self) -> None:
+        """Read for some seconds who waits."""
+        self.detail.renew(self._clock.now_ns())
 
     async def close(self) -> None:
         async with self.lock:
@@ -273,11 +297,31 @@ class TimeSampler:
 
     async def begin(self) -> None:
         """The first tick begins."""
-        self._ids = await self._own_ids()
+        self._ids = await self._accounted()
         self._begun_ns = self._clock.now_ns()
         if self._has_file_times:
             async with self.lock:
                 await self._take_files(self._begun_ns)
+
+    async def _accounted(self) -> Set[int]:
+        """The connections whose time is accounted for."""
+        own = await self._own_ids()
+        if not self._sources:
+            return own
+        async with self.lock:
+            rows = await self._connection.run(partial(self._read_clients, own=own | self.connection_ids))
+        return self._ids if rows is None else frozenset(int(row[0]) for row in rows)
+
+    async def _read_clients(self, connection: Connection, own: Set[int]) -> Sequence[Row]:
+        while True:
+            try:
+                return await connection.query(_CLIENTS.format(source=self._sources[0], ours=among(own)))
+            except ConnectionLostError:
+                raise
+            except SQLError:
+                if len(self._sources) == 1:
+                    raise
+            del self._sources[0]
 
     async def sample(self) -> None:
         """One look at all connections."""
@@ -289,15 +333,19 @@ class TimeSampler:
             return
         now_ns = self._clock.now_ns()
         everyone: list[tuple[int, Observed]] = []
+        texts: dict[int, str] = {}
+        files: dict[int, str] = {}
         flight_ms = 0.0
         for id, command, state, elapsed_ms, tid, *event in rows:
+            if self.detail.is_read:
+                texts[int(id)] = str(event.pop() or "")
             if int(id) not in self._ids:
                 self._own = int(id), int(tid or 0)
                 continue
             kernel, is_blocked = self._look(int(id), int(tid or 0), now_ns)
             name, operation = (each or "" for each in event or ("", ""))
             if not name and self._threads is not None and is_blocked and may_be_file(kernel):
-                name, operation = self._threads.file_wait(int(tid))
+                name, operation, files[int(id)] = self._threads.file_wait(int(tid))
             everyone.append(
                 (int(id), Observed(command, state or "", "", name, operation, kernel, is_blocked))
             )
@@ -308,10 +356,16 @@ class TimeSampler:
             (seen, wait_of(seen._replace(innodb=waiting.get(id, "")), self._flavour)) for id, seen in everyone
         ]
         await self._read_shared(named, now_ns)
+        if self.detail.is_read:
+            await self.detail.read_locks(self._connection, {wait for _, wait in named}, now_ns)
         self._samples += 1
         self._in_flight_us = flight_ms * 1000
         self._is_written = self._is_behind_writes(named, now_ns)
-        for seen, wait in named:
+        self.detail.count_sample()
+        for (id, _), (seen, wait) in zip(everyone, named, strict=True):
+            if id in texts and (wait is not None or seen.is_blocked is False):
+                awaited = files.get(id) or seen.event.removeprefix("wait/")
+                self.detail.add(id, texts[id], awaited, self._parts(wait or WaitClass.CPU, seen))
             self._unseen += seen.is_blocked is None
             if wait is None:
                 self._idle += seen.is_blocked is None
@@ -371,6 +425,7 @@ class TimeSampler:
         )
         self._begun_ns = now_ns
         self._reset()
+        self.detail.end_tick(now_ns)
         return found
 
     def _server_seconds(self) -> float | None:
@@ -482,7 +537,9 @@ class TimeSampler:
                     if int((await connection.query(WAITS_ENABLED))[0][0]):
                         self._lists.insert(0, _THREADS_WITH_WAITS)
                         continue
-                rows = await connection.query(self._lists[0].format(ours=among(ids, name)))
+                columns = "t.PROCESSLIST_INFO" if name.startswith("t.") else "INFO"
+                info = f", LEFT({columns}, {DETAIL_CHARACTERS})" if self.detail.is_read else ""
+                rows = await connection.query(self._lists[0].format(ours=among(ids, name), info=info))
                 if rows or len(self._lists) == 1:
                     return rows
             except ConnectionLostError:
@@ -528,21 +585,28 @@ US_PER_SECOND = 1e6
 
 
 def account_sums(found: Tick, load: Tick) -> dict[str, float]:
-    """The sums of a tick from those of the sampler and the load's; empty if either is missing."""
+    """The sums of a tick from those of the sampler and the load's; empty if either is missing.
+
+    Of the traffic of a server nothing is known on the side of its clients: a session that waits for its next
+    statement is the client's.
+    """
     seconds = found.sums.get(TIME + "seconds", 0.0)
     if not seconds or not load.seconds:
         return {}
-    per_connection = seconds * US_PER_SECOND
-    beside_us = load.levels.get("idle", 0.0) * per_connection
-    whole_us = load.levels.get("connections", 0.0) * per_connection
-    idle_us = max(0.0, found.sums[TIME + "idle_us"] - beside_us)
-    statements_us = sum(each.sum_us for each in load.named(STATEMENT).values())
-    in_statements_us = statements_us * seconds / load.seconds + found.sums[TIME + "flight_us"]
-    client_us = min(max(0.0, whole_us - in_statements_us), idle_us)
     sums = {wait: found.sums.get(wait.key, 0.0) for wait in WaitClass}
+    if "connections" in load.levels:
+        per_connection = seconds * US_PER_SECOND
+        beside_us = load.levels.get("idle", 0.0) * per_connection
+        whole_us = load.levels["connections"] * per_connection
+        idle_us = max(0.0, found.sums[TIME + "idle_us"] - beside_us)
+        statements_us = sum(each.sum_us for each in load.named(STATEMENT).values())
+        in_statements_us = statements_us * seconds / load.seconds + found.sums[TIME + "flight_us"]
+        client_us = min(max(0.0, whole_us - in_statements_us), idle_us)
+        sums[WaitClass.ON_THE_WAY] += idle_us - client_us
+        sums[WaitClass.OTHER] += max(0.0, whole_us + beside_us - found.sums[TIME + "seen_us"])
+    else:
+        whole_us, client_us = found.sums[TIME + "seen_us"], found.sums[TIME + "idle_us"]
     sums[WaitClass.CLIENT] += client_us
-    sums[WaitClass.ON_THE_WAY] += idle_us - client_us
-    sums[WaitClass.OTHER] += max(0.0, whole_us + beside_us - found.sums[TIME + "seen_us"])
     return {
         TIME + "seconds": seconds,
         TIME + "samples": found.sums[TIME + "samples"],

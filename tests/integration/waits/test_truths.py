@@ -29,7 +29,7 @@ from tests.integration.support.shared import Starter, Templates
 from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
-from tuibench.model.server import Flavour, Target
+from tuibench.model.server import Flavour, Target, TimeReport
 from tuibench.model.tick import Sample, Tick, total_tick
 from tuibench.session.load_run import LoadRun
 from tuibench.session.spec import SessionSpec
@@ -341,3 +341,51 @@ async def test_the_servers_know_the_names_of_the_states(truths: Truths) -> None:
         known = Path(f"/proc/{truths.server.pid}/exe").read_bytes().decode("latin-1").lower()
     unknown = [each.name for each in STATES if truths.flavour in each.flavours and each.name not in known]
     assert not unknown
+
+
+async def test_who_waits_is_told_of_the_load_and_of_all_traffic(truths: Truths) -> None:
+    """A hot row: the statement, the table and who holds it, by the load's connections and by all sessions."""
+    spec, during = CAUSES[WaitClass.ROW_LOCK](truths)
+    reports: list[TimeReport] = []
+    traffic: list[Tick] = []
+    async with LoadRun(spec) as run:
+        watcher = run.watcher
+
+        async def nobody() -> set[int]:
+            return set()
+
+        everyone = TimeSampler(
+            spec.target, watcher.server, watcher.clock, nobody, lambda: truths.server.pid, is_traffic=True
+        )
+
+        def take(message: object) -> None:
+            if isinstance(message, Sample):
+                watcher.sampler.watch_time()
+                traffic.append(Tick(sums=account_sums(everyone.collect(), Tick(seconds=1.0, sums=DONE))))
+            if isinstance(message, TimeReport):
+                reports.append(message)
+                if len(reports) > ENOUGH_TICKS and named(WaitClass.ROW_LOCK, "object"):
+                    run.request_stop()
+
+        def named(wait: WaitClass, kind: str) -> list[str]:
+            return [part.name for part in reports[-1].parts if (part.wait, part.kind) == (wait, kind)]
+
+        watcher.bus.listeners.append(take)
+        async with during:
+            sampling = asyncio.create_task(everyone.run())
+            try:
+                await run.run()
+            finally:
+                sampling.cancel()
+                await asyncio.wait({sampling})
+                await everyone.close()
+    assert "sbtest1, held by" in named(WaitClass.ROW_LOCK, "object")[0]
+    assert named(WaitClass.ROW_LOCK, "statement")[0] == "UPDATE sbtest1 SET k=k+? WHERE id=?"
+    assert len(named(WaitClass.ROW_LOCK, "connection")) > 1
+    whole = total_tick(tick for tick in traffic if tick.sums)
+    parts = {wait: whole.sums[wait.key] for wait in WaitClass}
+    assert sum(parts.values()) == pytest.approx(whole.sums["time.connections_us"], rel=0.05)
+    assert max((each for each in parts if each is not WaitClass.CLIENT), key=parts.__getitem__) == "row_lock"
+
+
+DONE = {"completed": 7.0}

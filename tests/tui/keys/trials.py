@@ -37,6 +37,7 @@ from tuibench.model.command import (
     StartTune,
     Stop,
     Undo,
+    WatchTime,
 )
 from tuibench.model.schedule import ConstantStage
 from tuibench.model.tune import parse_tune_words
@@ -62,7 +63,9 @@ from tuibench.tui.screens.monitor import (
     SaturationScreen,
     ServerScreen,
     StatementsScreen,
+    TimeScreen,
 )
+from tuibench.waits.classes import WaitClass
 
 Look = Callable[[Any], object]
 """At a running viewer or replay."""
@@ -352,6 +355,15 @@ OWN_KEYS = (
         },
     ),
     Keys(BigScreen, scene("big"), {"b": leads(BigScreen, LiveScreen)}),
+    Keys(
+        TimeScreen,
+        scene("time"),
+        {
+            "enter": submits(WatchTime()),
+            "down": Trial(lambda it: it.app.screen.chosen, WaitClass.ON_THE_WAY, WaitClass.MUTEX),
+            "up": Trial(lambda it: it.app.screen.chosen, WaitClass.MUTEX, WaitClass.ON_THE_WAY),
+        },
+    ),
     Keys(CostScreen, scene("cost"), {"o": leads(CostScreen, LiveScreen)}),
     Keys(StatementsScreen, scene("statements"), {"s": leads(StatementsScreen, LiveScreen)}),
     Keys(MainScreen, scene("host"), {"escape": leads(HostScreen, LiveScreen)}),

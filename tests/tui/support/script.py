@@ -426,8 +426,8 @@ def account(threads: int, tps: float, *, unsafe: bool, noise: float) -> dict[str
     shares = {
         WaitClass.CPU: 5.2,
         WaitClass.RUN_QUEUE: threads / 8,
-        WaitClass.ROW_LOCK: threads / 12 * (1.4 + abs(noise)),
-        WaitClass.COMMIT: 0.05 if unsafe else threads / 2.4,
+        WaitClass.ROW_LOCK: threads / 14 * (1.2 + abs(noise)),
+        WaitClass.COMMIT: 0.05 if unsafe else threads / 2.8,
         WaitClass.BINARY_LOG: 0.0 if unsafe else threads / 7,
         WaitClass.PAGE_READ: 0.4,
         WaitClass.MUTEX: threads / 30,

@@ -212,6 +212,7 @@ class FakeControllable:
             cast(ActivityMonitor, self.activity_monitor),
             cast(StatementMonitor, self.activity_monitor),
             nothing,
+            nothing,
             self.lifecycle,
             self.log.emit,
         )

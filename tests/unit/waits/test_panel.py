@@ -1,16 +1,28 @@
 """The screen Time: the stack over the run, the table, and what it says of missing samples."""
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
 from tests.tui.support import script
 from tuibench.model.effect import Comparison
+from tuibench.model.server import Flavour, TimePart, TimeReport
 from tuibench.tui.charts import ChartState
 from tuibench.tui.panels.time_chart import AXIS_WIDTH
 from tuibench.tui.text import TextLine, plain_text
 from tuibench.tui.view import View, initial_view, next_view
 from tuibench.waits.classes import TIME, WaitClass
-from tuibench.waits.panel import LOOKS, PLACES, ROWS, time_figure, time_stack, time_table, time_table_height
+from tuibench.waits.detail import NOT_READ, SEVERAL, Detail
+from tuibench.waits.panel import (
+    LOOKS,
+    PLACES,
+    ROWS,
+    time_figure,
+    time_stack,
+    time_table,
+    time_table_height,
+    waiting_detail,
+)
 
 WIDTH = 100
 
@@ -91,3 +103,65 @@ def test_the_notes_say_why_it_changed_and_what_is_missing() -> None:
     assert "because: commit −3.0 ms (−3.2..−2.8) of 5.1" in lines
     assert "row locks need the PROCESS privilege." in lines
     assert "No account" in text(time_table(initial_view(script.hello(0, events=())), WIDTH, 9))[0]
+
+
+def test_who_waits_in_a_class_and_what_is_not_known() -> None:
+    def part(kind: str, name: str, connections: float, wait: str = "row_lock") -> TimePart:
+        return TimePart(wait=wait, kind=kind, name=name, connections=connections)
+
+    report = TimeReport(
+        samples=30,
+        parts=(
+            part("statement", "UPDATE t SET a=?", 3.25),
+            part("object", "shop.t, held by 41", 3.0),
+            *(part("connection", str(number), 0.5) for number in range(20, 32)),
+            part("transaction", "payment", 3.25),
+            part("statement", "SELECT ?", 1.5, "cpu"),
+        ),
+        gaps={"cpu": "statements that can run"},
+    )
+    view = msgspec.structs.replace(initial_view(script.hello()), waiting=report)
+    lines = text(waiting_detail(WaitClass.ROW_LOCK, view, 60, 12))
+    assert lines[2:6] == [
+        "for what",
+        "   3.00  shop.t, held by 41",
+        "statements",
+        "   3.25  UPDATE t SET a=?",
+    ]
+    assert (lines[6], len(lines)) == ("connections", 12)
+    assert "transactions of the load" not in lines
+    assert text(waiting_detail(WaitClass.RUN_QUEUE, view, 60, 12))[-2:] == [
+        "   1.50  SELECT ?",
+        "Statements that can run.",
+    ]
+    assert "None in the last 30 samples." in text(waiting_detail(WaitClass.MUTEX, view, 60, 12))
+    assert "sees nothing" in " ".join(text(waiting_detail(WaitClass.ON_THE_WAY, view, 60, 12)))
+
+
+def test_who_waits_is_counted_while_a_viewer_asks() -> None:
+    detail = Detail(Flavour.MARIADB)
+    detail.transactions = {"COMMIT": ("a", "b"), "SELECT ?": ("a",)}
+    assert (detail.is_read, detail.report()) == (False, None)
+    detail.renew(0)
+    for texts in ({7: "SELECT 1", 8: "COMMIT"}, {7: "SELECT 2"}, {8: ""}):
+        detail.count_sample()
+        for id, sql in texts.items():
+            detail.add(id, sql, "io/file/t.ibd", [(WaitClass.PAGE_READ, 0.75), (WaitClass.CPU, 0.25)])
+    detail.end_tick(1)
+    found = detail.report()
+    assert found is not None
+    reads = {(part.kind, part.name): part.connections for part in found.parts if part.wait == "page_read"}
+    assert reads == pytest.approx(
+        {
+            ("object", "io/file/t.ibd"): 1.0,
+            ("statement", "SELECT ?"): 0.5,
+            ("connection", "7"): 0.5,
+            ("connection", "8"): 0.5,
+            ("transaction", "a"): 0.5,
+            ("transaction", SEVERAL): 0.25,
+            ("statement", "COMMIT"): 0.25,
+            ("statement", NOT_READ): 0.25,
+        }
+    )
+    detail.end_tick(10**10)
+    assert (detail.is_read, detail.report()) == (False, None)

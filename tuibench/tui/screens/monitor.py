@@ -19,7 +19,7 @@ from textual.geometry import Size
 
 from tuibench.cluster.panel import load_hosts, load_hosts_height
 from tuibench.effects.panel import PAIR, comparison_card, has_effect_card, is_effect_news
-from tuibench.model.command import NextStep, WatchStatements
+from tuibench.model.command import Command, NextStep, WatchStatements, WatchTime
 from tuibench.probe import panel as panel_panel
 from tuibench.tui.figures import CHARTED_FIGURES, LEFT_TABLES, RIGHT_TABLES, figure_key, figure_number
 from tuibench.tui.panels.bars import verdicts
@@ -85,7 +85,16 @@ from tuibench.tui.text import TextLine
 from tuibench.tui.view import View
 from tuibench.tui.widgets import Chart, FigureStack, Panel, Requested, TimePanel
 from tuibench.tune.panel import tune_panel, winner_lines
-from tuibench.waits.panel import time_figure, time_stack, time_table, time_table_height
+from tuibench.waits.classes import WaitClass
+from tuibench.waits.panel import (
+    PLACES,
+    listed_classes,
+    time_figure,
+    time_stack,
+    time_table,
+    time_table_height,
+    waiting_detail,
+)
 
 MOST_LATENCIES, MOST_TALL_LATENCIES = 9, 16
 """Maximum lines of the latency table, and on a tall terminal; the charts get what it does not need."""
@@ -261,9 +270,26 @@ class TuneScreen(MainScreen):
 
 
 class TimeScreen(MainScreen):
-    """What connections do or wait for."""
+    """What connections do or wait for; `enter` shows who waits in the selected class."""
 
-    KEYS = (("← →", "cursor"), ("z", "zoom"), ("c", "compare two spans"), ("esc", "back"))
+    KEYS = (
+        ("↑ ↓", "choose"),
+        ("enter", "who waits"),
+        ("← →", "cursor"),
+        ("z", "zoom"),
+        ("c", "two spans"),
+        ("esc", "back"),
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "detail", "Who waits", show=False),
+        Binding("up", "move(-1)", show=False),
+        Binding("down", "move(1)", show=False),
+    ]
+
+    def __init__(self, view: View, frame: ScreenFrame) -> None:
+        super().__init__(view, frame)
+        self._selection = Selection()
+        self._is_detailed = False
 
     def body(self) -> ComposeResult:
         with Horizontal(id="time-band"):
@@ -275,16 +301,59 @@ class TimeScreen(MainScreen):
                 id="time-chart",
             )
         yield self.panel(time_axis_lines, id="axis")
-        yield self.panel(partial(time_table, ascii_only=self.frame.ascii_only), id="time-table")
+        with Horizontal(id="time-parts"):
+            yield self.panel(self._table, id="time-table")
+            yield self.panel(self._detail, id="time-detail")
 
     @property
     def chart_columns(self) -> int:
         return self.query_one(TimePanel).columns
 
+    @property
+    def poll_command(self) -> Command | None:  # type: ignore[override]
+        """The server's list has statements only while they are shown."""
+        return WatchTime() if self._is_detailed and self.view.replay is None else None
+
+    @property
+    def chosen(self) -> WaitClass | None:
+        """The selected class; None before there is one."""
+        classes = listed_classes(self.view)
+        return classes[self._selection.settled(self._ids(self.view)).place] if classes else None
+
     def prepare(self, view: View) -> None:
-        most = self.app.size.height - CHROME_LINES - FEWEST_STACK_LINES - bool(verdicts(view))
+        self._selection = self._selection.settled(self._ids(view))
+        free = self.app.size.height - CHROME_LINES - FEWEST_STACK_LINES - bool(verdicts(view))
         lines = time_table_height(view, self.app.size.width - 2)
-        self.query_one("#time-table").styles.height = max(min(lines, most), 1)
+        if self._is_detailed:
+            lines = max(lines, FEWEST_DETAIL_LINES)
+        self.query_one("#time-parts").styles.height = max(min(lines, free), 1)
+        self.set_class(self._is_detailed, "-detailed")
+
+    def action_detail(self) -> None:
+        self._is_detailed = not self._is_detailed
+        self.submit(self.poll_command)
+        self.show(self.view)
+
+    def action_move(self, by: int) -> None:
+        self._selection = self._selection.moved(self._ids(self.view), by)
+        self.show(self.view)
+
+    def action_pick(self, number: int) -> None:
+        """Handle a click: the first one selects the class, the second is `enter`."""
+        if number == self._selection.id:
+            self.action_detail()
+        else:
+            self._selection = Selection(number)
+            self.show(self.view)
+
+    def _ids(self, view: View) -> list[int]:
+        return [PLACES[wait] for wait in listed_classes(view)]
+
+    def _table(self, view: View, width: int, height: int) -> list[TextLine]:
+        return time_table(view, width, height, chosen=self.chosen, ascii_only=self.frame.ascii_only)
+
+    def _detail(self, view: View, width: int, height: int) -> list[TextLine]:
+        return waiting_detail(self.chosen, view, width, height)
 
 
 class CostScreen(MainScreen):
@@ -331,6 +400,8 @@ FEWEST_CPU_ROWS = 5
 """Minimum free rows for the CPU chart in the compact layout."""
 FEWEST_STACK_LINES = 7
 """Minimum lines of the chart of the time."""
+FEWEST_DETAIL_LINES = 16
+"""Lines of the detail of a class, if there is room for them."""
 FEWEST_LIST_LINES = 7
 """Minimum lines of the list, including the blank line below the charts."""
 
