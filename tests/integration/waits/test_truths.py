@@ -385,7 +385,10 @@ async def test_who_waits_is_told_of_the_load_and_of_all_traffic(truths: Truths) 
     whole = total_tick(tick for tick in traffic if tick.sums)
     parts = {wait: whole.sums[wait.key] for wait in WaitClass}
     assert sum(parts.values()) == pytest.approx(whole.sums["time.connections_us"], rel=0.05)
-    assert max((each for each in parts if each is not WaitClass.CLIENT), key=parts.__getitem__) == "row_lock"
+    assert (
+        max((each for each in parts if each is not WaitClass.CLIENT), key=parts.__getitem__)
+        is WaitClass.ROW_LOCK
+    )
 
 
 DONE = {"completed": 7.0}
