@@ -15,7 +15,7 @@ from tuibench.clock import NS_PER_SECOND, SystemClock
 from tuibench.demo.binaries import Binary, inspect_binary
 from tuibench.demo.limits import limit_names
 from tuibench.demo.server import PrivateServer
-from tuibench.errors import UsageError
+from tuibench.errors import TuibenchError, UsageError
 from tuibench.model.message import SessionMessage
 from tuibench.model.plan import OptionValue
 from tuibench.model.server import ServerLimits, Target
@@ -236,6 +236,17 @@ def _server_of(build: ServerBuild, limits: ServerLimits) -> tuple[object, ...]:
 async def _try_server(build: ServerBuild, limits: ServerLimits) -> tuple[SweepEnvironment, str]:
     async with await _start(build, limits) as server:
         return await read_surroundings(server.target), server.limited
+
+
+async def try_build(build: ServerBuild, limits: ServerLimits) -> tuple[SweepEnvironment | str, float]:
+    """The server once, and the seconds of its start; or why it does not start, or not with its settings."""
+    begun_ns = SystemClock.now_ns()
+    try:
+        around, _ = await _try_server(build, limits)
+        _check_settings(build, around.environment.variables)
+    except TuibenchError as error:
+        return error.message.splitlines()[0], 0.0
+    return around, (SystemClock.now_ns() - begun_ns) / NS_PER_SECOND
 
 
 async def _start(build: ServerBuild, limits: ServerLimits) -> PrivateServer:

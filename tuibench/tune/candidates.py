@@ -25,6 +25,7 @@ from tuibench.files import DECODE_ERRORS
 from tuibench.model.server import ServerInfo
 from tuibench.model.settings import SettingState, SettingTopic
 from tuibench.model.tune import Candidate, LeftOut, TuneBlock, TuneLogHead, TunePlan
+from tuibench.observe.host_facts import free_memory_bytes
 from tuibench.record import hdr_log
 from tuibench.tune.evaluation import FIRST_PAIRS
 from tuibench.tuning import catalogue
@@ -96,6 +97,31 @@ def find_candidates(
     return _numbered(kept, _sharing(kept, room)), (*left_out, *cut)
 
 
+def start_candidates(
+    server: ServerInfo, variables: Mapping[str, str], plan: TunePlan
+) -> tuple[tuple[Candidate, ...], tuple[LeftOut, ...]]:
+    """The values that such a server has from its start only, and what is left out."""
+    found: list[tuple[SettingState, str]] = []
+    left_out: list[LeftOut] = []
+    for setting in wanted_settings(plan.only):
+        if not catalogue.requires_restart(setting, server) or setting.name not in variables:
+            continue
+        now = variables[setting.name]
+        state = catalogue.setting_state(setting, server, now, now)
+        if setting.trial is TrialRule.NEVER:
+            continue
+        why = _obstacle(setting, state, variables, plan)
+        room = Room(free_memory_bytes(), None, 1)
+        chosen, reasons = (
+            ((), (why,)) if why else _values(setting, state, server, variables, room, plan, at_start=True)
+        )
+        found += [(state, value) for value in chosen]
+        left_out += [
+            LeftOut(setting=setting.name, why=reason) for reason in reasons if reason != NO_OTHER_VALUE
+        ]
+    return _numbered(found, set()), tuple(left_out)
+
+
 def _obstacle(setting: Setting, state: SettingState, values: Mapping[str, str], plan: TunePlan) -> str:
     """Why no value of it is tried; empty if some may be."""
     if state.unavailable:
@@ -128,12 +154,18 @@ def _values(
     values: Mapping[str, str],
     room: Room,
     plan: TunePlan,
+    *,
+    at_start: bool = False,
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The values to try, and why others are not."""
+    """The values to try, and why others are not; with `at_start`, those that a running server refuses."""
     support = setting.support(server)
     if support is None:
         return (), (NO_OTHER_VALUE,)
+    is_dynamic = server.version_tuple >= support.dynamic_since
+    support = support.at_start if at_start else support
     named = setting.choices(support) if setting.tried is None else setting.tried
+    if at_start and is_dynamic:
+        named = support.stuck
     offered = [setting.canonical(support, value) for value in named]
     others = [value for value in offered if not _same(setting, value, state.value)]
     is_number = setting.kind in NUMBERS

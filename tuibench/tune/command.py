@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import click
+from msgspec.structs import replace
 
 from tuibench.cli.click_command import Argument, PlanValues, Takes
 from tuibench.cli.options import (
@@ -25,6 +26,7 @@ from tuibench.model.message import SessionMessage
 from tuibench.model.option import Option
 from tuibench.model.plan import RunPlan
 from tuibench.model.summary import Summary
+from tuibench.model.tune import TunePlan
 
 if TYPE_CHECKING:
     from tuibench.demo.server import PrivateServer
@@ -65,6 +67,14 @@ def tune(
             help="Screen on a private server of this program, with new tables: mariadbd, …/mysqld.",
         ),
     ] = "",
+    with_restarts: Annotated[
+        bool,
+        Option(
+            "--with-restarts",
+            help="With --server: also screen settings that need a restart, each value on starts of its own; "
+            "half of the budget is for each.",
+        ),
+    ] = False,
 ) -> None:
     """Each value alternates with the current settings, in windows of random order, and gets a verdict with
     an interval: better, worse, no effect within ±2 %. Undecided values then share windows, a random half
@@ -87,6 +97,8 @@ def tune(
             "--server=mariadbd starts one",
         )
     warn_leftovers()
+    if with_restarts:
+        raise click.exceptions.Exit(_with_restarts(plan, server_program, private, output, json_file))
     if server_program:
         with _prepared_server(server_program, private, plan) as made:
             code = _screen(spec_on_private_server(plan, made), output, json_file)
@@ -94,6 +106,33 @@ def tune(
         spec = new_session_spec(plan, server.target(), yes_this_server=session.yes_this_server)
         code = _screen(spec, output, json_file)
     raise click.exceptions.Exit(code)
+
+
+def _with_restarts(
+    plan: RunPlan, program: str, private: PrivateServerOptions, output: str, json_file: str
+) -> ExitCode:
+    """Screen on one running server, then over starts. Raises UsageError for what has no private server."""
+    from tuibench.cli.runner import spec_on_private_server
+    from tuibench.sweep.starts import one_build
+    from tuibench.tune.starts import has_live_candidates, screen_over_starts
+
+    if not program:
+        raise UsageError(
+            "--with-restarts restarts the server with other options, which only a private one allows",
+            "--server=mariadbd; tuibench never edits the option file of a server that is not its own",
+        )
+    tune = plan.tune or TunePlan()
+    if output == JSON or json_file or tune.apply or tune.resume:
+        raise UsageError(
+            "--with-restarts has no --format=json, --json, --apply and --resume",
+            "tuibench versions --show DIR --format=json has the starts as JSON",
+        )
+    if not has_live_candidates(tune, one_build(program, private)):
+        return screen_over_starts(plan, program, private)
+    plan = replace(plan, tune=replace(tune, budget_seconds=tune.budget_seconds / 2))
+    with _prepared_server(program, private, plan) as made:
+        code = _screen(spec_on_private_server(plan, made), output, json_file)
+    return max(code, screen_over_starts(plan, program, private))
 
 
 @contextmanager

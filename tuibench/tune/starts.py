@@ -1,0 +1,148 @@
+"""Screening of settings that need a restart: `tune --with-restarts`, on private servers.
+
+Each value is a server of its own, with new tables, and one observation is a start: a comparison of builds
+(`sweep/versions.py`) that differ in one option of the command line. The settings are those of the catalogue
+that a running server cannot change; the others are screened on one running server, before.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+
+import click
+from msgspec.structs import replace
+
+from tuibench import paths, units
+from tuibench.cli.options import PrivateServerOptions
+from tuibench.cli.output import info
+from tuibench.cli.runner import record_folder, run_async
+from tuibench.document import Block, Section, Shape, Table, Text, section, write_text
+from tuibench.errors import ExitCode, UsageError
+from tuibench.metrics import inference
+from tuibench.model.effect import Verdict
+from tuibench.model.plan import RunPlan
+from tuibench.model.sweep import ServerBuild, Sweep
+from tuibench.model.tune import Candidate, LeftOut, TunePlan
+from tuibench.sweep.execution import run_and_print, run_on_private_servers, versions_notes
+from tuibench.sweep.planning import OVERHEAD_SECONDS, starting_seconds
+from tuibench.sweep.starts import one_build, plan_over_starts
+from tuibench.sweep.tables import start_levels
+from tuibench.sweep.versions import create_versions, start_axes, try_build, versions_setup
+from tuibench.tune.candidates import start_candidates, wanted_settings
+from tuibench.tune.text import change_text
+from tuibench.tuning import catalogue
+
+LEAST_STARTS, MOST_STARTS = 3, 10
+NOW = "as it is"
+
+
+def has_live_candidates(plan: TunePlan, build: ServerBuild) -> bool:
+    """False if only settings are to be screened that need a restart."""
+    return any(not catalogue.requires_restart(one, build) for one in wanted_settings(plan.only))
+
+
+def screen_over_starts(plan: RunPlan, program: str, private: PrivateServerOptions) -> ExitCode:
+    """Screen the settings that need a restart, and print the result."""
+    tune = plan.tune or TunePlan()
+    build, limits = replace(one_build(program, private), name=NOW), private.limits()
+    around, seconds = run_async(try_build(build, limits))
+    if isinstance(around, str):
+        raise UsageError(around, "")
+    found, left_out = start_candidates(around.server, around.environment.variables, tune)
+    builds, refused = [build], []
+    info(f"starting a server with each of {units.pluralize(len(found), 'value')} once")
+    for one in found:
+        ((((_, changed),),), _) = start_axes([f"{one.setting}={one.value}"], [build], every=True)
+        with_it = replace(changed(build), name=f"{one.setting}={one.value}")
+        if isinstance(why := run_async(try_build(with_it, limits))[0], str):
+            refused.append(LeftOut(setting=one.setting, why=f"{one.value}: {why}"))
+        else:
+            builds.append(with_it)
+    if len(builds) < 2:
+        raise UsageError("no value that needs a restart is left to test", "--allow-risk tests more")
+    each = seconds + OVERHEAD_SECONDS + plan.warmup_seconds + tune.window_seconds
+    most = max(2, int(tune.budget_seconds / each / LEAST_STARTS))
+    cut = [
+        LeftOut(setting=one.name, why=f"the budget of {tune.budget_seconds:g} s is enough for {most} servers")
+        for one in builds[most:]
+    ]
+    builds = builds[:most]
+    starts = min(MOST_STARTS, max(LEAST_STARTS, int(tune.budget_seconds / each / len(builds))))
+    whole = plan_over_starts(plan, builds, starts, tune.window_seconds)
+    stem = f"{time.strftime('%Y%m%d-%H%M%S')}-{plan.profile}-tune-restarts"
+    folder = run_async(create_versions(whole, builds, limits, record_folder(paths.sweeps_dir(), stem)))
+    info(
+        f"{units.pluralize(starts, 'start')} each, {starting_seconds(folder.sweep):.0f} s for them and tables"
+    )
+    with closing(folder):
+        return run_and_print(
+            folder,
+            run_on_private_servers(folder, versions_setup(folder.sweep)),
+            lambda known: click.echo(
+                write_text(tuple(result_blocks(known, found, [*left_out, *refused, *cut], tune))), nl=False
+            ),
+            versions_notes,
+        )
+
+
+def result_blocks(
+    sweep: Sweep, candidates: Sequence[Candidate], left_out: Sequence[LeftOut], plan: TunePlan
+) -> Iterator[Block | Section]:
+    """The values, the largest effects first, the lines to keep the better ones, and what was not tested."""
+    levels = {
+        name: [[own[start]] for start in sorted(own)] for name, own in start_levels(sweep).items() if own
+    }
+    first = levels.pop(NOW, [])
+    by_name = {f"{one.setting}={one.value}": one for one in candidates}
+    # Bonferroni's intervals: with a probability of `false_rate` at most, any verdict is false.
+    level = plan.false_rate / max(1, len(levels))
+    tolerance = plan.tolerance_percent / 100
+    found = [
+        (by_name[name], inference.compare(first, own, level=level, tolerance=tolerance))
+        for name, own in levels.items()
+        if first
+    ]
+    found.sort(key=lambda each: -abs(each[1].interval.percent.estimate))
+    starts = sweep.record.plan.repeats
+    headline = next((result.headline for result in sweep.done), "")
+    yield Text(
+        (
+            f"Settings that need a restart: {units.pluralize(len(found), 'value')}, "
+            f"{units.pluralize(starts, 'start')} each; one observation is a start.",
+            f"Intervals at {100 - 100 * level:.1f} %: in {100 - 100 * plan.false_rate:.0f} % of such "
+            "screenings all verdicts are right.",
+        ),
+        role="note",
+    )
+    yield Table(
+        header=("", f"{headline}, relative", "verdict"),
+        rows=tuple(
+            (change_text(one), _difference(result), _words(result.verdict, plan)) for one, result in found
+        ),
+        words=1,
+    )
+    better = [one for one, result in found if result.verdict is Verdict.HIGHER]
+    if better:
+        server = versions_setup(sweep).builds[0]
+        options = (
+            catalogue.start_option(catalogue.find_setting(one.setting), server, one.value) for one in better
+        )
+        lines = tuple(option.removeprefix("--") for option, _ in options)
+        yield Text(lines, Shape.CODE, title="To keep these settings, in my.cnf below [mysqld]:")
+        risks = tuple(f"{one.setting}: {one.risk}" for one in better)
+        yield Text(risks, Shape.LIST, title="Risk:")
+    if left_out:
+        yield section("Not tested", Table(rows=tuple((one.setting, one.why) for one in left_out), words=2))
+
+
+def _difference(found: inference.StartsComparison) -> str:
+    return " ".join(units.difference_and_interval(*found.interval.percent))
+
+
+def _words(verdict: Verdict, plan: TunePlan) -> str:
+    words = {
+        Verdict.HIGHER: "better",
+        Verdict.LOWER: "worse",
+        Verdict.EQUAL: f"no effect within ±{plan.tolerance_percent:g} %",
+    }
+    return words.get(verdict, "cannot tell yet")
