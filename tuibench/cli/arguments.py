@@ -230,6 +230,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "check ./mine.toml",
         "from-slow-log /var/lib/mysql/slow.log --out mine.toml",
         "from-digest -D shop --seconds=60 --out mine.toml",
+        "from-lua ./my.lua --tables=4 -D sbtest --out mine.toml",
     ),
     "watch": (
         "-h db1 -u app -p",

@@ -134,7 +134,7 @@ POSITIONALS: dict[str, PositionalRule] = {
     "compare": _repeated(run_candidates),
     "ctl": _ctl_candidates,
     "profiles": _action_then(
-        "list", "show", "check", "from-slow-log", "from-digest", then=profile_candidates
+        "list", "show", "check", "from-slow-log", "from-digest", "from-lua", then=profile_candidates
     ),
     "replay": _single(run_candidates),
     "report": _single(run_candidates),

@@ -4,6 +4,7 @@ The traffic is a slow query log, or a server's statement digests.
 """
 
 import io
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,8 +16,8 @@ import click
 import msgspec
 
 from tuibench import files, sanitize
-from tuibench.cli.click_command import Argument
-from tuibench.cli.options import TextOrJson
+from tuibench.cli.click_command import Argument, option_hint
+from tuibench.cli.options import CONTEXT, TextOrJson, split_profile_and_options
 from tuibench.cli.output import JSON, TEXT, check_format, echo_json, info, write_output
 from tuibench.cli.server_options import ServerOptions
 from tuibench.errors import RunError, UsageError, did_you_mean
@@ -50,6 +51,8 @@ from tuibench.workload.traffic import (
     profile_text,
     tables_named,
 )
+
+__all__ = ["CONTEXT", "profiles"]
 
 MAX_KINDS = 1000
 
@@ -336,7 +339,50 @@ def _statement_text(statement: StatementText) -> str:
     return sql if statement.prepared else f"{sql}   (sent as text)"
 
 
-FROM_SLOW_LOG, FROM_DIGEST = "from-slow-log", "from-digest"
+FROM_SLOW_LOG, FROM_DIGEST, FROM_LUA = "from-slow-log", "from-digest", "from-lua"
+TRACED_EVENTS = 200
+SAME = 0.05
+"""A share of each count of statements: what is drawn at random differs."""
+
+
+def from_lua(name: str, given: Sequence[str], server: ServerOptions, out: str) -> None:
+    """Print or write the profile of a Lua script, and compare what the server counts for both."""
+    from tuibench.cli.runner import run_async
+    from tuibench.load import script_profile
+
+    path, options = split_profile_and_options(_resolve_file(name), given)
+    program = library.load_program(path, {**options, THREADS: 1})
+    if program.script is None:
+        raise UsageError(f"{name} is no Lua script", "give its file: tuibench profiles from-lua ./my.lua")
+    target, rand_type = server.target(), str(program.options["rand_type"])
+    trace = run_async(script_profile.traced(target, program, TRACED_EVENTS, seed=1))
+    title = files.expand_path(out).stem if out else f"from_{Path(name).stem}"
+    line = shlex.join([name, *given])
+    comments = [
+        *_head(
+            f"Created by tuibench from {pluralize(len(trace.events), 'event')} of the Lua script {line}.",
+            set(),
+        ),
+        *([f"Left out: {pluralize(trace.failed, 'event')} with an error."] if trace.failed else []),
+    ]
+    writer = script_profile.ProfileWriter(trace, rand_type)
+    text = writer.text(
+        title, f"what the Lua script {Path(name).name} sends", list(map(sanitize.text, comments))
+    )
+    made = compile_profile(library.parse_profile(text, f"{title}.toml"), {})
+    counts = run_async(script_profile.counts_of_profile(target, made, TRACED_EVENTS, seed=1))
+    write_output(str(files.expand_path(out)) if out else "", (text,))
+    for note in writer.notes:
+        info(note)
+    pairs = {each: (trace.counts.get(each, 0), counts.get(each, 0)) for each in {**trace.counts, **counts}}
+    info(
+        "per event, script and profile: "
+        + ", ".join(f"{key} {a:.3g} and {b:.3g}" for key, (a, b) in pairs.items())
+    )
+    if far := [key for key, (a, b) in pairs.items() if abs(a - b) > SAME * max(a, b)]:
+        info(f"DIFFERENT: {', '.join(far)}; the profile does not stand for the script")
+    if out:
+        info(f"{out}: tuibench run {out} runs it")
 
 
 class ProfileLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -370,10 +416,11 @@ class ProfileCheck(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def profiles(
+    context: click.Context,
     traffic: TrafficOptions,
     server: ServerOptions,
     action: Annotated[
-        str, Argument(metavar="list|show|check|from-slow-log|from-digest", help="Action.")
+        str, Argument(metavar="list|show|check|from-slow-log|from-digest|from-lua", help="Action.")
     ] = "list",
     name: Annotated[str, Argument(help="A profile's name, or a file.", show_default=False)] = "",
     output: TextOrJson = TEXT,
@@ -381,12 +428,14 @@ def profiles(
     """list: names, data sets, summaries. show NAME: options with defaults and limits, transactions,
     statements. check FILE: prints ok, or the error and its place. from-slow-log FILE: creates a profile
     from a slow query log. from-digest: creates one from the statement digests of a server's database.
+    from-lua SCRIPT: runs events of a sysbench script, whose tables exist, and creates a profile that sends
+    the same; the options of the script are accepted, too.
     """
-    if action not in (*ACTIONS, FROM_SLOW_LOG, FROM_DIGEST):
-        raise UsageError(
-            f"profiles has no action '{action}'",
-            did_you_mean(action, (*ACTIONS, FROM_SLOW_LOG, FROM_DIGEST)),
-        )
+    actions = (*ACTIONS, FROM_SLOW_LOG, FROM_DIGEST, FROM_LUA)
+    if action not in actions:
+        raise UsageError(f"profiles has no action '{action}'", did_you_mean(action, actions))
+    if context.args and action != FROM_LUA:
+        raise UsageError(f"unknown option {context.args[0]}", option_hint(context.args[0]))
     check_format(output)
     traffic.check()
     if bool(name) != (action not in ("list", FROM_DIGEST)):
@@ -395,7 +444,9 @@ def profiles(
         ACTIONS[action](name, output == JSON)
         return
 
-    if action == FROM_DIGEST:
+    if action == FROM_LUA:
+        from_lua(name, context.args, server, traffic.out)
+    elif action == FROM_DIGEST:
         from_digest(server, traffic)
     else:
         from_slow_log(name, traffic)

@@ -56,7 +56,7 @@ def prepare(
 ) -> None:
     """Options of the data set: --tables=1 --table-size=10000 --create-secondary=on --auto-inc=on …"""
     from tuibench.cli.runner import run_async
-    from tuibench.load.tables import INSERT_METHODS, LoadOptions
+    from tuibench.load.tables import INSERT_METHODS, LoadOptions, ensure_database
     from tuibench.workload import library
 
     if not 0 <= threads <= MOST_CONNECTIONS:
@@ -65,6 +65,12 @@ def prepare(
     name, options = split_profile_and_options(profile, context.args)
     program = library.load_program(name, {**options, **planned})
     if program.script is not None:
+        if load_with != "auto" or without_binlog:
+            raise UsageError(
+                "a Lua script loads its tables itself: --load-with and --without-binlog are for profiles"
+            )
+        if create_database:
+            run_async(ensure_database(server.target()))
         run_script_command(server.target(), program, "prepare")
         return
     method = LoadOptions(

@@ -184,6 +184,7 @@ class NativeUser(LoadConnection[Any]):
         "_attached",
         "_before",
         "_is_spent",
+        "_is_suspended",
         "_native",
         "_returned",
         "_statements",
@@ -210,6 +211,8 @@ class NativeUser(LoadConnection[Any]):
         draw = DrawSource(seed, number)
         self._statements_needed = needed_by_connection(layout, draw) if layout.names_tables else None
         self._is_spent = False
+        # An event of a script waits for the login that it asked for.
+        self._is_suspended = False
         self._statements = Statements(array("L"), [])
         self._returned: asyncio.Future[Returned] | None = None
 
@@ -255,6 +258,11 @@ class NativeUser(LoadConnection[Any]):
     def _needed(self) -> Collection[int] | None:
         return self._statements_needed
 
+    def _is_done(self) -> bool:
+        if self._is_suspended:
+            return self._context.failure is not None
+        return super()._is_done()
+
     def _is_out_of_work(self) -> bool:
         return self._is_spent
 
@@ -286,7 +294,8 @@ class NativeUser(LoadConnection[Any]):
             connection.reattach_socket(conn.connection)
             if error := returned.error():
                 raise error
-            self._renews = returned.reason == "login due"
+            self._is_suspended = returned.reason == "reconnecting"
+            self._renews = self._is_suspended or returned.reason == "login due"
             if self._renews or returned.reason == "new login":
                 return
             self._is_spent = returned.reason == "left"
@@ -322,6 +331,9 @@ class NativeUser(LoadConnection[Any]):
                 socket.no_backslash_escapes,
                 socket.records,
             )
+            if self._is_suspended and self._is_leaving:
+                self._native.leave(self.number)
+            self._is_suspended = False
             return await self._returned
         except OSError as error:
             return Returned(NO_DESCRIPTOR, message=error.strerror or str(error))

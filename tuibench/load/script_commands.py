@@ -36,28 +36,35 @@ async def run_command(
     if program.script is None:
         raise UsageError(f"{program.profile} is no script")
     chosen = msgspec.structs.replace(program.script, command=command)
-    commands = script.declared(chosen).commands
+    declared = script.declared(chosen)
+    commands = {**dict.fromkeys(declared.hooks, False), **declared.commands}
     if command not in commands:
         raise UsageError(
-            f"{chosen.path} has no command '{command}'", f"its commands: {', '.join(commands) or 'none'}"
+            f"{chosen.path} has no command '{command}'",
+            f"its commands: {', '.join(declared.commands) or 'none'}",
         )
     count = int(program.options[THREADS]) if commands[command] else 1
     connections: list[Connection] = []
     try:
         while len(connections) < count:
-            connections.append(await connect(target, records=native_module().TlsRecords))
+            connections.append(await _login(target))
         await choose(EngineChoice.NATIVE, program, target)
-        await _Command(msgspec.structs.replace(program, script=chosen), seed, write).run(connections)
+        await _Command(target, msgspec.structs.replace(program, script=chosen), seed, write).run(connections)
     finally:
         for each in connections:
             await each.close()
     return count
 
 
+async def _login(target: Target) -> Connection:
+    return await connect(target, records=native_module().TlsRecords)
+
+
 class _Command:
     """One command on its connections."""
 
-    def __init__(self, program: Program, seed: int, write: Callable[[str], object]) -> None:
+    def __init__(self, target: Target, program: Program, seed: int, write: Callable[[str], object]) -> None:
+        self._target = target
         self._write = write
         self._returned: dict[int, asyncio.Future[Returned]] = {}
         self._native: Any = native_module().Engine(
@@ -80,7 +87,8 @@ class _Command:
         try:
             for number, each in enumerate(connections):
                 self._attach(number, each)
-            waiting = set(self._returned.values())
+            numbers = {returned: number for number, returned in self._returned.items()}
+            waiting = set(numbers)
             while waiting:
                 done, waiting = await asyncio.wait(
                     waiting, timeout=OUTPUT_SECONDS, return_when=asyncio.FIRST_COMPLETED
@@ -88,7 +96,14 @@ class _Command:
                 if output := self._native.take_output():
                     self._write(output)
                 for returned in done:
-                    if error := _error(returned.result()):
+                    if returned.result().reason == "reconnecting":
+                        number = numbers[returned]
+                        connections[number].abort()
+                        connections[number] = await _login(self._target)
+                        self._attach(number, connections[number])
+                        numbers[self._returned[number]] = number
+                        waiting.add(self._returned[number])
+                    elif error := _error(returned.result()):
                         raise error
         finally:
             for number in self._returned:

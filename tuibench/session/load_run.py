@@ -52,7 +52,7 @@ from tuibench.session.timeline import PlanRunner
 from tuibench.session.totals import LoadTotals
 from tuibench.units import pluralize
 from tuibench.waits.detail import transactions_by_statement
-from tuibench.workload import library
+from tuibench.workload import library, script
 from tuibench.workload.datasets import build_data_set
 
 
@@ -377,8 +377,17 @@ class LoadRun(SessionRun):
         made = await make_fleet(self.spec, self.program, engine, server, self.watcher.clock)
         fleet, self.engine, self._host_warnings = made
         self.watcher.fleet = fleet
+        await self._run_of_script(script.INIT)
         self.load = LoadController(self.spec.plan, self.program, fleet, self.watcher.clock)
         await fleet.start()
+
+    async def _run_of_script(self, name: str) -> None:
+        """Runs a function that a script has for the time before or behind its load."""
+        own = self.program.script
+        if own is not None and name in script.declared(own).hooks:
+            from tuibench.load.script_commands import run_command
+
+            await run_command(self.spec.target, self.program, name, write=lambda _: None)
 
     def _assemble(self) -> None:
         """Connect the parts; workers and watcher exist already."""
@@ -444,6 +453,7 @@ class LoadRun(SessionRun):
         questions = self.load.accounting.totals.questions
         sampler, watched = self.watcher.sampler, self.measuring.watched_alone
         self._readings = await sampler.end(self.watcher.own_statements, questions)
+        await self._run_of_script(script.DONE)
         if watched is not None:
             watched.add_last(sampler.last_observations)
 

@@ -31,6 +31,8 @@ SUFFIX = ".lua"
 EVENT = "event"
 ALLOW_IO = "allow_script_io"
 RUN, PREPARE, PREWARM, CLEANUP = "run", "prepare", "prewarm", "cleanup"
+INIT, DONE = "init", "done"
+REPORT_HOOKS = ("report_intermediate", "report_cumulative")
 
 INSTALLED = tuple(
     map(Path, ("/usr/share/sysbench", "/usr/local/share/sysbench", "/opt/homebrew/share/sysbench"))
@@ -47,11 +49,15 @@ OPTION_TYPES: dict[str, OptionType] = {
 
 
 class Declared(NamedTuple):
-    """What a script declares: its options, and its commands with whether each connection runs them."""
+    """What a script declares: its options, and its commands with whether each connection runs them.
+
+    `hooks` are functions that are called before and behind a load (`init`, `done`), and for reports.
+    """
 
     options: dict[str, ProfileOption]
     commands: dict[str, bool]
     has_events: bool
+    hooks: tuple[str, ...] = ()
 
 
 def is_script(path: Path) -> bool:
@@ -153,7 +159,9 @@ def _declared(script: Script) -> Declared:
     if not installation.runs_scripts():
         raise UsageError(f"{script.path}: the native engine is built without Lua", installation.lua_remedy())
     try:
-        options, commands, has_events, _ = installation.native_module().declared(native_settings(script, {}))
+        options, commands, has_events, hooks, _ = installation.native_module().declared(
+            native_settings(script, {})
+        )
     except ValueError as error:
         raise UsageError(f"{script.path}: {sanitize.excerpt(str(error))}", "docs/lua.md") from None
     known = {
@@ -162,7 +170,7 @@ def _declared(script: Script) -> Declared:
         )
         for name, text, default, kind in options
     }
-    return Declared(known, dict(commands), has_events)
+    return Declared(known, dict(commands), has_events, tuple(filter(None, hooks.split(","))))
 
 
 def _default(kind: str, text: str) -> OptionValue:

@@ -34,6 +34,8 @@ pub enum ReturnReason {
     NewLogin,
     /// It has run as many transactions as a login is for.
     LoginDue,
+    /// Its script asks for a new login, on which the event in flight goes on.
+    Reconnecting,
     /// The connection was lost.
     Lost,
     /// What the server sent is no response.

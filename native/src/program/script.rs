@@ -8,8 +8,11 @@
 //!   New ──> Starting ──> Ready ──> Running ──> Ready ──> Ending ──> Over
 //!                          ^          │ connection lost
 //!                          └─ Recovering (on the next connection: the event fails)
+//!
+//! An event that asks for a new connection goes on there, still Running.
 //! ```
 
+use std::any::Any;
 use std::fmt::Debug;
 
 use crate::values::mt19937::Mt19937;
@@ -31,6 +34,8 @@ pub enum Answer<'a> {
     Waited,
     /// The connection was lost during the statement.
     Lost,
+    /// The script has the new connection that it asked for.
+    Reconnected,
 }
 
 /// What a script does next. The packet of a call is in the buffer.
@@ -43,6 +48,8 @@ pub enum Step {
     Sleep {
         microseconds: u64,
     },
+    /// The script asks for a new connection, in place of its own.
+    Reconnect,
     Verdict(Verdict),
 }
 
@@ -120,11 +127,15 @@ pub struct Scripted {
     pub phase: Phase,
     /// The event is to begin again, whatever the error policy says.
     pub is_restarting: bool,
+    /// It waits for the new connection that it asked for.
+    pub is_reconnecting: bool,
+    /// The event in flight, as its connection counts and times it, between two connections.
+    pub event: Option<Box<dyn Any + Send>>,
 }
 
 impl Scripted {
     pub fn new(script: Box<dyn Script>) -> Self {
-        Self { script, phase: Phase::New, is_restarting: false }
+        Self { script, phase: Phase::New, is_restarting: false, is_reconnecting: false, event: None }
     }
 
     /// Whether its connection was lost before it had started: then it must be made again.

@@ -267,6 +267,7 @@ pub fn back(number: i64, returned: ReturnReason) -> Back {
         ReturnReason::Parked => plain("asked"),
         ReturnReason::NewLogin => plain("new login"),
         ReturnReason::LoginDue => plain("login due"),
+        ReturnReason::Reconnecting => plain("reconnecting"),
         ReturnReason::Lost => plain("lost"),
         ReturnReason::Aborted => plain("aborted"),
         ReturnReason::Broken(what) => (number, "broken", 0, what),

@@ -27,17 +27,18 @@ fn guarded<T>(act: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
 }
 
 /// What a script declares: its options (name, description, default, kind), its commands (name, whether they run in
-/// parallel), whether it has events, and what it prints. ValueError if it cannot be loaded.
+/// parallel), whether it has events, the names of other functions that are called, and what it prints. ValueError if it
+/// cannot be loaded.
 #[cfg(feature = "lua")]
 #[pyfunction]
 #[allow(clippy::type_complexity)]
 fn declared(
     given: &Bound<'_, PyAny>,
-) -> PyResult<(Vec<(String, String, String, String)>, Vec<(String, bool)>, bool, String)> {
+) -> PyResult<(Vec<(String, String, String, String)>, Vec<(String, bool)>, bool, String, String)> {
     let source = decode::script_source(given)?;
     guarded(|| {
         let declared = source.declared().map_err(PyValueError::new_err)?;
-        Ok((declared.options, declared.commands, declared.has_events, declared.output))
+        Ok((declared.options, declared.commands, declared.has_events, declared.hooks, declared.output))
     })
 }
 

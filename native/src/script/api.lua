@@ -6,13 +6,14 @@
 --   yield(QUERY, sql)                    -> true, fields, rows, number of the result | false: native.failure() is why
 --   yield(PREPARE, sql)                  -> true, slot | false
 --   yield(EXECUTE, slot, values, count)  -> true, fields, rows, number | false
---   yield(CLOSE, slot), yield(SLEEP, microseconds)
+--   yield(CLOSE, slot), yield(SLEEP, microseconds), yield(RECONNECT)
 --   yield(READY, verdict, code, message)      between two events -> whether there is another one
 --
 -- `native` has the functions written in Rust, `config` the options of the run.
 
 local native, config = ...
-local READY, QUERY, PREPARE, EXECUTE, CLOSE, SLEEP, DESCRIBE = 0, 1, 2, 3, 4, 5, 6
+local collect = collectgarbage
+local READY, QUERY, PREPARE, EXECUTE, CLOSE, SLEEP, DESCRIBE, RECONNECT = 0, 1, 2, 3, 4, 5, 6, 7
 
 local error, pcall, type, tostring, tonumber, select = error, pcall, type, tostring, tonumber, select
 local pairs, ipairs, setmetatable, unpack, next = pairs, ipairs, setmetatable, unpack, next
@@ -199,6 +200,10 @@ function parameter_methods:set_rand_str(pattern)
     self.value = native.string(pattern)
 end
 
+-- The slots of open statements, and the statements, as long as the script holds them.
+local open, held = {}, setmetatable({}, { __mode = "v" })
+local opened, most_open = 0, 64
+
 local statement_methods = {}
 local statement_class = { __index = statement_methods, __tostring = function() return "<sql_statement>" end }
 
@@ -233,8 +238,22 @@ end
 function statement_methods:close()
     if self.slot then
         ask(CLOSE, self.slot)
-        self.slot = nil
+        open[self.slot], self.slot = nil, nil
+        opened = opened - 1
     end
+end
+
+-- Statements that the script holds no more are closed when there are many.
+local function close_unheld()
+    collect()
+    for slot in pairs(open) do
+        if not held[slot] then
+            open[slot] = nil
+            opened = opened - 1
+            ask(CLOSE, slot)
+        end
+    end
+    most_open = 2 * opened + 64
 end
 
 -- Connections
@@ -259,12 +278,17 @@ local function prepared(connection, query, ok, slot)
     if not ok then
         raise(connection, query)
     end
-    return setmetatable(
+    open[slot], opened = true, opened + 1
+    held[slot] = setmetatable(
         { connection = connection, query = query, slot = slot, count = 0, values = {}, parameters = {} },
         statement_class)
+    return held[slot]
 end
 
 function connection_methods:prepare(query)
+    if opened >= most_open then
+        close_unheld()
+    end
     return prepared(self, query, ask(PREPARE, query))
 end
 
@@ -272,15 +296,28 @@ function connection_methods:check_error(result)
     return result
 end
 
-local is_connected = false
+local closed_class = {
+    __index = function(_, name)
+        if name == "disconnect" then
+            return connection_methods.disconnect
+        end
+        error("this connection is closed", 2)
+    end,
+}
+
+-- The connection in use, as long as the script holds it.
+local connected = setmetatable({}, { __mode = "v" })
 
 function connection_methods:disconnect()
-    is_connected = false
-    self.is_closed = true
+    if connected[1] == self then
+        connected[1] = nil
+    end
+    setmetatable(self, closed_class)
 end
 
 function connection_methods:reconnect()
-    error("con:reconnect() is not supported: --reconnect makes connections log in again", 2)
+    ask(RECONNECT)
+    return true
 end
 
 -- Rows are collected into statements of about this many bytes, as sysbench does.
@@ -328,14 +365,19 @@ end
 local has_connected = false
 
 function driver_methods:connect()
-    if is_connected then
+    if connected[1] then
+        -- As in sysbench, one that the script holds no more is closed.
+        collect()
+    end
+    if connected[1] then
         error("a script has one connection for each thread: a second connect() is not supported", 2)
     end
     if has_connected then
-        error("connect() after disconnect() is not supported: --reconnect makes connections log in again", 2)
+        ask(RECONNECT)
     end
-    is_connected, has_connected = true, true
-    return setmetatable({ error = 0, sql_errno = 0 }, connection_class)
+    has_connected = true
+    connected[1] = setmetatable({ error = 0, sql_errno = 0 }, connection_class)
+    return connected[1]
 end
 
 function sysbench.sql.driver(name)
@@ -682,11 +724,11 @@ if not config.allows_io then
     string.dump, collectgarbage = nil, function(what) return what == "count" and native.memory() or 0 end
     getfenv, setfenv, newproxy = nil, nil, nil
     local repeated = string.rep
-    function string.rep(text, times)
-        if #text * times > 67108864 then
+    function string.rep(text, times, between)
+        if (#text + #(between or "")) * times > 67108864 then
             error("a text of more than 64 MiB", 2)
         end
-        return repeated(text, times)
+        return repeated(text, times, between)
     end
 else
     -- The types of sysbench's own declarations.
@@ -747,7 +789,14 @@ local function describe()
             commands[#commands + 1] = { name, false }
         end
     end
-    return options, commands, type(event) == "function"
+    local hooks = {}
+    for _, name in ipairs({ "init", "done" }) do
+        hooks[#hooks + 1] = type(_G[name]) == "function" and name or nil
+    end
+    for _, name in ipairs({ "report_intermediate", "report_cumulative" }) do
+        hooks[#hooks + 1] = sysbench.hooks[name] and name or nil
+    end
+    return options, commands, type(event) == "function", concat(hooks, ",")
 end
 
 return function()

@@ -33,8 +33,9 @@ pub use crate::script::state::MOST_MEMORY;
 use crate::values::mt19937::Mt19937;
 use crate::values::value::ProfileError;
 
-/// What scripts print beyond this is dropped, until it is taken.
+/// What the events of scripts print beyond this is dropped, until it is taken; and what commands print.
 const MOST_OUTPUT: usize = 1 << 16;
+const MOST_OUTPUT_OF_COMMANDS: usize = 1 << 24;
 
 /// The value of an option that sysbench itself has.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,6 +86,8 @@ pub struct Declared {
     pub options: Vec<(String, String, String, String)>,
     pub commands: Vec<(String, bool)>,
     pub has_events: bool,
+    /// Functions of these names are called before and behind the load, and for reports; with commas between them.
+    pub hooks: String,
     pub output: String,
 }
 

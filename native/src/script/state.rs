@@ -19,7 +19,7 @@ use crate::script::limit::Limit;
 use crate::script::names::{normalise, Names};
 use crate::script::random::{Kind, Randomness};
 use crate::script::results::{sql_state, Rows};
-use crate::script::{Declared, General, Settings, MOST_OUTPUT};
+use crate::script::{Declared, General, Settings, MOST_OUTPUT, MOST_OUTPUT_OF_COMMANDS};
 use crate::values::value::Value;
 
 const API: &str = include_str!("api.lua");
@@ -33,6 +33,7 @@ mod request {
     pub const CLOSE: i64 = 4;
     pub const SLEEP: i64 = 5;
     pub const DESCRIBE: i64 = 6;
+    pub const RECONNECT: i64 = 7;
 }
 
 pub const MOST_MEMORY: usize = 512 << 20;
@@ -97,6 +98,8 @@ pub struct LuaScript {
     name: Vec<u8>,
     values: Vec<Value>,
     slots: Vec<Slot>,
+    /// Slots of statements that are closed.
+    unused: Vec<usize>,
     pending: Pending,
     generation: u64,
     encoding: Encoding,
@@ -199,6 +202,7 @@ impl LuaScript {
             name: Vec::new(),
             values: Vec::new(),
             slots: Vec::new(),
+            unused: Vec::new(),
             pending: Pending::None,
             generation: 0,
             encoding: Encoding::default(),
@@ -220,11 +224,20 @@ impl LuaScript {
             .limiting(|| thread.resume::<MultiValue>(()))
             .map_err(|error| self.fault(&error.to_string()))?;
         let mut next = || values.pop_front().unwrap_or(LuaValue::Nil);
-        match (next(), next(), next(), next()) {
-            (LuaValue::Integer(request::DESCRIBE), options, commands, has_events) => {
-                read_declared(options, commands, has_events).map_err(|error| error.to_string())
+        match (next(), next(), next(), next(), next()) {
+            (
+                LuaValue::Integer(request::DESCRIBE),
+                options,
+                commands,
+                has_events,
+                LuaValue::String(hooks),
+            ) => {
+                let declared = read_declared(options, commands, has_events);
+                declared
+                    .map(|declared| Declared { hooks: hooks.to_string_lossy(), ..declared })
+                    .map_err(|error| error.to_string())
             }
-            (LuaValue::Integer(request::READY), LuaValue::String(_), _, LuaValue::String(message)) => {
+            (LuaValue::Integer(request::READY), LuaValue::String(_), _, LuaValue::String(message), _) => {
                 Err(self.fault(&message.to_string_lossy()))
             }
             _ => Err("the script sends statements while it is loaded".to_string()),
@@ -259,8 +272,8 @@ impl LuaScript {
                     request::READY => return Ok(Step::Verdict(self.verdict())),
                     request::QUERY => return self.query(to),
                     request::PREPARE => match self.prepare(to)? {
-                        Some(step) => return Ok(step),
-                        None => arguments = self.push((true, self.slots.len() as u64)),
+                        Ok(step) => return Ok(step),
+                        Err(slot) => arguments = self.push((true, slot as u64 + 1)),
                     },
                     request::EXECUTE => return self.execute(to),
                     request::CLOSE => {
@@ -271,6 +284,10 @@ impl LuaScript {
                         let microseconds = ffi::lua_tonumber(state, 2).clamp(0.0, MOST_SLEEP_US);
                         self.pending = Pending::None;
                         return Ok(Step::Sleep { microseconds: microseconds as u64 });
+                    }
+                    request::RECONNECT => {
+                        self.pending = Pending::None;
+                        return Ok(Step::Reconnect);
                     }
                     _ => return Err("the script yields outside of its coroutines".to_string()),
                 }
@@ -332,20 +349,29 @@ impl LuaScript {
         to.append(&mut self.closing);
     }
 
-    /// None if the statement is sent as text, and needs no preparation.
-    fn prepare(&mut self, to: &mut Vec<u8>) -> Result<Option<Step>, String> {
+    /// Its slot if the statement is sent as text, and needs no preparation.
+    fn prepare(&mut self, to: &mut Vec<u8>) -> Result<Result<Step, usize>, String> {
         // SAFETY: as in `query`.
         let sql = unsafe { string_at(self.state, 2) }.ok_or("prepare() needs a string")?.to_vec();
         let name = self.number_of(&sql);
         let pieces = split_at_placeholders(&sql);
         let is_text = !self.is_prepared;
-        self.slots.push(Slot { sql, pieces, name, identity: None, is_text });
+        let made = Slot { sql, pieces, name, identity: None, is_text };
+        let slot = match self.unused.pop() {
+            Some(slot) => {
+                self.slots[slot] = made;
+                slot
+            }
+            None => {
+                self.slots.push(made);
+                self.slots.len() - 1
+            }
+        };
         if is_text {
-            return Ok(None);
+            return Ok(Err(slot));
         }
-        let slot = self.slots.len() - 1;
         self.pending = Pending::Prepare(slot);
-        Ok(Some(self.preparation(slot, to)))
+        Ok(Ok(self.preparation(slot, to)))
     }
 
     fn preparation(&mut self, slot: usize, to: &mut Vec<u8>) -> Step {
@@ -400,6 +426,7 @@ impl LuaScript {
 
     fn close(&mut self, number: f64) {
         if let Some(slot) = self.slot(number) {
+            self.unused.push(slot);
             if let Some((generation, identity)) = self.slots[slot].identity.take() {
                 if generation == self.generation {
                     write_command(COM_STMT_CLOSE, &identity.to_le_bytes(), &mut self.closing);
@@ -482,6 +509,7 @@ impl LuaScript {
                 Ok(self.push(true))
             }
             Answer::End => Ok(self.push(false)),
+            Answer::Reconnected => Ok(self.push(true)),
             Answer::Done { affected, response } => self.done(affected, response, to)?,
             Answer::Failed { code, message, response, is_ignorable } => {
                 self.has_committed = false;
@@ -873,9 +901,10 @@ fn native_functions(
     let (folders, allows_io) = (settings.search.clone(), settings.allows_io);
     let read = move |_: &Lua, path: String| Ok(readable(&folders, allows_io, &path));
     native.set("read", lua.create_function(read)?)?;
+    let most_output = if settings.command == "run" { MOST_OUTPUT } else { MOST_OUTPUT_OF_COMMANDS };
     let write = move |_: &Lua, text: mlua::String| {
         let mut output = lock(&output);
-        if output.len() < MOST_OUTPUT {
+        if output.len() < most_output {
             output.push_str(&text.to_string_lossy());
         }
         Ok(())

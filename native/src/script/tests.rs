@@ -286,7 +286,7 @@ fn what_a_script_must_not_do_is_refused_with_a_message() {
         ),
         ("function event() load('\\27LJ')() end", "attempt to call a nil value"),
         (
-            "function event() local d = sysbench.sql.driver() d:connect() d:connect() end",
+            "function event() local d = sysbench.sql.driver() local c = d:connect() c = {c, d:connect()} end",
             "a second connect()",
         ),
     ] {
@@ -458,4 +458,61 @@ fn a_script_counts_errors_of_its_own() {
         assert_eq!(run.resume(Answer::Event), Step::Verdict(Verdict::Done));
         assert_eq!((run.script.take_errors(), run.script.take_errors()), (1, 0));
     }
+}
+
+#[test]
+fn an_event_goes_on_with_a_new_connection() {
+    let mut run = Running::new(
+        "function thread_init()
+            drv = sysbench.sql.driver()
+            con = drv:connect()
+            st = con:prepare('SELECT 1')
+        end
+        function event()
+            con:reconnect()
+            st:execute()
+            local old = con
+            con:disconnect()
+            con = drv:connect()
+            assert(not pcall(function() return old:query('x') end))
+            con:query('y')
+        end",
+    );
+    run.resume(Answer::Start);
+    assert_eq!(run.ok(1 << 32 | 7), Step::Verdict(Verdict::Begun));
+    assert_eq!(run.resume(Answer::Event), Step::Reconnect);
+    run.script.attach(Encoding::default());
+    assert_eq!(run.resume(Answer::Reconnected), Step::Call { name: None });
+    assert_eq!(run.ok(9), Step::Call { name: Some(0) });
+    assert_eq!((run.sent[4], run.sent[5]), (0x17, 9));
+    assert_eq!(run.ok(0), Step::Reconnect);
+    run.script.attach(Encoding::default());
+    run.resume(Answer::Reconnected);
+    assert_eq!(run.text(), "y");
+    assert_eq!(run.ok(0), Step::Verdict(Verdict::Done));
+}
+
+#[test]
+fn what_a_script_holds_no_more_is_closed() {
+    let mut run = Running::new(
+        "function event()
+            local con = sysbench.sql.driver():connect()
+            local st = con:prepare('SELECT 1')
+            st:execute()
+        end",
+    );
+    run.start();
+    run.resume(Answer::Event);
+    run.ok(1 << 32 | 7);
+    assert_eq!(run.ok(0), Step::Verdict(Verdict::Done));
+    let mut closed = 0;
+    for _ in 0..200 {
+        assert_eq!(run.resume(Answer::Event), Step::Reconnect);
+        assert_eq!(run.resume(Answer::Reconnected), Step::Call { name: None });
+        let size = run.sent.len();
+        closed += (0..size).filter(|&place| run.sent[place..].starts_with(b"\x05\0\0\0\x19")).count();
+        run.ok(1 << 32 | 8);
+        assert_eq!(run.ok(0), Step::Verdict(Verdict::Done));
+    }
+    assert!(closed > 100, "{closed}");
 }

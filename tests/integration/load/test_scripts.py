@@ -284,3 +284,86 @@ async def test_a_sweep_prepares_the_tables_of_a_script_for_each_of_its_options(
     ended = await asyncio.to_thread(tuibench, *line, "--time=0.5", "--warmup-time=0", target=database)
     assert ended.code == 0, ended.err
     assert not await ask(database, "SHOW TABLES")
+
+
+RECONNECTING = """
+function thread_init() drv = sysbench.sql.driver() con = drv:connect() end
+function event()
+   con:query("SET @mine = 5")
+   con:reconnect()
+   assert(con:query_row("SELECT @mine IS NULL") == "1")
+   con:disconnect()
+   con = drv:connect()
+   con:query("INSERT INTO t VALUES (1)")
+end
+"""
+
+
+async def test_an_event_goes_on_with_each_connection_that_it_asks_for(
+    database: Target, tmp_path: Path
+) -> None:
+    async with sbtest.connected(database) as connection:
+        await connection.execute("CREATE TABLE t (id INT)")
+
+        async def logins() -> int:
+            ((_, number),) = await connection.query("SHOW GLOBAL STATUS LIKE 'Connections'")
+            return int(number)
+
+        before = await logins()
+        assert await events(database, written(tmp_path, RECONNECTING))
+        assert await connection.query("SELECT COUNT(*) FROM t") == ((EVENTS,),)
+        assert await logins() - before == THREADS + 2 * EVENTS
+
+
+async def test_init_and_done_surround_the_events(
+    database: Target, tuibench_home: Path, tmp_path: Path
+) -> None:
+    text = """
+        local function send(text) sysbench.sql.driver():connect():query(text) end
+        function init() send("CREATE TABLE t (id INT)") end
+        function thread_init() con = sysbench.sql.driver():connect() end
+        function event() con:query("INSERT INTO t VALUES (1)") end
+        function done() send("INSERT INTO t SELECT COUNT(*) FROM t") end
+        function sysbench.hooks.report_cumulative() end"""
+    file = tmp_path / "mine.lua"
+    file.write_text(text)
+    line = ("run", str(file), "--threads=2", "--workers=2", "--events=30", "--time=0")
+    ended = await asyncio.to_thread(tuibench, *line, target=database)
+    assert ended.code == 0, ended.err
+    assert await ask(database, "SELECT MAX(id), COUNT(*) FROM t") == [(30, 31)]
+    assert "sysbench.hooks.report_cumulative is not called" in ended.err
+
+
+@needs_sysbench
+@pytest.mark.sysbench
+async def test_the_profile_of_a_script_sends_what_the_script_sends(
+    database: Target, tuibench_home: Path, tmp_path: Path
+) -> None:
+    for name in ("oltp_common", "oltp_read_write"):
+        shutil.copy(SHARE / f"{name}.lua", tmp_path)
+    script, profile = tmp_path / "oltp_read_write.lua", tmp_path / "mine.toml"
+    options = ("--tables=2", "--table-size=500")
+
+    async def run(*words: str) -> str:
+        ended = await asyncio.to_thread(tuibench, *words, target=database)
+        assert ended.code == 0, ended.err
+        return ended.err
+
+    await run("prepare", str(script), *options)
+    said = await run("profiles", "from-lua", str(script), *options, f"--out={profile}")
+    assert (
+        "select 14 and 14, insert 1 and 1, update 2 and 2, delete 1 and 1, begin 1 and 1, commit 1 and 1"
+        in said
+    )
+    assert "Not equal" not in said
+    made, known = library.load_program(str(profile)), library.load_program("oltp_read_write")
+    sent = [
+        [
+            each.sql
+            for transaction in program.transactions
+            for step in transaction.steps
+            for each in step.statements
+        ]
+        for program in (made, known)
+    ]
+    assert {sql[0] for sql in sent[0]} == {sql[0] for sql in sent[1]}

@@ -30,7 +30,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         if "error" in given["text"]:
             raise ValueError("my.lua:1: an error")
         has_events = "event" in given["text"]
-        return OPTIONS, [("prepare", True), ("cleanup", False)], has_events, ""
+        return OPTIONS, [("prepare", True), ("cleanup", False)], has_events, "", ""
 
     monkeypatch.setattr(installation, "native_module", lambda: SimpleNamespace(declared=declared))
     made = tmp_path / "my.lua"
@@ -83,7 +83,7 @@ def test_unknown_options_and_wrong_values_are_refused(path: Path) -> None:
 def test_a_script_that_declares_no_options_gets_any(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path.write_text("function event() end -- of sysbench 0.5")
     monkeypatch.setattr(
-        installation, "native_module", lambda: SimpleNamespace(declared=lambda _: ([], [], True, ""))
+        installation, "native_module", lambda: SimpleNamespace(declared=lambda _: ([], [], True, "", ""))
     )
     made = library.load_program(str(path), {"oltp-table-size": "7", "rand_type": "pareto", "threads": 3})
     assert made.script is not None

@@ -154,10 +154,13 @@ impl Connection {
         figures: Arc<Figures>,
     ) -> Self {
         let mut response = Response::new(without_eof);
+        let mut event = None;
         if let Some(scripted) = &mut stream.script {
+            event = scripted.event.take().and_then(|event| event.downcast::<(Running, Vec<Timed>)>().ok());
             scripted.script.attach(forms.encoding(without_eof));
             response.keep_at_most(script::MOST_RESPONSE_BYTES);
         }
+        let (running, timed) = event.map_or_else(Default::default, |event| (Some(event.0), event.1));
         Self {
             number,
             fd,
@@ -168,8 +171,8 @@ impl Connection {
             response,
             figures,
             state: State::Ready,
-            running: None,
-            timed: Vec::new(),
+            running,
+            timed,
             calls: Calls::default(),
             unsent: 0..0,
             is_rollback_unsent: false,
@@ -202,6 +205,9 @@ impl Connection {
         }
         if !matches!(returned, ReturnReason::Parked) {
             self.stream.since_login = 0;
+        }
+        if let (Some(scripted), Some(running)) = (&mut self.stream.script, self.running) {
+            scripted.event = Some(Box::new((running, self.timed)));
         }
         self.stream
     }

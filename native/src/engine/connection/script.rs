@@ -18,8 +18,8 @@ impl Connection {
         self.stream.script.is_some()
     }
 
-    /// What a script does before its first event: it starts; after a loss it ends the event in flight. None if it is
-    /// ready.
+    /// What a script does before its first event: it starts; after a loss it ends the event in flight; on a connection
+    /// that it asked for, it goes on. None if it is ready.
     pub(super) fn start_script(&mut self, context: &mut ThreadContext<'_>) -> Option<Next> {
         let scripted = self.stream.script.as_mut()?;
         let answer = match scripted.phase {
@@ -28,6 +28,9 @@ impl Connection {
                 Answer::Start
             }
             Phase::Running => {
+                if std::mem::take(&mut scripted.is_reconnecting) && self.running.is_some() {
+                    return Some(self.resume_script(Answer::Reconnected, context));
+                }
                 scripted.phase = Phase::Recovering;
                 Answer::Lost
             }
@@ -171,6 +174,14 @@ impl Connection {
                 self.state = State::Sleeping(until);
                 Next::Time(until)
             }
+            Step::Reconnect => match &mut self.stream.script {
+                Some(scripted) if scripted.phase == Phase::Running => {
+                    scripted.is_reconnecting = true;
+                    Next::Return(ReturnReason::Reconnecting)
+                }
+                // Before its first event a connection is new, and behind its last one it ends.
+                _ => self.resume_script(Answer::Reconnected, context),
+            },
             Step::Verdict(verdict) => self.take_verdict(verdict, context),
         }
     }
