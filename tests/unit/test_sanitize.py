@@ -161,7 +161,7 @@ def test_prometheus() -> None:
     server = replace(MOMENT.server, version_text=HOSTILE)
     poisoned = replace(MOMENT, server=server, where=HOSTILE, session=HOSTILE)
     for accept in ("", "application/openmetrics-text"):
-        body = render_page(poisoned, accept).body
+        body = render_page(poisoned, accept)[0]
         assert harmful(body) == []
         assert rb"ev\\x1b]0;PWNED" in body
 

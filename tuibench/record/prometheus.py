@@ -12,7 +12,7 @@ and mostly within a tenth. The bounds never change, so that runs can be added up
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -64,19 +64,12 @@ PREFIX = "tuibench_"
 Part = TypeVar("Part")
 
 
-class MetricsPage(NamedTuple):
-    """The body, and its content type for the HTTP header."""
-
-    body: bytes
-    content_type: str
-
-
-def render_page(snapshot: MetricsSnapshot, accept: str = "") -> MetricsPage:
-    """Render the page, as OpenMetrics if `accept` (the request's header) asks for it, else as plain text."""
+def render_page(snapshot: MetricsSnapshot, accept: str = "") -> tuple[bytes, str]:
+    """The page and its content type: OpenMetrics if `accept` (of the request) asks for it, else text."""
     encode, content_type = choose_encoder(accept)
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Fixed(metric_families(snapshot)))
-    return MetricsPage(encode(registry), content_type)
+    return encode(registry), content_type
 
 
 class _Fixed(Collector):

@@ -374,13 +374,6 @@ RESUME_SHARE = 0.5
 Emit = Callable[[EventKind, str], object]
 
 
-class LagDecision(NamedTuple):
-    """Whether to pause or to resume, and the reason."""
-
-    pause: bool
-    text: str
-
-
 class LagLimit:
     """The decisions, without I/O. `is_held` is True from a pause to the next resume."""
 
@@ -388,18 +381,18 @@ class LagLimit:
         self._limit_seconds = limit_seconds
         self.is_held = False
 
-    def check(self, replicas: Sequence[ReplicaSample]) -> LagDecision | None:
-        """Process one sample; None if nothing is to be done."""
+    def check(self, replicas: Sequence[ReplicaSample]) -> tuple[Pause | Resume, str] | None:
+        """Process one sample: the command and its reason; None if nothing is to be done."""
         known = [each for each in replicas if not each.note]
         late = next((each for each in known if self._is_late(each, self._limit_seconds)), None)
         if not self.is_held and late is not None:
             self.is_held = True
             limit = f"--max-lag {decimal(self._limit_seconds, 1)} s"
-            return LagDecision(True, f"load paused: replica {late.name} {_lag_text(late)} ({limit})")
+            return Pause(), f"load paused: replica {late.name} {_lag_text(late)} ({limit})"
         resume_seconds = self._limit_seconds * RESUME_SHARE
         if self.is_held and known and not any(self._is_late(each, resume_seconds) for each in known):
             self.is_held = False
-            return LagDecision(False, "load resumed: the replicas have caught up")
+            return Resume(), "load resumed: the replicas have caught up"
         return None
 
     @staticmethod
@@ -422,12 +415,12 @@ class LagGuard:
         """Process one sample of the measurement."""
         decision = self._limit.check(replicas) if self._limit is not None else None
         if decision is not None:
-            self._start_task(self._carry_out(decision), "max lag")
+            self._start_task(self._carry_out(*decision), "max lag")
 
-    async def _carry_out(self, decision: LagDecision) -> None:
-        self._emit(EventKind.WARNING, decision.text)
+    async def _carry_out(self, command: Pause | Resume, reason: str) -> None:
+        self._emit(EventKind.WARNING, reason)
         try:
-            await self._submit(Pause() if decision.pause else Resume())
+            await self._submit(command)
         except TuibenchError as error:
             self._emit(EventKind.WARNING, f"--max-lag: {error.message}")
 

@@ -15,7 +15,6 @@ from collections.abc import Awaitable, Callable, Collection, Iterator
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 
@@ -110,19 +109,13 @@ def _read_ledger(path: Path, identity: str) -> Ledger | None:
 UNKNOWN_AUTHOR, OWN_AUTHOR = "another session set", "this session set"
 
 
-class _AttributedChange(NamedTuple):
-    """A session that changed a setting, and what it will go back to."""
-
-    session: str
-    original: str
-
-
 class ChangeAttribution:
     """Names the authors of what others changed, each change once."""
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
-        self._changes: dict[str, _AttributedChange] = {}
+        self._changes: dict[str, tuple[str, str]] = {}
+        """The session that changed a setting, and what it will go back to."""
 
     def author_of(self, setting: str, value: str) -> str:
         """Which session set this value, and how, as the beginning of a sentence.
@@ -134,19 +127,17 @@ class ChangeAttribution:
         if unconfirmed and unconfirmed[1].has(value):
             return OWN_AUTHOR
         found = [
-            (each.change.seq, _AttributedChange(other.session, other.ledger.original(setting) or ""))
+            (each.change.seq, other.session, other.ledger.original(setting) or "")
             for other in other_sessions(self._journal)
             for each in other.ledger.changes_of(setting)
             if each.may_have_set(value)
         ]
         if found:
-            _, change = max(found)
-            self._changes[setting] = change
-            return f"session {change.session} set"
-        before = self._changes.pop(setting, None)
-        if before is not None and before.original == value:
-            return f"session {before.session} restored"
-        return UNKNOWN_AUTHOR
+            _, session, original = max(found)
+            self._changes[setting] = session, original
+            return f"session {session} set"
+        session, original = self._changes.pop(setting, ("", ""))
+        return f"session {session} restored" if session and original == value else UNKNOWN_AUTHOR
 
 
 SLOW_ATTEMPTS, SLOW_PAUSE_SECONDS = 20, 0.25

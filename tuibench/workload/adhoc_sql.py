@@ -43,11 +43,6 @@ class _Parameter(NamedTuple):
     lists: tuple[str, ...] = ()
 
 
-class _Transaction(NamedTuple):
-    lines: list[str]
-    used: set[str]
-
-
 def adhoc_profile_text(
     texts: Sequence[AdhocTransaction], parameters: Mapping[str, str], weights: Sequence[float] = ()
 ) -> str:
@@ -57,7 +52,7 @@ def adhoc_profile_text(
     """
     known = {name: _parameter(name, text) for name, text in parameters.items()}
     made = [_transaction(text, known) for text in texts]
-    unused = set(known) - set().union(*(one.used for one in made))
+    unused = set(known) - set().union(*(used for _, used in made))
     if unused:
         raise UsageError(f"--sql-param: :{min(unused)} does not occur in the SQL")
     lines = [
@@ -67,9 +62,9 @@ def adhoc_profile_text(
     ]
     lists = [line for parameter in known.values() for line in parameter.lists]
     lines += ["", "[lists]", *lists] if lists else []
-    for number, one in enumerate(made):
+    for number, (its_lines, _) in enumerate(made):
         weight = [f"weight = {weights[number]!r}"] if weights else []
-        lines += ["", "[[transactions]]", one.lines[0], *weight, *one.lines[1:]]
+        lines += ["", "[[transactions]]", its_lines[0], *weight, *its_lines[1:]]
     return "\n".join(lines) + "\n"
 
 
@@ -123,8 +118,8 @@ def _require_toml_table(name: str, text: str) -> None:
         ) from error
 
 
-def _transaction(text: AdhocTransaction, known: Mapping[str, _Parameter]) -> _Transaction:
-    """The lines of a transaction, with its name first."""
+def _transaction(text: AdhocTransaction, known: Mapping[str, _Parameter]) -> tuple[list[str], set[str]]:
+    """The lines of a transaction, with its name first, and the parameters that it uses."""
     found = list(program.split_statements(text.sql))
     if not found:
         raise UsageError(f"{text.source}: no statement")
@@ -143,7 +138,7 @@ def _transaction(text: AdhocTransaction, known: Mapping[str, _Parameter]) -> _Tr
     lines = [f"name = {_toml_string(text.name)}", f"autocommit = {str(not explicit).lower()}"]
     lines += ["", "[[transactions.steps]]", *lets, "statements = [", *statements, "]"]
     lines += ["rollback = true"] * (ending == "ROLLBACK")
-    return _Transaction(lines, used)
+    return lines, used
 
 
 def _strip_begin_and_end(

@@ -121,17 +121,11 @@ def customers_of_orders(orders: int, warehouse: int, district: int) -> tuple[int
     return tuple(customers)
 
 
-class OrderLines(NamedTuple):
-    """The order lines of a district: order and line number of each."""
-
-    orders: tuple[int, ...]
-    numbers: tuple[int, ...]
-
-
 @lru_cache(CACHED_DISTRICTS)
-def lines_of_district(orders: int, warehouse: int, district: int) -> OrderLines:
+def lines_of_district(orders: int, warehouse: int, district: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The order lines of a district: the order of each, and its number there."""
     counts = lines_of_orders(orders, warehouse, district)
-    return OrderLines(
+    return (
         tuple([order for order, count in enumerate(counts, 1) for _ in range(count)]),
         tuple([number for count in counts for number in range(1, count + 1)]),
     )
@@ -435,13 +429,13 @@ def _orders(values: TpccValues, at: RowRange) -> Iterator[RowBlock]:
 def _order_line(values: TpccValues, at: RowRange) -> Iterator[RowBlock]:
     """Delivered lines have amount 0, so that the customers' balances are consistent from the start."""
     orders, delivered = values.sizes.customers, values.sizes.delivered
-    lines = lines_of_district(orders, at.warehouse, at.district)
-    border = bisect_right(lines.orders, delivered) + 1
+    order_ids, line_numbers = lines_of_district(orders, at.warehouse, at.district)
+    border = bisect_right(order_ids, delivered) + 1
     for numbers in _split_range(at.numbers, border):
         rows, is_delivered = len(numbers), numbers[0] < border
         of = slice(numbers[0] - 1, numbers[-1])
         yield rows, [
-            list(lines.orders[of]), at.district, at.warehouse, list(lines.numbers[of]),
+            list(order_ids[of]), at.district, at.warehouse, list(line_numbers[of]),
             values.integers(rows, 1, values.sizes.items), at.warehouse, values.now if is_delivered else None,
             LOADED_QUANTITY, b"0.00" if is_delivered else values.exact(rows, 1, 999_999, 2),
             values.texts(rows, DIST_LENGTH),

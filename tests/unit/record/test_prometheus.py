@@ -32,7 +32,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 def families(moment: MetricsSnapshot = MOMENT) -> list[Metric]:
-    return list(read_text(render_page(moment).body.decode()))
+    return list(read_text(render_page(moment)[0].decode()))
 
 
 def values(found: Iterable[Metric]) -> dict[tuple[str, Labels], float]:
@@ -126,7 +126,7 @@ def test_names_follow_the_conventions() -> None:
 
 
 def test_no_series_appears_twice() -> None:
-    lines = [line for line in render_page(MOMENT).body.decode().splitlines() if not line.startswith("#")]
+    lines = [line for line in render_page(MOMENT)[0].decode().splitlines() if not line.startswith("#")]
     series = [line.rpartition(" ")[0] for line in lines]
     assert len(series) == len(set(series)) > 100
 
@@ -168,12 +168,12 @@ def test_before_the_first_sample_the_counters_stand_at_zero() -> None:
 
 
 def test_openmetrics_is_for_those_who_ask() -> None:
-    plain = render_page(MOMENT, "*/*")
-    modern = render_page(MOMENT, "application/openmetrics-text;version=1.0.0,text/plain;q=0.5")
-    assert plain.content_type.startswith("text/plain")
-    assert modern.content_type.startswith("application/openmetrics-text")
-    assert modern.body.endswith(b"# EOF\n")
-    read = values(read_openmetrics(modern.body.decode()))  # type: ignore[no-untyped-call]
+    _, plain = render_page(MOMENT, "*/*")
+    body, modern = render_page(MOMENT, "application/openmetrics-text;version=1.0.0,text/plain;q=0.5")
+    assert plain.startswith("text/plain")
+    assert modern.startswith("application/openmetrics-text")
+    assert body.endswith(b"# EOF\n")
+    read = values(read_openmetrics(body.decode()))  # type: ignore[no-untyped-call]
     assert read["transactions_total", ()] == 300
     assert {name for name, _ in read} == {name for name, _ in values(families())}
 
