@@ -115,14 +115,18 @@ class Session:
 class Chaos:
     """One sequence. `told` is what happened, in words, for a sequence that ends badly.
 
-    `deaths` counts the points of a change at which a session died, or a reply was lost.
+    With `encrypts`, sessions and loads use TLS. `deaths` counts the points of a change at which a session
+    died, or a reply was lost.
     """
 
-    def __init__(self, server: PrivateServer, seed: int, engine: str) -> None:
+    def __init__(self, server: PrivateServer, seed: int, engine: str, *, encrypts: bool = False) -> None:
         self.told: list[str] = []
         self.deaths: Counter[str] = Counter()
         self._ours: dict[str, tuple[str, ...]] = {}
         self._server = server
+        self._target = (
+            msgspec.structs.replace(server.tcp_target, ssl_mode="required") if encrypts else server.target
+        )
         self._engine = engine
         self._draw = random.Random(seed)
         self._home = Path(tempfile.mkdtemp(prefix="tb-", dir="/tmp"))
@@ -181,7 +185,7 @@ class Chaos:
         if len(self._sessions) < MOST_SESSIONS:
             self._started += 1
             name = f"s{self._started}"
-            self._sessions.append(Session(name, self._server.target, self._engine, self._env))
+            self._sessions.append(Session(name, self._target, self._engine, self._env))
             self.told.append(f"{name} starts")
 
     async def _change(self) -> None:
@@ -322,7 +326,7 @@ class Chaos:
         shutil.rmtree(self._home)
 
 
-async def play(sequences: int, seed: int, engine: str, program: str | None) -> int:
+async def play(sequences: int, seed: int, engine: str, program: str | None, *, encrypts: bool) -> int:
     """The number of sequences that ended badly."""
     failed, deaths = 0, Counter[str]()
     binary = binaries.inspect_binary(program) if program else None
@@ -330,7 +334,7 @@ async def play(sequences: int, seed: int, engine: str, program: str | None) -> i
         print(f"{server.binary}: {sequences} sequences from seed {seed}", flush=True)  # noqa: T201
         begun = time.monotonic()
         for number in range(seed, seed + sequences):
-            chaos = Chaos(server, number, engine)
+            chaos = Chaos(server, number, engine, encrypts=encrypts)
             try:
                 await chaos.play()
             except AssertionError as error:
@@ -349,9 +353,13 @@ def main() -> None:
     parser.add_argument("--sequences", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--engine", choices=ENGINES, default="asyncio", help="what runs the load")
+    parser.add_argument("--tls", action="store_true", help="over TLS; a private MariaDB has no certificate")
     parser.add_argument("--server", help="path of a mariadbd or mysqld [the first one found]")
     options = parser.parse_args()
-    sys.exit(1 if asyncio.run(play(options.sequences, options.seed, options.engine, options.server)) else 0)
+    failed = asyncio.run(
+        play(options.sequences, options.seed, options.engine, options.server, encrypts=options.tls)
+    )
+    sys.exit(1 if failed else 0)
 
 
 if __name__ == "__main__":
