@@ -322,7 +322,7 @@ class WorkerReport(NamedHistograms, msgspec.Struct, frozen=True, tag="report", k
     process's CPU time in it, `core_seconds` that of its busiest thread (None: it has only one), `lag_p99_ms`
     the scheduling delay of its event loop or threads. `idle_connections` are open beside the load,
     `idle_refusal` is why there are not more of them; `gaps` are the times without a completion. `commits` are
-    those noted since the last report, for a load that keeps a ledger.
+    those noted since the last report, for a load that keeps a ledger, which one from other hosts cannot.
     `failure` is the error that ended the worker, or empty; `failure_exit` its exit code.
     """
 
