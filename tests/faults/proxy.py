@@ -1,4 +1,5 @@
-"""A TCP proxy before a server: it adds delay, loss and a queue, resets connections, leads to another server.
+"""A TCP proxy before a server: it adds delay, loss and a queue, drops answers, resets connections, leads to
+another server.
 
 Loss is simulated where the kernel has no netem: a lost chunk of bytes is as late as TCP's retransmission
 makes it, and all that follows on the connection waits for it.
@@ -28,6 +29,7 @@ class Proxy:
         self.loss = 0.0
         self.requests_per_second = 0.0
         self.is_refusing = False
+        self.is_mute = False
         self._chance = random.Random(1).random
         self._free_at = 0.0
         self._writers: set[asyncio.StreamWriter] = set()
@@ -63,8 +65,9 @@ class Proxy:
             writer.transport.abort()
             return
         self._writers.add(back)
-        for source, sink, delay in ((reader, back, self._turn), (there, writer, lambda: 0.0)):
-            task = asyncio.create_task(self._pump(source, sink, delay))
+        ways = ((reader, back, self._turn, lambda: False), (there, writer, lambda: 0.0, lambda: self.is_mute))
+        for way in ways:
+            task = asyncio.create_task(self._pump(*way))
             self._pumping.add(task)
             task.add_done_callback(self._pumping.discard)
 
@@ -77,13 +80,19 @@ class Proxy:
         return self._free_at - now
 
     async def _pump(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, turn: Callable[[], float]
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        turn: Callable[[], float],
+        is_dropped: Callable[[], bool],
     ) -> None:
         with contextlib.suppress(OSError):
             while data := await reader.read(CHUNK):
                 late = turn() + self.delay_seconds + RETRANSMISSION_SECONDS * (self._chance() < self.loss)
                 if late:
                     await asyncio.sleep(late)
+                if is_dropped():
+                    continue
                 writer.write(data)
                 await writer.drain()
         writer.transport.abort()

@@ -50,7 +50,26 @@ def endpoint_fields(found: Mapping[str, object]) -> dict[str, Any]:
     """The same as fields of a Target: the first endpoint is the target's own."""
     first, *further = parse_endpoints(found)
     own = {"host": first.host, "port": first.port, "socket": first.socket}
-    return {**own, "further": tuple(further)}
+    failover = found.get("failover", ())
+    if isinstance(failover, str):
+        texts = _split_list(found, "failover", "")
+        failover = tuple(_failover_endpoint(text, first.port) for text in texts)
+    if failover and further:
+        raise UsageError("--failover is for one server; --host and --port name several", "name one of them")
+    return {**own, "further": tuple(further), "failover": failover}
+
+
+def _failover_endpoint(text: str, port: int) -> Endpoint:
+    """Another address of the server, on the same port by default. Raises UsageError."""
+    if text.startswith("/"):
+        return Endpoint(socket=text)
+    match = _REPLICA.fullmatch(text)
+    if match is None or match[1] or not 0 < int(match[3] or port) <= MAX_PORT:
+        raise UsageError(
+            f"--failover takes HOST[:PORT] or a socket's path, not '{text}'",
+            "user, password and TLS are those of the server: --failover=db2:3306",
+        )
+    return Endpoint(host=match[2].strip("[]"), port=int(match[3] or port))
 
 
 def _split_list(found: Mapping[str, object], name: str, default: str) -> list[str]:
@@ -153,6 +172,14 @@ class ServerOptions:
             "--mysql-socket",
             metavar="FILE",
             help="Unix socket; takes precedence over host and port.",
+        ),
+    ] = None
+    failover: Annotated[
+        str | None,
+        Option(
+            "--failover",
+            metavar="HOST[:PORT]",
+            help="Another address of the server, or several: tried in turn where a login fails.",
         ),
     ] = None
     database: Annotated[
@@ -262,7 +289,7 @@ class ServerOptions:
     def given(self) -> dict[str, object]:
         """Values of the given options, by field of a Target."""
         self._check_timeouts()
-        login = ("user", "password_command", "database", "ssl_mode")
+        login = ("failover", "user", "password_command", "database", "ssl_mode")
         names = (*ADDRESS_FIELDS, *login, *CERTIFICATES, *PASSWORD_EXCHANGE, *TIMEOUTS)
         given = {name: value for name in names if (value := getattr(self, name)) is not None}
         given = {name: value for name, value in given.items() if value is not False}
@@ -384,7 +411,7 @@ def replica_choice(texts: Sequence[str], target: Target) -> "ReplicaChoice":
 
 def replica_target(text: str, target: Target) -> Target:
     if text.startswith("/"):
-        return replace(target, socket=text, further=())
+        return replace(target, socket=text, further=(), failover=())
     match = _REPLICA.fullmatch(text)
     if match is None or ":" in (match[1] or "") or not 0 < int(match[3] or 3306) <= MAX_PORT:
         raise UsageError(
@@ -398,4 +425,5 @@ def replica_target(text: str, target: Target) -> Target:
         port=int(match[3] or 3306),
         socket="",
         further=(),
+        failover=(),
     )

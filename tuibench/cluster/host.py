@@ -494,7 +494,7 @@ def check_files(target: Target) -> None:
 def local_endpoint(target: Target) -> str:
     """The first endpoint that is a different server on each host; empty if there is none."""
     own = Endpoint(host=target.host, port=target.port, socket=target.socket)
-    for each in (own, *target.further):
+    for each in (own, *target.further, *target.failover):
         if each.socket:
             return f"socket {each.socket}"
         if each.host in LOOPBACK_HOSTS or each.host.startswith("127."):

@@ -50,7 +50,6 @@ from tuibench.workload.program import (
     Statement,
     StatementClass,
     Transaction,
-    all_steps,
 )
 
 Key = tuple[int, int, int]
@@ -225,22 +224,13 @@ _COMMIT_PACKET = text_packet("COMMIT", ENCODING)
 
 def with_ledger(program: Program) -> Program:
     """The program whose writing transactions fill the ledger. Raises UsageError if none of them writes."""
-    if not any(writes(transaction) for transaction in program.transactions):
+    if not any(transaction.writes for transaction in program.transactions):
         raise UsageError(f"{program.profile} writes nothing, so a crash loses nothing", "try oltp_write_only")
     recorded = (
-        _recorded(kind, transaction) if writes(transaction) else transaction
+        _recorded(kind, transaction) if transaction.writes else transaction
         for kind, transaction in enumerate(program.transactions)
     )
     return replace(program, transactions=tuple(recorded))
-
-
-def writes(transaction: Transaction) -> bool:
-    """True if it has a statement that inserts, updates or deletes."""
-    return any(
-        statement.cls is StatementClass.WRITE
-        for step in all_steps(transaction.steps)
-        for statement in step.statements
-    )
 
 
 def _recorded(kind: int, transaction: Transaction) -> Transaction:

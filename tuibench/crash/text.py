@@ -50,7 +50,11 @@ def crash_sentence(crash: Crash) -> str:
         *[f"first commit {first:.1f} s" for first in (crash.first_commit_seconds,) if first is not None],
         "90 % of TPS never" if recovered is None else f"90 % of TPS {recovered:.1f} s",
     )
-    return f"{loss_text(crash)} · {', '.join(seconds)} ({CRASHED}; {crash.setting})"
+    fates = crash.commits
+    unknown = (
+        f" · unknown fate: {fates.unknown}, {fates.unknown_committed} committed" if fates.unknown else ""
+    )
+    return f"{loss_text(crash)}{unknown} · {', '.join(seconds)} ({CRASHED}; {crash.setting})"
 
 
 def crash_line(crash: Crash) -> str:

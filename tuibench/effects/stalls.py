@@ -122,6 +122,7 @@ class StallTick(NamedTuple):
     p50_ms: float | None
     conditions: StallConditions
     errors: Mapping[str, float]
+    unknown_commits: float
 
     @property
     def seconds(self) -> float:
@@ -177,6 +178,7 @@ class StallLog:
                     p50_ms,
                     conditions,
                     slot.counts(ERROR),
+                    slot.sums.get("unknown_commits", 0),
                 )
             )
         self._end_seconds, self._is_partial = max(slot.end, self._end_seconds), False
@@ -210,7 +212,18 @@ class StallLog:
                 break
             self._judged_seconds = end
             if is_stall:
-                found.append(Stall(start, end, self._conditions_in(start, end), self._errors_in(start, end)))
+                inside = [
+                    tick for tick in self._ticks if tick.start_seconds < end and tick.end_seconds > start
+                ]
+                found.append(
+                    Stall(
+                        start,
+                        end,
+                        worst_of(tick.conditions for tick in inside),
+                        _errors_in(inside),
+                        unknown_commits=round(sum(tick.unknown_commits for tick in inside)),
+                    )
+                )
         self.stalls += found
         self._find_recoveries()
         return found
@@ -264,15 +277,10 @@ class StallLog:
         """The samples that begin after a time, the oldest first."""
         return list(takewhile(lambda tick: tick.start_seconds >= seconds, reversed(self._ticks)))[::-1]
 
-    def _errors_in(self, start: float, end: float) -> dict[str, int]:
-        inside = [tick for tick in self._ticks if tick.start_seconds < end and tick.end_seconds > start]
-        codes = sorted({code for tick in inside for code in tick.errors})
-        return {code: round(sum(tick.errors.get(code, 0) for tick in inside)) for code in codes}
 
-    def _conditions_in(self, start: float, end: float) -> StallConditions | None:
-        return worst_of(
-            tick.conditions for tick in self._ticks if tick.start_seconds < end and tick.end_seconds > start
-        )
+def _errors_in(ticks: Sequence[StallTick]) -> dict[str, int]:
+    codes = sorted({code for tick in ticks for code in tick.errors})
+    return {code: round(sum(tick.errors.get(code, 0) for tick in ticks)) for code in codes}
 
 
 def _is_full(ticks: Sequence[StallTick], seconds: float = MOST_SECONDS) -> bool:

@@ -272,6 +272,9 @@ def _in_parentheses(stall: Stall) -> str:
     words = (
         conditions_text(stall.conditions) if stall.conditions is not None else "",
         f"errors {errors}" if errors else "",
+        units.pluralize(stall.unknown_commits, "commit") + " of unknown fate"
+        if stall.unknown_commits
+        else "",
         f"back at 90 % of the TPS {stall.recovery_seconds:.1f} s later"
         if stall.recovery_seconds is not None
         else "",

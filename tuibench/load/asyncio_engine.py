@@ -48,14 +48,23 @@ from tuibench.load.engine import BaseEngine, ConnectionFairness, Emit, ReportPar
 from tuibench.load.messages import Counters, FairnessStats, StartLoad
 from tuibench.load.pacing import UNSCHEDULED, ArrivalSchedule, ThinkTime, Timer, WorkQueue, system_timer
 from tuibench.model.plan import OnError
-from tuibench.mysql.statements import AsyncCall, CaptureResponse, Request, TransactionLoop
+from tuibench.mysql.statements import (
+    CR_SERVER_GONE_ERROR,
+    AsyncCall,
+    CaptureResponse,
+    Request,
+    TransactionLoop,
+)
 from tuibench.workload.distributions import ProgramLayout
 from tuibench.workload.draw import EVALUATION_ERRORS, stream
 from tuibench.workload.generator import Call, Conversation, Rows, TransactionGenerator, uncomputable
-from tuibench.workload.program import MAX_CAPTURED_BYTES, with_weights
+from tuibench.workload.program import MAX_CAPTURED_BYTES, StatementClass, with_weights
 
 RETRY_FIRST_SECONDS, RETRY_MAX_SECONDS = 0.001, 0.1
 ROLLBACK = "ROLLBACK"
+COMMIT = "commit"
+"""The name of the statement that commits an explicit transaction."""
+
 ER_QUERY_INTERRUPTED = 1317
 INTENDED_ROLLBACK = "rollback"
 """The name of the statement that ends a transaction rolled back by intent."""
@@ -108,6 +117,7 @@ class TransactionRunner:
         self._interactive = [transaction.interactive for transaction in context.transactions]
         self._names = [transaction.name for transaction in context.transactions]
         self._explicit = [transaction.explicit for transaction in context.transactions]
+        self._writes = [transaction.writes for transaction in context.transactions]
         self._chance = chance
         self._kill_expected = False
         self._timed: list[Timed] = []
@@ -252,6 +262,7 @@ class TransactionRunner:
         execution, counters = self._context.execution, self._recorder.counters
         self._recorder.failed(error)
         if isinstance(error, ConnectionLostError):
+            counters.unknown_commits += self._is_fate_unknown(which, error)
             raise error
         if self._explicit[which]:
             yield from self._roll_back(conn)
@@ -265,6 +276,13 @@ class TransactionRunner:
         pause = backoff_seconds(attempt, RETRY_FIRST_SECONDS, RETRY_MAX_SECONDS, self._chance())
         yield partial(self._context.clock.sleep, pause)
         return True
+
+    def _is_fate_unknown(self, which: int, lost: ConnectionLostError) -> bool:
+        """Whether what ends the transaction was sent, and not answered."""
+        if not self._writes[which] or lost.code == CR_SERVER_GONE_ERROR:
+            return False
+        statement = self._context.statements[self._timed[-1][0]]
+        return statement.name == COMMIT if self._explicit[which] else statement.cls is StatementClass.WRITE
 
     def _was_expected_kill(self, code: int) -> bool:
         """Whether this is the announced interruption, which is retried once."""

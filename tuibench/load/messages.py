@@ -180,7 +180,8 @@ class Counters(msgspec.Struct):
     including failed statements, rollbacks and disconnects. `retried` and `rolled_back` (rollbacks by intent,
     which also count as completed) are counts per kind of transaction. `logins` are successful ones of
     --connect-rate and --reconnect, `missed_logins` those that were due but not started, because too many were
-    in progress.
+    in progress. `unknown_commits` were sent, and their connection was lost before the answer: COMMITs of
+    transactions that write, and statements that write outside of one.
     """
 
     scheduled: int = 0
@@ -188,6 +189,7 @@ class Counters(msgspec.Struct):
     completed: int = 0
     failed: int = 0
     abandoned: int = 0
+    unknown_commits: int = 0
     in_flight: int = 0
     reads: int = 0
     writes: int = 0

@@ -88,6 +88,7 @@ def described(program: Program, layout: ProgramLayout, *, is_prepared: bool = Tr
         "firsts": [layout.first(statement) for step in steps for statement in step.statements],
         "simple": layout.are_static,
         "interactive": [transaction.interactive for transaction in program.transactions],
+        "writes": [transaction.writes for transaction in program.transactions],
         "statements": [
             (
                 flat.name,

@@ -315,8 +315,11 @@ class Figure(NamedTuple):
 
 PROCESS_CPU = HOST + "server_cpu"
 LOAD_COUNTS = frozenset(
-    {"scheduled", "failed", "abandoned", "commits", "questions", "retries", "reconnects", "logins", ERROR}
-)
+    {
+        "scheduled", "failed", "abandoned", "unknown_commits", "commits", "questions", "retries",
+        "reconnects", "logins", ERROR,
+    }
+)  # fmt: skip
 """Sums of a load that a tick leaves out where they are zero."""
 
 
@@ -445,6 +448,10 @@ OTHER_FIGURES = (
     Figure(
         "abandoned_percent", "abandoned transactions", PERCENT, LOWER,
         Percent(("abandoned",), ("scheduled",)), "abandoned transactions, of all that were due",
+    ),
+    Figure(
+        "unknown_commits", "commits of unknown fate", NUMBER, LOWER, Count("unknown_commits"),
+        "COMMIT was sent, and the connection lost before the answer",
     ),
     Figure("retries", "retries", NUMBER, LOWER, Count("retries"), "transactions that were tried again"),
     Figure("reconnects", "reconnects", NUMBER, LOWER, Count("reconnects"), "connections that were reopened"),

@@ -270,6 +270,7 @@ class Stall(msgspec.Struct, frozen=True):
 
     `errors` are the failed statements by code in the samples of that time. `recovery_seconds` is the time
     from its end to that of the first sample with 90 % of the TPS before; None if that was not reached.
+    `unknown_commits` were sent, and their connection was lost before the answer.
     """
 
     start_seconds: float
@@ -277,6 +278,7 @@ class Stall(msgspec.Struct, frozen=True):
     conditions: StallConditions | None = None
     errors: dict[str, int] = {}
     recovery_seconds: float | None = None
+    unknown_commits: int = 0
 
     @property
     def seconds(self) -> float:

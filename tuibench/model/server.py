@@ -75,14 +75,21 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     port: int = 3306
     socket: str = ""
 
+    @property
+    def where(self) -> str:
+        """As on the command line: db2:3307, or the socket's path."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return self.socket or f"{host}:{self.port}"
+
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
     """A server and a login. The password never appears in a repr, a log, a record or an argv.
 
     A non-empty `socket` takes precedence over `host` and `port`. `further` are more servers among which the
     connections of a load are distributed round-robin; sampling, changes of settings and `prepare` use the
-    first server only. `password_command` is a shell command that prints the current password; it replaces
-    `password`.
+    first server only. `failover` are other addresses of the same service: a login that the last working
+    address does not answer is tried at the next one. `password_command` is a shell command that prints the
+    current password; it replaces `password`.
 
     `login` are the words of a command line that give the password again, without the password itself: `-p`,
     or an option file.
@@ -101,6 +108,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     port: int = 3306
     socket: str = ""
     further: tuple[Endpoint, ...] = ()
+    failover: tuple[Endpoint, ...] = ()
     user: str = ""
     password: str = ""
     password_command: str = ""
@@ -137,9 +145,17 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         if not self.further:
             return self
         place = number % (len(self.further) + 1)
-        chosen = self.further[place - 1] if place else self
+        return self.at(self.further[place - 1] if place else self)
+
+    @property
+    def addresses(self) -> tuple["Target", ...]:
+        """The addresses of the service, each as a target of its own."""
+        return self.at(self), *map(self.at, self.failover)
+
+    def at(self, place: "Endpoint | Target") -> "Target":
+        """The same login at another address."""
         return msgspec.structs.replace(
-            self, host=chosen.host, port=chosen.port, socket=chosen.socket, further=()
+            self, host=place.host, port=place.port, socket=place.socket, further=(), failover=()
         )
 
     def without_password(self) -> "Target":
@@ -147,7 +163,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, password="", password_command="")
 
 
-OWN_WORDS = ("host", "port", "socket", "further", "password", "password_command", "login")
+OWN_WORDS = ("host", "port", "socket", "further", "failover", "password", "password_command", "login")
 """Fields of a target that are not one option of their own, or are never written."""
 
 
@@ -164,6 +180,8 @@ def address_options(target: Target) -> dict[str, str]:
 def server_words(target: Target) -> list[str]:
     """The words of a command line for server and login: each field of a target is an option of that name."""
     values: dict[str, Any] = address_options(target)
+    if target.failover:
+        values["failover"] = ",".join(each.where for each in target.failover)
     values |= {"user": target.user, "database": target.database}
     defaults = Target()
     for name in Target.__struct_fields__:

@@ -210,6 +210,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True, tag="summary", tag_fiel
     scheduled: int
     failed: int
     abandoned: int
+    unknown_commits: int = 0
     latency_ms: Latency | None
     service_ms: Latency | None
     latency_sum_ms: float

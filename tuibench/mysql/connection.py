@@ -19,7 +19,13 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from tuibench.clock import wait_with_timeout
-from tuibench.errors import ConnectionLostError, NoAnswerError, ProtocolError, SQLError
+from tuibench.errors import (
+    ConnectionLostError,
+    NoAnswerError,
+    ProtocolError,
+    ServerUnavailableError,
+    SQLError,
+)
 from tuibench.model.server import Target
 from tuibench.mysql import errors, login, tls
 from tuibench.mysql.driver import (
@@ -354,15 +360,14 @@ async def connect(
     charset: str = CHARSET,
     records: Any = None,
 ) -> Connection:
-    """Log in to the target, the first of its servers, within `timeout_seconds` (None: the target's own).
-    `sends_rows` allows LOAD DATA LOCAL. If everything sent will be ASCII, another `charset` may be used that
-    saves the server conversions. With `records`, the native engine's TlsRecords, the connection can be handed
-    to it.
+    """Log in to the target, the first of its servers, within `timeout_seconds` (None: the target's own) for
+    each of its addresses. `sends_rows` allows LOAD DATA LOCAL. If everything sent will be ASCII, another
+    `charset` may be used that saves the server conversions. With `records`, the native engine's TlsRecords,
+    the connection can be handed to it.
 
     Raises ServerUnavailableError if the server cannot be reached or refuses the login, SQLError with code
     1040, 1203 or 1226 if it accepts no more connections.
     """
-    known = password_cache()
     options = {
         "database": target.database if use_database else None,
         "program_name": program,
@@ -371,6 +376,24 @@ async def connect(
     }
     seconds = target.connect_timeout if timeout_seconds is None else timeout_seconds
     manner = _LoginOptions(seconds, records, options)
+    addresses, serving = target.addresses, first_logins().serving
+    first = serving.get(target, 0)
+    failure: ServerUnavailableError | None = None
+    for place in (*range(first, len(addresses)), *range(first)):
+        try:
+            connection = await _login_with_password(addresses[place] if target.failover else target, manner)
+        except ServerUnavailableError as error:
+            failure = failure or error
+        else:
+            if target.failover:
+                serving[target] = place
+            return connection
+    raise failure or AssertionError("a target has an address")
+
+
+async def _login_with_password(target: Target, manner: _LoginOptions) -> Connection:
+    """Logs in with the password known for the target; with another one if that is refused."""
+    known = password_cache()
     since = time.monotonic()
     password = await known.of(target)
     try:

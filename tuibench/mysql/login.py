@@ -83,9 +83,12 @@ class FirstLogin(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FirstLogins:
-    """Those of one event loop: of a session or a worker."""
+    """Those of one event loop: of a session or a worker. `serving` is the number of the address that the last
+    login succeeded at, for targets with several.
+    """
 
     def __init__(self) -> None:
+        self.serving: dict[Target, int] = {}
         self._by_account: dict[tuple[str, str], FirstLogin] = {}
 
     def of(self, target: Target) -> FirstLogin | None:

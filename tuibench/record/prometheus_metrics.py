@@ -30,6 +30,7 @@ class RunTotals(msgspec.Struct, frozen=True, kw_only=True):
     completed: int = 0
     failed: int = 0
     abandoned: int = 0
+    unknown_commits: int = 0
     retries: int = 0
     reconnects: int = 0
     reads: int = 0
@@ -110,6 +111,11 @@ LOAD_COUNTERS = (
     LoadCounter("transactions_failed", "Transactions that failed.", lambda totals: totals.failed),
     LoadCounter(
         "transactions_abandoned", "Transactions cut off or never started.", lambda totals: totals.abandoned
+    ),
+    LoadCounter(
+        "unknown_commits",
+        "COMMITs whose connection was lost before the answer.",
+        lambda totals: totals.unknown_commits,
     ),
     LoadCounter("transaction_retries", "Transactions retried.", lambda totals: totals.retries),
     LoadCounter("reconnects", "Connections reopened after they were lost.", lambda totals: totals.reconnects),

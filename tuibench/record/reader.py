@@ -413,7 +413,10 @@ def _totals(whole: Tick, seconds: float) -> dict[str, object]:
             per_second=queries / seconds,
         ),
         "errors": ErrorTotals(total=sum(codes.values()), by_code=codes),
-        **{name: total(name) for name in ("retries", "reconnects", "scheduled", "failed", "abandoned")},
+        **{
+            name: total(name)
+            for name in ("retries", "reconnects", "scheduled", "failed", "abandoned", "unknown_commits")
+        },
         "reconciliation": Reconciliation(
             questions_client=total("questions"),
             questions_server=None,

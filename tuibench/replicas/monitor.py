@@ -17,13 +17,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
-from msgspec.structs import replace
 
 from tuibench.clock import Clock
 from tuibench.errors import ConnectionLostError, RunError, SQLError, TuibenchError
 from tuibench.model.command import Pause, Resume
 from tuibench.model.event import EventKind
-from tuibench.model.server import Target
+from tuibench.model.server import Endpoint, Target
 from tuibench.model.tick import ReplicaSample
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.errors import AccessDeniedError
@@ -330,7 +329,7 @@ class Replicas:
         self._silent = {each.name: NO_ADDRESS for each in attached if not each.host}
         for each in attached:
             if each.host and each.name not in self._readers:
-                target = replace(self._target, host=each.host, port=each.port, socket="", further=())
+                target = self._target.at(Endpoint(host=each.host, port=each.port))
                 self._readers[each.name] = ReplicaReader(target, self._clock)
 
     async def _sample(

@@ -398,6 +398,7 @@ def _results(run: Run, levels: Sequence["ThreadLevel"]) -> Iterator[Block]:
             ("errors", summary.errors.total),
             ("retries", summary.retries),
             ("reconnects", summary.reconnects),
+            *[("commits of unknown fate", summary.unknown_commits)] * bool(summary.unknown_commits),
         ]
     latencies = [("response time", summary.latency_ms), ("service time", summary.service_ms)]
     if (connections := summary.connection_load) is not None:

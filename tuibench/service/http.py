@@ -269,6 +269,7 @@ def run_totals(load: LoadController, *, measured: bool) -> RunTotals:
         completed=sum(part.counters.completed for part in parts),
         failed=sum(part.counters.failed for part in parts),
         abandoned=sum(part.counters.abandoned for part in parts),
+        unknown_commits=sum(part.counters.unknown_commits for part in parts),
         retries=sum(part.counters.retries for part in parts),
         reconnects=sum(part.counters.reconnects for part in parts),
         reads=sum(part.counters.reads for part in parts),

@@ -132,6 +132,7 @@ def build_summary(
         scheduled=totals.scheduled,
         failed=totals.failed,
         abandoned=totals.abandoned,
+        unknown_commits=totals.unknown_commits,
         latency_ms=transactions.latency(),
         service_ms=run.hist(SERVICE).latency(),
         latency_sum_ms=transactions.sum_us / US_PER_MS,

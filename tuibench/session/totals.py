@@ -161,8 +161,8 @@ def counter_sums(grown: Counters) -> dict[str, float]:
 
 
 COUNTED = (
-    "scheduled", "failed", "abandoned", "commits", "questions", "retries", "reconnects", "logins",
-    "missed_logins",
+    "scheduled", "failed", "abandoned", "unknown_commits", "commits", "questions", "retries", "reconnects",
+    "logins", "missed_logins",
 )  # fmt: skip
 
 

@@ -291,6 +291,15 @@ class Transaction(msgspec.Struct, frozen=True, kw_only=True):
         """True if later statements depend on captured rows."""
         return any(statement.captures for step in all_steps(self.steps) for statement in step.statements)
 
+    @property
+    def writes(self) -> bool:
+        """True if it has a statement that inserts, updates or deletes."""
+        return any(
+            statement.cls is StatementClass.WRITE
+            for step in all_steps(self.steps)
+            for statement in step.statements
+        )
+
 
 class Turns(msgspec.Struct, frozen=True, kw_only=True):
     """A fixed sequence for each connection: `count` transactions of a cycle, then those of `ending`.

@@ -17,6 +17,8 @@ pub struct Counters {
     pub completed: u64,
     pub failed: u64,
     pub abandoned: u64,
+    /// COMMITs and statements that write whose connection was lost before the answer.
+    pub unknown_commits: u64,
     pub commits: u64,
     pub reads: u64,
     pub writes: u64,
@@ -41,6 +43,7 @@ impl Counters {
         self.completed += other.completed;
         self.failed += other.failed;
         self.abandoned += other.abandoned;
+        self.unknown_commits += other.unknown_commits;
         self.commits += other.commits;
         self.reads += other.reads;
         self.writes += other.writes;

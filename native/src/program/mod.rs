@@ -122,6 +122,8 @@ pub struct Transaction {
     pub name: String,
     pub weight: f64,
     pub explicit: bool,
+    /// Whether it has a statement that inserts, updates or deletes.
+    pub writes: bool,
     pub simple: bool,
     pub interactive: bool,
     pub steps: Vec<Step>,
@@ -152,6 +154,7 @@ pub struct Flat {
     pub class: Class,
     pub captures: bool,
     pub is_rollback: bool,
+    pub is_commit: bool,
     pub latency: usize,
     pub pieces: Vec<Vec<u8>>,
 }

@@ -92,6 +92,9 @@ pub trait Script: Send {
     /// A rollback that the script did not send.
     fn rolled_back(&mut self);
 
+    /// Whether the statement in flight is a COMMIT.
+    fn is_committing(&self) -> bool;
+
     /// Whether the statement that succeeded last was a COMMIT.
     fn has_committed(&self) -> bool;
 

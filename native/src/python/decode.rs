@@ -28,6 +28,9 @@ pub type Given<'py> = pyo3::Bound<'py, PyAny>;
 /// The name of the statement that ends a transaction rolled back by intent.
 const INTENDED_ROLLBACK: &str = "rollback";
 
+/// The name of the statement that commits an explicit transaction.
+const COMMIT: &str = "commit";
+
 pub fn unsupported(what: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(format!("{what} is not known to the native engine"))
 }
@@ -53,8 +56,8 @@ fn optional<'py, T>(from: &Given<'py>, read: impl Fn(&Given<'py>) -> PyResult<T>
     }
 }
 
-/// The dict has `program` (the struct), `firsts` (the flat index of each statement, in order), `simple` and
-/// `interactive` (for each transaction), `statements` (name, class, captures, pieces of text).
+/// The dict has `program` (the struct), `firsts` (the flat index of each statement, in order), `simple`,
+/// `interactive` and `writes` (for each transaction), `statements` (name, class, captures, pieces of text).
 pub fn program(from: &Given<'_>) -> PyResult<Program> {
     let given = field(from, "program")?;
     let (flat, names) = flat(&field(from, "statements")?)?;
@@ -62,8 +65,10 @@ pub fn program(from: &Given<'_>) -> PyResult<Program> {
     let mut firsts = firsts.into_iter();
     let mut transactions = Vec::new();
     let (simple, interactive): (Vec<bool>, Vec<bool>) = (get(from, "simple")?, get(from, "interactive")?);
+    let writes: Vec<bool> = get(from, "writes")?;
     for (number, one) in field(&given, "transactions")?.try_iter()?.enumerate() {
-        transactions.push(transaction(&one?, simple[number], interactive[number], &mut firsts)?);
+        let kind = (simple[number], interactive[number], writes[number]);
+        transactions.push(transaction(&one?, kind, &mut firsts)?);
     }
     Ok(Program {
         profile: get(&given, "profile")?,
@@ -154,7 +159,8 @@ fn flat(from: &Given<'_>) -> PyResult<(Vec<Flat>, Vec<String>)> {
             "other" => Class::Other,
             _ => return Err(unsupported(class)),
         };
-        flat.push(Flat { class, captures, is_rollback: name == INTENDED_ROLLBACK, latency, pieces });
+        let (is_rollback, is_commit) = (name == INTENDED_ROLLBACK, name == COMMIT);
+        flat.push(Flat { class, captures, is_rollback, is_commit, latency, pieces });
     }
     Ok((flat, names))
 }
@@ -172,14 +178,14 @@ type Firsts = std::vec::IntoIter<usize>;
 
 fn transaction(
     from: &Given<'_>,
-    simple: bool,
-    interactive: bool,
+    (simple, interactive, writes): (bool, bool, bool),
     firsts: &mut Firsts,
 ) -> PyResult<Transaction> {
     Ok(Transaction {
         name: get(from, "name")?,
         weight: get(from, "weight")?,
         explicit: get(from, "explicit")?,
+        writes,
         simple,
         interactive,
         steps: steps(&field(from, "steps")?, firsts)?,

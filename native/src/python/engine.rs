@@ -295,6 +295,7 @@ fn counters<'py>(py: Python<'py>, of: &Counters) -> PyResult<Bound<'py, PyDict>>
         ("completed", of.completed),
         ("failed", of.failed),
         ("abandoned", of.abandoned),
+        ("unknown_commits", of.unknown_commits),
         ("commits", of.commits),
         ("reads", of.reads),
         ("writes", of.writes),

@@ -584,6 +584,10 @@ impl Script for LuaScript {
         self.in_transaction = false;
     }
 
+    fn is_committing(&self) -> bool {
+        self.effect == Effect::Commits
+    }
+
     fn has_committed(&self) -> bool {
         self.has_committed
     }

@@ -1,8 +1,10 @@
-"""A proxy on a Unix socket that spoils acknowledgements: it drops the answer to a COMMIT, or invents one."""
+"""A proxy on a Unix socket that spoils acknowledgements: it drops the answer to a COMMIT, or invents one; or
+drops those to other requests.
+"""
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from enum import Enum, auto
 from pathlib import Path
 
@@ -27,9 +29,12 @@ class Spoil(Enum):
 
 
 class SpoilingProxy:
-    """Passes everything on but every fifth COMMIT; `spoiled` counts those."""
+    """Passes everything on but every fifth COMMIT, or request of another kind; `spoiled` counts those."""
 
-    def __init__(self, target: Target, spoil: Spoil) -> None:
+    def __init__(
+        self, target: Target, spoil: Spoil, is_meant: Callable[[bytes], bool] = COMMIT.__eq__
+    ) -> None:
+        self._is_meant = is_meant
         self.spoiled = 0
         self._target = target
         self._spoil = spoil
@@ -54,8 +59,8 @@ class SpoilingProxy:
         answers = asyncio.create_task(_pass_on(there, writer))
         try:
             while data := await reader.read(CHUNK):
-                self._commits += data == COMMIT
-                if data != COMMIT or self._commits % SPOILED:
+                self._commits += (is_meant := self._is_meant(data))
+                if not is_meant or self._commits % SPOILED:
                     back.write(data)
                     continue
                 self.spoiled += 1
@@ -64,7 +69,7 @@ class SpoilingProxy:
                     continue
                 answers.cancel()
                 await asyncio.wait([answers])
-                back.write(COMMIT)
+                back.write(data)
                 assert await there.read(CHUNK)
                 break
         finally:

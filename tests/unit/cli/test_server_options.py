@@ -140,6 +140,22 @@ def test_a_list_that_names_nothing_is_refused(given: dict[str, Any]) -> None:
         target(**given)
 
 
+@pytest.mark.usefixtures("_no_sockets")
+def test_other_addresses_have_the_servers_port_and_login() -> None:
+    made = target(host="a", port="3307", failover="b, c:1, /x.sock", user="ann")
+    assert [each.where for each in made.addresses] == ["a:3307", "b:3307", "c:1", "socket /x.sock"]
+    assert {each.user for each in made.addresses} == {"ann"}
+
+
+@pytest.mark.usefixtures("_no_sockets")
+@pytest.mark.parametrize(
+    "given", [{"failover": "b:0"}, {"failover": "u@b"}, {"host": "a,b", "failover": "c"}]
+)
+def test_an_address_for_failover_that_is_none_is_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match="--failover"):
+        target(**given)
+
+
 # Compression
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.tables import for_each
-from tuibench.crash.ledger import LEDGER_STATEMENT, Key, Ledger, observed, with_ledger, writes
+from tuibench.crash.ledger import LEDGER_STATEMENT, Key, Ledger, observed, with_ledger
 from tuibench.errors import ConnectionLostError, SQLError, UsageError
 from tuibench.mysql.connection import ENCODING
 from tuibench.mysql.packets import text_packet
@@ -53,7 +53,7 @@ def test_the_statements_of_the_profile_stay_the_same() -> None:
 def test_transactions_that_only_read_write_no_row() -> None:
     """TPC-C's order status and stock level. Kinds have rows of their own: each counts by itself."""
     plain, recorded = library.load_program("tpcc"), with_ledger(library.load_program("tpcc"))
-    reading = {each.name for each in plain.transactions if not writes(each)}
+    reading = {each.name for each in plain.transactions if not each.writes}
     same = {
         each.name
         for each, other in zip(plain.transactions, recorded.transactions, strict=True)

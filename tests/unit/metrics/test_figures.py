@@ -41,8 +41,8 @@ def rich_tick() -> Tick:
     seen = random.Random(3)
     counters = {name: float(seen.randrange(1, 10**6)) for name in sorted(CUMULATIVE_NAMES)}
     gauges = {name: float(seen.randrange(1, 10**6)) for name in sorted(GAUGE_NAMES)}
-    counts = ("failed", "abandoned", "retries", "reconnects", "error.1213", "headline", "rollbacks", "timed",
-              "statement_ms", "logins", "missed_logins")  # fmt: skip
+    counts = ("failed", "abandoned", "retries", "reconnects", "unknown_commits", "error.1213", "headline",
+              "rollbacks", "timed", "statement_ms", "logins", "missed_logins")  # fmt: skip
     host = ("reads", "read_ms", "writes", "write_ms", "read_bytes", "written_bytes", "received_bytes",
             "sent_bytes")  # fmt: skip
     whole = {"host.seconds": 3.0, "host.core_seconds": 12.0, "host.total": 12.0, "host.busy": 9.0,

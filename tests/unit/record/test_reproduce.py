@@ -242,6 +242,12 @@ def of(run: Run, plan: RunPlan, **target: Any) -> Run:
             host="a",
             port=1,
             user="ann",
+            failover=(Endpoint(host="b", port=1), Endpoint(host="::1", port=2), Endpoint(socket="/b.sock")),
+        ),
+        Target(
+            host="a",
+            port=1,
+            user="ann",
             further=(
                 Endpoint(host="a", port=2),
                 Endpoint(host="b", port=1),

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from tests import examples
 from tests.ticks import measured_tick, server_tick
+from tuibench import units
 from tuibench.effects.stalls import Span, StallLog
 from tuibench.effects.text import stall_event_text, stalls_line
 from tuibench.model.counters import Counter
@@ -216,7 +217,8 @@ def test_an_outage_has_its_errors_and_the_time_until_the_load_has_recovered(seco
             0 if 21.2 < at < 26.2 else 60 if 26.2 <= at < 32.2 else 200 if at < 27 else 190 for at in times
         ]
         slot = measured_tick(end, seconds, sum(rates) / 100 * seconds)
-        failed = {"error.2013": 3.0, "error.1213": 2.0} if end - seconds < 26.2 < end + seconds else {}
+        is_failing = end - seconds < 26.2 < end + seconds
+        failed = {"error.2013": 3.0, "error.1213": 2.0, "unknown_commits": 1.0} if is_failing else {}
         slot = replace(slot, sums=slot.sums | failed)
         found = log.tick(slot, sample(seconds=seconds), [gap] if end > 26.2 else [])
         assert not found or found[0].recovery_seconds is None or seconds == 3.0
@@ -225,6 +227,7 @@ def test_an_outage_has_its_errors_and_the_time_until_the_load_has_recovered(seco
     inside = [at for at in range(1, 200) if at * seconds > 21.2 and (at - 1) * seconds < 26.2]
     several = sum((at - 1) * seconds < 26.2 < (at + 1) * seconds for at in inside)
     assert stall.errors == {"1213": 2 * several, "2013": 3 * several}
+    assert stall.unknown_commits == several
     first = next(
         at for at in range(1, 200) if (at - 1) * seconds >= 32.2 - 1e-6 or _share(at, seconds) >= 0.9
     )
@@ -232,6 +235,7 @@ def test_an_outage_has_its_errors_and_the_time_until_the_load_has_recovered(seco
     line = stalls_line(cast(Steadiness, SimpleNamespace(stalls=(stall,))))
     assert line.startswith("stalls: 5.0 s at 00:21 (")
     assert "errors 1213 × " in line
+    assert f"; {units.pluralize(several, 'commit')} of unknown fate; " in line
     assert line.endswith(f"back at 90 % of the TPS {stall.recovery_seconds:.1f} s later)")
 
 

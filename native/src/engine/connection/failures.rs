@@ -1,7 +1,8 @@
 //! Errors: rollback, back-off and another attempt, or the end of the transaction or of the connection.
 
-use crate::engine::connection::{Connection, Next, State, ThreadContext, OUT_OF_SYNC, ROLLBACK};
+use crate::engine::connection::{Connection, Next, State, ThreadContext, OUT_OF_SYNC, ROLLBACK, SERVER_GONE};
 use crate::engine::shared::ReturnReason;
+use crate::program::Class;
 use crate::sys;
 use crate::values::value::ProfileError;
 
@@ -81,13 +82,31 @@ impl Connection {
         if self.running.is_some() {
             context.recorder.counters.count_error(code);
         }
+        context.recorder.counters.unknown_commits += u64::from(code != SERVER_GONE && self.is_fate_unknown());
         self.fail_and_return(ReturnReason::Lost, context)
     }
 
     /// The server has violated the protocol: the connection is unusable.
     pub(super) fn broken(&mut self, what: &str, context: &mut ThreadContext<'_>) -> Next {
         context.recorder.counters.count_error(OUT_OF_SYNC);
+        context.recorder.counters.unknown_commits += u64::from(self.is_fate_unknown());
         self.fail_and_return(ReturnReason::Broken(what.to_string()), context)
+    }
+
+    /// Whether what ends the transaction was sent, and not answered.
+    fn is_fate_unknown(&self) -> bool {
+        let running = match &self.running {
+            Some(running) if matches!(self.state, State::AwaitingResponse) && !self.is_rollback_unsent => {
+                running
+            }
+            _ => return false,
+        };
+        if let Some(scripted) = &self.stream.script {
+            return self.script_statement.is_some() && scripted.script.is_committing();
+        }
+        let (transaction, flat) =
+            (self.stream.transaction(running.which), &self.forms.program.flat[running.statement]);
+        transaction.writes && if transaction.explicit { flat.is_commit } else { flat.class == Class::Write }
     }
 
     /// A bug: the transaction in flight fails, and the load ends.

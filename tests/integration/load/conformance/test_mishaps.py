@@ -1,16 +1,26 @@
 """What a load does when something goes wrong."""
 
 import asyncio
+from pathlib import Path
 
+import msgspec
 import pytest
 
-from tests.integration.load.conformance.driving import DEADLINE_SECONDS, AnyEngine, driving, program
+from tests.integration.crash.proxy import Spoil, SpoilingProxy
+from tests.integration.load.conformance.driving import (
+    DEADLINE_SECONDS,
+    ENGINES,
+    AnyEngine,
+    driving,
+    program,
+)
 from tests.integration.load.conformance.test_loads import BOTH, READ
 from tests.integration.support import sbtest
 from tuibench.demo.server import PrivateServer
 from tuibench.model.plan import Backlog, OnError
 from tuibench.model.server import Target
 from tuibench.mysql.connection import Connection
+from tuibench.workload.program import Program
 
 CROSSING = program("""
 [[transactions]]
@@ -37,6 +47,34 @@ WRONG = program("""
 name = "wrong"
 [[transactions.steps]]
 statements = [{ name = "fails", sql = "INSERT INTO t VALUES (1, 1)" }]
+""")
+
+COUNTING = program("""
+[[transactions]]
+name = "count"
+[[transactions.steps]]
+let.id = { make = "uniform", high = 100 }
+statements = [{ name = "add", sql = "UPDATE t SET n = n + 1 WHERE id = ?", bind = ["id"] }]
+""")
+
+ADDING = program("""
+[[transactions]]
+name = "add"
+autocommit = true
+[[transactions.steps]]
+let.id = { make = "uniform", high = 100 }
+statements = [
+    { name = "look", sql = "SELECT n FROM t WHERE id = ?", bind = ["id"] },
+    { name = "add", sql = "UPDATE t SET n = n + 1 WHERE id = ?", bind = ["id"] },
+]
+""")
+
+LOOKING = program("""
+[[transactions]]
+name = "look"
+[[transactions.steps]]
+let.id = { make = "uniform", high = 100 }
+statements = [{ name = "look", sql = "SELECT n FROM t WHERE id = ?", bind = ["id"] }]
 """)
 
 SLEEPING = program("""
@@ -92,6 +130,36 @@ async def test_a_killed_connection_is_made_again(kind: AnyEngine, rows: Target) 
         await drive.until_connected(3)
         await drive.completes(10)
         assert drive.last.failure == ""
+
+
+@pytest.mark.parametrize("way", ENGINES, indirect=True)
+@pytest.mark.parametrize(
+    ("made", "dropped", "is_unknown"),
+    [
+        (COUNTING, b"COMMIT", True),
+        (COUNTING, b"UPDATE", False),
+        (ADDING, b"UPDATE", True),
+        (ADDING, b"SELECT", False),
+        (LOOKING, b"COMMIT", False),
+    ],
+    ids=["commit", "update before it", "update alone", "select", "commit of reads"],
+)
+async def test_commits_without_an_answer_are_of_unknown_fate(
+    kind: AnyEngine, made: Program, dropped: bytes, is_unknown: bool, rows: Target, tmp_path: Path
+) -> None:
+    """Every fifth answer is dropped with its connection; what the server has says which were committed."""
+    proxy, socket = SpoilingProxy(rows, Spoil.DROP, lambda data: dropped in data), tmp_path / "proxy.sock"
+    async with proxy.listening(socket):
+        through = msgspec.structs.replace(rows, socket=str(socket))
+        async with driving(kind, through, made, 3, limit=60, prepared=False) as drive:
+            counters = await drive.until(lambda counters: counters.completed + counters.failed == 60)
+            assert (counters.failed, counters.errors) == (proxy.spoiled, {2013: proxy.spoiled})
+            assert counters.unknown_commits == (proxy.spoiled if is_unknown else 0)
+    assert proxy.spoiled >= 10
+    async with sbtest.connected(rows) as connection:
+        ((total,),) = await connection.query("SELECT SUM(n) FROM t")
+    done = 0 if made is LOOKING else counters.completed
+    assert int(total) == done + counters.unknown_commits
 
 
 async def test_a_query_whose_end_is_expected_is_tried_again(kind: AnyEngine, rows: Target) -> None:
