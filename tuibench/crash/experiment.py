@@ -124,6 +124,12 @@ class CrashOnStage(Experiment):
         self._number = number
         self._task: asyncio.Task[None] | None = None
 
+    @property
+    def refusal(self) -> str:
+        """The settings are those that the server is started with again, the load is what it recovers to."""
+        is_over = self._task is not None and self._task.done()
+        return "" if is_over else "the server is being killed: change load and settings when it is back"
+
     def begin(self, now: float) -> None:
         self._task = self._session.start_task(self._run(), "crash")
 

@@ -192,6 +192,11 @@ class Experiment(ABC):
         return self.ended_at is not None
 
     @property
+    def refusal(self) -> str:
+        """Why load and settings cannot be changed now; empty if they can."""
+        return ""
+
+    @property
     def is_on_trial(self) -> bool:
         """True while it wants values other than those that hold without it, which the guard may end."""
         return False
@@ -387,10 +392,14 @@ class Laboratory:
 
     async def give_way(self, command: Command) -> None:
         """Ends an experiment that gives way before an operator's command, and waits until its values are put
-        back.
+        back. Raises UsageError if the experiment does not allow the change.
         """
         is_change = isinstance(command, SettingCommand | LoadCommand | ExperimentCommand | RunSql | Undo)
-        if self.present is None or not self.present.gives_way or command is self._own or not is_change:
+        if self.present is None or command is self._own or not is_change:
+            return
+        if self.present.refusal and not isinstance(command, ExperimentCommand):
+            raise UsageError(self.present.refusal)
+        if not self.present.gives_way:
             return
         if self._is_due or self._is_running:
             self.stop("another change was made")

@@ -39,6 +39,9 @@ async def test_a_session_crashes_its_server_and_goes_on_with_its_settings(
             assert (await watcher.submit(CrashServer())).ok
             again = await watcher.submit(CrashServer())
             assert (again.ok, again.text) == (False, "crash is already running (stop it first)")
+            for change in (ChangeSetting(FLUSH, "0"), SetThreads(3)):
+                refused = await watcher.submit(change)
+                assert (refused.ok, "the server is being killed" in refused.text) == (False, True), refused
             await watcher.until(lambda: sum(CRASHED in event.text for event in watcher.events) == 1)
             assert (await watcher.submit(SetThreads(3))).ok
             for name, value in ((FLUSH, "0"), (TIMEOUT, "100")):

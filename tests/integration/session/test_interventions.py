@@ -1,6 +1,7 @@
 """SQL and commands once and under load: by the plan, by hand, refused, and ended with the run."""
 
 import asyncio
+import re
 from pathlib import Path
 
 import pytest
@@ -8,12 +9,13 @@ from msgspec.structs import replace
 
 from tests.integration.support import sbtest
 from tests.integration.support.commands import eventually_asked, tuibench
-from tests.integration.support.session_process import session_spec, watched
+from tests.integration.support.session_process import Watcher, session_spec, watched
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
 from tuibench.model.command import RunSql, Stop
-from tuibench.model.event import EventKind
+from tuibench.model.event import DURING, EventKind
 from tuibench.model.option import At
+from tuibench.model.server import Target
 from tuibench.mysql.connection import connect
 
 
@@ -23,6 +25,7 @@ def tables(server: PrivateServer) -> PrivateServer:
     return server
 
 
+ROWS = 400_000
 SLEEP = "SELECT SLEEP(300)"
 SLEEPING = f"SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO = '{SLEEP}'"
 
@@ -57,6 +60,40 @@ async def test_a_plan_and_an_operator_execute_sql_under_load(tables: PrivateServ
     during = next(event.text for event in watcher.events if event.text.startswith("during"))
     assert "SLEEP(1.5)" in during
     assert " instead of " in during
+
+
+@pytest.mark.whole
+async def test_an_index_that_is_added_with_a_shared_lock_stalls_writes(database: Target) -> None:
+    """400,000 rows, so that adding an index takes samples; with LOCK=NONE the writes go on."""
+    prepared = sbtest.program(tables=1, table_size=ROWS)
+    await prepare_tables(database, prepared)
+    spec = session_spec(
+        database, "oltp_update_non_index", threads=4, interval_seconds=0.5, tables=1, table_size=ROWS
+    )
+    took, kept = {}, {}
+    async with watched(spec) as watcher:
+        for number, lock in enumerate(("SHARED", "NONE"), 1):
+            await watcher.ticks(6)
+            sql = f"ALTER TABLE sbtest1 LOCK={lock}, ADD INDEX a{number} (c, pad)"
+            assert (await watcher.submit(RunSql(sql))).ok
+            await watcher.until(lambda: len(spoken(watcher, DURING)) == number)  # noqa: B023
+            ended = spoken(watcher, "'ALTER")[-1]
+            took[lock] = float(ended.partition(" ended after ")[2].partition(" s")[0])
+            during = spoken(watcher, DURING)[-1]
+            now, before = re.findall(r"TPS ([\d.,]+) instead of ([\d.,]+)", during)[0]
+            kept[lock] = float(now.replace(",", "")) / float(before.replace(",", ""))
+        await watcher.ticks(6)
+        await watcher.submit(Stop())
+        summary = (await watcher.end()).summary
+    assert kept["SHARED"] < 0.1 < kept["NONE"], (kept, took)
+    assert summary.steadiness is not None
+    longest = summary.steadiness.longest_stall_seconds
+    assert 0.8 * took["SHARED"] <= longest <= took["SHARED"] + 1, (kept, took, summary.steadiness.stalls)
+
+
+def spoken(watcher: Watcher, beginning: str) -> list[str]:
+    """The texts of the events so far that begin so."""
+    return [event.text for event in watcher.events if event.text.startswith(beginning)]
 
 
 @pytest.mark.one_flavour
