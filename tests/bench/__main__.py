@@ -11,7 +11,11 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from tests.bench.rounds import Bench, Case, Round, Row, chance_of
+from tests.integration.support import certificates
+from tests.integration.support.certificates import Files
 from tuibench.demo import binaries
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
@@ -53,7 +57,9 @@ def main() -> None:
 def _measure(options: argparse.Namespace, rounds: dict[Case, list[Round]], start: int) -> None:
     """All cases on a new server: two starts of one server often differ by more than two rounds on one."""
     binary = binaries.inspect_binary(options.server) if options.server else None
-    server = asyncio.run(PrivateServer.start(binary))
+    files = _certificates(Path(tempfile.mkdtemp(prefix="tb-", dir="/var/tmp"))) if options.tls else None
+    words = files.server_options if files else ()
+    server = asyncio.run(PrivateServer.start(binary, options=words))
     try:
         program = library.load_program("oltp_read_write", {"tables": TABLES, "table_size": TABLE_SIZE})
         asyncio.run(prepare_tables(server.target, program))
@@ -64,18 +70,29 @@ def _measure(options: argparse.Namespace, rounds: dict[Case, list[Round]], start
                 for profile in options.profile:
                     shutil.copy(options.scripts / f"{profile}.lua", home)
             bench = Bench(
-                server.target,
+                replace(server.tcp_target, ssl_mode="required") if files else server.target,
                 TABLES,
                 TABLE_SIZE,
                 options.seconds,
                 Path(home),
                 options.engine,
                 Path(home) if options.scripts else None,
+                files.ca.parent if files else None,
             )
             for case, known in rounds.items():
                 known += [bench.round(case, start + number) for number in range(options.rounds)]
     finally:
         asyncio.run(server.stop())
+        if files:
+            shutil.rmtree(files.ca.parent)
+
+
+def _certificates(folder: Path) -> Files:
+    """Those of the server, also under the names that sysbench looks for in its folder."""
+    made = certificates.make(folder, "localhost")
+    for name, file in zip(("cacert.pem", "client-cert.pem", "client-key.pem"), made, strict=True):
+        (folder / name).symlink_to(file.name)
+    return made
 
 
 def _machine() -> str:
@@ -109,6 +126,9 @@ def _options() -> argparse.Namespace:
         "--scripts",
         type=Path,
         help="tuibench runs the Lua scripts of an installed sysbench in this folder, not the profiles",
+    )
+    parser.add_argument(
+        "--tls", action="store_true", help="both use TLS, over TCP [the unix socket, without]"
     )
     options = parser.parse_args()
     if options.scripts:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from tuibench.model.server import Target
 from tuibench.mysql.connection import connect
 
-COUNTED = ("begin", "commit", "delete", "insert", "select", "update", "rollback")
+COUNTED = ("Com_begin", "Com_commit", "Com_delete", "Com_insert", "Com_select", "Com_update", "Com_rollback")
 SAME = 0.01
 """A share of each figure: either program asks a few things of its own at its start."""
 
@@ -15,17 +15,23 @@ Mix = Mapping[str, float]
 
 def counters(target: Target) -> dict[str, int]:
     """The server's counters of statements, since its start."""
-    return asyncio.run(_counters(target))
+    found = asyncio.run(_counters(target, COUNTED))
+    return {name.removeprefix("Com_").lower(): value for name, value in found.items()}
 
 
-async def _counters(target: Target) -> dict[str, int]:
+def handshakes(target: Target) -> int:
+    """Of TLS, with that of the connection that reads it."""
+    return asyncio.run(_counters(target, ("Ssl_accepts",)))["Ssl_accepts"]
+
+
+async def _counters(target: Target, counted: tuple[str, ...]) -> dict[str, int]:
     connection = await connect(target)
     try:
-        names = ", ".join(f"'Com_{name}'" for name in COUNTED)
+        names = ", ".join(f"'{name}'" for name in counted)
         rows = await connection.query(f"SHOW GLOBAL STATUS WHERE Variable_name IN ({names})")
     finally:
         await connection.close()
-    return {name.removeprefix("Com_").lower(): int(value) for name, value in rows}
+    return {name: int(value) for name, value in rows}
 
 
 def mix(before: Mapping[str, int], after: Mapping[str, int], transactions: float) -> Mix:

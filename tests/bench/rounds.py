@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import psutil
 
-from tests.bench.mix import Mix, compared, counters, mix
+from tests.bench.mix import Mix, compared, counters, handshakes, mix
 from tuibench.model.server import Target
 
 SAMPLE_SECONDS = 0.1
@@ -123,7 +123,7 @@ def chance_of(rate: float, seconds: float) -> float:
 
 class Bench:
     """Runs rounds against one server, whose tables are there. With a folder of scripts, tuibench runs those
-    instead of its profiles.
+    instead of its profiles. With a folder of certificates, under sysbench's names, both use TLS over TCP.
     """
 
     def __init__(
@@ -135,6 +135,7 @@ class Bench:
         home: Path,
         engines: Sequence[str],
         scripts: Path | None,
+        certificates: Path | None,
     ) -> None:
         self._target = target
         self._data = [f"--tables={tables}", f"--table-size={table_size}"]
@@ -142,6 +143,7 @@ class Bench:
         self._home = home
         self._engines = engines
         self._scripts = scripts
+        self._certificates = certificates
 
     def round(self, case: Case, number: int) -> Round:
         """Every program once; which begins changes by turns, so that none always finds the warmer server."""
@@ -154,15 +156,20 @@ class Bench:
         return Round(found.pop("sysbench"), found)
 
     def sysbench(self, case: Case) -> Outcome:
+        place = f"--mysql-host={self._target.host}", f"--mysql-port={self._target.port}", "--mysql-ssl=on"
         login = [
-            f"--mysql-socket={self._target.socket}",
+            *(place if self._certificates else (f"--mysql-socket={self._target.socket}",)),
             f"--mysql-user={self._target.user}",
             f"--mysql-password={self._target.password}",
             f"--mysql-db={self._target.database}",
         ]
         load = [*self._load(case), "--histogram=on"]
         before = counters(self._target)
-        run = _run(["sysbench", case.profile, *login, *load, "run"], {}, "sysbench")
+        handshaken = handshakes(self._target) if self._certificates else 0
+        command = ["sysbench", case.profile, *login, *load, "run"]
+        run = _run(command, {}, "sysbench", folder=self._certificates)
+        if self._certificates and handshakes(self._target) - handshaken <= case.threads:
+            raise SystemExit("sysbench did not encrypt its connections")
         transactions = _number(r"transactions: +(\d+) +\(", run.out)
         queries = _number(r"queries: +(\d+) +\(", run.out)
         cpu_seconds = run.readings[-1][1]
@@ -176,7 +183,11 @@ class Bench:
         )
 
     def tuibench(self, case: Case, engine: str) -> Outcome:
-        login = [f"--socket={self._target.socket}", f"--user={self._target.user}"]
+        place = f"--host={self._target.host}", f"--port={self._target.port}", "--ssl-mode=required"
+        login = [
+            *(place if self._certificates else (f"--socket={self._target.socket}",)),
+            f"--user={self._target.user}",
+        ]
         load = [*self._load(case), "--report-interval=0", f"--engine={engine}"]
         file = self._home / "summary.json"
         profile = str(self._scripts / f"{case.profile}.lua") if self._scripts else case.profile
@@ -224,7 +235,7 @@ class Run(NamedTuple):
         return (end_user - user) / (end_all - total)
 
 
-def _run(command: list[str], environment: dict[str, str], driver: str) -> Run:
+def _run(command: list[str], environment: dict[str, str], driver: str, *, folder: Path | None = None) -> Run:
     """Runs a program; `driver` stands in the command line of the processes that drive its load.
 
     Their processor time is read until they end, so the last tenth of a second may be missing.
@@ -238,6 +249,7 @@ def _run(command: list[str], environment: dict[str, str], driver: str) -> Run:
         stderr=subprocess.STDOUT,
         text=True,
         env={**os.environ, **environment},
+        cwd=folder,
     ) as process:
         while process.poll() is None:
             used.update(_cpu_times(process.pid, driver))
