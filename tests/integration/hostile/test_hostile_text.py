@@ -38,8 +38,10 @@ def assert_harmless(shown: Shown, *, draws: bool = False) -> None:
 
 
 def in_every_test(command: tuple[str, ...], attack: Attack) -> bool:
-    """Until a login succeeds, all commands run the same code: two of them are enough for `make test`."""
-    return attack is Attack.ANSWER or command[0] in ("run", "doctor")
+    """Until a login succeeds, all commands run the same code, and those with a load ask the same then."""
+    return command == ("run", *LOAD) or (
+        attack is Attack.ANSWER and command[0] in ("doctor", "prepare", "check", "settings", "slap")
+    )
 
 
 ERRORS = [
