@@ -30,10 +30,6 @@ class HostColumn(NamedTuple):
     is_wide: bool = False
 
 
-def _tps(host: LoadHost) -> str:
-    return decimal(host.transactions_per_second, 1)
-
-
 def _steal(host: LoadHost) -> str:
     return percent(
         max(host.cpu_steal or 0.0, host.cpu_throttled or 0.0) if host.cpu_total is not None else None
@@ -45,7 +41,7 @@ def _clock(host: LoadHost) -> str:
 
 
 COLUMNS = (
-    HostColumn("TPS", 10, _tps),
+    HostColumn("TPS", 10, lambda host: decimal(host.transactions_per_second, 1)),
     HostColumn("p95", 9, lambda host: milliseconds(host.p95_ms)),
     HostColumn("conns", 7, lambda host: count(host.connections)),
     HostColumn("CPU", 6, lambda host: percent(host.cpu_total), lambda host: _over(host.cpu_total, HIGH_CPU)),

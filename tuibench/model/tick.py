@@ -311,7 +311,7 @@ def total_tick(ticks: Iterable[Tick]) -> Tick:
     hists: dict[str, Histogram] = {}
     levels: dict[str, float] = {}
     missing: dict[str, str] = {}
-    for tick in sorted(ticks, key=_end):
+    for tick in sorted(ticks, key=lambda tick: tick.end):
         end = tick.end
         seconds += tick.seconds
         for name, value in tick.sums.items():
@@ -336,10 +336,6 @@ def total_tick(ticks: Iterable[Tick]) -> Tick:
         hists=hists,
         missing=missing,
     )
-
-
-def _end(tick: Tick) -> float:
-    return tick.end
 
 
 def unseen_sums(host: Mapping[str, float]) -> dict[str, float]:

@@ -201,11 +201,9 @@ def parse_status(rows: Sequence[Mapping[str, Any]]) -> ReplicaStatus:
     """The state of the worst channel. Raises RunError for a server that replicates nothing."""
     if not rows:
         raise RunError("this server is not a replica")
-    return max((_channel(row) for row in rows), key=_badness)
-
-
-def _badness(status: ReplicaStatus) -> tuple[bool, float]:
-    return not status.is_running, status.lag_seconds or 0.0
+    return max(
+        (_channel(row) for row in rows), key=lambda status: (not status.is_running, status.lag_seconds or 0.0)
+    )
 
 
 def _channel(row: Mapping[str, Any]) -> ReplicaStatus:

@@ -113,14 +113,12 @@ def reproduction_commands(run: Run) -> ReproductionCommands:
         prepare=prepare_line(plan, target),
         tuibench=command_line(plan, target),
         sysbench=sysbench_command_line(plan, target),
-        by_hand=tuple(_change_text(event) for event in run.events if _is_steered(event)),
+        by_hand=tuple(
+            f"after {hms(event.elapsed_seconds)}: {event.text}" for event in run.events if _is_steered(event)
+        ),
     )
 
 
 def _is_steered(event: Event) -> bool:
     is_own = event.marker is not None and not event.experiment
     return event.kind in STEERED and event.elapsed_seconds > 0 and is_own
-
-
-def _change_text(event: Event) -> str:
-    return f"after {hms(event.elapsed_seconds)}: {event.text}"

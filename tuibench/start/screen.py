@@ -162,11 +162,8 @@ def enter_action(outlook: ServerCheck | None, *, is_private: bool) -> EnterActio
         return EnterAction.MAKE
     if outlook.is_blocked:
         return EnterAction.RECHECK
-    return EnterAction.START_ALL_THE_SAME if _has_warnings(outlook) else EnterAction.START
-
-
-def _has_warnings(outlook: ServerCheck) -> bool:
-    return any(finding.severity.value == "warning" for finding in outlook.findings)
+    has_warnings = any(finding.severity.value == "warning" for finding in outlook.findings)
+    return EnterAction.START_ALL_THE_SAME if has_warnings else EnterAction.START
 
 
 SERVERS, PROFILES = "servers", "profiles"

@@ -540,7 +540,7 @@ def parse_grants(lines: Iterable[str], database: str) -> Grants:
     partly = False
     for line in known:
         match = _GRANT.match(line.strip())
-        if not match or match[2] == "*" or not _covers(_unquoted(match[2]), database):
+        if not match or match[2] == "*" or not _covers(match[2].strip("`'\""), database):
             continue
         if match[3] == "*":
             on_database |= _privilege_names(match[1])
@@ -557,10 +557,6 @@ def parse_grants(lines: Iterable[str], database: str) -> Grants:
 def _privilege_names(text: str) -> set[str]:
     names = {" ".join(name.split()).upper() for name in _COLUMNS.sub("", text).split(",")}
     return {EVERYTHING if name == "ALL PRIVILEGES" else name for name in names}
-
-
-def _unquoted(name: str) -> str:
-    return name.strip("`'\"")
 
 
 def _covers(pattern: str, database: str) -> bool:

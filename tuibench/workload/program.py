@@ -389,13 +389,9 @@ def flat_indexes(program: Program) -> dict[FlatStatement, int]:
     for transaction in program.transactions:
         for step in all_steps(transaction.steps):
             for statement in step.statements:
-                for flat in _per_table(statement):
-                    indexes.setdefault(flat, len(indexes))
+                for table in range(len(statement.sql)):
+                    indexes.setdefault(flat_of(statement, table), len(indexes))
     return indexes
-
-
-def _per_table(statement: Statement) -> tuple[FlatStatement, ...]:
-    return tuple(flat_of(statement, table) for table in range(len(statement.sql)))
 
 
 def flat_of(statement: Statement, table: int = 0) -> FlatStatement:
