@@ -5,7 +5,6 @@ from typing import ClassVar, NamedTuple
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from tuibench import sanitize
@@ -16,15 +15,14 @@ from tuibench.model.effect import DEFAULT_MAX_SECONDS, DEFAULT_TOLERANCE_PERCENT
 from tuibench.model.event import EventKind
 from tuibench.model.schedule import format_duration, parse_ab, parse_duration, parse_tolerance
 from tuibench.tui.actions import ACTIONS_BY_NAME, action_key
-from tuibench.tui.screens.dialogs import Parser, ParseValidator
+from tuibench.tui.screens.dialogs import CHOOSE, OfferDialog, Parser, ParseValidator, offer_label
 from tuibench.tui.view import View
 
 MAX_LENGTH = 120
 
 _FACTS = (
     "Alternates two values in windows of a few seconds, in random order, until B is better or worse than A, "
-    "or equal. The values are those of a setting, or preset=NAME1,NAME2, or threads=N1,N2. The original "
-    "value is restored at the end; press {key} again to end the test early."
+    "or equal. The original value is restored at the end; press {key} again to end the test early."
 )
 
 
@@ -43,13 +41,13 @@ _FIELDS = (
 )
 
 
-class AbTestDialog(ModalScreen[StartAbTest | None]):
+class AbTestDialog(OfferDialog):
     """Returns the A/B test to start, None if cancelled. Initially it has the values of the shown effect."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss(None)", "Back")]
 
     def __init__(self, view: View) -> None:
-        super().__init__()
+        super().__init__(ab_offers(view))
         self._key = action_key(ACTIONS_BY_NAME["ab_test"], view)
         self._values = {
             "values": proposed_order(view),
@@ -60,13 +58,17 @@ class AbTestDialog(ModalScreen[StartAbTest | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog ask") as dialog:
             dialog.border_title = "A/B test"
-            dialog.border_subtitle = "tab next · enter starts · esc goes back"
+            choose = CHOOSE if self._offers else ""
+            dialog.border_subtitle = f"{choose}tab next · enter starts · esc goes back"
             yield Static(sanitize.lines(_FACTS.format(key=self._key)), classes="quiet", markup=False)
             for field in _FIELDS:
                 with Horizontal(classes="field"):
                     yield Static(field.label, classes="label", markup=False)
                     yield self._line(field)
             yield Static("", id="ask-error", classes="error", markup=False)
+            if self._offers:
+                dialog.set_class(True, "-offers")
+                yield self.offer_list(offer_label(self._offers))
 
     def _line(self, field: _Field) -> Input:
         line = Input(
@@ -113,6 +115,23 @@ class AbTestDialog(ModalScreen[StartAbTest | None]):
 
     def _show_error(self, text: str) -> None:
         self.query_one("#ask-error", Static).update(sanitize.text(text))
+
+
+def ab_offers(view: View) -> dict[str, str]:
+    """Tests that can be started as they are: the last change, presets, threads, listed values of settings."""
+    offers = {}
+    if last := proposed_order(view):
+        offers[last] = "the last change"
+    if presets := [preset.name for preset in view.status.presets]:
+        offers[f"preset={presets[0]},{presets[-1]}"] = "what durability costs"
+    threads = view.status.threads
+    if not view.is_watch:
+        offers[f"threads={threads},{threads * 2}"] = "twice the threads"
+    for setting in view.status.settings:
+        others = [value for value in setting.choices if value != setting.value]
+        if others and setting.value and not setting.unavailable:
+            offers.setdefault(f"{setting.name}={setting.value},{others[0]}", setting.topic)
+    return offers
 
 
 def proposed_order(view: View) -> str:

@@ -235,6 +235,10 @@ def report(
     html: Annotated[
         str, Option("--html", metavar="FILE", help="Everything with charts, in one HTML file.")
     ] = "",
+    form: Annotated[
+        str,
+        Option("--format", metavar="FORMAT", help="sysbench, json, csv, markdown or html, on stdout."),
+    ] = "",
     run_dir: RunDir = "",
 ) -> None:
     """Name the run by its id or a unique part of it, by its folder, or as 'latest'; a sweep's cell as
@@ -242,6 +246,11 @@ def report(
     --sysbench. No server is needed.
     """
     given = {"sysbench": sysbench, "json": json, "csv": csv, "markdown": markdown, "html": html}
+    if form:
+        check_format(form, tuple(given))
+        if given[form]:
+            raise UsageError(f"--format={form} and --{form} are the same", "give one of them")
+        given[form] = STDOUT
     wanted = {name: place for name, place in given.items() if place} or {"sysbench": STDOUT}
     if list(wanted.values()).count(STDOUT) > 1:
         raise UsageError(ONE_FORMAT_ON_STDOUT, "give the others a file: --csv=run.csv")

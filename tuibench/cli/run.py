@@ -70,6 +70,9 @@ class ReportOptions:
             help="Write a row for each interval to this file; - for stdout, as with --json.",
         ),
     ] = ""
+    form: Annotated[
+        str, Option("--format", metavar="FORMAT", help="On stdout: text, json (as --json=-) or csv.")
+    ] = TEXT
     fail_if: Annotated[
         list[str] | None,
         Option(
@@ -78,6 +81,14 @@ class ReportOptions:
             help='End with exit code 4 if this holds: "p95>50ms", "errors>0.1%", "tps<500", …',
         ),
     ] = None
+
+    def __post_init__(self) -> None:
+        check_format(self.form, (TEXT, JSON, "csv"))
+        if self.form != TEXT:
+            name = f"{self.form}_file"
+            if getattr(self, name) not in ("", STDOUT):
+                raise UsageError(f"--format={self.form} is --{self.form}=-, not a file", "give one of them")
+            object.__setattr__(self, name, STDOUT)
 
     def output(self, plan: RunPlan) -> HeadlessOutput:
         """Output of the run. Raises UsageError for invalid options."""

@@ -136,20 +136,13 @@ CHART_ACTIONS = (
         "cursor_newest", "end", "end", "cursor", "Cursor to the newest column",
         view_change=cursor_to_newest,
     ),
-    _chart(
-        "zoom_out", "z", "z", "zoom", "More time on the charts: 1, 5, 15, 60 min, all",
-        view_change=zoom_by(1),
-    ),
+    _chart("zoom_out", "z", "z", "zoom", "More time on the charts", view_change=zoom_by(1)),
     _chart("zoom_in", "Z", "Z", "zoom", "Less time on the charts", view_change=zoom_by(-1)),
-    _chart("clock", "a", "a", "clock", "Time of day on the axis, or seconds ago", view_change=toggle_clock),
-    _chart("freeze", "v", "v", "freeze", "Freeze the display, or resume it", view_change=toggle_freeze),
-    _chart(
-        "pin", "e", "e", "effects", "Pin an effect: the newest, the one before it, …",
-        view_change=pin_previous_effect,
-    ),
+    _chart("clock", "a", "a", "clock", "Time of day, or seconds ago", view_change=toggle_clock),
+    _chart("freeze", "v", "v", "freeze", "Freeze the display, or resume", view_change=toggle_freeze),
     _chart("compare_effects", "E", "E", "effects", "Compare two effects", view_change=compare_effects),
     _chart(
-        "compare", "c", "c", "compare", "Compare two spans: mark A's ends, then B's",
+        "compare", "c", "c", "compare", "Compare two spans of time",
         view_change=mark_span_end,
     ),
 )
@@ -184,81 +177,71 @@ REPLAY_ACTIONS = (
 )
 
 ACTIONS = (
-    _load("more", "plus,equals_sign", "+", "threads", "One thread more", change=lambda n: n + 1),
-    _load("fewer", "minus", "−", "threads", "One thread fewer", change=lambda n: n - 1),
-    _load("halve", "left_square_bracket", "[", "threads", "Half the threads", change=lambda n: n // 2),
-    _load("double", "right_square_bracket", "]", "threads", "Twice the threads", change=lambda n: n * 2),
-    _load("type_threads", "t", "t", "threads", "Type a number of threads"),
-    _load("rate", "r", "r", "rate", "Type a target rate in transactions per second, 0 for none", rarity=1),
-    UserAction(
-        "weights", "w", "w", "weights", "Type the weights of the profile's transactions", rarity=1,
-        applies=lambda view: bool(view.status.weights),
-        absent="this load has only one kind of transaction: there are no weights",
-    ),
-    _load("delay", "n", "n", "network", "Simulate network latency: a delay on each round trip", rarity=1),
-    UserAction(
-        "plan", "H", "H", "plan", "Hold the planned load, or resume it",
-        command=_hold_or_resume_plan, rarity=1,
-        applies=lambda view: view.plan_under_way is not None, absent="no plan is running: T enters one",
-    ),
-    _load("type_plan", "T", "T", "plan", "Type a plan: threads and rate in stages", rarity=2),
+    UserAction("durability", "d", "d", "durability", "Durability: preset or setting"),
+    _load("type_threads", "t", "t", "threads", "Number of threads"),
+    _load("more", "plus,equals_sign", "+", "threads", "One thread more", change=lambda n: n + 1, rarity=1),
+    _load("fewer", "minus", "−", "threads", "One thread fewer", change=lambda n: n - 1, rarity=1),
     _load(
-        "probe", "P", "P", "probe", "Probe: find the saturation point, or end a probe (screen 8)",
-        command=_stop_probe,
+        "halve", "left_square_bracket", "[", "threads", "Half the threads", change=lambda n: n // 2,
+        rarity=2,
+    ),
+    _load(
+        "double", "right_square_bracket", "]", "threads", "Twice the threads", change=lambda n: n * 2,
+        rarity=2,
+    ),
+    UserAction("ab_test", "A", "A", "A/B", "A/B test of two values", command=_stop_ab_test),
+    _load("probe", "P", "P", "probe", "Probe: saturation point", command=_stop_probe),
+    _always(
+        "pin", "e", "e", "effects", "Effects, the newest first", view_change=pin_previous_effect,
     ),
     UserAction(
-        "ab_test", "A", "A", "A/B", "A/B test of two values, or end it", command=_stop_ab_test,
-        in_footer=False,
-    ),
-    UserAction(
-        "resolve", "enter", "enter", "resolve", "Decide a doubtful effect: an A/B test of its two values",
+        "resolve", "enter", "enter", "resolve", "Decide a doubtful effect",
         command=_resolve, in_footer=False,
     ),
+    UserAction("tune", "U", "U", "tune", "Tune: settings that matter", command=_stop_tune, rarity=3),
     UserAction(
-        "tune", "U", "U", "tune", "Tune: find the settings that matter, or end it (screen 9)",
-        command=_stop_tune, in_footer=False,
-    ),
-    UserAction(
-        "undo", "u,ctrl+z", "u", "undo", "Undo the last change of load or settings", command=lambda _: Undo(),
+        "undo", "u,ctrl+z", "u", "undo", "Undo the last change", command=lambda _: Undo(),
         applies=lambda view: bool(view.status.undo), absent="there is nothing to undo", rarity=1,
-    ),
-    UserAction("durability", "d", "d", "durability", "Durability: choose a preset or change one setting"),
-    UserAction(
-        "locks", "l", "l", "locks", "Sessions and locks of the server", place="sessions",
-        in_footer=False,
     ),
     UserAction(
         "pause", "p", "p", "pause", "Pause the load, or resume it", command=_pause_or_resume,
         applies=lambda view: not view.is_watch or view.replay is not None, absent=NO_LOAD_REFUSAL,
         play=lambda player: player.toggle(),
     ),
+    _load("rate", "r", "r", "rate", "Target rate, 0 for none", rarity=2),
     UserAction(
-        "run_sql", "exclamation_mark", "!", "run SQL", "Execute a statement while the load runs", rarity=1,
-        in_footer=False,
+        "weights", "w", "w", "weights", "Weights of the transactions", rarity=3,
+        applies=lambda view: bool(view.status.weights),
+        absent="this load has only one kind of transaction: there are no weights",
     ),
+    _load("delay", "n", "n", "network", "Simulated network latency", rarity=3),
     UserAction(
-        "crash", "K", "K", "crash", "Crash: kill -9 of the private server; what is lost?",
+        "plan", "H", "H", "plan", "Hold the plan, or resume it",
+        command=_hold_or_resume_plan, rarity=1,
+        applies=lambda view: view.plan_under_way is not None, absent="no plan is running: T enters one",
+    ),
+    _load("type_plan", "T", "T", "plan", "Plan: the load in stages", rarity=3),
+    UserAction("locks", "l", "l", "locks", "Sessions and locks", place="sessions", in_footer=False),
+    UserAction("run_sql", "exclamation_mark", "!", "run SQL", "Execute a statement", in_footer=False),
+    UserAction(
+        "crash", "K", "K", "crash", "Crash of the private server",
         applies=lambda view: view.can_crash, absent=f"{CRASH_REFUSAL}: tuibench demo", in_footer=False,
     ),
     UserAction(
-        "mark", "space", "space", "mark", "Add a numbered mark to the time axis", command=lambda _: Mark(),
-        rarity=1,
+        "mark", "space", "space", "mark", "Mark on the time axis", command=lambda _: Mark(), rarity=2,
     ),
-    UserAction(
-        "name_mark", "m", "m", "mark", "Add a mark with your own text to the time axis", rarity=1,
-        in_footer=False,
-    ),
+    UserAction("name_mark", "m", "m", "mark", "Mark with your own text", in_footer=False),
     *CHART_ACTIONS,
     *REPLAY_ACTIONS,
-    _always("copy", "y", "y", "copy", "Copy the figures, or the chosen command", in_footer=False),
-    _always("save", "S", "S", "save", "Save the screen as SVG, and as PNG with a converter", in_footer=False),
-    _always("menu", "ctrl+p", "^p", "menu", "Menu: all commands by name, and the themes", rarity=1),
-    _always("help", "question_mark,f1", "?", "help", "This help, and the warnings in full"),
+    _always("copy", "y", "y", "copy", "Copy figures, or the command", in_footer=False),
+    _always("save", "S", "S", "save", "Save the screen as a picture", in_footer=False),
+    _always("menu", "ctrl+p", "^p", "menu", "Menu: all commands, themes", rarity=1),
+    _always("help", "question_mark,f1", "?", "help", "This help"),
     _always(
-        "leave", "x", "x", "leave", "Leave the screen; the run continues (see --grace)",
-        applies=lambda view: view.replay is None,
+        "leave", "x", "x", "leave", "Leave; the run continues",
+        applies=lambda view: view.replay is None, rarity=1,
     ),
-    _always("stop", "q", "q", "stop", "Stop, restore the settings, print the summary"),
+    _always("stop", "q", "q", "stop", "Stop, and print the summary"),
 )
 # fmt: on
 ACTIONS_BY_NAME = {action.name: action for action in ACTIONS}

@@ -22,12 +22,13 @@ from textual.binding import BindingType
 from textual.command import Provider
 from textual.events import Event, Key, Resize
 from textual.geometry import Size
+from textual.keys import format_key
 from textual.screen import ModalScreen, Screen
 
 from tuibench.ab.dialog import AbTestDialog
 from tuibench.errors import RunError, TuibenchError
 from tuibench.model.command import Command, PollCommand, Stop
-from tuibench.model.message import READ_ONLY_REFUSAL, SessionEnded, Status
+from tuibench.model.message import READ_ONLY_REFUSAL, REPLAY_REFUSAL, SessionEnded, Status
 from tuibench.model.tick import Sample
 from tuibench.scenes.scene import PinEffects, ScenePlayer, ShowScreen
 from tuibench.tui import steering, styled_app
@@ -46,7 +47,7 @@ from tuibench.tui.picture import save_in_thread, with_shapes
 from tuibench.tui.screens import tabs
 from tuibench.tui.screens.base import MainScreen, ScreenFrame, size_classes
 from tuibench.tui.screens.dialogs import StopDialog
-from tuibench.tui.screens.help import HelpScreen
+from tuibench.tui.screens.help import HelpScreen, unknown_key_hint
 from tuibench.tui.screens.load_dialogs import (
     DurabilityDialog,
     crash_dialog,
@@ -118,10 +119,8 @@ DIALOGS: dict[str, Callable[[View], ModalScreen[Any]]] = {
     "durability": DurabilityDialog,
 }
 """Dialogs by the name of the action that opens them; each returns a command, None if cancelled."""
-RESULT_TABS = {"probe": "saturation", "tune": "tune"}
+RESULT_TABS = {place.form: place.name for place in tabs.SCREEN_TABS if place.form}
 """The screens of the tab line that show what a dialog's command has started."""
-RESULT_FORMS = {screen: dialog for dialog, screen in RESULT_TABS.items()}
-"""The dialogs that the keys of those screens open while there is no result."""
 UNASKED_SECONDS = 60.0
 """A run that has lasted longer is not ended by a single key."""
 
@@ -231,7 +230,9 @@ class TuibenchApp(StyledApp[SessionEnded]):
             self._play_scene()
             return
         if (reason := refusal(action, view)) is not None:
-            self._show_refusal(reason, is_hint=reason == action.absent)
+            if not reason and not action.applies(view):
+                reason = unknown_key_hint(action.shown, view)
+            self._show_refusal(reason, is_hint=reason not in (REPLAY_REFUSAL, READ_ONLY_REFUSAL))
             return
         if action.play is not None and self._player is not None:
             action.play(self._player)
@@ -254,8 +255,8 @@ class TuibenchApp(StyledApp[SessionEnded]):
         if view is None or here is None:
             return
         if not place.offered(view):
-            if name in RESULT_FORMS:
-                self.action_act(RESULT_FORMS[name])
+            if place.form:
+                self.action_act(place.form)
             else:
                 self._show_refusal(place.absent, is_hint=True)
             return
@@ -276,6 +277,14 @@ class TuibenchApp(StyledApp[SessionEnded]):
         if action in ("act", "go", "escape"):
             return self.screen is self._main
         return True
+
+    def on_key(self, event: Key) -> None:
+        """Say that a key without a binding does nothing."""
+        if self.view is None or self.screen is not self._main or is_too_small(self.size):
+            return
+        if event.key not in self.screen.active_bindings:
+            key = event.character if event.is_printable and event.character else format_key(event.key)
+            self._show_note(unknown_key_hint(key, self.view, self._main.KEYS), is_hint=True)
 
     def action_help_quit(self) -> None:
         """Handle ctrl+c as everywhere: stop the session, in good order the first time, without a question."""

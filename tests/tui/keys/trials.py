@@ -48,6 +48,7 @@ from tuibench.tui.screens.dialogs import (
     ChangeDialog,
     ConfirmDialog,
     InputDialog,
+    OfferDialog,
     SearchScreen,
     StopDialog,
 )
@@ -388,8 +389,12 @@ OWN_KEYS = (
     Keys(
         ChangeDialog,
         Scene(CATALOGUE, ("5", "enter")),
+        {"escape": leads(ChangeDialog, SettingsScreen)},
+    ),
+    Keys(
+        OfferDialog,
+        Scene(CATALOGUE, ("5", "enter")),
         {
-            "escape": leads(ChangeDialog, SettingsScreen),
             "up": Trial(offer, offered(FLUSH_NOW, typed=False), offered(FLUSH_NOW - 1)),
             "down": Trial(offer, offered(FLUSH_NOW - 1), offered(FLUSH_NOW), lead=("up",)),
         },

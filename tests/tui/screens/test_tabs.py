@@ -10,6 +10,7 @@ from tests.tui.support import screened, script
 from tests.tui.support.driving import LARGE, SMALL, viewer
 from tests.tui.support.probed import OVER
 from tuibench.model.command import Pause, SetThreads
+from tuibench.tui.screens.dialogs import InputDialog
 from tuibench.tui.screens.help import HelpScreen
 from tuibench.tui.screens.monitor import LiveScreen
 from tuibench.tui.screens.tabs import HOME_TAB, SCREEN_TABS, TABS_BY_NAME
@@ -28,8 +29,8 @@ async def test_a_key_leads_to_each_screen_which_steers_the_load(size: tuple[int,
             await it.press(place.key)
             assert it.app.screen is it.app.get_screen(place.name)
             assert "oltp_read_write" in it.shown("head")
-            shown_as = place.key if size == SMALL else f"{place.key} {place.label}"
-            assert not place.on_tabs or shown_as in it.shown("tabs")
+            shown_as = f"{place.key} {place.short if size == SMALL else place.label}"
+            assert shown_as in it.shown("tabs")
             assert "q stop" in it.shown("footer")
             if size != SMALL:
                 continue
@@ -92,3 +93,10 @@ async def test_an_answer_takes_the_place_of_an_event_where_there_is_little_room(
         assert it.shown("note") == "✓ done"
         assert not it.app.screen.query_one("#changes").display
         assert len(it.shown("chart-fsyncs").splitlines()) == 1
+
+
+async def test_a_screen_without_a_result_is_on_the_tab_line_and_its_tab_opens_the_form() -> None:
+    async with viewer(script.hello(60)) as it:
+        await it.pilot.click("#tabs", offset=(it.shown("tabs").index("8 Saturation"), 0))
+        await it.settle()
+        assert isinstance(it.app.screen, InputDialog)

@@ -140,8 +140,10 @@ def line_of(width: int, here: str = "latency") -> TextLine:
     [
         (40, " 1 Live   2 Latency   8 Saturation "),
         (34, "1 Live 2 Latency 8 Saturation"),
-        (28, "1 Live 2 Lat 8 Sat"),
-        (17, "1 2 Lat 8"),
+        (28, "1 Live 2 Latency 8 Sat"),
+        (20, "1 Live 2 Lat 8 Sat"),
+        (17, "1 Live 2 Lat 8"),
+        (12, "1 2 Lat 8"),
     ],
 )
 def test_the_names_give_way_step_by_step(width: int, written: str) -> None:
@@ -360,7 +362,7 @@ def test_opening_connections_is_work_too() -> None:
 
 def test_the_keys_fit_the_smallest_screen() -> None:
     lines = footer(initial_view(script.hello()), 78, 1)
-    assert text(lines) == "+ − [ ] t threads  P probe  d durability  p pause  ? help  x leave  q stop"
+    assert text(lines) == "d durability  t threads  A A/B  P probe  e effects  p pause  ? help  q stop"
 
 
 def test_the_footer_is_never_cut_as_long_as_a_rare_key_can_go() -> None:
@@ -373,14 +375,15 @@ def test_the_footer_is_never_cut_as_long_as_a_rare_key_can_go() -> None:
 
 def test_the_footer_has_the_rare_keys_where_there_is_room() -> None:
     view = initial_view(script.hello(10, script.status(weights={"old": 90, "new": 10})))
-    wide = text(footer(view, 118, 1))
-    assert "r rate  w weights  n network  P probe  u undo  d durability" in wide
+    wide = text(footer(view, 175, 1))
+    assert "U tune  u undo  p pause  r rate  w weights  n network  T plan  space mark" in wide
     plain = text(footer(initial_view(script.hello()), 128, 1))
     assert "w weights" not in plain
-    assert plain.endswith("space mark  ^p menu  ? help  x leave  q stop")
+    assert plain.startswith("d durability  t + − [ ] threads  A A/B  P probe  e effects")
+    assert plain.endswith("r rate  space mark  ^p menu  ? help  x leave  q stop")
     narrow = text(footer(view, 78, 1))
     assert "network" not in narrow
-    assert narrow.endswith("? help  x leave  q stop")
+    assert narrow.endswith("p pause  ? help  q stop")
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,9 @@ The verdict line has the most important fact for judging the figures. A cause ta
 symptom: other programs that use up the host come before a client that is limited by it. The text is not cut
 inside a clause: if space is short, it ends after a clause. The help lists every verdict in full.
 
-The tab line lists every screen with its key, marks the visible one, and ends with a note on a frozen view. If
-space is short, the names are shortened; finally only the marked tab has a name.
+The tab line lists every screen with its key, marks the visible one, dims one that has nothing to show yet,
+and ends with a note on a frozen view. If space is short, the last names are shortened first; finally only
+the marked tab has a name.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -285,12 +286,15 @@ def _note_line(note: MessageLine, width: int) -> TextLine:
 def footer(view: View, width: int, height: int) -> list[TextLine]:
     """Every key once, clickable; keys that do nothing now are dimmed.
 
-    If space is short, the rarest keys are left out first, of these the last one; the help lists them.
+    If space is short, the rarest keys are left out first, of these the last, with those of the same label;
+    the help lists them.
     """
     shown = [action for action in ACTIONS if action.in_footer and is_offered(action, view)]
-    rare = sorted((action for action in shown if action.rarity), key=lambda action: action.rarity)
-    while line_width(line := _key_row(shown, view)) > width and rare:
-        shown.remove(rare.pop())
+    while line_width(line := _key_row(shown, view)) > width:
+        rarest = max(reversed(shown), key=lambda action: action.rarity)
+        if not rarest.rarity:
+            break
+        shown = [each for each in shown if (each.label, each.rarity) != (rarest.label, rarest.rarity)]
     return [pad_line(line, width)][:height]
 
 
@@ -505,12 +509,16 @@ _MIN_GAP = 3
 
 
 class TabLabel(NamedTuple):
-    """Label of one screen: key, internal name, displayed name, and its short form."""
+    """Label of one screen: key, internal name, displayed name, and its short form.
+
+    A screen that `is_empty` has nothing to show yet.
+    """
 
     key: str
     name: str
     label: str
     short: str
+    is_empty: bool = False
 
 
 VisibleTabs = Callable[[View], Sequence[TabLabel]]
@@ -520,9 +528,12 @@ def tab_line(offered: VisibleTabs, here: str, view: View, width: int, height: in
     """Tab line of the offered screens; a click has the effect of the key."""
     ending = _frozen_notice(view, width)
     room = width - (line_width(ending) + _MIN_GAP if ending else 0)
+    tabs = offered(view)
     line: TextLine = ()
-    for write in _TAB_STYLES:
-        line = join_parts((write(tab, tab.name == here) for tab in offered(view)), TAB_GAP)
+    for styles in _tab_styles(len(tabs)):
+        line = join_parts(
+            (write(tab, tab.name == here) for tab, write in zip(tabs, styles, strict=True)), TAB_GAP
+        )
         if line_width(line) <= room:
             break
     return [justify(line, ending, width)][:height]
@@ -555,7 +566,15 @@ def _key_tab(tab: TabLabel, here: bool) -> TextLine:
     return _tab_spans(tab, tab.short if here else "", here)
 
 
-_TAB_STYLES = (_full_tab, _tight_tab, _short_tab, _key_tab)
+TabStyle = Callable[[TabLabel, bool], TextLine]
+
+
+def _tab_styles(tabs: int) -> Iterator[list[TabStyle]]:
+    """Styles of the tabs, from the widest line to the narrowest: the last tabs are shortened first."""
+    yield [_full_tab] * tabs
+    for wide, narrow in ((_tight_tab, _short_tab), (_short_tab, _key_tab)):
+        for shortened in range(tabs + (narrow is _key_tab)):
+            yield [wide] * (tabs - shortened) + [narrow] * shortened
 
 
 def _tab_spans(tab: TabLabel, label: str, here: bool, margin: str = "") -> TextLine:
@@ -563,4 +582,5 @@ def _tab_spans(tab: TabLabel, label: str, here: bool, margin: str = "") -> TextL
     name = f" {label}" if label else ""
     if here:
         return (TextSpan(f"{margin}{tab.key}{name}{margin}", "here", action),)
-    return (TextSpan(f"{margin}{tab.key}", "key", action), TextSpan(f"{name}{margin}", "muted", action))
+    key = "muted" if tab.is_empty else "key"
+    return (TextSpan(f"{margin}{tab.key}", key, action), TextSpan(f"{name}{margin}", "muted", action))

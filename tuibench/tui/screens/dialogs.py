@@ -4,7 +4,7 @@ A viewer that joined a run is asked before it stops it: the run belongs to anoth
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
@@ -14,7 +14,6 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.validation import ValidationResult, Validator
 from textual.widgets import Input, OptionList, Static
-from textual.widgets.option_list import Option
 
 from tuibench import sanitize
 from tuibench.errors import UsageError
@@ -115,35 +114,80 @@ class StopDialog(ModalScreen[bool | None]):
             )
 
 
+CHOOSE = "↑ ↓ choose · "
 MAX_VALUE_LENGTH = 40
 _WIDEST, _FRAME = 96, 8
 """Width of the dialog, and the cells of its frame and padding around a value."""
 
 
-class ChangeDialog(ModalScreen[Command | None]):
-    """Returns the confirmed command, None if cancelled.
+class OfferDialog(ModalScreen[Command | None]):
+    """A field, and a list of texts for it: the arrow keys and the mouse copy one to the field.
 
-    The offered values are listed; the arrow keys copy them to the field. Any typed value is submitted: the
-    session knows which values the server accepts.
+    `offers` are the texts with their meanings. Any typed text is submitted.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("escape", "dismiss(None)", "Back"),
         Binding("down", "offer(1)", show=False, priority=True),
         Binding("up", "offer(-1)", show=False, priority=True),
     ]
 
-    def __init__(self, setting: SettingState, production_signs: tuple[str, ...] = ()) -> None:
+    def __init__(self, offers: Mapping[str, str]) -> None:
         super().__init__()
+        self._offers = offers
+
+    def offer_list(self, label: Callable[[str], str]) -> OptionList:
+        """The list, with the label of each text."""
+        options = OptionList(*map(label, self._offers), markup=False)
+        options.can_focus = False
+        return options
+
+    def action_offer(self, by: int) -> None:
+        """Copy the next offered text to the field."""
+        if not self._offers:
+            return
+        options = self.query_one(OptionList)
+        now = -1 if options.highlighted is None else options.highlighted
+        options.highlighted = min(max(now + by, 0), len(self._offers) - 1)
+        self._fill(options.highlighted)
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Handle a mouse click on an offered text."""
+        self._fill(event.option_index)
+
+    def _fill(self, place: int) -> None:
+        line = self.query(Input).first()
+        line.value = list(self._offers)[place]
+        line.cursor_position = len(line.value)
+        line.focus()
+
+
+WIDEST_OFFER = 40
+
+
+def offer_label(offers: Mapping[str, str], empty: str = "") -> Callable[[str], str]:
+    """Labels of offers, in two columns; `empty` stands for the empty text."""
+    widest = min(max(len(text or empty) for text in offers), WIDEST_OFFER)
+    return lambda text: sanitize.text(f"{text or empty:<{widest}}  {offers[text]}")
+
+
+class ChangeDialog(OfferDialog):
+    """Returns the confirmed command, None if cancelled.
+
+    Any typed value is submitted: the session knows which values the server accepts.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss(None)", "Back")]
+
+    def __init__(self, setting: SettingState, production_signs: tuple[str, ...] = ()) -> None:
+        super().__init__(setting.choices)
         self._setting = setting
         self._production_signs = production_signs
-        self._values = list(setting.choices)
 
     def compose(self) -> ComposeResult:
         setting = self._setting
         with Vertical(classes="dialog", id="change-dialog") as dialog:
             dialog.border_title = Content(sanitize.text(setting.name))
-            choose = "↑ ↓ choose · " if self._values else ""
+            choose = CHOOSE if self._offers else ""
             dialog.border_subtitle = f"{choose}enter asks to confirm · esc goes back"
             yield Static(
                 f"Takes {setting.takes}; {SCOPE_TEXT[setting.scope]}.", classes="quiet", markup=False
@@ -156,28 +200,12 @@ class ChangeDialog(ModalScreen[Command | None]):
             yield line
             yield Static("", id="ask-error", classes="error", markup=False)
             room = min(self.app.size.width, _WIDEST) - _FRAME
-            options = OptionList(*(Option(self._offer(value, room)) for value in self._values), markup=False)
-            options.can_focus = False
-            yield options
+            yield self.offer_list(lambda value: self._offer(value, room))
 
     def on_mount(self) -> None:
-        if self._setting.value in self._values:
-            self.query_one(OptionList).highlighted = self._values.index(self._setting.value)
+        if self._setting.value in self._offers:
+            self.query_one(OptionList).highlighted = list(self._offers).index(self._setting.value)
         self.query_one(Input).focus()
-
-    def action_offer(self, by: int) -> None:
-        """Copy the next offered value to the field."""
-        if not self._values:
-            return
-        options = self.query_one(OptionList)
-        now = -1 if options.highlighted is None else options.highlighted
-        place = min(max(now + by, 0), len(self._values) - 1)
-        options.highlighted = place
-        self._fill(self._values[place])
-
-    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        """Handle a mouse click on an offered value."""
-        self._fill(self._values[event.option_index])
 
     def on_input_changed(self, event: Input.Changed) -> None:
         self.query_one("#ask-error", Static).update("")
@@ -210,18 +238,13 @@ class ChangeDialog(ModalScreen[Command | None]):
         """Why the value cannot be submitted."""
         if value:
             return f"it is already {value}"
-        return "type a value, or choose one with ↑ ↓" if self._values else "type a value"
-
-    def _fill(self, value: str) -> None:
-        line = self.query_one(Input)
-        line.value = value
-        line.cursor_position = len(value)
+        return "type a value, or choose one with ↑ ↓" if self._offers else "type a value"
 
     def _offer(self, value: str, room: int) -> str:
         """The value and its meaning; if space is short, the consequence without the mechanism."""
         now = "●" if value == self._setting.value else " "
         risk = "▲" if value in self._setting.risky else " "
-        start = f"{now} {risk} {value:<{max(map(len, self._values))}}  "
+        start = f"{now} {risk} {value:<{max(map(len, self._offers))}}  "
         meaning = self._setting.choices[value]
         if len(start) + len(meaning) > room:
             meaning = consequence(meaning)
@@ -247,11 +270,12 @@ class ParseValidator(Validator):
         return self.success()
 
 
-class InputDialog(ModalScreen[Command | None]):
+class InputDialog(OfferDialog):
     """Returns the command that `read` makes of the text, None if cancelled.
 
     `hint` is shown dimmed in the empty field; its wording marks it as no value ("now 64", "for example …").
-    `verb` names the action of enter.
+    `verb` names the action of enter. `offers` are listed below the field; `empty` is the label of an empty
+    text.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss(None)", "Back")]
@@ -265,8 +289,11 @@ class InputDialog(ModalScreen[Command | None]):
         *,
         verb: str = "sets",
         max_length: int = 200,
+        offers: Mapping[str, str] | None = None,
+        empty: str = "",
     ) -> None:
-        super().__init__()
+        super().__init__(offers or {})
+        self._empty = empty
         self._title = title
         self._facts = facts
         self._hint = hint
@@ -277,7 +304,8 @@ class InputDialog(ModalScreen[Command | None]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog ask") as dialog:
             dialog.border_title = Content(sanitize.text(self._title))
-            dialog.border_subtitle = f"enter {self._verb} · esc goes back"
+            choose = CHOOSE if self._offers else ""
+            dialog.border_subtitle = f"{choose}enter {self._verb} · esc goes back"
             yield Static(sanitize.lines(self._facts), classes="quiet", markup=False)
             line = Input(
                 placeholder=sanitize.text(self._hint),
@@ -288,6 +316,9 @@ class InputDialog(ModalScreen[Command | None]):
             line.cursor_blink = line.select_on_focus = False
             yield line
             yield Static("", id="ask-error", classes="error", markup=False)
+            if self._offers:
+                dialog.set_class(True, "-offers")
+                yield self.offer_list(offer_label(self._offers, self._empty))
 
     def on_input_changed(self, event: Input.Changed) -> None:
         self._show_error(event.validation_result if event.value else None)

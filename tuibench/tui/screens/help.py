@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Container, Vertical, VerticalScroll
 from textual.content import Content
 from textual.keys import KEY_NAME_REPLACEMENTS, Keys, format_key
 from textual.screen import ModalScreen
@@ -33,6 +33,7 @@ from tuibench.tui.actions import (
     UserAction,
     action_key,
     is_offered,
+    is_possible,
 )
 from tuibench.tui.panels.bars import verdicts
 from tuibench.tui.screens import tabs
@@ -40,31 +41,38 @@ from tuibench.tui.screens.tabs import SCREEN_TABS
 from tuibench.tui.view import View
 
 _GLOSSARY = (
-    "TPS counts successful commits, QPS completed statements; 95 % of the transactions took at most p95. All"
-    " three are measured by the client over the last second. SERVER shows the server's own counters:"
-    " Questions/s above QPS are statements of other clients.",
-    "A vertical line through the charts is a change, with its number in the events. A break in the baseline"
-    " is a second that was not measured. – is an unknown value, never a zero.",
-    "AT RISK means that a crash can lose transactions that were reported as committed.",
-)
-LOAD_ACTIONS = (
-    *("more", "fewer", "halve", "double", "type_threads", "rate", "weights", "delay"),
-    *("type_plan", "plan", "probe", "ab_test", "pause"),
+    "TPS counts successful commits, QPS completed statements; 95 % of the transactions took at most p95. The"
+    " client measures all three, over the last second. SERVER shows the server's own counters.",
+    "A line through the charts is a change, with its number in the events. A gap was not measured; – is an"
+    " unknown value, never a zero.",
+    "AT RISK: a crash can lose transactions that were reported as committed.",
+    "A screen with keys of its own lists them above the footer.",
 )
 ACTION_SUBJECTS = {
     "REPLAY": tuple(action.name for action in REPLAY_ACTIONS),
-    "LOAD": LOAD_ACTIONS,
+    "LOAD": (
+        *("type_threads", "more", "fewer", "halve", "double", "rate", "weights", "delay"),
+        *("type_plan", "plan", "probe", "ab_test", "pause"),
+    ),
     "SERVER": ("durability", "undo", "tune", "locks", "run_sql", "crash"),
-    "CHARTS": ("mark", "name_mark", "resolve", *(action.name for action in CHART_ACTIONS)),
     "PROGRAM": ("copy", "save", "help", "menu", "leave", "stop"),
+    "CHARTS": ("pin", "resolve", "mark", "name_mark", *(action.name for action in CHART_ACTIONS)),
 }
 """Actions by subject."""
+PAIRS = {
+    "more": ("fewer", "One thread more, or fewer"),
+    "halve": ("double", "Half the threads, or twice"),
+    "cursor_left": ("cursor_right", "Scroll the charts"),
+    "cursor_far_left": ("cursor_far_right", "Ten columns at once"),
+    "zoom_out": ("zoom_in", "More time, or less"),
+}
+"""Actions that share a line with the one named here, and its text."""
 SCREENS_TITLE = "SCREENS"
-RIGHT_COLUMN = (SCREENS_TITLE,)
-"""Sections that are in the right one of two columns, above the keys of single screens and the terms."""
-KEY_WIDTH = 8
-WIDE_CELLS = 160
-"""Width of a terminal from which the help has two columns."""
+HELP_COLUMNS = (("REPLAY", "LOAD", "SERVER"), ("CHARTS",), (SCREENS_TITLE, "PROGRAM"))
+"""Sections of each column; the terms are below."""
+KEY_WIDTH = 7
+WIDE_CELLS = 110
+"""Width of a terminal from which the help has three columns instead of two."""
 
 
 KeyEntry = tuple[str, str]
@@ -72,7 +80,7 @@ KeyEntry = tuple[str, str]
 
 
 class HelpScreen(ModalScreen[None]):
-    """Scrolls if the terminal is small; in a wide one the sections are in two columns."""
+    """Columns; scrolls if the terminal is small."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape,question_mark,f1,q", "dismiss(None)", "Back")]
     HORIZONTAL_BREAKPOINTS: ClassVar[list[tuple[int, str]]] = [  # type: ignore[misc]
@@ -85,6 +93,7 @@ class HelpScreen(ModalScreen[None]):
         self._view = view
 
     def compose(self) -> ComposeResult:
+        sections = dict(help_sections(self._view))
         with VerticalScroll(classes="dialog", id="help-dialog") as dialog:
             dialog.border_title = "Help"
             dialog.border_subtitle = "↑ ↓ scroll · esc goes back"
@@ -93,33 +102,22 @@ class HelpScreen(ModalScreen[None]):
                 yield Static(text, classes=verdict.role, markup=False)
             if not verdicts(self._view):
                 yield Static("No warnings about the measurement.", classes="quiet")
-            sections = dict(help_sections(self._view))
-            with Horizontal(id="help-columns"):
-                with Vertical(classes="help-column"):
-                    for title, entries in sections.items():
-                        if title not in RIGHT_COLUMN:
-                            yield Static(_section_content(title, entries), classes="gap")
-                with Vertical(classes="help-column"):
-                    for title, entries in sections.items():
-                        if title in RIGHT_COLUMN:
-                            yield Static(_section_content(title, entries), classes="gap")
-                    yield from _prose()
-
-
-def _prose() -> Iterator[Static]:
-    """Keys of single screens, and terms."""
-    yield Static("KEYS OF SINGLE SCREENS", classes="gap heading")
-    yield Static("\n".join(screen_key_lines()), markup=False)
-    yield Static("WORDS", classes="gap heading")
-    for paragraph in _GLOSSARY:
-        yield Static(paragraph, classes="gap quiet", markup=False)
+            with Container(id="help-columns"):
+                for titles in HELP_COLUMNS:
+                    with Vertical(classes="help-column"):
+                        for title in filter(sections.get, titles):
+                            yield Static(_section_content(title, sections[title]), classes="gap")
+                with Vertical(classes="help-column", id="help-words"):
+                    yield Static("WORDS", classes="gap heading")
+                    yield Static("\n".join(_GLOSSARY), classes="quiet", markup=False)
 
 
 def help_sections(view: View) -> Iterator[tuple[str, list[KeyEntry]]]:
     """Every key and its description by subject; entries without a key are left out."""
+    seconds = {second for second, _ in PAIRS.values()}
     for title, names in ACTION_SUBJECTS.items():
-        actions = [ACTIONS_BY_NAME[name] for name in names]
-        if entries := [(action_key(each, view), each.help) for each in actions if is_listed(each, view)]:
+        actions = [ACTIONS_BY_NAME[name] for name in names if name not in seconds]
+        if entries := [_help_entry(each, view) for each in actions if is_listed(each, view)]:
             yield title, entries
     yield (
         SCREENS_TITLE,
@@ -127,17 +125,34 @@ def help_sections(view: View) -> Iterator[tuple[str, list[KeyEntry]]]:
     )
 
 
+def _help_entry(action: UserAction, view: View) -> KeyEntry:
+    key = action_key(action, view)
+    if action.name not in PAIRS:
+        return key, action.help
+    second, text = PAIRS[action.name]
+    return f"{key} {action_key(ACTIONS_BY_NAME[second], view)}", text
+
+
+MOST_NEAR_KEYS = 3
+
+
+def unknown_key_hint(key: str, view: View, screen_keys: Sequence[KeyEntry] = ()) -> str:
+    """Message for a key without a meaning here, with keys that may have been meant: the letter in the other
+    case, and those whose labels begin with it.
+    """
+    actions = [(action_key(each, view), each.label) for each in ACTIONS if is_possible(each, view)]
+    screens = [(tabs.tab_key(each, view), each.label) for each in SCREEN_TABS if each.offered(view)]
+    known = [*actions, *screens, *screen_keys] if key.isalpha() and len(key) == 1 else []
+    near = [each for each in known if each[0] == key.swapcase()]
+    near += [each for each in known if each[1].lower().startswith(key.lower()) and each not in near]
+    words = ", ".join(f"{near_key} is {label}" for near_key, label in near[:MOST_NEAR_KEYS])
+    every = f"{action_key(ACTIONS_BY_NAME['help'], view)} lists all keys"
+    return f"{key} does nothing here: {words}; {every}" if words else f"{key} does nothing here; {every}"
+
+
 def is_listed(action: UserAction, view: View) -> bool:
     """True if the help lists the action; outside of a replay, also one that is not possible now."""
     return is_offered(action, view) if view.replay is not None else action not in REPLAY_ACTIONS
-
-
-def screen_key_lines() -> Iterator[str]:
-    """Keys of single screens, one sentence per screen."""
-    for place in tabs.SCREEN_TABS:
-        entries = getattr(place.make, "KEYS", ())
-        if entries:
-            yield f"On {place.label}: " + ", ".join(f"{key} {word}" for key, word in entries)
 
 
 def _section_content(title: str, entries: Sequence[KeyEntry]) -> Content:

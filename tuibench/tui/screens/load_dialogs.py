@@ -41,7 +41,7 @@ from tuibench.model.schedule import (
     parse_schedule,
     parse_weights,
 )
-from tuibench.model.settings import PresetState, SettingState, consequence
+from tuibench.model.settings import PresetState, SettingState, SettingTopic, consequence
 from tuibench.model.tune import parse_tune_text
 from tuibench.tui.actions import ACTIONS_BY_NAME, action_key
 from tuibench.tui.screens import tabs
@@ -55,6 +55,7 @@ from tuibench.tui.screens.dialogs import (
 )
 from tuibench.tui.text import shorten
 from tuibench.tui.view import View
+from tuibench.units import milliseconds
 
 
 def threads_dialog(view: View) -> InputDialog:
@@ -211,10 +212,12 @@ def plan_dialog(view: View) -> InputDialog:
 
 
 _PROBE_FACTS = (
-    "Doubles the threads step by step until throughput stops growing, then refines; about 90 s. Press enter "
-    "to start, or type objectives first: p95<20ms errors<1%. Start with rate to increase the rate instead. "
-    "Screen {screen} shows the probe and its answer; {key} ends it. The previous load is then restored."
+    "Doubles the threads, or the rate, until throughput stops growing, then refines; about 90 s. Objectives "
+    "can be typed: p95<20ms errors<1%. Screen {screen} shows the probe and its answer; {key} ends it. The "
+    "previous load is then restored."
 )
+_TIGHT, _WIDE = 2, 5
+"""Objectives offered for p95, relative to the current one."""
 
 
 def probe_dialog(view: View) -> InputDialog:
@@ -223,15 +226,23 @@ def probe_dialog(view: View) -> InputDialog:
         key=action_key(ACTIONS_BY_NAME["probe"], view),
         screen=tabs.tab_key(tabs.TABS_BY_NAME["saturation"], view),
     )
-    title, hint = "Find the saturation point", "for example p95<20ms"
-    return InputDialog(title, facts, hint, lambda text: StartProbe(parse_probe_text(text)), verb="starts")
+    offers = {"": "threads, until throughput stops growing"}
+    p95_ms = view.points[-1].p95_ms if view.points else None
+    for times in (_TIGHT, _WIDE) if p95_ms else ():
+        limit = f"{float(f'{(p95_ms or 0.0) * times:.1g}'):g}"
+        offers[f"p95<{limit}ms"] = f"the most threads with p95 below {limit} ms, now {milliseconds(p95_ms)}"
+    offers["errors<1%"] = "the most threads with fewer than 1 % errors"
+    offers["rate"] = "transactions per second instead of threads"
+    return InputDialog(
+        "Find the saturation point", facts, "for example p95<20ms",
+        lambda text: StartProbe(parse_probe_text(text)), verb="starts", offers=offers, empty="no objective",
+    )  # fmt: skip
 
 
 _TUNE_FACTS = (
-    "Alternates each value with the current settings, shows which values are better, worse or without "
-    "effect, and restores everything. Type topics or settings (durability, flushing, innodb_io_capacity), a "
-    "time (10m), a tolerance (±2%), allow-risk; an empty field tests all for 10 min. {screen} shows the "
-    "screening, {key} ends it."
+    "Alternates each value with the current settings, shows which are better, worse or without effect, and "
+    "restores everything. Topics, settings, a time (10m), a tolerance (±2%) and allow-risk can be combined. "
+    "{screen} shows the screening, {key} ends it."
 )
 
 
@@ -241,8 +252,21 @@ def tune_dialog(view: View) -> InputDialog:
         key=action_key(ACTIONS_BY_NAME["tune"], view),
         screen=tabs.tab_key(tabs.TABS_BY_NAME["tune"], view),
     )
-    title, hint = "Tune: find the settings that matter", "for example flushing 10m"
-    return InputDialog(title, facts, hint, lambda text: StartTune(parse_tune_text(text)), verb="starts")
+    offers = {"": "every setting without a risk, 10 min"}
+    for topic in SettingTopic:
+        names = [each.short_name or each.name for each in view.status.settings if is_tunable(each, topic)]
+        if names:
+            risk = " allow-risk" if topic is SettingTopic.DURABILITY else ""
+            offers[f"{topic}{risk}"] = ", ".join(names)
+    return InputDialog(
+        "Tune: find the settings that matter", facts, "for example flushing 10m",
+        lambda text: StartTune(parse_tune_text(text)), verb="starts", offers=offers, empty="all",
+    )  # fmt: skip
+
+
+def is_tunable(setting: SettingState, topic: str) -> bool:
+    """True for a setting of the topic that this login can change while the server runs."""
+    return setting.topic == topic and not setting.unavailable
 
 
 ORIGINAL_VALUE_NOTE = "That is the original value: there is nothing to restore when the run ends."

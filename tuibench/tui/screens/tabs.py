@@ -30,8 +30,8 @@ from tuibench.tui.view import View
 class ScreenTab(NamedTuple):
     """A screen, its key, and the condition under which it is available.
 
-    `short` is its name if space is short. A screen without `on_tabs` has a key only. `absent` is the message
-    for its key while it is not `offered`.
+    `short` is its name if space is short. `absent` is the message for its key while it is not `offered`;
+    with a `form`, the key opens the dialog of that action instead, whose result the screen shows.
     """
 
     key: str
@@ -41,46 +41,43 @@ class ScreenTab(NamedTuple):
     help: str
     make: Callable[[View, ScreenFrame], MainScreen]
     offered: Callable[[View], bool] = lambda _: True
-    on_tabs: bool = True
     absent: str = ""
+    form: str = ""
 
     def tab(self, view: View) -> TabLabel:
-        return TabLabel(tab_key(self, view), self.name, self.label, self.short)
+        return TabLabel(tab_key(self, view), self.name, self.label, self.short, not self.offered(view))
 
 
 HOME_TAB = "live"
 # fmt: off
 SCREEN_TABS = (
-    ScreenTab("1", HOME_TAB, "Live", "Live", "load, server and host on one time axis", LiveScreen),
-    ScreenTab("2", "latency", "Latency", "Lat", "percentiles, heat map, latency by statement", LatencyScreen),
-    ScreenTab("3", "server", "Server", "Srv", "commands, connections, tables, InnoDB, locks", ServerScreen),
-    ScreenTab("4", "host", "Host", "Host", "every core, memory, disks, network", HostScreen),
-    ScreenTab("5", "settings", "Settings", "Set", "settings of the server, and their risks", SettingsScreen),
+    ScreenTab("1", HOME_TAB, "Live", "Live", "load, server and host", LiveScreen),
+    ScreenTab("2", "latency", "Latency", "Lat", "and its heat map", LatencyScreen),
+    ScreenTab("3", "server", "Server", "Srv", "the server's counters", ServerScreen),
+    ScreenTab("4", "host", "Host", "Host", "cores, memory, disks", HostScreen),
+    ScreenTab("5", "settings", "Settings", "Set", "values and risks", SettingsScreen),
     ScreenTab(
-        "6", "sessions", "Sessions", "Sess", "sessions of the server, lock waits", SessionsScreen,
+        "6", "sessions", "Sessions", "Sess", "and lock waits", SessionsScreen,
         offered=lambda view: view.replay is None, absent="a recorded run has no sessions",
     ),
-    ScreenTab("7", "events", "Events", "Evts", "what happened, and the effect of each change", EventsScreen),
+    ScreenTab("7", "events", "Events", "Evts", "changes and effects", EventsScreen),
     ScreenTab(
-        "8", "saturation", "Saturation", "Sat", "throughput and p95 against threads, by a probe",
-        SaturationScreen, offered=lambda view: view.probe is not None,
-        absent="no probe has run yet: P starts one",
+        "8", "saturation", "Saturation", "Sat", "of a probe", SaturationScreen,
+        offered=lambda view: view.probe is not None, absent="no probe has run yet: P starts one",
+        form="probe",
     ),
     ScreenTab(
-        "9", "tune", "Tune", "Tune", "which settings matter: a screening's tornado chart", TuneScreen,
+        "9", "tune", "Tune", "Tune", "settings that matter", TuneScreen,
         offered=lambda view: view.tune is not None, absent="no settings have been tested yet: U starts that",
+        form="tune",
     ),
-    ScreenTab("0", "time", "Time", "Time", "what connections do or wait for", TimeScreen),
+    ScreenTab("0", "time", "Time", "Time", "work and waits", TimeScreen),
+    ScreenTab("o", "cost", "Cost", "Cost", "of a transaction", CostScreen),
     ScreenTab(
-        "o", "cost", "Cost", "Cost", "CPU, switches, disk, bytes per query and transaction",
-        CostScreen, on_tabs=False,
+        "s", "statements", "Statements", "Stmt", "by server time", StatementsScreen,
+        offered=lambda view: view.replay is None, absent="a recorded run has no statements",
     ),
-    ScreenTab(
-        "s", "statements", "Statements", "Stmt", "by server time, before and after a change",
-        StatementsScreen, offered=lambda view: view.replay is None, on_tabs=False,
-        absent="a recorded run has no statements",
-    ),
-    ScreenTab("b", "big", "Big", "Big", "numbers for a projector", BigScreen, on_tabs=False),
+    ScreenTab("b", "big", "Big", "Big", "for a projector", BigScreen),
 )
 # fmt: on
 TABS_BY_NAME = {place.name: place for place in SCREEN_TABS}
@@ -92,8 +89,12 @@ def tab_key(place: ScreenTab, view: View) -> str:
 
 
 def visible_tabs(view: View) -> list[TabLabel]:
-    """Labels of the available screens."""
-    return [place.tab(view) for place in SCREEN_TABS if place.on_tabs and place.offered(view)]
+    """Labels of the available screens, and of those that a form leads to."""
+    return [
+        place.tab(view)
+        for place in SCREEN_TABS
+        if place.offered(view) or (place.form and view.replay is None)
+    ]
 
 
 def tab_bindings() -> list[BindingType]:
