@@ -3,6 +3,7 @@
 The users of a section define its meaning: presets in `tuning`, keys and screen in `tui`.
 """
 
+import json
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,38 @@ def read_section(name: str, path: Path | None = None) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read the configuration {path}: {error}") from error
     return parse_config(text, str(path), name)
+
+
+def keep_option(section: str, name: str, value: str) -> None:
+    """Set an option of a section to a text; all else in the file stays as it is.
+
+    Raises UsageError if the file cannot be written.
+    """
+    path, option = config_file(), f"{name} = {json.dumps(value)}"
+    read_section(section)
+    try:
+        lines = files.read_text(path).splitlines() if path.exists() else []
+        titles = [number for number, line in enumerate(lines) if line.lstrip().startswith("[")]
+        begin = next(
+            (number for number in titles if lines[number].split("#")[0].strip() == f"[{section}]"), None
+        )
+        if begin is None:
+            lines += [f"[{section}]", option]
+        else:
+            end = next((number for number in titles if number > begin), len(lines))
+            of = (
+                number for number in range(begin + 1, end) if lines[number].partition("=")[0].strip() == name
+            )
+            place = next(of, None)
+            lines[begin + 1 if place is None else place : begin + 1 if place is None else place + 1] = [
+                option
+            ]
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        replacement = path.with_suffix(".new")
+        replacement.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        replacement.replace(path)
+    except OSError as error:
+        raise UsageError(f"cannot write the configuration {path}: {error}") from error
 
 
 def parse_config(text: str, source: str, name: str) -> dict[str, Any]:

@@ -37,7 +37,7 @@ async def test_space_leads_through_a_scene(size: tuple[int, int]) -> None:
         await it.until(lambda: app.view is not None and app.view.caption is not None)
         assert isinstance(app.screen, LiveScreen)
         assert "Eight clients commit." in it.shown("caption")
-        assert "1/5" in it.shown("caption")
+        assert "1/3" in it.shown("caption")
         assert "space continues" in it.shown("caption")
         await it.press("space")
         assert "YOUR GUESS" in it.shown("caption")

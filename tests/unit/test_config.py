@@ -162,3 +162,27 @@ def test_no_import_of_weight_comes_before_it(
     assert {name for name, _, _ in imports} >= OURS
     assert {name.partition(".")[0] for name in exposed - OURS} <= sys.stdlib_module_names - HEAVY
     assert "tuibench.cli.main" in {name for name, _, places in imports if not places}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (None, '[screen]\ncharts = "tps,p95"\n'),
+        ('# mine\n[keys]\npause = "i"\n', '# mine\n[keys]\npause = "i"\n[screen]\ncharts = "tps,p95"\n'),
+        ("[screen] # all\nfps = 5\n", '[screen] # all\ncharts = "tps,p95"\nfps = 5\n'),
+        (
+            '[screen]\nfps = 5\ncharts="x"\n[keys]\ncharts = "y"\n',
+            '[screen]\nfps = 5\ncharts = "tps,p95"\n[keys]\ncharts = "y"\n',
+        ),
+    ],
+)
+def test_an_option_is_kept_and_the_rest_of_the_file_stays(
+    tuibench_home: Path, before: str | None, after: str
+) -> None:
+    path = config.config_file()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if before is not None:
+        path.write_text(before)
+    config.keep_option("screen", "charts", "tps,p95")
+    assert path.read_text() == after
+    assert config.read_section("screen")["charts"] == "tps,p95"

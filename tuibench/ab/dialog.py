@@ -41,7 +41,7 @@ _FIELDS = (
 )
 
 
-class AbTestDialog(OfferDialog):
+class AbTestDialog(OfferDialog[StartAbTest | None]):
     """Returns the A/B test to start, None if cancelled. Initially it has the values of the shown effect."""
 
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "dismiss(None)", "Back")]

@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -618,7 +619,12 @@ GC_THRESHOLD = 20_000
 FPS_VARIABLE = "TEXTUAL_FPS"
 """Environment variable that textual reads only once, on import."""
 
-CONFIG_TYPES = {"theme": (str, "text"), "fps": (int, "a whole number"), "mouse": (bool, "true or false")}
+CONFIG_TYPES = {
+    "theme": (str, "text"),
+    "fps": (int, "a whole number"),
+    "mouse": (bool, "true or false"),
+    "charts": (str, "text"),
+}
 
 
 @dataclass(frozen=True)
@@ -654,17 +660,25 @@ class ScreenOptions:
         os.environ[FPS_VARIABLE] = str(fps)
         gc.set_threshold(GC_THRESHOLD, *gc.get_threshold()[1:])
         from tuibench.tui import styled_app
+        from tuibench.tui.panels.time_chart import parse_slots
         from tuibench.tui.screens import help
         from tuibench.tui.styled_app import DisplayOptions, needs_ascii
 
         theme = self.theme or wanted.get("theme", "")
         if theme:
             styled_app.check_theme(theme)
+        source = config.config_file()
+        try:
+            charts: tuple[str, ...] = parse_slots(wanted["charts"]) if "charts" in wanted else ()
+        except UsageError as error:
+            raise UsageError(f"{source}: screen.charts: {error.message}", error.hint) from None
         return DisplayOptions(
             theme=theme,
             ascii_only=needs_ascii(),
             mouse=wanted.get("mouse", True) and not self.no_mouse,
-            keymap=help.parse_keymap(config.read_section("keys"), str(config.config_file())),
+            keymap=help.parse_keymap(config.read_section("keys"), str(source)),
+            charts=charts,
+            keep_charts=partial(config.keep_option, "screen", "charts"),
         )
 
 

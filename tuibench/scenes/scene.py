@@ -282,7 +282,9 @@ def _find_scene(name: str) -> Path:
     return scenes[name]
 
 
-WORDS_PER_SECOND, LEAST_SECONDS, ASK_SECONDS = 2.5, 4.0, 9.0
+WORDS_PER_SECOND, LEAST_SECONDS, ASK_SECONDS = 2.5, 4.0, 12.0
+TOLD = ("say", "ask", "reveal")
+"""Actions with a text, which are the steps that the audience counts."""
 SETTLED_TICKS = 6
 """Number of ticks without a trend after which a load counts as settled."""
 PROBE_START_SECONDS = 5.0
@@ -337,6 +339,9 @@ class ScenePlayer:
         if self._is_over or not view.points or view.stopping:
             return []
         actions: list[SceneAction] = []
+        if self._place >= 0 and self._step.action == "ask" and not self._by_space:
+            left = max(self._reading_seconds(self._step) - (now - self._since), 0)
+            self._caption = self._caption._replace(waiting=f"{left:.0f} s to guess")
         while self._place < 0 or self._is_done(self._step, view, now):
             if self._place == len(self.scene.steps) - 1:
                 actions += self._end(now)
@@ -373,6 +378,8 @@ class ScenePlayer:
                 self._show_caption(" ".join([step.ask, *(f"  {choice}?" for choice in step.choices)]), "ask")
             case "set" if step.set is not None:
                 self._remember(view)
+                if self._caption.kind == "ask":
+                    self._caption = self._caption._replace(kind="changed", waiting="")
                 return list(_commands(step.set))
             case "reveal":
                 self._show_caption(*self._revealed(step, view))
@@ -393,7 +400,8 @@ class ScenePlayer:
         return []
 
     def _show_caption(self, text: str, kind: str) -> None:
-        place = f"{self._place + 1}/{len(self.scene.steps)}"
+        told = [step.action in TOLD for step in self.scene.steps]
+        place = f"{sum(told[: self._place + 1])}/{sum(told)}"
         self._caption = Caption(self.scene.title, text, kind, place)
 
     def _remember(self, view: View) -> None:

@@ -139,6 +139,7 @@ CHART_ACTIONS = (
     _chart("zoom_out", "z", "z", "zoom", "More time on the charts", view_change=zoom_by(1)),
     _chart("zoom_in", "Z", "Z", "zoom", "Less time on the charts", view_change=zoom_by(-1)),
     _chart("clock", "a", "a", "clock", "Time of day, or seconds ago", view_change=toggle_clock),
+    _always("figures", "f", "f", "figures", "Figures on the charts", in_footer=False),
     _chart("freeze", "v", "v", "freeze", "Freeze the display, or resume", view_change=toggle_freeze),
     _chart("compare_effects", "E", "E", "effects", "Compare two effects", view_change=compare_effects),
     _chart(

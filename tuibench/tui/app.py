@@ -52,6 +52,7 @@ from tuibench.tui.screens.load_dialogs import (
     DurabilityDialog,
     crash_dialog,
     delay_dialog,
+    figures_dialog,
     mark_dialog,
     plan_dialog,
     probe_dialog,
@@ -114,6 +115,7 @@ DIALOGS: dict[str, Callable[[View], ModalScreen[Any]]] = {
     "run_sql": sql_dialog,
     "crash": crash_dialog,
     "probe": probe_dialog,
+    "figures": figures_dialog,
     "ab_test": AbTestDialog,
     "tune": tune_dialog,
     "durability": DurabilityDialog,
@@ -183,7 +185,10 @@ class TuibenchApp(StyledApp[SessionEnded]):
         inbox = UpdateInbox(self.post_message)
         self._session = CommandSender(self._client, inbox, partial(self.run_worker, exit_on_error=True))
         view = initial_view(self._client.hello, self.display_options.keymap.shown)
-        self.view = msgspec.structs.replace(view, read_only=self._read_only, coach=self.display_options.coach)
+        charts = msgspec.structs.replace(view.chart_state, slots=self.display_options.charts)
+        self.view = msgspec.structs.replace(
+            view, read_only=self._read_only, coach=self.display_options.coach, chart_state=charts
+        )
         await self.push_screen(self._made(tabs.TABS_BY_NAME[tabs.HOME_TAB], self.view))
         self.run_worker(inbox.read(self._client), name="reader", exit_on_error=True)
         self.run_worker(self._prepare(), name="screens", exit_on_error=True)
@@ -280,11 +285,12 @@ class TuibenchApp(StyledApp[SessionEnded]):
 
     def on_key(self, event: Key) -> None:
         """Say that a key without a binding does nothing."""
-        if self.view is None or self.screen is not self._main or is_too_small(self.size):
+        here, view = self._main, self.view
+        if view is None or here is None or self.screen is not here or is_too_small(self.size):
             return
-        if event.key not in self.screen.active_bindings:
+        if event.key not in here.active_bindings:
             key = event.character if event.is_printable and event.character else format_key(event.key)
-            self._show_note(unknown_key_hint(key, self.view, self._main.KEYS), is_hint=True)
+            self._show_note(unknown_key_hint(key, view, here.KEYS), is_hint=True)
 
     def action_help_quit(self) -> None:
         """Handle ctrl+c as everywhere: stop the session, in good order the first time, without a question."""
@@ -348,13 +354,24 @@ class TuibenchApp(StyledApp[SessionEnded]):
     def _ask(self, name: str, view: View) -> None:
         """Open a dialog, and send its command; the tab of its result opens with the first data."""
 
-        def answered(command: Command | None) -> None:
-            if command is not None:
+        def answered(command: Command | ViewChange | None) -> None:
+            if callable(command):
+                self._change_view(command)
+                self._keep_charts()
+            elif command is not None:
                 self._send(command)
                 self._next_tab = RESULT_TABS.get(name, "")
 
         if self._has_room():
             self.push_screen(DIALOGS[name](view), answered)
+
+    def _keep_charts(self) -> None:
+        """Write the figures of the charts to the configuration, if this viewer has one."""
+        if self.view is not None and self.display_options.keep_charts is not None:
+            try:
+                self.display_options.keep_charts(",".join(self.view.chart_state.slots))
+            except TuibenchError as error:
+                self._show_refusal(str(error))
 
     def _has_room(self) -> bool:
         """True if a dialog fits on the terminal; reports it if not."""

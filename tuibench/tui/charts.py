@@ -463,7 +463,8 @@ class ChartState(msgspec.Struct, frozen=True, kw_only=True):
     shown, or two that are compared. With `clock` the axis shows the time of day.
 
     `figures` are the keys of the figures on the charts, None while the operator has chosen none: each screen
-    then shows its own. `on_live` are the figures that the first screen shows, too.
+    then shows its own. `on_live` are the figures that the first screen shows, too. `slots` are the names of
+    the figures on its three charts, empty for the usual ones.
     """
 
     zoom: int = 0
@@ -474,6 +475,7 @@ class ChartState(msgspec.Struct, frozen=True, kw_only=True):
     clock: bool = False
     figures: tuple[str, ...] | None = None
     on_live: tuple[str, ...] = ()
+    slots: tuple[str, ...] = ()
 
     @property
     def zoomed(self) -> Zoom:

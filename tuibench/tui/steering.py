@@ -294,6 +294,16 @@ def toggle_figure(key: str, shown: tuple[str, ...]) -> ViewChange:
     return change
 
 
+def show_slots(names: tuple[str, ...]) -> ViewChange:
+    """Put these figures on the charts of the first screen, from the top."""
+
+    def change(view: View, columns: int) -> View:
+        words = f"the charts of Live: {', '.join(names)}; the configuration remembers them"
+        return with_note(_with_chart_state(view, slots=names), words, ok=True)
+
+    return change
+
+
 def toggle_on_live(key: str) -> ViewChange:
     """Add a figure to the first screen, or remove it."""
 

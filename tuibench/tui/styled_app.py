@@ -353,7 +353,8 @@ class DisplayOptions(NamedTuple):
     """Display options. An empty `theme` is the default theme. Without `mouse` the terminal's own selection
     works.
 
-    With `coach` a line suggests a first change.
+    With `coach` a line suggests a first change. `charts` are the figures of the first screen, empty for the
+    usual ones; `keep_charts` remembers others.
     """
 
     theme: str = ""
@@ -361,6 +362,8 @@ class DisplayOptions(NamedTuple):
     mouse: bool = True
     keymap: Keymap = Keymap()
     coach: bool = False
+    charts: tuple[str, ...] = ()
+    keep_charts: Callable[[str], None] | None = None
 
 
 DEFAULT_DISPLAY = DisplayOptions()

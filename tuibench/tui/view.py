@@ -63,7 +63,8 @@ class MessageLine(msgspec.Struct, frozen=True):
 
 
 class Caption(NamedTuple):
-    """Caption of a scene: a text of some kind, and the number of its step.
+    """Caption of a scene: a text of some kind, and its number among the texts. A question that was answered by
+    a change is of kind `changed`.
 
     Results are of kind `reveal`, `nothing` if they are not as expected, or `unknown` without a verdict.
     `waiting` is the condition that the scene waits for; once it `is_over`, there is no next step.

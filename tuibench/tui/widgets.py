@@ -232,11 +232,23 @@ class TimePanel(Panel):
 
 
 class Chart(TimePanel):
-    """Bars of one measure."""
+    """Bars of one measure, or of the one that `measure` finds for a view: then in the colour of `role`."""
 
-    def __init__(self, measure: Measure, *, numbered: bool, ascii_only: bool, name: str = "") -> None:
-        draw = partial(time_chart, measure, numbered=numbered, ascii_only=ascii_only)
-        super().__init__(draw, measure.role, ascii_only=ascii_only, id=f"chart-{name or measure.role}")
+    def __init__(
+        self,
+        measure: Measure | Callable[[View], Measure],
+        *,
+        numbered: bool,
+        ascii_only: bool,
+        name: str = "",
+        role: str = "",
+    ) -> None:
+        def draw(view: View, width: int, height: int) -> list[TextLine]:
+            found = measure if isinstance(measure, Measure) else measure(view)
+            return time_chart(found, view, width, height, numbered=numbered, ascii_only=ascii_only)
+
+        role = measure.role if isinstance(measure, Measure) else role
+        super().__init__(draw, role, ascii_only=ascii_only, id=f"chart-{name or role}")
 
 
 KeysOf = Callable[[View], Sequence[str]]

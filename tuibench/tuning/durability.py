@@ -64,7 +64,8 @@ DURABILITY = (
             "0": "binlog left to the OS: its latest events lost if the host crashes",
             "1": "binlog flushed to disk at every commit: no event is lost",
         },
-        otherwise="binlog flushed every {value} commits: up to that many lost if the host crashes",
+        otherwise="binlog flushed every {value} commits: "
+        "up to {value} of its commits lost if the host crashes",
         offered=("1", "100", "0"),
         safe=("1",),
         risk="A crash of the host can lose the end of the binary log, and replicas then differ.",
@@ -87,7 +88,7 @@ DURABILITY = (
         otherwise="log flushed in the background every {value} s",
         offered=("1", "5", "30"),
         safe=("0", "1"),
-        risk="With innodb_flush_log_at_trx_commit 0 or 2, a crash can lose that many seconds of commits.",
+        risk="With innodb_flush_log_at_trx_commit 0 or 2, a crash can lose the commits of that many seconds.",
         counters=LOG_FSYNCS,
         acts_with={ServerVariable.FLUSH_LOG: ("0", "2")},
     ),

@@ -104,6 +104,7 @@ SHOWN = {
     "bksp": {"backspace"},
     "← →": {"left", "right"},
     "/": {"slash"},
+    ".": {"full_stop"},
     "esc": {"escape"},
 }
 

@@ -29,6 +29,7 @@ from tuibench.tui.screens.dialogs import InputDialog
 from tuibench.tui.screens.help import HelpScreen
 from tuibench.tui.screens.load_dialogs import DurabilityDialog
 from tuibench.tui.screens.monitor import LiveScreen
+from tuibench.tui.styled_app import DEFAULT_DISPLAY
 
 SPELT = {"/": "slash", "=": "equals_sign", ":": "colon", ",": "comma", "-": "minus"}
 
@@ -229,13 +230,31 @@ async def test_keys_of_a_dialog_do_not_steer_the_run_and_a_click_on_a_key_does_w
 
 async def test_a_dialog_offers_what_can_be_started_as_it_is() -> None:
     orders: tuple[tuple[tuple[str, ...], Command], ...] = (
-        (("P", "down", "down"), StartProbe(ProbeOrder(slo=("p95<100ms",)))),
-        (("A", "up"), StartAbTest(subject="threads", a="32", b="64")),
-        (("A", "down", "down", "down"), StartAbTest(subject="threads", a="64", b="128")),
-        (("U", "down", "down"), StartTune(parse_tune_words(["durability", "allow-risk"]))),
+        (("P", "down"), StartProbe(ProbeOrder(slo=("p95<60ms",)))),
+        (("A", "up"), StartAbTest(subject="preset", a="durable", b="unsafe")),
+        (("A", "down"), StartAbTest(subject="threads", a="64", b="128")),
+        (("U", "down"), StartTune(parse_tune_words(["durability", "allow-risk"]))),
     )
     async with viewer(CATALOGUE) as it:
         for keys, expected in orders:
             it.client.submitted.clear()
             await it.press(*keys, "enter")
             assert it.client.submitted == [expected]
+
+
+async def test_the_charts_have_the_figures_of_a_preset_or_any_and_those_of_the_next_run_too() -> None:
+    kept: list[str] = []
+    display = DEFAULT_DISPLAY._replace(keep_charts=kept.append)
+    async with viewer(script.hello(60), display=display) as it:
+        assert it.shown("figure-qps").startswith("QPS f changes it")
+        await it.press("f", "down", "enter")
+        assert it.shown("figure-qps").startswith("fsyncs/trx")
+        assert it.shown("figure-latency").startswith("p95 latency")
+        await it.press("f", *(SPELT.get(each, each) for each in "p99,tps"), "enter")
+        assert it.shown("figure-tps").startswith("p99")
+        assert it.shown("figure-qps").startswith("TPS")
+        await it.press("f", *"tsp", "enter")
+        assert "there is no figure 'tsp' (did you mean 'tps'?)" in screen_text(it)
+    assert kept == ["tps,fsyncs,p95", "p99,tps"]
+    async with viewer(script.hello(60), display=DEFAULT_DISPLAY._replace(charts=("threads_running",))) as it:
+        assert it.shown("figure-tps").startswith("Threads running")

@@ -139,6 +139,7 @@ CHARTS = {
     "zoom_out": Trial(zoom, "z zoom", "z 5 min", lead=NEAREST),
     "zoom_in": Trial(zoom, "z 15 min", "z 5 min", lead=(*NEAREST, "z", "z")),
     "freeze": Trial(lambda it: "PICTURE FROZEN AT 01:00" in it.shown("tabs"), False, True),
+    "figures": leads(LiveScreen, InputDialog),
     "clock": Trial(lambda it: "now" in it.shown("axis"), True, False),
     "pin": Trial(lambda it: "no effect yet" in it.shown("note"), False, True),
     "compare_effects": Trial(lambda it: "needs two effects" in it.shown("note"), False, True),
@@ -249,6 +250,10 @@ def setting(it: Any) -> str:
     return it.app.screen.chosen.name  # type: ignore[no-any-return]
 
 
+def foreign(it: Any) -> bool:
+    return "MySQL only" in it.app.screen.query_one("#settings").text()
+
+
 def event(it: Any) -> str:
     return it.app.screen.chosen.text  # type: ignore[no-any-return]
 
@@ -267,7 +272,7 @@ def is_searched(it: Any) -> bool:
 
 
 CONNECTIONS = [session.id for session in ACTIVITY.sessions]
-SETTINGS = [state.name for state in catalogue.STATES]
+SETTINGS = [state.name for state in catalogue.STATES if not state.only]
 EVENTS = [event.text for event in reversed(script.EVENTS)]
 OURS = ("innodb_flush_log_at_trx_commit", "sync_binlog")
 FLUSH_VALUES = list(next(state for state in catalogue.STATES if state.name == OURS[0]).choices)
@@ -311,6 +316,7 @@ OWN_KEYS = (
             "enter": leads(SettingsScreen, ChangeDialog),
             "backspace": submits(RestoreSettings(OURS[:1]), "y"),
             "R": submits(RestoreSettings(OURS), "y"),
+            "full_stop": Trial(foreign, False, True),
             **dict(moves(setting, SETTINGS)),
         },
         rest=("home",),

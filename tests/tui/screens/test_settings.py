@@ -30,6 +30,8 @@ def chosen(it: Viewer) -> str:
 async def test_every_setting_has_its_line() -> None:
     async with viewer(HELLO, (120, 160)) as it:
         await it.press("5")
+        assert "MySQL only" not in listed(it)
+        await it.press("full_stop")
         for setting in catalogue.STATES:
             assert setting.name in listed(it)
         flush = next(line for line in listed(it).splitlines() if "innodb_flush_log_at_trx" in line)

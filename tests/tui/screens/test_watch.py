@@ -51,7 +51,7 @@ async def test_the_charts_are_the_servers(size: tuple[int, int]) -> None:
     async with viewer(watching(), size=size) as screen:
         await screen.hear(seen())
         shown = "\n".join(screen.shown(panel) for panel in ("head", "figure-tps", "figure-qps"))
-        assert "no load of ours" in shown
+        assert "the server's own traffic" in shown
         assert "commits/s" in shown
         assert size == SMALL or "588" in shown
         assert "worker" not in shown
@@ -60,11 +60,14 @@ async def test_the_charts_are_the_servers(size: tuple[int, int]) -> None:
 async def test_without_latencies_there_is_an_average_or_the_reason_and_a_gap_is_no_zero() -> None:
     async with viewer(watching(), size=LARGE) as screen:
         await screen.hear(seen(SILENT))
-        assert "performance_schema is OFF" in screen.shown("head")
+        assert "no p95: performance_schema is OFF" in screen.shown("head")
+        assert not screen.app.screen.query_one(".band.-last").display
         await screen.press("2")
         assert "no percentiles: performance_schema is OFF" in screen.shown("latencies")
+        assert not screen.app.screen.query_one("#percentiles").display
         await screen.press("1")
         await screen.hear(seen(traffic(latency_avg_ms=1.25), 2))
+        assert screen.app.screen.query_one(".band.-last").display
         assert "average" in screen.shown("figure-latency")
         assert "1.25 ms" in screen.shown("figure-latency")
         await screen.hear(seen(None, 3))

@@ -34,7 +34,7 @@ MEANINGS = {
     },
     SYNC: {
         "1": "binlog flushed to disk at every commit: no event is lost",
-        "100": "binlog flushed every 100 commits: up to that many lost if the host crashes",
+        "100": "binlog flushed every 100 commits: up to 100 of its commits lost if the host crashes",
         "0": "binlog left to the OS: its latest events lost if the host crashes",
     },
 }

@@ -190,7 +190,7 @@ def test_a_calm_run_has_no_verdict() -> None:
 
 def test_other_programs_that_use_up_the_host_outweigh_a_limited_client() -> None:
     view = view_of(script.status(warnings=(LIMITED,)), host=busy())
-    assert line(view) == "▲ host busy: other programs use 83 % of CPU   +1 in the help (?)"
+    assert line(view) == "▲ host busy: other programs use 83 % of CPU   1 more: ?"
 
 
 def test_a_server_that_is_not_seen_is_not_another_program() -> None:
@@ -380,7 +380,7 @@ def test_the_footer_has_the_rare_keys_where_there_is_room() -> None:
     plain = text(footer(initial_view(script.hello()), 128, 1))
     assert "w weights" not in plain
     assert plain.startswith("d durability  t + − [ ] threads  A A/B  P probe  e effects")
-    assert plain.endswith("r rate  space mark  ^p menu  ? help  x leave  q stop")
+    assert plain.endswith("p pause  r rate  ^p menu  ? help  x leave  q stop")
     narrow = text(footer(view, 78, 1))
     assert "network" not in narrow
     assert narrow.endswith("p pause  ? help  q stop")

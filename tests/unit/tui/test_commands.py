@@ -119,6 +119,7 @@ def test_nothing_but_looking_and_leaving_works_while_stopping() -> None:
     assert {action.name for action in ACTIONS if is_possible(action, view)} == {
         "copy",
         "save",
+        "figures",
         "help",
         "menu",
         "leave",

@@ -22,6 +22,7 @@ from tuibench.model.message import ReplayState, RunState
 from tuibench.model.probe import ProbeState
 from tuibench.model.schedule import PlanPhase, PlanProgress, format_delay, format_weights
 from tuibench.tui.actions import ACTIONS, ACTIONS_BY_NAME, UserAction, action_key, is_offered, is_possible
+from tuibench.tui.panels.load import is_untimed
 from tuibench.tui.text import (
     TextLine,
     TextSpan,
@@ -39,8 +40,8 @@ from tuibench.units import DASH, count, duration, hms, percent
 
 MOST_LINES = 4
 _INDENT = 1
-_HEADS = {"say": "", "ask": "YOUR GUESS", "reveal": "FOUND", "nothing": "FOUND", "unknown": "NOT DECIDED"}
-_ROLES = {"say": "strong", "ask": "warn", "reveal": "good", "nothing": "muted", "unknown": "muted"}
+_HEADS = {"say": "", "ask": "YOUR GUESS", "changed": "CHANGED", "reveal": "FOUND", "nothing": "FOUND", "unknown": "NOT DECIDED"}
+_ROLES = {"say": "strong", "ask": "warn", "changed": "warn", "reveal": "good", "nothing": "muted", "unknown": "muted"}
 
 
 def caption_lines(view: View, width: int, height: int) -> list[TextLine]:
@@ -108,7 +109,7 @@ def verdict_line(view: View, width: int, height: int) -> list[TextLine]:
         return []
     first = found[0]
     key = action_key(ACTIONS_BY_NAME["help"], view)
-    more = f"   +{len(found) - 1} in the help ({key})" if len(found) > 1 else ""
+    more = f"   {len(found) - 1} more: {key}" if len(found) > 1 else ""
     text = fitting_clauses(first.text, width - _GLYPH_WIDTH - len(more))
     if text != first.text and not more:
         more = f"   {key} for all"
@@ -416,20 +417,22 @@ def _replay_part(view: View, replay: ReplayState, width: int) -> TextLine:
 def _watch_line(view: View, width: int) -> TextLine:
     """Run line of a session without load: title, and number of running threads."""
     server, traffic = view.server, view.sample.traffic if view.sample else None
+    running_threads = read("threads_running", server)
     running = (
         (
-            TextSpan(f"{count(read('threads_running', server))} ", "strong"),
-            TextSpan("threads running", "muted"),
+            TextSpan(f"{count(running_threads)} ", "strong"),
+            TextSpan(f"{_plural('thread', int(running_threads or 0))} running", "muted"),
         )
         if server
         else ()
     )
     why = traffic.missing.get("latency") if traffic else None
-    note = f"times: {why}" if why else ""
+    title: TextLine = (TextSpan("watch", "strong"), TextSpan(" the server's own traffic", "muted"))
+    room = width - line_width(join_parts((title, running, ()), DOT_SEPARATOR)) - len(DOT_SEPARATOR.text)
+    note = fitting_clauses(f"no p95: {why}" if is_untimed(view) else f"times: {why}", room) if why else ""
     if server is not None and Counter.QUESTIONS not in server.levels:
         note = "no traffic: the server does not count its statements"
     times: TextLine = (TextSpan(note, "muted"),) if note else ()
-    title: TextLine = (TextSpan("watch", "strong"), TextSpan(" no load of ours", "muted"))
     return pad_line(_drop_until_fits((times,), (title, running, times), width), width)
 
 
@@ -566,10 +569,10 @@ def _key_tab(tab: TabLabel, here: bool) -> TextLine:
     return _tab_spans(tab, tab.short if here else "", here)
 
 
-TabStyle = Callable[[TabLabel, bool], TextLine]
+_TabStyle = Callable[[TabLabel, bool], TextLine]
 
 
-def _tab_styles(tabs: int) -> Iterator[list[TabStyle]]:
+def _tab_styles(tabs: int) -> Iterator[Sequence[_TabStyle]]:
     """Styles of the tabs, from the widest line to the narrowest: the last tabs are shortened first."""
     yield [_full_tab] * tabs
     for wide, narrow in ((_tight_tab, _short_tab), (_short_tab, _key_tab)):

@@ -227,6 +227,17 @@ def measures_of(headline: Headline | None, *, is_watch: bool = False) -> tuple[M
     return (first, QPS, P95)
 
 
+def is_untimed(view: View) -> bool:
+    """True for a session without load whose server reports no statement times; the header says why."""
+    traffic = view.sample.traffic if view.shows_traffic and view.sample else None
+    return (
+        traffic is not None
+        and "latency" in traffic.missing
+        and read("statement_avg", traffic) is None
+        and not any(point.p95_ms for point in view.points)
+    )
+
+
 def _percentile(title: str, meaning: str, figure: Callable[[Latency], float]) -> Measure:
     return Measure(
         f"{title} alone",

@@ -22,7 +22,7 @@ from tuibench.tui import text as drawing
 from tuibench.tui.charts import cpu_shares
 from tuibench.tui.figures import CLIENT, CLIENT_TABLE, HOST_TABLES, FigureRow, figure_key, memory_total
 from tuibench.tui.panels.lists import TrendRow, TrendSection
-from tuibench.tui.panels.load import FSYNCS, P95, Measure, commits_matter, measures_of
+from tuibench.tui.panels.load import FSYNCS, P95, QPS, Measure, commits_matter, is_untimed, measures_of
 from tuibench.tui.text import (
     TextLine,
     TextSpan,
@@ -75,7 +75,8 @@ def big_numbers(view: View, width: int, height: int, *, ascii_only: bool = False
 def big_measures(view: View) -> tuple[Measure, ...]:
     """The columns: throughput, latency, and fsyncs per commit if durability matters in this run."""
     first = measures_of(view.headline, is_watch=view.shows_traffic)[0]
-    return (first, P95, FSYNCS) if commits_matter(view) else (first, P95)
+    second = QPS if is_untimed(view) else P95
+    return (first, second, FSYNCS) if commits_matter(view) else (first, second)
 
 
 def _number_lines(view: View, width: int, height: int, *, ascii_only: bool) -> list[TextLine]:

@@ -46,13 +46,19 @@ SCOPE_TEXT = {
 _LABEL_WIDTH = 12
 
 
-def matching_settings(settings: Sequence[SettingState], words: str) -> list[int]:
-    """Indices of the settings that contain every word: in name, topic, value, meaning, risk or author."""
+def matching_settings(
+    settings: Sequence[SettingState], words: str, *, with_foreign: bool = False
+) -> list[int]:
+    """Indices of the settings that contain every word: in name, topic, value, meaning, risk or author.
+
+    Without words, those that the server's flavour does not have are listed only `with_foreign`.
+    """
     wanted = words.lower().split()
     return [
         place
         for place, setting in enumerate(settings)
         if all(word in _search_text(setting) for word in wanted)
+        and (wanted or with_foreign or not setting.only)
     ]
 
 
@@ -169,7 +175,13 @@ def setting_detail(
             _changed_text(setting) if setting.changed_by else "",
             CHANGED_BY_TEXT.get(setting.changed_by, ("", ""))[1],
         ),
-        ("risk", setting.risk, "warn"),
+        (
+            "risk",
+            setting.risk
+            if setting.value not in setting.choices or setting.at_risk or not setting.risky
+            else f"of other values: {setting.risk}",
+            "warn",
+        ),
         ("takes", f"{setting.takes}, {SCOPE_TEXT[setting.scope]}" if setting.takes else "", ""),
         ("to change", may, "risk" if setting.unavailable else ""),
         ("to try it", on_restart, "strong"),

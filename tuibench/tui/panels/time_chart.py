@@ -11,11 +11,13 @@ import math
 import os
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
 from tuibench.effects.panel import MeanLine, Signature, signature_of
-from tuibench.metrics.figures import read
+from tuibench.errors import UsageError, did_you_mean
+from tuibench.metrics.figures import FIGURES, FigureUnit, read
 from tuibench.metrics.thresholds import Threshold, parse_objectives
 from tuibench.model.probe import ProbeState, ProbeStep, StepPurpose
 from tuibench.model.schedule import Quantity
@@ -23,8 +25,8 @@ from tuibench.model.tick import BUCKETS, UPPER_US
 from tuibench.tui import text as drawing
 from tuibench.tui.actions import ACTIONS_BY_NAME, action_key
 from tuibench.tui.charts import ChartPoint, chart_scale
-from tuibench.tui.figures import Figure, figure_of, figure_value
-from tuibench.tui.panels.load import Measure
+from tuibench.tui.figures import SOURCES, Figure, figure_key, figure_of, figure_value
+from tuibench.tui.panels.load import FSYNCS, MEASURES, Measure, big_latency, big_rate, measures_of
 from tuibench.tui.panels.numbers import CPU_BAR_PARTS, cpu_parts, cpu_role
 from tuibench.tui.text import (
     DOTS_ACROSS,
@@ -504,6 +506,68 @@ def figure_measure(key: str) -> Measure | None:
         may_rise=not figure.is_rate,
         is_bytes=figure.is_bytes,
     )
+
+
+LAYOUTS = {
+    "speaker": ("tps", "fsyncs", "p95"),
+    "operations": ("qps", "threads_running", "p99"),
+    "engineer": ("tps", "qps", "p95"),
+}
+"""Figures of the three charts of the first screen, by the name of a preset."""
+SLOT_ROLES = tuple(measure.role for measure in MEASURES)
+SLOT_FIGURES = {
+    name: next(figure_key(section, row.name) for section, row in SOURCES if row.figure == name)
+    for name in dict.fromkeys(row.figure for _, row in SOURCES)
+}
+"""Figures that a chart can show, by name, with their keys."""
+_OWN_MEASURES = {measure.name: measure for measure in (*MEASURES, FSYNCS)}
+_MOST_DIGITS = 5
+
+
+def parse_slots(text: str) -> tuple[str, ...]:
+    """The figures of a preset, or up to three figures by name. Raises UsageError for anything else."""
+    if text.strip() in LAYOUTS:
+        return LAYOUTS[text.strip()]
+    names = text.replace(",", " ").split()
+    for name in names:
+        if name not in SLOT_FIGURES:
+            near = did_you_mean(name, [*SLOT_FIGURES, *LAYOUTS])
+            raise UsageError(f"there is no figure '{name}'{f' ({near})' if near else ''}")
+    if not 1 <= len(names) <= len(SLOT_ROLES) or len(set(names)) < len(names):
+        raise UsageError(f"type one to {len(SLOT_ROLES)} different figures, or {', '.join(LAYOUTS)}")
+    return tuple(names)
+
+
+def slot_measure(place: int, view: View) -> Measure:
+    """The measure of a chart of the first screen, in the colour of its place."""
+    names = view.chart_state.slots
+    usual = measures_of(view.headline, is_watch=view.shows_traffic)[place]
+    if place >= len(names) or names[place] == usual.name:
+        is_repeated = place > 0 and usual.name == "qps" and not view.shows_traffic and not view.status.weights
+        return usual._replace(unit=f"{ANOTHER_KEY} changes it") if is_repeated else usual
+    name, role = names[place], SLOT_ROLES[place]
+    own = _OWN_MEASURES.get(name)
+    measure = own if own is not None else figure_measure(SLOT_FIGURES[name])
+    if measure is None:
+        return usual
+    if own is None:
+        big = partial(_big_value, FIGURES[name].unit, measure)
+        title = FIGURES[name].title if measure.unit == "figures" else measure.title
+        measure = measure._replace(name=name, big=big, title=title, unit="")
+    return measure._replace(role=role)
+
+
+ANOTHER_KEY = "f"
+
+
+def _big_value(unit: str, measure: Measure, value: float | None) -> tuple[str, str]:
+    """Digits of at most four places, and a unit."""
+    if unit == FigureUnit.MILLISECONDS:
+        return big_latency(value)
+    digits, _, rest = measure.big(value)[0].partition(" ")
+    if unit == FigureUnit.PER_SECOND or (unit == FigureUnit.NUMBER and len(digits) > _MOST_DIGITS):
+        return big_rate(value)
+    return digits, rest
 
 
 def figure_chart(

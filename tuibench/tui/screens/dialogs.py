@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, ScreenResultType
 from textual.validation import ValidationResult, Validator
 from textual.widgets import Input, OptionList, Static
 
@@ -21,6 +21,7 @@ from tuibench.model.command import ChangeSetting, Command
 from tuibench.model.settings import SettingState, consequence
 from tuibench.tui.panels.settings import SCOPE_TEXT
 from tuibench.tui.screens.base import MainScreen, ScreenFrame
+from tuibench.tui.steering import ViewChange
 from tuibench.tui.text import shorten
 from tuibench.tui.view import View
 
@@ -120,7 +121,7 @@ _WIDEST, _FRAME = 96, 8
 """Width of the dialog, and the cells of its frame and padding around a value."""
 
 
-class OfferDialog(ModalScreen[Command | None]):
+class OfferDialog(ModalScreen[ScreenResultType]):
     """A field, and a list of texts for it: the arrow keys and the mouse copy one to the field.
 
     `offers` are the texts with their meanings. Any typed text is submitted.
@@ -170,7 +171,7 @@ def offer_label(offers: Mapping[str, str], empty: str = "") -> Callable[[str], s
     return lambda text: sanitize.text(f"{text or empty:<{widest}}  {offers[text]}")
 
 
-class ChangeDialog(OfferDialog):
+class ChangeDialog(OfferDialog[Command | None]):
     """Returns the confirmed command, None if cancelled.
 
     Any typed value is submitted: the session knows which values the server accepts.
@@ -270,8 +271,8 @@ class ParseValidator(Validator):
         return self.success()
 
 
-class InputDialog(OfferDialog):
-    """Returns the command that `read` makes of the text, None if cancelled.
+class InputDialog(OfferDialog[Command | ViewChange | None]):
+    """Returns the command, or the change of the charts, that `read` makes of the text, None if cancelled.
 
     `hint` is shown dimmed in the empty field; its wording marks it as no value ("now 64", "for example …").
     `verb` names the action of enter. `offers` are listed below the field; `empty` is the label of an empty
@@ -285,7 +286,7 @@ class InputDialog(OfferDialog):
         title: str,
         facts: str,
         hint: str,
-        read: Callable[[str], Command],
+        read: Callable[[str], Command | ViewChange],
         *,
         verb: str = "sets",
         max_length: int = 200,
@@ -319,6 +320,11 @@ class InputDialog(OfferDialog):
             if self._offers:
                 dialog.set_class(True, "-offers")
                 yield self.offer_list(offer_label(self._offers, self._empty))
+
+    def on_mount(self) -> None:
+        """Highlight the empty text if it is offered, otherwise nothing."""
+        if self._offers and "" not in self._offers:
+            self.query_one(OptionList).highlighted = None
 
     def on_input_changed(self, event: Input.Changed) -> None:
         self._show_error(event.validation_result if event.value else None)

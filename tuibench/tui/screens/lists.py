@@ -209,18 +209,21 @@ class SettingsScreen(SearchScreen):
         ("enter", "change"),
         ("bksp", "restore"),
         ("R", "restore all"),
+        (".", "those of the other flavour"),
         ("esc", "back"),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "change", "Change", show=False),
         Binding("backspace", "restore_setting", "Restore this setting", show=False),
         Binding("R", "put_all_back", "Restore all settings that tuibench changed", show=False),
+        Binding("full_stop", "toggle_foreign", "Settings of the other flavour", show=False),
         *(Binding(key, f"move({by})", show=False) for key, by in MOVE_KEYS.items()),
     ]
 
     def __init__(self, view: View, frame: ScreenFrame) -> None:
         super().__init__(view, frame)
         self._selection = Selection()
+        self._with_foreign = False
 
     def body(self) -> ComposeResult:
         yield self.search_line("words of a name, a meaning or a risk; changed, fixed")
@@ -269,6 +272,11 @@ class SettingsScreen(SearchScreen):
         if setting is not None and setting.changed_by == "us":
             self.app.push_screen(ConfirmDialog(restore_prompt([setting])), self.submit)
 
+    def action_toggle_foreign(self) -> None:
+        """List the settings that only the other flavour has, or hide them."""
+        self._with_foreign = not self._with_foreign
+        self.repaint()
+
     def action_put_all_back(self) -> None:
         ours = [setting for setting in self.view.status.settings if setting.changed_by == "us"]
         if ours:
@@ -276,7 +284,8 @@ class SettingsScreen(SearchScreen):
 
     @property
     def _shown(self) -> list[int]:
-        return settings_panel.matching_settings(self.view.status.settings, self.words)
+        settings = self.view.status.settings
+        return settings_panel.matching_settings(settings, self.words, with_foreign=self._with_foreign)
 
     def repaint(self) -> None:
         self._selection = self._selection.settled(self._shown)

@@ -13,7 +13,7 @@ from textual.widgets.option_list import Option
 
 from tuibench import sanitize
 from tuibench.errors import UsageError
-from tuibench.metrics.figures import read
+from tuibench.metrics.figures import FIGURES, read
 from tuibench.metrics.thresholds import parse_probe_text
 from tuibench.model.command import (
     ApplyPreset,
@@ -44,6 +44,7 @@ from tuibench.model.schedule import (
 from tuibench.model.settings import PresetState, SettingState, SettingTopic, consequence
 from tuibench.model.tune import parse_tune_text
 from tuibench.tui.actions import ACTIONS_BY_NAME, action_key
+from tuibench.tui.panels.time_chart import LAYOUTS, SLOT_FIGURES, parse_slots
 from tuibench.tui.screens import tabs
 from tuibench.tui.screens.dialogs import (
     MAX_NUMBER_LENGTH,
@@ -53,6 +54,7 @@ from tuibench.tui.screens.dialogs import (
     InputDialog,
     parse_number,
 )
+from tuibench.tui.steering import show_slots
 from tuibench.tui.text import shorten
 from tuibench.tui.view import View
 from tuibench.units import milliseconds
@@ -209,6 +211,23 @@ def plan_dialog(view: View) -> InputDialog:
     hint = f"now {format_schedule(plan.stages)}" if plan else "for example 8:30s,16:30s,64:1m"
     facts = _PLAN_FACTS.format(key=action_key(ACTIONS_BY_NAME["plan"], view))
     return InputDialog("Planned load", facts, hint, lambda text: SetPlan(parse_schedule(text)), verb="starts")
+
+
+def figures_dialog(view: View) -> InputDialog:
+    """Asks for the figures on the charts of the first screen."""
+    facts = (
+        "The three charts of Live, from the top: a preset, or up to three figures by name. The configuration "
+        "remembers them."
+    )
+    offers = {name: ", ".join(figures) for name, figures in LAYOUTS.items()}
+    first, _, third = view.chart_state.slots if len(view.chart_state.slots) > 2 else LAYOUTS["engineer"]
+    for name in SLOT_FIGURES:
+        if name not in (first, third):
+            offers[f"{first},{name},{third}"] = FIGURES[name].heading
+    return InputDialog(
+        "Figures on the charts", facts, "for example tps,fsyncs,p99",
+        lambda text: show_slots(parse_slots(text)), verb="shows", offers=offers,
+    )  # fmt: skip
 
 
 _PROBE_FACTS = (

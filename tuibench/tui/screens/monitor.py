@@ -36,9 +36,9 @@ from tuibench.tui.panels.lists import (
 from tuibench.tui.panels.load import (
     FSYNCS,
     PERCENTILES,
-    Measure,
     big_figure,
     commits_matter,
+    is_untimed,
     latency_table,
     latency_table_height,
     line_figure,
@@ -70,6 +70,7 @@ from tuibench.tui.panels.time_chart import (
     AXIS_WIDTH,
     FEWEST_BANDS,
     LATENCY,
+    SLOT_ROLES,
     THROUGHPUT,
     cpu_chart,
     cpu_figure,
@@ -77,6 +78,7 @@ from tuibench.tui.panels.time_chart import (
     heat_map_legend,
     level_axis,
     probe_chart,
+    slot_measure,
     time_axis_lines,
 )
 from tuibench.tui.screens.base import MainScreen, ScreenFrame
@@ -104,6 +106,10 @@ PINNED_ROWS, MOST_COMPACT_PINNED = 2, 2
 """Rows of a chart of a selected figure, and the number of such charts on a small terminal."""
 
 
+LAST_SLOT = len(SLOT_ROLES) - 1
+BAND_CLASSES = {0: "-first", LAST_SLOT: "-last"}
+
+
 def _on_live(view: View) -> tuple[str, ...]:
     return view.chart_state.on_live
 
@@ -114,10 +120,8 @@ class LiveScreen(MainScreen):
     def body(self) -> ComposeResult:
         with Horizontal(id="body"):
             with Vertical(id="charts"):
-                for number, measure in enumerate(
-                    measures_of(self.view.headline, is_watch=self.view.shows_traffic)
-                ):
-                    yield from self._band(measure, is_first=number == 0)
+                for place, role in enumerate(SLOT_ROLES):
+                    yield from self._band(place, role)
                 with Horizontal(classes="line-band", id="fsyncs"):
                     yield self.panel(partial(line_figure, FSYNCS), classes="figure", id="figure-fsyncs")
                     yield Chart(FSYNCS, numbered=False, ascii_only=self.frame.ascii_only, name="fsyncs")
@@ -143,7 +147,8 @@ class LiveScreen(MainScreen):
             yield self.panel(comparison_card, id="effect")
 
     def prepare(self, view: View) -> None:
-        self.set_class(commits_matter(view), "-commits")
+        self.set_class(commits_matter(view) and FSYNCS.name not in view.chart_state.slots, "-commits")
+        self.set_class(is_untimed(view) and slot_measure(LAST_SLOT, view).name == "p95", "-untimed")
         self._arrange_pinned(view)
         durability = self.query_one("#durability")
         durability.set_class(view.at_risk, "-at-risk")
@@ -161,14 +166,15 @@ class LiveScreen(MainScreen):
         rows = PINNED_ROWS if is_full else 1
         self.query_one(FigureStack).set_charts(shown, 2 * rows if self.has_class("-tall") else rows)
 
-    def _band(self, measure: Measure, *, is_first: bool) -> ComposeResult:
-        with Horizontal(classes="band -first" if is_first else "band"):
-            yield self.panel(
-                partial(big_figure, measure, ascii_only=self.frame.ascii_only),
-                id=f"figure-{measure.role}",
-                classes="figure",
-            )
-            yield Chart(measure, numbered=is_first, ascii_only=self.frame.ascii_only)
+    def _band(self, place: int, role: str) -> ComposeResult:
+        plain = self.frame.ascii_only
+
+        def figure(view: View, width: int, height: int) -> list[TextLine]:
+            return big_figure(slot_measure(place, view), view, width, height, ascii_only=plain)
+
+        with Horizontal(classes=f"band {BAND_CLASSES.get(place, '')}"):
+            yield self.panel(figure, id=f"figure-{role}", classes="figure")
+            yield Chart(partial(slot_measure, place), role=role, numbered=place == 0, ascii_only=plain)
 
 
 class LatencyScreen(MainScreen):
@@ -193,6 +199,7 @@ class LatencyScreen(MainScreen):
         yield self.panel(slowest_panel, id="slowest")
 
     def prepare(self, view: View) -> None:
+        self.set_class(is_untimed(view), "-untimed")
         for table in self.query("#latencies"):
             if self.has_class("-full"):
                 most = MOST_TALL_LATENCIES if self.has_class("-tall") else MOST_LATENCIES
