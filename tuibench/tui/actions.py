@@ -180,8 +180,8 @@ REPLAY_ACTIONS = (
 ACTIONS = (
     UserAction("durability", "d", "d", "durability", "Durability: preset or setting"),
     _load("type_threads", "t", "t", "threads", "Number of threads"),
-    _load("more", "plus,equals_sign", "+", "threads", "One thread more", change=lambda n: n + 1, rarity=1),
-    _load("fewer", "minus", "−", "threads", "One thread fewer", change=lambda n: n - 1, rarity=1),
+    _load("more", "plus,equals_sign", "+", "threads", "One thread more", change=lambda n: n + 1, rarity=2),
+    _load("fewer", "minus", "−", "threads", "One thread fewer", change=lambda n: n - 1, rarity=2),
     _load(
         "halve", "left_square_bracket", "[", "threads", "Half the threads", change=lambda n: n // 2,
         rarity=2,
@@ -193,7 +193,7 @@ ACTIONS = (
     UserAction("ab_test", "A", "A", "A/B", "A/B test of two values", command=_stop_ab_test),
     _load("probe", "P", "P", "probe", "Probe: saturation point", command=_stop_probe),
     _always(
-        "pin", "e", "e", "effects", "Effects, the newest first", view_change=pin_previous_effect,
+        "pin", "e", "e", "effects", "Effects, the newest first", view_change=pin_previous_effect, rarity=1,
     ),
     UserAction(
         "resolve", "enter", "enter", "resolve", "Decide a doubtful effect",

@@ -63,8 +63,9 @@ class MessageLine(msgspec.Struct, frozen=True):
 
 
 class Caption(NamedTuple):
-    """Caption of a scene: a text of some kind, and its number among the texts. A question that was answered by
-    a change is of kind `changed`.
+    """Caption of a scene: a text of some kind, and its number among the texts.
+
+    A question that was answered by a change is of kind `changed`.
 
     Results are of kind `reveal`, `nothing` if they are not as expected, or `unknown` without a verdict.
     `waiting` is the condition that the scene waits for; once it `is_over`, there is no next step.

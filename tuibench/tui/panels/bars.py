@@ -40,8 +40,15 @@ from tuibench.units import DASH, count, duration, hms, percent
 
 MOST_LINES = 4
 _INDENT = 1
-_HEADS = {"say": "", "ask": "YOUR GUESS", "changed": "CHANGED", "reveal": "FOUND", "nothing": "FOUND", "unknown": "NOT DECIDED"}
-_ROLES = {"say": "strong", "ask": "warn", "changed": "warn", "reveal": "good", "nothing": "muted", "unknown": "muted"}
+_HEADS = {
+    "say": ("", "strong"),
+    "ask": ("YOUR GUESS", "warn"),
+    "changed": ("CHANGED", "warn"),
+    "reveal": ("FOUND", "good"),
+    "nothing": ("FOUND", "muted"),
+    "unknown": ("NOT DECIDED", "muted"),
+}
+"""Head and role of a caption, by its kind."""
 
 
 def caption_lines(view: View, width: int, height: int) -> list[TextLine]:
@@ -49,7 +56,7 @@ def caption_lines(view: View, width: int, height: int) -> list[TextLine]:
     caption = view.caption
     if caption is None:
         return []
-    role = _ROLES[caption.kind]
+    _, role = _HEADS[caption.kind]
     body: list[TextLine] = [
         (TextSpan(" " * _INDENT), TextSpan(part, role))
         for part in wrap_text(caption.text, width - 2 * _INDENT)
@@ -65,11 +72,11 @@ def caption_height(view: View, width: int) -> int:
 
 
 def _title_line(caption: Caption, width: int) -> TextLine:
-    head = _HEADS[caption.kind]
+    head, role = _HEADS[caption.kind]
     left: TextLine = (
         TextSpan(f" {caption.title} ", "brand"),
         TextSpan(f" {caption.place}  ", "muted"),
-        TextSpan(head, _ROLES[caption.kind]),
+        TextSpan(head, role),
     )
     if caption.is_over:
         return left

@@ -109,7 +109,7 @@ class HelpScreen(ModalScreen[None]):
                             yield Static(_section_content(title, sections[title]), classes="gap")
                 with Vertical(classes="help-column", id="help-words"):
                     yield Static("WORDS", classes="gap heading")
-                    yield Static("\n".join(_GLOSSARY), classes="quiet", markup=False)
+                    yield Static(" ".join(_GLOSSARY), classes="quiet", markup=False)
 
 
 def help_sections(view: View) -> Iterator[tuple[str, list[KeyEntry]]]:
