@@ -217,6 +217,7 @@ def rows_of(scale: int) -> int:
 
 def test_a_line_of_letters() -> None:
     assert big_letters("25.", 1) == ["▀▀█ █▀▀  ", "█▀▀ ▀▀█  ", "▀▀▀ ▀▀▀ ▀"]
+    assert big_letters("÷53", 1) == [" ▀  █▀▀ ▀▀█", "▀▀▀ ▀▀█  ▀█", " ▀  ▀▀▀ ▀▀▀"]
     assert big_letters("1", 2) == ["████  ", "  ██  ", "  ██  ", "  ██  ", "██████"]
     assert big_letters("−", 2, ascii_only=True) == ["      ", "      ", "######", "      ", "      "]
 

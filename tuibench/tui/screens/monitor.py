@@ -227,7 +227,7 @@ class SaturationScreen(MainScreen):
     ]
     KEYS = (
         ("j", "next step"),
-        ("enter", "the whole answer, or the charts"),
+        ("enter", "whole answer, or charts"),
         ("P", "end the probe, or start one"),
     )
 
