@@ -147,8 +147,31 @@ def _build(facts: Facts) -> Value:
         return None
     text = f"{facts.server.version_text} {facts.variable('version_comment')}".lower()
     kind = next((mark for mark in DEBUG_MARKS if mark in text), "release")
-    of_build = ("version_compile_machine", "version_source_revision", "version_malloc_library")
+    of_build = (
+        "version_comment",
+        "version_compile_os",
+        "version_compile_machine",
+        "version_source_revision",
+        "version_malloc_library",
+    )
     return ", ".join([kind, *(word.lower() for name in of_build if (word := facts.variable(name)))])
+
+
+def _adaptive_hash_index(facts: Facts) -> Value:
+    name = "innodb_adaptive_hash_index"
+    return ("on" if facts.is_on(name) else "off") if facts.variable(name) else None
+
+
+def _native_io(facts: Facts) -> Value:
+    name = "innodb_use_native_aio"
+    return ("on" if facts.is_on(name) else "simulated") if facts.variable(name) else None
+
+
+def _thread_handling(facts: Facts) -> Value:
+    """MySQL has one thread for each connection unless it is an edition with a pool."""
+    if not facts.environment.variables:
+        return None
+    return facts.variable("thread_handling").lower().replace("-", " ") or "one thread per connection"
 
 
 def _huge_pages(facts: Facts) -> Value:
@@ -206,11 +229,13 @@ BINARY_LOG = ("log_bin", "skip_log_bin")
 
 AUDITED = (
     Fact("server version", lambda facts: f"{facts.server.flavour} {facts.server.version}", "everything"),
-    Fact("build", _build, "a debug build has a fraction of the speed"),
+    Fact(
+        "build", _build, "everything: a debug build has a fraction of the speed, other compilers some percent"
+    ),
     Fact(
         "redo log capacity",
         _redo_capacity,
-        "writes: a small one forces pages to disk while transactions wait",
+        "writes: a small one forces pages to disk while transactions wait, at 8 MiB most of the time",
         (ServerVariable.LOG_FILE_SIZE, ServerVariable.LOG_FILES, ServerVariable.REDO_LOG_CAPACITY),
         within=0.1,
     ),
@@ -229,7 +254,7 @@ AUDITED = (
     Fact(
         "binary log",
         _binary_log,
-        "writes: a second log to write and flush",
+        "writes: a second log to write and flush; small transactions are up to twice as fast without it",
         (*BINARY_LOG, "binlog_format", "binlog_row_image"),
     ),
     Fact(
@@ -271,6 +296,24 @@ AUDITED = (
         ("performance_schema", "performance_schema_*"),
     ),
     Fact(
+        "adaptive hash index",
+        _adaptive_hash_index,
+        "reads by key: fewer steps with it; writes of many threads share its locks",
+        ("innodb_adaptive_hash_index",),
+    ),
+    Fact(
+        "native I/O",
+        _native_io,
+        "reads and writes of pages: without it, threads of the server wait for each",
+        ("innodb_use_native_aio",),
+    ),
+    Fact(
+        "thread handling",
+        _thread_handling,
+        "many connections: a pool bounds the threads that run, and adds a queue",
+        ("thread_handling",),
+    ),
+    Fact(
         "query cache",
         _query_cache,
         "reads: repeated statements are not executed; a lock that all statements share",
@@ -300,9 +343,13 @@ AUDITED = (
         has_weight=False,
     ),
     Fact("huge pages", _huge_pages, "CPU of memory access with a large buffer pool", ("large_pages",)),
-    Fact("CPU", _cpu, "everything"),
+    Fact("CPU", _cpu, "everything: a governor other than performance lowers the clock between statements"),
     Fact("memory", _memory, "the page cache, and what fits into it", within=0.05),
-    Fact("file system", _file_system, "writes: the cost of a flush"),
+    Fact(
+        "file system",
+        _file_system,
+        "writes: the cost of a flush; without barriers it is almost none, and a loss of power loses data",
+    ),
 )
 """All facts, in the order in which they are listed."""
 

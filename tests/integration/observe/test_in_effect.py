@@ -16,6 +16,7 @@ from tuibench.workload.datasets import build_data_set
 UNFAIR = (
     "--innodb-doublewrite=0", "--innodb-flush-log-at-trx-commit=2", "--skip-log-bin",
     "--innodb-buffer-pool-size=512M", "--transaction-isolation=READ-COMMITTED", "--innodb-flush-method=fsync",
+    "--innodb-adaptive-hash-index=ON",
 )  # fmt: skip
 OF_FLAVOUR = {
     Flavour.MARIADB: (
@@ -32,7 +33,7 @@ OF_FLAVOUR = {
 NAMED = {
     "doublewrite", "durability", "binary log", "buffer pool", "isolation", "flush method",
     "redo log capacity", "tables' collation", "performance_schema", "table definitions", "rows",
-    "table statistics",
+    "table statistics", "adaptive hash index",
 }  # fmt: skip
 
 

@@ -24,12 +24,14 @@ MIB = 2**20
 VARIABLES = {
     "binlog_format": "MIXED",
     "binlog_row_image": "FULL",
+    "innodb_adaptive_hash_index": "OFF",
     "innodb_buffer_pool_size": str(256 * MIB),
     "innodb_doublewrite": "ON",
     "innodb_flush_log_at_trx_commit": "1",
     "innodb_flush_method": "O_DIRECT",
     "innodb_log_file_size": str(96 * MIB),
     "innodb_page_size": "16384",
+    "innodb_use_native_aio": "ON",
     "large_pages": "OFF",
     "log_bin": "ON",
     "performance_schema": "ON",
@@ -91,6 +93,9 @@ UNFAIR = {
     "binary log": around({"binlog_format": "ROW"}),
     "flush method": around({"innodb_flush_method": "fsync"}),
     "buffer pool": around({"innodb_buffer_pool_size": str(1024 * MIB)}),
+    "adaptive hash index": around({"innodb_adaptive_hash_index": "ON"}),
+    "native I/O": around({"innodb_use_native_aio": "OFF"}),
+    "thread handling": around({"thread_handling": "pool-of-threads"}),
     "page size": around({"innodb_page_size": "8192"}),
     "isolation": around({"tx_isolation": "READ-COMMITTED"}),
     "performance_schema": around(seen={"instruments": f"{IN_EFFECT['instruments']}, wait/synch"}),
@@ -104,7 +109,7 @@ UNFAIR = {
     "CPU": around(host=replace(HOST, conditions=replace(HOST.conditions, governors=("powersave",)))),
     "memory": around(host=replace(HOST, memory_limit_bytes=2 * 2**30)),
     "file system": around(disk=replace(DISK, options=("rw", "relatime", "data=ordered", "nobarrier"))),
-    "build": around(version_text="10.11.19-MariaDB-debug"),
+    "build": around({"version_comment": "Source distribution"}),
     "server version": around(version="10.6.1", version_text="10.6.1-MariaDB"),
 }
 """Pairs with `around()` that differ in one respect, which the audit must name."""
@@ -122,6 +127,7 @@ EQUAL = {
         {"tx_isolation": None, "transaction_isolation": "REPEATABLE-READ"}
     ),
     "a query cache without memory": around({"query_cache_type": "ON", "query_cache_size": "0"}),
+    "one thread per connection": around({"thread_handling": "one-thread-per-connection"}),
     "no query cache": around({"query_cache_type": None, "query_cache_size": None}),
     "an estimate of the rows": around(seen={"rows": "401200", "rows_in_statistics": "400100"}),
     "rounded buffer pool": around({"innodb_buffer_pool_size": str(260 * MIB)}),
