@@ -13,7 +13,7 @@ STEP := .ci/step
 ONE_TEST := "run one of the failed tests with .venv/bin/pytest PATH::NAME; changed screens: see docs/architecture.md"
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-lowest lint style types native check dist audit docs bench chaos faults soak tpcc screenshots format clean setup-demo setup-test
+.PHONY: help demo test test-all test-lowest lint style types native check dist audit docs bench chaos faults soak tpcc screenshots showcase format clean setup-demo setup-test
 
 help:
 	@echo "make demo         run a private server under load in the live monitor (ARGS=... are passed to it)"
@@ -31,6 +31,7 @@ help:
 	@echo "make soak         run 20 minutes with changes and viewers and report growth of any process (ARGS=MINUTES)"
 	@echo "make tpcc         test TPC-C with 10 warehouses and violate each of its conditions (ARGS=--server=PATH)"
 	@echo "make screenshots  regenerate the pictures in screenshots/"
+	@echo "make showcase     measure the study of docs/showcase.md on this host, 15 minutes (SERVERS='NAME:FILE …')"
 	@echo "make format       format the code and apply lint fixes"
 	@echo "make clean        remove .venv, caches and builds"
 
@@ -70,6 +71,9 @@ audit:
 
 docs:
 	@.ci/docs
+
+showcase: setup-demo
+	@docs/showcase/run
 
 # The native engine; skipped without a Rust compiler.
 native:
