@@ -70,7 +70,10 @@ def _translate_foreign(arguments: Sequence[str], commands: Collection[str], line
     for note in notes:
         sys.stderr.write(f"tuibench: {note}\n")
     if meant[:1] == ["slap"]:
-        return [_translate_slap(each) for each in meant if each not in SLAP_IGNORED]
+        full = map(sysbench_syntax.unabbreviated, meant)
+        return [
+            translated for each in full if each not in SLAP_IGNORED and (translated := _translate_slap(each))
+        ]
     return meant
 
 
@@ -80,6 +83,8 @@ def _translate_slap(argument: str) -> str:
     if name in SLAP_REFUSED:
         why, hint = SLAP_REFUSED[name]
         raise UsageError(f"{name}: {why}", hint)
+    if name == sysbench_syntax.VERIFY_CERTIFICATE:
+        return "" if value in ("0", "off") else "--ssl-mode=verify-identity"
     if name == SLAP_SQL_MODE and equals:
         return f"--init-command=SET sql_mode='{value}'"
     return SLAP_TRANSLATED.get(argument, argument)
@@ -93,6 +98,8 @@ def raise_unknown_command(name: str, known: Iterable[str], rest: Sequence[str] =
         raise UsageError(
             f"'{name}' is a profile, not a command", f"run it: {shlex.join(['tuibench', 'run', name, *rest])}"
         )
+    if line := sysbench_syntax.tpcc_mysql_line(name, rest):
+        raise UsageError(f"'{name}' is a program of tpcc-mysql", f"here: {line}")
     near = get_close_matches(name, list(known), 1)
     raise UsageError(
         f"there is no command '{name}'", f"did you mean '{near[0]}'?" if near else "see tuibench --help"
@@ -102,7 +109,7 @@ def raise_unknown_command(name: str, known: Iterable[str], rest: Sequence[str] =
 def _expand_help_words(arguments: list[str], commands: Collection[str]) -> list[str]:
     """Expand `help`, `help run`, `version`, `oltp_read_write help`, as accepted by sysbench and git."""
     match arguments:
-        case ["version"]:
+        case ["version"] | ["-V"] | ["slap", "-V" | "--version"]:
             return ["--version"]
         case ["help", *rest]:
             return [*rest[:1], "--help"]

@@ -24,6 +24,9 @@ TEST_MODE, NONTRX_MODE = "--oltp-test-mode", "--oltp-nontrx-mode"
 SSL, SSL_MODES = "--mysql-ssl", {"on": "required", "off": "disabled", "1": "required", "0": "disabled"}
 TPCC, TPCC_TABLES = "tpcc", "--tables=1"
 """tpcc.lua can create several sets of tables; the profile has one."""
+TPCC_SCRIPT = "tuibench ./tpcc.lua runs the script itself"
+TABLE_OPTIONS = "--mysql-table-options"
+VERIFY_CERTIFICATE = "--ssl-verify-server-cert"
 REPORT_INTERVAL = "--report-interval"
 HISTOGRAM = "--histogram"
 """A switch in sysbench; our parser requires a value for it. Switches of profiles need none."""
@@ -125,7 +128,7 @@ IGNORED_OPTIONS = {
     "--enable-purge": (
         "no,off",
         "the profile tpcc deletes no old orders",
-        "tuibench ./tpcc.lua runs the script itself",
+        TPCC_SCRIPT,
     ),
     "--force-pk": (ANY, "", ""),
     "--init-rng": (ANY, "", ""),
@@ -154,7 +157,10 @@ IGNORED_OPTIONS = {
     "--oltp-table-name": ("sbtest", "the tables are called sbtest1, sbtest2, …", "leave it out"),
     "--oltp-user-delay-max": ("0", "transactions follow without think time", "--rate sets the pace"),
     "--oltp-user-delay-min": ("0", "transactions follow without think time", "--rate sets the pace"),
+    "--pgsql-schema": (ANY, "", ""),
     "--rand-init": (ANY, "", ""),
+    "--report-csv": ("no,off", "the report has its own form", "--csv=FILE writes one"),
+    "--splittable": ("no,off", "the profile tpcc has TPC-C's transactions", TPCC_SCRIPT),
     "--thread-stack-size": (ANY, "", ""),
 }
 """Options without an equivalent: accepted values (`*`: all), reason for refusal, alternative."""
@@ -166,7 +172,15 @@ NOTED_OPTIONS = {
 }
 """Switches that are not taken, and the note that says so."""
 
-OWN_OPTIONS_OF_SCRIPTS = ("--oltp-", "--force-pk", "--use-fk")
+OWN_OPTIONS_OF_SCRIPTS = (
+    "--enable-purge",
+    "--force-pk",
+    "--oltp-",
+    "--pgsql-schema",
+    "--report-csv",
+    "--splittable",
+    "--use-fk",
+)
 """A script that is not sysbench's may have options of these names."""
 
 FORCED_SHUTDOWN = "--forced-shutdown"
@@ -416,14 +430,21 @@ def _translate_option(argument: str, after: str, line: Translation) -> str:
     if line.arguments[0] == TPCC and name == "--tables":
         raise UsageError(
             f"{argument}: the profile tpcc has one set of tables",
-            "--warehouses=N makes it larger; tuibench ./tpcc.lua runs the script itself",
+            f"--warehouses=N makes it larger; {TPCC_SCRIPT}",
         )
+    if line.arguments[0] == TPCC and name == TABLE_OPTIONS:
+        if value and line.command == "prepare":
+            raise UsageError(f"{name}: the profile tpcc creates its tables without options", TPCC_SCRIPT)
+        line.ignored.append(argument)
+        return ""
     if name in RENAMED_OPTIONS:
         line.is_old |= name in OLD_OPTIONS
         return RENAMED_OPTIONS[name] + equals + value
     if name in (SSL, "--ssl"):
         mode = value.lower() if equals else "on"
         return f"--ssl-mode={SSL_MODES.get(mode, mode)}"
+    if name == VERIFY_CERTIFICATE:
+        return "--ssl-mode=verify-identity" if SWITCH.get(value.lower()) == "on" else ""
     if argument == HISTOGRAM and after not in ("on", "off"):
         return f"{HISTOGRAM}=on"
     if name == FORCED_SHUTDOWN:
@@ -467,3 +488,65 @@ def _drop_run_options(line: Translation) -> None:
         elif not equals and not [*line.arguments, "-"][place + 1].startswith("-"):
             next(waiting)
     line.arguments = kept
+
+
+TPCC_MYSQL = {"tpcc_load": ("prepare", "--create-database"), "tpcc_start": ("run", "")}
+"""Programs of tpcc-mysql: our command, and what it takes besides."""
+
+TPCC_MYSQL_OPTIONS = {
+    "-h": "-h",
+    "-P": "-P",
+    "-d": "-D",
+    "-u": "-u",
+    "-S": "-S",
+    "-w": "--warehouses=",
+    "-c": "--threads=",
+    "-r": "--warmup-time=",
+    "-l": "--time=",
+    "-i": "--report-interval=",
+}
+"""Options with values; a password and files of reports are left out."""
+
+
+def tpcc_mysql_line(program: str, arguments: Sequence[str]) -> str:
+    """Our line for one of tpcc-mysql; empty for another program."""
+    name = PurePath(program).name
+    if name not in TPCC_MYSQL:
+        return ""
+    command, besides = TPCC_MYSQL[name]
+    words = ["tuibench", command, TPCC]
+    waiting = iter(arguments)
+    for word in waiting:
+        option, value = word[:2], word[2:]
+        if not word.startswith("-"):
+            continue
+        value = value or next(waiting, "")
+        ours = TPCC_MYSQL_OPTIONS.get(option, "")
+        if option == "-p":
+            words.append("-p")
+        elif ours:
+            words += [f"{ours}{value}"] if ours.endswith("=") else [ours, value]
+    return " ".join(map(quote, [*words, *filter(None, [besides])]))
+
+
+MYSQLSLAP_OPTIONS = frozenset(
+    f"--{name}"
+    for name in """
+    auto-generate-sql auto-generate-sql-add-autoincrement auto-generate-sql-execute-number
+    auto-generate-sql-guid-primary auto-generate-sql-load-type auto-generate-sql-secondary-indexes
+    auto-generate-sql-unique-query-number auto-generate-sql-unique-write-number auto-generate-sql-write-number
+    commit compress concurrency create create-schema csv debug-check debug-info default-auth
+    default-character-set delimiter detach engine help host init-command iterations login-path no-drop
+    number-char-cols number-int-cols number-of-queries only-print password plugin-dir port post-query
+    post-system pre-query pre-system protocol query silent socket sql-mode ssl-ca ssl-cert ssl-key
+    ssl-mode user verbose version
+    """.split()  # noqa: SIM905
+)
+
+
+def unabbreviated(argument: str) -> str:
+    """An option of mysqlslap, which takes each unique beginning of its names."""
+    name, equals, value = argument.partition("=")
+    found = [each for each in MYSQLSLAP_OPTIONS if each.startswith(name)]
+    is_short = len(name) > len("--x") and name not in MYSQLSLAP_OPTIONS and len(found) == 1
+    return f"{found[0]}{equals}{value}" if is_short else argument

@@ -59,8 +59,20 @@ def find_profile(name: str) -> Path:
 def _lua_hint(path: Path) -> str:
     if path.suffix != LUA:
         return ""
-    known = path.stem in available_profiles()
-    return f"there is a profile {path.stem}" if known else ""
+    name = CLASSIC.get(path.stem, path.stem)
+    return f"there is a profile {name}" if name in available_profiles() else ""
+
+
+CLASSIC = {
+    "oltp_inlist_select": "classic.random_points100",
+    "oltp_inlist_update": "classic.update_inlist",
+    "oltp_points_covered": "classic.points_covered_pk",
+    "oltp_range_covered": "classic.range_covered_pk",
+    "oltp_read_only_count": "classic.read_only_count",
+    "oltp_scan": "classic.scan",
+    "oltp_update_rate": "classic.update_one",
+}
+"""The profiles of the classic suite by the names of its scripts (mdcallag/mytools)."""
 
 
 def load_profile(name: str) -> Profile:

@@ -37,6 +37,8 @@ sysbench --config-file=@CONFIG@ oltp_read_write --tables=10 --table-size=10000 r
 sysbench --config-file=@CONFIG@ oltp_point_select --tables=32 prepare
 sysbench ./tpcc.lua --threads=4 --tables=1 --scale=10 --trx_level=RR --use_fk=0 --db-driver=mysql prepare
 sysbench tpcc.lua --threads=4 --scale=10 --time=300 --report-interval=1 run
+sysbench tpcc.lua --threads=4 --scale=10 --force_pk=1 --mysql_table_options= --report_csv=no run
+sysbench oltp_read_write --ssl-verify-server-cert=0 --threads=4 run
 sysbench --db-driver=mysql --mysql-db=tpcc --tables=1 --scale=1 --time=60 --threads=2 ./tpcc.lua run
 sysbench oltp_common --threads=16 --rand-type=uniform --db-driver=mysql --mysql-db=sbtest --mysql-user=root prepare --tables=16 --table-size=10000000
 sysbench oltp_point_select --threads=16 --time=300 --rand-type=uniform --rand-seed=4711 --db-driver=mysql --mysql-user=root run --tables=16 --table-size=10000000
@@ -83,6 +85,7 @@ sysbench --test=oltp --mysql-db=test --mysql-table-engine=myisam --num-threads=1
 
 MYSQLSLAP = """
 mysqlslap --user=root --auto-generate-sql
+mysqlslap --user=root --auto-generate-sql --conc=50 --iter=10 --number-of-q=1000 --eng=innodb
 mysqlslap --no-defaults --auto-generate-sql --concurrency=50 --iterations=10
 mysqlslap -a --concurrency=50,100 --number-of-queries=1000 --debug-info
 mysqlslap -a --concurrency=100 --iterations=5 --engine=myisam,innodb --number-of-queries=500
@@ -118,4 +121,12 @@ REFUSED = {
     "mysqlslap -a –engine=innodb": "'–engine=innodb' begins with a dash, not with hyphens: type --engine",
     "mysqlslap -a --no-create": "unknown option --no-create",
     "mysqlslap -a --compress": "compression is not supported",
+    "mysqlslap -a --number=10": "unknown option --number",
+    "sysbench tpcc.lua --mysql_table_options=X prepare": "creates its tables without options",
+    "sysbench oltp_inlist_select.lua --random-points=9 run": "there is a profile classic.random_points100",
+    "sysbench ./oltp_scan.lua --tables=4 run": "there is a profile classic.scan",
+    "sysbench tpcc_load -h db1 -d tpcc -u app -p x -w 10": "prepare tpcc -h db1 -D tpcc -u app -p --warehouses=10",
+    "sysbench ./tpcc_start -hdb1 -dtpcc -w 10 -c 16 -r 10 -l 60": (
+        "run tpcc -h db1 -D tpcc --warehouses=10 --threads=16 --warmup-time=10 --time=60"
+    ),
 }

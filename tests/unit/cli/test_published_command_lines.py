@@ -12,6 +12,20 @@ from tests.unit.cli.published_command_lines import (
     SYSBENCH_05,
     SYSBENCH_10,
 )
+from tuibench.cli.arguments import normalize
+from tuibench.cli.main import COMMANDS
+from tuibench.cli.sysbench_syntax import (
+    NONTRX_MODE,
+    OLD_OPTIONS,
+    RENAMED_OPTIONS,
+    SSL,
+    SWITCHED_PROFILES,
+    TEST,
+    TEST_MODE,
+    TPCC_OPTIONS,
+    command_first,
+    translate_options,
+)
 from tuibench.errors import ExitCode
 
 NOBODY = ("--no-defaults", "--host=127.0.0.1", "--port=1", "--connect-timeout=1")
@@ -44,6 +58,21 @@ def test_a_line_that_cannot_be_had_is_refused_with_the_reason(
     code, out, err = tuibench(*words_of(line, tmp_path), *NOBODY)
     assert (code, out) == (ExitCode.USAGE_ERROR, "")
     assert reason in err
+
+
+CHANGED = {*RENAMED_OPTIONS, *TPCC_OPTIONS, *SWITCHED_PROFILES, TEST, SSL, TEST_MODE, NONTRX_MODE}
+"""Options that a line has under another name, or as another profile: it is shown in its modern form."""
+
+
+@for_each("line", [line for line in (*SYSBENCH_10, *OLD) if line.endswith(" run")])
+def test_no_option_of_a_line_is_dropped_silently(line: str) -> None:
+    given = normalize([word for word in line.split()[1:] if not word.startswith("--config-file")])
+    meant, notes = translate_options(command_first(given, COMMANDS), is_sysbenchs=True)
+    kept = {word.partition("=")[0] for word in meant}
+    lost = {word.partition("=")[0] for word in given if word.startswith("--")} - kept
+    unsaid = [name for name in lost - CHANGED if name not in " ".join(notes)]
+    assert not unsaid
+    assert not lost & (CHANGED - {SSL, *set(RENAMED_OPTIONS) - OLD_OPTIONS}) or "read as" in " ".join(notes)
 
 
 @for_each("line", OLD)
