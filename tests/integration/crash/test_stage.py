@@ -69,6 +69,8 @@ async def test_a_session_crashes_its_server_and_goes_on_with_its_settings(
         assert crash.commits.acknowledged > 0
         assert crash.commits.unexplained == 0
         assert crash.recovered_seconds is not None
+    unknown = sum(crash.commits.unknown for crash in (durable, unsafe))
+    assert ended.summary.unknown_commits == unknown, "the engine and the ledger count the same"
     assert not [event for event in watcher.told(EventKind.EFFECT) if "kill" in event.text]
     report = await asyncio.to_thread(
         tuibench, "report", spec.run_directory, "--html", str(tmp_path / "report.html")
