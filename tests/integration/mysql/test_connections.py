@@ -163,6 +163,7 @@ async def test_an_account_that_demands_tls_and_a_client_certificate(
             target, ssl_mode="required", ssl_cert=str(files.cert), ssl_key=str(files.key)
         )
         assert await cipher(shown)
+        assert await cipher(shown), "in the resumed session, the server knows the certificate"
 
 
 async def test_many_encrypted_connections_at_once(secure: PrivateServer) -> None:
