@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from tuibench.clock import NS_PER_SECOND, Clock, ScheduledTick, ticks
 from tuibench.effects.tracker import EffectTracker
-from tuibench.errors import UsageError
+from tuibench.errors import RunError, UsageError
 from tuibench.load.messages import CompletionGaps
 from tuibench.load.native_engine import Chosen, choose, choose_before_login
 from tuibench.metrics.measurement_warnings import ClientLimit, measurement_warnings, simulated_network_warning
@@ -448,6 +448,15 @@ class LoadRun(SessionRun):
                 await self.load.finish(self.spec.drain_seconds)
             finally:
                 self.effect_tracker.end_stalls(self.measuring.completion_gaps)
+        totals, lifecycle = self.load.accounting.totals, self.watcher.lifecycle
+        is_stuck = totals.abandoned > 0 and not totals.completed and not totals.failed
+        if self.program.script is not None and is_stuck and lifecycle.outcome == "done":
+            lifecycle.fail(
+                RunError(
+                    f"{self.program.script.path}: no event ended during the run",
+                    "an event may be an endless loop; a longer --time names its line after 20 s of computing",
+                )
+            )
 
     async def _read_last(self) -> None:
         questions = self.load.accounting.totals.questions
