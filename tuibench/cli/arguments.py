@@ -254,6 +254,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "replay": ("latest --speed 4",),
     "report": ("latest", "latest --html run.html", "latest --markdown --csv=run.csv"),
     "compare": ("20261121-0720 20261121-0815 --fail-if 'tps<-5%'",),
+    "flame": ("latest", "latest --effect 1", "latest --effect 1 --format html"),
     "history": (
         "oltp_read_write",
         "oltp_read_write --since 20261121-0720",

@@ -55,6 +55,7 @@ SECTIONS = {
         "report": "Print a recorded run: sysbench's text, JSON, CSV, Markdown, or a page with charts.",
         "replay": "Show a recorded run in the live screens, without a server.",
         "compare": "Compare recorded runs: what differs, each figure with its interval and a verdict.",
+        "flame": "Show which functions of the server used the processor, before and after a change.",
         "history": "Show the recorded runs of one plan over time, and where their level changed.",
         "bundle": "Pack runs or a sweep into one file to publish, without logins and host names.",
         "reproduce": "Run the measurement of a bundle here, and compare each figure.",

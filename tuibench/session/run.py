@@ -28,7 +28,8 @@ from tuibench.ab.experiment import THREADS, AbTest, Resolution, ordered_resoluti
 from tuibench.clock import NS_PER_SECOND, Clock, ScheduledTick, SystemClock, ticks
 from tuibench.crash.experiment import CrashOnStage
 from tuibench.effects.tracker import EffectTracker
-from tuibench.errors import UsageError
+from tuibench.errors import RunError, UsageError
+from tuibench.flame.profile import Profiler
 from tuibench.load.fleet import Fleet
 from tuibench.load.native_engine import Chosen
 from tuibench.metrics.inference import ab_order
@@ -113,6 +114,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         self.interventions: Interventions
         self._commands: SessionCommands
         self._identify = identify or partial(identify_server, spec.target, self.clock)
+        self._profiler = Profiler(Path(spec.run_directory))
         self._stack = AsyncExitStack()
         self._steps: list[ClosingStep] = []
         self._is_restored = self._is_closed = False
@@ -189,12 +191,25 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             self.lifecycle,
             self.emit,
         )
-        self._steps.insert(1, self.interventions.close)
+        self._steps[1:1] = [self._finish_profile, self.interventions.close]
         self._steps[-1:-1] = [self.activity_monitor.close, self.statement_monitor.close, self.sampler.close]
 
     async def start_recording(self, program: Program | None = None) -> None:
         """Begins the record. Raises RunError if it cannot be written."""
         await self.bus.recording.open(self.server, program)
+        if self.spec.plan.cpu_profile:
+            await self._start_profile()
+
+    async def _start_profile(self) -> None:
+        """The reason why there is no profile is an event: the run goes on without."""
+        try:
+            await self._profiler.start(self.sampler.server_pid)
+        except RunError as error:
+            self.emit(EventKind.WARNING, f"no CPU profile: {error.message}: {error.hint}")
+
+    async def _finish_profile(self) -> None:
+        if text := await self._profiler.finish():
+            self.emit(EventKind.WARNING, text)
 
     async def run(self) -> None:
         """Records and samples until the session is over, then restores the settings."""

@@ -365,6 +365,11 @@ class Sampler:
         accounts = self._account.connection_ids if self._account is not None else set()
         return self._sampler.connection_ids | self._replicas.connection_ids | accounts
 
+    @property
+    def server_pid(self) -> int | None:
+        """The server's process, if it is on this host."""
+        return self._hosts.server_pid
+
     def watch_time(self) -> None:
         """Read who waits for some seconds. Raises UsageError without an account of the time."""
         if self._account is None:

@@ -29,6 +29,9 @@ from tests.integration.support.shared import Starter, Templates
 from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
+from tuibench.model.command import ApplyPreset
+from tuibench.model.effect import Effect
+from tuibench.model.event import Event
 from tuibench.model.server import Flavour, Target, TimeReport
 from tuibench.model.tick import Sample, Tick, total_tick
 from tuibench.session.load_run import LoadRun
@@ -392,3 +395,29 @@ async def test_who_waits_is_told_of_the_load_and_of_all_traffic(truths: Truths) 
 
 
 DONE = {"completed": 7.0}
+
+
+LONG_TICKS = 40
+"""Ticks before a change: the windows of an effect are as long as what came before it allows."""
+
+
+async def test_the_effect_of_unsafe_names_the_commit(truths: Truths) -> None:
+    spec = _large(truths, "oltp_read_write")
+    effects: list[Effect] = []
+    async with LoadRun(replace(spec, plan=replace(spec.plan, seconds=None))) as run:
+        ticks: list[Tick] = []
+        told: list[asyncio.Task[str]] = []
+
+        def take(message: object) -> None:
+            if isinstance(message, Sample) and message.load is not None:
+                ticks.append(message.tick)
+                if _is_enough(ticks) and len(ticks) >= LONG_TICKS and not told:
+                    told.append(asyncio.create_task(run.submit(ApplyPreset("unsafe"))))
+            if isinstance(message, Event) and message.effect is not None:
+                effects.append(message.effect)
+                run.request_stop()
+
+        run.watcher.bus.listeners.append(take)
+        async with truths.slow_files("redo"):
+            await run.run()
+    assert because_text(effects[0].because).startswith("because: commit −"), effects[0]

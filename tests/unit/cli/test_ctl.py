@@ -286,7 +286,7 @@ LINES: dict[str, Command] = {
     "reset": ResetStats(),
     "stop": Stop(),
 }
-UNSPOKEN = {WatchActivity, model.WatchStatements}
+UNSPOKEN = {WatchActivity, model.WatchStatements, model.WatchTime}
 """Only a screen that shows the activity asks for it."""
 
 

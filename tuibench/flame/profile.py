@@ -1,0 +1,222 @@
+"""The CPU profile of a server's process: `perf record` during a run, and its stacks second by second.
+
+perf samples with the kernel's software clock, which also works without hardware counters, as in most virtual
+machines. Its file is read by `perf script` after the load has ended, and removed. The record of the run keeps
+`cpu_profile.json.gz`: for each second of wall time the folded stacks with their numbers of samples. A folded
+stack is the thread's name and the functions from the outermost to the one that ran, with `;` between them, as
+Brendan Gregg's flamegraph.pl reads it; functions of the kernel end with `_[k]`.
+
+perf's times are those of the monotonic clock (`-k mono`), so that they can be placed in the run.
+"""
+
+import asyncio
+import contextlib
+import gzip
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tuibench import sanitize
+from tuibench.errors import RunError
+
+PROFILE = "cpu_profile.json.gz"
+RAW = "cpu_profile.perf"
+HERTZ = 99
+"""Not a round number: a load with a period of 10 ms is not met at one phase."""
+END_SECONDS, READ_SECONDS, START_SECONDS, START_PAUSE = 20.0, 120.0, 5.0, 0.05
+UNKNOWN = "[unknown]"
+THREAD, NAMELESS = "thread", re.compile(r":\d+")
+"""The name of a thread that perf knows by its number only: it began during the recording."""
+KERNEL = "_[k]"
+PARANOID = "/proc/sys/kernel/perf_event_paranoid"
+_HEAD = re.compile(r"^(?P<name>\S.*?)\s+\d+\s+(?P<time>\d+\.\d+):")
+_FRAME = re.compile(r"^\s+[0-9a-f]+ (?P<function>.+?)(?:\+0x[0-9a-f]+)? \((?P<file>[^()]*(?:\([^()]*\))?)\)$")
+
+
+class CpuProfile(msgspec.Struct, frozen=True, kw_only=True):
+    """Folded stacks with their samples, by second of Unix time. `unresolved` are the shares of samples that
+    ended in a function without a name, by file.
+    """
+
+    hertz: int = HERTZ
+    seconds: dict[int, dict[str, int]]
+    unresolved: dict[str, float] = {}
+
+    def window(self, start: float, end: float) -> list[dict[str, int]]:
+        """The whole seconds within a time; one without a sample is empty."""
+        return [self.seconds.get(second, {}) for second in range(-int(-start // 1), int(end // 1))]
+
+
+def refusal(pid: int | None) -> tuple[str, str] | None:
+    """Why a process cannot be profiled, and the remedy; None if it can be tried."""
+    if pid is None:
+        return (
+            "the server's process is not on this host, or was not found",
+            "run tuibench on the server's host",
+        )
+    if shutil.which("perf") is None:
+        return (
+            "perf is not installed",
+            "install linux-perf (Debian), linux-tools-generic (Ubuntu), perf (RHEL)",
+        )
+    try:
+        level, owner = int(Path(PARANOID).read_text()), os.stat(f"/proc/{pid}").st_uid
+    except (OSError, ValueError):
+        return "the kernel has no perf events here", "containers often forbid them: run tuibench on the host"
+    if os.geteuid() and (level > 2 or owner != os.geteuid()):
+        return (
+            f"this user may not profile the server's process (kernel.perf_event_paranoid is {level})",
+            "run tuibench as root, or as the server's user with sysctl kernel.perf_event_paranoid=2",
+        )
+    return None
+
+
+class Profiler:
+    """Runs perf on one process from `start` to `finish`; `folder` is that of the record."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._perf: asyncio.subprocess.Process | None = None
+
+    async def start(self, pid: int | None) -> None:
+        """Raises RunError with the reason, or with perf's own words, and the remedy."""
+        if (refused := refusal(pid)) is not None:
+            raise RunError(*refused)
+        raw = self._folder / RAW
+        command = [*f"perf record -q -e cpu-clock -F {HERTZ} -g -k mono -p {pid} -o".split(), str(raw)]
+        perf = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        for _ in range(round(START_SECONDS / START_PAUSE)):
+            if perf.returncode is None and not raw.exists():
+                await asyncio.sleep(START_PAUSE)
+        if perf.returncode is not None:
+            _, said = await perf.communicate()
+            raise RunError(f"perf ended at once: {_words(said)}", f"by hand: {' '.join(command)}")
+        self._perf = perf
+
+    async def finish(self) -> str:
+        """End perf and keep the stacks; returns what is wrong with them, empty if nothing is."""
+        perf, self._perf = self._perf, None
+        if perf is None:
+            return ""
+        with contextlib.suppress(ProcessLookupError):
+            perf.send_signal(signal.SIGINT)
+        said = b""
+        try:
+            async with asyncio.timeout(END_SECONDS):
+                _, said = await perf.communicate()
+        except TimeoutError:
+            perf.kill()
+            await perf.wait()
+        if not (self._folder / RAW).exists():
+            return f"no CPU profile: {_words(said)}"
+        try:
+            return await asyncio.to_thread(self._keep)
+        except (OSError, subprocess.SubprocessError) as error:
+            return f"the CPU profile could not be read: {error}; perf said: {_words(said)}"
+
+    def _keep(self) -> str:
+        raw = self._folder / RAW
+        shift = time.time() - time.monotonic()
+        fields = "comm,tid,time,ip,sym,dso"
+        command = ("perf", "script", "-i", str(raw), "-F", fields, "--ns", "--no-inline")
+        done = subprocess.run(command, capture_output=True, timeout=READ_SECONDS, check=True)
+        raw.unlink()
+        found = folded(done.stdout.decode(errors="replace").splitlines(), shift)
+        (self._folder / PROFILE).write_bytes(gzip.compress(msgspec.json.encode(found)))
+        return missing_symbols(found)
+
+
+def _words(said: bytes) -> str:
+    return sanitize.text(" ".join(said.decode(errors="replace").split())[:300]) or "perf gave no reason"
+
+
+def folded(lines: Iterable[str], shift_seconds: float = 0.0) -> CpuProfile:
+    """The profile in the text of `perf script`; `shift_seconds` make Unix time of its times."""
+    seconds: dict[int, Counter[str]] = {}
+    unresolved: Counter[str] = Counter()
+    whole = 0
+    for name, at, frames in _stacks(lines):
+        functions = [_named(function, file) for function, file in reversed(frames)]
+        stack = ";".join((name.replace(";", ":"), *functions))
+        seconds.setdefault(int((at + shift_seconds) // 1), Counter())[stack] += 1
+        whole += 1
+        if frames and frames[0][0] == UNKNOWN:
+            unresolved[frames[0][1]] += 1
+    shares = {file: round(count / whole, 3) for file, count in unresolved.most_common()}
+    return CpuProfile(seconds={second: dict(counts) for second, counts in seconds.items()}, unresolved=shares)
+
+
+def _stacks(lines: Iterable[str]) -> Iterator[tuple[str, float, list[tuple[str, str]]]]:
+    """Each sample: thread's name, time, and (function, file) from the one that ran outwards."""
+    name, at, frames = "", 0.0, list[tuple[str, str]]()
+    for line in (*lines, ""):
+        if head := _HEAD.match(line):
+            name, at, frames = head["name"], float(head["time"]), []
+            name = THREAD if NAMELESS.fullmatch(name) else name
+        elif frame := _FRAME.match(line):
+            frames.append((frame["function"], frame["file"]))
+        elif not line.strip() and name:
+            yield name, at, frames
+            name = ""
+
+
+def _named(function: str, file: str) -> str:
+    if function == UNKNOWN:
+        return f"[{os.path.basename(file) or UNKNOWN}]"
+    return function.replace(";", ":") + (KERNEL if file.startswith("[kernel") else "")
+
+
+MANY = 0.05
+"""Share of samples without a function's name that is worth a warning."""
+
+
+def missing_symbols(profile: CpuProfile) -> str:
+    """What to install for the names of functions that are missing; empty if few are."""
+    many = {file: share for file, share in profile.unresolved.items() if share >= MANY}
+    if not many:
+        return ""
+    file, share = next(iter(many.items()))
+    if file.startswith("[kernel"):
+        remedy = "sysctl kernel.kptr_restrict=0, or root, shows those of the kernel"
+    elif "mariadb" in file:
+        remedy = "install mariadb-server-core-dbgsym (debian-debug), or MariaDB-server-debuginfo"
+    elif "mysqld" in file:
+        remedy = "install mysql-community-server-debuginfo, or mysql-server-core-dbgsym"
+    else:
+        remedy = "install the package with its debug symbols"
+    return f"CPU profile: {share:.0%} of the samples are in functions of {file} without a name: {remedy}"
+
+
+def load_profile(folder: Path) -> CpuProfile:
+    """Raises RunError for a run without a profile."""
+    try:
+        return msgspec.json.decode(gzip.decompress((folder / PROFILE).read_bytes()), type=CpuProfile)
+    except FileNotFoundError:
+        raise RunError(
+            f"{folder.name} has no CPU profile",
+            "the option --cpu-profile records one; the run's events say why there is none",
+        ) from None
+    except (OSError, EOFError, msgspec.MsgspecError) as error:
+        raise RunError(f"{folder / PROFILE}: {error}", "the file is damaged") from None
+
+
+def total(window: Sequence[dict[str, int]]) -> Counter[str]:
+    """All stacks of a window."""
+    found: Counter[str] = Counter()
+    for second in window:
+        found.update(second)
+    return found
