@@ -5,6 +5,7 @@ import json
 import os
 import random
 import re
+import shutil
 from pathlib import Path
 
 import msgspec
@@ -113,16 +114,16 @@ def test_why_there_is_no_profile_is_said_with_the_remedy(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     assert "the server's host" in (refusal(None) or ("", ""))[1]
-    monkeypatch.setattr(profile.shutil, "which", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
     assert "linux-perf" in (refusal(os.getpid()) or ("", ""))[1]
-    monkeypatch.setattr(profile.shutil, "which", lambda name: "/usr/bin/perf")
+    monkeypatch.setattr(shutil, "which", lambda name: "/usr/bin/perf")
     level = tmp_path / "level"
     monkeypatch.setattr(profile, "PARANOID", str(level))
     assert "no perf events" in (refusal(os.getpid()) or ("", ""))[0]
     level.write_text("3\n")
-    monkeypatch.setattr(profile.os, "geteuid", lambda: 12_345)
+    monkeypatch.setattr(os, "geteuid", lambda: 12_345)
     assert "perf_event_paranoid is 3" in (refusal(os.getpid()) or ("", ""))[0]
-    monkeypatch.setattr(profile.os, "geteuid", lambda: os.stat(f"/proc/{os.getpid()}").st_uid)
+    monkeypatch.setattr(os, "geteuid", lambda: os.stat(f"/proc/{os.getpid()}").st_uid)
     level.write_text("2\n")
     assert refusal(os.getpid()) is None
 
