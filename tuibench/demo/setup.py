@@ -179,6 +179,8 @@ def accounts_sql(spec: ServerSpec) -> str:
         *(f"CREATE USER {account} {identified}" for account in accounts),
         *(f"GRANT ALL PRIVILEGES ON *.* TO {account} WITH GRANT OPTION" for account in accounts),
         "DROP USER IF EXISTS 'root'@'localhost'",
+        # The session of MySQL's init file has the default collation of the program, not that of the options.
+        "SET collation_server = @@GLOBAL.collation_server",
         f"CREATE DATABASE `{spec.database}`",
     ]
     return "".join(f"{statement};\n" for statement in statements)

@@ -55,7 +55,9 @@ async def surroundings(
 async def test_unfair_options_are_named_and_equal_starts_raise_nothing(
     binary: Binary, start: Starter
 ) -> None:
-    fair = [await surroundings(start, binary, ["--log-bin=binlog"], 300) for _ in range(2)]
+    options = ("--log-bin=binlog", "--character-set-server=utf8mb4", "--collation-server=utf8mb4_general_ci")
+    fair = [await surroundings(start, binary, options, 300) for _ in range(2)]
+    assert fair[0].environment.in_effect["table_collations"] == "utf8mb4_general_ci"
     assert 570 <= int(fair[0].environment.in_effect["rows"]) <= 630
     assert audit([[side] for side in fair]) == ()
     unfair = await surroundings(
