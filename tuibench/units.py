@@ -127,7 +127,7 @@ def difference_and_interval(percent: float, low: float, high: float) -> tuple[st
         return estimate, f"{last}..{first}".replace("×", "").replace("÷", "")
     if not factors[0]:
         return "to 0", f"{last}..∞" if factors[2] else ""
-    return estimate, f"{first if factors[1] else 'to 0'}..{last}"
+    return estimate, f"{first if factors[1] else '÷∞'}..{last}"
 
 
 def _few_digits(percent: float, decimals: int) -> str:

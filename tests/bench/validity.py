@@ -16,6 +16,7 @@ from tests.unit.metrics import noises, planted, simulated
 from tests.unit.metrics.noises import autoregressive
 from tests.unit.metrics.simulated import share
 from tuibench.ab import analysis
+from tuibench.metrics.control import Controlled
 from tuibench.model.effect import Verdict
 
 ALLOWED = 0.05
@@ -110,6 +111,40 @@ def resolutions(repeats: int) -> Rows:
                 f"+42 % found: {len(found) / repeats:.1%}, in {fmean(found):.0f} s; lower: "
                 f"{share(one.verdict is Verdict.LOWER for one in large):.1%}",
             )
+
+
+def commits_beside_others(repeats: int) -> Rows:
+    """A change at commit without effect, of +20 and of +42 %, 40 s into the run, 6 s after it; noise that all
+    statements share, of which COMMIT follows all, or 40 %.
+    """
+    shared = noises.HELD_OUT if _HELD_OUT[0] else noises.SHARED
+    for name, noise in shared.items():
+        for follows in (1.0, 0.4):
+            rng = random.Random(SEED)
+            rows = {
+                effect: [
+                    simulated.commit_change(noise, rng, effect=math.log(effect), follows=follows)
+                    for _ in range(repeats)
+                ]
+                for effect in (1.0, 1.2, 1.42)
+            }
+            sure = {
+                effect: share(is_plain or _is_known(found) for is_plain, found, _ in row)
+                for effect, row in rows.items()
+            }
+            plain = [share(is_plain for is_plain, *_ in rows[effect]) for effect in (1.2, 1.42)]
+            every = [(found, true) for row in rows.values() for _, found, true in row if found is not None]
+            yield Row(
+                f"{name}, COMMIT follows {follows:.0%}",
+                share(_is_known(found) for _, found, _ in rows[1.0]),
+                f"with TPS alone {sure[1.0]:.1%}; +20 % found: {sure[1.2]:.0%} (TPS alone {plain[0]:.0%}), "
+                f"+42 %: {sure[1.42]:.0%} ({plain[1]:.0%}); intervals with the truth: "
+                f"{share(one.interval.low <= true <= one.interval.high for one, true in every):.1%}",
+            )
+
+
+def _is_known(found: Controlled | None) -> bool:
+    return found is not None and not found.interval.low <= 0 <= found.interval.high
 
 
 def before_and_after(repeats: int) -> Rows:
@@ -224,6 +259,7 @@ SECTIONS: tuple[Callable[[int], Rows], ...] = (
     watched_power,
     watched_against_fixed,
     resolutions,
+    commits_beside_others,
     before_and_after,
     planted_courses,
     across_starts,

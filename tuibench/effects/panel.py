@@ -19,6 +19,7 @@ from tuibench.metrics.figures import FIGURES, Better, FigureUnit, figure_named
 from tuibench.metrics.inference import (
     ab_order,
     brief_change,
+    control_text,
     least_text,
     movement_reason,
     trend_text,
@@ -278,6 +279,8 @@ def _windows_line(effect: Effect) -> TextLine:
     if effect.alternated_seconds is not None:
         return (TextSpan(f"both values alternated for {effect.alternated_seconds:.0f} s", "muted"),)
     seconds = f"{effect.window_seconds:.0f} s"
+    if control := next(filter(None, map(control_text, effect.comparisons)), ""):
+        return (TextSpan(control, "muted"),)
     settling = f"{effect.settling_seconds:.0f} s to settle" if effect.settled else "and still moving"
     trend = "; trend taken out" if any(map(trend_text, effect.comparisons)) else ""
     return (TextSpan(f"{seconds} before, {seconds} after, {settling}{trend}", "muted"),)

@@ -16,6 +16,7 @@ from tuibench.metrics.figures import FIGURES, Better, FigureUnit, figure_named
 from tuibench.metrics.inference import (
     ALTERNATION,
     TOO_NOISY,
+    control_text,
     difference_and_interval,
     movement_reason,
     movement_text,
@@ -31,20 +32,22 @@ MINUTES_TO_HOURS = 120
 
 def changes_text(comparisons: Iterable[Comparison]) -> str:
     """What is known of every figure: `TPS +43 % (38..49 %), p95 too noisy to tell (−9..12 %)`. A reason is
-    written once.
+    written once; with one, a semicolon follows each figure.
     """
     words, told = list[str](), set[str]()
     for one in comparisons:
-        reason = "" if one.movement is None else movement_text(one.movement)
-        text = f"{verdict_text(one, is_brief=True)}, likewise" if reason in told else verdict_text(one)
+        reason, text = "" if one.movement is None else movement_text(one.movement), verdict_text(one)
+        if reason in told:
+            text = f"{text.removesuffix(reason).removesuffix(', and ').removesuffix(': ')}, likewise"
         told |= {reason} - {""}
         words.append(f"{figure_named(one.figure).brief} {text}")
-    return ", ".join(words)
+    return ("; " if told else ", ").join(words)
 
 
 def effect_text(effect: Effect) -> str:
     """The text of an effect's event."""
     words = [changes_text(effect.comparisons)]
+    words += filter(None, map(control_text, effect.comparisons))
     words += [ALTERNATION] * any(one.movement is not None for one in effect.comparisons)
     words += [STILL_MOVING] * (not effect.settled)
     words += filter(None, [because_text(effect.because)])
@@ -96,13 +99,14 @@ def effect_card(effect: Effect, change: str) -> Section:
     others = ", ".join(map(str, effect.markers[:-1]))
     when = f"at {units.hms(effect.at_seconds)}{', together with ' * bool(others)}{others}; {windows}{moving}"
     reason = next(filter(None, map(movement_reason, effect.comparisons)), "")
+    control = next(filter(None, map(control_text, effect.comparisons)), "")
     doubt = f"{reason}; {ALTERNATION}" if reason else ""
     rows = tuple((_name(one), *_levels(one), _difference(one)) for one in effect.comparisons)
     table = Table(header=("", "before", "after", "difference"), rows=rows)
     return section(
         change,
         table,
-        Text(tuple(filter(None, (when, doubt, because_text(effect.because)))), role="note"),
+        Text(tuple(filter(None, (when, control, doubt, because_text(effect.because)))), role="note"),
         badge=str(effect.markers[-1]),
     )
 

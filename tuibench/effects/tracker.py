@@ -24,9 +24,11 @@ from tuibench.effects.stalls import StallLog
 from tuibench.effects.text import effect_text, stall_event_text
 from tuibench.errors import TuibenchError
 from tuibench.load.messages import CompletionGaps
+from tuibench.metrics.control import COMMIT
 from tuibench.metrics.costs import CostLedger, operation_cost, resource_use, total_use
 from tuibench.metrics.effect_detection import FEWEST_SLOTS, EffectDetector
 from tuibench.metrics.figures import deciding_figure, read
+from tuibench.metrics.inference import changed_settings
 from tuibench.metrics.steadiness import SteadinessTick, steadiness
 from tuibench.model.effect import (
     CommitCost,
@@ -50,6 +52,7 @@ from tuibench.session.laboratory import (
     disturbance,
 )
 from tuibench.session.sampling import VARIABLES_EVERY_TICKS
+from tuibench.tuning.catalogue import SETTINGS_BY_NAME
 
 MOST_TICKS = 100_000
 """More than a day of seconds. An even number."""
@@ -255,6 +258,7 @@ class EffectTracker:
                     event.text,
                     began_seconds=self._began(event),
                     at_seconds=event.elapsed_seconds,
+                    at_commit=self._is_at_commit(event),
                 )
             )
             if event.kind is EventKind.SETTING:
@@ -267,6 +271,13 @@ class EffectTracker:
                 if not self._start_resolution(one):
                     self._session.log.emit_not_measured(event.marker, event.text, why)
             self._publish_progress()
+
+    def _is_at_commit(self, event: Event) -> bool:
+        """True for a change of settings that act on commits only."""
+        names = changed_settings(event.text, self._session.settings.presets)
+        return bool(names) and all(
+            name in SETTINGS_BY_NAME and SETTINGS_BY_NAME[name].at_commit for name in names
+        )
 
     def gap(self, why: str = WORKER_SILENT) -> None:
         """A sample without figures, with the reason: its work is contained in a later one."""
@@ -455,8 +466,12 @@ class EffectTracker:
 
 def _comparable(tick: Tick, end: float) -> Tick:
     """A tick that ended at this second, without what no comparison needs: the latencies of single kinds of
-    transactions and statements, and the work of earlier ticks.
+    transactions and statements but COMMIT, and the work of earlier ticks.
     """
     kinds = (TRANSACTION, STATEMENT)
-    kept = {name: histogram for name, histogram in tick.hists.items() if not name.startswith(kinds)}
+    kept = {
+        name: histogram
+        for name, histogram in tick.hists.items()
+        if name == COMMIT or not name.startswith(kinds)
+    }
     return msgspec.structs.replace(tick, end=end, hists=kept, arrears={})

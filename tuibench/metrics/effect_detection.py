@@ -37,8 +37,9 @@ from tuibench.metrics.attribution import (
     attribute,
     logarithms,
 )
+from tuibench.metrics.control import controlled
 from tuibench.metrics.costs import window_cost
-from tuibench.metrics.figures import compared_figures, read, throughput
+from tuibench.metrics.figures import FIGURES, compared_figures, read, throughput
 from tuibench.metrics.series import settled_at
 from tuibench.model.effect import (
     Comparison,
@@ -47,6 +48,7 @@ from tuibench.model.effect import (
     LevelMovement,
     MovementKind,
     Verdict,
+    comparison_of,
 )
 from tuibench.model.tick import HOST, Tick, total_tick
 from tuibench.waits.changes import time_changes
@@ -76,6 +78,41 @@ def compare_windows(
     `settling` is what was measured between the change and `after`.
     """
     return tuple(one for one, _ in _compared(history, after, settling, decides))
+
+
+def beside_others(
+    found: tuple[Comparison, ...], history: Window, after: Window, settling: Window
+) -> tuple[Comparison, ...]:
+    """The comparisons of a change that acts on commits only: where that of TPS is in doubt, the one by COMMIT
+    relative to the other statements takes its place, if it has a verdict and does not contradict.
+    """
+    tps = comparison_of(FIGURES["tps"].key, found)
+    if tps is None or tps.differs or tps.verdict is Verdict.EQUAL:
+        return found
+    seconds = total_tick(after).seconds / len(after)
+    late = math.ceil(LATE_SECONDS / seconds)
+    gap = max(0, round((after[0].start - history[-1].end) / seconds))
+    result = controlled(history[-MOST_BEFORE:], settling, after, gap, late)
+    if result is None:
+        return found
+    verdict = result.interval.verdict(TOLERANCE_PERCENT / 100)
+    percents = result.interval.percent
+    deltas = [tps.before * percent / 100 for percent in percents]
+    if verdict is Verdict.CANNOT_TELL or deltas[1] > tps.high or deltas[2] < tps.low:
+        return found
+    better = msgspec.structs.replace(
+        tps,
+        verdict=verdict,
+        movement=None,
+        delta=deltas[0],
+        low=deltas[1],
+        high=deltas[2],
+        percent=percents[0],
+        percent_low=percents[1],
+        percent_high=percents[2],
+        others_percent=100 * math.expm1(result.others),
+    )
+    return tuple(better if one is tps else one for one in found)
 
 
 def compare_again(
@@ -257,9 +294,11 @@ class PendingEffect:
         self.after: list[Tick] = []
         self.known: Effect | None = None
         self.used = 0
+        self.is_at_commit = True
 
-    def add(self, marker: int, text: str, at_seconds: float) -> None:
+    def add(self, marker: int, text: str, at_seconds: float, *, at_commit: bool) -> None:
         """Add a further change, or the rest of the last one: the slots since then are discarded."""
+        self.is_at_commit = self.is_at_commit and at_commit
         if self.markers[-1:] == (marker,):
             self.texts.pop()
         else:
@@ -301,12 +340,16 @@ class EffectDetector:
             return None
         return self._complete(pending, window, start)
 
-    def change(self, marker: int, text: str, *, began_seconds: float, at_seconds: float) -> Effect | None:
-        """Add a change between these two times; returns the effect of the previous one, if it is complete."""
+    def change(
+        self, marker: int, text: str, *, began_seconds: float, at_seconds: float, at_commit: bool = False
+    ) -> Effect | None:
+        """Add a change between these two times; returns the effect of the previous one, if it is complete.
+        `at_commit` is True for one that acts on commits only.
+        """
         effect = self._complete_early() or self._measured_again()
         if self._pending is None:
             self._pending = PendingEffect(self._before(began_seconds))
-        self._pending.add(marker, text, at_seconds)
+        self._pending.add(marker, text, at_seconds, at_commit=at_commit)
         if len(self._pending.before) < FEWEST_SLOTS:
             self._pending = None
         self._calm = []
@@ -368,6 +411,8 @@ class EffectDetector:
         pending.used = first + window
         settling, after = pending.after[:first], pending.after[first : pending.used]
         found = compare_windows(pending.before, after, settling, decides=self._decides)
+        if pending.is_at_commit:
+            found = beside_others(found, pending.before, after, settling)
         pending.known = _effect(pending, after, found, settled=start is not None)
         return pending.known
 
@@ -393,6 +438,8 @@ class EffectDetector:
         found = compare_again(
             pending.known.comparisons, pending.before, after, settling, decides=self._decides
         )
+        if pending.is_at_commit:
+            found = beside_others(found, pending.before, after, settling)
         is_settled = _settling_slots(after, window, 0, least=0) is not None
         return _effect(pending, after, found, settled=is_settled) if found else None
 

@@ -631,7 +631,8 @@ def verdict_text(one: Comparison, *, is_brief: bool = False) -> str:
 
 
 def _equal_text(one: Comparison, interval: str, *, is_brief: bool) -> str:
-    return f"equal {'' if is_brief else 'within '}±{one.tolerance_percent:g} % ({interval})"
+    edges = f" ({interval})" if interval else ""
+    return f"equal {'' if is_brief else 'within '}±{one.tolerance_percent:g} %{edges}"
 
 
 def _is_within_tolerance(one: Comparison) -> bool:
@@ -661,6 +662,18 @@ def trend_text(one: Comparison) -> str:
     plain = 100 * (one.after / one.before - 1)
     is_close = abs(plain - one.percent) <= max(TREND_POINTS, TREND_SHARE * abs(one.percent))
     return "" if is_close else ", with the trend before the change taken out"
+
+
+def control_text(one: Comparison) -> str:
+    """Says that COMMIT was compared with the transactions' other statements, and how these moved; empty if it
+    was not.
+    """
+    if one.others_percent is None:
+        return ""
+    size = abs(one.others_percent)
+    word = "more" if one.others_percent > 0 else "less"
+    moved = "as much time as before" if size < 1 else f"{size:.0f} % {word} time"
+    return f"by COMMIT beside the other statements, which took {moved}"
 
 
 def movement_reason(one: Comparison) -> str:
@@ -712,6 +725,16 @@ def ab_order(change: str, presets: Iterable[PresetState]) -> str:
     if found is None or found["before"] == found["after"] or "," in found["before"] + found["after"]:
         return ""
     return f"{found['subject']}={found['before']},{found['after']}"
+
+
+def changed_settings(change: str, presets: Iterable[PresetState]) -> tuple[str, ...]:
+    """The settings of a change of one setting, or of those that a preset has changed; empty for another."""
+    if found := _PRESET_CHANGE.fullmatch(change):
+        target = next((each for each in presets if each.name == found["name"]), None)
+        labels = {step["label"] for step in _STEP.finditer(found["steps"])}
+        return tuple(name for name in target.values if target.label(name) in labels) if target else ()
+    found = _CHANGE.fullmatch(change)
+    return (found["subject"],) if found else ()
 
 
 def _preset_before(preset: str, steps: str, presets: tuple[PresetState, ...]) -> str:

@@ -58,7 +58,9 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     fsyncs_per_transaction. `delta` is the difference attributed to the change, with its 95 % interval from
     `low` to `high`; `percent` and its interval are the same relative to `before`, None if that is zero. A
     difference within `tolerance_percent` counts as equal. `movement` is set if the level was moving anyway,
-    so that the difference cannot be attributed to the change alone.
+    so that the difference cannot be attributed to the change alone. `others_percent` is set if the difference
+    follows from COMMIT's time relative to that of the transactions' other statements, which was so much
+    longer after the change than before.
     """
 
     figure: str
@@ -73,6 +75,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     delta: float
     tolerance_percent: float = 0.0
     movement: LevelMovement | None = None
+    others_percent: float | None = None
 
     @property
     def differs(self) -> bool:

@@ -54,6 +54,7 @@ DURABILITY = (
         risk="A crash can lose about the last second of committed transactions.",
         counters=(*LOG_FSYNCS, Counter.OS_LOG_WRITTEN, Counter.LOG_WRITES),
         roles=COMMIT_ROLES,
+        at_commit=True,
         cost=CostFigure.REDO_LOG,
         short_name="flush_log",
     ),
@@ -73,6 +74,7 @@ DURABILITY = (
         counters=_BINLOG,
         acts_with={ServerVariable.LOG_BIN: (ON,)},
         roles=COMMIT_ROLES,
+        at_commit=True,
         cost=CostFigure.BINARY_LOG,
     ),
     _durability(
@@ -124,6 +126,7 @@ DURABILITY = (
         offered=(ON, OFF),
         risk="A backup taken while it is off may not match any position of the binary log.",
         counters=(Counter.HANDLER_COMMIT,),
+        at_commit=True,
         trial=TrialRule.RISKY,
         acts_with={ServerVariable.LOG_BIN: (ON,)},
     ),
@@ -186,6 +189,7 @@ GROUP_COMMIT = (
         offered=("0", "500", "2000"),
         risk="Each commit may take that much longer, and holds its locks meanwhile.",
         counters=BINLOG_SYNCS,
+        at_commit=True,
     ),
     _binlog(
         name="binlog_group_commit_sync_no_delay_count",
@@ -195,6 +199,7 @@ GROUP_COMMIT = (
         offered=("0", "8", "32"),
         risk="A low value ends the delay early, and fewer commits share a flush.",
         counters=BINLOG_SYNCS,
+        at_commit=True,
     ),
     _binlog(
         name="binlog_commit_wait_count",
@@ -204,6 +209,7 @@ GROUP_COMMIT = (
         offered=("0", "4", "16"),
         risk="Each commit may take up to binlog_commit_wait_usec longer, and holds its locks meanwhile.",
         counters=BINLOG_SYNCS,
+        at_commit=True,
     ),
     _binlog(
         name="binlog_commit_wait_usec",
@@ -212,6 +218,7 @@ GROUP_COMMIT = (
         offered=("100000", "500", "2000"),
         risk="With few clients each commit takes that much longer.",
         counters=BINLOG_SYNCS,
+        at_commit=True,
         acts_with={},
         trial=TrialRule.NEVER,
     ),

@@ -187,9 +187,10 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     values. `rounding` describes how the server rounds values, empty if it accepts or refuses them as they
     are; no value moves by more than `rounding_step`. `slow` is True if a change continues in the background,
     and no other is accepted before its end. `roles` are the places where it is shown although it was not
-    changed, `cost` is its cost for a commit, `short_name` is for narrow panels. `trial`, `tried` (None for
-    those offered) and `memory` determine which values `tune` may try; `acts_with` are variables that need
-    these values for the setting to have any effect.
+    changed, `cost` is its cost for a commit, `short_name` is for narrow panels. `at_commit` is True if a
+    change acts on commits only, and leaves the other statements of a transaction as they are. `trial`,
+    `tried` (None for those offered) and `memory` determine which values `tune` may try; `acts_with` are
+    variables that need these values for the setting to have any effect.
     """
 
     name: str
@@ -212,6 +213,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     roles: tuple[SettingRole, ...] = ()
     cost: CostFigure = CostFigure.NONE
     short_name: str = ""
+    at_commit: bool = False
     trial: TrialRule = TrialRule.FREE
     tried: tuple[str, ...] | None = None
     memory: MemoryUse = MemoryUse.NONE

@@ -117,6 +117,25 @@ def steps(rng: random.Random, count: int, size: float) -> list[float]:
     return values
 
 
+def swinging(rng: random.Random, count: int, size: float) -> list[float]:
+    """A swing of 30 % every 24 s."""
+    phase = rng.uniform(0, 24)
+    return [0.15 * math.sin(math.tau * (at + phase) / 24) + rng.gauss(0, size / 3) for at in range(count)]
+
+
+def others_take_half(rng: random.Random, count: int, size: float) -> list[float]:
+    """Other programs take up to half of the processors, for 3 to 20 s with as much between."""
+    values, is_busy = list[float](), rng.random() < 0.5
+    while len(values) < count:
+        level = math.log(2) * rng.uniform(0.7, 1) if is_busy else 0.0
+        values += [rng.gauss(level, size) for _ in range(rng.randrange(3, 21))]
+        is_busy = not is_busy
+    return values[:count]
+
+
+SHARED: dict[str, Noise] = {**NOISES, "swing": swinging, "others take half": others_take_half}
+"""What a host does to all statements of a load."""
+
 HELD_OUT: dict[str, Noise] = {
     "heavy tails": heavy_tails,
     "AR 0.35": autoregressive(0.35),

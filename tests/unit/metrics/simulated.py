@@ -16,6 +16,7 @@ from tuibench.ab.analysis import Pair, Progress, compare_pairs
 from tuibench.ab.experiment import LOOKS
 from tuibench.metrics import inference, steadiness
 from tuibench.metrics.attribution import Attribution, attribute
+from tuibench.metrics.control import Controlled, Times, relative_effect
 from tuibench.model.effect import AbTestPair, Verdict
 
 SETTLING = 1
@@ -157,6 +158,49 @@ def change(
     level = noise(rng, before + GAP + AFTER, size)
     after = [value + effect for value in level[before + GAP :]]
     return attribute(level[:before], after, GAP)
+
+
+OTHERS_NOISE = 0.03
+
+
+def commit_change(
+    noise: Noise,
+    rng: random.Random,
+    *,
+    effect: float = 0.0,
+    share: float = 0.6,
+    follows: float = 1.0,
+    own: float = 0.05,
+    others_move: float = 0.0,
+    before: int = 40,
+) -> tuple[bool, Controlled | None, float]:
+    """A change that acts on commits: whether TPS alone gives a verdict, what COMMIT beside the other
+    statements gives, and the true effect on TPS in the host's state after the change.
+
+    COMMIT takes this share of a transaction, and `follows` is the part of the host's movements that it
+    shares; `own` is its own noise. The change also moves the others by `others_move`.
+    """
+    host = noise(rng, before + 1 + AFTER // 2, BUSY_HOST)
+    old = share, 1 - share
+    others = (1 - share) * math.exp(others_move)
+    new = math.exp(-effect) - others, others
+    ticks = [
+        Times(
+            side[0] * math.exp(follows * level + rng.gauss(0, own)),
+            side[1] * math.exp(level + rng.gauss(0, OTHERS_NOISE)),
+            0.0,
+        )
+        for place, level in enumerate(host)
+        for side in (new if place > before else old,)
+    ]
+    tps = [-math.log(one.whole) for one in ticks]
+    plain = attribute(tps[:before], tps[before + 1 :], 1, tolerance=0.05).verdict
+    found = relative_effect(ticks[:before], (), ticks[before + 1 :], 1, 3)
+    without, with_it = (
+        sum(commit * math.exp(follows * level) + rest * math.exp(level) for level in host[before + 1 :])
+        for commit, rest in (old, new)
+    )
+    return plain in (Verdict.HIGHER, Verdict.LOWER), found, math.log(without / with_it)
 
 
 # Starts

@@ -7,6 +7,7 @@ import math
 import random
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 from tests.tables import for_each
 from tests.ticks import measured_tick
@@ -15,6 +16,8 @@ from tuibench.metrics.effect_detection import compare_windows
 from tuibench.metrics.inference import least_text, verdict_text
 from tuibench.model.effect import Comparison, Effect, LevelMovement, MovementKind, Verdict
 from tuibench.model.tick import Tick
+
+PAGE = Path(__file__).parents[3] / "docs" / "effects.md"
 
 Level = Callable[[float], float]
 """The level at a time; the change is at 0."""
@@ -51,6 +54,7 @@ def effect_on(
         [tick(place) for place in range(-watched, 0)], [tick(place) for place in range(1, 13)]
     )
     shown = [one for one in found if (one.figure == "tps") is (fsyncs is None) and one.figure != "p95_ms"]
+    assert not any(one.verdict is Verdict.CANNOT_TELL and (one.low > 0 or one.high < 0) for one in found)
     return changes_text(shown)
 
 
@@ -201,11 +205,37 @@ SITUATIONS = [
         "fsyncs/trx +1.00 (1.00..1.00)",
     ),
     (
+        "an effect of +30 % that acts 2 s later",
+        partial(effect_on, lambda at: math.log(1.3) if at > 2 else 0.0),
+        "TPS +27 % (23..31 %)",
+    ),
+    (
+        "watched for 2 minutes, −3 %",
+        partial(effect_on, change(0.97), watched=120),
+        "TPS −2.4 % (−3.8..−1.0 %)",
+    ),
+    (
+        "falling by 1 %/s, −20 %",
+        partial(effect_on, moving(0.8, lambda at: -0.01 * at)),
+        "TPS −20 % (−21..−19 %)",
+    ),
+    (
         "an outage after the change",
         partial(effect_on, moving(1.0, lambda at: -6.0 if 3 < at < 9 else 0.0)),
         "TPS too noisy to tell (÷18..×5.6): it rose 20-fold 8 s after the change",
     ),
 ]
+
+
+def situations_table() -> str:
+    """The table of docs/effects.md."""
+    rows = "".join(f"| {situation} | {sentence} |\n" for situation, _, sentence in SITUATIONS)
+    return f"| situation | what is said |\n|---|---|\n{rows}"
+
+
+def test_the_page_has_every_situation() -> None:
+    assert len(SITUATIONS) >= 40
+    assert situations_table() in PAGE.read_text()
 
 
 @for_each(("situation", "said", "sentence"), SITUATIONS)
@@ -296,6 +326,6 @@ def test_a_reason_is_told_once() -> None:
         comparisons=(both[0], both[1]),
     )
     assert effect_text(effect) == (
-        "p95 −53 % (−71..−25 %), and other programs took 23 % more CPU, p95 +42 % (29..58 %), likewise; "
+        "p95 −53 % (−71..−25 %), and other programs took 23 % more CPU; p95 +42 % (29..58 %), likewise; "
         "an A/B test (--ab) alternates the values and decides"
     )

@@ -54,7 +54,7 @@ def test_the_sentence_is_that_of_the_strongest_certain_effect() -> None:
     """The other one is larger, but not only by its change."""
     run = summary(effects=(THREADS, UNSAFE))
     assert answer_sentence(run) == (
-        "preset unsafe: TPS +47 % (29..58 %), p95 +69 % (35..112 %), and it was wandering by 44 % before "
+        "preset unsafe: TPS +47 % (29..58 %); p95 +69 % (35..112 %), and it was wandering by 44 % before "
         "the change"
     )
     table = answer_table(run)
@@ -67,7 +67,7 @@ def test_the_sentence_is_that_of_the_strongest_certain_effect() -> None:
 def test_a_reason_that_reads_the_same_is_told_once() -> None:
     """44.2 and 43.9 % are both written as 44 %."""
     assert answer_sentence(summary(effects=(THREADS,))) == (
-        "threads 8 → 16: TPS −53 % (−71..−25 %), and it was wandering by 44 % before the change, "
+        "threads 8 → 16: TPS −53 % (−71..−25 %), and it was wandering by 44 % before the change; "
         "p95 +69 % (35..112 %), likewise"
     )
 

@@ -24,7 +24,7 @@ from tuibench.model.effect import CommitCosts, EffectProgress, Verdict, latest_e
 from tuibench.model.event import Event, EventKind
 from tuibench.model.findings import Stall
 from tuibench.model.message import SessionMessage
-from tuibench.model.settings import COMMIT_ROLES, SettingState
+from tuibench.model.settings import COMMIT_ROLES, PresetState, SettingState
 from tuibench.model.tick import Tick
 from tuibench.session.events import EventLog
 from tuibench.session.laboratory import ExperimentSession
@@ -73,6 +73,10 @@ class Run:
 
     def publish_status(self) -> None:
         self.published.append(self.effect_tracker.effect_progress)
+
+    @property
+    def presets(self) -> tuple[PresetState, ...]:
+        return ()
 
     @property
     def states(self) -> tuple[SettingState, ...]:

@@ -30,6 +30,7 @@ class PrivateServer:
     """A session on one, with a load of this noise that is faster with sync_binlog = 0."""
 
     is_ending, outcome, plan = False, "done", PLAN
+    presets = ()
 
     def __init__(
         self, *, noise: float, effect: float = 1.42, seconds: float = 1.0, resolves: bool = True

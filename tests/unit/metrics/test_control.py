@@ -1,0 +1,114 @@
+"""COMMIT beside the other statements of the same transactions, for changes that act on commits only."""
+
+import math
+import random
+
+import pytest
+from msgspec.structs import replace
+
+from tests.ticks import host_tick, joined, measured_tick
+from tests.unit.metrics import simulated
+from tests.unit.metrics.noises import SHARED
+from tests.unit.metrics.simulated import share
+from tuibench.effects.text import effect_text
+from tuibench.metrics.control import COMMIT
+from tuibench.metrics.effect_detection import EffectDetector
+from tuibench.model.effect import Comparison, Verdict
+from tuibench.model.tick import SERVICE, Histogram, Tick
+from tuibench.tuning.catalogue import SETTINGS
+
+THREADS = 8
+
+
+@pytest.mark.parametrize(
+    ("name", "repeats"),
+    [
+        ("swing", 6),
+        ("others take half", 6),
+        *(pytest.param(name, 200, marks=pytest.mark.whole) for name in SHARED),
+    ],
+)
+def test_effects_of_commits_are_found_in_noise_that_all_statements_share(name: str, repeats: int) -> None:
+    rng, by_chance = random.Random(6), 0.05 + 2 * math.sqrt(0.05 * 0.95 / repeats)
+    none, large = (
+        [simulated.commit_change(SHARED[name], rng, effect=math.log(effect)) for _ in range(repeats)]
+        for effect in (1.0, 1.42)
+    )
+    every = [(found.interval, true) for _, found, true in (*none, *large) if found is not None]
+    known = [one is not None and not one.interval.low <= 0 <= one.interval.high for _, one, _ in none]
+    assert share(known) <= by_chance
+    assert share(plain or (one is not None and one.interval.low > 0) for plain, one, _ in large) >= 0.8
+    assert share(not one.low <= true <= one.high for one, true in every) <= by_chance
+
+
+def tick(end: float, seconds: float, commit_ms: float, others_ms: float, cpu: float) -> Tick:
+    """A tick of a closed loop with these times of a transaction."""
+    count = round(THREADS * seconds * 1000 / (commit_ms + others_ms))
+    one = measured_tick(end, seconds, count, p95_ms=commit_ms + others_ms, threads=THREADS)
+    sum_us = round(1000 * commit_ms * count)
+    hists = {**one.hists, COMMIT: Histogram({10: count}, count, sum_us, 10, 10)}
+    host = joined(end, host=host_tick(seconds=seconds, cpu_total=cpu))
+    return replace(one, hists=hists, sums=host.sums | one.sums)
+
+
+def change(
+    seconds: float,
+    *,
+    at_commit: bool = True,
+    gain: float = 2.5,
+    moved: float = 0.0,
+    cpu: float = 60.0,
+    has_rate: bool = False,
+) -> Comparison:
+    """What becomes of TPS, if COMMIT gets `gain` times as fast in a load that swings by 40 %."""
+    watch, rng = EffectDetector(seconds, slots=6), random.Random(3)
+    found, change_at = None, 40
+    for place in range(change_at + 12):
+        if place == change_at:
+            at = (place + 0.5) * seconds
+            watch.change(1, "sync_binlog 1 → 0", began_seconds=at, at_seconds=at, at_commit=at_commit)
+        host = math.exp(0.2 * math.sin(place / 4) + rng.gauss(0, 0.02))
+        is_after = place > change_at
+        commit = 6.0 * host / (gain if is_after else 1.0) * math.exp(rng.gauss(0, 0.03))
+        others = 4.0 * host * math.exp(moved * is_after)
+        one = tick((place + 1) * seconds, seconds, commit, others, cpu)
+        if has_rate:
+            one = replace(one, hists={**one.hists, SERVICE: one.hist("response")})
+        found = found or watch.slot(one)
+    assert found is not None
+    comparison = found.comparison("tps")
+    assert comparison is not None
+    assert ("by COMMIT beside" in effect_text(found)) is (comparison.others_percent is not None)
+    return comparison
+
+
+@pytest.mark.parametrize("seconds", [0.5, 1.0, 3.0])
+def test_a_change_at_commit_is_sure_where_tps_alone_is_not(seconds: float) -> None:
+    assert change(seconds, at_commit=False).verdict not in (Verdict.HIGHER, Verdict.LOWER)
+    found = change(seconds)
+    assert found.verdict is Verdict.HIGHER
+    assert found.percent_low is not None
+    assert found.percent_high is not None
+    assert found.percent_low <= 100 * (10 / 6.4 - 1) <= found.percent_high
+    assert found.others_percent is not None
+
+
+@pytest.mark.parametrize(
+    "condition", [{"cpu": 97.0}, {"moved": 0.8}, {"has_rate": True}, {"gain": 1.0}], ids=str
+)
+def test_it_is_not_used_where_its_assumption_fails(condition: dict[str, float]) -> None:
+    """Processors that are full, others that moved with the change, a rate, and no effect."""
+    found = change(1.0, **condition)  # type: ignore[arg-type]
+    assert found.others_percent is None
+
+
+def test_settings_that_act_at_commit_are_settings_of_the_logs() -> None:
+    assert {one.name for one in SETTINGS if one.at_commit} == {
+        "innodb_flush_log_at_trx_commit",
+        "sync_binlog",
+        "binlog_order_commits",
+        "binlog_group_commit_sync_delay",
+        "binlog_group_commit_sync_no_delay_count",
+        "binlog_commit_wait_count",
+        "binlog_commit_wait_usec",
+    }

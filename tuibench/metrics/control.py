@@ -1,0 +1,147 @@
+"""The other statements of the same transactions as the control group of a change that acts on commits only.
+
+What other programs, flushing and the host do to a load, they do to all of its statements; a setting of the
+log changes COMMIT alone. So COMMIT's time is compared relative to the time of the other statements
+(difference in differences: Card and Krueger, American Economic Review 84, 1994), in logarithms of the mean
+time per transaction of each tick, c of COMMIT and o of all else:
+
+    log c = a + β·log o + b·t + δ·[t is after the change] + u
+
+β, the part of the others' movements that COMMIT shares, is estimated from the ticks before the change; it is
+between 0 and `MOST_SHARED`, and the interval of δ covers all of its interval. δ is found and attributed as
+every effect is (`attribution`). In a closed loop TPS follows by Little's law: without the change, the
+transactions after it would have taken C·exp(−δ) + O + Z instead of C + O + Z, where C and O are the means of
+the window after it, and Z is the time between transactions.
+
+Assumption: the change does not act on the other statements. It does if cheaper commits make more
+transactions share the processors. So there is a result only if the host has processors to spare, and if the
+others' time has not moved at the change by more than it does by itself.
+"""
+
+import math
+from collections.abc import Sequence
+from statistics import fmean
+from typing import NamedTuple
+
+from tuibench.metrics.attribution import (
+    FEWEST_AFTER,
+    attribute,
+    dot,
+    orthonormal,
+    phi_of,
+    swing,
+    without,
+)
+from tuibench.metrics.figures import read
+from tuibench.metrics.inference import LEVEL, Interval, two_sided
+from tuibench.model.tick import RESPONSE, SERVICE, STATEMENT, Tick, total_tick
+
+COMMIT = STATEMENT + "commit"
+MOST_SHARED = 1.2
+FEWEST_COMMITS, LEAST_SHARE = 10, 0.02
+"""Commits of a tick, and COMMIT's share of a transaction's time, below which there is nothing to compare."""
+
+FEWEST_BEFORE = 12
+"""Ticks before the change from which β is estimated."""
+
+FULL_PERCENT = 85.0
+"""CPU usage of the server's host from which transactions wait for each other's processors."""
+
+USUAL = 1.2
+"""The others' movement at the change, as a multiple of the largest one before it, that may be the host's."""
+
+
+class Times(NamedTuple):
+    """Mean times of a transaction, in µs: of COMMIT, of all else, and between transactions."""
+
+    commit: float
+    others: float
+    between: float
+
+    @property
+    def rest(self) -> float:
+        return self.others + self.between
+
+    @property
+    def whole(self) -> float:
+        return self.commit + self.rest
+
+
+def times(tick: Tick) -> Times | None:
+    """Those of a tick; None if it has too few commits, or if a rate sets its throughput."""
+    commits, whole = tick.hist(COMMIT), tick.hist(RESPONSE)
+    others, completed = whole.sum_us - commits.sum_us, tick.sums.get("completed", 0.0)
+    is_usable = commits.count >= FEWEST_COMMITS and commits.sum_us >= LEAST_SHARE * whole.sum_us
+    if not is_usable or not completed or others <= 0 or tick.hist(SERVICE).count:
+        return None
+    all_us = 1e6 * tick.seconds * tick.levels.get("threads", 0.0)
+    between = max(0.0, all_us - whole.sum_us) / completed
+    return Times(commits.sum_us / completed, others / completed, between)
+
+
+class Controlled(NamedTuple):
+    """The effect on TPS, as a difference of logarithms; and by how much the others' time is different from
+    that before the change, likewise.
+    """
+
+    interval: Interval
+    others: float
+
+
+def controlled(
+    before: Sequence[Tick], settling: Sequence[Tick], after: Sequence[Tick], gap: int, late: int
+) -> Controlled | None:
+    """The effect of a change that acts on commits only; None if it cannot be told in this way."""
+    sides = [[times(tick) for tick in ticks] for ticks in (before, settling, after)]
+    known = [[one for one in side if one is not None] for side in sides]
+    if len(known[0]) < FEWEST_BEFORE or len(known[2]) < FEWEST_AFTER or known != sides:
+        return None
+    cpu = read("cpu_total", total_tick(after))
+    if cpu is None or cpu >= FULL_PERCENT:
+        return None
+    return relative_effect(known[0], known[1], known[2], gap, late)
+
+
+def relative_effect(
+    before: Sequence[Times], settling: Sequence[Times], after: Sequence[Times], gap: int, late: int
+) -> Controlled | None:
+    """The same from the times of each tick, without a look at the processors."""
+    commits, others = (
+        [[math.log(one[place]) for one in side] for side in (before, settling, after)] for place in (0, 1)
+    )
+    shared = shared_part(commits[0], others[0])
+    rest = [
+        [mine - shared.estimate * theirs for mine, theirs in zip(*both, strict=True)]
+        for both in zip(commits, others, strict=True)
+    ]
+    found = attribute(rest[0], rest[2], gap, settling=rest[1], late=late)
+    own = attribute(others[0], others[2], gap, settling=others[1], late=late)
+    if found.movement is not None or not math.isfinite(found.interval.low):
+        return None
+    moved = fmean(others[2]) - fmean(others[0][-len(after) :])
+    is_usual = abs(moved) <= USUAL * swing(others[0], len(after), gap)
+    if not is_usual or not own.interval.low <= 0 <= own.interval.high:
+        return None
+    now = Times(*(fmean(times) for times in zip(*after, strict=True)))
+    effects = [
+        math.log((now.commit * math.exp((part - shared.estimate) * moved - delta) + now.rest) / now.whole)
+        for part in shared
+        for delta in found.interval
+    ]
+    return Controlled(Interval(effects[0], min(effects), max(effects)), moved)
+
+
+def shared_part(commits: Sequence[float], others: Sequence[float]) -> Interval:
+    """β from logarithms of the same ticks, beside a straight line."""
+    count = len(commits)
+    line = orthonormal([[1.0] * count, [float(place) for place in range(count)]])
+    x, y = without(others, line), without(commits, line)
+    squares = dot(x, x)
+    if squares <= 1e-12 * count:
+        return Interval(MOST_SHARED / 2, 0.0, MOST_SHARED)
+    slope = dot(x, y) / squares
+    rest = [mine - slope * theirs for mine, theirs in zip(y, x, strict=True)]
+    phi = phi_of(rest, 0, 3)
+    worth = max(2.0, (count - 3) * (1 - phi) / (1 + phi))
+    half = two_sided(LEVEL, worth) * math.sqrt(dot(rest, rest) / worth / squares)
+    return Interval(*(min(max(edge, 0.0), MOST_SHARED) for edge in (slope, slope - half, slope + half)))
