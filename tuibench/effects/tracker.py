@@ -168,6 +168,8 @@ class EffectTracker:
         self._doubtful: DoubtfulEffect | None = None
         self._resolutions = 0
         self._own_changes: set[int] = set()
+        self.is_undoing = False
+        """True while changes are taken back: the values of such a change never alternate."""
         slots = SLOTS_OF_PRIVATE if resolve is not None else 0
         self._watch = EffectDetector(interval_seconds, decides, slots)
         self._decides = decides
@@ -261,7 +263,7 @@ class EffectTracker:
                     at_commit=self._is_at_commit(event),
                 )
             )
-            if event.kind is EventKind.SETTING:
+            if event.kind is EventKind.SETTING and not self.is_undoing:
                 self._own_changes.add(event.marker)
             if self._watch.progress is None and event.kind is not EventKind.MARK:
                 why = f"{self._why} shortly before it" if self._why else self._too_short

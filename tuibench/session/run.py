@@ -413,12 +413,14 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
         """Execute a command; returns the reply as text. Raises TuibenchError for a refusal."""
         await self.laboratory.give_way(command)
         try:
+            self.effect_tracker.is_undoing = isinstance(command, Undo)
             if isinstance(command, Undo):
                 return await self._undo.undo(self._execute)
             if self.laboratory.present is not None:
                 return await self._execute(command)
             return await self._undo.run(command, self._execute)
         finally:
+            self.effect_tracker.is_undoing = False
             if isinstance(command, (*UNDOABLE, Undo)):
                 self.watcher.publish_status()
 

@@ -134,6 +134,18 @@ async def test_a_doubtful_effect_is_decided_by_alternation(seconds: float) -> No
     assert list(filter(None, numbers)) == [1]
 
 
+async def test_what_is_taken_back_is_not_tried_again() -> None:
+    server = PrivateServer(noise=0.16)
+    await server.run(30)
+    server.tracker.is_undoing = True
+    await server.submit(ChangeSetting(SYNC, "0"))
+    server.tracker.is_undoing = False
+    await server.run(60, until_known=True)
+    assert not server.is_alternating
+    (effect,) = server.effects
+    assert effect.alternated_seconds is None
+
+
 async def test_a_clear_effect_needs_no_alternation() -> None:
     server = PrivateServer(noise=0.02)
     await server.run(30)

@@ -208,8 +208,8 @@ class SettingsScreen(SearchScreen):
         ("/", "search"),
         ("enter", "change"),
         ("bksp", "restore"),
-        ("R", "restore all"),
-        (".", "those of the other flavour"),
+        ("R", "all"),
+        (".", "hidden"),
         ("esc", "back"),
     )
     BINDINGS: ClassVar[list[BindingType]] = [
