@@ -119,7 +119,10 @@ def _put_mean(
     height: int,
     from_bottom: int,
 ) -> None:
-    """Draw the line of a mean and its value beside the marker; in a chart of one row the value only."""
+    """Draw the line of a mean and its value beside the marker; in a chart of one row the value only.
+
+    A value that does not fit is left out: its first digits are another value.
+    """
     row, glyph = mean.place(top, height)
     if sign is None or row != from_bottom:
         return
@@ -129,9 +132,10 @@ def _put_mean(
             under = cells[column][0]
             cells[column] = (glyph, role + ON_BAR if under in FILLED_CELLS else role)
     start = mean.label_start(sign.marker)
+    if start < 0 or start + len(mean.label) > len(cells):
+        return
     for column, letter in enumerate(mean.label, start):
-        if 0 <= column < len(cells):
-            cells[column] = (letter, "reading")
+        cells[column] = (letter, "reading")
     if mean.label and 0 <= sign.marker < len(cells):
         cells[sign.marker] = (drawing.MARKER, "reading")
 
