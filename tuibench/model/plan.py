@@ -120,7 +120,7 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
     `engine` is the requested engine. `cluster` are the hosts that drive the load, None for this host. A
     session with `is_watch` has no load: it watches the server's own traffic, and most fields do not apply.
     `guard` are the conditions that no value of an experiment may break, empty for the usual ones.
-    With `cpu_profile` the record has the server's CPU profile.
+    With `no_waits` there is no account of the time; with `cpu_profile` the record has a CPU profile.
     `host_metrics` and `replicas` are further sources to read, as given on the command line; `max_lag_seconds`
     is the lag of a replica at which the load pauses, 0 for no limit.
 
@@ -497,6 +497,15 @@ class RunPlan(msgspec.Struct, frozen=True, kw_only=True):
             axis=False,
         ),
     ] = ""
+    no_waits: Annotated[
+        bool,
+        Option(
+            "--no-waits",
+            section=SERVER,
+            help="Do not sample what the connections wait for: no account of the time.",
+            axis=False,
+        ),
+    ] = False
     cpu_profile: Annotated[
         bool,
         Option(

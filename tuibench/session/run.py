@@ -156,9 +156,7 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
             with_traffic=self.spec.plan.shows_traffic,
             host_metrics=self.spec.plan.host_metrics,
             replicas=self.spec.replicas,
-            accounted=self._own_connections
-            if self.fleet is None or self.spec.plan.shows_traffic
-            else self.fleet.connection_ids,
+            accounted=self._accounted(),
         )
         self.sampler.own_changes = lambda: self.settings.changes
         self.activity_monitor = ActivityMonitor.of(
@@ -352,6 +350,14 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         self.activity_monitor.tick()
         self.on_tick(sample, observed)
         await self.report(observed)
+
+    def _accounted(self) -> Callable[[], Awaitable[set[int]]] | None:
+        """The connections whose time is accounted for, or with traffic those that are not; None for none."""
+        if self.spec.plan.no_waits:
+            return None
+        if self.fleet is None or self.spec.plan.shows_traffic:
+            return self._own_connections
+        return self.fleet.connection_ids
 
     async def _own_connections(self) -> set[int]:
         """The server's ids of all connections of this session."""

@@ -373,7 +373,7 @@ class Sampler:
     def watch_time(self) -> None:
         """Read who waits for some seconds. Raises UsageError without an account of the time."""
         if self._account is None:
-            raise UsageError("a load on several servers has no account of the time")
+            raise UsageError("there is no account of the time: several servers, or --no-waits")
         self._account.watch_detail()
 
     @property
