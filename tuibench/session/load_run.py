@@ -449,7 +449,8 @@ class LoadRun(SessionRun):
             finally:
                 self.effect_tracker.end_stalls(self.measuring.completion_gaps)
         totals, lifecycle = self.load.accounting.totals, self.watcher.lifecycle
-        is_stuck = totals.abandoned > 0 and not totals.completed and not totals.failed
+        is_left = totals.abandoned > 0 or totals.in_flight > 0 or bool(self.load.unresponsive)
+        is_stuck = is_left and not totals.completed and not totals.failed
         if self.program.script is not None and is_stuck and lifecycle.outcome == "done":
             lifecycle.fail(
                 RunError(

@@ -369,11 +369,18 @@ async def test_the_profile_of_a_script_sends_what_the_script_sends(
     assert {sql[0] for sql in sent[0]} == {sql[0] for sql in sent[1]}
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "sysbench.sql.driver():connect():query('SELECT SLEEP(30)')",
+        pytest.param("while true do end", marks=pytest.mark.whole),
+    ],
+)
 async def test_a_run_in_which_no_event_ends_has_failed(
-    database: Target, tuibench_home: Path, tmp_path: Path
+    database: Target, tuibench_home: Path, tmp_path: Path, body: str
 ) -> None:
     file = tmp_path / "mine.lua"
-    file.write_text("function event() sysbench.sql.driver():connect():query('SELECT SLEEP(30)') end")
+    file.write_text(f"function event() {body} end")
     line = ("run", str(file), "--threads=1", "--workers=1", "--time=0.5")
     ended = await asyncio.to_thread(tuibench, *line, target=database)
     assert ended.code == 1
