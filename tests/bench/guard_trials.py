@@ -5,12 +5,14 @@ setting whose value B is ruinous. MySQL: innodb_thread_concurrency=1. MariaDB ha
 program's load goes through a proxy, which delays each request while innodb_io_capacity has the value B.
 
 The samples from the first harmed one on count, until the guard has broken; a sample is harmed if its queries
-per second are below 70 % of the median before, or its p95 is above 300 %: what the guard allows.
+per second are below 70 % of the median before, or its p95 is above 300 %: what the guard allows. It allows
+more on a load that varies more by itself (`bound`), and does not judge samples of a starved host.
 """
 
 import argparse
 import asyncio
 import contextlib
+import math
 import os
 import sys
 import tempfile
@@ -26,6 +28,7 @@ from tuibench.demo import binaries
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
 from tuibench.metrics.figures import FIGURES
+from tuibench.metrics.guard import DEVIATION_OF_MEDIAN, SPREADS
 from tuibench.model.command import StartAbTest, Stop
 from tuibench.model.event import Event, EventKind
 from tuibench.model.server import Flavour
@@ -107,7 +110,15 @@ async def trial(watcher: Watcher, setting: str, original: str, harmful: str) -> 
     ]
     samples = len(is_harmed) - is_harmed.index(True) if True in is_harmed else 0
     pattern = "".join("x" if each else "." for each in is_harmed)
-    print(f"{samples} samples ({pattern}), {until - since:.1f} s: {broken.text}", flush=True)
+    spread = DEVIATION_OF_MEDIAN * median(
+        abs(math.log(value / qps)) for tick in before if (value := FIGURES["qps"].value(tick))
+    )
+    edge = min(0.7, math.exp(-SPREADS * spread))
+    print(
+        f"{samples} samples ({pattern}), {until - since:.1f} s, bound {100 * edge:.0f} % of the QPS:"
+        f" {broken.text}",
+        flush=True,
+    )
     return str(samples)
 
 
