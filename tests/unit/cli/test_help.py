@@ -100,7 +100,13 @@ def test_every_option_of_a_page_exists(page: Path, options: dict[str, set[str]])
         sysbench_syntax.TPCC_OPTIONS,
         sysbench_syntax.SWITCHED_PROFILES,
         ["--ssl", "--allow-script-io"],
-        [sysbench_syntax.SSL, sysbench_syntax.TEST, sysbench_syntax.TEST_MODE, sysbench_syntax.CONFIG_FILE],
+        [
+            sysbench_syntax.SSL,
+            sysbench_syntax.VERIFY_CERTIFICATE,
+            sysbench_syntax.TEST,
+            sysbench_syntax.TEST_MODE,
+            sysbench_syntax.CONFIG_FILE,
+        ],
     )
     spans = re.findall(r"`(-[^`]*)`", page.read_text(encoding="utf-8"))
     named = set().union(*(given(re.split(r"[\s/]", span)) for span in spans))
