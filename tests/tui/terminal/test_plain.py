@@ -25,9 +25,8 @@ def bar(it: Viewer) -> str:
     return "".join(row[place.x] for row in screen_text(it).splitlines()[place.y : place.bottom])
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x36"])
-async def test_a_scroll_bar_is_letters_that_follow_the_text(size: tuple[int, int]) -> None:
-    async with viewer(script.hello(60), size, display=PLAIN_CHARACTERS) as it:
+async def test_a_scroll_bar_is_letters_that_follow_the_text() -> None:
+    async with viewer(script.hello(60), SMALL, display=PLAIN_CHARACTERS) as it:
         await it.press("question_mark")
         top = bar(it)
         assert top == "#" * top.count("#") + ":" * top.count(":")

@@ -129,6 +129,7 @@ class FakeServer:
 class FakeConnection(Connection):
     is_encrypted = False
     tls = ""
+    thread_id = 7
 
     def __init__(self, server: FakeServer, target: Target) -> None:
         super().__init__(None, target)

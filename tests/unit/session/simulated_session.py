@@ -81,6 +81,7 @@ class PlayedFleet:
 class PlayedSampler:
     """Sees neither server nor host."""
 
+    time_report = None
     connection_ids: frozenset[int] = frozenset()
 
     async def log_in(self) -> None:
@@ -90,6 +91,12 @@ class PlayedSampler:
         return
 
     async def reset_stats(self, *_: int) -> None:
+        return
+
+    def watch_time(self) -> None:
+        return
+
+    def know_transactions(self, *_: object) -> None:
         return
 
     async def observe(self, *_: object) -> TickObservation:

@@ -73,7 +73,7 @@ def server(tuibench_home: Path, monkeypatch: pytest.MonkeyPatch) -> Server:
 def watcher_on(server: Server, folder: Path, private_server: str = "") -> Watcher:
     spec = SessionSpec(
         session="w1",
-        plan=RunPlan(profile="", threads=0, seconds=None),
+        plan=RunPlan(profile="", threads=0, seconds=None, no_waits=True),
         target=TARGET,
         run_directory=str(folder / "record"),
         private_server=private_server,
@@ -207,7 +207,8 @@ COMMITS, QUERIES = 10, 200
 
 
 def spec(folder: Path, seconds: float | None = None) -> SessionSpec:
-    plan = planned(f"--time={seconds or 0}", command="watch", profile="watch")
+    watched = planned(f"--time={seconds or 0}", command="watch", profile="watch")
+    plan = msgspec.structs.replace(watched, no_waits=True)
     return SessionSpec(session="w1", plan=plan, target=TARGET, run_directory=str(folder / "record"))
 
 

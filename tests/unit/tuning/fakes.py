@@ -105,6 +105,8 @@ class FakeServer:
 
 
 class FakeConnection:
+    thread_id = 8
+
     def __init__(self, server: FakeServer) -> None:
         self._server = server
         self.target = Target()
