@@ -484,20 +484,20 @@ class StatusSampler:
         return self._connection.last_error
 
     async def sample(
-        self, transactions_total: int | None = None, other_statements: int = 0
+        self, transactions_total: int | None = None, other_statements: int = 0, other_selects: int = 0
     ) -> ServerObservation:
         """The current status, with rates since the last reading, however long ago.
 
         `transactions_total` is the number of transactions that the load has committed so far; without it
         there is no figure per transaction. `other_statements` are those that the session sent over other
-        connections.
+        connections, `other_selects` the SELECTs among them.
         """
         reading = await self._connection.run(self._read)
         if reading is None:
             return ServerObservation(
                 tick=None, last_error=self.last_error, own_statements=self.own_statements
             )
-        own = OwnStatements(reading.own_statements + other_statements, reading.own.selects)
+        own = OwnStatements(reading.own_statements + other_statements, reading.own.selects + other_selects)
         reading = msgspec.structs.replace(reading, transactions=transactions_total, own=own)
         before, self._last = self._last, reading
         return observation_between(before, reading)

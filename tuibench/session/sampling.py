@@ -289,7 +289,7 @@ class Sampler:
         self._hosts.begin()
         await self._hosts.finish()
         own = self._own(steering_statements)
-        self._first = _reading(await self._sampler.sample(0, own), own)
+        self._first = _reading(await self._sampler.sample(0, own, self._account_statements), own)
         if self._account is not None and self._account_task is None:
             self._account_task = asyncio.create_task(self._account.run(), name="account of time")
 
@@ -400,7 +400,12 @@ class Sampler:
 
     def _own(self, steering_statements: int) -> int:
         """The session's statements besides those of the status."""
-        return steering_statements + (self._account.statements if self._account is not None else 0)
+        return steering_statements + self._account_statements
+
+    @property
+    def _account_statements(self) -> int:
+        """Those of the account of the time, all of them SELECTs."""
+        return self._account.statements if self._account is not None else 0
 
     async def _end_account(self) -> None:
         """The last query is waited for, so that its statement has been counted."""
@@ -416,7 +421,9 @@ class Sampler:
     async def _sample(
         self, transactions_total: int | None = None, steering_statements: int = 0
     ) -> ServerObservation:
-        observation = await self._sampler.sample(transactions_total, steering_statements)
+        observation = await self._sampler.sample(
+            transactions_total, steering_statements, self._account_statements
+        )
         self._counters_restarted |= observation.restarted or observation.counters_reset
         return observation
 

@@ -113,7 +113,7 @@ async def test_a_cell_after_writes_begins_with_clean_pages_in_memory(
     before = await ask(database, FLUSHING)
     words = ("sweep", "oltp_update_index,oltp_insert,oltp_point_select", "--table-size=30000", "--prepare")
     options = (*WARM, "--threads=4", "--preset=unsafe", "--order=given", "--cleanup")
-    ended = await asyncio.to_thread(tuibench, *words, *options, target=database)
+    ended = await asyncio.to_thread(tuibench, *words, *options, target=database, seconds=150)
     assert ended.code == 0, ended.err
     assert await ask(database, FLUSHING) == before
     updates, inserts, selects = load_sweep(only_sweep()).done
