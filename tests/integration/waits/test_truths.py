@@ -271,7 +271,8 @@ CAUSES: dict[WaitClass, Cause] = {
     WaitClass.METADATA_LOCK: lambda truths: (truths.spec(), truths.table_locked()),
     WaitClass.COMMIT: lambda truths: (_large(truths, "oltp_update_non_index"), truths.slow_files("redo")),
     WaitClass.BINARY_LOG: lambda truths: (
-        _large(truths, "oltp_update_non_index"), truths.slow_files("binlog", sync_binlog="1")
+        _large(truths, "oltp_update_non_index"),
+        truths.slow_files("binlog", sync_binlog="1", innodb_flush_log_at_trx_commit="0"),
     ),
     WaitClass.PAGE_READ: lambda truths: (_large(truths, "oltp_point_select"), truths.slow_files("reads")),
     WaitClass.PAGE_WRITE: lambda truths: (
