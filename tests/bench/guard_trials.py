@@ -130,6 +130,7 @@ async def bench(server: PrivateServer, home: str, trials: int, interval: float) 
         plan=planned(f"--interval={interval}", command="watch", profile="watch"),
         target=server.target,
         run_directory=str(paths.runs_dir() / "guarded"),
+        private_server=str(server.directory),
     )
     async with traffic(server, home), watched(spec) as watcher:
         await watcher.ticks(SETTLE_SAMPLES)

@@ -59,7 +59,7 @@ def run_candidates() -> list[Candidate]:
 
 def session_candidates() -> list[Candidate]:
     """Sessions that listen, or have left their socket behind."""
-    from tuibench.service.client import SUFFIX
+    from tuibench.unix_sockets import SUFFIX
 
     found = {path.stem for folder in paths.runtime_dirs() for path in folder.glob(f"*{SUFFIX}")}
     return without_help(*sorted(found, reverse=True))

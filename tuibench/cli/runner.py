@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from msgspec.structs import replace
 
-from tuibench import paths
+from tuibench import paths, unix_sockets
 from tuibench.cli.options import BackgroundOptions, PrivateServerOptions
 from tuibench.cli.output import info
 from tuibench.cli.server_options import replica_choice
@@ -36,7 +36,6 @@ from tuibench.model.message import Hello, RunState, SessionEnded, SessionMessage
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import Target
 from tuibench.model.summary import Summary
-from tuibench.service import client as unix_sockets
 from tuibench.service import registry
 from tuibench.service.client import SessionClient
 from tuibench.service.registry import launch

@@ -32,11 +32,11 @@ from tuibench.record.recorder import SUMMARY
 from tuibench.report.html_chart import Markup, block_markup, join_markup, tag
 from tuibench.report.html_plots import html_page
 from tuibench.report.run_report import html_report
-from tuibench.service.client import connect_unix
 from tuibench.tuning import journal
 from tuibench.tuning.journal import journal_path
 from tuibench.tuning.restore import leftovers
 from tuibench.units import hms, pluralize
+from tuibench.unix_sockets import is_listening
 
 RELOAD = tag("script", Markup("setTimeout(() => location.reload(), 2000);"))
 """Reloads the page, as long as settings are not restored."""
@@ -94,17 +94,6 @@ class WatchedSession(NamedTuple):
             ),
             RELOAD if is_open else None,
         )
-
-
-def is_listening(socket: Path) -> bool:
-    """True while a process listens there."""
-    try:
-        connect_unix(socket).close()
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    return True
 
 
 def settings_left(session: str) -> tuple[str, bool]:

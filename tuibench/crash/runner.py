@@ -405,7 +405,7 @@ async def crash_under_load(
         return None if at_ns is None else (at_ns - crashed_ns) / NS_PER_SECOND
 
     return Crash(
-        setting=", ".join(f"{label} {values[name]}" for name, label in LABELS.items() if name in values),
+        setting=", ".join(f"{label}={values[name]}" for name, label in LABELS.items() if name in values),
         repeat=1,
         values=values,
         tps=tps,

@@ -1,25 +1,17 @@
-"""Client of a session: its Unix socket, the peer at the other end, messages and replies.
-
-A socket's address holds some hundred bytes only. A longer path is reached through its open directory, or,
-where the system has no names for open directories, from inside it.
-"""
+"""Client of a session: messages and replies on its Unix socket, and the process at the other end."""
 
 import asyncio
-import contextlib
-import errno
-import hashlib
 import os
 import socket
 import struct
-import sys
-from collections.abc import AsyncIterator, Awaitable, Iterator
+from collections.abc import AsyncIterator, Awaitable
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from tuibench import __version__, paths
-from tuibench.errors import RunError, SessionUnreachableError
+from tuibench import __version__
+from tuibench.errors import SessionUnreachableError
 from tuibench.files import DECODE_ERRORS
 from tuibench.model.command import Command
 from tuibench.model.message import (
@@ -33,76 +25,7 @@ from tuibench.model.message import (
     SubmitCommand,
     ViewerMessage,
 )
-
-LONGEST_ADDRESS_BYTES = 103 if sys.platform == "darwin" else 107
-LONGEST_STEM_BYTES = 64
-"""Leaves space in an address for the path through an open directory."""
-
-DESCRIPTORS = Path("/proc/self/fd")
-SUFFIX = ".sock"
-
-
-def socket_path(session: str) -> Path:
-    stem = session
-    if len(os.fsencode(stem)) > LONGEST_STEM_BYTES:
-        digest = hashlib.sha256(os.fsencode(session)).hexdigest()[:8]
-        start = os.fsencode(session)[: LONGEST_STEM_BYTES - len(digest) - 1]
-        stem = f"{start.decode(errors='ignore')}-{digest}"
-    return paths.runtime_dir() / f"{stem}{SUFFIX}"
-
-
-@contextlib.contextmanager
-def socket_address(path: Path) -> Iterator[str]:
-    """A name of the path that fits into a socket's address, valid within the context."""
-    if len(os.fsencode(path)) <= LONGEST_ADDRESS_BYTES:
-        yield str(path)
-    elif DESCRIPTORS.is_dir():
-        directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            yield str(DESCRIPTORS / str(directory) / path.name)
-        finally:
-            os.close(directory)
-    else:
-        with contextlib.chdir(path.parent):
-            yield path.name
-
-
-def listen_unix(path: Path) -> socket.socket:
-    """A socket that listens there, for its owner only. Raises RunError when that is not possible.
-
-    It gets its name when it listens: one that does not answer would be taken for that of a dead session.
-    """
-    sock, unnamed = socket.socket(socket.AF_UNIX), path.with_name(f"{path.name}.new")
-    try:
-        paths.ensure_private(path.parent)
-        if path.exists():
-            raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
-        with socket_address(unnamed) as name:
-            sock.bind(name)
-        unnamed.chmod(0o600)
-        sock.listen()
-        sock.setblocking(False)
-        unnamed.rename(path)
-    except OSError as error:
-        sock.close()
-        raise RunError(
-            f"cannot listen at {path}: {error.strerror or error}", "set TUIBENCH_HOME to another place"
-        ) from error
-    return sock
-
-
-def connect_unix(path: Path) -> socket.socket:
-    """A socket connected to the listener; never waits. Raises OSError if there is none."""
-    sock = socket.socket(socket.AF_UNIX)
-    try:
-        sock.setblocking(False)
-        with socket_address(path) as name:
-            sock.connect(name)
-    except OSError:
-        sock.close()
-        raise
-    return sock
-
+from tuibench.unix_sockets import connect_unix
 
 _UCRED = struct.Struct("3i")
 """Linux: pid, uid, gid."""

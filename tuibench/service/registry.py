@@ -6,7 +6,6 @@ asyncio's transports close with their loop, and warn about a child that outlives
 
 import asyncio
 import contextlib
-import errno
 import subprocess
 import sys
 import threading
@@ -28,12 +27,11 @@ from tuibench.errors import (
     matching_names,
 )
 from tuibench.model.message import Hello
-from tuibench.service.client import SUFFIX, SessionClient, connect_unix, listen_unix, peer_of
+from tuibench.service.client import SessionClient, peer_of
 from tuibench.session.spec import Launched, ServiceSpec
+from tuibench.unix_sockets import DEAD, SUFFIX, connect_unix, listen_unix
 
 HELLO_TIMEOUT_SECONDS = 2.0
-DEAD = frozenset({errno.ECONNREFUSED, errno.ENOENT})
-"""The system's errors for a socket without a listener."""
 
 
 class SessionEntry(NamedTuple):

@@ -1,4 +1,5 @@
-"""The guardian: a process that outlives the session and restores what its journal still holds.
+"""The guardian: a process that outlives the session, restores what its journal still holds, and removes its
+socket.
 
 `Guardian` is the session's handle: start, check, release. It uses plain `subprocess`: asyncio's transports
 kill their child when the session's loop ends.
@@ -26,10 +27,13 @@ from tuibench.model.server import Target
 from tuibench.tuning.connection import AdminConnection, Connect, admin_connector
 from tuibench.tuning.journal import Journal, JournalBusyError
 from tuibench.tuning.restore import PENDING, RestoreOutcome, restore_settings, retry_delays
+from tuibench.unix_sockets import remove_dead_socket, socket_path
 
 READY = b"ready\n"
 GUARDIAN_RETRY_SECONDS = 120.0
 """How long a guardian keeps trying while the server is away; after that `tuibench restore` has to."""
+
+SOCKET_ATTEMPTS, SOCKET_PAUSE_SECONDS = 20, 0.05
 
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
 _IGNORED_SIGNALS = (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT)
@@ -179,6 +183,7 @@ def main() -> int:
         return 0
     request = msgspec.json.decode(line, type=GuardianRequest)
     path, connect = Path(request.journal).absolute(), admin_connector(request.target)
+    socket = socket_path(path.stem).absolute()
     os.write(_STDOUT, READY)
     _detach()
     _wait_for_end()
@@ -186,6 +191,8 @@ def main() -> int:
         return 0 if asyncio.run(restore_until_done(path, connect, SystemClock())) else 1
     except TuibenchError:
         return 1
+    finally:
+        _remove_socket(socket)
 
 
 async def restore_until_done(
@@ -246,6 +253,15 @@ def _detach() -> None:
 def _wait_for_end() -> None:
     while os.read(_STDIN, 4096):
         pass
+
+
+def _remove_socket(path: Path) -> None:
+    """Removes the socket of the dead session, which the kernel may close later than our stdin."""
+    for _ in range(SOCKET_ATTEMPTS):
+        if not path.is_socket():
+            return
+        remove_dead_socket(path)
+        time.sleep(SOCKET_PAUSE_SECONDS)
 
 
 if __name__ == "__main__":

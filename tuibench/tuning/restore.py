@@ -9,6 +9,7 @@ but left to the next attempt.
 """
 
 import asyncio
+import contextlib
 import os
 import socket
 from collections.abc import Awaitable, Callable, Collection, Iterator
@@ -213,7 +214,11 @@ async def restore_settings(
                     for decision in await restore_decisions(control, journal, still):
                         done.append(await _carry_out(control, journal, clock, decision))
     except (ServerUnavailableError, ConnectionLostError, ServerLockError) as error:
-        done += _pending(journal, _rest(names, done), RestoreOutcome.UNREACHABLE, error)
+        rest = _rest(names, done)
+        if await asyncio.to_thread(_is_of_gone_private_server, journal.header):
+            done += await _drop(journal, clock, rest)
+        else:
+            done += _pending(journal, rest, RestoreOutcome.UNREACHABLE, error)
     except TuibenchError as error:
         done += _pending(journal, _rest(names, done), RestoreOutcome.REFUSED, error)
     return sorted(done, key=lambda one: names.index(one.setting))
@@ -350,6 +355,29 @@ def _restored(decision: RestoreDecision, outcome: RestoreOutcome, value: str, te
     return RestoreResult(
         setting=decision.setting, outcome=outcome, value=value, original=decision.original, text=text
     )
+
+
+async def _drop(journal: Journal, clock: Clock, names: tuple[str, ...]) -> list[RestoreResult]:
+    """Closes the changes of a private server that is gone, with its data. A journal that cannot be written
+    is removed by the next check.
+    """
+    ledger = journal.ledger
+    dropped = [
+        RestoreResult(
+            setting=name,
+            outcome=RestoreOutcome.LEFT,
+            value="",
+            original=ledger.original(name) or "",
+            text=f"{name} is gone with its private server",
+        )
+        for name in names
+    ]
+    seqs = tuple(each.change.seq for name in names for each in ledger.changes_of(name))
+    with contextlib.suppress(JournalError):
+        await asyncio.to_thread(
+            journal.settle, seqs, Settlement.LEFT, clock.wall_seconds(), "the private server is gone"
+        )
+    return dropped
 
 
 def _pending(

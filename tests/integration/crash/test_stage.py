@@ -61,8 +61,8 @@ async def test_a_session_crashes_its_server_and_goes_on_with_its_settings(
     durable, unsafe = ended.summary.crashes
     assert ended.exit_code == 0
     assert (durable.setting, unsafe.setting) == (
-        "flush_log 1, sync_binlog 1",
-        "flush_log 0, sync_binlog 1",
+        "flush_log=1, sync_binlog=1",
+        "flush_log=0, sync_binlog=1",
     )
     assert durable.commits.lost == 0 < unsafe.commits.lost
     for crash in (durable, unsafe):
@@ -78,7 +78,7 @@ async def test_a_session_crashes_its_server_and_goes_on_with_its_settings(
     assert report.code == 0, report.err
     page = (tmp_path / "report.html").read_text()
     assert "Crashes of the server" in page
-    assert "flush_log 0, sync_binlog 1" in page
+    assert "flush_log=0, sync_binlog=1" in page
     written = await asyncio.to_thread(tuibench, "report", spec.run_directory, "--json")
     assert len(check_valid("summary", written.out)["crashes"]) == 2
 

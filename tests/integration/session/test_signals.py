@@ -131,8 +131,7 @@ async def test_a_killed_session_is_put_back_by_its_guardian(
         await watcher.until(lambda: watcher.hung_up)
         assert watcher.ended is None
         assert await eventually_asked(tables.target, DURABILITY, DURABLE)
-    assert not ours(tuibench_home)
-    assert not journals()
+    await asyncio.to_thread(assert_nothing_left, tuibench_home)
     await asyncio.to_thread(cut_short_but_readable, watcher)
     report = await asyncio.to_thread(tuibench, "report", watcher.directory.name)
     assert report.code == 0, report.err

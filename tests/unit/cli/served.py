@@ -11,9 +11,9 @@ import pytest
 
 from tests.unit.session.fakes import FakeSession, service_spec
 from tuibench.service import service as service_module
-from tuibench.service.client import socket_path
 from tuibench.service.service import SessionService
 from tuibench.session.load_run import LoadRun
+from tuibench.unix_sockets import socket_path
 
 DEADLINE_SECONDS = 20.0
 

@@ -52,7 +52,7 @@ from tuibench.model.probe import ProbeOrder
 from tuibench.model.schedule import PlanPhase, Quantity, parse_schedule
 from tuibench.model.summary import Summary
 from tuibench.model.tune import TunePlan
-from tuibench.service.client import listen_unix, socket_path
+from tuibench.unix_sockets import listen_unix, socket_path
 
 # `tuibench sessions` and `tuibench ctl` with sessions behind real sockets.
 

@@ -15,18 +15,18 @@ import pytest
 
 from tests.examples import hello
 from tests.unit.session.serving import stranger
-from tuibench import paths
+from tuibench import paths, unix_sockets
 from tuibench.errors import RunError, SessionUnreachableError, UsageError
 from tuibench.service import client, registry
-from tuibench.service.client import (
+from tuibench.service.client import Peer, peer_of
+from tuibench.service.registry import SocketListener
+from tuibench.unix_sockets import (
     LONGEST_ADDRESS_BYTES,
-    Peer,
     connect_unix,
     listen_unix,
-    peer_of,
+    remove_dead_socket,
     socket_path,
 )
-from tuibench.service.registry import SocketListener
 
 # Sockets in any folder, however long its path.
 
@@ -34,7 +34,7 @@ from tuibench.service.registry import SocketListener
 @pytest.fixture(params=["/proc/self/fd", "/none"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """With and without names for open directories."""
-    monkeypatch.setattr(client, "DESCRIPTORS", Path(request.param))
+    monkeypatch.setattr(unix_sockets, "DESCRIPTORS", Path(request.param))
 
 
 @pytest.mark.parametrize("folder", ["run", "x" * 120, f"{'ä' * 100}/{'y' * 200}"])
@@ -90,6 +90,19 @@ def test_a_listener_that_takes_no_calls_is_not_waited_for(tuibench_home: Path) -
         door.listen(0)
         with pytest.raises(BlockingIOError):
             call_until_refused(path, callers)
+
+
+def test_only_a_dead_socket_is_removed(tuibench_home: Path) -> None:
+    alive, dead, busy, note = (tuibench_home / f"{name}.sock" for name in ("alive", "dead", "busy", "note"))
+    listen_unix(dead).close()
+    note.write_text("no socket")
+    with listen_unix(alive), listen_unix(busy) as door, contextlib.ExitStack() as callers:
+        door.listen(0)
+        with pytest.raises(BlockingIOError):
+            call_until_refused(busy, callers)
+        for path in (alive, dead, busy, note, tuibench_home / "none.sock"):
+            remove_dead_socket(path)
+        assert {path.name for path in tuibench_home.iterdir()} == {"alive.sock", "busy.sock", "note.sock"}
 
 
 def test_no_two_listen_at_one_place(tuibench_home: Path) -> None:

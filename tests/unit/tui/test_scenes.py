@@ -298,7 +298,7 @@ def test_screens_weights_probe_and_the_comparison_of_the_last_two_effects() -> N
 
 
 def test_a_crash_is_waited_for_and_revealed_whether_it_ended_or_failed() -> None:
-    for text in (f"lost: 147 acknowledged commits ({CRASHED}; flush_log 0)", f"{CRASH_FAILED}no disk"):
+    for text in (f"lost: 147 acknowledged commits ({CRASHED}; flush_log=0)", f"{CRASH_FAILED}no disk"):
         stage = Stage("set = { crash = true }", 'wait = "crash"', 'reveal = "crash"\nthen = "So."')
         assert stage.after(0) == [CrashServer()]
         stage.tell(Event(at=0.0, elapsed_seconds=61.0, kind=EventKind.INTERVENTION, text="kill -9 of it"))

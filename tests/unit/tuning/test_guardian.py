@@ -2,7 +2,9 @@
 
 import asyncio
 import os
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 from functools import partial
@@ -12,12 +14,15 @@ import pytest
 
 from tests import guardians
 from tests.unit.tuning.fakes import TARGET, FakeClock, FakeServer, journal_in
+from tuibench import paths
 from tuibench.errors import RunError
+from tuibench.paths import PRIVATE_SERVER_PREFIX
 from tuibench.tuning import guardian
 from tuibench.tuning.connection import AdminConnection
 from tuibench.tuning.guardian import restore_until_done
 from tuibench.tuning.journal import Journal, JournalError
 from tuibench.tuning.restore import RestoreOutcome, restore_settings, restore_with_retries
+from tuibench.unix_sockets import is_listening, listen_unix, socket_path
 
 # The guardian's process without a server, and its patience on a clock that nobody waits for.
 
@@ -80,6 +85,17 @@ def test_a_session_that_dies_before_the_order_needs_no_guardian() -> None:
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, b"", b"")
 
 
+@pytest.mark.parametrize("is_dead", [True, False])
+async def test_it_removes_the_socket_of_a_dead_session(tuibench_home: Path, is_dead: bool) -> None:
+    """One that listens still, or again, keeps it."""
+    with listen_unix(path := socket_path("s1")) as listening:
+        watching = await guardians.started(TARGET, paths.journal_dir() / "s1.jsonl")
+        if is_dead:
+            listening.close()
+        assert await watching.release(wait_seconds=30)
+        assert (path.exists(), is_listening(path)) == (not is_dead, not is_dead)
+
+
 def test_it_loads_nothing_of_the_screen() -> None:
     program = "import sys, tuibench.tuning.guardian; print({'textual', 'rich', 'click'} & set(sys.modules))"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, timeout=60, check=True)
@@ -117,6 +133,28 @@ async def test_patience_ends_and_the_journal_stays(tmp_path: Path) -> None:
     assert not await restore_until_done(path, server.connect, clock)
     assert 110 <= clock.seconds <= 120
     assert path.exists()
+
+
+async def test_a_private_server_is_not_waited_for_once_its_data_are_gone(tmp_path: Path) -> None:
+    """They are removed a moment after it was killed."""
+    server, clock = FakeServer(), FakeClock()
+    data = tmp_path / f"{PRIVATE_SERVER_PREFIX}1" / "data"
+    data.mkdir(parents=True)
+    journal = journal_in(tmp_path)
+    journal.identify(f"{socket.gethostname()}:3306:{data}/")
+    for number, name in enumerate(("sync_binlog", "innodb_flush_log_at_trx_commit")):
+        journal.change(name, "1", "0", float(number))
+    journal.close()
+    server.away = True
+
+    def remove() -> None:
+        if clock.seconds > 1:
+            shutil.rmtree(data.parent, ignore_errors=True)
+
+    clock.at_sleep = remove
+    assert await restore_until_done(journal.path, server.connect, clock)
+    assert 1 < clock.seconds < 3
+    assert not journal.path.exists()
 
 
 async def test_it_waits_for_whoever_is_restoring_now(tmp_path: Path) -> None:
