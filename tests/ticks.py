@@ -12,7 +12,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from tuibench.metrics.figures import read
-from tuibench.model.counters import Counter
+from tuibench.model.counters import Counter, Recording
 from tuibench.model.tick import (
     CLIENT,
     ERROR,
@@ -43,6 +43,9 @@ RATES = {
     "headline": "headline",
 }
 """Rates, and the sums that they are made from."""
+
+GAUGE_NAMES = frozenset(str(counter) for counter in Counter if counter.facts.recording is Recording.GAUGE)
+"""Server values that are recorded and are no counts."""
 
 
 def histogram_with(latency: Latency | None) -> Histogram:

@@ -11,11 +11,10 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from msgspec.structs import replace
-
 from tests.bench.rounds import Bench, Case, Round, Row, chance_of
 from tests.integration.support import certificates
 from tests.integration.support.certificates import Files
+from tests.integration.support.sbtest import over_tcp
 from tuibench.demo import binaries
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
@@ -70,7 +69,7 @@ def _measure(options: argparse.Namespace, rounds: dict[Case, list[Round]], start
                 for profile in options.profile:
                     shutil.copy(options.scripts / f"{profile}.lua", home)
             bench = Bench(
-                replace(server.tcp_target, ssl_mode="required") if files else server.target,
+                over_tcp(server.target, ssl_mode="required") if files else server.target,
                 TABLES,
                 TABLE_SIZE,
                 options.seconds,

@@ -14,8 +14,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import msgspec
-
 from tuibench.demo import binaries, instance
 from tuibench.demo.binaries import Binary
 from tuibench.demo.client import (
@@ -134,11 +132,6 @@ class PrivateServer(KillableServer):
             await asyncio.shield(asyncio.to_thread(channel.end, remove=True))
             raise
         return server
-
-    @property
-    def tcp_target(self) -> Target:
-        """The same server and login over loopback TCP."""
-        return msgspec.structs.replace(self.target, host="127.0.0.1", socket="")
 
     @property
     def directory(self) -> Path:

@@ -324,7 +324,6 @@ def _recorded_as(*recordings: Recording) -> frozenset[str]:
 
 
 CUMULATIVE_NAMES = _recorded_as(Recording.CUMULATIVE)
-GAUGE_NAMES = _recorded_as(Recording.GAUGE)
 SAMPLED_NAMES = _recorded_as(Recording.CUMULATIVE, Recording.GAUGE, Recording.FIELD)
 """All names that are kept from a reading of the status."""
 

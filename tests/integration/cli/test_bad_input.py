@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.integration.support import sbtest
 from tests.integration.support.commands import Finished, ask, assert_nothing_left, tuibench
 from tuibench import paths
 from tuibench.demo.server import PrivateServer
@@ -66,7 +67,7 @@ def test_no_such_socket() -> None:
 
 @pytest.mark.parametrize("over_tcp", [False, True])
 def test_wrong_password(tables: PrivateServer, over_tcp: bool) -> None:
-    target = tables.tcp_target if over_tcp else tables.target
+    target = sbtest.over_tcp(tables.target) if over_tcp else tables.target
     wrong = msgspec.structs.replace(target, password="guessed")
     line = complaint(tuibench(*RUN, target=wrong), SERVER_UNAVAILABLE)
     assert "refuses user 'tuibench'" in line

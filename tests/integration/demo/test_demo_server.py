@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from tests.integration.demo.owner import Owned
 from tests.integration.support.processes import gone, stays, until
+from tests.integration.support.sbtest import over_tcp
 from tests.integration.support.shared import Starter
 from tuibench.demo.binaries import Binary
 from tuibench.demo.process import read_server_options
@@ -57,7 +58,7 @@ async def test_durable_with_a_binary_log_room_for_connections_and_all_privileges
 
 
 async def test_login_over_socket_and_tcp_with_one_account_only(server: PrivateServer) -> None:
-    for target, host in ((server.target, "localhost"), (server.tcp_target, "127.0.0.1")):
+    for target, host in ((server.target, "localhost"), (over_tcp(server.target), "127.0.0.1")):
         login = await ask(target, "SELECT CURRENT_USER(), DATABASE()")
         assert login == [(f"tuibench@{host}", "sbtest")]
         for user, password in (("tuibench", ""), ("tuibench", "wrong"), ("root", ""), ("", "")):
@@ -103,7 +104,7 @@ async def test_a_server_made_from_nothing_has_its_option_file_and_its_stop_leave
     assert not psutil.pid_exists(server.pid)
     assert not psutil.pid_exists(server.supervisor_pid)
     with pytest.raises(ServerUnavailableError, match="cannot reach"):
-        await connect(server.tcp_target)
+        await connect(over_tcp(server.target))
     await server.stop()
     with pytest.raises(RunError, match="stopped already"):
         await server.restart()
@@ -116,7 +117,7 @@ async def test_a_restart_keeps_place_and_data_and_a_kill_what_was_committed(
     first = restartable.pid
     await restartable.restart()
     assert restartable.pid != first
-    assert await ask(restartable.tcp_target, "SHOW TABLES") == [("kept",)]
+    assert await ask(over_tcp(restartable.target), "SHOW TABLES") == [("kept",)]
     await ask(restartable.target, "INSERT INTO kept VALUES (7)")
     await restartable.kill()
     with pytest.raises(ServerUnavailableError):

@@ -6,12 +6,12 @@ import os
 import pty
 import select
 import struct
-import subprocess
-import sys
 import termios
 import time
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
+
+from tests.integration.support.forked import LAST_SECONDS, forks
 
 ROWS, COLUMNS = 40, 200
 DEADLINE_SECONDS = 60.0
@@ -41,21 +41,15 @@ def on_terminal(
     """
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tuibench", *arguments],
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-        env={**os.environ, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", **(env or {})},
-        preexec_fn=_own_the_terminal,
-    )
+    env = {**os.environ, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", **(env or {})}
+    fork = forks().start(arguments, env, [slave] * 3)
     os.close(slave)
     data, seen, pending = b"", 0, list(steps)
     deadline = time.monotonic() + DEADLINE_SECONDS
     try:
         with contextlib.suppress(OSError):
             while True:
-                ended = process.poll() is not None
+                ended = fork.ended() is not None
                 ready = select.select([master], [], [], READ_SECONDS)[0]
                 if ready and not (more := os.read(master, 65536)):
                     break
@@ -68,13 +62,9 @@ def on_terminal(
                     break
                 assert time.monotonic() < deadline, (pending, data)
     finally:
-        if process.poll() is None and time.monotonic() >= deadline:
-            process.kill()
-            process.wait()
+        if time.monotonic() >= deadline:
+            fork.kill()
         os.close(master)
-    return Shown(process.wait(10), data)
-
-
-def _own_the_terminal() -> None:
-    os.setsid()
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    code = fork.ended(LAST_SECONDS)
+    assert code is not None
+    return Shown(code, data)

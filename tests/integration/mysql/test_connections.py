@@ -55,7 +55,7 @@ def run(request: pytest.FixtureRequest) -> Run:
 
 
 def over_tcp(server: PrivateServer, **changes: Any) -> Target:
-    return msgspec.structs.replace(server.tcp_target, **changes)
+    return sbtest.over_tcp(server.target, **changes)
 
 
 async def cipher(target: Target) -> str:

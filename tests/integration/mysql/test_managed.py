@@ -13,6 +13,7 @@ import pytest
 
 from tests.integration.support import certificates
 from tests.integration.support.commands import Finished, ask, tuibench
+from tests.integration.support.sbtest import over_tcp
 from tests.integration.support.shared import Starter, Templates
 from tuibench.demo.binaries import Binary
 from tuibench.errors import ExitCode
@@ -51,7 +52,7 @@ def managed(binary: Binary, templates: Templates) -> Iterator[Managed]:
             "CREATE DATABASE IF NOT EXISTS sbtest",
         )
     )
-    yield Managed(msgspec.structs.replace(server.tcp_target, user="app", password=PASSWORD), files.ca)
+    yield Managed(over_tcp(server.target, user="app", password=PASSWORD), files.ca)
     asyncio.run(server.stop())
     shutil.rmtree(folder)
 

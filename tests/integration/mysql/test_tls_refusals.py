@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from tests.integration.support import certificates
 from tests.integration.support.certificates import Files
 from tests.integration.support.commands import Finished, tuibench
+from tests.integration.support.sbtest import over_tcp
 from tests.integration.support.shared import Starter, Templates
 from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
@@ -62,12 +62,12 @@ def _started(binary: Binary, files: Files, templates: Templates) -> Iterator[Pri
 
 
 def asked(server: PrivateServer, mode: str, authority: Path, host: str) -> Finished:
-    target = msgspec.structs.replace(server.tcp_target, host=host)
+    target = over_tcp(server.target, host=host)
     return tuibench("settings", "list", f"--ssl-mode={mode}", f"--ssl-ca={authority}", target=target)
 
 
 def where(server: PrivateServer, host: str) -> str:
-    return f"{host}:{server.tcp_target.port}"
+    return f"{host}:{server.target.port}"
 
 
 @pytest.mark.parametrize("mode", VERIFYING)
@@ -89,7 +89,7 @@ def test_modes_that_verify_nothing(expired: PrivateServer, files: Certificates, 
 
 @pytest.mark.parametrize("host", [NAME, ADDRESS])
 def test_an_authority_alone_verifies(good: PrivateServer, files: Certificates, host: str) -> None:
-    target = msgspec.structs.replace(good.tcp_target, host=host)
+    target = over_tcp(good.target, host=host)
     for authority, code in ((files.good.ca, 0), (files.other.ca, UNREACHABLE)):
         done = tuibench("settings", "list", f"--ssl-ca={authority}", target=target)
         assert done.code == code, done

@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.fakes import FakeClock
 from tests.ticks import changed, known
 from tests.tui.support import script
-from tests.unit.observe.fakes import FakeClock
 from tuibench.clock import SystemClock
 from tuibench.demo.server import PrivateServer
 from tuibench.metrics.figures import read

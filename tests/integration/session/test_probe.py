@@ -142,11 +142,11 @@ async def test_a_queue_in_front_of_the_server_is_named_also_on_a_busy_host(
     """A proxy passes on a fixed number of requests a second. On a busy machine it may find no limit, but
     never another one.
     """
-    proxy = Proxy(tables.tcp_target)
+    proxy = Proxy(sbtest.over_tcp(tables.target))
     proxy.requests_per_second = QUEUE_PER_SECOND
     levels = ("--min-rate=40", "--max-rate=330", "--threads=24") if by == "rate" else ("--max-threads=32",)
     async with proxy.listening() as port:
-        target = msgspec.structs.replace(tables.tcp_target, port=port)
+        target = sbtest.over_tcp(tables.target, port=port)
         with busy_host(hogs):
             done = await asyncio.to_thread(
                 tuibench,

@@ -198,7 +198,13 @@ async def test_a_cancelled_start_leaves_nothing(any_tables: PrivateServer, tuibe
 # A run without a screen
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGINT,
+        *(pytest.param(each, marks=pytest.mark.whole) for each in (signal.SIGTERM, signal.SIGHUP)),
+    ],
+)
 def test_a_signal_ends_a_run_early_with_its_summary(
     any_tables: PrivateServer, tuibench_home: Path, number: signal.Signals
 ) -> None:

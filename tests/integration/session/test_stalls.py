@@ -21,7 +21,6 @@ WAKING_SECONDS = 0.4
 
 
 @pytest.mark.one_flavour
-@pytest.mark.one_flavour
 @pytest.mark.parametrize(
     ("engine", "rate"),
     [

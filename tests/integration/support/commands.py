@@ -6,12 +6,14 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import NamedTuple
 
 import psutil
 
+from tests.integration.support.forked import forks
 from tests.integration.support.processes import gone, poll_pauses, until
 from tuibench.model.server import Target
 from tuibench.mysql.connection import connect
@@ -47,24 +49,42 @@ def tuibench(
     env: Mapping[str, str] | None = None,
     seconds: float = DEADLINE_SECONDS,
 ) -> Finished:
-    """Runs the program to its end."""
-    with started(*arguments, target=target, env=env) as process:
-        return finished(process, seconds)
+    """Runs the program to its end, in a fork of a process that has imported it."""
+    with TemporaryFile("w+") as out, TemporaryFile("w+") as err, open(os.devnull) as nothing:
+        fork = forks().start(
+            words_for(arguments, target),
+            environment(target, env),
+            [nothing.fileno(), out.fileno(), err.fileno()],
+        )
+        if (code := fork.ended(seconds)) is None:
+            fork.kill()
+            raise subprocess.TimeoutExpired(arguments, seconds)
+        out.seek(0)
+        err.seek(0)
+        return Finished(code, out.read(), err.read())
 
 
 def started(
     *arguments: str, target: Target | None = None, env: Mapping[str, str] | None = None
 ) -> "subprocess.Popen[str]":
     """The program, running; its data and its talk come through pipes."""
-    login = {"MYSQL_PWD": target.password} if target is not None else {}
     return subprocess.Popen(
-        [sys.executable, "-m", "tuibench", *arguments, *(reach(target) if target is not None else [])],
+        [sys.executable, "-m", "tuibench", *words_for(arguments, target)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, **login, **(env or {})},
+        env=environment(target, env),
     )
+
+
+def words_for(arguments: Sequence[str], target: Target | None) -> list[str]:
+    return [*arguments, *(reach(target) if target is not None else [])]
+
+
+def environment(target: Target | None, env: Mapping[str, str] | None) -> dict[str, str]:
+    login = {"MYSQL_PWD": target.password} if target is not None else {}
+    return {**os.environ, **login, **(env or {})}
 
 
 def wait_for_output(process: "subprocess.Popen[str]", words: str) -> None:

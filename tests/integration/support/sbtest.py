@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import msgspec
 
@@ -21,6 +22,11 @@ def program(name: str = "oltp_read_write", **options: object) -> Program:
 
 def in_database(target: Target, database: str) -> Target:
     return msgspec.structs.replace(target, database=database)
+
+
+def over_tcp(target: Target, **changes: Any) -> Target:
+    """The same server and login over loopback TCP."""
+    return msgspec.structs.replace(target, **{"host": "127.0.0.1", "socket": ""} | changes)
 
 
 @asynccontextmanager

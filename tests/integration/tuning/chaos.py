@@ -26,6 +26,7 @@ from pathlib import Path
 import msgspec
 
 from tests.integration.load.conformance.driving import ENGINES
+from tests.integration.support import sbtest
 from tests.integration.support.commands import tuibench
 from tests.integration.support.processes import gone, until
 from tests.integration.tuning.chaos_session import LOSSES, POINTS
@@ -124,9 +125,7 @@ class Chaos:
         self.deaths: Counter[str] = Counter()
         self._ours: dict[str, tuple[str, ...]] = {}
         self._server = server
-        self._target = (
-            msgspec.structs.replace(server.tcp_target, ssl_mode="required") if encrypts else server.target
-        )
+        self._target = sbtest.over_tcp(server.target, ssl_mode="required") if encrypts else server.target
         self._engine = engine
         self._draw = random.Random(seed)
         self._home = Path(tempfile.mkdtemp(prefix="tb-", dir="/tmp"))

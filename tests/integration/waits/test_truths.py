@@ -301,12 +301,15 @@ LOOKS_LIKE = {WaitClass.CPU: (WaitClass.ON_THE_WAY,)}
 """Without the threads, what waits for a processor before it reads its request is on the way."""
 
 
+MARKS = {WaitClass.PAGE_WRITE: pytest.mark.whole} | dict.fromkeys(
+    (WaitClass.CPU, WaitClass.SLEEP, WaitClass.CLIENT, WaitClass.ON_THE_WAY), pytest.mark.one_flavour
+)
+"""The last ones are told without the states of a flavour."""
+
+
 @pytest.mark.parametrize(
     "cause",
-    [
-        pytest.param(cause, marks=pytest.mark.whole) if cause is WaitClass.PAGE_WRITE else cause
-        for cause in CAUSES
-    ],
+    [pytest.param(cause, marks=MARKS.get(cause, ())) for cause in CAUSES],
 )
 async def test_a_known_cause_is_named_first(truths: Truths, cause: WaitClass) -> None:
     if cause is WaitClass.ADMISSION and truths.flavour is Flavour.MARIADB:

@@ -46,7 +46,7 @@ def option_file(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def _no_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_options, "DEFAULT_SOCKETS", ())
 
@@ -56,14 +56,12 @@ def target(file: Path | None = None, **given: Any) -> Target:
     return ServerOptions(defaults_file=str(file or os.devnull), **given).target()
 
 
-@pytest.mark.usefixtures("_no_sockets")
 def test_without_anything_it_is_ours_on_localhost() -> None:
     made = target()
     assert (made.host, made.port, made.socket, made.database) == ("localhost", 3306, "", "sbtest")
     assert (made.user, made.password) == (getuser(), "")
 
 
-@pytest.mark.usefixtures("_no_sockets")
 def test_an_option_file_says_the_rest(option_file: Path) -> None:
     made = target(option_file)
     assert (made.host, made.port, made.user, made.database) == ("filehost", 3310, "fileuser", "filedb")
@@ -71,7 +69,6 @@ def test_an_option_file_says_the_rest(option_file: Path) -> None:
     assert target(option_file, defaults_group_suffix="-test").user == "testuser"
 
 
-@pytest.mark.usefixtures("_no_sockets")
 def test_options_stand_before_the_environment_and_that_before_files(
     option_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,13 +79,11 @@ def test_options_stand_before_the_environment_and_that_before_files(
     assert (made.user, made.port, made.password, made.database) == ("me", 3320, "envsecret", "filedb")
 
 
-@pytest.mark.usefixtures("_no_sockets")
 def test_a_host_given_means_that_host_and_not_a_files_socket(option_file: Path) -> None:
     assert target(option_file, host="other").socket == ""
     assert target(option_file, host="other", socket="/mine.sock").socket == "/mine.sock"
 
 
-@pytest.mark.usefixtures("_no_sockets")
 def test_localhost_means_the_packagers_socket_unless_a_port_is_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -99,7 +94,6 @@ def test_localhost_means_the_packagers_socket_unless_a_port_is_given(
     assert target(port=3306).socket == target(host="127.0.0.1").socket == ""
 
 
-@pytest.mark.usefixtures("_no_sockets")
 def test_a_place_of_the_environment_hides_a_files_socket(
     option_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,7 +101,6 @@ def test_a_place_of_the_environment_hides_a_files_socket(
     assert target(option_file).where == "envhost:3310"
 
 
-@pytest.mark.usefixtures("_no_sockets")
 def test_localhost_given_keeps_a_files_socket_unless_a_port_is_given(option_file: Path) -> None:
     assert target(option_file, host="localhost").where == "socket /file.sock"
     assert target(option_file, host="localhost", port=3307).where == "localhost:3307"
@@ -121,33 +114,28 @@ def places(**given: Any) -> list[str]:
     return [made.for_connection(number).where for number in range(len(made.further) + 1)]
 
 
-@pytest.mark.usefixtures("_no_sockets")
 def test_every_host_goes_with_every_port() -> None:
     assert places(host="a,b") == ["a:3306", "b:3306"]
     assert places(host="a, b", port="1,2") == ["a:1", "a:2", "b:1", "b:2"]
     assert places(host="::1") == ["::1:3306"]
 
 
-@pytest.mark.usefixtures("_no_sockets")
 def test_sockets_win_over_hosts() -> None:
     assert places(host="a,b", socket="/x,/y") == ["socket /x", "socket /y"]
 
 
-@pytest.mark.usefixtures("_no_sockets")
 @pytest.mark.parametrize("given", [{"host": ","}, {"host": "a", "port": ","}, {"host": "a", "port": "1,0"}])
 def test_a_list_that_names_nothing_is_refused(given: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match=r"--host is empty|--port"):
         target(**given)
 
 
-@pytest.mark.usefixtures("_no_sockets")
 def test_other_addresses_have_the_servers_port_and_login() -> None:
     made = target(host="a", port="3307", failover="b, c:1, /x.sock", user="ann")
     assert [each.where for each in made.addresses] == ["a:3307", "b:3307", "c:1", "socket /x.sock"]
     assert {each.user for each in made.addresses} == {"ann"}
 
 
-@pytest.mark.usefixtures("_no_sockets")
 @pytest.mark.parametrize(
     "given", [{"failover": "b:0"}, {"failover": "u@b"}, {"host": "a,b", "failover": "c"}]
 )
@@ -159,14 +147,12 @@ def test_an_address_for_failover_that_is_none_is_refused(given: dict[str, Any]) 
 # Compression
 
 
-@pytest.mark.usefixtures("_no_sockets")
 @pytest.mark.parametrize("given", [{"compress": True}, {"mysql_compression": "on"}])
 def test_compression_is_refused_in_words(given: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="compression is not supported"):
         target(**given)
 
 
-@pytest.mark.usefixtures("_no_sockets")
 def test_compression_that_is_off_is_taken() -> None:
     assert target(mysql_compression="off") == target()
     with pytest.raises(UsageError, match="on or off"):
@@ -176,13 +162,11 @@ def test_compression_that_is_off_is_taken() -> None:
 # Passwords
 
 
-@pytest.mark.usefixtures("_no_sockets")
 def test_a_password_command_replaces_the_password_of_a_file(option_file: Path) -> None:
     made = target(option_file, password_command="print-token")
     assert (made.password, made.password_command) == ("", "print-token")
 
 
-@pytest.mark.usefixtures("_no_sockets")
 def test_a_password_that_was_taken_off_the_command_line_comes_first(
     option_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,7 +178,6 @@ def test_a_password_that_was_taken_off_the_command_line_comes_first(
     assert target(option_file).password == "piped"
 
 
-@pytest.mark.usefixtures("_no_sockets")
 def test_p_asks_and_what_is_typed_counts(option_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[dict[str, object]] = []
 
@@ -209,7 +192,6 @@ def test_p_asks_and_what_is_typed_counts(option_file: Path, monkeypatch: pytest.
     assert asked[0]["err"] is True
 
 
-@pytest.mark.usefixtures("_no_sockets")
 def test_p_without_a_terminal_takes_a_line_of_stdin(
     option_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -218,7 +200,6 @@ def test_p_without_a_terminal_takes_a_line_of_stdin(
     assert target(option_file, ask_password=True).password == "piped secret"
 
 
-@pytest.mark.usefixtures("_no_sockets")
 def test_p_is_refused_without_a_terminal(option_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As from cron, whose jobs have neither a terminal nor anything on stdin."""
     monkeypatch.setattr(server_options, "TERMINAL", "/none")
@@ -231,27 +212,23 @@ def test_p_is_refused_without_a_terminal(option_file: Path, monkeypatch: pytest.
 # What cannot be
 
 
-@pytest.mark.usefixtures("_no_sockets")
 @pytest.mark.parametrize("port", [0, -1, 65_536, 99_999_999])
 def test_a_port_that_cannot_be_is_refused(port: int) -> None:
     with pytest.raises(UsageError, match="--port must be between 1 and 65535"):
         target(host="db", port=port)
 
 
-@pytest.mark.usefixtures("_no_sockets")
 def test_an_environment_that_makes_no_sense_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TUIBENCH_PORT", "many")
     with pytest.raises(UsageError, match="--port must be between 1 and 65535, not many"):
         target()
 
 
-@pytest.mark.usefixtures("_no_sockets")
 @pytest.mark.parametrize("mode", ["REQUIRED", "verify_ca", "disabled"])
 def test_ssl_modes_are_taken_in_the_servers_spelling(mode: str) -> None:
     assert target(ssl_mode=mode).ssl_mode == mode.lower().replace("_", "-")
 
 
-@pytest.mark.usefixtures("_no_sockets")
 def test_an_unknown_ssl_mode_is_refused() -> None:
     with pytest.raises(UsageError, match="ssl_mode"):
         target(ssl_mode="sometimes")
@@ -260,7 +237,6 @@ def test_an_unknown_ssl_mode_is_refused() -> None:
 KNOWN = Target(socket="/run/known.sock", user="app", ssl_mode="required")
 
 
-@pytest.mark.usefixtures("_no_sockets")
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
@@ -282,21 +258,18 @@ def test_options_are_laid_over_a_server_known_from_a_record(
 # Timeouts
 
 
-@pytest.mark.usefixtures("_no_sockets")
 def test_timeouts_given_win_over_files(option_file: Path) -> None:
     option_file.write_text("[tuibench]\nquery-timeout=3\nnet-timeout=9\n")
     made = target(option_file, query_timeout=4.0)
     assert (made.connect_timeout, made.query_timeout, made.net_timeout) == (10.0, 4.0, 9.0)
 
 
-@pytest.mark.usefixtures("_no_sockets")
 @pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan"), 1e6])
 def test_a_timeout_out_of_range_is_refused(seconds: float) -> None:
     with pytest.raises(UsageError, match=r"--net-timeout must be between 0\.1 and 86,400 seconds"):
         target(net_timeout=seconds)
 
 
-@pytest.mark.usefixtures("_no_sockets")
 @pytest.mark.parametrize(
     ("given", "mode", "told"),
     [
@@ -321,7 +294,6 @@ def test_a_ca_means_verify_ca_unless_a_mode_is_given(given: dict[str, Any], mode
     assert all(f"--ssl-mode={mode} does not verify" in each for each in said)
 
 
-@pytest.mark.usefixtures("_no_sockets")
 def test_a_ca_of_an_option_file_means_the_same(tmp_path: Path) -> None:
     (tmp_path / "ca.cnf").write_text("[client]\nssl-ca=ca.pem\n")
     (tmp_path / "both.cnf").write_text("[client]\nssl-ca=ca.pem\nssl-mode=REQUIRED\n")
@@ -329,7 +301,6 @@ def test_a_ca_of_an_option_file_means_the_same(tmp_path: Path) -> None:
     assert target(tmp_path / "both.cnf").ssl_mode == "required"
 
 
-@pytest.mark.usefixtures("_no_sockets")
 def test_a_ca_over_a_recorded_server() -> None:
     known, options = Target(host="db"), ServerOptions(ssl_ca="ca.pem")
     assert options.over(known, Target()).ssl_mode == "verify-ca"
@@ -345,7 +316,6 @@ def exchange(made: Target) -> tuple[object, ...]:
     return tuple(getattr(made, name) for name in EXCHANGE)
 
 
-@pytest.mark.usefixtures("_no_sockets")
 def test_other_ways_for_a_password_are_off_unless_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,9 +17,7 @@ from tests.unit.load.driving import turns, until
 from tests.unit.load.programs import SINGLE, begin, program
 from tests.unit.load.test_messages import REPORT
 from tuibench.errors import RunError
-from tuibench.load import fleet as fleet_room
-from tuibench.load import fleet as link_room
-from tuibench.load import fleet as process_room
+from tuibench.load import fleet as fleet_module
 from tuibench.load.fleet import Fleet, WorkerProcess
 from tuibench.load.messages import (
     Adjust,
@@ -53,8 +51,8 @@ Told = TypeVar("Told")
 @pytest.fixture(autouse=True)
 def _workers_may_be_slow(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that is busy elsewhere makes no worker silent; the tests of silence say how soon one is."""
-    monkeypatch.setattr(link_room, "REPORT_SECONDS", 2 * PATIENCE_SECONDS)
-    monkeypatch.setattr(fleet_room, "LAST_REPORT_SECONDS", PATIENCE_SECONDS)
+    monkeypatch.setattr(fleet_module, "REPORT_SECONDS", 2 * PATIENCE_SECONDS)
+    monkeypatch.setattr(fleet_module, "LAST_REPORT_SECONDS", PATIENCE_SECONDS)
 
 
 def named(pid: int) -> str:
@@ -406,7 +404,7 @@ async def test_a_stopped_worker_is_left_out_until_it_continues() -> None:
         await workers.report()
         halted = workers.pids[0]
         os.kill(halted, signal.SIGSTOP)
-        with mock.patch.object(link_room, "REPORT_SECONDS", 0.2):
+        with mock.patch.object(fleet_module, "REPORT_SECONDS", 0.2):
             while workers.silent != (named(halted),):
                 await workers.report()
         assert workers.overdue == (named(halted),)
@@ -424,7 +422,7 @@ async def test_a_halted_worker_that_is_killed_is_replaced() -> None:
     async with fleet(2) as workers:
         await workers.report()
         os.kill(workers.pids[1], signal.SIGSTOP)
-        with mock.patch.object(link_room, "REPORT_SECONDS", 0.2):
+        with mock.patch.object(fleet_module, "REPORT_SECONDS", 0.2):
             while named(workers.pids[1]) not in workers.overdue:
                 await workers.report()
         killed = workers.pids[1]
@@ -438,7 +436,7 @@ async def test_a_halted_worker_that_is_killed_is_replaced() -> None:
 
 async def test_a_silent_worker_is_asked_once_and_its_late_report_and_its_last_both_count() -> None:
     async with pretended_fleet(1) as (workers, (end,)):
-        with mock.patch.object(link_room, "REPORT_SECONDS", 0.01):
+        with mock.patch.object(fleet_module, "REPORT_SECONDS", 0.01):
             assert await workers.report() == []
         assert await workers.report(checkpoint=True) == []
         end.send(REPORT)
@@ -452,14 +450,14 @@ async def test_a_silent_worker_is_asked_once_and_its_late_report_and_its_last_bo
 
 async def test_a_worker_that_runs_is_late_and_not_silent() -> None:
     with (
-        mock.patch.object(link_room, "REPORT_SECONDS", 0.01),
-        mock.patch.object(process_room, "cpu_ticks", side_effect=range(100)),
+        mock.patch.object(fleet_module, "REPORT_SECONDS", 0.01),
+        mock.patch.object(fleet_module, "cpu_ticks", side_effect=range(100)),
     ):
         async with pretended_fleet(1) as (workers, (end,)):
             for _ in range(3):
                 assert await workers.report() == []
                 assert (workers.overdue, workers.silent) == (tuple(map(named, workers.pids)), ())
-            with mock.patch.object(process_room, "cpu_ticks", return_value=70):
+            with mock.patch.object(fleet_module, "cpu_ticks", return_value=70):
                 await workers.report()
                 await workers.report()
                 assert workers.silent == tuple(map(named, workers.pids))
@@ -470,8 +468,8 @@ async def test_a_worker_that_runs_is_late_and_not_silent() -> None:
 
 async def test_a_worker_that_does_not_run_is_silent_with_the_first_report_that_it_owes() -> None:
     with (
-        mock.patch.object(link_room, "REPORT_SECONDS", 0.01),
-        mock.patch.object(process_room, "cpu_ticks", return_value=7),
+        mock.patch.object(fleet_module, "REPORT_SECONDS", 0.01),
+        mock.patch.object(fleet_module, "cpu_ticks", return_value=7),
     ):
         async with pretended_fleet(1) as (workers, (end,)):
             assert await workers.report() == []
@@ -493,9 +491,9 @@ async def test_the_last_report_of_a_worker_that_runs_is_waited_for() -> None:
 
     waits: list[int] = []
     with (
-        mock.patch.object(link_room, "REPORT_SECONDS", 0.01),
-        mock.patch.object(fleet_room, "LAST_REPORT_SECONDS", 0.05),
-        mock.patch.object(process_room, "cpu_ticks", has_run),
+        mock.patch.object(fleet_module, "REPORT_SECONDS", 0.01),
+        mock.patch.object(fleet_module, "LAST_REPORT_SECONDS", 0.05),
+        mock.patch.object(fleet_module, "cpu_ticks", has_run),
     ):
         async with pretended_fleet(1) as (workers, made):
             ends += made
@@ -508,13 +506,13 @@ async def test_the_cpu_time_of_a_process_is_known_while_it_is_there() -> None:
     async with fleet(1) as workers:
         (pid,) = workers.pids
         await workers.report()
-        assert (process_room.cpu_ticks(pid) is None) == (sys.platform == "darwin")
-    assert process_room.cpu_ticks(pid) is None
+        assert (fleet_module.cpu_ticks(pid) is None) == (sys.platform == "darwin")
+    assert fleet_module.cpu_ticks(pid) is None
 
 
 async def test_a_fleet_with_a_killed_worker_still_takes_commands_and_ends() -> None:
     """A transport that has closed refuses to be written to, with some event loops."""
-    cannot = mock.patch.object(fleet_room, "can_begin_again", return_value=False)
+    cannot = mock.patch.object(fleet_module, "can_begin_again", return_value=False)
     async with fleet(2) as workers:
         cannot.start()
         await workers.report()

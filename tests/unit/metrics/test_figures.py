@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from tests.paths import ROOT
 from tests.tables import for_each
+from tests.ticks import GAUGE_NAMES
 from tests.unit.record.hours import GROWING, Busy
 from tests.unit.record.snapshots import MOMENT
 from tuibench.errors import UsageError
@@ -27,7 +28,7 @@ from tuibench.metrics.figures import (
 from tuibench.metrics.inference import FIGURES as SWEEP_FIGURES
 from tuibench.metrics.inference import compare_figure
 from tuibench.metrics.thresholds import parse_threshold
-from tuibench.model.counters import CUMULATIVE_NAMES, GAUGE_NAMES
+from tuibench.model.counters import CUMULATIVE_NAMES
 from tuibench.model.tick import Histogram, Sample, Tick, total_tick
 from tuibench.record.prometheus import metric_families
 from tuibench.tui.figures import CHARTED_FIGURES as CHARTED

@@ -16,7 +16,7 @@ from tests.unit.tui.views import text
 from tuibench.errors import UsageError
 from tuibench.metrics.costs import CostLedger
 from tuibench.metrics.figures import FIGURES
-from tuibench.model.counters import CUMULATIVE_NAMES, GAUGE_NAMES, SAMPLED_NAMES, Counter, Unit, first_known
+from tuibench.model.counters import CUMULATIVE_NAMES, SAMPLED_NAMES, Counter, Unit, first_known
 from tuibench.model.message import Status
 from tuibench.model.server import ERROR_NAMES, IGNORED_ERRORS, Flavour, error_rate_label, error_text
 from tuibench.model.settings import (
@@ -79,12 +79,6 @@ def test_no_other_file_spells_a_counter() -> None:
 def test_a_copy_would_be_found(tmp_path: Path) -> None:
     (tmp_path / "copy.py").write_text('"""Com_select in prose."""\nROW = ("Commits", "Com_commit")\n')
     assert copies(tmp_path.rglob("*.py")) == ["copy.py:2: Com_commit"]
-
-
-def test_a_counter_has_one_way_to_be_recorded() -> None:
-    assert CUMULATIVE_NAMES
-    assert GAUGE_NAMES
-    assert not CUMULATIVE_NAMES & GAUGE_NAMES
 
 
 def test_exported_counters_are_cumulative_and_have_a_name_each() -> None:

@@ -36,23 +36,6 @@ VARIABLES = {
 }
 
 
-class FakeClock:
-    def __init__(self) -> None:
-        self.ns = 0
-
-    def now_ns(self) -> int:
-        return self.ns
-
-    def wall_seconds(self) -> float:
-        return self.ns / 1e9
-
-    async def sleep(self, seconds: float) -> None:
-        self.advance(seconds)
-
-    def advance(self, seconds: float) -> None:
-        self.ns += round(seconds * 1e9)
-
-
 class FakeServer:
     """Answers SHOW statements from its dictionaries.
 

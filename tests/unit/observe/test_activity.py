@@ -12,7 +12,6 @@ from tests.fakes import FakeClock
 from tests.paths import DATA
 from tests.tables import for_each
 from tests.unit.observe.fakes import TARGET
-from tests.unit.observe.fakes import FakeClock as StatementsFakeClock
 from tuibench.errors import (
     DeniedError,
     ServerUnavailableError,
@@ -299,7 +298,7 @@ def statements_sampler(server: Scripted, flavour: Flavour = Flavour.MYSQL) -> St
     async def log_in(target: Target) -> Connection:
         return server  # type: ignore[return-value]
 
-    return StatementSampler(TARGET, StatementsFakeClock(), flavour, log_in=log_in)
+    return StatementSampler(TARGET, FakeClock(), flavour, log_in=log_in)
 
 
 async def test_digests_and_their_distributions() -> None:

@@ -16,18 +16,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.examples import SERVER as ENVIRONMENT_SERVER
+from tests import examples
+from tests.fakes import FakeClock
 from tests.ticks import figures, known
-from tests.unit.observe.fakes import FakeClock
 from tuibench.clock import SystemClock
 from tuibench.errors import RunError
 from tuibench.metrics.figures import core_shares, read
 from tuibench.model.server import Flavour, ServerInfo, Target
 from tuibench.model.tick import HOST, Tick
-from tuibench.observe import host
 from tuibench.observe import host as host_module
-from tuibench.observe import host_facts as disk_speed_host_facts
-from tuibench.observe import host_facts as environment_host_facts
+from tuibench.observe import host_facts as facts_module
 from tuibench.observe.host import (
     CpuTime,
     DiskTotals,
@@ -413,7 +411,7 @@ def test_a_thread_that_has_just_ended_is_left_out(tmp_path: Path) -> None:
 
 
 def test_too_many_threads_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host, "MOST_THREADS", 1)
+    monkeypatch.setattr(host_module, "MOST_THREADS", 1)
     put_thread(tmp_path, 7, 100, 5)
     put_thread(tmp_path, 8, 20, 1)
     assert thread_switches(7, tmp_path) is None
@@ -456,7 +454,7 @@ def test_this_process_is_read() -> None:
 
 
 ME = os.getpid()
-SERVER_PROCESS_NOBODY = 2**22 + 1
+
 """Above the largest process number of Linux."""
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems keep these tables from us")
@@ -544,7 +542,7 @@ def test_a_process_elsewhere_is_not_the_server(info: ServerInfo, tmp_path: Path)
     assert found == ServerProcess(pid=None, note=f"the process of its pid file ({ME}) is another one")
 
 
-@pytest.mark.parametrize("text", ["", "mysqld", str(SERVER_PROCESS_NOBODY)])
+@pytest.mark.parametrize("text", ["", "mysqld", str(NOBODY)])
 def test_a_pid_file_that_names_no_process(info: ServerInfo, text: str) -> None:
     Path(info.pid_file).write_text(text)
     assert find_server_process(info).pid is None
@@ -710,9 +708,9 @@ def test_steal_is_a_share_of_all_time() -> None:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disk_speed_host_facts, "READ_FILE_BYTES", disk_speed_host_facts.MIB)
-    monkeypatch.setattr(disk_speed_host_facts, "LOG_BYTES", disk_speed_host_facts.MIB)
-    monkeypatch.setattr(disk_speed_host_facts, "FREE_BYTES", 4 * disk_speed_host_facts.MIB)
+    monkeypatch.setattr(facts_module, "READ_FILE_BYTES", facts_module.MIB)
+    monkeypatch.setattr(facts_module, "LOG_BYTES", facts_module.MIB)
+    monkeypatch.setattr(facts_module, "FREE_BYTES", 4 * facts_module.MIB)
 
 
 class Steps:
@@ -745,7 +743,7 @@ def test_a_folder_that_is_not_there_or_full_is_an_error(
 ) -> None:
     with pytest.raises(RunError, match="cannot be read: No such file"):
         measure_disk(str(tmp_path / "none"))
-    monkeypatch.setattr(disk_speed_host_facts, "FREE_BYTES", 2**60)
+    monkeypatch.setattr(facts_module, "FREE_BYTES", 2**60)
     with pytest.raises(RunError, match="too little space is free"):
         measure_disk(str(tmp_path))
 
@@ -772,15 +770,15 @@ def test_variables_that_matter_are_kept(name: str, kept: bool) -> None:
 
 async def test_a_server_that_does_not_answer_leaves_a_gap() -> None:
     nobody = Target(socket="/nowhere/server.sock")
-    found = await read_environment(nobody, ENVIRONMENT_SERVER, SystemClock().now_ns)
+    found = await read_environment(nobody, examples.SERVER, SystemClock().now_ns)
     assert (found.variables, found.round_trip, found.location) == ({}, None, "local")
     assert "round trip" in found.gaps[0]
     assert found.host.cores > 0
 
 
 async def test_a_disk_that_cannot_be_found_leaves_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environment_host_facts, "disk_facts", lambda datadir: None)
+    monkeypatch.setattr(facts_module, "disk_facts", lambda datadir: None)
     nobody = Target(socket="/nowhere/server.sock")
-    found = await read_environment(nobody, ENVIRONMENT_SERVER, SystemClock().now_ns)
-    assert ENVIRONMENT_SERVER.datadir
-    assert (found.disk, ENVIRONMENT_SERVER.datadir in found.gaps[-1]) == (None, True)
+    found = await read_environment(nobody, examples.SERVER, SystemClock().now_ns)
+    assert examples.SERVER.datadir
+    assert (found.disk, examples.SERVER.datadir in found.gaps[-1]) == (None, True)

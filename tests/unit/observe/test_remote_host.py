@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from tests.fakes import FakeClock
 from tests.ticks import figures
 from tests.unit.observe.captured import FACTS, exporter_page, reading
-from tests.unit.observe.fakes import FakeClock
 from tuibench.errors import UsageError
 from tuibench.metrics.figures import core_shares, read
 from tuibench.model.server import Flavour, ServerInfo

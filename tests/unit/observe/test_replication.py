@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.observe.fakes import TARGET, FakeClock
+from tests.fakes import FakeClock
+from tests.unit.observe.fakes import TARGET
 from tests.virtual import VirtualClock, in_no_time
 from tuibench.clock import Clock
 from tuibench.errors import RunError, SQLError

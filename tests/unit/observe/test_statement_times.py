@@ -4,7 +4,8 @@ from typing import Any, cast
 
 import pytest
 
-from tests.unit.observe.fakes import TARGET, FakeClock, FakeServer, server_of
+from tests.fakes import FakeClock
+from tests.unit.observe.fakes import TARGET, FakeServer, server_of
 from tests.virtual import VirtualClock, in_no_time
 from tuibench.errors import SQLError
 from tuibench.metrics.figures import read

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.fakes import FakeClock
 from tests.ticks import figures
-from tests.unit.observe.fakes import STATUS, TARGET, FakeClock, FakeServer, server_of
+from tests.unit.observe.fakes import STATUS, TARGET, FakeServer, server_of
 from tuibench.errors import ServerUnavailableError, SQLError
 from tuibench.metrics.figures import read
 from tuibench.model.counters import CUMULATIVE_NAMES, Counter

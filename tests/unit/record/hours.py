@@ -12,10 +12,10 @@ from random import Random
 from msgspec.structs import replace
 
 from tests.examples import status
-from tests.ticks import changed, host_tick, joined, server_tick
+from tests.ticks import GAUGE_NAMES, changed, host_tick, joined, server_tick
 from tests.unit.record.written import ENVIRONMENT, FLUSH, SYNC, plan_record
 from tuibench.model import counters as known
-from tuibench.model.counters import CUMULATIVE_NAMES, GAUGE_NAMES
+from tuibench.model.counters import CUMULATIVE_NAMES
 from tuibench.model.plan import RunPlan
 from tuibench.model.server import Flavour
 from tuibench.model.tick import Histogram, Sample, Tick, merge_histograms

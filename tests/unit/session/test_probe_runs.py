@@ -50,8 +50,8 @@ PLAN = RunPlan(profile="oltp_point_select", threads=1, seconds=None, interval_se
 LIVE = RunPlan(profile="oltp_point_select", threads=6, seconds=70, interval_seconds=0.5)
 
 
-@pytest.fixture
-def _in_make_believe_time_there_are_no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True)
+def _no_threads_in_virtual_time(monkeypatch: pytest.MonkeyPatch) -> None:
     async def fitted(gone: ProbeProgress) -> UslFit:
         return usl_of(gone)
 
@@ -134,7 +134,6 @@ def told(summary: Summary, kind: EventKind) -> Sequence[Event]:
     return [event for event in summary.events if event.kind is kind]
 
 
-@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
 def test_a_run_that_is_a_probe_ends_with_its_answer(tmp_path: Path) -> None:
     summary, script, _ = run(tmp_path)
     assert summary.probe is not None
@@ -160,7 +159,6 @@ def test_a_run_that_is_a_probe_ends_with_its_answer(tmp_path: Path) -> None:
     assert not summary.effects, "a step is no change whose effect is told"
 
 
-@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
 def test_commands_that_name_a_private_server_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(experiment, "is_private_socket", lambda socket: True)
     summary, _, _ = run(tmp_path)
@@ -168,7 +166,6 @@ def test_commands_that_name_a_private_server_say_so(tmp_path: Path, monkeypatch:
     assert "private server" in summary.probe.lines[-1]
 
 
-@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
 def test_workers_slower_than_the_server_are_what_is_reported(tmp_path: Path) -> None:
     summary, _, _ = run(tmp_path, cpu_share=0.97)
     assert summary.probe is not None
@@ -179,7 +176,6 @@ def test_workers_slower_than_the_server_are_what_is_reported(tmp_path: Path) -> 
     assert not any("Saturated" in line for line in summary.probe.lines)
 
 
-@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
 def test_in_a_live_run_the_load_goes_back(tmp_path: Path) -> None:
     summary, script, workers = run(tmp_path, LIVE, (2.2, StartProbe(ORDER)))
     assert script.answers == ["probing by threads, about 60 s"]
@@ -189,7 +185,6 @@ def test_in_a_live_run_the_load_goes_back(tmp_path: Path) -> None:
     assert summary.seconds == pytest.approx(70)
 
 
-@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
 def test_stopped_it_keeps_what_it_has(tmp_path: Path) -> None:
     summary, script, workers = run(tmp_path, LIVE, (2.2, StartProbe(ORDER)), (14.2, StopProbe()))
     assert script.answers[1] == "the probe is stopped"
@@ -200,7 +195,6 @@ def test_stopped_it_keeps_what_it_has(tmp_path: Path) -> None:
     assert [word for word in workers.told if word.startswith("threads")][-1] == "threads 6"
 
 
-@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
 def test_threads_set_by_hand_end_it_and_stay(tmp_path: Path) -> None:
     summary, script, workers = run(tmp_path, LIVE, (2.2, StartProbe(ORDER)), (14.2, SetThreads(50)))
     assert script.answers[1] == "threads: 50; the probe is stopped"
@@ -209,14 +203,12 @@ def test_threads_set_by_hand_end_it_and_stay(tmp_path: Path) -> None:
     assert [word for word in workers.told if word.startswith("threads")][-1] == "threads 50"
 
 
-@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
 def test_a_plan_gives_way(tmp_path: Path) -> None:
     plan = replace(LIVE, schedule=parse_schedule("6:30s,8:40s"))
     _, script, _ = run(tmp_path, plan, (2.2, StartProbe(ORDER)), (3.2, HoldPlan()))
     assert script.answers == ["probing by threads, about 60 s; the plan is held", "the plan is already held"]
 
 
-@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
 def test_a_paused_step_restarts(tmp_path: Path) -> None:
     summary, _, _ = run(tmp_path, PLAN, (3.2, Pause()), (20.2, Resume()))
     assert summary.probe is not None
@@ -224,7 +216,6 @@ def test_a_paused_step_restarts(tmp_path: Path) -> None:
     assert not any(3.2 < step.at_seconds < 20 for step in summary.probe.steps)
 
 
-@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
 def test_another_change_is_reported_and_its_step_restarts(tmp_path: Path) -> None:
     summary, _, _ = run(tmp_path, PLAN, (5.2, SetDelay(1.0)))
     assert summary.probe is not None
@@ -232,7 +223,6 @@ def test_another_change_is_reported_and_its_step_restarts(tmp_path: Path) -> Non
     assert 5.2 in [pytest.approx(step.at_seconds, abs=0.01) for step in summary.probe.steps]
 
 
-@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
 @pytest.mark.parametrize("kind", [EventKind.WEIGHTS, EventKind.FOREIGN])
 def test_what_changes_the_work_of_a_transaction_restarts_its_step(tmp_path: Path, kind: EventKind) -> None:
     def prepare(session: LoadRun) -> None:
@@ -244,7 +234,6 @@ def test_what_changes_the_work_of_a_transaction_restarts_its_step(tmp_path: Path
     assert 5.2 in [pytest.approx(step.at_seconds, abs=0.01) for step in summary.probe.steps]
 
 
-@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
 def test_a_restart_ends_it_with_what_it_has(tmp_path: Path) -> None:
     def prepare(session: LoadRun) -> None:
         loop = asyncio.get_running_loop()
@@ -258,7 +247,6 @@ def test_a_restart_ends_it_with_what_it_has(tmp_path: Path) -> None:
     assert summary.seconds < 20
 
 
-@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
 @pytest.mark.parametrize(("back_at", "end"), [(25.0, ProbeEnd.KNEE), (999.0, ProbeEnd.ABORTED)])
 def test_a_server_that_is_away_has_not_collapsed(tmp_path: Path, back_at: float, end: ProbeEnd) -> None:
     """Nothing is done, and it does not tell its counters: the step begins anew when it is back."""
@@ -298,7 +286,6 @@ class AbsentObserver(PlayedSampler):
         )
 
 
-@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
 def test_interrupted_it_answers_for_what_there_is(tmp_path: Path) -> None:
     def prepare(session: LoadRun) -> None:
         asyncio.get_running_loop().call_later(15.2, session.request_stop, "interrupted")
@@ -310,7 +297,6 @@ def test_interrupted_it_answers_for_what_there_is(tmp_path: Path) -> None:
     assert summary.probe.steps
 
 
-@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
 def test_a_jump_goes_on_to_the_next_level(tmp_path: Path) -> None:
     summary, script, _ = run(tmp_path, PLAN, (2.2, NextStep()))
     assert script.answers == ["continuing with the next step"]
@@ -319,7 +305,6 @@ def test_a_jump_goes_on_to_the_next_level(tmp_path: Path) -> None:
     assert summary.probe.steps[1].at_seconds == pytest.approx(2.2, abs=0.01)
 
 
-@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
 def test_by_rate_it_finds_what_is_kept_up_with(tmp_path: Path) -> None:
     order = ProbeOrder(by=Quantity.RATE, seconds=60.0, step_seconds=6.0)
     plan = replace(PLAN, threads=4, probe=order)
@@ -354,7 +339,6 @@ class RatedWorkers:
         return [report(0, *latencies, seconds=seconds or 1e-9, lag_p99_ms=0.01, counters=counters)]
 
 
-@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
 @pytest.mark.parametrize(
     ("commands", "words"),
     [
@@ -380,7 +364,6 @@ def test_what_cannot_be_is_refused(
     assert words in script.answers[-1]
 
 
-@pytest.mark.usefixtures("_in_make_believe_time_there_are_no_threads")
 def test_a_run_that_is_a_probe_is_no_other_experiment(tmp_path: Path) -> None:
     orders = ((2.2, StartProbe(ORDER)), (3.2, AB))
     _, script, _ = run(tmp_path, PLAN, *orders)

@@ -9,13 +9,14 @@ import pytest
 
 from tests.examples import EVENT, LATENCY, load_part, sample
 from tests.fakes import FakeClock
+from tests.ticks import GAUGE_NAMES
 from tests.tui.support.script import server_part
 from tests.unit.record.written import setting_changed, written
 from tests.virtual import VirtualClock, in_no_time
 from tuibench.clock import NS_PER_SECOND
 from tuibench.metrics.figures import read
 from tuibench.model.command import SetThreads
-from tuibench.model.counters import CUMULATIVE_NAMES, GAUGE_NAMES
+from tuibench.model.counters import CUMULATIVE_NAMES
 from tuibench.model.effect import CommitCosts
 from tuibench.model.event import CHANGE_KINDS, Event, EventKind
 from tuibench.model.message import REPLAY_REFUSAL, REPLAY_SPEEDS, Hello, ReplayState, Status

@@ -6,10 +6,9 @@ from typing import Any, cast
 
 import pytest
 
-from tests.fakes import FakeClock as ActivityMonitorFakeClock
-from tests.fakes import FakeClock as StatementMonitorFakeClock
+from tests.fakes import FakeClock
 from tests.tui.support.script import host_part
-from tests.unit.observe.fakes import TARGET, FakeClock, FakeServer
+from tests.unit.observe.fakes import TARGET, FakeServer
 from tests.unit.observe.test_remote_host import SERVER
 from tuibench.errors import DeniedError, RunError, SQLError, UsageError
 from tuibench.metrics.figures import read
@@ -277,7 +276,7 @@ class PlayedSampler:
 
 class Tried:
     def __init__(self) -> None:
-        self.server, self.clock = PlayedSampler(), StatementMonitorFakeClock()
+        self.server, self.clock = PlayedSampler(), FakeClock()
         self.reports: list[StatementReport] = []
         self.monitor = StatementMonitor(
             cast(StatementSampler, self.server), self.reports.append, self.clock, self._start
@@ -399,7 +398,7 @@ class ActivityMonitorWatched:
     """What a test needs of a watching, a second a tick."""
 
     def __init__(self) -> None:
-        self.clock = ActivityMonitorFakeClock()
+        self.clock = FakeClock()
         self.sampler = FakeSampler()
         self.published: list[Activity] = []
         self.watching = ActivityMonitor(

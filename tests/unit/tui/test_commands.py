@@ -11,6 +11,7 @@ from textual.geometry import Size
 from tests.ticks import changed
 from tests.tui.support import script
 from tests.tui.support.driving import SMALL
+from tests.unit.tui.views import text
 from tuibench.effects.panel import comparison_card
 from tuibench.errors import UsageError
 from tuibench.model.command import ApplyPreset, ChangeSetting, Mark, Pause, SetRate, SetThreads
@@ -43,7 +44,7 @@ from tuibench.tui.steering import (
     toggle_freeze,
     zoom_by,
 )
-from tuibench.tui.text import TextLine, plain_text
+from tuibench.tui.text import plain_text
 from tuibench.tui.view import (
     MAX_SAMPLES,
     View,
@@ -256,10 +257,6 @@ COLUMNS = 50
 
 def view_of(length: int = 60, *events: Event) -> View:
     return initial_view(script.hello(length, events=events))
-
-
-def text(lines: list[TextLine]) -> str:
-    return "\n".join(plain_text(line).rstrip() for line in lines)
 
 
 def looked(view: View, *looks: ViewChange) -> View:

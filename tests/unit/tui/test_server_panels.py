@@ -1,7 +1,7 @@
 """Panels of the server and its host."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -13,11 +13,9 @@ from tests.tables import for_each
 from tests.ticks import changed, server_tick
 from tests.tui.support import script
 from tests.tui.support.sessions import ACTIVITY, session
-from tests.unit.tui.views import role_of, with_host, without
-from tests.unit.tui.views import text as durability_text
-from tests.unit.tui.views import text as server_and_host_text
-from tests.unit.tui.views import with_server as server_and_host_with_server
-from tuibench.model.counters import Counter as ServerAndHostCounter
+from tests.unit.tui import views
+from tests.unit.tui.views import role_of, text, with_host, without
+from tuibench.model.counters import Counter as ServerCounter
 from tuibench.model.effect import CommitCosts
 from tuibench.model.server import Activity
 from tuibench.model.tick import Sample
@@ -51,10 +49,6 @@ from tuibench.tui.view import View, initial_view, next_view
 
 
 SAMPLES = script.samples(60)
-
-
-def text(lines: list[TextLine]) -> str:
-    return "\n".join(plain_text(line).rstrip() for line in lines)
 
 
 def item(name: str) -> FigureRow:
@@ -240,12 +234,8 @@ BLIND = Activity(
 )
 
 
-def sessions_text(lines: Sequence[TextLine]) -> str:
-    return "\n".join(plain_text(line).rstrip() for line in lines)
-
-
 def test_who_waits_for_whom() -> None:
-    assert sessions_text(settings_panel.lock_waits(ACTIVITY, 92, 3)) == (
+    assert text(settings_panel.lock_waits(ACTIVITY, 92, 3)) == (
         "LOCK WAITS  2\n"
         "  00:03 214 (tuibench) waits for 90 (idle)       sbtest.sbtest2  UPDATE sbtest2 SET k=k+? W…\n"
         "  00:01 230 (tuibench) waits for 214 (tuibench)  sbtest.sbtest2  UPDATE sbtest2 SET k=k+? W…"
@@ -254,7 +244,7 @@ def test_who_waits_for_whom() -> None:
 
 def test_who_is_there_on_a_narrow_screen() -> None:
     lines = settings_panel.session_list(ACTIVITY, Selection(90, 3), 78, 12)
-    assert sessions_text(lines) == (
+    assert text(lines) == (
         "SESSIONS  66 tuibench sessions, 5 others\n"
         "      id    time  in trx  user@host           statement\n"
         "      88   12:34   12:34  report@bi2          SELECT customer, SUM(amount) FR…\n"
@@ -271,7 +261,7 @@ def test_who_is_there_on_a_narrow_screen() -> None:
 
 
 def test_a_wide_screen_has_database_and_state() -> None:
-    wide = sessions_text(settings_panel.session_list(ACTIVITY, Selection(), 118, 12))
+    wide = text(settings_panel.session_list(ACTIVITY, Selection(), 118, 12))
     assert "report@bi2          shop              Sending data      SELECT customer" in wide
     heading, own = (
         next(row for row in wide.splitlines() if word in row) for word in ("id ", "tuibench × 41")
@@ -280,7 +270,7 @@ def test_a_wide_screen_has_database_and_state() -> None:
 
 
 def test_the_last_deadlock() -> None:
-    assert sessions_text(settings_panel.last_deadlock(ACTIVITY, 78, 3)) == (
+    assert text(settings_panel.last_deadlock(ACTIVITY, 78, 3)) == (
         "LAST DEADLOCK  2026-03-01 11:58:07  on sbtest.sbtest2\n"
         "     212  continued    UPDATE sbtest2 SET k=k+? WHERE id=?\n"
         "     219  rolled back  DELETE FROM sbtest2 WHERE id=?"
@@ -304,24 +294,22 @@ HIDDEN = "others hidden from this login"
 def test_nothing_to_show_says_why(
     activity: Activity, waits: str, opened: str, deadlock: str, others: str
 ) -> None:
-    assert waits in sessions_text(settings_panel.lock_waits(activity, 78, 1))
-    assert sessions_text(settings_panel.open_transactions(activity, 78, 1)) == f"OPEN TRANSACTIONS  {opened}"
-    assert f"0 tuibench sessions, {others}" in sessions_text(
-        settings_panel.session_list(activity, Selection(), 78, 1)
-    )
-    assert deadlock in sessions_text(settings_panel.last_deadlock(activity, 78, 3))
+    assert waits in text(settings_panel.lock_waits(activity, 78, 1))
+    assert text(settings_panel.open_transactions(activity, 78, 1)) == f"OPEN TRANSACTIONS  {opened}"
+    assert f"0 tuibench sessions, {others}" in text(settings_panel.session_list(activity, Selection(), 78, 1))
+    assert deadlock in text(settings_panel.last_deadlock(activity, 78, 3))
 
 
 def test_the_oldest_transaction_says_what_it_holds() -> None:
-    assert sessions_text(settings_panel.open_transactions(ACTIVITY, 92, 1)) == (
+    assert text(settings_panel.open_transactions(ACTIVITY, 92, 1)) == (
         "OPEN TRANSACTIONS  43  the oldest 12:34 by 88: 0 rows locked, 0 changed"
     )
     one = msgspec.structs.replace(ACTIVITY.transactions[0], rows_locked=1)
     of_one = msgspec.structs.replace(ACTIVITY, transactions=(one,))
-    assert ": 1 row locked, 0 changed" in sessions_text(settings_panel.open_transactions(of_one, 92, 1))
+    assert ": 1 row locked, 0 changed" in text(settings_panel.open_transactions(of_one, 92, 1))
     left = msgspec.structs.replace(ACTIVITY.transactions[1], connection=0)
     orphaned = msgspec.structs.replace(ACTIVITY, transactions=(left,))
-    assert "by no connection (XA): 3 rows locked, 1 changed" in sessions_text(
+    assert "by no connection (XA): 3 rows locked, 1 changed" in text(
         settings_panel.open_transactions(orphaned, 92, 1)
     )
 
@@ -337,15 +325,15 @@ def test_a_session_that_sleeps_in_a_transaction_is_highlighted() -> None:
 
 def test_the_heading_counts_sessions_that_are_not_shown() -> None:
     crowded = msgspec.structs.replace(ACTIVITY, others=4711)
-    assert "66 tuibench sessions, 4,711 others, 5 shown" in sessions_text(
+    assert "66 tuibench sessions, 4,711 others, 5 shown" in text(
         settings_panel.session_list(crowded, Selection(), 78, 12)
     )
 
 
 def test_before_the_first_answer() -> None:
-    assert "reading the sessions" in sessions_text(settings_panel.session_list(None, Selection(), 78, 12))
-    assert sessions_text(settings_panel.lock_waits(None, 78, 3)) == "LOCK WAITS"
-    assert sessions_text(settings_panel.open_transactions(None, 78, 1)) == "OPEN TRANSACTIONS"
+    assert "reading the sessions" in text(settings_panel.session_list(None, Selection(), 78, 12))
+    assert text(settings_panel.lock_waits(None, 78, 3)) == "LOCK WAITS"
+    assert text(settings_panel.open_transactions(None, 78, 1)) == "OPEN TRANSACTIONS"
     assert settings_panel.last_deadlock(None, 78, 3) == []
 
 
@@ -402,7 +390,7 @@ def test_the_window_holds_the_chosen_line(count: int, height: int, data: st.Data
 
 
 def test_durable_is_said_in_words() -> None:
-    assert durability_text(durability_panel(without_costs(60), 118, 2)) == (
+    assert text(durability_panel(without_costs(60), 118, 2)) == (
         " DURABILITY  flush_log   1  log flushed to disk at every commit: no commit is lost\n"
         " ● DURABLE   sync_binlog 1  binlog flushed to disk at every commit: no event is lost"
     )
@@ -413,13 +401,13 @@ def without_costs(seconds: int = script.LENGTH) -> View:
 
 
 def test_the_cost_of_a_commit_is_shown_beside_the_value() -> None:
-    rows = durability_text(durability_panel(initial_view(script.hello(60)), 118, 2)).splitlines()
+    rows = text(durability_panel(initial_view(script.hello(60)), 118, 2)).splitlines()
     assert rows[0].endswith("no commit is lost      1.04 fsyncs/trx, 6.09 KiB redo")
     assert rows[1].endswith("0.97 syncs/trx, 2.83 KiB binlog")
 
 
 def test_a_changed_value_is_set_beside_what_it_was() -> None:
-    rows = durability_text(durability_panel(initial_view(script.hello()), 118, 2)).splitlines()
+    rows = text(durability_panel(initial_view(script.hello()), 118, 2)).splitlines()
     assert rows[0].endswith(
         "about 1 s of commits lost in any crash                 0.003 fsyncs/trx (at 1: 1.04)"
     )
@@ -429,8 +417,8 @@ def test_a_changed_value_is_set_beside_what_it_was() -> None:
 def test_an_uncounted_cost_takes_no_space() -> None:
     bare = tuple(msgspec.structs.replace(cost, binlog_syncs=None) for cost in script.COSTS)
     view = initial_view(msgspec.structs.replace(script.hello(60), costs=bare))
-    assert "syncs/trx" not in durability_text(durability_panel(view, 118, 2)).splitlines()[1]
-    assert "/trx" not in durability_text(durability_panel(view, 78, 2))
+    assert "syncs/trx" not in text(durability_panel(view, 118, 2)).splitlines()[1]
+    assert "/trx" not in text(durability_panel(view, 78, 2))
 
 
 def test_costs_as_they_come() -> None:
@@ -440,7 +428,7 @@ def test_costs_as_they_come() -> None:
 
 def test_at_risk_looks_different_and_says_what_was_before() -> None:
     lines = durability_panel(without_costs(), 118, 2)
-    assert durability_text(lines).splitlines() == [
+    assert text(lines).splitlines() == [
         " DURABILITY  flush_log   0 was 1  log flushed once a second: about 1 s of commits lost in any crash",
         " ▲ AT RISK   sync_binlog 0 was 1  binlog left to the OS: its latest events lost if the host crashes",
     ]
@@ -449,7 +437,7 @@ def test_at_risk_looks_different_and_says_what_was_before() -> None:
 
 def test_with_little_room_the_consequence_stays() -> None:
     assert (
-        durability_text(durability_panel(initial_view(script.hello()), 78, 2))
+        text(durability_panel(initial_view(script.hello()), 78, 2))
         .splitlines()[0]
         .endswith("0 was 1  about 1 s of commits lost in any crash")
     )
@@ -463,7 +451,7 @@ def test_settings_without_any_value_are_not_called_durable() -> None:
     )
     view = next_view(view, msgspec.structs.replace(view.status, settings=unknown))
     assert view.durability == ()
-    shown = durability_text(durability_panel(view, 78, 2))
+    shown = text(durability_panel(view, 78, 2))
     assert "DURABLE" not in shown
     assert "– unknown" in shown
     assert "– unknown to this server" in shown
@@ -472,21 +460,21 @@ def test_settings_without_any_value_are_not_called_durable() -> None:
 def test_unknown_settings_are_not_called_durable() -> None:
     status = msgspec.structs.replace(script.status(), settings=())
     lines = durability_panel(initial_view(script.hello(10, status)), 118, 2)
-    assert "– unknown" in durability_text(lines)
-    assert "– unknown to this server" in durability_text(lines)
-    assert "DURABLE" not in durability_text(lines)
+    assert "– unknown" in text(lines)
+    assert "– unknown to this server" in text(lines)
+    assert "DURABLE" not in text(lines)
 
 
 # What the panels of server and host say on the live screen, as text.
 
 
-GROWN = {ServerAndHostCounter.QUESTIONS: 22_004, ServerAndHostCounter.POOL_READS: 0}
+GROWN = {ServerCounter.QUESTIONS: 22_004, ServerCounter.POOL_READS: 0}
 
 # server
 
 
 def test_the_servers_figures() -> None:
-    assert server_and_host_text(server_panel(initial_view(script.hello()), 35, 10)) == (
+    assert text(server_panel(initial_view(script.hello()), 35, 10)) == (
         "SERVER              now       total\n"
         "Questions/s      48,994   6,982,000\n"
         "Commits/s         2,450\n"
@@ -501,15 +489,15 @@ def test_the_servers_figures() -> None:
 
 
 def test_the_same_in_two_lines() -> None:
-    assert server_and_host_text(server_strip(initial_view(script.hello()), 78, 2)) == (
+    assert text(server_strip(initial_view(script.hello()), 78, 2)) == (
         "Questions/s 48,994  Slow       0 of 12  Tables   214/2,000  Threads   61/66/2k\n"
         "Fsyncs/trx    0.02  Pool hit   99.98 %  Lock waits/s   3.1  Commits/s    2,450"
     )
 
 
 def test_a_first_tick_says_when_rates_come() -> None:
-    view = server_and_host_with_server(growth={}, completed=None)
-    lines = server_and_host_text(server_panel(view, 50, 10)).splitlines()
+    view = views.with_server(growth={}, completed=None)
+    lines = text(server_panel(view, 50, 10)).splitlines()
     assert lines[7].split() == ["Log", "fsyncs/trx", "–", "next", "sample"]
     assert lines[3].split()[2:] == ["–", "12"]
 
@@ -518,19 +506,19 @@ def test_a_first_tick_says_when_rates_come() -> None:
     ("changes", "row", "reason"),
     [
         ({"completed": 0}, "Log fsyncs/trx", "no commits"),
-        ({"growth": GROWN | {ServerAndHostCounter.POOL_READ_REQUESTS: 0}}, "Buffer pool hit", "no reads"),
+        ({"growth": GROWN | {ServerCounter.POOL_READ_REQUESTS: 0}}, "Buffer pool hit", "no reads"),
         ({"growth": GROWN}, "Row lock waits/s", "not counted"),
     ],
 )
 def test_a_dash_has_its_reason_beside_it(changes: dict[str, Any], row: str, reason: str) -> None:
-    lines = server_and_host_text(server_panel(server_and_host_with_server(**changes), 50, 10)).splitlines()
+    lines = text(server_panel(views.with_server(**changes), 50, 10)).splitlines()
     line = next(line for line in lines if line.startswith(row))
     assert "–" in line
     assert line.endswith(reason)
 
 
 def test_figures_that_another_make_of_server_lacks_are_dashes() -> None:
-    view = server_and_host_with_server(
+    view = views.with_server(
         threads_running=None,
         threads_connected=None,
         max_connections=0,
@@ -541,7 +529,7 @@ def test_figures_that_another_make_of_server_lacks_are_dashes() -> None:
         counters={},
         growth={},
     )
-    lines = server_and_host_text(server_panel(view, 50, 10)).splitlines()
+    lines = text(server_panel(view, 50, 10)).splitlines()
     rows = {line[:18].strip(): line[18:].split() for line in lines[1:7]}
     assert rows == {
         "Questions/s": ["–", "–"],
@@ -551,20 +539,20 @@ def test_figures_that_another_make_of_server_lacks_are_dashes() -> None:
         "Threads running": ["–"],
         "Threads connected": ["–"],
     }
-    strip = server_and_host_text(server_strip(view, 78, 2))
+    strip = text(server_strip(view, 78, 2))
     assert "–/–/–" in strip
     assert "–/–" in strip
     assert "None" not in strip
 
 
 def test_a_full_hundred_needs_no_digits() -> None:
-    view = server_and_host_with_server(growth=GROWN | {ServerAndHostCounter.POOL_READ_REQUESTS: 100_000})
-    assert "Buffer pool hit   100 %" in server_and_host_text(server_panel(view, 35, 10))
+    view = views.with_server(growth=GROWN | {ServerCounter.POOL_READ_REQUESTS: 100_000})
+    assert "Buffer pool hit   100 %" in text(server_panel(view, 35, 10))
 
 
 def test_a_silent_server_says_so() -> None:
-    assert "no answer from the server" in server_and_host_text(server_panel(without("server"), 50, 10))
-    assert "no answer from the server" in server_and_host_text(server_strip(without("server"), 78, 2))
+    assert "no answer from the server" in text(server_panel(without("server"), 50, 10))
+    assert "no answer from the server" in text(server_strip(without("server"), 78, 2))
 
 
 def test_server_part_has_no_figure_that_the_panel_could_show_as_zero() -> None:
@@ -581,7 +569,7 @@ def test_server_part_has_no_figure_that_the_panel_could_show_as_zero() -> None:
     view = initial_view(script.hello(10))
     assert view.sample is not None
     view = next_view(view, changed(view.sample, server=bare))
-    assert " 0" not in server_and_host_text(server_panel(view, 40, 10))
+    assert " 0" not in text(server_panel(view, 40, 10))
 
 
 # host
@@ -589,11 +577,11 @@ def test_server_part_has_no_figure_that_the_panel_could_show_as_zero() -> None:
 
 def test_memory_in_two_units_leaves_its_bar_less_room() -> None:
     view = with_host(memory_used_bytes=945 * 2**20)
-    assert "Memory ········ 945 MiB of 24 GiB" in server_and_host_text(host_panel(view, 33, 9)).splitlines()
+    assert "Memory ········ 945 MiB of 24 GiB" in text(host_panel(view, 33, 9)).splitlines()
 
 
 def test_the_hosts_figures() -> None:
-    assert server_and_host_text(host_panel(initial_view(script.hello()), 35, 9)) == (
+    assert text(host_panel(initial_view(script.hello()), 35, 9)) == (
         "HOST                        8 cores\n"
         "CPU    ████████████████▓▓▓▓··  93 %\n"
         "█ server 71 ▓ tuibench 18 ▒ rest 4\n"
@@ -606,33 +594,31 @@ def test_the_hosts_figures() -> None:
 
 
 def test_the_same_in_one_line() -> None:
-    assert server_and_host_text(host_strip(initial_view(script.hello()), 78, 1)) == (
+    assert text(host_strip(initial_view(script.hello()), 78, 1)) == (
         "CPU ██████▓·  93 % server 71 tuibench 18 rest 4  Mem 38 %  Disk r/w 305K/11.8M"
     )
 
 
 def test_a_server_that_was_not_found_says_why() -> None:
     view = with_host(cpu_server=None, note="the server's process belongs to another user")
-    panel = server_and_host_text(host_panel(view, 35, 12))
+    panel = text(host_panel(view, 35, 12))
     assert "server –" in panel
     assert "the server's process belongs to" in panel
 
 
 def test_a_disk_that_cannot_be_read_is_no_zero() -> None:
-    panel = server_and_host_text(host_panel(with_host(disk_read_bytes_per_second=None), 35, 12))
+    panel = text(host_panel(with_host(disk_read_bytes_per_second=None), 35, 12))
     assert "not readable here  –" in panel
 
 
 def test_a_missing_host_says_so() -> None:
-    assert "not measured in this sample" in server_and_host_text(host_panel(without("host"), 35, 12))
-    assert "not measured in this sample" in server_and_host_text(host_strip(without("host"), 78, 1))
+    assert "not measured in this sample" in text(host_panel(without("host"), 35, 12))
+    assert "not measured in this sample" in text(host_strip(without("host"), 78, 1))
 
 
 def test_a_remote_servers_host_is_not_shown_as_its_own() -> None:
     remote = msgspec.structs.replace(script.SERVER, is_local=False)
-    assert "HOST of the client" in server_and_host_text(
-        host_panel(initial_view(script.hello(10, server=remote)), 35, 12)
-    )
+    assert "HOST of the client" in text(host_panel(initial_view(script.hello(10, server=remote)), 35, 12))
 
 
 # The host screen: each core, who uses them, and what cannot be read.

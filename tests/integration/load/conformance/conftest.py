@@ -21,9 +21,9 @@ ROWS = 100
 OVER_TLS = "native over TLS"
 
 
-@pytest.fixture(params=[*ENGINES, OVER_TLS])
+@pytest.fixture(params=[*ENGINES, pytest.param(OVER_TLS, marks=pytest.mark.one_flavour)])
 def way(request: pytest.FixtureRequest) -> str:
-    """Each engine in turn, and whether over TLS."""
+    """Each engine in turn, and whether over TLS: what it does with records does not depend on the flavour."""
     if request.param != "asyncio" and installation.native_module() is None:
         pytest.skip("tuibench-native is not installed")
     return str(request.param)

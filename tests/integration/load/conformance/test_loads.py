@@ -256,6 +256,7 @@ async def test_turns_come_in_their_order_with_new_logins_in_between(kind: AnyEng
         assert (counters.reconnects, counters.errors, drive.last.failure) == (3 * 2, {}, "")
 
 
+@pytest.mark.one_flavour
 async def test_connections_use_several_servers_in_turn(kind: AnyEngine, rows: Target) -> None:
     further = (Endpoint(host="127.0.0.1", port=rows.port),)
     async with driving(kind, msgspec.structs.replace(rows, further=further), READ, 4) as drive:
@@ -269,6 +270,7 @@ async def test_connections_use_several_servers_in_turn(kind: AnyEngine, rows: Ta
     assert hosts.count(hosts[0]) == 2, hosts
 
 
+@pytest.mark.one_flavour
 async def test_a_connection_logs_in_again_after_so_many_transactions(kind: AnyEngine, rows: Target) -> None:
     async with driving(kind, rows, BOTH, 3, limit=200, reconnect=7) as drive:
         counters = await drive.until(lambda counters: counters.completed == 200)
@@ -289,6 +291,7 @@ async def test_new_session_settings_do_not_delay_a_planned_login(kind: AnyEngine
         assert counters.logins == 1
 
 
+@pytest.mark.one_flavour
 async def test_users_share_the_connections(kind: AnyEngine, rows: Target) -> None:
     async with driving(kind, rows, BOTH, 2, limit=300, users=7) as drive:
         while not drive.engine.finished.is_set():
@@ -317,6 +320,7 @@ async def test_users_think_in_their_own_time(kind: AnyEngine, rows: Target) -> N
         assert counters.in_flight + counters.backlog <= 30
 
 
+@pytest.mark.one_flavour
 async def test_users_of_lost_and_renewed_connections_ask_again(kind: AnyEngine, rows: Target) -> None:
     async with driving(kind, rows, READ, 3, users=5, reconnect=20, on_error=OnError.CONTINUE) as drive:
         for _ in range(3):

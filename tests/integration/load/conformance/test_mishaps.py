@@ -132,6 +132,7 @@ async def test_a_killed_connection_is_made_again(kind: AnyEngine, rows: Target) 
         assert drive.last.failure == ""
 
 
+@pytest.mark.one_flavour
 @pytest.mark.parametrize("way", ENGINES, indirect=True)
 @pytest.mark.parametrize(
     ("made", "dropped", "is_unknown"),
