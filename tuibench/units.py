@@ -109,7 +109,9 @@ def difference(percent: float) -> str:
 
 def difference_and_interval(percent: float, low: float, high: float) -> tuple[str, str]:
     """A relative difference and its interval: +43 % and 38..49 %. If one of the three is ten-fold or more,
-    all are factors: ×48 and 20..100, ÷420 and 300..600, ×1.9 and ÷6.7..×72. "to 0" may have none.
+    all are factors: ×48 and 20..100, ÷420 and 300..600, ×1.9 and ÷6.7..×72. An interval that is open on one
+    side has one edge: ÷100 and "÷25 or more", ×1.9 and "at most ×72". There is none if it is open on both
+    sides, or if it says what the difference does.
     """
     values = percent, low, high
     factors = [max(0.0, 1 + value / 100) for value in values]
@@ -120,14 +122,20 @@ def difference_and_interval(percent: float, low: float, high: float) -> tuple[st
     is_narrow = low != high and _factor(factors[1]) == _factor(factors[2])
     digits = 3 if is_narrow else 2
     estimate, first, last = (_factor(each, digits) for each in factors)
+    estimate = estimate if factors[0] else "to 0"
+    is_open = not factors[1], factors[2] > MAX_FACTOR
+    if first == last or all(is_open):
+        return estimate, ""
+    if any(is_open):
+        edge, size = (last, factors[2]) if is_open[0] else (first, factors[1])
+        is_certain = size < 1 if is_open[0] else size > 1
+        return estimate, f"{edge} or more" if is_certain else f"at most {edge}"
     if min(factors) >= 1:
         return estimate, f"{first}..{last}".replace("×", "")
-    if max(factors) <= 1 and factors[0]:
+    if max(factors) <= 1:
         # Of a decrease, the larger divisor is the lower edge.
         return estimate, f"{last}..{first}".replace("×", "").replace("÷", "")
-    if not factors[0]:
-        return "to 0", f"{last}..∞" if factors[2] else ""
-    return estimate, f"{first if factors[1] else '÷∞'}..{last}"
+    return estimate, f"{first}..{last}"
 
 
 def _few_digits(percent: float, decimals: int) -> str:
@@ -141,16 +149,19 @@ def _factor(value: float, digits: int = 2) -> str:
     """×48 or ÷420, with two or three significant digits."""
     sign, size = ("×", value) if value >= 1 else ("÷", 1 / value if value else math.inf)
     if size > MAX_FACTOR:
-        return f"{sign}∞" if math.isinf(size) else f"{sign}>{MAX_FACTOR:,}"
+        return f"{sign}>{MAX_FACTOR:,}"
     if size >= 99.5:
         return f"{sign}{float(f'{size:.3g}'):,.0f}"
     return f"{sign}{size:.{3 if size < 1.1 else digits}g}"
 
 
 def change_and_interval(delta: float, low: float, high: float) -> tuple[str, str]:
-    """A difference in the figure's own unit, and its interval: −0.998 and −1.01..−0.985."""
+    """A difference in the figure's own unit, and its interval: −0.998 and −1.01..−0.985; none if it says what
+    the difference does.
+    """
     digits = 0 if (size := max(abs(low), abs(high))) >= 100 else 1 if size >= 10 else 2 if size >= 1 else 3
-    return signed(delta, digits), "..".join(signed(edge, digits).removeprefix("+") for edge in (low, high))
+    first, last = (signed(edge, digits).removeprefix("+") for edge in (low, high))
+    return signed(delta, digits), f"{first}..{last}" if first != last else ""
 
 
 def hms(seconds: float) -> str:

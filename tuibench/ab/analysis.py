@@ -24,6 +24,8 @@ Construction of the interval:
   "Anytime-valid linear models" (arXiv 2210.08589); Wang and Ramdas, "Anytime-valid t-tests and confidence
   sequences for Gaussian means with unknown variance" (2024). Self-normalised sums of symmetric variables
   have lighter tails than Gaussian ones (Efron, JASA 64, 1969), so outliers do not invalidate it.
+- Counts. The fsyncs of windows with durability 0 are few or none. What that means for the scale of a pair and
+  for its interval is with `PairScale`.
 - Several figures. The error rate of a trial is divided among its figures (`levels`): all intervals of all
   figures hold together with probability 1 − α.
 
@@ -77,7 +79,8 @@ from statistics import fmean, stdev
 from typing import NamedTuple
 
 from tuibench.metrics import inference
-from tuibench.metrics.inference import Interval, Scale
+from tuibench.metrics.effect_detection import FEWEST_EVENTS
+from tuibench.metrics.inference import NEXT_TO_NOTHING, Interval
 from tuibench.model.effect import AbTestPair, Comparison, Verdict
 
 ALPHA = 0.05
@@ -93,16 +96,59 @@ FEWEST_PAIRS_OF_INTERVAL = 3
 MOST_PAIRS = 1_000_000
 """The limit of estimates: more pairs count as never."""
 
+MOST_PERCENT = 1e8
+"""An edge of an interval that is open above: a record takes no infinite numbers."""
+
 NOT_REPEATING = 5
 """So many pairs do not begin a test with one order, or with alternating ones."""
 
 
 class Pair(NamedTuple):
-    """Two adjacent windows: the figure under A and under B, and whether A came first."""
+    """Two adjacent windows: the figure under A and under B, and whether A came first. One event more, as an
+    fsync, makes the figure larger by `event`; 0 for a figure of something else.
+    """
 
     a: float
     b: float
     a_first: bool
+    event: float = 0.0
+
+
+class PairScale(NamedTuple):
+    """How B and A of a pair are compared: by logarithms; or, if some level is near zero, by the difference
+    as a share of the sum, (b − a) / (b + a) = tanh(½·log(b / a)).
+
+    That is bounded, so that a level of A that varies does not hide that B has none, and it changes its sign
+    with the order, as the coin demands. The mean of a few windows without any event seems to be certain:
+    `missed` is what one more event in one of all windows would add to it.
+    """
+
+    is_bounded: bool = False
+    missed: float = 0.0
+
+    @classmethod
+    def of(cls, pairs: Sequence[Pair]) -> "PairScale":
+        levels = [level for pair in pairs for level in pair[:2]]
+        if not levels or min(levels) > NEXT_TO_NOTHING * max(levels):
+            return cls()
+        shares = [2 * pair.event / (pair.a + pair.b) for pair in pairs if pair.a or pair.b]
+        return cls(is_bounded=True, missed=fmean(shares) / len(pairs) if shares else 0.0)
+
+    def difference(self, pair: Pair) -> float:
+        if not self.is_bounded:
+            return math.log(pair.b) - math.log(pair.a)
+        return (pair.b - pair.a) / (pair.b + pair.a) if pair.a or pair.b else 0.0
+
+    def interval(self, estimate: float, half_width: float, alpha: float) -> Interval:
+        """estimate ± half_width on this scale, as differences of logarithms. With probability 1 − α/2, fewer
+        than ln(2/α) events are due where none comes.
+        """
+        if not self.is_bounded:
+            return Interval.around(estimate, half_width)
+        found = Interval.around(estimate, half_width + self.missed * math.log(2 / alpha))
+        return Interval(
+            *(2 * math.atanh(edge) if abs(edge) < 1 else math.copysign(math.inf, edge) for edge in found)
+        )
 
 
 class Progress(NamedTuple):
@@ -154,27 +200,23 @@ def sequential_progress(
         return Progress(Interval(math.nan, -math.inf, math.inf), Verdict.CANNOT_TELL, count, None)
     mean = math.fsum(observed) / count
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in observed) / (count - 1))
-    interval = _scale(pairs).interval(mean, half_width(count, deviation, alpha))
+    interval = PairScale.of(pairs).interval(mean, half_width(count, deviation, alpha), alpha)
     verdict = interval.verdict(tolerance) if count >= FEWEST_PAIRS_OF_INTERVAL else Verdict.CANNOT_TELL
     if verdict is not Verdict.CANNOT_TELL:
         return Progress(interval, verdict, count, 0)
     if not is_estimated:
         return Progress(interval, verdict, count, None)
-    needed = pairs_until(interval.estimate, deviation, alpha=alpha, tolerance=tolerance, done=count)
+    needed = pairs_until(mean, deviation, alpha=alpha, tolerance=tolerance, done=count)
     return Progress(interval, verdict, count, needed)
 
 
 def differences(pairs: Sequence[Pair]) -> list[float]:
-    """B − A of each pair, with the drift estimated from earlier pairs subtracted.
-
-    Differences of logarithms; if a figure was zero in some window (fsyncs with a durability of 0), shares
-    of the mean level under A instead.
-    """
-    level = _scale(pairs)
+    """B − A of each pair on their scale, with the drift estimated from earlier pairs subtracted."""
+    scale = PairScale.of(pairs)
     drift, observed = _Drift(), []
     for pair in pairs:
         sign = 1.0 if pair.a_first else -1.0
-        growth = sign * (level(pair.b) - level(pair.a))
+        growth = sign * scale.difference(pair)
         observed.append(sign * (growth - drift.estimate()))
         drift.add(sign, growth)
     return observed
@@ -213,10 +255,6 @@ def pairs_until(mean: float, deviation: float, *, alpha: float, tolerance: float
         else:
             low = middle + 1
     return max(high - done, 1)
-
-
-def _scale(pairs: Sequence[Pair]) -> Scale:
-    return Scale.of((pair.a for pair in pairs), (pair.b for pair in pairs))
 
 
 class _Drift:
@@ -287,10 +325,12 @@ def compare_pairs(
         return ()
     if looks:
         levels = figure_levels(pairs, primary, ALPHA / looks)
-        return tuple(_at_a_look(figure, pairs, level, tolerance) for figure, level in levels.items())
-    figures = figure_levels(pairs, primary)
-    alpha = ALPHA / max(1, len(figures))
-    return tuple(_at_the_end(figure, pairs, alpha, tolerance) for figure in figures)
+        found = (_at_a_look(figure, pairs, level, tolerance) for figure, level in levels.items())
+    else:
+        figures = figure_levels(pairs, primary)
+        alpha = ALPHA / max(1, len(figures))
+        found = (_at_the_end(figure, pairs, alpha, tolerance) for figure in figures)
+    return tuple(one for one in found if _has_events(one.figure, pairs))
 
 
 def _at_a_look(figure: str, pairs: Sequence[AbTestPair], alpha: float, tolerance: float) -> Comparison:
@@ -298,7 +338,7 @@ def _at_a_look(figure: str, pairs: Sequence[AbTestPair], alpha: float, tolerance
     observed = differences(seen)
     error = stdev(observed) / math.sqrt(len(observed))
     half = inference.two_sided(alpha, len(observed) - 1) * error
-    interval = _scale(seen).interval(fmean(observed), half)
+    interval = PairScale.of(seen).interval(fmean(observed), half, alpha)
     return figure_comparison(figure, pairs, interval, interval.verdict(tolerance), tolerance)
 
 
@@ -309,12 +349,20 @@ def compare_so_far(
     found = (
         (figure, sequential_progress(figure_pairs(pairs, figure), alpha=alpha, tolerance=tolerance))
         for figure, alpha in figure_levels(pairs, primary).items()
+        if _has_events(figure, pairs)
     )
     return tuple(
         figure_comparison(figure, pairs, seen.interval, seen.verdict, tolerance)
         for figure, seen in found
-        if math.isfinite(seen.interval.percent.high) and not math.isnan(seen.interval.estimate)
+        if seen.interval.has_edge
     )
+
+
+def _has_events(figure: str, pairs: Sequence[AbTestPair]) -> bool:
+    """False for a figure of so few events under both values that some happen by chance."""
+    seen = [pair for pair in figure_pairs(pairs, figure) if pair.event]
+    sides = (math.fsum(pair[side] / pair.event for pair in seen) for side in (0, 1))
+    return not seen or max(sides) >= FEWEST_EVENTS
 
 
 def pairs_needed(pairs: Sequence[AbTestPair], *, tolerance: float, primary: str = "tps") -> int | None:
@@ -341,7 +389,10 @@ def measured_figures(pairs: Sequence[AbTestPair]) -> list[str]:
 
 
 def figure_pairs(pairs: Sequence[AbTestPair], figure: str) -> list[Pair]:
-    return [Pair(pair.a[figure], pair.b[figure], pair.order == "AB") for pair in pairs]
+    return [
+        Pair(pair.a[figure], pair.b[figure], pair.order == "AB", pair.event.get(figure, 0.0))
+        for pair in pairs
+    ]
 
 
 def window_differences(pairs: Sequence[AbTestPair], figure: str, level: Transform) -> list[WindowDifference]:
@@ -377,10 +428,10 @@ def _in_order(pair: AbTestPair) -> tuple[dict[str, float], dict[str, float]]:
 
 
 def _at_the_end(figure: str, pairs: Sequence[AbTestPair], alpha: float, tolerance: float) -> Comparison:
-    seen = figure_pairs(pairs, figure)
-    scale = Scale.of((pair.a for pair in seen), (pair.b for pair in seen))
-    found = without_drift(window_differences(pairs, figure, scale.__call__), alpha)
-    interval = scale.interval(found.value, found.margin)
+    if PairScale.of(figure_pairs(pairs, figure)).is_bounded:
+        return _at_a_look(figure, pairs, alpha, tolerance)
+    found = without_drift(window_differences(pairs, figure, math.log), alpha)
+    interval = Interval.around(found.value, found.margin)
     return figure_comparison(figure, pairs, interval, interval.verdict(tolerance), tolerance)
 
 
@@ -394,16 +445,26 @@ def figure_comparison(
     """The comparison of one figure. `before` is the level under A; without a level there is no relative
     difference.
     """
-    a, b = [pair.a[figure] for pair in pairs], [pair.b[figure] for pair in pairs]
-    level = math.exp(math.fsum(map(math.log, a)) / len(a)) if min(a) > 0 else math.fsum(a) / len(a)
-    unit = level or math.fsum(b) / len(b) or 1.0
-    percents = [max(-100.0, edge) for edge in interval.percent]
-    deltas = [unit * percent / 100 for percent in percents]
-    relative = percents if level > 0 else [None, None, None]
+    seen = figure_pairs(pairs, figure)
+    a, b = [pair.a for pair in seen], [pair.b for pair in seen]
+    percents = interval.percent
+    if PairScale.of(seen).is_bounded:
+        before = fmean(a)
+        ratio = 100 * (fmean(b) / before - 1) if before else math.inf
+        percents = Interval(ratio, min(percents.low, ratio), max(percents.high, ratio))
+    else:
+        before = math.exp(fmean(map(math.log, a)))
+    relative: Sequence[float | None] = (None, None, None)
+    if before:
+        edges = [min(max(edge, -100.0), MOST_PERCENT) for edge in percents]
+        relative, deltas = edges, [before * edge / 100 for edge in edges]
+    else:
+        half = inference.two_sided(inference.LEVEL, len(b) - 1) * stdev(b) / math.sqrt(len(b))
+        deltas = [fmean(b), max(fmean(b) - half, 0.0), fmean(b) + half]
     return Comparison(
         figure=figure,
-        before=level,
-        after=level + deltas[0],
+        before=before,
+        after=before + deltas[0],
         delta=deltas[0],
         low=deltas[1],
         high=deltas[2],

@@ -123,7 +123,8 @@ class AbTest(Experiment):
         self._is_setting = False
         self._is_known = True
         self._cycles_reported = 0
-        self._now = self._ends_at = 0.0
+        self._now = self._until = self._ends_at = 0.0
+        self._is_aligned = False
         self._final: AbTestResult | None = None
         self._harm = ""
         self.is_timed = not is_by_hand
@@ -153,7 +154,8 @@ class AbTest(Experiment):
 
     def begin(self, now: float) -> None:
         """Start the first window with its value, which holds."""
-        self._now, self._ends_at = now, now + self._trial.seconds
+        self._now, self._until, self._ends_at = now, now, now + self._trial.seconds
+        self._is_aligned = False
         self._windows = self._new_windows(now)
         self._window = self._windows.all[0]
         self._window.was_changed = True
@@ -162,12 +164,16 @@ class AbTest(Experiment):
         self._current = self._window.value
 
     def tick(self, slot: Tick, sample: Sample, disturbance: str = "") -> bool:
-        self._now = slot.end
-        self._windows.add_slot(slot)
+        # The next window begins with the tick that is nearest to its time: a tick has one value.
+        self._now, self._until = slot.end, slot.end + slot.seconds / 2
+        if not self._is_aligned and abs(slot.start - self._windows.start_seconds) < slot.seconds:
+            self._windows.start_seconds = slot.start
+        self._is_aligned = True
+        self._windows.add_slot(slot, self._window)
         if disturbance:
             self._windows.disturb(slot, disturbance)
         has_news = self._report_cycle()
-        window = self._windows.at(self._now)
+        window = self._windows.at(self._until)
         if not self.is_over and window is not None and window is not self._window:
             self._enter(window)
         return has_news
@@ -201,7 +207,7 @@ class AbTest(Experiment):
         """End with the completed cycles; their slots are not kept."""
         if not self.is_over:
             super().end(now, why)
-            self._now = max(now, self._now)
+            self._now, self._until = max(now, self._now), max(now, self._until)
             self._final = self.result
             self._window, self._windows = None, self._new_windows()
 
@@ -227,7 +233,7 @@ class AbTest(Experiment):
         """The result of all completed cycles."""
         if self._final is not None:
             return self._final
-        trial, until, pairs = self._trial, self._now, self._windows.pairs(self._now)
+        trial, until, pairs = self._trial, self._until, self._windows.pairs(self._until)
         is_at_the_end = not trial.is_sequential and self._windows.over(until) == trial.cycles
         compare, tolerance = compare_pairs if is_at_the_end else compare_so_far, trial.tolerance_percent / 100
         late = self._windows.lateness(until)
@@ -270,7 +276,7 @@ class AbTest(Experiment):
 
     def _report_cycle(self) -> bool:
         """Reports a completed cycle, and ends the test with its verdict; False if none is completed."""
-        over = self._windows.over(self._now)
+        over = self._windows.over(self._until)
         if over <= self._cycles_reported:
             return False
         self._cycles_reported = over
@@ -293,7 +299,7 @@ class AbTest(Experiment):
         """Begins again with longer windows once it is known that the values act late; True if too little time
         is left for that.
         """
-        now, late = self._now, self._windows.lateness(self._now)
+        now, late = self._now, self._windows.lateness(self._until)
         if late is None or not late.is_certain():
             return False
         cycles = int((self._ends_at - now + ROUNDING_SECONDS) / (2 * window_seconds))
@@ -354,12 +360,12 @@ class Resolution(AbTest):
 
     def _report_cycle(self) -> bool:
         """Ends with the first look that has a verdict."""
-        over = self._windows.over(self._now)
+        over = self._windows.over(self._until)
         if over <= self._cycles_reported:
             return False
         self._cycles_reported = over
         if over in LOOKS:
-            trial, pairs = self._trial, self._windows.pairs(self._now)
+            trial, pairs = self._trial, self._windows.pairs(self._until)
             self.comparisons = compare_pairs(
                 pairs, tolerance=trial.tolerance_percent / 100, primary=trial.primary, looks=len(LOOKS)
             )

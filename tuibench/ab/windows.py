@@ -112,9 +112,8 @@ class TrialWindows:
         place = math.floor(self._since_start(elapsed_seconds) / self.trial.window_seconds)
         return self.all[place] if 0 <= place < len(self.all) else None
 
-    def add_slot(self, slot: Tick) -> None:
-        """Add a slot to the window that contains its middle, if it began after the value was set."""
-        window = self.at(slot.end - slot.seconds / 2)
+    def add_slot(self, slot: Tick, window: TrialWindow | None) -> None:
+        """Add a slot to the window in which it was measured, if it began after the value was set."""
         if window is not None and slot.start >= window.changed_at:
             window.slots.append(slot)
 
@@ -246,12 +245,16 @@ class TrialWindows:
         a, b = (first, second) if first.value == self.trial.a else (second, first)
         settled = {window: window.settled(unsettled_seconds) for window in (a, b)}
         kept = sum(slot.seconds for slots in settled.values() for slot in slots)
+        sums = [total_tick(settled[window]) for window in (a, b)]
+        figures = [window_figures(each, self.trial.primary) for each in sums]
+        events = {key: max(map(figure_named(key).event, sums)) for key in figures[0]}
         return AbTestPair(
             cycle=first.cycle,
             order="AB" if a is first else "BA",
-            a=window_figures(total_tick(settled[a]), self.trial.primary),
-            b=window_figures(total_tick(settled[b]), self.trial.primary),
+            a=figures[0],
+            b=figures[1],
             settling_seconds=max(0.0, 2 * self.trial.window_seconds - kept),
+            event={key: event for key, event in events.items() if event},
         )
 
 

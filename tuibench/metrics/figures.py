@@ -286,11 +286,22 @@ class Figure(NamedTuple):
 
     def events(self, tick: Tick) -> float:
         """How many events the figure counted; infinite for a figure of something else."""
-        is_of_events = self.may_be_zero and self.unit in (FigureUnit.NUMBER, FigureUnit.PER_SECOND)
-        if not is_of_events or not isinstance(self.source, Ratio):
+        if (source := self._of_events) is None:
             return math.inf
-        parts = self.source.parts(tick)
-        return parts[0] / self.source.factor if parts is not None else 0.0
+        parts = source.parts(tick)
+        return parts[0] / source.factor if parts is not None else 0.0
+
+    def event(self, tick: Tick) -> float:
+        """How much larger one event more makes the figure; 0 for a figure of something else."""
+        source = self._of_events
+        parts = source.parts(tick) if source is not None else None
+        return source.factor / parts[1] if source is not None and parts and parts[1] else 0.0
+
+    @property
+    def _of_events(self) -> Ratio | None:
+        """The source of a figure that counts events, as fsyncs or waits."""
+        is_of_events = self.may_be_zero and self.unit in (FigureUnit.NUMBER, FigureUnit.PER_SECOND)
+        return self.source if is_of_events and isinstance(self.source, Ratio) else None
 
     def text(self, value: float | None) -> str:
         """A value with its unit: 12.3 ms, 1.2 KiB."""

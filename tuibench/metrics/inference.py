@@ -440,6 +440,11 @@ class Interval(NamedTuple):
         """The interval as a relative difference in percent."""
         return Interval(*(_percent(bound) for bound in self))
 
+    @property
+    def has_edge(self) -> bool:
+        """False if nothing is known."""
+        return self.low > -math.inf or self.high < math.inf
+
     def verdict(self, tolerance: float = 0.0) -> Verdict:
         """The verdict; `tolerance` is a share: 0.02 is ±2 %, and 0 never says "equal".
 
@@ -621,7 +626,8 @@ def verdict_text(one: Comparison, *, is_brief: bool = False) -> str:
         case Verdict.CANNOT_TELL if one.movement is not None and _is_within_tolerance(one):
             return f"{_equal_text(one, interval, is_brief=is_brief)}{', and ' * bool(reason)}{reason}"
         case Verdict.CANNOT_TELL:
-            return f"{TOO_NOISY} ({interval}){': ' * bool(reason)}{reason}"
+            edges = f" ({interval})" if interval else ""
+            return f"{TOO_NOISY}{edges}{': ' * bool(reason)}{reason}"
         case Verdict.NOT_ONLY:
             return f"{difference_text(one)}{', and ' * bool(reason)}{reason}"
         case Verdict.HIGHER | Verdict.LOWER:

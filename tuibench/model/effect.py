@@ -291,7 +291,8 @@ class AbTestPlan(msgspec.Struct, frozen=True, kw_only=True):
 class AbTestPair(msgspec.Struct, frozen=True, kw_only=True):
     """One cycle: the figures under each value, by their names in comparisons. `order` is "AB" or "BA".
 
-    `settling_seconds` were discarded, in both windows together.
+    `settling_seconds` were discarded, in both windows together. One event more, as an fsync, makes a figure
+    of `event` larger by that.
     """
 
     cycle: int
@@ -299,6 +300,7 @@ class AbTestPair(msgspec.Struct, frozen=True, kw_only=True):
     a: dict[str, float]
     b: dict[str, float]
     settling_seconds: float
+    event: dict[str, float] = {}
 
 
 class AbTestResult(msgspec.Struct, frozen=True, kw_only=True):

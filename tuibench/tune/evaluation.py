@@ -53,6 +53,7 @@ from tuibench.ab.analysis import (
     FEWEST_PAIRS_OF_INTERVAL,
     Lateness,
     Pair,
+    PairScale,
     compare_so_far,
     differences,
     figure_comparison,
@@ -64,7 +65,7 @@ from tuibench.ab.analysis import (
     window_for,
 )
 from tuibench.metrics.figures import Better, figure_named
-from tuibench.metrics.inference import Interval, Scale
+from tuibench.metrics.inference import Interval
 from tuibench.metrics.thresholds import OPERATORS, parse_threshold
 from tuibench.model.effect import AbTestPair, Comparison, Verdict, comparison_of
 from tuibench.model.tune import (
@@ -102,7 +103,7 @@ class Look(NamedTuple):
 class Sums(NamedTuple):
     """Running sums of a candidate's pairs: mean and deviation of the differences on their scale."""
 
-    scale: Scale
+    scale: PairScale
     pairs: int
     mean: float
     deviation: float
@@ -110,7 +111,7 @@ class Sums(NamedTuple):
     @classmethod
     def of(cls, pairs: Sequence[Pair]) -> "Sums":
         observed = differences(pairs)
-        scale = Scale.of((pair.a for pair in pairs), (pair.b for pair in pairs))
+        scale = PairScale.of(pairs)
         count = len(observed)
         if count < 2:
             return cls(scale, count, math.nan, math.inf)
@@ -121,7 +122,7 @@ class Sums(NamedTuple):
     def interval(self, level: float) -> Interval:
         if self.pairs < 2:
             return Interval(math.nan, -math.inf, math.inf)
-        return self.scale.interval(self.mean, half_width(self.pairs, self.deviation, level))
+        return self.scale.interval(self.mean, half_width(self.pairs, self.deviation, level), level)
 
     def verdict(self, level: float, tolerance: float) -> Verdict:
         if self.pairs < FEWEST_PAIRS_OF_INTERVAL:
@@ -129,10 +130,9 @@ class Sums(NamedTuple):
         return self.interval(level).verdict(tolerance)
 
     def needed(self, level: float, tolerance: float) -> int | None:
-        if self.pairs < 2 or not math.isfinite(self.interval(level).estimate):
+        if self.pairs < 2:
             return None
-        estimate = self.interval(level).estimate
-        return pairs_until(estimate, self.deviation, alpha=level, tolerance=tolerance, done=self.pairs)
+        return pairs_until(self.mean, self.deviation, alpha=level, tolerance=tolerance, done=self.pairs)
 
 
 def screen(
@@ -620,7 +620,7 @@ def _comparisons(pairs: Sequence[AbTestPair], level: float, tolerance: float) ->
     for figure in measured_figures(pairs):
         sums = Sums.of(figure_pairs(pairs, figure))
         interval = sums.interval(level)
-        if math.isfinite(interval.percent.high) and not math.isnan(interval.estimate):
+        if interval.has_edge:
             verdict = sums.verdict(level, tolerance)
             found.append(figure_comparison(figure, pairs, interval, verdict, tolerance))
     return tuple(found)

@@ -17,7 +17,7 @@ from tuibench.ab.experiment import LOOKS
 from tuibench.metrics import inference, steadiness
 from tuibench.metrics.attribution import Attribution, attribute
 from tuibench.metrics.control import Controlled, Times, relative_effect
-from tuibench.model.effect import AbTestPair, Verdict
+from tuibench.model.effect import AbTestPair, Comparison, Verdict, comparison_of
 
 SETTLING = 1
 """Seconds left out after a change of value."""
@@ -28,6 +28,8 @@ BUSY_HOST = 0.06
 WATCHED_WINDOW, FIXED_WINDOW = 4, 10
 FIXED_CYCLES = 5
 MOST_CYCLES = 40
+
+FSYNCS = "fsyncs_per_transaction"
 
 
 class Trial(NamedTuple):
@@ -144,6 +146,43 @@ def resolution(noise: Noise, rng: random.Random, *, size: float, effect: float =
         if verdict is not Verdict.CANNOT_TELL:
             return Trial(verdict, 4 * count)
     return Trial(Verdict.CANNOT_TELL, 4 * LOOKS[-1])
+
+
+def poisson(rng: random.Random, mean: float) -> int:
+    """So many events, if this many are due; nearly, if they are many."""
+    if mean > 60:
+        return max(0, round(rng.gauss(mean, math.sqrt(mean))))
+    count, product, limit = 0, rng.random(), math.exp(-mean)
+    while product > limit:
+        count, product = count + 1, product * rng.random()
+    return count
+
+
+def counted(rng: random.Random, a: float, b: float, *, size: float = 0.0) -> Comparison | None:
+    """What the alternation says of fsyncs per transaction, of which so many are due under each value.
+
+    The level varies by `size` from window to window, and the windows have one or two ticks, of any number of
+    transactions. The test ends with a random look, as another figure decides.
+    """
+    pairs = []
+    for place, a_first in enumerate(analysis.random_orders(rng.choice(LOOKS), rng.getrandbits(32))):
+        sides, events = [], []
+        for due in (a, b):
+            transactions = rng.choice((1, 2)) * 1487 * math.exp(rng.gauss(0, 0.1))
+            fsyncs = poisson(rng, transactions * due * math.exp(rng.gauss(0, size)))
+            sides.append({"tps": 1.0, "p95_ms": 1.0, FSYNCS: fsyncs / transactions})
+            events.append(1 / transactions)
+        pairs.append(
+            AbTestPair(
+                cycle=place,
+                order="AB" if a_first else "BA",
+                a=sides[0],
+                b=sides[1],
+                settling_seconds=1.0,
+                event={FSYNCS: max(events)},
+            )
+        )
+    return comparison_of(FSYNCS, compare_pairs(pairs, tolerance=0.05, looks=len(LOOKS)))
 
 
 # Before and after

@@ -40,7 +40,7 @@ from tuibench.ab.analysis import (
     without_drift,
 )
 from tuibench.ab.windows import TOO_FEW, TrialWindows, settling_slots
-from tuibench.metrics.inference import Interval
+from tuibench.metrics.inference import Interval, verdict_text
 from tuibench.model.effect import AbTestPair, AbTestPlan, Comparison, Verdict
 from tuibench.model.tick import Tick
 from tuibench.tune.evaluation import FIRST_PAIRS, Look, next_candidates, screen
@@ -66,7 +66,7 @@ def filled(until: int = 80, *, rates: tuple[float, float] = (100.0, 150.0)) -> T
         assert window is not None
         if second % 10 == 1 and second > 1 and window.value != windows.all[(second - 2) // 10].value:
             window.was_changed, window.changed_at = True, second - 1 + 0.2
-        windows.add_slot(slot(second, rates[window.value == "0"]))
+        windows.add_slot(slot(second, rates[window.value == "0"]), window)
     return windows
 
 
@@ -340,6 +340,60 @@ def test_an_alternation_that_decides_a_doubtful_effect_is_seldom_false(name: str
     large = [simulated.resolution(NOISES[name], rng, size=0.1, effect=math.log(1.42)) for _ in range(repeats)]
     assert share(one.verdict in (Verdict.HIGHER, Verdict.LOWER) for one in none) <= by_chance
     assert share(one.verdict is Verdict.HIGHER for one in large) >= 0.9
+
+
+COUNTED = [
+    ("100-fold fall", 1.0, 0.01, 0.15),
+    ("100-fold fall, shaky", 1.013, 0.0101, 0.5),
+    ("to almost none", 0.83, 0.0007, 0.3),
+    ("to none", 1.04, 0.0, 0.3),
+    ("from almost none", 0.0007, 0.91, 0.3),
+    ("from some", 0.0123, 0.37, 0.3),
+]
+
+
+@pytest.mark.parametrize("repeats", [40, pytest.param(1000, marks=pytest.mark.whole)])
+@pytest.mark.parametrize(("a", "b", "size"), [row[1:] for row in COUNTED], ids=[row[0] for row in COUNTED])
+def test_counts_that_are_almost_none_on_one_side_are_told_apart(
+    a: float, b: float, size: float, repeats: int
+) -> None:
+    """Half of the difference at least is certain, on the scale of logarithms, and the interval is right."""
+    rng = random.Random(5)
+    truth = b / a if a else math.inf
+    right = certain = 0
+    for _ in range(repeats):
+        one = simulated.counted(rng, a, b, size=size)
+        assert one is not None
+        assert one.percent_low is not None
+        assert one.percent_high is not None
+        low, high = 1 + one.percent_low / 100, 1 + one.percent_high / 100
+        right += low <= truth <= high
+        certain += high <= max(truth, 1e-4) ** 0.5 if truth < 1 else low >= truth**0.5
+    assert right / repeats >= 0.95
+    assert certain / repeats >= 0.9
+
+
+@pytest.mark.parametrize("repeats", [100, pytest.param(2000, marks=pytest.mark.whole)])
+@pytest.mark.parametrize(("due", "size"), [(1.0, 0.3), (0.0123, 0.5), (0.004, 1.0), (0.0017, 0.3)])
+def test_the_same_count_under_both_values_is_seldom_a_difference(
+    due: float, size: float, repeats: int
+) -> None:
+    rng, by_chance = random.Random(6), 0.05 + 2 * math.sqrt(0.05 * 0.95 / repeats)
+    found = [simulated.counted(rng, due, due, size=size) for _ in range(repeats)]
+    assert share(one is not None and one.differs for one in found) <= by_chance
+
+
+def test_counts_that_may_be_chance_are_not_compared() -> None:
+    assert simulated.counted(random.Random(1), 0.0, 0.0001) is None
+
+
+def test_the_sentence_of_an_open_interval_has_one_edge() -> None:
+    said = [simulated.counted(random.Random(3), 1.0, due, size=0.3) for due in (0.0, 0.0009, 0.01)]
+    assert [verdict_text(one) for one in said if one is not None] == [
+        "to 0 (÷873 or more)",
+        "÷944 (÷136 or more)",
+        "÷104 (÷47 or more)",
+    ]
 
 
 @pytest.mark.parametrize("repeats", [10, pytest.param(60, marks=pytest.mark.whole)])

@@ -197,12 +197,12 @@ SITUATIONS = [
     (
         "fsyncs from 1.02 to 0.003",
         partial(effect_on, change(1.42), fsyncs=(1.02, 0.003)),
-        "fsyncs/trx ÷340 (340..340)",
+        "fsyncs/trx ÷340",
     ),
     (
         "fsyncs from none to 1",
         partial(effect_on, change(0.7), fsyncs=(0.0, 1.0)),
-        "fsyncs/trx +1.00 (1.00..1.00)",
+        "fsyncs/trx +1.00",
     ),
     (
         "an effect of +30 % that acts 2 s later",

@@ -1,5 +1,8 @@
 """A/B tests: planned ones and the operator's."""
 
+import math
+import random
+
 import msgspec
 import pytest
 
@@ -7,7 +10,7 @@ from tests.examples import PLAN, SAMPLE
 from tests.ticks import measured_tick
 from tests.unit.session.fakes import FakeLoad
 from tuibench.ab.analysis import random_orders
-from tuibench.ab.experiment import AbTest, command_for, ordered_test, present_values
+from tuibench.ab.experiment import LOOKS, AbTest, Resolution, command_for, ordered_test, present_values
 from tuibench.errors import RunError, TuibenchError, UsageError
 from tuibench.model.command import ApplyPreset, ChangeSetting, Command, SetThreads, StartAbTest
 from tuibench.model.effect import AbTestPlan, Verdict
@@ -86,6 +89,41 @@ def test_the_result_is_that_of_the_pairs() -> None:
     assert not p95.differs
     assert result.sentence.startswith("sync_binlog 0 against 1: TPS +50 % (50..50 %)")
     assert (result.by_hand, result.ended_seconds) == (False, 48)
+
+
+@pytest.mark.parametrize("phase", [0.0, 0.15, 0.4, 0.55, 0.8, 0.99])
+@pytest.mark.parametrize(("seconds", "window"), [(1.0, 2.0), (1.0, 3.5), (0.5, 2.0), (3.0, 7.0)])
+def test_a_tick_counts_for_the_value_that_held_in_it(phase: float, seconds: float, window: float) -> None:
+    """Ticks end late by some of a tenth, a change takes another tenth, and the test begins at any moment."""
+    rng = random.Random(7)
+    plan = AbTestPlan(subject=SYNC, a="1", b="0", cycles=5, window_seconds=window, seed=3)
+    test = Resolution(plan, before={})
+    rates = {"1": 100.0, "0": 150.0}
+    begun = (20 + phase) * seconds
+    first = test.first[-1]
+    assert isinstance(first, ChangeSetting)
+    sets = [(-math.inf, "1" if first.value == "0" else "0"), (begun - 0.01, first.value)]
+    test.begin(begun)
+    end = 20 * seconds
+    for place in range(21, 60):
+        start, end = end, (place + rng.uniform(0, 0.1)) * seconds
+        held = [value for at, value in sets if at < end]
+        share = max(0.0, min(1.0, (end - sets[-1][0]) / (end - start)))
+        rate = rates[held[-1]] * share + rates[sets[-2][1]] * (1 - share)
+        test.tick(measured_tick(end, end - start, rate * (end - start)), SAMPLE)
+        if test.is_over:
+            break
+        if test.wanted is not None:
+            (change,) = test.wanted.values()
+            assert isinstance(change, ChangeSetting)
+            test.wanted = None
+            sets.append((end + rng.uniform(0.01, 0.1) * seconds, change.value))
+            test.applied(sets[-1][0])
+    test.end(end)
+    pairs = test.result.pairs
+    assert len(pairs) == LOOKS[0]
+    assert all((round(pair.a["tps"]), round(pair.b["tps"])) == (100, 150) for pair in pairs)
+    assert end <= begun + 2 * LOOKS[0] * window + seconds
 
 
 def test_each_completed_cycle_is_reported() -> None:
