@@ -52,7 +52,7 @@ LONGEST = (
     "test_probe", "test_run", "test_privileges", "test_chaos", "test_signals", "test_versions", "test_loads",
     "test_stalls", "test_session_service", "test_slap", "test_secrets", "test_sweep", "test_server_process",
     "test_viewers", "test_demo_command", "test_trial", "test_demo_server", "test_server_refuses",
-    "test_hostile_text", "test_prepare_fast", "test_dask", "test_mishaps", "test_check_sbtest", "test_doctor",
+    "test_hostile_text", "test_prepare_fast", "test_mishaps", "test_check_sbtest", "test_doctor",
 )  # fmt: skip
 """Modules that take long begin first, so that no single one of them runs at the end."""
 

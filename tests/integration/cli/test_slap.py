@@ -155,7 +155,7 @@ def test_own_sql_is_swept_and_probed(tables: PrivateServer, tuibench_home: Path)
     results = check_valid("sweep", swept.out)["results"]
     assert [one["cell"]["threads"] for one in results] == [2]
     assert all(one["figures"]["tps"] == one["figures"]["qps"] > 0 for one in results)
-    times = ("--interval=0.2", "--warmup-time=0.2", "--max-step-time=2", "--max-time=11")
+    times = ("--interval=0.2", "--warmup-time=0.2", "--max-step-time=2", "--max-time=11", "--max-threads=2")
     probed = tuibench("probe", *own, *times, "--slo=p95<100s", "--format=json", target=tables.target)
     assert probed.code == 0, probed.err
     command = check_valid("probe", probed.out)["commands"]["tuibench"]

@@ -42,7 +42,7 @@ async def holder(tables: PrivateServer) -> AsyncIterator[int]:
     "command",
     [
         RUN,
-        pytest.param(("check", "oltp_read_write", *SIZE), marks=pytest.mark.one_flavour),
+        pytest.param(("check", "oltp_read_write", *SIZE), marks=pytest.mark.whole),
         pytest.param(("cleanup", "oltp_read_write", *SIZE), marks=pytest.mark.one_flavour),
     ],
     ids=" ".join,
@@ -50,7 +50,7 @@ async def holder(tables: PrivateServer) -> AsyncIterator[int]:
 async def test_a_locked_table_is_not_waited_for(
     tables: PrivateServer, holder: int, command: tuple[str, ...], tuibench_home: Path
 ) -> None:
-    done = await asyncio.to_thread(tuibench, *command, "--query-timeout=9", target=tables.target)
+    done = await asyncio.to_thread(tuibench, *command, "--query-timeout=6", target=tables.target)
     assert done.code == 3, done.err
     notice, error = done.err.splitlines()[-2:]
     assert notice.startswith("tuibench: waiting for ")

@@ -133,6 +133,7 @@ async def kept(server: PrivateServer, through: Target) -> CommitFates:
     return judge_commits(ledger, [(int(a), int(b), int(c)) for a, b, c in present], now_ns, now_ns)
 
 
+@pytest.mark.one_flavour
 @pytest.mark.parametrize("spoil", Spoil)
 async def test_the_ledger_finds_acknowledgements_that_are_dropped_or_invented(
     tables: PrivateServer, tmp_path: Path, spoil: Spoil

@@ -13,6 +13,7 @@ from tuibench.demo.server import PrivateServer
 SECONDS = 3
 
 
+@pytest.mark.one_flavour
 @pytest.mark.parametrize("engine", ["native", "asyncio"])
 async def test_all_of_it_in_one_run(server: PrivateServer, tmp_path: Path, engine: str) -> None:
     """Every figure is in the summary, and the server has seen the logins."""

@@ -213,6 +213,7 @@ end
 """
 
 
+@pytest.mark.one_flavour
 async def test_a_failed_event_is_counted_and_rolled_back(database: Target, tmp_path: Path) -> None:
     async with sbtest.connected(database) as connection:
         await connection.execute("CREATE TABLE t (id INT)")
@@ -227,6 +228,7 @@ async def test_a_failed_event_is_counted_and_rolled_back(database: Target, tmp_p
         assert drive.statements["INSERT INTO t VALUES (?)"].count == EVENTS
 
 
+@pytest.mark.one_flavour
 async def test_an_error_of_a_script_ends_the_load(database: Target, tmp_path: Path) -> None:
     program = written(tmp_path, "function event()\n  nothing.x = 1\nend")
     async with driving(NativeEngine, database, program) as drive:
@@ -234,6 +236,7 @@ async def test_an_error_of_a_script_ends_the_load(database: Target, tmp_path: Pa
     assert "my.lua:2: attempt to index global 'nothing'" in drive.last.failure
 
 
+@pytest.mark.one_flavour
 async def test_a_killed_connection_goes_on_with_its_script(database: Target, tmp_path: Path) -> None:
     program = written(tmp_path, ROWS)
     async with (
@@ -247,6 +250,7 @@ async def test_a_killed_connection_goes_on_with_its_script(database: Target, tmp
         await drive.completes(5)
 
 
+@pytest.mark.one_flavour
 async def test_errors_of_a_command_are_raised(database: Target, tmp_path: Path) -> None:
     text = (
         'function prepare() sysbench.sql.driver():connect():query("SELECT nosuch") end function event() end'
@@ -263,6 +267,7 @@ async def test_errors_of_a_command_are_raised(database: Target, tmp_path: Path) 
         )
 
 
+@pytest.mark.one_flavour
 async def test_a_sweep_prepares_the_tables_of_a_script_for_each_of_its_options(
     database: Target, tuibench_home: Path, tmp_path: Path
 ) -> None:
@@ -299,6 +304,7 @@ end
 """
 
 
+@pytest.mark.one_flavour
 async def test_an_event_goes_on_with_each_connection_that_it_asks_for(
     database: Target, tmp_path: Path
 ) -> None:
@@ -315,6 +321,7 @@ async def test_an_event_goes_on_with_each_connection_that_it_asks_for(
         assert await logins() - before == THREADS + 2 * EVENTS
 
 
+@pytest.mark.one_flavour
 async def test_init_and_done_surround_the_events(
     database: Target, tuibench_home: Path, tmp_path: Path
 ) -> None:
@@ -336,6 +343,7 @@ async def test_init_and_done_surround_the_events(
 
 @needs_sysbench
 @pytest.mark.sysbench
+@pytest.mark.one_flavour
 async def test_the_profile_of_a_script_sends_what_the_script_sends(
     database: Target, tuibench_home: Path, tmp_path: Path
 ) -> None:
@@ -369,6 +377,7 @@ async def test_the_profile_of_a_script_sends_what_the_script_sends(
     assert {sql[0] for sql in sent[0]} == {sql[0] for sql in sent[1]}
 
 
+@pytest.mark.one_flavour
 @pytest.mark.parametrize(
     "body",
     [

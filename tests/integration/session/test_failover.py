@@ -18,6 +18,7 @@ LATE_SECONDS = 2.0
 """A login on a busy host, and the pause between two."""
 
 
+@pytest.mark.one_flavour
 @pytest.mark.parametrize("engine", ["native", "asyncio"])
 async def test_a_switch_of_primary_is_measured(tables: PrivateServer, engine: str) -> None:
     """Two proxies stand for the two addresses. The first drops all answers, then all connections, when each

@@ -30,6 +30,7 @@ SLEEP = "SELECT SLEEP(300)"
 SLEEPING = f"SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO = '{SLEEP}'"
 
 
+@pytest.mark.one_flavour
 async def test_a_plan_and_an_operator_execute_sql_under_load(tables: PrivateServer) -> None:
     lock = "LOCK TABLES sbtest1 WRITE, sbtest2 WRITE"
     spec = session_spec(tables.target, "oltp_point_select", interval_seconds=0.5)

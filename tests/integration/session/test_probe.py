@@ -83,6 +83,7 @@ async def test_interrupted_it_answers_for_what_there_is(tables: PrivateServer, h
     assert await ask(tables.target, DURABILITY) == [DURABLE]
 
 
+@pytest.mark.one_flavour
 async def test_a_restart_ends_it_and_the_settings_go_back(
     restartable: PrivateServer, tuibench_home: Path
 ) -> None:

@@ -124,6 +124,7 @@ async def test_qps_are_those_of_sysbench(tables: PrivateServer) -> None:
     assert report["writes"]["total"] == pytest.approx(theirs["write"], rel=0.01)
 
 
+@pytest.mark.one_flavour
 async def test_a_change_gets_its_effect_and_is_restored(tables: PrivateServer) -> None:
     target = tables.target
     async with steady_client(target), watched(spec_of(target, "effect")) as watcher:

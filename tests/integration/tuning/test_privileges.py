@@ -18,6 +18,7 @@ from tuibench.model.server import Flavour, Target
 PAGE = DOCS / "privileges.md"
 SMALL = ("--tables=1", "--table-size=100")
 LOAD = ("oltp_read_write", *SMALL)
+RUN = ("run", *LOAD, "--threads=2", "--events=40", "--time=0", "--client-delay=2ms")
 PASSWORD = "Least-Privilege-1"
 ACCOUNT, DATABASE = "least@localhost", "of_one_test"
 GRANT = re.compile(r"GRANT (?P<privileges>.+) ON (?P<place>\S+) TO \S+;")
@@ -101,11 +102,11 @@ async def test_a_load_runs_with_exactly_these(account: Account) -> None:
     await account.make("prepare")
     assert account.run("prepare", *LOAD).code == 0
     await account.make("run")
-    ended = account.run("run", *LOAD, "--threads=2", "--time=1", "--client-delay=2ms")
+    ended = account.run(*RUN)
     assert ended.code == 0, ended
     for privilege, place in account.page["run"]:
         await account.revoke(privilege, place)
-        refused = account.run("run", *LOAD, "--threads=2", "--time=1", "--client-delay=2ms")
+        refused = account.run(*RUN)
         found = account.run("doctor", *LOAD)
         await account.grant(privilege, place)
         assert refused.code in (1, 3), refused

@@ -131,6 +131,7 @@ async def test_the_server_counts_the_same_as_for_sysbench(
         assert sum(ours.values()) >= EVENTS
 
 
+@pytest.mark.one_flavour
 @pytest.mark.parametrize("auto_inc", ["on", "off"])
 async def test_inserts_bring_rows(server: PrivateServer, auto_inc: str) -> None:
     program = library.load_program("oltp_insert", {**SIZE, "auto_inc": auto_inc})
@@ -161,6 +162,7 @@ async def test_deletes_take_rows_and_say_when_there_was_none(server: PrivateServ
             assert await rows(connection, program) == 50 - sum(affected)
 
 
+@pytest.mark.one_flavour
 async def test_bulk_inserts_fill_one_table_for_each_connection(server: PrivateServer) -> None:
     program = library.load_program("bulk_insert", {"threads": 3})
     async with sbtest.empty_database(server.target, "bulk") as target:

@@ -74,6 +74,7 @@ async def statements_without_effect(connection: Connection, program: Program) ->
     return {name for name in wanted if not affected[name]}
 
 
+@pytest.mark.one_flavour
 async def test_smallbank_keeps_its_money(database: Target) -> None:
     """Amalgamating and sending payments move money, and make none."""
     program = small("smallbank")
@@ -91,6 +92,7 @@ async def test_smallbank_keeps_its_money(database: Target) -> None:
         assert Decimal(before[0][0]) > 0
 
 
+@pytest.mark.one_flavour
 async def test_tatp_has_as_many_rows_as_specified(database: Target) -> None:
     program = small("tatp")
     await prepare_tables(database, program)
@@ -106,6 +108,7 @@ async def test_tatp_has_as_many_rows_as_specified(database: Target) -> None:
     assert int(orphans[0][0]) == 0
 
 
+@pytest.mark.one_flavour
 async def test_the_insert_benchmark_keeps_its_size(database: Target) -> None:
     program = library.load_program("ibench.li1", {"table_size": 300, "tables": 2})
     await prepare_tables(database, program)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from tests.integration.load.cluster.dask_hosts import dask_hosts, needs_dask
 from tests.integration.support.commands import assert_nothing_left, tuibench
@@ -13,6 +14,7 @@ from tuibench.model.summary import Summary
 LOAD = ("--tables=2", "--table-size=500", "--threads=4", "--client-delay=2ms", "--cluster-lease=60")
 
 
+@pytest.mark.whole
 @needs_dask
 def test_the_workers_of_a_scheduler_share_a_load(
     any_tables: PrivateServer, tuibench_home: Path, tmp_path: Path

@@ -168,6 +168,7 @@ async def test_rows_that_the_server_drops_fail_the_load(server: PrivateServer) -
         assert await sbtest.tables(target) == []
 
 
+@pytest.mark.one_flavour
 @pytest.mark.parametrize("insert_method", ["infile", "insert", "auto"])
 async def test_a_load_cancelled_amid_its_rows_leaves_no_half_table(
     server: PrivateServer, insert_method: InsertMethod

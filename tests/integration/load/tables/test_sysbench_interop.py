@@ -37,11 +37,12 @@ async def sysbench(target: Target, test: str, command: str, *options: str) -> st
     return output
 
 
-VARIANTS: list[dict[str, str]] = [
+SAME = pytest.mark.one_flavour
+VARIANTS = [
     {},
-    {"auto_inc": "off"},
-    {"secondary": "on"},
-    {"create_secondary": "off"},
+    pytest.param({"auto_inc": "off"}, marks=SAME),
+    pytest.param({"secondary": "on"}, marks=SAME),
+    pytest.param({"create_secondary": "off"}, marks=SAME),
     {"mysql_storage_engine": "myisam"},
 ]
 
