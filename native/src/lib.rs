@@ -6,7 +6,7 @@
 //! ```text
 //! program     types; compile ──> bytecode, formulas; machine, stream    what is sent next, with which values
 //!   values    value, decimal; draw, distribution, mt19937; evaluate (expressions)
-//! protocol    packet, response, rows                statements and responses as bytes
+//! protocol    packet, response, rows, compression   statements and responses as bytes
 //! tls         suite, records                        encryption after Python's handshake
 //! pacing      arrivals and think times              when a transaction begins
 //! script      sysbench's Lua scripts, in place of a program (feature `lua`)

@@ -1,18 +1,17 @@
 """`python -m tests.bench.guard_trials`: in how many samples the guard puts a ruinous value back.
 
 A server has the load of another program; a session without load (`tuibench watch`) runs A/B tests of a
-setting whose value B is ruinous. MySQL: innodb_thread_concurrency=1. MariaDB has no such setting: the other
-program's load goes through a proxy, which delays each request while innodb_io_capacity has the value B.
+setting whose value B is ruinous: the other program's load goes through a proxy, which delays each request
+while innodb_io_capacity has that value.
 
 The samples from the first harmed one on count, until the guard has broken; a sample is harmed if its queries
 per second are below 70 % of the median before, or its p95 is above 300 %: what the guard allows. It allows
-more on a load that varies more by itself (`bound`), and does not judge samples of a starved host.
+more on a load that varies more by itself, and does not judge samples of a starved host.
 """
 
 import argparse
 import asyncio
 import contextlib
-import math
 import os
 import sys
 import tempfile
@@ -28,20 +27,15 @@ from tuibench.demo import binaries
 from tuibench.demo.server import PrivateServer
 from tuibench.load.tables import prepare_tables
 from tuibench.metrics.figures import FIGURES
-from tuibench.metrics.guard import DEVIATION_OF_MEDIAN, SPREADS
 from tuibench.model.command import StartAbTest, Stop
 from tuibench.model.event import Event, EventKind
-from tuibench.model.server import Flavour
 from tuibench.mysql.connection import connect
 from tuibench.session.spec import SessionSpec
 from tuibench.workload import library
 
 SIZE, THREADS = {"tables": 1, "table_size": 10_000}, 16
-HARM = {
-    Flavour.MYSQL: ("innodb_thread_concurrency", "0", "1"),
-    Flavour.MARIADB: ("innodb_io_capacity", "200", "1000"),
-}
-DELAY_SECONDS, LOOK_SECONDS, TRIAL_SECONDS = 0.02, 0.05, 120.0
+SETTING, ORIGINAL, HARMFUL = "innodb_io_capacity", "200", "1000"
+LOOK_SECONDS, TRIAL_SECONDS = 0.05, 120.0
 SETTLE_SAMPLES = 40
 """The other program's connections have opened, and its tables are in memory."""
 
@@ -49,9 +43,8 @@ PUT_BACK = "is put back"
 
 
 @contextlib.asynccontextmanager
-async def traffic(server: PrivateServer, home: str) -> AsyncIterator[None]:
-    """The load of another program; on MariaDB through the proxy."""
-    setting, _, harmful = HARM[server.binary.flavour]
+async def traffic(server: PrivateServer, home: str, delay_seconds: float) -> AsyncIterator[None]:
+    """The load of another program, through the proxy."""
     proxy = Proxy(server.target)
     async with proxy.listening() as port:
         address = ["--host=127.0.0.1", f"--port={port}", "--ssl-mode=disabled"]
@@ -59,7 +52,7 @@ async def traffic(server: PrivateServer, home: str) -> AsyncIterator[None]:
         load = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "tuibench", "run", "oltp_read_write", *words, f"--threads={THREADS}"),
             *("--time=0", f"--defaults-file={server.client_options}"),
-            *(address if server.binary.flavour is Flavour.MARIADB else []),
+            *address,
             env=os.environ | {"TUIBENCH_HOME": f"{home}/other"},
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.DEVNULL,
@@ -68,8 +61,8 @@ async def traffic(server: PrivateServer, home: str) -> AsyncIterator[None]:
 
         async def delay() -> None:
             while True:
-                ((value,),) = await connection.query(f"SELECT @@GLOBAL.{setting}")
-                proxy.delay_seconds = DELAY_SECONDS * (str(value) == harmful)
+                ((value,),) = await connection.query(f"SELECT @@GLOBAL.{SETTING}")
+                proxy.delay_seconds = delay_seconds * (str(value) == HARMFUL)
                 await asyncio.sleep(LOOK_SECONDS)
 
         task = asyncio.create_task(delay())
@@ -83,20 +76,20 @@ async def traffic(server: PrivateServer, home: str) -> AsyncIterator[None]:
             await load.wait()
 
 
-async def trial(watcher: Watcher, setting: str, original: str, harmful: str) -> str:
+async def trial(watcher: Watcher) -> str:
     """One A/B test; the number of samples until its value B was put back, or what came instead."""
     heard = len(watcher.events)
 
     def first(is_meant: Callable[[Event], bool]) -> Event | None:
         return next(filter(is_meant, watcher.events[heard:]), None)
 
-    command = StartAbTest(subject=setting, a=original, b=harmful)
+    command = StartAbTest(subject=SETTING, a=ORIGINAL, b=HARMFUL)
     while not (reply := await watcher.submit(command)).ok:
         if "guard" not in reply.text and "already running" not in reply.text:
             return reply.text
         await watcher.ticks(1)
     await watcher.until(lambda: first(lambda event: PUT_BACK in event.text) is not None, TRIAL_SECONDS)
-    set_at = first(lambda event: event.kind is EventKind.SETTING and event.text.endswith(f"→ {harmful}"))
+    set_at = first(lambda event: event.kind is EventKind.SETTING and event.text.endswith(f"→ {HARMFUL}"))
     broken = first(lambda event: PUT_BACK in event.text)
     if set_at is None or broken is None:
         return "not set"
@@ -110,20 +103,11 @@ async def trial(watcher: Watcher, setting: str, original: str, harmful: str) -> 
     ]
     samples = len(is_harmed) - is_harmed.index(True) if True in is_harmed else 0
     pattern = "".join("x" if each else "." for each in is_harmed)
-    spread = DEVIATION_OF_MEDIAN * median(
-        abs(math.log(value / qps)) for tick in before if (value := FIGURES["qps"].value(tick))
-    )
-    edge = min(0.7, math.exp(-SPREADS * spread))
-    print(
-        f"{samples} samples ({pattern}), {until - since:.1f} s, bound {100 * edge:.0f} % of the QPS:"
-        f" {broken.text}",
-        flush=True,
-    )
+    print(f"{samples} samples ({pattern}), {until - since:.1f} s: {broken.text}", flush=True)
     return str(samples)
 
 
-async def bench(server: PrivateServer, home: str, trials: int, interval: float) -> None:
-    setting, original, harmful = HARM[server.binary.flavour]
+async def bench(server: PrivateServer, home: str, trials: int, interval: float, delay_ms: float) -> None:
     await prepare_tables(server.target, library.load_program("oltp_read_write", SIZE))
     spec = SessionSpec(
         session="guarded",
@@ -132,13 +116,13 @@ async def bench(server: PrivateServer, home: str, trials: int, interval: float) 
         run_directory=str(paths.runs_dir() / "guarded"),
         private_server=str(server.directory),
     )
-    async with traffic(server, home), watched(spec) as watcher:
+    async with traffic(server, home, delay_ms / 1000), watched(spec) as watcher:
         await watcher.ticks(SETTLE_SAMPLES)
-        found = Counter([await trial(watcher, setting, original, harmful) for _ in range(trials)])
+        found = Counter([await trial(watcher) for _ in range(trials)])
         await watcher.submit(Stop())
         await watcher.end()
     counts = ", ".join(f"{times} in {samples} samples" for samples, times in sorted(found.items()))
-    print(f"{server.binary}, {setting}={harmful}, samples of {interval:g} s, put back: {counts}")
+    print(f"{server.binary}, {delay_ms:g} ms a request, samples of {interval:g} s, put back: {counts}")
 
 
 async def main() -> None:
@@ -146,12 +130,13 @@ async def main() -> None:
     parser.add_argument("--server", help="path of a mariadbd or mysqld [the first one found]")
     parser.add_argument("--trials", type=int, default=50)
     parser.add_argument("--interval", type=float, default=0.5, help="seconds of a sample [0.5]")
+    parser.add_argument("--delay-ms", type=float, default=20.0, help="what value B adds to a request [20]")
     options = parser.parse_args()
     binary = binaries.inspect_binary(options.server) if options.server else None
     with tempfile.TemporaryDirectory() as home:
         os.environ["TUIBENCH_HOME"] = home
         async with await PrivateServer.start(binary) as server:
-            await bench(server, home, options.trials, options.interval)
+            await bench(server, home, options.trials, options.interval, options.delay_ms)
 
 
 if __name__ == "__main__":

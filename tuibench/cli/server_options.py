@@ -221,6 +221,9 @@ class ServerOptions:
             help="Name in the server's certificate, behind a tunnel; without --ssl-mode, verify-identity.",
         ),
     ] = None
+    compress: Annotated[
+        bool, Option("--compress", help="Compress what is sent and received (zlib), for a slow link.")
+    ] = False
     server_public_key_path: Annotated[
         str | None,
         Option(
@@ -245,9 +248,8 @@ class ServerOptions:
         float | None,
         Option("--net-timeout", help="Seconds until connections to an unreachable host are replaced [30]."),
     ] = None
-    compress: Annotated[bool, Option("--compress", help="Refused.", hidden=True)] = False
     mysql_compression: Annotated[
-        str | None, Option("--mysql-compression", help="Only off is accepted.", hidden=True)
+        str | None, Option("--mysql-compression", help="on is --compress.", hidden=True)
     ] = None
 
     def target(self, tell: Callable[[str], None] = output.warning) -> Target:
@@ -257,7 +259,6 @@ class ServerOptions:
         """
         from tuibench.mysql.option_files import read_options
 
-        self._refuse_compression()
         found: dict[str, object] = {}
         files = () if self.no_defaults else read_options(self.defaults_file, self.defaults_group_suffix)
         for layer in (dict(files), _from_environment(), self.given()):
@@ -289,9 +290,10 @@ class ServerOptions:
     def given(self) -> dict[str, object]:
         """Values of the given options, by field of a Target."""
         self._check_timeouts()
-        login = ("failover", "user", "password_command", "database", "ssl_mode")
+        login = ("failover", "user", "password_command", "database", "ssl_mode", "compress")
         names = (*ADDRESS_FIELDS, *login, *CERTIFICATES, *PASSWORD_EXCHANGE, *TIMEOUTS)
         given = {name: value for name in names if (value := getattr(self, name)) is not None}
+        given |= {"compress": self.compress or self._compresses_as_sysbench()}
         given = {name: value for name, value in given.items() if value is not False}
         password = _inherited_password() if self.password is None else self.password
         return given if password is None else {**given, "password": password}
@@ -327,15 +329,11 @@ class ServerOptions:
                     f"{LONGEST_TIMEOUT_SECONDS:,.0f} seconds, not {seconds:g}"
                 )
 
-    def _refuse_compression(self) -> None:
+    def _compresses_as_sysbench(self) -> bool:
         wanted = (self.mysql_compression or "off").lower()
         if wanted not in ON_WORDS + OFF_WORDS:
             raise UsageError(f"--mysql-compression is on or off, not '{self.mysql_compression}'")
-        if self.compress or wanted in ON_WORDS:
-            raise UsageError(
-                f"{'--compress' if self.compress else '--mysql-compression'}: compression is not supported",
-                "leave it out; between hosts, an ssh -C tunnel compresses",
-            )
+        return wanted in ON_WORDS
 
 
 def _settle_ssl_mode(found: dict[str, object], tell: Callable[[str], None]) -> None:

@@ -330,6 +330,7 @@ class NativeUser(LoadConnection[Any]):
                 self._statements.readers,
                 socket.without_eof,
                 socket.no_backslash_escapes,
+                socket.is_compressed,
                 socket.records,
             )
             if self._is_suspended and self._is_leaving:

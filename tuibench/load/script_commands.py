@@ -132,6 +132,7 @@ class _Command:
             [],
             socket.without_eof,
             socket.no_backslash_escapes,
+            socket.is_compressed,
             socket.records,
         )
 

@@ -27,7 +27,8 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     `pid_file` and `socket` are used to find its process; `is_local` is True if it runs on this host.
     `identity` identifies the server instance across connections (host, port, data directory). `is_encrypted`
-    is True if connections to it use TLS, `tls` names protocol and cipher.
+    is True if connections to it use TLS, `tls` names protocol and cipher; `is_compressed` is True if their
+    packets are compressed.
     """
 
     flavour: Flavour
@@ -42,6 +43,7 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
     is_local: bool
     uptime_seconds: int | None
     is_encrypted: bool = False
+    is_compressed: bool = False
     tls: str = ""
 
     @property
@@ -99,6 +101,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     sends. `enable_cleartext_plugin` allows the plugins that send the password as it is.
 
     `ssl_server_name` is the name in the server's certificate, if it is not `host`: behind a tunnel.
+    `compress` has the packets compressed (zlib).
 
     `connect_timeout` limits a login and `query_timeout` a query of tuibench itself, both in seconds;
     `net_timeout` is how long a peer may be unreachable before its connections are considered lost.
@@ -118,6 +121,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     ssl_cert: str = ""
     ssl_key: str = ""
     ssl_server_name: str = ""
+    compress: bool = False
     get_server_public_key: bool = False
     server_public_key_path: str = ""
     enable_cleartext_plugin: bool = False

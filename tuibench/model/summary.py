@@ -95,7 +95,8 @@ class ClientTotals(msgspec.Struct, frozen=True, kw_only=True):
 
     `engine` is the engine that ran the load, native or asyncio; `engine_reason` is the reason why it was not
     native, unless asyncio was requested. `tls` are protocol and cipher of the connections, empty without
-    TLS. `hosts` are the hosts that drove the load, empty for this host alone.
+    TLS; `is_compressed` is True if packets were compressed. `hosts` are the hosts that drove the load, empty
+    for this host alone.
     """
 
     workers: int
@@ -105,13 +106,14 @@ class ClientTotals(msgspec.Struct, frozen=True, kw_only=True):
     engine: str = ""
     engine_reason: str = ""
     tls: str = ""
+    is_compressed: bool = False
     hosts: tuple[HostTotals, ...] = ()
 
 
 def engine_text(client: ClientTotals) -> str:
-    """The engine that ran the load, why not the native one, and TLS; empty if not recorded."""
+    """The engine that ran the load, why not the native one, TLS and compression; empty if not recorded."""
     engine = f"{client.engine} ({client.engine_reason})" if client.engine_reason else client.engine
-    return f"{engine}, {client.tls}" if client.tls else engine
+    return ", ".join(filter(None, (engine, client.tls, "compressed" * client.is_compressed)))
 
 
 class Fairness(msgspec.Struct, frozen=True, kw_only=True):

@@ -207,6 +207,11 @@ class Connection:
         return bool(self.raw.is_encrypted)
 
     @property
+    def is_compressed(self) -> bool:
+        """Whether what follows the login is compressed."""
+        return bool(self.raw.is_compressed)
+
+    @property
     def tls(self) -> str:
         """Protocol and cipher, empty without TLS."""
         return self.login.tls
@@ -584,6 +589,7 @@ class DetachedSocket(NamedTuple):
     descriptor: int
     without_eof: bool
     no_backslash_escapes: bool
+    is_compressed: bool
     records: Any
 
 
@@ -600,7 +606,8 @@ def detach_socket(connection: Connection) -> DetachedSocket | None:
     transport = raw.transport
     if transport is None or transport.is_closing():
         return None
-    records = transport.records if isinstance(transport, tls.RecordTransport) else None
+    under = transport.under if connection.is_compressed else transport
+    records = under.records if isinstance(under, tls.RecordTransport) else None
     if connection.is_encrypted and records is None:
         raise RuntimeError("this connection was not opened to be handed over")
     transport.pause_reading()
@@ -609,7 +616,9 @@ def detach_socket(connection: Connection) -> DetachedSocket | None:
     if receiver.length == receiver.pos:
         receiver.buffer, receiver.length, receiver.pos = NO_BUFFER, 0, 0
     no_backslash_escapes = bool(raw.server_status & NO_BACKSLASH_ESCAPES)
-    return DetachedSocket(descriptor, raw.deprecates_eof, no_backslash_escapes, records)
+    return DetachedSocket(
+        descriptor, raw.deprecates_eof, no_backslash_escapes, connection.is_compressed, records
+    )
 
 
 def reattach_socket(connection: Connection) -> None:

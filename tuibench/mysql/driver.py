@@ -22,6 +22,7 @@ from typing import Any, Protocol
 
 from tuibench.errors import ProtocolError
 from tuibench.mysql.tls import RecordTransport
+from tuibench.mysql.transport import CompressedTransport
 from tuibench.units import binary_size
 
 RELEASE = "0.2.18"
@@ -218,6 +219,16 @@ class DriverConnection(_Driver):  # type: ignore[misc]
         self._transport = self._proto.transport = transport
         self._secure = self._tls_established = True
         return True
+
+    def compress(self) -> None:
+        """After the login: all that follows is compressed, if both sides agreed on it."""
+        if self._client_flag & self.server_capabilities & CLIENT.COMPRESS:
+            self._transport = self._proto.transport = CompressedTransport(self._transport, self._proto)
+
+    @property
+    def is_compressed(self) -> bool:
+        """Whether what follows the login is compressed."""
+        return isinstance(self._transport, CompressedTransport)
 
     def keep_tls_session(self) -> None:
         """After the login over TLS: the next one resumes its session. `RecordTransport` does it itself."""

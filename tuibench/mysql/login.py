@@ -196,6 +196,7 @@ class Handshake:
         await raw.driver_read_greeting()
         self._check_version(raw.get_server_info())
         self._is_greeted = True
+        self._request_compression()
         await self._secure()
         self._plugin = raw.login_plugin
         if first is not None and STRENGTHS.get(self._plugin, 0) < first.strength:
@@ -215,6 +216,7 @@ class Handshake:
             del self._raw.read_packet
         if self._last is None or not self._last.is_ok_packet():
             raise ProtocolError("it ends the login with neither OK nor error", self._target.where)
+        self._raw.compress()
         return answer
 
     async def _read_for_driver(self, *kind: Any) -> Any:
@@ -314,6 +316,17 @@ class Handshake:
     @property
     def _is_tls_offered(self) -> bool:
         return bool(self._raw.server_capabilities & CLIENT.SSL)
+
+    def _request_compression(self) -> None:
+        """The driver compresses after the login what both sides agreed to."""
+        if not self._target.compress:
+            return
+        if not self._raw.server_capabilities & CLIENT.COMPRESS:
+            raise ServerUnavailableError(
+                f"the server at {self._target.where} offers no compression with zlib",
+                "leave --compress out, or allow it there (MySQL: protocol_compression_algorithms)",
+            )
+        self._raw.client_flags |= CLIENT.COMPRESS
 
     async def _secure(self) -> None:
         raw = self._raw

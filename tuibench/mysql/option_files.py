@@ -29,6 +29,7 @@ class OptionValues(TypedDict, total=False):
     ssl_cert: str
     ssl_key: str
     ssl_server_name: str
+    compress: bool
     get_server_public_key: bool
     server_public_key_path: str
     enable_cleartext_plugin: bool
@@ -98,6 +99,7 @@ KNOWN_KEYS: dict[str, Callable[[str], TargetField | None]] = {
     "ssl-cert": _text_field("ssl_cert"),
     "ssl-key": _text_field("ssl_key"),
     "ssl-server-name": _text_field("ssl_server_name"),
+    "compress": _flag_field("compress"),
     "get-server-public-key": _flag_field("get_server_public_key"),
     "server-public-key-path": _text_field("server_public_key_path"),
     "enable-cleartext-plugin": _flag_field("enable_cleartext_plugin"),
@@ -111,7 +113,14 @@ KNOWN_KEYS: dict[str, Callable[[str], TargetField | None]] = {
 """Every key we understand, and what its text means. `ssl…` switches are MariaDB's spelling of the mode."""
 
 FLAG_KEYS = frozenset(
-    {"ssl", "skip-ssl", "ssl-verify-server-cert", "get-server-public-key", "enable-cleartext-plugin"}
+    {
+        "ssl",
+        "skip-ssl",
+        "ssl-verify-server-cert",
+        "compress",
+        "get-server-public-key",
+        "enable-cleartext-plugin",
+    }
 )
 """Keys that mean "on" without a value."""
 

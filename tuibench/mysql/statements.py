@@ -31,7 +31,7 @@ import msgspec
 
 from tuibench.errors import ConnectionLostError, ProtocolError, SQLError
 from tuibench.mysql.packets import CachingParser, ResponseParser, shared_cache
-from tuibench.mysql.tls import feed
+from tuibench.mysql.transport import CompressedTransport, feed
 from tuibench.units import binary_size as data_text
 
 OK, NULL, EOF, ERR = 0x00, 0xFB, 0xFE, 0xFF
@@ -374,8 +374,8 @@ def _empty_loop() -> TransactionLoop:
 
 
 def _socket_descriptor(transport: Any) -> int:
-    """The file descriptor of a plain socket; -1 where the bytes must be encrypted."""
-    sock = transport.get_extra_info("socket")
-    if sock is None or transport.get_extra_info("cipher") is not None:
+    """The file descriptor of a plain socket; -1 where the bytes must be encrypted or compressed."""
+    sock, is_packed = transport.get_extra_info("socket"), isinstance(transport, CompressedTransport)
+    if sock is None or is_packed or transport.get_extra_info("cipher") is not None:
         return -1
     return int(sock.fileno())

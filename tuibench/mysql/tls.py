@@ -25,6 +25,7 @@ from weakref import finalize
 from tuibench import files
 from tuibench.errors import UsageError
 from tuibench.model.server import VERIFYING, SslMode, Target
+from tuibench.mysql.transport import Layer, feed
 
 
 class ResumingContext(ssl.SSLContext):
@@ -123,16 +124,6 @@ def _check_readable(path: str) -> None:
         raise UsageError(f"cannot read the TLS file {path}: {error.strerror}") from error
 
 
-def feed(protocol: Any, data: bytes) -> None:
-    """Gives bytes to a buffered protocol, as much at a time as it has room for."""
-    while data:
-        room = protocol.get_buffer(len(data))
-        taken = min(len(room), len(data))
-        room[:taken] = data[:taken]
-        protocol.buffer_updated(taken)
-        data = data[taken:]
-
-
 def tls_name(transport: Any) -> str:
     """Protocol and cipher of a transport: TLSv1.3 TLS_AES_256_GCM_SHA384; empty without TLS."""
     cipher = transport.get_extra_info("cipher")
@@ -152,16 +143,14 @@ tag.
 """
 
 
-class RecordTransport(asyncio.Transport, asyncio.Protocol):
+class RecordTransport(Layer):
     """A TLS connection over a transport of the event loop. `layer` is the engine's `TlsRecords`, `records`
     that of this connection.
     """
 
     def __init__(self, transport: Any, protocol: Any, context: LoggingContext, host: str, layer: Any) -> None:
-        super().__init__()
+        super().__init__(transport, protocol)
         self.records: Any = None
-        self._transport = transport
-        self._protocol = protocol
         self._context = context
         self._layer = layer
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -171,7 +160,6 @@ class RecordTransport(asyncio.Transport, asyncio.Protocol):
         self._sent = self._received = b""
         self._shaken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._cipher: tuple[str, str, int] | None = None
-        self._violation: ssl.SSLError | None = None
 
     async def shake_hands(self) -> None:
         """Raises OSError, among them ssl.SSLError."""
@@ -257,13 +245,10 @@ class RecordTransport(asyncio.Transport, asyncio.Protocol):
         try:
             opened, is_closed = self.records.open(data)
         except ValueError as error:
-            self._violation = ssl.SSLError(str(error))
-            self.abort()
+            self.violated(ssl.SSLError(str(error)))
             return
-        if opened and isinstance(self._protocol, asyncio.BufferedProtocol):
+        if opened:
             feed(self._protocol, opened)
-        elif opened:
-            self._protocol.data_received(opened)
         if is_closed:
             self.eof_received()
             self.close()
@@ -272,51 +257,14 @@ class RecordTransport(asyncio.Transport, asyncio.Protocol):
         if self.records is None:
             self._fail(ConnectionResetError("the server closed the connection"))
             return False
-        return bool(self._protocol.eof_received())
+        return super().eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._fail(ConnectionResetError(str(exc or "the server closed the connection")))
-        self._protocol.connection_lost(exc or self._violation)
-
-    def pause_writing(self) -> None:
-        self._protocol.pause_writing()
-
-    def resume_writing(self) -> None:
-        self._protocol.resume_writing()
+        super().connection_lost(exc)
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        return self._cipher if name == "cipher" else self._transport.get_extra_info(name, default)
-
-    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        self._protocol = protocol
-
-    def get_protocol(self) -> asyncio.BaseProtocol:
-        protocol: asyncio.BaseProtocol = self._protocol
-        return protocol
+        return self._cipher if name == "cipher" else super().get_extra_info(name, default)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         self._transport.write(self.records.seal(bytes(data)))
-
-    def get_write_buffer_size(self) -> int:
-        return int(self._transport.get_write_buffer_size())
-
-    def can_write_eof(self) -> bool:
-        return False
-
-    def is_reading(self) -> bool:
-        return bool(self._transport.is_reading())
-
-    def pause_reading(self) -> None:
-        self._transport.pause_reading()
-
-    def resume_reading(self) -> None:
-        self._transport.resume_reading()
-
-    def is_closing(self) -> bool:
-        return bool(self._transport.is_closing())
-
-    def close(self) -> None:
-        self._transport.close()
-
-    def abort(self) -> None:
-        self._transport.abort()

@@ -520,6 +520,8 @@ def _environment(run: Run) -> Iterator[Block | Section]:
     ]
     if server.is_encrypted:
         rows.append(("encryption", server.tls or "TLS"))
+    if server.is_compressed:
+        rows.append(("compression", "zlib"))
     if seen is None:
         yield properties(rows)
         return

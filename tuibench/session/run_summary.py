@@ -154,6 +154,7 @@ def build_summary(
             engine=engine.name,
             engine_reason=engine.reason,
             tls=server.tls,
+            is_compressed=server.is_compressed,
             hosts=hosts,
         ),
         figures=all_values(tick),

@@ -514,7 +514,8 @@ def check_server(facts: Facts) -> Finding:
     info = facts.server.info
     up = "" if info.uptime_seconds is None else f", up {duration(info.uptime_seconds)}"
     tls = f", {info.tls}" if info.tls else ""
-    return ok("server", f"{info.flavour} {info.version} at {info.where}{tls}{up}")
+    zlib = ", compressed" if info.is_compressed else ""
+    return ok("server", f"{info.flavour} {info.version} at {info.where}{tls}{zlib}{up}")
 
 
 def check_data_set(facts: Facts) -> Finding:

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::engine::connection::encryption::Encryption;
+use crate::engine::connection::layers::{Encryption, Layers};
 use crate::engine::connection::{Command, Connection};
 use crate::engine::shared::{lock, ErrorPolicy, ReturnReason, Shared};
 use crate::engine::{self, ConnectionFairness, FairnessStats};
@@ -95,7 +95,7 @@ impl Engine {
     /// Runs a connection over a copy of its descriptor, until `returned` returns it. `identities` are the server's
     /// numbers of the prepared statements (0: as text), `readers` those that capture: their index, whether their
     /// rows are binary, and the columns' definitions as far as they are known. `records` are those of a connection
-    /// with TLS, which the engine uses in the meantime.
+    /// with TLS, which the engine uses in the meantime; `is_compressed` is whether packets travel in frames.
     #[allow(clippy::too_many_arguments)]
     fn attach(
         &self,
@@ -106,6 +106,7 @@ impl Engine {
         readers: Vec<(usize, bool, Vec<Vec<u8>>)>,
         without_eof: bool,
         no_backslash_escapes: bool,
+        is_compressed: bool,
         records: Option<&Bound<'_, TlsRecords>>,
     ) -> PyResult<()> {
         let forms = forms_of(&self.program, &identities, no_backslash_escapes)?;
@@ -126,13 +127,11 @@ impl Engine {
         let figures = self.engine.admit(number);
         let fd = sys::duplicate(descriptor)?;
         let encryption = match records {
-            Some(records) => {
-                Some(Box::new(Encryption::taken_from(records.get().0.clone()).ok_or_else(taken)?))
-            }
+            Some(records) => Some(Encryption::taken_from(records.get().0.clone()).ok_or_else(taken)?),
             None => None,
         };
-        let connection =
-            Connection::new(number, fd, encryption, stream, forms, readers, without_eof, figures);
+        let layers = Layers::new(encryption, is_compressed);
+        let connection = Connection::new(number, fd, layers, stream, forms, readers, without_eof, figures);
         Ok(self.engine.attach(connection)?)
     }
 

@@ -6,7 +6,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::engine::connection::encryption::RecordsCell;
+use crate::engine::connection::layers::RecordsCell;
 use crate::engine::shared::lock;
 use crate::tls::records::{Content, Records};
 use crate::tls::suite::Suite;

@@ -1,6 +1,7 @@
 """Ways into a real server: TLS on both event loops, login plugins, changing passwords, what is refused."""
 
 import asyncio
+import json
 import os
 import shutil
 import tempfile
@@ -14,13 +15,13 @@ import uvloop
 
 from tests.integration.support import certificates, sbtest
 from tests.integration.support.certificates import Files
-from tests.integration.support.commands import DEADLINE_SECONDS, tuibench
+from tests.integration.support.commands import DEADLINE_SECONDS, reach, tuibench
 from tests.integration.support.shared import Starter, Templates
 from tuibench import installation
 from tuibench.demo.binaries import Binary
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import ServerUnavailableError, SQLError
-from tuibench.model.server import Flavour, Target
+from tuibench.model.server import Flavour, SslMode, Target
 from tuibench.mysql.connection import Connection, TextStatement, connect
 from tuibench.mysql.errors import AccessDeniedError, PlainPasswordError, TLSError
 from tuibench.mysql.tls import RecordTransport
@@ -164,6 +165,43 @@ async def test_an_account_that_demands_tls_and_a_client_certificate(
         )
         assert await cipher(shown)
         assert await cipher(shown), "in the resumed session, the server knows the certificate"
+
+
+COMPRESSION = "SHOW SESSION STATUS LIKE 'Compression'"
+
+
+@pytest.mark.parametrize("mode", ["disabled", "required"])
+async def test_a_compressed_connection(secure: PrivateServer, mode: SslMode) -> None:
+    """Results of many frames, and long statements."""
+    target = over_tcp(secure, ssl_mode=mode, compress=True, get_server_public_key=True)
+    assert bool(await cipher(target)) == (mode == "required")
+    long = "y" * 3_000_000
+    async with sbtest.connected(target) as one:
+        assert one.is_compressed
+        assert (await one.query(COMPRESSION))[0][1] == "ON"
+        assert (await one.query(f"SELECT '{long}'"))[0][0] == long
+    async with sbtest.connected(over_tcp(secure, get_server_public_key=True)) as plain:
+        assert (await plain.query(COMPRESSION))[0][1] == "OFF"
+
+
+@pytest.mark.parametrize("mode", ["disabled", "required"])
+@pytest.mark.parametrize("engine", ["asyncio", "native"])
+async def test_a_load_over_compressed_connections(secure: PrivateServer, engine: str, mode: str) -> None:
+    if engine == "native" and installation.native_module() is None:
+        pytest.skip("tuibench-native is not installed")
+    async with sbtest.empty_database(over_tcp(secure, get_server_public_key=True), "compressed") as target:
+        way = [*reach(target), f"--ssl-mode={mode}", "--get-server-public-key", "--compress"]
+        tables = ["oltp_read_write", "--tables=2", "--table-size=500"]
+        prepared = tuibench("prepare", *tables, *way, target=target)
+        assert prepared.code == 0, prepared.err
+        options = ["--threads=3", "--events=90", f"--engine={engine}", "--format=json"]
+        ran = tuibench("run", *tables, *options, *way, target=target)
+    assert ran.code == 0, ran.err
+    summary = json.loads(ran.out)
+    assert summary["transactions"]["total"] == 90
+    assert (summary["client"]["engine"], summary["client"]["is_compressed"]) == (engine, True)
+    assert bool(summary["client"]["tls"]) == (mode == "required")
+    assert summary["reconciliation"]["foreign"] == 0
 
 
 async def test_many_encrypted_connections_at_once(secure: PrivateServer) -> None:

@@ -39,6 +39,7 @@ sysbench ./tpcc.lua --threads=4 --tables=1 --scale=10 --trx_level=RR --use_fk=0 
 sysbench tpcc.lua --threads=4 --scale=10 --time=300 --report-interval=1 run
 sysbench tpcc.lua --threads=4 --scale=10 --force_pk=1 --mysql_table_options= --report_csv=no run
 sysbench oltp_read_write --ssl-verify-server-cert=0 --threads=4 run
+sysbench oltp_read_write --mysql-compression=on --threads=4 run
 sysbench --db-driver=mysql --mysql-db=tpcc --tables=1 --scale=1 --time=60 --threads=2 ./tpcc.lua run
 sysbench oltp_common --threads=16 --rand-type=uniform --db-driver=mysql --mysql-db=sbtest --mysql-user=root prepare --tables=16 --table-size=10000000
 sysbench oltp_point_select --threads=16 --time=300 --rand-type=uniform --rand-seed=4711 --db-driver=mysql --mysql-user=root run --tables=16 --table-size=10000000
@@ -85,6 +86,7 @@ sysbench --test=oltp --mysql-db=test --mysql-table-engine=myisam --num-threads=1
 
 MYSQLSLAP = """
 mysqlslap --user=root --auto-generate-sql
+mysqlslap -a --compress --concurrency=20
 mysqlslap --user=root --auto-generate-sql --conc=50 --iter=10 --number-of-q=1000 --eng=innodb
 mysqlslap --no-defaults --auto-generate-sql --concurrency=50 --iterations=10
 mysqlslap -a --concurrency=50,100 --number-of-queries=1000 --debug-info
@@ -120,7 +122,6 @@ REFUSED = {
     "mysqlslap --login-path=local -a": "files of mysql_config_editor are not read",
     "mysqlslap -a –engine=innodb": "'–engine=innodb' begins with a dash, not with hyphens: type --engine",
     "mysqlslap -a --no-create": "unknown option --no-create",
-    "mysqlslap -a --compress": "compression is not supported",
     "mysqlslap -a --number=10": "unknown option --number",
     "sysbench tpcc.lua --mysql_table_options=X prepare": "creates its tables without options",
     "sysbench oltp_inlist_select.lua --random-points=9 run": "there is a profile classic.random_points100",

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import typer
+from msgspec.structs import replace
 
 from tests.unit.cli.plans import planned
 from tests.unit.cli.program import Program
@@ -30,7 +31,7 @@ from tuibench.credentials import PASSWORD_PIPE
 from tuibench.demo.binaries import Binary
 from tuibench.errors import RunError, UsageError
 from tuibench.model.schedule import parse_max_lag, parse_size
-from tuibench.model.server import Flavour, ServerLimits, Target
+from tuibench.model.server import Flavour, ServerLimits, Target, server_words
 from tuibench.session.spec import Address
 
 # Where the server is: options, then the environment, then option files.
@@ -147,13 +148,9 @@ def test_an_address_for_failover_that_is_none_is_refused(given: dict[str, Any]) 
 # Compression
 
 
-@pytest.mark.parametrize("given", [{"compress": True}, {"mysql_compression": "on"}])
-def test_compression_is_refused_in_words(given: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="compression is not supported"):
-        target(**given)
-
-
-def test_compression_that_is_off_is_taken() -> None:
+def test_compression_in_the_words_of_each_tool() -> None:
+    assert target(compress=True) == target(mysql_compression="on") == replace(target(), compress=True)
+    assert "--compress" in server_words(target(compress=True))
     assert target(mysql_compression="off") == target()
     with pytest.raises(UsageError, match="on or off"):
         target(mysql_compression="some")

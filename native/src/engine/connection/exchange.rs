@@ -80,8 +80,8 @@ impl Connection {
     pub fn send_rest(&mut self) -> io::Result<()> {
         let source = if self.is_rollback_unsent { ROLLBACK } else { &self.calls.bytes };
         let (fd, unsent) = (self.fd.as_raw_fd(), &source[self.unsent.clone()]);
-        if let Some(encryption) = &mut self.encryption {
-            self.unsent.start += encryption.send(fd, unsent)?;
+        if let Some(layers) = &mut self.layers {
+            self.unsent.start += layers.send(fd, unsent)?;
             return Ok(());
         }
         match sys::send(fd, unsent) {

@@ -21,9 +21,9 @@
 //! the streams of both engines the same.
 
 pub mod calls;
-pub mod encryption;
 mod exchange;
 mod failures;
+pub mod layers;
 mod outcomes;
 mod script;
 mod work;
@@ -34,14 +34,13 @@ use std::os::unix::io::{AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 
 use crate::engine::connection::calls::{Calls, Forms};
-use crate::engine::connection::encryption::Encryption;
+use crate::engine::connection::layers::{Layers, Unusable};
 use crate::engine::shared::{ReturnReason, Shared};
 use crate::measure::recorder::{Figures, Recorder, Timed};
 use crate::program::stream::Stream;
 use crate::protocol::response::{Outcome, Response};
 use crate::protocol::rows::RowReader;
 use crate::sys;
-use crate::tls::records::Content;
 
 const ROLLBACK: &[u8] = b"\x09\x00\x00\x00\x03ROLLBACK";
 const SERVER_GONE: u16 = 2006;
@@ -101,7 +100,7 @@ pub enum Command {
 pub struct Connection {
     pub number: i64,
     fd: OwnedFd,
-    encryption: Option<Box<Encryption>>,
+    layers: Option<Box<Layers>>,
     stream: Stream,
     forms: Forms,
     readers: HashMap<usize, RowReader>,
@@ -129,9 +128,6 @@ pub struct Connection {
     jitter: u64,
 }
 
-/// What was received is not encrypted as agreed, or nothing was asked for: a final message of the server, or garbage.
-struct Unusable;
-
 /// What a connection uses of its thread.
 pub struct ThreadContext<'a> {
     pub shared: &'a Shared,
@@ -146,7 +142,7 @@ impl Connection {
     pub fn new(
         number: i64,
         fd: OwnedFd,
-        encryption: Option<Box<Encryption>>,
+        layers: Option<Box<Layers>>,
         mut stream: Stream,
         forms: Forms,
         readers: HashMap<usize, RowReader>,
@@ -164,7 +160,7 @@ impl Connection {
         Self {
             number,
             fd,
-            encryption,
+            layers,
             stream,
             forms,
             readers,
@@ -194,14 +190,13 @@ impl Connection {
 
     /// Whether there is unsent output.
     pub fn wants_to_send(&self) -> bool {
-        !self.unsent.is_empty()
-            || self.encryption.as_ref().map_or(false, |encryption| encryption.has_output())
+        !self.unsent.is_empty() || self.layers.as_ref().map_or(false, |layers| layers.has_output())
     }
 
-    /// Gives the encryption back; returns the stream, for the next connection of this number.
+    /// Gives the records of TLS back; returns the stream, for the next connection of this number.
     pub fn into_stream(mut self, returned: &ReturnReason) -> Stream {
-        if let Some(encryption) = self.encryption {
-            encryption.give_back();
+        if let Some(layers) = self.layers {
+            layers.give_back();
         }
         if !matches!(returned, ReturnReason::Parked) {
             self.stream.since_login = 0;
@@ -240,7 +235,7 @@ impl Connection {
     /// Reads the socket, and continues with the response.
     pub fn readable(&mut self, context: &mut ThreadContext<'_>) -> Next {
         loop {
-            let waiting = self.encryption.as_ref().map_or(0, |encryption| encryption.records.partial_bytes());
+            let waiting = self.layers.as_ref().map_or(0, |layers| layers.partial_bytes());
             let received = sys::receive(self.fd(), &mut context.scratch[waiting..]);
             let count = match received {
                 Ok(0) => return self.lost(SERVER_LOST, context),
@@ -259,28 +254,27 @@ impl Connection {
         }
     }
 
-    /// Passes received bytes to the response, decrypted where they are encrypted; the outcome if it is complete.
+    /// Passes received bytes to the response, out of their layers; the outcome if it is complete.
     fn feed(&mut self, received: &mut [u8]) -> Result<Option<Outcome>, Unusable> {
         let is_asking = matches!(self.state, State::AwaitingResponse | State::RollingBack(..));
-        let records = match &mut self.encryption {
-            Some(encryption) => &mut encryption.records,
+        let layers = match &mut self.layers {
+            Some(layers) => layers,
             None if is_asking => return Ok(self.response.feed(received)),
             None => return Err(Unusable),
         };
-        records.take_partial(received);
-        let (mut outcome, mut place) = (None, 0);
-        while let Some((content, length)) = records.open(&mut received[place..]).map_err(|_| Unusable)? {
-            match content {
-                Content::Data(data) if outcome.is_some() => self.response.keep_back(&received[place..][data]),
-                Content::Data(data) if is_asking => outcome = self.response.feed(&received[place..][data]),
-                Content::Data(data) if data.is_empty() => {}
-                Content::Closed if outcome.is_some() => {}
-                Content::Data(_) | Content::Closed => return Err(Unusable),
-                Content::None => {}
+        let (response, mut outcome) = (&mut self.response, None);
+        let is_closed = layers.open(received, |data| {
+            match outcome {
+                Some(_) => response.keep_back(data),
+                None if is_asking => outcome = response.feed(data),
+                None if data.is_empty() => {}
+                None => return Err(Unusable),
             }
-            place += length;
+            Ok(())
+        })?;
+        if is_closed && outcome.is_none() {
+            return Err(Unusable);
         }
-        records.keep_partial(&received[place..]);
         Ok(outcome)
     }
 
