@@ -123,13 +123,13 @@ QUEUE_PER_SECOND = 150.0
     ("by", "hogs", "engine"),
     [
         ("threads", 0, "auto"),
-        ("rate", 0, "asyncio"),
         *(
             pytest.param(*each, marks=WHOLE)
             for each in (
                 ("threads", 0, "asyncio"),
                 ("threads", 2, "auto"),
                 ("threads", 2, "asyncio"),
+                ("rate", 0, "asyncio"),
                 ("rate", 0, "auto"),
                 ("rate", 2, "auto"),
                 ("rate", 2, "asyncio"),

@@ -129,7 +129,8 @@ async def test_a_cell_after_writes_begins_with_clean_pages_in_memory(
     await asyncio.to_thread(assert_nothing_left, tuibench_home)
 
 
-@pytest.mark.parametrize("start", [pytest.param("warm", marks=pytest.mark.one_flavour), "cold"])
+@pytest.mark.one_flavour
+@pytest.mark.parametrize("start", ["warm", "cold"])
 async def test_a_private_server_begins_each_cell_with_the_same_data(
     binary: Binary, tuibench_home: Path, start: str
 ) -> None:
