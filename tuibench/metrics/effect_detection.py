@@ -245,6 +245,7 @@ def _comparison(
     )
     shares = [edge / 100 for edge in found.interval.percent] if is_logarithmic else found.interval
     deltas = [max(unit * share, -before) for share in shares]
+    deltas[0] = deltas[0] if after else -before
     percents = [100 * delta / before if before > 0 else None for delta in deltas]
     comparison = Comparison(
         figure=figure,

@@ -59,6 +59,7 @@ def change(
     moved: float = 0.0,
     cpu: float = 60.0,
     has_rate: bool = False,
+    has_commit: bool = True,
 ) -> Comparison:
     """What becomes of TPS, if COMMIT gets `gain` times as fast in a load that swings by 40 %."""
     watch, rng = EffectDetector(seconds, slots=6), random.Random(3)
@@ -74,6 +75,8 @@ def change(
         one = tick((place + 1) * seconds, seconds, commit, others, cpu)
         if has_rate:
             one = replace(one, hists={**one.hists, SERVICE: one.hist("response")})
+        if not has_commit:
+            one = replace(one, hists={name: each for name, each in one.hists.items() if name != COMMIT})
         found = found or watch.slot(one)
     assert found is not None
     comparison = found.comparison("tps")
@@ -94,10 +97,12 @@ def test_a_change_at_commit_is_sure_where_tps_alone_is_not(seconds: float) -> No
 
 
 @pytest.mark.parametrize(
-    "condition", [{"cpu": 97.0}, {"moved": 0.8}, {"has_rate": True}, {"gain": 1.0}], ids=str
+    "condition",
+    [{"cpu": 97.0}, {"moved": 0.8}, {"has_rate": True}, {"has_commit": False}, {"gain": 1.0}],
+    ids=str,
 )
 def test_it_is_not_used_where_its_assumption_fails(condition: dict[str, float]) -> None:
-    """Processors that are full, others that moved with the change, a rate, and no effect."""
+    """Processors that are full, others that moved with the change, a rate, autocommit, and no effect."""
     found = change(1.0, **condition)  # type: ignore[arg-type]
     assert found.others_percent is None
 

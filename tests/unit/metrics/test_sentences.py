@@ -8,12 +8,15 @@ import random
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from tests.tables import for_each
 from tests.ticks import measured_tick
+from tests.unit.metrics.test_control import change as commit_change
 from tuibench.effects.text import changes_text, effect_text
-from tuibench.metrics.effect_detection import compare_windows
-from tuibench.metrics.inference import least_text, verdict_text
+from tuibench.effects.tracker import MEASURED_AGAIN
+from tuibench.metrics.effect_detection import EffectDetector, compare_windows
+from tuibench.metrics.inference import control_text, least_text, verdict_text
 from tuibench.model.effect import Comparison, Effect, LevelMovement, MovementKind, Verdict
 from tuibench.model.tick import Tick
 
@@ -41,13 +44,14 @@ def effect_on(
         end = seconds * (place + 1)
         is_after = end > 0
         rate = 1000 * math.exp(level(end) + rng.gauss(0, noise))
+        per_transaction = None if fsyncs is None else fsyncs[is_after] * math.exp(rng.gauss(0, 4 * noise))
         return measured_tick(
             end,
             seconds,
             rate,
-            p95_ms=8000 / rate,
+            p95_ms=8000 / rate if rate else None,
             foreign_cpu=None if others is None else others[is_after],
-            log_fsyncs=None if fsyncs is None else rate * fsyncs[is_after],
+            log_fsyncs=None if per_transaction is None else float(round(rate * per_transaction)),
         )
 
     found = compare_windows(
@@ -56,6 +60,25 @@ def effect_on(
     shown = [one for one in found if (one.figure == "tps") is (fsyncs is None) and one.figure != "p95_ms"]
     assert not any(one.verdict is Verdict.CANNOT_TELL and (one.low > 0 or one.high < 0) for one in found)
     return changes_text(shown)
+
+
+def effects_on(level: Level, *, watched: int = 120, later: int = 60, noise: float = CALM) -> str:
+    """What is said of TPS as time goes on, in ticks of 1 s: the effect, and the one measured again."""
+    rng, watch, said = random.Random(11), EffectDetector(1.0), list[Effect]()
+    for place in range(-watched, later):
+        if not place:
+            watch.change(1, "purge 4 → 1", began_seconds=0.5, at_seconds=0.5)
+        rate = 1000 * math.exp(level(place) + rng.gauss(0, noise))
+        said += filter(None, [watch.slot(measured_tick(place + 1.0, 1.0, rate, p95_ms=8.0))])
+    found = [one for effect in said if (one := effect.comparison("tps")) is not None]
+    assert not any(one.verdict is Verdict.CANNOT_TELL and (one.low > 0 or one.high < 0) for one in found)
+    return f"; {MEASURED_AGAIN}: ".join(changes_text((one,)) for one in found)
+
+
+def commits_on(**load: Any) -> str:
+    """What is said of TPS after a change that makes COMMIT faster, in a load that swings."""
+    one = commit_change(1.0, **load)
+    return "; ".join(filter(None, (changes_text((one,)), control_text(one))))
 
 
 def change(share: float) -> Level:
@@ -70,8 +93,17 @@ def stepped(at_seconds: float, share: float) -> Level:
     return lambda at: math.log(share) if at > at_seconds else 0.0
 
 
+def blocked(first: float, last: float = math.inf) -> Level:
+    """No transaction at all between these seconds."""
+    return lambda at: -math.inf if first < at <= last else 0.0
+
+
 def flushing(seconds: float, height: float) -> Level:
     return lambda at: height * ((at / seconds) % 1)
+
+
+def approach(at: float) -> float:
+    return math.log(1 - 0.5 * -math.expm1(-at / 15)) if at > 0 else 0.0
 
 
 def wander(at: float) -> float:
@@ -193,16 +225,20 @@ SITUATIONS = [
         partial(effect_on, change(0.1), others=(10.0, 30.0)),
         "TPS ÷10 (9.8..10)",
     ),
-    ("fsyncs from 1.02 to none", partial(effect_on, change(1.42), fsyncs=(1.02, 0.0)), "fsyncs/trx to 0"),
+    (
+        "fsyncs from 1.02 to none",
+        partial(effect_on, change(1.42), fsyncs=(1.02, 0.0)),
+        "fsyncs/trx to 0 (÷15 or more)",
+    ),
     (
         "fsyncs from 1.02 to 0.003",
         partial(effect_on, change(1.42), fsyncs=(1.02, 0.003)),
-        "fsyncs/trx ÷340",
+        "fsyncs/trx ÷338 (308..370)",
     ),
     (
         "fsyncs from none to 1",
         partial(effect_on, change(0.7), fsyncs=(0.0, 1.0)),
-        "fsyncs/trx +1.00",
+        "fsyncs/trx +1.04 (0.97..1.11)",
     ),
     (
         "an effect of +30 % that acts 2 s later",
@@ -223,6 +259,74 @@ SITUATIONS = [
         "an outage after the change",
         partial(effect_on, moving(1.0, lambda at: -6.0 if 3 < at < 9 else 0.0)),
         "TPS too noisy to tell (÷18..×5.6): it rose 20-fold 8 s after the change",
+    ),
+    ("the load stops with the change", partial(effect_on, blocked(0)), "TPS to 0 (÷55 or more)"),
+    (
+        "the load stops with the change, shaky",
+        partial(effect_on, blocked(0), noise=SHAKY),
+        "TPS to 0 (÷9.3 or more)",
+    ),
+    ("the load stops 4 s after the change", partial(effect_on, blocked(4)), "TPS ÷3.5 (÷1.4 or more)"),
+    (
+        "blocked for 6 s after the change",
+        partial(effect_on, blocked(0, 6)),
+        "TPS too noisy to tell (÷36..×8.2): it rose 20-fold 6 s after the change",
+    ),
+    (
+        "blocked for 6 s after +42 %",
+        partial(effect_on, moving(1.42, blocked(0, 6))),
+        "TPS too noisy to tell (÷38..×15): it rose 28-fold 6 s after the change",
+    ),
+    ("stopped until the change", partial(effect_on, blocked(-math.inf, 0)), "TPS +1,005 (979..1,013)"),
+    ("stopped before and after the change", partial(effect_on, blocked(-math.inf)), "TPS equal within ±5 %"),
+    ("watched on, no effect", partial(effects_on, change(1.0)), "TPS equal within ±5 % (−1.8..1.1 %)"),
+    (
+        "a fall by 20 % that begins 20 s late",
+        partial(effects_on, stepped(20, 0.8)),
+        "TPS equal within ±5 % (−1.8..1.1 %); measured again, "
+        "as the load moved later: TPS too noisy to tell (−22..1 %): it fell by 21 % 21 s after the change",
+    ),
+    (
+        "a fall by 20 % that begins 20 s late, shaky",
+        partial(effects_on, stepped(20, 0.8), noise=SHAKY),
+        "TPS too noisy to tell (−10..7 %); measured again, "
+        "as the load moved later: TPS too noisy to tell (−54..10 %): it fell by 23 % 21 s after the change",
+    ),
+    (
+        "+42 %, and a third less from 20 s on",
+        partial(effects_on, moving(1.42, stepped(20, 0.66))),
+        "TPS +42 % (39..44 %); measured again, "
+        "as the load moved later: TPS too noisy to tell (−9..43 %): it fell by 34 % 21 s after the change",
+    ),
+    (
+        "a slow approach to a half, time constant 15 s",
+        partial(effects_on, approach),
+        "TPS −46 % (−56..−45 %)",
+    ),
+    (
+        "commits become cheaper, in swings",
+        commits_on,
+        "TPS +55 % (49..61 %); by COMMIT beside the other statements, which took 20 % less time",
+    ),
+    (
+        "the same on a full host",
+        partial(commits_on, cpu=97.0),
+        "TPS too noisy to tell (−49..590 %): it was watched for only 37 s before the change",
+    ),
+    (
+        "the same, and the others take longer",
+        partial(commits_on, moved=0.8),
+        "TPS too noisy to tell (−68..263 %)",
+    ),
+    (
+        "the same with autocommit",
+        partial(commits_on, has_commit=False),
+        "TPS too noisy to tell (−49..590 %): it was watched for only 37 s before the change",
+    ),
+    (
+        "the same at a fixed rate",
+        partial(commits_on, has_rate=True),
+        "TPS too noisy to tell (−49..590 %): it was watched for only 37 s before the change",
     ),
 ]
 
