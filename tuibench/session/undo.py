@@ -1,6 +1,6 @@
 """Undo: an operator's changes of load and settings, taken back one after the other, the last one first."""
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from tuibench.clock import NS_PER_SECOND, Clock
@@ -41,7 +41,7 @@ class _Step(NamedTuple):
     @property
     def commands(self) -> list[Command]:
         """What takes it back."""
-        return [command for _, command in _differences(self.before, self.after)]
+        return _as_preset([command for _, command in _differences(self.before, self.after)], self.before)
 
 
 def _differences(before: Status, after: Status) -> Iterator[tuple[str, Command]]:
@@ -62,6 +62,20 @@ def _differences(before: Status, after: Status) -> Iterator[tuple[str, Command]]
         old = values.get(setting.name)
         if old is not None and setting.value is not None and old != setting.value:
             yield f"{setting.name} {old} → {setting.value}", ChangeSetting(setting.name, old)
+
+
+def _as_preset(commands: Sequence[Command], before: Status) -> list[Command]:
+    """The same with several settings as one preset, if their values before were one: that is one change,
+    whose effect can be compared.
+    """
+    settings = {one.name: one.value for one in commands if isinstance(one, ChangeSetting)}
+    values = {setting.name: setting.value for setting in before.settings}
+    for preset in before.presets if len(settings) > 1 else ():
+        held = all(values.get(name) == value for name, value in preset.values.items())
+        if held and settings.keys() <= preset.values.keys():
+            rest = [one for one in commands if not isinstance(one, ChangeSetting)]
+            return [*rest, ApplyPreset(preset.name)]
+    return list(commands)
 
 
 class UndoStack:

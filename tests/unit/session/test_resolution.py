@@ -135,6 +135,7 @@ async def test_a_doubtful_effect_is_decided_by_alternation(seconds: float) -> No
 
 
 async def test_what_is_taken_back_is_not_tried_again() -> None:
+    """Its effect is measured as any; only the values of risk are not set once more without being asked."""
     server = PrivateServer(noise=0.16)
     await server.run(30)
     server.tracker.is_undoing = True

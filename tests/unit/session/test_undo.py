@@ -17,7 +17,7 @@ from tuibench.model.command import (
     SetWeights,
 )
 from tuibench.model.message import RunState, Status
-from tuibench.model.settings import SettingState
+from tuibench.model.settings import PresetState, SettingState
 from tuibench.session.undo import UndoStack
 
 
@@ -54,8 +54,8 @@ class Session:
                 self.status = replace(self.status, client_delay_ms=milliseconds)
             case ChangeSetting(name=name, value=value):
                 values = {name: value}
-            case ApplyPreset():
-                values = {"flush_log": "0", "sync_binlog": "0"}
+            case ApplyPreset(name=name):
+                values = dict.fromkeys(("flush_log", "sync_binlog"), "1" if name == "durable" else "0")
         if self.refused & values.keys():
             raise UsageError("refused")
         known = (replace(each, value=values.get(each.name, each.value)) for each in self.status.settings)
@@ -95,6 +95,23 @@ async def test_changes_are_taken_back_the_last_one_first() -> None:
     assert session.status == before
     with pytest.raises(UsageError, match="nothing to undo"):
         await session.undo()
+
+
+async def test_settings_that_were_a_preset_are_taken_back_as_one() -> None:
+    """So the effect of taking them back can be compared, and has one number."""
+    session, done = Session(), list[Command]()
+    durable = PresetState(name="durable", values={"flush_log": "1", "sync_binlog": "1"}, risk="")
+    session.status = replace(session.status, presets=(durable,))
+    await session.do(ApplyPreset("unsafe"), ChangeSetting("sync_binlog", "1"))
+
+    async def execute(command: Command) -> str:
+        done.append(command)
+        return await session.execute(command)
+
+    await session.stack.undo(execute)
+    await session.stack.undo(execute)
+    assert done == [ChangeSetting("sync_binlog", "0"), ApplyPreset("durable")]
+    assert [each.value for each in session.status.settings] == ["1", "1"]
 
 
 async def test_thread_changes_that_follow_each_other_are_one() -> None:
