@@ -45,6 +45,16 @@ CpuShares = tuple[float, float, float]
 """Percent of the whole host: the server, tuibench, other programs."""
 
 
+class TimeAccount(NamedTuple):
+    """The account of the time: its seconds, its transactions, and the seconds that connections spent in each
+    class. On a busy host its seconds are not those of the tick: that may include the time of earlier ticks.
+    """
+
+    seconds: float
+    completed: float
+    spent: Sequence[float]
+
+
 class ChartPoint(NamedTuple):
     """One tick, or several merged, for the charts. Load figures are None where the load was not measured.
 
@@ -68,7 +78,7 @@ class ChartPoint(NamedTuple):
     ticks: int = 1
     figures: Sequence[float] = ()
     lags: Mapping[str, float] = MappingProxyType({})
-    waits: Sequence[float] = ()
+    account: TimeAccount | None = None
 
 
 Blocks = tuple[ChartPoint, ...]
@@ -205,7 +215,7 @@ def merge_points(points: Sequence[ChartPoint]) -> ChartPoint:
         ticks=sum(point.ticks for point in points),
         figures=mean_figures([(point.figures, point.ticks) for point in points]),
         lags=worst_lags([point.lags for point in points]),
-        waits=_mean_waits(points),
+        account=whole_account(point.account for point in points),
     )
 
 
@@ -237,13 +247,15 @@ def _mean_shares(shares: Sequence[tuple[CpuShares | None, int]]) -> CpuShares | 
     return server, own, rest
 
 
-def _mean_waits(points: Sequence[ChartPoint]) -> Sequence[float]:
-    known = [(point.waits, point.ticks) for point in points if point.waits]
+def whole_account(accounts: Iterable[TimeAccount | None]) -> TimeAccount | None:
+    """The sum; None without any."""
+    known = [each for each in accounts if each is not None]
     if len(known) < 2:
-        return known[0][0] if known else ()
-    whole = sum(ticks for _, ticks in known)
-    return array(
-        "f", [sum(part) / whole for part in zip(*([n * w for w in waits] for waits, n in known), strict=True)]
+        return known[0] if known else None
+    return TimeAccount(
+        sum(each.seconds for each in known),
+        sum(each.completed for each in known),
+        array("f", map(sum, zip(*(each.spent for each in known), strict=True))),
     )
 
 
@@ -369,7 +381,7 @@ def chart_point(sample: Sample, interval_seconds: float) -> ChartPoint:
         cpu=None if host is None else cpu_shares(host),
         figures=read_figures(sample),
         lags=read_lags(sample),
-        waits=_waits(sample.tick),
+        account=_account(sample.tick),
     )
     load = sample.throughput
     if load is None:
@@ -386,10 +398,12 @@ def chart_point(sample: Sample, interval_seconds: float) -> ChartPoint:
     )
 
 
-def _waits(tick: Tick) -> Sequence[float]:
-    """The mean number of connections in each class; empty without an account of the time."""
-    us = tick.sums.get(TIME + "seconds", 0.0) * 1e6
-    return array("f", [tick.sums[wait.key] / us for wait in WaitClass]) if us else ()
+def _account(tick: Tick) -> TimeAccount | None:
+    seconds = tick.sums.get(TIME + "seconds", 0.0)
+    if not seconds:
+        return None
+    spent = array("f", [tick.sums[wait.key] / 1e6 for wait in WaitClass])
+    return TimeAccount(seconds, tick.sums[TIME + "completed"], spent)
 
 
 def cpu_shares(host: Tick) -> CpuShares:

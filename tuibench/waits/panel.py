@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from tuibench import units
 from tuibench.model.tick import Sample
-from tuibench.tui.charts import ChartPoint, merge_points
+from tuibench.tui.charts import ChartPoint, TimeAccount, whole_account
 from tuibench.tui.panels.time_chart import AXIS_WIDTH, STACKED, StackPart, is_told_by_glyphs, stacked_chart
 from tuibench.tui.text import TextLine, TextSpan, pad_line, shorten, wrap_text
 from tuibench.tui.view import View, chart_points
@@ -55,19 +55,19 @@ class Window(NamedTuple):
     """A time of the run: its name, and the mean number of connections in each class; None if unknown."""
 
     name: str
-    point: ChartPoint | None
+    account: TimeAccount | None
 
     def connections(self, wait: WaitClass) -> float:
-        return self.point.waits[PLACES[wait]] if self.point is not None and self.point.waits else 0.0
+        return self.account.spent[PLACES[wait]] / self.account.seconds if self.account is not None else 0.0
 
     @property
     def all_connections(self) -> float:
-        return sum(self.point.waits) if self.point is not None else 0.0
+        return sum(self.account.spent) / self.account.seconds if self.account is not None else 0.0
 
-    def ms(self, connections: float) -> float | None:
-        """The milliseconds that so many connections have for a transaction."""
-        done = self.point.tps if self.point is not None else None
-        return 1000 * connections / done if done else None
+    def ms(self, wait: WaitClass) -> float | None:
+        """The milliseconds of a transaction in a class."""
+        done = self.account.completed if self.account is not None else 0.0
+        return 1000 * self.account.spent[PLACES[wait]] / done if self.account is not None and done else None
 
 
 def time_stack(
@@ -86,15 +86,15 @@ def _stack(points: Sequence[ChartPoint | None]) -> Sequence[float] | None:
     """The classes of the first of these columns; those of the next one that has any, if they include it."""
     if points[0] is None:
         return None
-    waits = next((point.waits for point in points if point is not None and point.waits), None)
-    return waits[: len(LOOKS)] if waits else None
+    account = next((point.account for point in points if point is not None and point.account), None)
+    return [part / account.seconds for part in account.spent[: len(LOOKS)]] if account else None
 
 
 def time_figure(view: View, width: int, height: int) -> list[TextLine]:
     """Left of the chart: how many connections have something to do, of how many."""
     now = _windows(view)[0]
     active = now.all_connections - now.connections(WaitClass.CLIENT)
-    known = now.point is not None and bool(now.point.waits)
+    known = now.account is not None
     lines: list[TextLine] = [
         (TextSpan("Connections", "strong"),),
         (TextSpan(units.decimal(active, 1) if known else DASH, "strong"), TextSpan(" active", "muted")),
@@ -131,9 +131,8 @@ NO_ACCOUNT = "No account of the time yet: it needs a load on one server, or the 
 def _windows(view: View) -> list[Window]:
     """The two spans; else the cursor's time and now; else now."""
     spans, cursor = view.chart_state.spans, view.chart_state.cursor
-    ends = [point for point in view.points[-NOW_POINTS:] if point.waits]
     seconds = round(len(view.points[-NOW_POINTS:]) * view.plan.interval_seconds)
-    now = Window(f"last {seconds} s", merge_points(ends) if ends else None)
+    now = Window(f"last {seconds} s", whole_account(point.account for point in view.points[-NOW_POINTS:]))
     if spans:
         return [
             Window(f"{name} {_range(span)}", _merged(view, span))
@@ -147,9 +146,8 @@ def _range(span: tuple[float, float]) -> str:
     return f"{start}–{end}"
 
 
-def _merged(view: View, span: tuple[float, float]) -> ChartPoint | None:
-    points = [point for point in view.history.between(*span) if point.waits]
-    return merge_points(points) if points else None
+def _merged(view: View, span: tuple[float, float]) -> TimeAccount | None:
+    return whole_account(point.account for point in view.history.between(*span))
 
 
 def _listed(view: View, windows: Sequence[Window]) -> list[WaitClass]:
@@ -178,9 +176,7 @@ def _row(view: View, wait: WaitClass, windows: Sequence[Window], width: int, *, 
     letter, role = LOOKS.get(wait, (" ", "muted"))
     mark = letter if is_plain or letter == " " else "█"
     first, shown = windows[0], windows[-1]
-    amounts = [
-        each.connections(wait) if view.is_watch else each.ms(each.connections(wait)) for each in windows
-    ]
+    amounts = [each.connections(wait) if view.is_watch else each.ms(wait) for each in windows]
     texts = [units.decimal(amount, 1 if view.is_watch else 2) for amount in amounts]
     whole = shown.all_connections
     share = shown.connections(wait) / whole if whole else 0.0

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from tests.tui.support import script
 from tuibench.model.effect import Comparison
 from tuibench.model.server import Flavour, TimePart, TimeReport
-from tuibench.tui.charts import ChartState
+from tuibench.tui.charts import ChartState, merge_points
 from tuibench.tui.panels.time_chart import AXIS_WIDTH
 from tuibench.tui.text import TextLine, plain_text
 from tuibench.tui.view import View, initial_view, next_view
@@ -31,15 +31,20 @@ def text(lines: list[TextLine]) -> list[str]:
     return [plain_text(line).rstrip() for line in lines]
 
 
-def told(*ticks: tuple[float, float, dict[str, float]]) -> View:
+def told(*ticks: tuple[float, float, dict[str, float]], interval: float = 1.0) -> View:
     """A run of ticks: seconds of the account, TPS, mean connections by class; none without an account."""
     view, base = initial_view(script.hello(0, events=())), script.samples(1)[0]
+    view = replace(view, plan=replace(view.plan, interval_seconds=interval))
     for number, (seconds, tps, connections) in enumerate(ticks, 1):
-        sums = {"completed": tps}
+        sums = {"completed": tps * interval}
         if connections:
             sums |= {wait.key: 1e6 * seconds * connections.get(wait, 0.0) for wait in WaitClass}
-            sums |= {TIME + "seconds": seconds, TIME + "samples": 2 * seconds}
-        tick = replace(base.tick, end=float(number), seconds=1.0, sums=sums, missing={})
+            sums |= {
+                TIME + "seconds": seconds,
+                TIME + "samples": 2 * seconds,
+                TIME + "completed": tps * seconds,
+            }
+        tick = replace(base.tick, end=number * interval, seconds=interval, sums=sums, missing={})
         view = next_view(view, replace(base, number=number, tick=tick))
     return view
 
@@ -50,13 +55,13 @@ def test_the_table_has_a_row_for_each_class_from_the_top_of_the_stack_and_its_pa
     )
     lines = text(time_table(view, WIDTH, 20))
     assert [line.split()[1:7] for line in lines[1:3]] == [
-        ["commit", "4.0", "13.33", "ms", "59", "%"],
-        ["CPU", "1.2", "4.17", "ms", "19", "%"],
+        ["commit", "4.7", "20.00", "ms", "60", "%"],
+        ["CPU", "1.2", "5.00", "ms", "15", "%"],
     ]
-    assert lines[3].split()[:3] == ["client", "1.5", "5.00"]
+    assert lines[3].split()[:3] == ["client", "2.0", "8.57"]
     assert lines[4].startswith("2.0 samples/s")
     assert len(lines) == time_table_height(view, WIDTH)
-    assert text(time_figure(view, 18, 5))[1:3] == ["5.2 active", "of 6.8"]
+    assert text(time_figure(view, 18, 5))[1:3] == ["5.8 active", "of 7.8"]
 
 
 def test_the_cursor_and_two_spans_are_compared() -> None:
@@ -64,9 +69,26 @@ def test_the_cursor_and_two_spans_are_compared() -> None:
     at = replace(view, chart_state=ChartState(cursor=(0.0, 1.0)))
     heading, commit = text(time_table(at, WIDTH, 20))[:2]
     assert heading.split()[4:] == ["00:00–00:01", "last", "3", "s", "change"]
-    assert commit.split()[2:] == ["60.00", "ms", "14.29", "ms", "−45.71", "ms"]
+    assert commit.split()[2:] == ["60.00", "ms", "12.73", "ms", "−47.27", "ms"]
     spans = replace(view, chart_state=ChartState(marks=((1.0, 2.0), (1.0, 2.0), (2.0, 3.0), (2.0, 3.0))))
     assert text(time_table(spans, WIDTH, 20))[1].split()[2:] == ["10.00", "ms", "5.00", "ms", "−5.00", "ms"]
+
+
+@pytest.mark.parametrize("interval", [0.5, 1.0, 3.0])
+def test_an_account_counts_for_as_long_as_it_lasted(interval: float) -> None:
+    """On a busy host a tick has no sample, and the next one the time of both."""
+    view = told(
+        (0.0, 9.0, {}),
+        (2 * interval, 50.0, {"commit": 6.0}),
+        (interval, 200.0, {"commit": 3.0}),
+        interval=interval,
+    )
+    assert text(time_table(view, WIDTH, 20))[1].split()[1:5] == ["commit", "5.0", "50.00", "ms"]
+    first, second, third = view.points
+    for merged in (merge_points(view.points), merge_points((merge_points((first, second)), third))):
+        assert merged.account is not None
+        assert merged.account.spent[PLACES[WaitClass.COMMIT]] == pytest.approx(15 * interval)
+        assert merged.account[:2] == pytest.approx((3 * interval, 300 * interval))
 
 
 @pytest.mark.parametrize("ascii_only", [False, True])
