@@ -29,6 +29,7 @@ from tuibench.waits.classes import (
     file_event,
     wait_of,
 )
+from tuibench.waits.panel import SLOW_PACE
 from tuibench.waits.sampler import EVERY_SECONDS, FILE_CALLS, RAREST_SECONDS, TimeSampler, account_sums
 
 MARIADB, MYSQL = Flavour.MARIADB, Flavour.MYSQL
@@ -354,6 +355,25 @@ async def test_what_a_sample_costs_the_server_counts_and_not_how_long_a_busy_one
     assert paces[0] == pytest.approx(EVERY_SECONDS, rel=0.3)
     assert paces[1] > 1.0
     assert sum(str(OWN_ID) in sql for sql in machine.sent) == 1, "its thread is looked for once"
+
+
+async def test_a_thousand_connections_are_sampled_so_seldom_that_the_screen_says_so(machine: Machine) -> None:
+    machine.rows = [(id, "Execute", "Updating", 3.0, 1000 + id) for id in range(1000)]
+    for row in machine.rows:
+        machine.thread(int(row[4]), 1, 1, "S", FUTEX)
+    sampler = machine.sampler()
+    await sampler.begin()
+    for _ in range(12):
+        machine.clock.advance(sampler.pause_seconds)
+        await sampler.sample()
+    sampler.collect()
+    assert EVERY_SECONDS < sampler.pause_seconds <= RAREST_SECONDS
+    for _ in range(2):
+        machine.clock.advance(sampler.pause_seconds)
+        await sampler.sample()
+    found = sampler.collect()
+    assert 0 < found.sums["time.samples"] < SLOW_PACE * found.sums["time.seconds"]
+    assert waits(account_sums(found, load(found.sums["time.seconds"], 1000, 7)))["mutex"] > 900
 
 
 def load(seconds: float, connections: int, statements_us: int, **levels: float) -> Tick:
