@@ -83,6 +83,7 @@ SELECT t.PROCESSLIST_ID, t.PROCESSLIST_COMMAND, t.PROCESSLIST_STATE, 1000 * t.PR
 FROM performance_schema.threads t LEFT JOIN performance_schema.events_waits_current w
   ON w.THREAD_ID = t.THREAD_ID AND w.END_EVENT_ID IS NULL WHERE {ours}
 """
+"""A thread has a row for each event under way, the innermost one last: a table's encloses its file's."""
 _MYSQL_LIST = """
 SELECT ID, COMMAND, STATE, 1000 * TIME, NULL{info} FROM information_schema.PROCESSLIST WHERE {ours}
 """
@@ -331,12 +332,13 @@ class TimeSampler:
         rows = await self._connection.run(self._read)
         if rows is None:
             return
+        innermost = {row[0]: row for row in rows}
         now_ns = self._clock.now_ns()
         everyone: list[tuple[int, Observed]] = []
         texts: dict[int, str] = {}
         files: dict[int, str] = {}
         flight_ms = 0.0
-        for id, command, state, elapsed_ms, tid, *event in rows:
+        for id, command, state, elapsed_ms, tid, *event in innermost.values():
             if self.detail.is_read:
                 texts[int(id)] = str(event.pop() or "")
             if int(id) not in self._ids:

@@ -16,6 +16,7 @@ from contextlib import (
     nullcontext,
     suppress,
 )
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,10 +35,11 @@ from tuibench.model.effect import Effect
 from tuibench.model.event import Event
 from tuibench.model.server import Flavour, Target, TimeReport
 from tuibench.model.tick import Sample, Tick, total_tick
+from tuibench.mysql.connection import Connection
 from tuibench.session.load_run import LoadRun
 from tuibench.session.spec import SessionSpec
 from tuibench.waits.changes import because_text, time_changes
-from tuibench.waits.classes import STATES, WaitClass
+from tuibench.waits.classes import BINARY_LOG_EVENT, REDO_EVENT, STATES, WaitClass
 from tuibench.waits.sampler import TimeSampler, account_sums
 
 MIB = 1 << 20
@@ -89,8 +91,11 @@ class Truths:
         threads: int = 8,
         sql: str = "",
         think: float = 0.0,
+        text: str = "",
         **options: int,
     ) -> SessionSpec:
+        if sql:
+            profile, text = "one-statement", ONE_STATEMENT.format(sql=sql, think=think)
         spec = session_spec(
             self.server.target,
             profile,
@@ -99,18 +104,16 @@ class Truths:
             delay_ms=FULL_SPEED_MS,
             **options,
         )
-        plan = replace(spec.plan, seconds=LONGEST_SECONDS)
-        if sql:
-            text = ONE_STATEMENT.format(sql=sql, think=think)
-            plan = replace(plan, profile="one-statement", profile_text=text)
-        return replace(spec, plan=plan)
+        return replace(spec, plan=replace(spec.plan, seconds=LONGEST_SECONDS, profile_text=text))
 
     @asynccontextmanager
-    async def slow_files(self, kind: str, **settings: str) -> AsyncIterator[None]:
-        (self.slow / kind).touch()
+    async def slow_files(self, *kinds: str, **settings: str) -> AsyncIterator[None]:
+        for kind in kinds:
+            (self.slow / kind).touch()
         async with self.settings(**settings):
             yield
-        (self.slow / kind).unlink()
+        for kind in kinds:
+            (self.slow / kind).unlink()
 
     @asynccontextmanager
     async def table_locked(self) -> AsyncIterator[None]:
@@ -149,6 +152,28 @@ class Truths:
             for name, value in values.items():
                 await stack.enter_async_context(sbtest.set_global(other, name, value))
             yield
+
+    @asynccontextmanager
+    async def wait_events(self) -> AsyncIterator[Connection]:
+        """A connection to a MySQL that counts all waits of its threads, and whose commits wait in events.
+
+        Its log writers would flush for them, and a wait for these has no event.
+        """
+        async with sbtest.connected(self.server.target) as other:
+            for state in ("YES", "NO"):
+                await other.execute(
+                    f"UPDATE performance_schema.setup_instruments SET ENABLED='{state}', TIMED='{state}' "
+                    "WHERE NAME LIKE 'wait/synch/%'"
+                )
+                await other.execute(
+                    f"UPDATE performance_schema.setup_consumers SET ENABLED='{state}' "
+                    "WHERE NAME = 'events_waits_current'"
+                )
+                await other.execute(
+                    f"SET GLOBAL innodb_log_writer_threads={'OFF' if state == 'YES' else 'ON'}"
+                )
+                if state == "YES":
+                    yield other
 
     @asynccontextmanager
     async def behind_a_queue(self, spec: SessionSpec) -> AsyncIterator[SessionSpec]:
@@ -425,3 +450,147 @@ async def test_the_effect_of_unsafe_names_the_commit(truths: Truths) -> None:
         async with truths.slow_files("redo"):
             await run.run()
     assert because_text(effects[0].because).startswith("because: commit −"), effects[0]
+
+
+MIXED = """
+name = "mixed"
+summary = "a page is read, a row is locked that others want, the log is flushed"
+data_set = "sbtest"
+
+[[transactions]]
+name = "mixed"
+
+[[transactions.steps]]
+repeat = 2
+let.id = { make = "key", high = "table_size" }
+statements = [{ name = "read", sql = "SELECT c FROM sbtest2 WHERE id=?", bind = ["id"] }]
+
+[[transactions.steps]]
+let.hot = { make = "uniform", high = 16 }
+statements = [
+  { name = "write", sql = "UPDATE sbtest1 SET k=k+1 WHERE id=?", bind = ["hot"] },
+]
+"""
+LOCK, PAGES, LOG = "lock", "pages", "log"
+GROUPS: dict[str, tuple[tuple[WaitClass, ...], tuple[str, ...]]] = {
+    LOCK: ((WaitClass.ROW_LOCK, WaitClass.METADATA_LOCK), ("lock time",)),
+    LOG: (
+        (WaitClass.COMMIT, WaitClass.BINARY_LOG),
+        (REDO_EVENT, BINARY_LOG_EVENT, "wait/synch/cond/sql/mysql_bin_log",
+         "wait/synch/mutex/sql/mysql_bin_log", "wait/synch/mutex/innodb/log_"),
+    ),
+    PAGES: ((WaitClass.PAGE_READ, WaitClass.PAGE_WRITE), ("wait/io/file/innodb/",)),
+}  # fmt: skip
+"""Classes of the account, and the beginnings of the server's names of the same waits; the first that matches
+counts. A row lock has no wait event, but the lock time of its statement. `wait/io/table` encloses others.
+"""
+WAITED_SQL = """
+SELECT LOWER(w.EVENT_NAME), SUM(w.SUM_TIMER_WAIT)
+FROM performance_schema.events_waits_summary_by_thread_by_event_name w
+JOIN performance_schema.threads t ON t.THREAD_ID = w.THREAD_ID
+WHERE t.PROCESSLIST_ID IN ({ids}) AND w.COUNT_STAR > 0 GROUP BY 1
+UNION ALL SELECT 'lock time', SUM(s.SUM_LOCK_TIME)
+FROM performance_schema.events_statements_summary_by_thread_by_event_name s
+JOIN performance_schema.threads t ON t.THREAD_ID = s.THREAD_ID WHERE t.PROCESSLIST_ID IN ({ids})
+"""
+AGREEMENT_SECONDS, WITHIN, SUBSTANTIAL = 60.0, 0.05, 0.1
+AGREEMENTS: dict[str, Cause] = {
+    LOCK: CAUSES[WaitClass.ROW_LOCK],
+    PAGES: CAUSES[WaitClass.PAGE_READ],
+    LOG: CAUSES[WaitClass.COMMIT],
+    "mixed": lambda truths: (
+        _large(truths, "mixed", 16, text=MIXED), truths.slow_files("redo", "reads")
+    ),
+}  # fmt: skip
+
+
+class Agreement(NamedTuple):
+    """Shares of connections × seconds by group: of the server's own account, and of tuibench's without and
+    with the server's wait events, which have the run queue, too.
+    """
+
+    told: dict[str, float]
+    sampled: dict[str, float]
+    with_events: dict[str, float]
+
+
+async def agreement(truths: Truths, load: str) -> Agreement:
+    spec, during = AGREEMENTS[load](truths)
+    run_ticks: list[Tick] = []
+    event_ticks: list[Tick] = []
+    known, is_enough = asyncio.Event(), asyncio.Event()
+    async with LoadRun(replace(spec, plan=replace(spec.plan, seconds=None))) as run:
+        watcher = run.watcher
+        fleet = watcher.fleet
+        assert fleet is not None
+        sampler = TimeSampler(
+            spec.target, watcher.server, watcher.clock, fleet.connection_ids, lambda: truths.server.pid
+        )
+
+        def take(message: object) -> None:
+            if isinstance(message, Sample) and message.load is not None:
+                run_ticks.append(message.tick)
+                event_ticks.append(Tick(sums=account_sums(sampler.collect(), message.load)))
+                if "time.seconds" in message.tick.sums:
+                    known.set()
+                if _seconds(run_ticks) >= AGREEMENT_SECONDS:
+                    is_enough.set()
+
+        async def compare() -> dict[str, float]:
+            await known.wait()
+            async with truths.wait_events() as other:
+                sampling = asyncio.create_task(sampler.run())
+                known.clear()
+                await known.wait()
+                ids = ",".join(map(str, await fleet.connection_ids()))
+                before: dict[str, Decimal] = dict(await other.query(WAITED_SQL.format(ids=ids)))
+                run_ticks.clear()
+                event_ticks.clear()
+                await is_enough.wait()
+                after: dict[str, Decimal] = dict(await other.query(WAITED_SQL.format(ids=ids)))
+                sampling.cancel()
+                await asyncio.wait({sampling})
+                await sampler.close()
+            run.request_stop()
+            return {name: float(after[name]) - float(before.get(name, 0)) for name in after}
+
+        watcher.bus.listeners.append(take)
+        async with during:
+            comparing = asyncio.create_task(compare())
+            await run.run()
+            waited = await comparing
+    whole_ps = total_tick(run_ticks).sums["time.connections_us"] * 1e6
+    told = dict.fromkeys(GROUPS, 0.0)
+    for name, ps in waited.items():
+        group = next((each for each, (_, starts) in GROUPS.items() if name.startswith(starts)), None)
+        if group is not None:
+            told[group] += ps / whole_ps
+    return Agreement(told, _grouped(run_ticks), _grouped(event_ticks))
+
+
+def _seconds(ticks: Iterable[Tick]) -> float:
+    return sum(tick.sums.get("time.seconds", 0.0) for tick in ticks)
+
+
+def _grouped(ticks: Iterable[Tick]) -> dict[str, float]:
+    """Shares of the groups, of the run queue, and of what is in neither."""
+    whole = total_tick(tick for tick in ticks if "time.connections_us" in tick.sums)
+    parts = {wait: whole.sums[wait.key] / whole.sums["time.connections_us"] for wait in WaitClass}
+    found = {group: sum(parts.pop(wait) for wait in waits) for group, (waits, _) in GROUPS.items()}
+    return found | {str(wait): part for wait, part in parts.items()}
+
+
+@pytest.mark.whole
+@pytest.mark.parametrize("load", AGREEMENTS)
+async def test_the_account_agrees_with_the_wait_events_of_mysql(truths: Truths, load: str) -> None:
+    """A wait event lasts until its thread runs again: the run queue may be in it."""
+    if truths.flavour is not Flavour.MYSQL:
+        pytest.skip("MariaDB's performance schema is off")
+    found = await agreement(truths, load)
+    substantial = GROUPS if load == "mixed" else (load,)
+    assert all(found.told[group] > SUBSTANTIAL for group in substantial), found
+    for account in (found.sampled, found.with_events):
+        queue = account[WaitClass.RUN_QUEUE]
+        for group, told in found.told.items():
+            assert -WITHIN <= told - account[group] <= WITHIN + queue, found
+        assert sum(found.told[group] - account[group] for group in GROUPS) <= WITHIN + queue, found

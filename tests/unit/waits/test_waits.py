@@ -106,6 +106,7 @@ class Machine:
         self.files: list[Row] = []
         self.sent: list[str] = []
         self.query_seconds = 0.002
+        self.has_events = False
         self.proc = proc
         self.pid: int | None = pid
 
@@ -166,8 +167,8 @@ class Listed(Connection):
                 raise machine.innodb
             return machine.innodb
         if "setup_consumers" in sql:
-            return [(0,)]
-        if "performance_schema.threads" in sql:
+            return [(int(machine.has_events),)]
+        if "performance_schema.threads" in sql and not machine.has_events:
             raise DeniedError(1142, "SELECT command denied")
         return [*machine.rows, machine.own] if f"{OWN_ID} AND {OWN_ID}" in sql else machine.rows
 
@@ -323,6 +324,21 @@ async def test_mysql_without_its_performance_schema_has_an_older_list(machine: M
     found = await sampled(machine, machine.sampler(MYSQL), 0.25)
     assert found.sums["time.sleep_us"] == pytest.approx(1e6 * found.sums["time.seconds"])
     assert sum("performance_schema.threads" in sql for sql in machine.sent) == 1
+
+
+async def test_of_wait_events_within_each_other_the_innermost_counts_and_a_connection_once(
+    machine: Machine,
+) -> None:
+    machine.has_events, machine.pid = True, None
+    machine.rows = [
+        (11, "Query", "executing", 0.0, None, "wait/io/table/sql/handler", "fetch"),
+        (11, "Query", "executing", 0.0, None, DATA_FILE, "read"),
+        (12, "Query", "updating", 0.0, None, None, None),
+    ]
+    found = await sampled(machine, machine.sampler(MYSQL), 0.25)
+    each_us = 1e6 * found.sums["time.seconds"]
+    assert found.sums["time.page_read_us"] == pytest.approx(each_us)
+    assert found.sums["time.seen_us"] == pytest.approx(2 * each_us)
 
 
 async def test_slow_answers_make_samples_rarer(machine: Machine) -> None:
