@@ -34,7 +34,7 @@ from tuibench.tui.steering import resolving_test
 from tuibench.tui.text import TextLine, TextSpan, join_parts, pad_line, shorten, wrap_text
 from tuibench.tui.view import View, change_markers, view_grid
 from tuibench.units import DASH, count, duration, hms
-from tuibench.waits.changes import because_text
+from tuibench.waits.changes import because_text, effect_reason
 
 _NAME_WIDTH = 11
 _LEVELS_WIDTH = 20
@@ -142,7 +142,7 @@ def effect_lines(effect: Effect, width: int, height: int, *, hint: str = "") -> 
         _effect_title(effect.markers, effect.change, width),
         *map(_effect_row, shown),
         *reasons,
-        *_sentence(because_text(effect.because), "strong", width),
+        *_sentence(effect_reason(effect), "strong", width),
         _windows_line(effect),
         *_cost_rows(effect),
     ]

@@ -24,7 +24,7 @@ from tuibench.metrics.inference import (
 )
 from tuibench.model.effect import AbTestResult, CommitCost, Comparison, Effect, Verdict
 from tuibench.model.findings import Stall, StallConditions, Steadiness
-from tuibench.waits.changes import because_text
+from tuibench.waits.changes import because_text, effect_reason
 
 STILL_MOVING = "still moving"
 MINUTES_TO_HOURS = 120
@@ -50,7 +50,7 @@ def effect_text(effect: Effect) -> str:
     words += filter(None, map(control_text, effect.comparisons))
     words += [ALTERNATION] * any(one.movement is not None for one in effect.comparisons)
     words += [STILL_MOVING] * (not effect.settled)
-    words += filter(None, [because_text(effect.because)])
+    words += filter(None, [effect_reason(effect)])
     return "; ".join(words)
 
 
@@ -106,7 +106,7 @@ def effect_card(effect: Effect, change: str) -> Section:
     return section(
         change,
         table,
-        Text(tuple(filter(None, (when, control, doubt, because_text(effect.because)))), role="note"),
+        Text(tuple(filter(None, (when, control, doubt, effect_reason(effect)))), role="note"),
         badge=str(effect.markers[-1]),
     )
 

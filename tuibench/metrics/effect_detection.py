@@ -51,7 +51,7 @@ from tuibench.model.effect import (
     comparison_of,
 )
 from tuibench.model.tick import HOST, Tick, total_tick
-from tuibench.waits.changes import time_changes
+from tuibench.waits.changes import time_changes, untold
 
 Window = Sequence[Tick]
 TOLERANCE_PERCENT = 5.0
@@ -448,6 +448,9 @@ class EffectDetector:
 def _effect(
     pending: PendingEffect, after: Window, comparisons: tuple[Comparison, ...], *, settled: bool
 ) -> Effect:
+    sides = pending.before[-WINDOWS_OF_BECAUSE * len(after) :], after
+    because = time_changes(*sides)
+    is_unexplained = not because and any(one.differs for one in comparisons)
     return Effect(
         markers=pending.markers,
         change="; ".join(pending.texts),
@@ -458,7 +461,8 @@ def _effect(
         comparisons=comparisons,
         cost_before=window_cost(pending.before[-len(after) :]),
         cost_after=window_cost(after),
-        because=time_changes(pending.before[-WINDOWS_OF_BECAUSE * len(after) :], after),
+        because=because,
+        untold=untold(*sides) if is_unexplained else "",
     )
 
 

@@ -171,11 +171,11 @@ class ResampledRatios(NamedTuple):
     scale: float
 
 
-def resample(before: RatioSeries, after: RatioSeries) -> ResampledRatios:
-    """Resample both windows independently."""
+def resample(before: RatioSeries, after: RatioSeries, phi: float | None = None) -> ResampledRatios:
+    """Resample both windows independently; their autocorrelation is `phi`, if more than they tell it."""
     rng = random.Random(SEED)
     count = min(len(before.above), len(after.above))
-    phi = autocorrelation(before.series, after.series)
+    phi = autocorrelation(before.series, after.series) if phi is None else phi
     block = block_length(phi, count)
     degrees = 2 * (count * (1 - phi) / (1 + phi) - 1)
     scale = two_sided(LEVEL, max(2.0, degrees)) / NORMAL_95 * scatter_correction(phi, count, block)

@@ -93,7 +93,8 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     that is measured again, because the load moved later, has the same markers. `cost_before` and `cost_after`
     are the cost of an operation in the windows, None if unknown. `alternated_seconds` is set if the
     difference is that of both values in alternation, for so long, after the change itself left doubt.
-    `because` are the wait classes of which a transaction's time certainly changed, the largest change first.
+    `because` are the wait classes of which a transaction's time certainly changed, the cause first; without
+    one, `untold` says why, where the time is accounted for and a figure differs.
     """
 
     markers: tuple[int, ...]
@@ -107,6 +108,7 @@ class Effect(msgspec.Struct, frozen=True, kw_only=True):
     cost_after: OperationCost | None = None
     alternated_seconds: float | None = None
     because: tuple[Comparison, ...] = ()
+    untold: str = ""
 
     def comparison(self, figure: str) -> Comparison | None:
         return comparison_of(figure, self.comparisons)

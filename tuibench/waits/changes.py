@@ -2,15 +2,23 @@
 
 A class counts if its 95 % interval, made wider for the number of classes, excludes zero, and if the change is
 not negligible in a transaction. The classes add up to the whole: if that certainly changed, the class that
-changed most in its direction is named, too, as probable.
+changed most in its direction is named, too, as probable. The noise of a few ticks is that of one load, so the
+autocorrelation is the mean of those of all classes.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
 
 from tuibench import units
 from tuibench.metrics.figures import FIGURES, figure_named, wait_figure
-from tuibench.metrics.inference import RatioSeries, estimate_difference, merge_ticks, resample
-from tuibench.model.effect import Comparison
+from tuibench.metrics.inference import (
+    RatioSeries,
+    autocorrelation,
+    estimate_difference,
+    merge_ticks,
+    resample,
+)
+from tuibench.model.effect import Comparison, Effect
 from tuibench.model.tick import Tick
 from tuibench.waits.classes import TIME, WaitClass
 
@@ -19,31 +27,82 @@ WIDER = 1.5
 LEAST_SHARE = 0.02
 """Of the time of a transaction, below which a change is not worth a word."""
 MOST_NAMED = 3
+QUEUES = frozenset((WaitClass.RUN_QUEUE, WaitClass.ON_THE_WAY, WaitClass.CLIENT))
+"""Where connections are that wait for a processor: in the server, or of the load on a busy host."""
+LEAST_CAUSE = 0.3
+"""The part of a queue's change from which another wait may have caused it."""
 FEWEST_TICKS, MOST_SLOTS = 3, 100
 """A tick in which the server was not sampled has no account: its time is in the next one."""
 
 
 def time_changes(before: Sequence[Tick], after: Sequence[Tick]) -> tuple[Comparison, ...]:
-    """The classes that certainly changed, the largest change first; none without an account."""
-    sides = [
-        merge_ticks([tick for tick in side if TIME + "completed" in tick.sums], MOST_SLOTS)
-        for side in (before, after)
-    ]
-    whole = [_of_transaction(TIME + "connections_us", side) for side in sides]
-    if min(map(len, sides)) < FEWEST_TICKS or not all(sum(each.below) for each in whole):
+    """The classes that certainly changed, the cause first; none without an account."""
+    sides = _with_account(before, after)
+    if not _is_enough(sides):
         return ()
+    whole = [_of_transaction(TIME + "connections_us", side) for side in sides]
     least = LEAST_SHARE * max(each.ratio for each in whole)
     series = {wait: [_of_transaction(wait.key, side) for side in sides] for wait in WaitClass}
-    moved = {wait: each for wait, each in series.items() if abs(each[1].ratio - each[0].ratio) > least}
-    found = [_change(FIGURES[wait_figure(wait)].key, *each) for wait, each in moved.items()]
-    found.sort(key=lambda one: -abs(one.delta))
-    sure = [one for one in found if _excludes_zero(one, WIDER)]
-    change = _change("", *whole)
-    if _excludes_zero(change):
-        most = next((one for one in found if one.delta * change.delta > 0), None)
-        if most is not None and all(abs(most.delta) > abs(one.delta) for one in sure):
-            sure.insert(0, most)
-    return tuple(sure)
+    known = {wait: each for wait, each in series.items() if max(one.ratio for one in each) > least}
+    if not known:
+        return ()
+    phi = fmean(autocorrelation(*(one.series for one in each)) for each in known.values())
+    found = {wait: _change(FIGURES[wait_figure(wait)].key, phi, *each) for wait, each in known.items()}
+    moved = {wait: one for wait, one in found.items() if abs(one.delta) > least}
+    change = _change("", phi, *whole)
+    direction = change.delta if _excludes_zero(change, WIDER) else 0.0
+    sure = {wait: one for wait, one in moved.items() if _excludes_zero(one, WIDER)}
+    named = dict(sure)
+    if direction and moved:
+        most = max(moved, key=lambda wait: moved[wait].delta * direction)
+        if moved[most].delta * direction > max([0.0, *(abs(one.delta * direction) for one in sure.values())]):
+            named[most] = moved[most]
+    ordered = sorted(named, key=lambda wait: _rank(wait, named, direction))
+    return tuple(named[wait] for wait in ordered if wait in sure or wait is ordered[0])
+
+
+def _rank(
+    wait: WaitClass, found: Mapping[WaitClass, Comparison], direction: float
+) -> tuple[bool, bool, float]:
+    """The cause first. What moves against the whole answers another change: connections that wait for a log
+    no longer wait for a processor instead. A queue that moves as the whole does follows a wait that moved
+    nearly as much.
+    """
+    delta = found[wait].delta
+    rest = [abs(one.delta) for other, one in found.items() if other not in QUEUES and one.delta * delta > 0]
+    is_answer = delta * direction < 0 if direction else wait in QUEUES and len(found) > 1
+    follows = wait in QUEUES and bool(rest) and max(rest) >= LEAST_CAUSE * abs(delta)
+    return is_answer, follows, -abs(delta)
+
+
+def untold(before: Sequence[Tick], after: Sequence[Tick]) -> str:
+    """Why no class is named, where the time of a transaction is accounted for; empty without an account."""
+    sides = _with_account(before, after)
+    if not any(sides):
+        return ""
+    if not _is_enough(sides):
+        fewest, name = min((len(side), name) for side, name in zip(sides, ("before", "after"), strict=True))
+        return (
+            f"because: not known, {units.pluralize(fewest, 'tick')} with a sample of the waits {name} "
+            f"the change, {FEWEST_TICKS} are needed"
+        )
+    samples = [round(sum(tick.sums.get(TIME + "samples", 0.0) for tick in side)) for side in sides]
+    return (
+        f"because: no wait certainly changed in {samples[0]} samples before the change and {samples[1]} "
+        "after it; longer windows tell more"
+    )
+
+
+def _with_account(*sides: Sequence[Tick]) -> list[list[Tick]]:
+    return [
+        merge_ticks([tick for tick in side if TIME + "completed" in tick.sums], MOST_SLOTS) for side in sides
+    ]
+
+
+def _is_enough(sides: Sequence[Sequence[Tick]]) -> bool:
+    return all(
+        len(side) >= FEWEST_TICKS and sum(tick.sums[TIME + "completed"] for tick in side) for side in sides
+    )
 
 
 def _of_transaction(key: str, side: Sequence[Tick]) -> RatioSeries:
@@ -53,8 +112,8 @@ def _of_transaction(key: str, side: Sequence[Tick]) -> RatioSeries:
     )
 
 
-def _change(figure: str, old: RatioSeries, new: RatioSeries) -> Comparison:
-    found = estimate_difference(old.ratio, new.ratio, resample(old, new))
+def _change(figure: str, phi: float, old: RatioSeries, new: RatioSeries) -> Comparison:
+    found = estimate_difference(old.ratio, new.ratio, resample(old, new, phi))
     return Comparison(figure=figure, before=old.ratio, after=new.ratio, **found._asdict())
 
 
@@ -78,6 +137,11 @@ def because_text(changes: Iterable[Comparison]) -> str:
     words[0] += f" ({edges}) of {units.decimal(first.before, digits)}"
     probably = "" if _excludes_zero(first, WIDER) else "probably "
     return f"because: {probably}{'; '.join(words)}"
+
+
+def effect_reason(effect: Effect) -> str:
+    """The sentence of an effect, or why there is none."""
+    return because_text(effect.because) or effect.untold
 
 
 def _class_of(one: Comparison) -> str:

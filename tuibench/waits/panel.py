@@ -15,7 +15,7 @@ from tuibench.tui.panels.time_chart import AXIS_WIDTH, STACKED, StackPart, is_to
 from tuibench.tui.text import TextLine, TextSpan, pad_line, shorten, wrap_text
 from tuibench.tui.view import View, chart_points
 from tuibench.units import DASH, axis_maximum
-from tuibench.waits.changes import because_text
+from tuibench.waits.changes import effect_reason
 from tuibench.waits.classes import TIME, WaitClass
 
 LOOKS: dict[WaitClass, tuple[str, str]] = {
@@ -270,7 +270,7 @@ RECORDED = "A recorded run does not have it."
 
 def _notes(view: View, width: int) -> list[TextLine]:
     """Why it changed, how often the waits are sampled if that is seldom, and what is missing."""
-    because = because_text(view.effect.because) if view.effect is not None else ""
+    because = effect_reason(view.effect) if view.effect is not None else ""
     texts = [f"{view.effect.change}: {because}"] if view.effect is not None and because else []
     return [
         *((TextSpan(part, "strong"),) for text in texts for part in wrap_text(text, width)),

@@ -1,0 +1,150 @@
+"""Which wait is named as the cause, on simulated loads: planted ones are found in short windows, and two
+equal windows have none.
+"""
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from tests.tables import for_each
+from tuibench.model.tick import Tick
+from tuibench.waits.changes import because_text, time_changes, untold
+from tuibench.waits.classes import TIME, WaitClass
+
+EXACT = frozenset((WaitClass.CPU, WaitClass.RUN_QUEUE))
+"""Classes that the kernel counts; the others are those of the samples."""
+LEVEL_NOISE, CLASS_NOISE, PHI = 0.08, 0.15, 0.4
+ALIKE = 4
+"""Connections that wait for the same at the same time: they count as one."""
+
+USUAL = {
+    WaitClass.CPU: 1.5,
+    WaitClass.RUN_QUEUE: 3.0,
+    WaitClass.ROW_LOCK: 0.5,
+    WaitClass.COMMIT: 5.0,
+    WaitClass.MUTEX: 0.4,
+    WaitClass.ON_THE_WAY: 1.5,
+    WaitClass.CLIENT: 1.0,
+}
+"""Milliseconds of a transaction."""
+BUSIER = USUAL | {WaitClass.COMMIT: 0.2, WaitClass.RUN_QUEUE: 4.5, WaitClass.ON_THE_WAY: 2.0}
+"""Commits are cheap, and connections wait for a processor instead."""
+EQUAL_SPEED = USUAL | {WaitClass.COMMIT: 1.0, WaitClass.RUN_QUEUE: 6.0, WaitClass.ON_THE_WAY: 2.5}
+"""The processors were the limit before."""
+CALMER = USUAL | {WaitClass.COMMIT: 2.0, WaitClass.RUN_QUEUE: 0.3, WaitClass.CLIENT: 0.4}
+"""A commit costs processor time, too."""
+CROWDED = USUAL | {WaitClass.RUN_QUEUE: 9.0, WaitClass.ON_THE_WAY: 4.0, WaitClass.COMMIT: 4.2}
+"""Another program takes the processors."""
+
+
+def noise(rng: random.Random, count: int, size: float) -> list[float]:
+    found = [rng.gauss(0, size)]
+    while len(found) < count:
+        found.append(PHI * found[-1] + math.sqrt(1 - PHI**2) * rng.gauss(0, size))
+    return found
+
+
+def window(
+    rng: random.Random,
+    count: int,
+    usual: dict[WaitClass, float],
+    *,
+    rate: float = 10.0,
+    connections: int = 16,
+    seconds: float = 1.0,
+) -> list[Tick]:
+    """Ticks of a closed loop, with so many samples per second; one without is in the next account."""
+    whole_ms = sum(usual.values())
+    level = noise(rng, count, LEVEL_NOISE)
+    by_class = {wait: noise(rng, count, CLASS_NOISE) for wait in usual}
+    found: list[Tick] = []
+    known_seconds = completed = 0.0
+    for place in range(count):
+        times = {wait: ms * math.exp(by_class[wait][place]) for wait, ms in usual.items()}
+        each_ms = math.sqrt(whole_ms * sum(times.values())) * math.exp(level[place])
+        known_seconds += seconds
+        completed += 1000 * connections * seconds / each_ms
+        samples = sum(rng.random() < rate * seconds / 40 for _ in range(40))
+        sums: dict[str, float] = {}
+        if samples:
+            shares = {wait: ms / sum(times.values()) for wait, ms in times.items()}
+            sampled = [wait for wait in shares if wait not in EXACT]
+            looks = max(1, samples * connections // ALIKE)
+            seen = rng.choices(sampled, [shares[wait] for wait in sampled], k=looks)
+            rest = sum(shares[wait] for wait in sampled)
+            shares |= {wait: rest * seen.count(wait) / looks for wait in sampled}
+            us = 1e6 * connections * known_seconds
+            sums = {wait.key: us * shares.get(wait, 0.0) for wait in WaitClass}
+            sums |= {TIME + "connections_us": us, TIME + "completed": completed, TIME + "samples": samples}
+            known_seconds = completed = 0.0
+        found.append(Tick(end=seconds * (place + 1), seconds=seconds, sums=sums))
+    return found
+
+
+def sentences(
+    count: int, other: dict[WaitClass, float], ticks: tuple[int, int] = (6, 6), load: Mapping[str, Any] = {}
+) -> list[str]:
+    rng = random.Random(36)
+    sides = (
+        (window(rng, ticks[0], USUAL, **load), window(rng, ticks[1], other, **load)) for _ in range(count)
+    )
+    return [because_text(time_changes(*each)) for each in sides]
+
+
+def share(found: Sequence[str], *starts: str) -> float:
+    return sum(text.replace("probably ", "").startswith(starts) for text in found) / len(found)
+
+
+@for_each(
+    ("after", "cause", "load"),
+    [
+        (BUSIER, "because: commit −", {}),
+        (BUSIER, "because: commit −", {"connections": 64, "rate": 4.0}),
+        (BUSIER, "because: commit −", {"seconds": 3.0, "rate": 3.0}),
+        (EQUAL_SPEED, "because: commit −", {}),
+        (CALMER, "because: commit −", {}),
+        (CROWDED, "because: run queue +", {}),
+    ],
+)
+def test_six_ticks_on_each_side_name_the_planted_cause(
+    after: dict[WaitClass, float], cause: str, load: dict[str, float]
+) -> None:
+    found = sentences(12, after, load=load)
+    assert share(found, cause) > 0.8, found
+
+
+@pytest.mark.parametrize(
+    ("ticks", "rate", "count"),
+    [
+        ((6, 6), 10.0, 25),
+        *(
+            pytest.param(ticks, rate, 200, marks=pytest.mark.whole)
+            for ticks in ((6, 6), (18, 6), (12, 12), (36, 12))
+            for rate in (1.0, 3.0, 10.0)
+        ),
+    ],
+)
+def test_two_equal_windows_have_a_cause_in_one_of_twenty_at_most(
+    ticks: tuple[int, int], rate: float, count: int
+) -> None:
+    found = sentences(count, USUAL, ticks, {"rate": rate})
+    assert share(found, "because") <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / count), found
+
+
+def test_why_there_is_no_cause_is_said() -> None:
+    rng = random.Random(1)
+    before, after = window(rng, 8, USUAL), window(rng, 6, USUAL)
+    assert time_changes(before, after) == ()
+    samples = [round(sum(tick.sums[TIME + "samples"] for tick in side)) for side in (before, after)]
+    assert untold(before, after).startswith(
+        f"because: no wait certainly changed in {samples[0]} samples before the change and {samples[1]} "
+        "after it"
+    )
+    assert "1 tick with a sample of the waits after the change" in untold(
+        before, [after[0], Tick(seconds=1.0)]
+    )
+    assert "2 ticks with a sample of the waits before the change" in untold(before[:2], after)
+    assert untold([Tick(seconds=1.0)] * 6, [Tick(seconds=1.0)] * 6) == "", "there is no account"
