@@ -30,6 +30,7 @@ from tuibench.cli.output import (
     writing_to,
 )
 from tuibench.cli.runner import ENDING_SIGNALS
+from tuibench.cli.script_report import ScriptReporter
 from tuibench.errors import ExitCode
 from tuibench.metrics.thresholds import Threshold, crossed_thresholds
 from tuibench.model.event import Event, EventKind
@@ -43,11 +44,13 @@ from tuibench.record.sysbench_report import (
     FullReport,
     IntervalAggregator,
     checkpoint_text,
+    checkpoint_title,
     further_lines,
     head_text,
     histogram_text,
     interval_line,
 )
+from tuibench.report.analysis import addenda
 from tuibench.report.text import run_notes, watch_line, watch_notes, watch_report
 from tuibench.service.http import serve_metrics
 from tuibench.session.load_run import LoadRun
@@ -134,12 +137,17 @@ class HeadlessOutput(NamedTuple):
 
 
 class IntervalPrinter:
-    """Prints an interval line per interval, aggregating the ticks in between."""
+    """Prints an interval line per interval, aggregating the ticks in between; or the hooks of a script do."""
 
     def __init__(
-        self, every_seconds: float, percentiles: tuple[float, ...], write: Write = write_stdout
+        self,
+        every_seconds: float,
+        percentiles: tuple[float, ...],
+        write: Write = write_stdout,
+        hooks: ScriptReporter | None = None,
     ) -> None:
         self._every = IntervalAggregator(every_seconds)
+        self._hooks = hooks
         self._percentile = percentiles[0] if percentiles else 0.0
         self._write = write
         self._has_started = False
@@ -148,11 +156,18 @@ class IntervalPrinter:
         whole = self._every.add(tick)
         if whole is None:
             return
+        if self._hooks is not None and self._hooks.reports_intervals:
+            self._hooks.interval(whole)
+            return
         self._write(interval_line(whole, self._percentile) + "\n")
         for line in further_lines(whole):
             self._write(line + "\n")
 
     def checkpoint(self, report: FullReport) -> None:
+        if self._hooks is not None and self._hooks.reports_totals:
+            self._write(checkpoint_title(report))
+            self._hooks.checkpoint(report)
+            return
         self._write(checkpoint_text(report))
 
     def state(self, message: SessionMessage) -> None:
@@ -183,8 +198,9 @@ async def _run_load(run: LoadRun, output: HeadlessOutput) -> tuple[Summary, Exit
     spec, bus, lifecycle = run.spec, run.watcher.bus, run.watcher.lifecycle
     reader = PipeSafeStdout(partial(run.request_stop, "interrupted"))
     words = write_stderr if output.is_stdout_taken else reader.write
-    printer = IntervalPrinter(output.report_interval_seconds, spec.plan.percentiles, words)
-    if output.is_reporting:
+    hooks = ScriptReporter(run.program, spec.plan, words)
+    printer = IntervalPrinter(output.report_interval_seconds, spec.plan.percentiles, words, hooks)
+    if output.is_reporting or hooks.reports_intervals:
         bus.interval_listeners.append(printer.tick)
     if output.verbosity:
         bus.listeners.append(printer.note)
@@ -206,10 +222,11 @@ async def _run_load(run: LoadRun, output: HeadlessOutput) -> tuple[Summary, Exit
             summary = await run.run()
     if lifecycle.error is not None and not summary.seconds:
         raise lifecycle.error
+    if output.is_reporting and output.histogram:
+        words(histogram_text(run.load.accounting.since_checkpoint.hist(RESPONSE)))
+    await hooks.end(run.load.since_checkpoint())
     if output.is_reporting:
-        since = run.load.accounting.since_checkpoint
-        distribution = histogram_text(since.hist(RESPONSE)) if output.histogram else ""
-        words(distribution + run.text(summary))
+        words(addenda(summary) if hooks.reports_totals else run.text(summary))
         for line in run_notes(summary, spec.run_directory):
             info(line)
     code = reader.judged(final_exit_code(lifecycle.exit_code, output.thresholds, run.tick))

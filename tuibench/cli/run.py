@@ -133,32 +133,16 @@ TLS_DEVIATION = (
 )
 
 
-def _deviations(
-    line: SysbenchLine | None, plan: RunPlan, server: ServerOptions, target: Target
-) -> tuple[str, ...]:
-    """How the run of a sysbench command line or script differs from sysbench's; says so, as figures depend on
-    it.
-    """
-    found = list(line.deviations) if line is not None else []
-    for hook in _hooks_not_called(plan):
-        found.append(f"sysbench.hooks.{hook} is not called: the report is tuibench's own")
-        info(f"tuibench: {found[-1]}")
+def _deviations(line: SysbenchLine | None, server: ServerOptions, target: Target) -> tuple[str, ...]:
+    """How the run of a sysbench command line differs from sysbench's; says so, as figures depend on it."""
     if line is None:
-        return tuple(found)
+        return ()
+    found = list(line.deviations)
     is_preferred = server.ssl_mode is None and target.ssl_mode == "preferred"
     if line.is_sysbenchs and is_preferred and not target.is_local:
         found.append(TLS_DEVIATION)
         info(f"tuibench: differs from sysbench: {TLS_DEVIATION}")
     return tuple(found)
-
-
-def _hooks_not_called(plan: RunPlan) -> list[str]:
-    from tuibench.workload import library, script
-
-    path = None if plan.profile_text else library.find_profile(plan.profile)
-    if path is None or not script.is_script(path):
-        return []
-    return [hook for hook in script.declared(script.load(path)).hooks if hook in script.REPORT_HOOKS]
 
 
 def run(
@@ -205,7 +189,7 @@ def run(
     if private.is_given:
         raise UsageError(NO_PRIVATE_SERVER, "--server=mariadbd starts them, with --ab")
     target = server.target()
-    plan = replace(plan, deviations=_deviations(context.obj, plan, server, target))
+    plan = replace(plan, deviations=_deviations(context.obj, server, target))
     output = report.output(plan)
     check_lag_objectives(plan, report.fail_if or ())
     check_writable(report.json_file)

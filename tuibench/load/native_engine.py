@@ -282,7 +282,7 @@ class NativeUser(LoadConnection[Any]):
                     return
                 continue
             returned = await self._run_attached(conn)
-            if returned.reason in ("lost", "aborted", "broken", "panicked", NO_DESCRIPTOR):
+            if returned.reason in ("lost", "aborted", "broken", "script", "panicked", NO_DESCRIPTOR):
                 conn.connection.abort()
                 if returned.reason == NO_DESCRIPTOR:
                     await self._wait_for_descriptors(returned.message)

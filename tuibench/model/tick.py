@@ -50,6 +50,7 @@ from tuibench.model.cluster import LoadHost
 SUB_BUCKET_BITS = 11
 HALF = 1 << (SUB_BUCKET_BITS - 1)
 US_PER_MS = 1000.0
+MS_PER_SECOND = 1000.0
 
 
 def bucket_index(value_us: int) -> int:

@@ -18,7 +18,16 @@ from tuibench.metrics.figures import read
 from tuibench.model.counters import Counter
 from tuibench.model.plan import RunPlan
 from tuibench.model.summary import Fairness, QueryTotals, Summary, TransactionTotals
-from tuibench.model.tick import RESPONSE, US_PER_MS, Histogram, Latency, Tick, bucket_upper_bound, total_tick
+from tuibench.model.tick import (
+    MS_PER_SECOND,
+    RESPONSE,
+    US_PER_MS,
+    Histogram,
+    Latency,
+    Tick,
+    bucket_upper_bound,
+    total_tick,
+)
 
 
 def head_text(version: str, plan: RunPlan) -> str:
@@ -113,9 +122,13 @@ def _p95(figure: str, tick: Tick) -> str:
     return "-" if value is None else f"{value:.2f}"
 
 
+def checkpoint_title(report: FullReport) -> str:
+    return f"[ {report.total_seconds:.0f}s ] Checkpoint report:\n"
+
+
 def checkpoint_text(report: FullReport) -> str:
     """sysbench's report of a checkpoint, under its title."""
-    return f"[ {report.total_seconds:.0f}s ] Checkpoint report:\n{report_text(report)}"
+    return checkpoint_title(report) + report_text(report)
 
 
 def summary_text(summary: Summary) -> str:
@@ -187,6 +200,50 @@ def _percentile_lines(report: FullReport) -> str:
         f"{f'        {wanted:>3}th percentile:':<43}{value or 0.0:10.2f}"
         for wanted, value in report.percentiles.items()
     )
+
+
+def interval_stat(tick: Tick, percentile: float) -> dict[str, float]:
+    """The table that sysbench passes to a script's hook `report_intermediate`; times are in seconds."""
+    sums, levels = tick.sums, tick.levels
+    return {
+        "threads_running": levels.get("threads", 0),
+        "time_interval": tick.seconds,
+        "time_total": tick.end,
+        "latency_pct": latency_ms(tick, percentile) / MS_PER_SECOND,
+        "events": sums.get("completed", 0.0),
+        "reads": sums.get("reads", 0.0),
+        "writes": sums.get("writes", 0.0),
+        "other": sums.get("others", 0.0),
+        "errors": tick.errors,
+        "reconnects": sums.get("reconnects", 0.0),
+        "queue_length": levels.get("backlog", 0),
+        "concurrency": levels.get("in_flight", 0) if levels.get("rate") else 0,
+    }
+
+
+def report_stat(report: FullReport, threads: int) -> dict[str, float]:
+    """The same of `report_cumulative`; of several percentiles the first."""
+    latency, queries = report.latency, report.queries
+    percentile = next(iter(report.percentiles.values()), None) or 0.0
+    latencies_ms = {
+        "latency_pct": percentile,
+        "latency_min": latency.min if latency else 0.0,
+        "latency_max": latency.max if latency else 0.0,
+        "latency_avg": latency.avg if latency else 0.0,
+        "latency_sum": report.latency_sum_ms,
+    }
+    return {
+        "threads_running": threads,
+        "time_interval": report.seconds,
+        "time_total": report.total_seconds,
+        "events": report.transactions.total,
+        "reads": queries.read,
+        "writes": queries.write,
+        "other": queries.other,
+        "errors": report.errors,
+        "reconnects": report.reconnects,
+        **{name: ms / MS_PER_SECOND for name, ms in latencies_ms.items()},
+    }
 
 
 SYSBENCH_COLUMNS = (

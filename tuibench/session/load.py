@@ -49,6 +49,12 @@ class LoadTick(NamedTuple):
     has_reported: bool = True
 
 
+def _failure(report: WorkerReport) -> RunError:
+    error = RunError(report.failure, report.failure_hint)
+    error.exit_code = ExitCode(report.failure_exit)
+    return error
+
+
 class LoadController:
     """Controls the fleet. `threads`, `rate`, `weights` and `client_delay_ms` are the requested values.
 
@@ -59,7 +65,8 @@ class LoadController:
     `checkpoint_listeners` receive the full reports of checkpoints. `accepted_connections` is the number of
     connections that the server accepted when it refused some, None if it refused none. `max_client_delay_ms`
     is the largest simulated delay so far, `seconds` the measured time of the load, from `zero_ns` on.
-    `unresponsive` are the workers that did not answer at the end: their last work is in no figure.
+    `unresponsive` are the workers that did not answer at the end: their last work is in no figure. `failure`
+    is that of a worker after the last tick.
     """
 
     def __init__(self, plan: RunPlan, program: Program, fleet: Fleet, clock: Clock) -> None:
@@ -68,6 +75,7 @@ class LoadController:
         self.rate = plan.rate
         self.accepted_connections: int | None = None
         self.unresponsive: tuple[str, ...] = ()
+        self.failure: RunError | None = None
         self.client_delay_ms = self.max_client_delay_ms = plan.client_delay_ms
         self.accounting = LoadTotals()
         self.alarms = Alarms()
@@ -276,6 +284,7 @@ class LoadController:
             if self.zero_ns is not None:
                 self.seconds = self._elapsed(self.fleet.ended_ns)
                 self.accounting.add_reports(reports)
+            self.failure = next(map(_failure, filter(lambda each: each.failure, reports)), None)
         finally:
             await self.fleet.kill()
 
@@ -293,9 +302,7 @@ class LoadController:
         for report in reports:
             self._known[report.worker] = report
             if report.failure:
-                error = RunError(report.failure, report.failure_hint)
-                error.exit_code = ExitCode(report.failure_exit)
-                raise error
+                raise _failure(report)
         return reports
 
     def _take(self, reports: Sequence[WorkerReport]) -> None:

@@ -449,12 +449,16 @@ class LoadRun(SessionRun):
             finally:
                 self.effect_tracker.end_stalls(self.measuring.completion_gaps)
         totals, lifecycle = self.load.accounting.totals, self.watcher.lifecycle
-        is_left = totals.abandoned > 0 or totals.in_flight > 0 or bool(self.load.unresponsive)
-        is_stuck = is_left and not totals.completed and not totals.failed
-        if self.program.script is not None and is_stuck and lifecycle.outcome == "done":
+        if self.load.failure is not None and lifecycle.outcome == "done":
+            lifecycle.fail(self.load.failure)
+        if self.program.script is None or lifecycle.outcome != "done":
+            return
+        is_stuck, is_silent = totals.abandoned > 0 or totals.in_flight > 0, bool(self.load.unresponsive)
+        if is_silent or (is_stuck and not totals.completed and not totals.failed):
+            what = "a worker does not answer at the end" if is_silent else "no event ended during the run"
             lifecycle.fail(
                 RunError(
-                    f"{self.program.script.path}: no event ended during the run",
+                    f"{self.program.script.path}: {what}",
                     "an event may be an endless loop; a longer --time names its line after 20 s of computing",
                 )
             )

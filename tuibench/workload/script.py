@@ -32,7 +32,7 @@ EVENT = "event"
 ALLOW_IO = "allow_script_io"
 RUN, PREPARE, PREWARM, CLEANUP = "run", "prepare", "prewarm", "cleanup"
 INIT, DONE = "init", "done"
-REPORT_HOOKS = ("report_intermediate", "report_cumulative")
+REPORT_INTERMEDIATE, REPORT_CUMULATIVE = "report_intermediate", "report_cumulative"
 
 INSTALLED = tuple(
     map(Path, ("/usr/share/sysbench", "/usr/local/share/sysbench", "/opt/homebrew/share/sysbench"))

@@ -23,6 +23,9 @@ use crate::measure::recorder::{Counters, Figures, Latencies, Recorder};
 use crate::pacing::Reassignment;
 use crate::sys;
 
+/// A report waits for a script that computes at most so long.
+const MOST_WAIT_NS: i64 = sys::NS_PER_SECOND / 2;
+
 /// Count, sum and sum of squares of one value for each connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FairnessStats {
@@ -251,7 +254,7 @@ impl Engine {
     /// Returns how much was dropped. No transaction starts or ends during the call.
     pub fn reset_stats(&self, limit: Option<u64>) -> u64 {
         let handles: Vec<Arc<ThreadHandle>> = lock(&self.handles).clone();
-        let held = recorders(&handles);
+        let held = self.recorders(&handles);
         let dropped = self.shared.with_queue(|queue| {
             let dropped = queue.drop_backlog(sys::now_ns());
             queue.grant_quota(limit);
@@ -308,13 +311,17 @@ impl Engine {
     pub fn report(&self) -> Report {
         let handles: Vec<Arc<ThreadHandle>> = lock(&self.handles).clone();
         let Recorder { mut counters, mut latencies } = Recorder::new(&self.shared.program);
-        let mut held = recorders(&handles);
+        let mut held = self.recorders(&handles);
         let until_ns = sys::now_ns();
         let (due, backlog) = lock(&self.shared.queue).counts(until_ns);
         let gaps = self.shared.gaps.report(until_ns, backlog);
-        for recorder in &mut held {
-            counters.add(&recorder.counters);
-            latencies.take_from(&mut recorder.latencies);
+        for (recorder, handle) in held.iter_mut().zip(&handles) {
+            let mut reported = lock(&handle.reported);
+            if let Some(recorder) = recorder {
+                reported.clone_from(&recorder.counters);
+                latencies.take_from(&mut recorder.latencies);
+            }
+            counters.add(&reported);
         }
         drop(held);
         let threads: Vec<i32> = handles.iter().map(|handle| handle.tid.load(Ordering::Acquire)).collect();
@@ -333,6 +340,26 @@ impl Engine {
         }
     }
 
+    /// The recorders of all threads, locked: no transaction starts or ends while they are. None for a thread whose
+    /// script computes.
+    fn recorders<'a>(&self, handles: &'a [Arc<ThreadHandle>]) -> Vec<Option<MutexGuard<'a, Recorder>>> {
+        let places: Vec<_> = handles.iter().map(|handle| handle.recorder.enqueue()).collect();
+        let deadline_ns = sys::now_ns() + MOST_WAIT_NS;
+        let is_scripted = self.shared.program.script.is_some();
+        let lock = |place: QueuedReader<'a, Recorder>| match is_scripted {
+            true => place.lock_until(deadline_ns),
+            false => Some(place.lock()),
+        };
+        places.into_iter().map(lock).collect()
+    }
+
+    /// The load ends: scripts that compute without end are stopped.
+    pub fn end_scripts(&self) {
+        if let Some(script) = &self.shared.program.script {
+            script.end();
+        }
+    }
+
     /// Ends all threads; the connections that they still run are dropped.
     pub fn close(&self) {
         for handle in lock(&self.handles).iter() {
@@ -344,12 +371,6 @@ impl Engine {
             let _ = thread.join();
         }
     }
-}
-
-/// The recorders of all threads, locked: no transaction starts or ends while they are.
-fn recorders(handles: &[Arc<ThreadHandle>]) -> Vec<MutexGuard<'_, Recorder>> {
-    let places: Vec<_> = handles.iter().map(|handle| handle.recorder.enqueue()).collect();
-    places.into_iter().map(QueuedReader::lock).collect()
 }
 
 impl Drop for Engine {

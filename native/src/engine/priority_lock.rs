@@ -5,9 +5,13 @@
 //! finds the lock taken, possibly for seconds. Here the owner waits as soon as a reader requests the lock.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::time::Duration;
 
 use crate::engine::shared::lock;
+use crate::sys;
+
+const RETRY: Duration = Duration::from_millis(1);
 
 pub struct PriorityLock<T> {
     value: Mutex<T>,
@@ -47,6 +51,18 @@ pub struct QueuedReader<'a, T> {
 impl<'a, T> QueuedReader<'a, T> {
     pub fn lock(self) -> MutexGuard<'a, T> {
         lock(&self.of.value)
+    }
+
+    /// None if the owner keeps it until `deadline_ns`.
+    pub fn lock_until(self, deadline_ns: i64) -> Option<MutexGuard<'a, T>> {
+        loop {
+            match self.of.value.try_lock() {
+                Ok(guard) => return Some(guard),
+                Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+                Err(TryLockError::WouldBlock) if sys::now_ns() >= deadline_ns => return None,
+                Err(TryLockError::WouldBlock) => std::thread::sleep(RETRY),
+            }
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::engine::priority_lock::PriorityLock;
 use crate::engine::shared::{lock, ReturnReason, Shared};
 use crate::engine::wait::{Poller, NOTIFIER};
 use crate::engine::wakeup_lead::WakeupLead;
-use crate::measure::recorder::Recorder;
+use crate::measure::recorder::{Counters, Recorder};
 use crate::panics::caught;
 use crate::sys::{self, Notifier};
 
@@ -34,6 +34,8 @@ pub struct ThreadHandle {
     pub messages: Mutex<Vec<Message>>,
     pub notifier: Notifier,
     pub recorder: PriorityLock<Recorder>,
+    /// Its counters at the last report.
+    pub reported: Mutex<Counters>,
     /// The thread's ID in the system, 0 before it runs.
     pub tid: AtomicI32,
 }
@@ -44,6 +46,7 @@ impl ThreadHandle {
             messages: Mutex::new(Vec::new()),
             notifier: Notifier::new()?,
             recorder: PriorityLock::new(Recorder::new(&shared.program)),
+            reported: Mutex::new(Recorder::new(&shared.program).counters),
             tid: AtomicI32::new(0),
         })
     }

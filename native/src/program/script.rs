@@ -111,6 +111,9 @@ pub trait ScriptSource: Send + Sync + Debug {
 
     /// What the scripts have printed since the last call.
     fn take_output(&self) -> String;
+
+    /// The load ends: a script that computes without end is stopped.
+    fn end(&self);
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,11 +137,13 @@ pub struct Scripted {
     pub is_reconnecting: bool,
     /// The event in flight, as its connection counts and times it, between two connections.
     pub event: Option<Box<dyn Any + Send>>,
+    /// How many statements the event in flight has sent.
+    pub sent: u64,
 }
 
 impl Scripted {
     pub fn new(script: Box<dyn Script>) -> Self {
-        Self { script, phase: Phase::New, is_restarting: false, is_reconnecting: false, event: None }
+        Self { script, phase: Phase::New, is_restarting: false, is_reconnecting: false, event: None, sent: 0 }
     }
 
     /// Whether its connection was lost before it had started: then it must be made again.

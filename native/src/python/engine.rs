@@ -150,8 +150,9 @@ impl Engine {
         self.engine.command(number, Command::Park);
     }
 
-    /// Returns the connection immediately, also during a transaction.
+    /// Returns the connection immediately, also during a transaction. Its load ends.
     fn abort(&self, number: i64) {
+        self.engine.end_scripts();
         self.engine.command(number, Command::Abort);
     }
 

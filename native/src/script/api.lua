@@ -746,6 +746,54 @@ else
     end
 end
 
+-- Reports
+
+-- The figures of sysbench's own formats, in their order.
+local function rates(stat)
+    local seconds = stat.time_interval
+    return stat.events / seconds, (stat.reads + stat.writes + stat.other) / seconds, stat.reads / seconds,
+        stat.writes / seconds, stat.other / seconds
+end
+
+function sysbench.report_default(stat)
+    local seconds, tps, qps, reads, writes, other = stat.time_interval, rates(stat)
+    print(format("[ %.0fs ] thds: %u tps: %4.2f qps: %4.2f (r/w/o: %4.2f/%4.2f/%4.2f) lat (ms,%u%%): %4.2f "
+        .. "err/s %4.2f reconn/s: %4.2f", stat.time_total, stat.threads_running, tps, qps, reads, writes, other,
+        sysbench.opt.percentile, stat.latency_pct * 1000, stat.errors / seconds, stat.reconnects / seconds))
+end
+
+function sysbench.report_csv(stat)
+    local seconds, tps, qps, reads, writes, other = stat.time_interval, rates(stat)
+    print(format("%.0f,%u,%4.2f,%4.2f,%4.2f,%4.2f,%4.2f,%4.2f,%4.2f,%4.2f", stat.time_total, stat.threads_running,
+        tps, qps, reads, writes, other, stat.latency_pct * 1000, stat.errors / seconds, stat.reconnects / seconds))
+end
+
+local JSON = [[
+  {
+    "time": %4.0f,
+    "threads": %u,
+    "tps": %4.2f,
+    "qps": {
+      "total": %4.2f,
+      "reads": %4.2f,
+      "writes": %4.2f,
+      "other": %4.2f
+    },
+    "latency": %4.2f,
+    "errors": %4.2f,
+    "reconnects": %4.2f
+  }]]
+
+local is_array_open = false
+
+function sysbench.report_json(stat)
+    local seconds, tps, qps, reads, writes, other = stat.time_interval, rates(stat)
+    native.write(is_array_open and ",\n" or "[\n")
+    is_array_open = true
+    native.write(format(JSON, stat.time_total, stat.threads_running, tps, qps, reads, writes, other,
+        stat.latency_pct * 1000, stat.errors / seconds, stat.reconnects / seconds))
+end
+
 -- The coroutine of a connection. Returns the verdict over an action of the script: it is "done" (also "over" after an
 -- event that returned true), to be begun again, failed by an error of the server, or at fault.
 local function judged(ok, result)
@@ -766,7 +814,10 @@ local function judged(ok, result)
     if text and type(result) == "string" and result:sub(-#text) == text then
         return "failed", last_sql_error.code, last_sql_error.message
     end
-    return "fault", 0, type(result) == "table" and tostring(result.sql_errmsg or result) or tostring(result)
+    if type(result) == "table" then
+        result = result.sql_errmsg or config.path .. ": the script raises a table as its error"
+    end
+    return "fault", 0, tostring(result)
 end
 
 local function describe()
@@ -824,6 +875,16 @@ return function()
             verdict = "failed"
         end
         yield(READY, verdict == "done" and "over" or verdict, code, message)
+        return yield(READY, "done")
+    end
+    if config.entry == "report" then
+        local name, stat = yield(READY, "begun")
+        while name do
+            name, stat = yield(READY, judged(pcall(sysbench.hooks[name], stat)))
+        end
+        if is_array_open then
+            native.write("\n]\n")
+        end
         return yield(READY, "done")
     end
     if type(event) ~= "function" then

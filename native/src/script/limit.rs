@@ -6,7 +6,7 @@
 
 use std::ffi::{c_int, c_void, CStr};
 use std::ptr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -18,6 +18,8 @@ use crate::sys;
 
 /// A script that computes for this long without a statement is stopped.
 pub const MOST_CPU_NS: i64 = 20 * sys::NS_PER_SECOND;
+/// The same once its load has ended.
+const MOST_CPU_AT_END_NS: i64 = sys::NS_PER_SECOND / 4;
 /// How often the hook is called, in instructions of Lua's virtual machine.
 const CHECK_EVERY: c_int = 10_000;
 /// The longest time between two looks at the scripts, and the least.
@@ -82,12 +84,15 @@ unsafe extern "C-unwind" fn check(state: *mut lua_State, place: *mut ffi::lua_De
     let used_ns = sys::thread_cpu_ns();
     if limit.hooked_turn != turn {
         limit.hooked_turn = turn;
-        limit.until_cpu_ns = used_ns + limit.most_cpu_ns;
+        limit.from_cpu_ns = used_ns;
         return;
     }
-    if used_ns > limit.until_cpu_ns {
+    let is_ending = limit.is_ending.load(Ordering::Relaxed);
+    let most_ns = if is_ending { limit.most_cpu_ns.min(MOST_CPU_AT_END_NS) } else { limit.most_cpu_ns };
+    if used_ns > limit.from_cpu_ns + most_ns {
         ffi::lua_getinfo(state, c"Sl".as_ptr(), place);
-        limit.end(CStr::from_ptr((*place).short_src.as_ptr()), (*place).currentline);
+        let when = if is_ending { "when the run ends" } else { "for too long" };
+        limit.end(CStr::from_ptr((*place).short_src.as_ptr()), (*place).currentline, when);
         push_message(state, limit);
         ffi::lua_error(state);
     }
@@ -103,17 +108,18 @@ unsafe fn push_message(state: *mut lua_State, limit: &Inner) {
 struct Inner {
     watched: Arc<Watched>,
     most_cpu_ns: i64,
-    until_cpu_ns: i64,
+    is_ending: Arc<AtomicBool>,
+    /// The processor time of the thread at the first call of the hook.
+    from_cpu_ns: i64,
     hooked_turn: u64,
     /// Why the script ends: `pcall` does not catch this error.
     exceeded: Option<String>,
 }
 
 impl Inner {
-    fn end(&mut self, source: &CStr, line: c_int) {
+    fn end(&mut self, source: &CStr, line: c_int, when: &str) {
         let source = source.to_string_lossy();
-        self.exceeded =
-            Some(format!("{source}:{line}: the script computes for too long without a statement"));
+        self.exceeded = Some(format!("{source}:{line}: the script computes {when} without a statement"));
     }
 }
 
@@ -123,13 +129,14 @@ pub struct Limit(*mut Inner);
 impl Limit {
     /// # Safety
     /// `state` is not running, and is closed after the limit is dropped.
-    pub unsafe fn new(state: *mut lua_State, most_cpu_ns: i64) -> Self {
+    pub unsafe fn new(state: *mut lua_State, most_cpu_ns: i64, is_ending: Arc<AtomicBool>) -> Self {
         let look_ns = (most_cpu_ns / 4).clamp(LOOK_NS.0, LOOK_NS.1);
         let watched = Arc::new(Watched { state, turns: AtomicU64::new(0), look_ns });
         let inner = Box::into_raw(Box::new(Inner {
             watched: watched.clone(),
             most_cpu_ns,
-            until_cpu_ns: 0,
+            is_ending,
+            from_cpu_ns: 0,
             hooked_turn: 0,
             exceeded: None,
         }));

@@ -20,6 +20,7 @@ mod tests;
 use std::collections::HashMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::engine::shared::lock;
@@ -28,7 +29,7 @@ pub use crate::script::limit::MOST_CPU_NS;
 use crate::script::names::Names;
 pub use crate::script::random::Distributions;
 use crate::script::random::Randomness;
-use crate::script::state::LuaScript;
+pub use crate::script::state::LuaScript;
 pub use crate::script::state::MOST_MEMORY;
 use crate::values::mt19937::Mt19937;
 use crate::values::value::ProfileError;
@@ -71,6 +72,8 @@ pub struct LuaSource {
     settings: Settings,
     names: Arc<Names>,
     output: Arc<Mutex<String>>,
+    /// The load ends: no script computes on.
+    is_ending: Arc<AtomicBool>,
 }
 
 impl fmt::Debug for LuaSource {
@@ -93,7 +96,7 @@ pub struct Declared {
 
 impl LuaSource {
     pub fn new(settings: Settings) -> Self {
-        Self { settings, names: Arc::default(), output: Arc::default() }
+        Self { settings, names: Arc::default(), output: Arc::default(), is_ending: Arc::default() }
     }
 
     /// Loads the script without a server, and returns what it declares.
@@ -103,12 +106,19 @@ impl LuaSource {
         Ok(declared)
     }
 
+    /// A state for the report hooks, which has loaded the script; `tid` is its number of a thread.
+    pub fn report(&self, tid: i64) -> Result<LuaScript, String> {
+        let mut report = self.lua("report", tid, Mt19937::from_key(&[0]))?;
+        report.report(None, Vec::new())?;
+        Ok(report)
+    }
+
     fn lua(&self, entry: &str, connection: i64, random: Mt19937) -> Result<LuaScript, String> {
         let settings = &self.settings;
         let random =
             Randomness::new(random, settings.distributions.clone(), connection, settings.connections);
-        LuaScript::new(settings, entry, connection, random, self.names.clone(), self.output.clone())
-            .map_err(|error| error.to_string())
+        let shared = (self.names.clone(), self.output.clone(), self.is_ending.clone());
+        LuaScript::new(settings, entry, connection, random, shared).map_err(|error| error.to_string())
     }
 }
 
@@ -127,5 +137,9 @@ impl ScriptSource for LuaSource {
 
     fn take_output(&self) -> String {
         std::mem::take(&mut *lock(&self.output))
+    }
+
+    fn end(&self) {
+        self.is_ending.store(true, Ordering::Relaxed);
     }
 }

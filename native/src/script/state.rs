@@ -5,6 +5,7 @@ use std::ffi::{c_int, c_void};
 use std::path::PathBuf;
 use std::ptr;
 use std::slice;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use mlua::ffi::{self, lua_State};
@@ -89,7 +90,7 @@ pub struct LuaScript {
     thread: Thread,
     /// The state of the coroutine.
     state: *mut lua_State,
-    _lua: Lua,
+    lua: Lua,
     board: OwnedBoard,
     path: String,
     names: Arc<Names>,
@@ -153,8 +154,7 @@ impl LuaScript {
         entry: &str,
         connection: i64,
         random: Randomness,
-        names: Arc<Names>,
-        output: Arc<Mutex<String>>,
+        (names, output, is_ending): (Arc<Names>, Arc<Mutex<String>>, Arc<AtomicBool>),
     ) -> mlua::Result<Self> {
         let lua = if settings.allows_io {
             // SAFETY: the user has allowed the script whatever a program may do.
@@ -175,7 +175,7 @@ impl LuaScript {
         let limit = unsafe {
             let state = std::cell::Cell::new(ptr::null_mut());
             lua.exec_raw::<()>((), |given| state.set(given))?;
-            Limit::new(state.get(), settings.most_cpu_ns)
+            Limit::new(state.get(), settings.most_cpu_ns, is_ending)
         };
         let native = native_functions(&lua, settings, &board, &limit, output)?;
         let config = config(&lua, settings, entry, connection)?;
@@ -194,7 +194,7 @@ impl LuaScript {
             limit,
             thread,
             state: state.get(),
-            _lua: lua,
+            lua,
             board,
             path: settings.path.clone(),
             names,
@@ -241,6 +241,27 @@ impl LuaScript {
                 Err(self.fault(&message.to_string_lossy()))
             }
             _ => Err("the script sends statements while it is loaded".to_string()),
+        }
+    }
+
+    /// Calls a report hook with its figures. For the entry `report`; without a hook, the first time it loads the
+    /// script, the next time it ends the reports.
+    pub fn report(&mut self, hook: Option<&str>, figures: Vec<(String, f64)>) -> Result<(), String> {
+        let Self { limit, thread, lua, .. } = self;
+        let mut values = lua
+            .create_table_from(figures)
+            .and_then(|figures| limit.limiting(|| thread.resume::<MultiValue>((hook, figures))))
+            .map_err(|error| self.fault(&error.to_string()))?;
+        let mut next = || values.pop_front().unwrap_or(LuaValue::Nil);
+        match (next(), next(), next(), next()) {
+            (LuaValue::Integer(request::READY), LuaValue::String(verdict), _, message) => {
+                match (&*verdict.as_bytes(), message) {
+                    (b"begun" | b"done", _) => Ok(()),
+                    (_, LuaValue::String(message)) => Err(self.fault(&message.to_string_lossy())),
+                    _ => Err("a report hook fails".to_string()),
+                }
+            }
+            _ => Err("a report hook sends no statements, and does not wait".to_string()),
         }
     }
 

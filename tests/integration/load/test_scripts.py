@@ -1,6 +1,7 @@
 """Lua scripts on a real server: sysbench's own ones send what sysbench sends; errors, losses, result sets."""
 
 import asyncio
+import json
 import re
 import shutil
 from collections.abc import Awaitable, Callable
@@ -88,6 +89,11 @@ async def _counted_once(target: Target, act: Callable[[], Awaitable[bool]]) -> t
 
 async def sysbench(target: Target, path: Path, command: str, *options: str, **own: str) -> bool:
     """Runs sysbench; returns whether no event began again after an error."""
+    printed = await printed_by_sysbench(target, path, command, f"--threads={THREADS}", *options, **own)
+    return re.search(r"ignored errors: +[1-9]", printed) is None
+
+
+async def printed_by_sysbench(target: Target, path: Path, command: str, *options: str, **own: str) -> str:
     process = await asyncio.create_subprocess_exec(
         "sysbench",
         str(path),
@@ -96,7 +102,6 @@ async def sysbench(target: Target, path: Path, command: str, *options: str, **ow
         f"--mysql-user={target.user}",
         f"--mysql-password={target.password}",
         f"--mysql-db={target.database}",
-        f"--threads={THREADS}",
         *options,
         command,
         stdout=asyncio.subprocess.PIPE,
@@ -104,7 +109,7 @@ async def sysbench(target: Target, path: Path, command: str, *options: str, **ow
     )
     printed, _ = await asyncio.wait_for(process.communicate(), 120)
     assert process.returncode == 0, printed.decode()
-    return re.search(rb"ignored errors: +[1-9]", printed) is None
+    return printed.decode()
 
 
 def program_of(path: Path, **options: str) -> Program:
@@ -330,15 +335,13 @@ async def test_init_and_done_surround_the_events(
         function init() send("CREATE TABLE t (id INT)") end
         function thread_init() con = sysbench.sql.driver():connect() end
         function event() con:query("INSERT INTO t VALUES (1)") end
-        function done() send("INSERT INTO t SELECT COUNT(*) FROM t") end
-        function sysbench.hooks.report_cumulative() end"""
+        function done() send("INSERT INTO t SELECT COUNT(*) FROM t") end"""
     file = tmp_path / "mine.lua"
     file.write_text(text)
     line = ("run", str(file), "--threads=2", "--workers=2", "--events=30", "--time=0")
     ended = await asyncio.to_thread(tuibench, *line, target=database)
     assert ended.code == 0, ended.err
     assert await ask(database, "SELECT MAX(id), COUNT(*) FROM t") == [(30, 31)]
-    assert "sysbench.hooks.report_cumulative is not called" in ended.err
 
 
 @needs_sysbench
@@ -379,18 +382,105 @@ async def test_the_profile_of_a_script_sends_what_the_script_sends(
 
 @pytest.mark.one_flavour
 @pytest.mark.parametrize(
-    "body",
+    ("after", "body", "message"),
     [
-        "sysbench.sql.driver():connect():query('SELECT SLEEP(30)')",
-        pytest.param("while true do end", marks=pytest.mark.whole),
+        (0, "con:query('SELECT SLEEP(30)')", "mine.lua: no event ended during the run"),
+        (0, "while true do end", "mine.lua:5: the script computes when the run ends without a statement"),
+        (50, "while true do end", "mine.lua:5: the script computes when the run ends without a statement"),
+        (50, "while true do con:query('DO 1') end", "and does not end; those that ended sent 1 on average"),
+        (50, "error('no more')", "mine.lua:5: no more"),
+        (50, "error({})", "mine.lua: the script raises a table as its error"),
     ],
 )
-async def test_a_run_in_which_no_event_ends_has_failed(
-    database: Target, tuibench_home: Path, tmp_path: Path, body: str
+async def test_a_run_whose_events_fail_or_do_not_end_has_failed(
+    database: Target, tuibench_home: Path, tmp_path: Path, after: int, body: str, message: str
 ) -> None:
+    text = f"""function thread_init() con, n = sysbench.sql.driver():connect(), 0 end
+        function event()
+            n = n + 1
+            if n > {after} then
+                {body}
+            end
+            con:query("DO 1")
+        end"""
     file = tmp_path / "mine.lua"
-    file.write_text(f"function event() {body} end")
-    line = ("run", str(file), "--threads=1", "--workers=1", "--time=0.5")
+    file.write_text(text)
+    line = ("run", str(file), "--threads=1", "--workers=1", "--time=1.5")
     ended = await asyncio.to_thread(tuibench, *line, target=database)
     assert ended.code == 1
-    assert "mine.lua: no event ended during the run" in ended.err
+    assert message in ended.err
+
+
+REPORTING = """
+sysbench.cmdline.options = {form = {"Form", "names"}}
+local calls = 0
+local function say(hook, stat)
+    calls = calls + 1
+    local names = {}
+    for name, value in pairs(stat) do names[#names + 1] = name .. ":" .. type(value) end
+    table.sort(names)
+    print(hook, calls, sysbench.tid, stat.events, stat.reads, stat.writes, stat.other, stat.threads_running,
+        string.format("%.0f", stat.time_total), table.concat(names, " "))
+end
+function thread_init() con = sysbench.sql.driver():connect() end
+function event()
+    con:query("SELECT 1")
+    os.execute("sleep 0.05")
+end
+function sysbench.hooks.report_intermediate(stat)
+    if sysbench.opt.form == "names" then say("interval", stat)
+    else sysbench["report_" .. sysbench.opt.form](stat) end
+end
+function sysbench.hooks.report_cumulative(stat) say("total", stat) end
+"""
+
+
+@needs_sysbench
+@pytest.mark.sysbench
+@pytest.mark.one_flavour
+async def test_report_hooks_print_what_they_print_in_sysbench(
+    database: Target, tuibench_home: Path, tmp_path: Path
+) -> None:
+    """Apart from figures: what is called, when, in which state, with which figures."""
+    file = tmp_path / "mine.lua"
+    file.write_text(REPORTING)
+    for form in ("names", "csv", "json", "default"):
+        options = (f"--form={form}", "--threads=2", "--time=3", "--report-interval=1")
+        line = ("run", str(file), *options, "--workers=1", f"--json={tmp_path / 'summary.json'}")
+        ended = await asyncio.to_thread(tuibench, *line, target=database)
+        assert ended.code == 0, ended.err
+        theirs = await printed_by_sysbench(database, file, "run", *options)
+        # A busy host may be too late for the last interval.
+        ours = ended.out.partition("\nTPS")[0]
+        shape = [
+            set(re.sub(r"[0-9.]+", "0", each.partition("Threads started!")[2]).split("\n"))
+            for each in (ours, theirs)
+        ]
+        assert shape[0] - {""} == shape[1] - {""}
+        if form == "names":
+            totals = re.findall(r"total\t1\t0\t(\d+)\t(\d+)\t0\t0\t0\t2\t", ended.out)
+            summary = json.loads((tmp_path / "summary.json").read_text())
+            assert [(summary["transactions"]["total"], summary["queries"]["read"])] == [
+                tuple(map(int, totals[0]))
+            ]
+            assert ("1", "2") in re.findall(r"interval\t(\d)\t(\d)", ended.out)
+
+
+async def test_a_report_hook_harms_neither_run_nor_terminal(
+    any_server: PrivateServer, tuibench_home: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.lua"
+    for body, said in [
+        ("print('\\27[2J\\7')", r"\x07"),
+        ("error('no hook')", "mine.lua:2: no hook"),
+        ("sysbench.sql.driver():connect():query('DO 1')", "a report hook sends no statements"),
+    ]:
+        file.write_text(
+            f"""function event() sysbench.sql.driver():connect():query("DO 1") end
+            function sysbench.hooks.report_intermediate() {body} end"""
+        )
+        line = ("run", str(file), "--threads=1", "--workers=1", "--time=2", "--verbosity=1")
+        ended = await asyncio.to_thread(tuibench, *line, target=any_server.target)
+        assert ended.code == 0, ended.err
+        assert said in ended.out + ended.err
+        assert "\x1b" not in ended.out + ended.err

@@ -221,6 +221,7 @@ impl Connection {
     fn aborted(&mut self, context: &mut ThreadContext<'_>) -> ReturnReason {
         self.release_reserved(context);
         if let Some(running) = self.running.take() {
+            let endless = self.endless_event(context);
             let is_asking =
                 matches!(self.state, State::AwaitingResponse | State::RollingBack(..) | State::Delayed(..));
             context.recorder.counters.in_flight -= 1;
@@ -228,6 +229,9 @@ impl Connection {
             context.shared.gaps.abandoned();
             context.recorder.counters.unanswered += u64::from(is_asking);
             self.user_left(&running, context);
+            if let Some(message) = endless {
+                return ReturnReason::ScriptFault(message);
+            }
         }
         ReturnReason::Aborted
     }

@@ -10,6 +10,10 @@ use crate::sys;
 /// The responses to a script's statements are kept up to this size.
 pub const MOST_RESPONSE_BYTES: usize = 1 << 28;
 
+/// An event that sends so many statements, and so many times more than others, is an endless loop.
+const LEAST_ENDLESS: u64 = 1000;
+const MOST_TIMES_MORE: u64 = 100;
+
 /// Instead of the code of an error that a script counts itself.
 const ERROR_OF_SCRIPT: u16 = 0;
 
@@ -54,6 +58,7 @@ impl Connection {
     pub(super) fn begin_event(&mut self, context: &mut ThreadContext<'_>) -> Next {
         if let Some(scripted) = &mut self.stream.script {
             scripted.phase = Phase::Running;
+            scripted.sent = 0;
         }
         self.resume_script(Answer::Event, context)
     }
@@ -141,6 +146,21 @@ impl Connection {
         }
     }
 
+    /// Why an event that is aborted looks like an endless loop: it has sent far more statements than those that ended.
+    pub(super) fn endless_event(&self, context: &ThreadContext<'_>) -> Option<String> {
+        let sent = self.stream.script.as_ref()?.sent;
+        let counters = &context.recorder.counters;
+        let of_ended = (counters.reads + counters.writes + counters.others).saturating_sub(sent);
+        let mean = of_ended.checked_div(counters.completed)?.max(1);
+        if sent < MOST_TIMES_MORE * mean.max(LEAST_ENDLESS / MOST_TIMES_MORE) {
+            return None;
+        }
+        let profile = &self.stream.program.profile;
+        Some(format!(
+            "{profile}: an event has sent {sent} statements and does not end; those that ended sent {mean} on average"
+        ))
+    }
+
     fn resume_script(&mut self, answer: Answer<'_>, context: &mut ThreadContext<'_>) -> Next {
         let Self { stream, calls, .. } = self;
         let scripted = match &mut stream.script {
@@ -155,7 +175,10 @@ impl Connection {
     fn take_step(&mut self, step: Step, context: &mut ThreadContext<'_>) -> Next {
         match step {
             Step::Call { name } => {
-                let reads_rows = self.stream.script.as_ref().map_or(false, |each| each.script.reads_rows());
+                let reads_rows = self.stream.script.as_mut().map_or(false, |each| {
+                    each.sent += u64::from(name.is_some());
+                    each.script.reads_rows()
+                });
                 self.script_statement = name;
                 match name {
                     Some(_) => self.response.begin(reads_rows),
