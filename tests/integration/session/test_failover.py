@@ -1,4 +1,6 @@
-"""A switch of primary: the first address dies, the second one answers later; the outage is measured."""
+"""Outages that are measured: a switch of primary, where the first address dies and the second one answers
+later, and a restart.
+"""
 
 import asyncio
 import time
@@ -8,8 +10,10 @@ from msgspec.structs import replace
 
 from tests.faults.load import THREADS, fault_spec, loaded
 from tests.faults.proxy import Proxy
+from tests.integration.support import sbtest
 from tests.integration.support.commands import ask
 from tuibench.demo.server import PrivateServer
+from tuibench.load.tables import prepare_tables
 from tuibench.model.event import EventKind
 from tuibench.model.server import Endpoint
 
@@ -59,3 +63,22 @@ async def test_a_switch_of_primary_is_measured(tables: PrivateServer, engine: st
     assert back - died - 0.1 <= stall.seconds == summary.figures["outage"] <= back - died + LATE_SECONDS
     assert stall.unknown_commits == THREADS
     assert stall.errors["2013"] == THREADS
+
+
+async def test_a_restart_is_measured(restartable: PrivateServer) -> None:
+    """A server that was killed, and is started again a while later."""
+    await prepare_tables(restartable.target, sbtest.program(table_size=500))
+    async with loaded(fault_spec(restartable.target)) as load:
+        died = time.monotonic()
+        await restartable.kill()
+        gone = time.monotonic()
+        await asyncio.sleep(SWITCH_SECONDS)
+        load.begins()
+        await restartable.start_again()
+        back = time.monotonic()
+        await load.reconnects(THREADS)
+        await load.recovery_seconds()
+        summary = await load.stop()
+    assert gone - died + SWITCH_SECONDS - 0.1 <= summary.figures["outage"] <= back - died + LATE_SECONDS
+    assert summary.steadiness is not None
+    assert summary.steadiness.longest_stall_seconds == summary.figures["outage"]

@@ -54,6 +54,18 @@ async def test_planted_stalls_are_reported_with_their_length(
     assert all(stall.recovery_seconds is not None for stall in stalls[:-1])
 
 
+@pytest.mark.whole
+async def test_five_seconds_are_measured_as_five(tables: PrivateServer, tuibench_home: Path) -> None:
+    """On each flavour. The figure is that of `--fail-if "outage>5s"`."""
+    async with loaded(fault_spec(tables.target)) as load:
+        await ticks(load, 8)
+        planted = await stopped(tables.pid, 5.0)
+        await ticks(load, 12)
+        summary = await load.stop()
+    assert planted == pytest.approx(5.0, abs=0.1)
+    assert summary.figures["outage"] == pytest.approx(planted, abs=0.2)
+
+
 async def ticks(load: FaultLoad, count: int) -> None:
     """Waits for so many more samples."""
     seen = len(load.watcher.samples)

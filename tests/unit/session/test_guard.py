@@ -1,7 +1,9 @@
 """The guard rail: what breaks it is put back within two samples, and a calm load does not break it."""
 
+import math
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
 
 import pytest
 from msgspec.structs import replace
@@ -85,7 +87,14 @@ class Traffic:
 
 def screening(seed: int = 5, **plan: object) -> TuneRun:
     """Three values, of which one is ruinous and one is better."""
-    values = ((SYNC, RUINOUS), (SYNC, "100"), (FLUSH, "2"))
+    return screening_by(((SYNC, RUINOUS), (SYNC, "100"), (FLUSH, "2")), seed, **plan)
+
+
+def screening_of(names: Sequence[str], seed: int) -> TuneRun:
+    return screening_by([(name, RUINOUS) for name in names], seed)
+
+
+def screening_by(values: Sequence[tuple[str, str]], seed: int, **plan: object) -> TuneRun:
     candidates = tuple(
         candidate(number, setting, value, original="1", change=f"1 → {value}")
         for number, (setting, value) in enumerate(values, 1)
@@ -114,6 +123,49 @@ async def test_a_ruinous_value_of_a_screening_is_put_back_and_not_tried_again(se
 @pytest.mark.whole
 async def test_a_ruinous_value_is_put_back_in_50_of_50_screenings() -> None:
     await screened(range(50), 1.0)
+
+
+class RuinousAtRandom:
+    """Queries per second with values of which any may be ruinous, alone or beside another one, at once or
+    some samples after it was set. `longest` is for how many samples in a row a ruin was held.
+    """
+
+    def __init__(self, names: Sequence[str], seed: int) -> None:
+        rng = random.Random(seed)
+        alone = {(name,): rng.uniform(0, 0.5) for name in names if rng.random() < 0.3}
+        beside = {pair: rng.uniform(0, 0.5) for pair in combinations(names, 2) if rng.random() < 0.2}
+        self.ruin = {which: (factor, rng.choice([0, 0, 1, 4])) for which, factor in (alone | beside).items()}
+        self.better = {name: rng.uniform(0.95, 1.25) for name in names}
+        self.held: dict[tuple[str, ...], int] = {}
+        self.run = self.longest = self.tried = 0
+
+    def __call__(self, values: Mapping[str, str]) -> float:
+        changed = {name for name in self.better if values[name] == RUINOUS}
+        self.held = {each: self.held.get(each, 0) + 1 for each in self.ruin if changed.issuperset(each)}
+        acting = [factor for each, (factor, after) in self.ruin.items() if self.held.get(each, 0) > after]
+        self.run = self.run + 1 if acting else 0
+        self.tried += self.run == 1
+        self.longest = max(self.longest, self.run)
+        return 1040.0 * (min(acting) if acting else math.prod(self.better[name] for name in changed))
+
+
+@pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 60), marks=pytest.mark.whole)])
+async def test_a_screening_never_holds_a_broken_guard_for_longer_than_two_samples(seeds: range) -> None:
+    """Whatever is ruinous: one value, two together, the best of all; at once, or some samples later."""
+    names = ("innodb_io_capacity", "innodb_lru_scan_depth", "innodb_spin_wait_delay", "sync_binlog",
+             "innodb_flush_neighbors", "innodb_max_dirty_pages_pct")  # fmt: skip
+    tried = 0
+    for seed in seeds:
+        level = RuinousAtRandom(names, seed)
+        traffic, tune = Traffic(level, seed=seed), screening_of(names, seed)
+        traffic.session.values = dict.fromkeys(names, "1")
+        await traffic.start(tune)
+        while not tune.is_over:
+            await traffic.tick()
+        assert level.longest <= 2, seed
+        assert set(traffic.session.values.values()) <= {"1", "original"}
+        tried += level.tried
+    assert tried > len(seeds)
 
 
 async def screened(seeds: range, seconds: float) -> None:
@@ -177,16 +229,29 @@ def test_a_calm_load_breaks_no_guard() -> None:
     assert sum(false_trips(seed, 400) for seed in range(4)) == 0
 
 
+TAIL = 6
+"""Degrees of freedom of Student's t: large deviations are more frequent than normal ones."""
+
+
 def false_trips(seed: int, samples: int) -> int:
-    """Windows of 5 samples, of which every other one is of original values."""
-    rng, guard = random.Random(seed), Guard(parse_guard(("qps>80%", "p95<200%")))
-    drift, broken, trips = 0.0, 0, 0
+    """Windows of 7 samples, of which every other one is of original values. The load drifts by 15 % either
+    way, varies by 7 % around that, with heavy tails and for some seconds, and each checkpoint slows it by up
+    to a fifth for up to 3 seconds.
+    """
+    rng, guard = random.Random(seed), Guard(parse_guard(OF_TRAFFIC))
+    broken, trips, level, latency, checkpoint, slowed = 0, 0, 0.0, 0.0, 30.0, 1.0
+    period = rng.uniform(900, 3600)
     for at in range(samples):
-        drift = 0.7 * drift + rng.gauss(0, 0.04)
-        queries = 800.0 * (1 + drift) + rng.gauss(0, 28)
-        p95_ms = round(11 * rng.lognormvariate(0, 0.12), 2)
-        slot = measured_tick(at + 1.0, 1.0, queries / 19, queries=queries, p95_ms=p95_ms)
-        if at // 5 % 2 == 0:
+        shock = rng.gauss(0, 1) / math.sqrt(rng.gammavariate(TAIL / 2, 2 / TAIL))
+        level = 0.8 * level + 0.033 * shock
+        latency = 0.8 * latency + rng.gauss(0, 0.1)
+        if at >= checkpoint:
+            slowed = rng.uniform(0.8, 0.95) if at < checkpoint + rng.uniform(0.5, 3) else 1.0
+            checkpoint += rng.uniform(20, 60) * (slowed == 1.0)
+        rate = 800.0 * math.exp(0.15 * math.sin(math.tau * at / period) + level) * slowed
+        queries, p95_ms = rng.gauss(rate, math.sqrt(rate)), 11 * math.exp(latency - level) / slowed**2
+        slot = measured_tick(at + 1.0, 1.0, queries / 19, queries=queries, p95_ms=round(p95_ms, 2))
+        if at // 7 % 2 == 0:
             guard.learn(slot)
             broken = 0
             continue
