@@ -8,6 +8,7 @@ that a running server cannot change; the others are screened on one running serv
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from statistics import fmean
 
 import click
 from msgspec.structs import replace
@@ -17,8 +18,10 @@ from tuibench.cli.options import PrivateServerOptions
 from tuibench.cli.output import info
 from tuibench.cli.runner import record_folder, run_async
 from tuibench.document import Block, Section, Shape, Table, Text, section, write_text
-from tuibench.errors import ExitCode, UsageError
+from tuibench.errors import ExitCode, RunError, UsageError
 from tuibench.metrics import inference
+from tuibench.metrics.figures import Better, Figure, figure_named
+from tuibench.metrics.thresholds import OPERATORS, parse_threshold
 from tuibench.model.effect import Verdict
 from tuibench.model.plan import RunPlan
 from tuibench.model.sweep import ServerBuild, Sweep
@@ -89,10 +92,11 @@ def result_blocks(
     sweep: Sweep, candidates: Sequence[Candidate], left_out: Sequence[LeftOut], plan: TunePlan
 ) -> Iterator[Block | Section]:
     """The values, the largest effects first, the lines to keep the better ones, and what was not tested."""
-    levels = {
-        name: [[own[start]] for start in sorted(own)] for name, own in start_levels(sweep).items() if own
-    }
+    figure = figure_named(plan.primary)
+    levels = _levels(sweep, figure)
     first = levels.pop(NOW, [])
+    if not first:
+        raise RunError(f"{figure.name} was not measured", "--figure has another one")
     by_name = {f"{one.setting}={one.value}": one for one in candidates}
     # Bonferroni's intervals: with a probability of `false_rate` at most, any verdict is false.
     level = plan.false_rate / max(1, len(levels))
@@ -100,11 +104,11 @@ def result_blocks(
     found = [
         (by_name[name], inference.compare(first, own, level=level, tolerance=tolerance))
         for name, own in levels.items()
-        if first
     ]
     found.sort(key=lambda each: -abs(each[1].interval.percent.estimate))
     starts = sweep.record.plan.repeats
-    headline = next((result.headline for result in sweep.done), "")
+    headline = next((result.headline for result in sweep.done), "") if figure.name == "tps" else figure.brief
+    misses = {number: missed_over_starts(sweep, one, plan) for number, (one, _) in enumerate(found)}
     yield Text(
         (
             f"Settings that need a restart: {units.pluralize(len(found), 'value')}, "
@@ -117,11 +121,15 @@ def result_blocks(
     yield Table(
         header=("", f"{headline}, relative", "verdict"),
         rows=tuple(
-            (change_text(one), _difference(result), _words(result.verdict, plan)) for one, result in found
+            (change_text(one), _difference(result), _words(result.verdict, plan, figure, misses[number]))
+            for number, (one, result) in enumerate(found)
         ),
         words=1,
     )
-    better = [one for one, result in found if result.verdict is Verdict.HIGHER]
+    wanted = Verdict.HIGHER if figure.better is Better.HIGHER else Verdict.LOWER
+    better = [
+        one for number, (one, result) in enumerate(found) if result.verdict is wanted and not misses[number]
+    ]
     if better:
         server = versions_setup(sweep).builds[0]
         options = (
@@ -139,10 +147,37 @@ def _difference(found: inference.StartsComparison) -> str:
     return " ".join(units.difference_and_interval(*found.interval.percent))
 
 
-def _words(verdict: Verdict, plan: TunePlan) -> str:
+def _levels(sweep: Sweep, figure: Figure) -> dict[str, list[list[float]]]:
+    """The figure of each start of each value that was measured; for tps the profile's headline figure."""
+    if figure.name == "tps":
+        found = start_levels(sweep)
+    else:
+        found = {}
+        for result in sweep.done:
+            cell, figures = result.cell, result.figures
+            level = None if figures is None else figures.value(figure.name)
+            if level is None and figures is not None:
+                level = figures.value(figure.key)
+            if level is not None:
+                found.setdefault(cell.variant.name, {})[cell.repeat] = level
+    return {name: [[own[start]] for start in sorted(own)] for name, own in found.items() if own}
+
+
+def missed_over_starts(sweep: Sweep, candidate: Candidate, plan: TunePlan) -> str:
+    """The first objective that the mean of the value's starts does not meet; empty if it meets all."""
+    for text in plan.objectives:
+        threshold = parse_threshold(text)
+        starts = _levels(sweep, figure_named(threshold.figure)).get(f"{candidate.setting}={candidate.value}")
+        if starts and not OPERATORS[threshold.operator](fmean(each[0] for each in starts), threshold.limit):
+            return text
+    return ""
+
+
+def _words(verdict: Verdict, plan: TunePlan, figure: Figure, misses: str) -> str:
+    rises, falls = ("better", "worse") if figure.better is Better.HIGHER else ("worse", "better")
     words = {
-        Verdict.HIGHER: "better",
-        Verdict.LOWER: "worse",
+        Verdict.HIGHER: rises,
+        Verdict.LOWER: falls,
         Verdict.EQUAL: f"no effect within ±{plan.tolerance_percent:g} %",
     }
-    return words.get(verdict, "cannot tell yet")
+    return words.get(verdict, "cannot tell yet") + (f", misses {misses}" if misses else "")

@@ -68,6 +68,9 @@ VARIABLES = {
 }
 
 
+RISKY = TunePlan(allow_risk=True)
+
+
 def names(found: Sequence[object]) -> set[str]:
     return {str(getattr(one, "setting", "")) for one in found}
 
@@ -85,13 +88,11 @@ def test_what_a_running_server_cannot_change_is_screened_over_starts() -> None:
     assert [(one.setting, one.value) for one in mysql] == [("innodb_doublewrite", "OFF")]
 
 
-def screened(rng: random.Random, **speeds: float) -> tuple[dict[str, str], str]:
+def screened(rng: random.Random, plan: TunePlan = RISKY, **speeds: float) -> tuple[dict[str, str], str]:
     """The verdict of each value, and the whole text."""
     candidates, _ = start_candidates(MARIADB, VARIABLES, TunePlan(allow_risk=True, values=4))
     by_name = {f"{one.setting}={one.value}": speeds.get(one.setting, 1.0) for one in candidates[:6]}
-    blocks = tuple(
-        result_blocks(started(rng, {NOW: 1.0, **by_name}), candidates, (), TunePlan(allow_risk=True))
-    )
+    blocks = tuple(result_blocks(started(rng, {NOW: 1.0, **by_name}), candidates, (), plan))
     table = next(block for block in blocks if isinstance(block, Table))
     assert not [block for block in blocks if isinstance(block, Section)]
     return {str(row[0]).partition(" ")[0]: str(row[2]) for row in table.rows}, write_text(blocks)
@@ -108,3 +109,19 @@ def test_a_better_value_is_found_and_its_line_is_printed() -> None:
     assert (verdicts["log_bin"], verdicts["innodb_flush_method"]) == ("better", "worse")
     assert "To keep these settings, in my.cnf below [mysqld]:\n  skip-log-bin\n" in text
     assert "one observation is a start" in text
+
+
+def test_a_screening_over_starts_is_about_its_figure_and_its_objectives() -> None:
+    changed = {"log_bin": 2.0, "innodb_flush_method": 0.5}
+    slow = msgspec.structs.replace(RISKY, primary="p95_ms")
+    verdicts, text = screened(random.Random(7), slow, **changed)
+    assert "p95 relative" in text or "p95, relative" in text
+    assert set(verdicts.values()) <= {"cannot tell yet", "no effect within ±2 %"}
+    strict = msgspec.structs.replace(RISKY, objectives=("tps>1000",))
+    verdicts, text = screened(random.Random(7), strict, **changed)
+    assert verdicts["log_bin"] == "better"
+    assert verdicts["innodb_flush_method"] == "worse, misses tps>1000"
+    strict = msgspec.structs.replace(RISKY, objectives=("tps>5000",))
+    verdicts, text = screened(random.Random(7), strict, **changed)
+    assert verdicts["log_bin"] == "better, misses tps>5000"
+    assert "skip-log-bin" not in text
