@@ -91,9 +91,9 @@ def watched_until(record: Path, has_come: Callable[[Any], bool], seconds: float)
     return None
 
 
-def one_try(server: str, preset: str) -> Try:
+def one_try(server: str, preset: str, *options: str) -> Try:
     """A demo that has settled, the change, and its verdict."""
-    with demo(server) as (environment, record):
+    with demo(server, *options) as (environment, record):
         watched_until(record, lambda event: event["kind"] == "start", 60)
         time.sleep(SETTLING_SECONDS)
         subprocess.run([*TUIBENCH, "ctl", "preset", preset], env=environment, check=True, capture_output=True)
@@ -125,14 +125,16 @@ def main() -> None:
     parser.add_argument("--tries", type=int, default=10, help="tries [10]")
     parser.add_argument("--hogs", type=int, default=0, help="processes that use half a processor each [0]")
     parser.add_argument("--preset", default="unsafe", help="the change [unsafe]")
+    parser.add_argument("--threads", type=int, default=0, help="of the demo [its own]")
     parser.add_argument("--truth", action="store_true", help="begin with an A/B test of two minutes")
     options = parser.parse_args()
     found = []
+    threads = [f"--threads={options.threads}"] if options.threads else []
     with hogs(options.hogs):
         if options.truth:
             print(truth(options.server, options.preset), flush=True)
         for number in range(1, options.tries + 1):
-            one = one_try(options.server, options.preset)
+            one = one_try(options.server, options.preset, *threads)
             found.append(one)
             how = "alternated" if one.is_alternated else "at once"
             print(f"{number}: {one.seconds:.0f} s {how}, load {one.load_average:.1f}: {one.text}", flush=True)
