@@ -1,6 +1,7 @@
 """What a load does when something goes wrong."""
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -17,6 +18,7 @@ from tests.integration.load.conformance.driving import (
 from tests.integration.load.conformance.test_loads import BOTH, READ
 from tests.integration.support import sbtest
 from tuibench.demo.server import PrivateServer
+from tuibench.errors import SQLError
 from tuibench.model.plan import Backlog, OnError
 from tuibench.model.server import Target
 from tuibench.mysql.connection import Connection
@@ -215,9 +217,14 @@ async def test_unique_numbers_stay_so_across_reconnects(kind: AnyEngine, rows: T
 async def test_what_outlasts_the_grace_is_abandoned(kind: AnyEngine, rows: Target) -> None:
     async with driving(kind, rows, SLEEPING, 2) as drive:
         await drive.until(lambda counters: counters.in_flight == 2)
+        ids = drive.engine.connection_ids()
         await drive.stop(0)
         counters = drive.counters
         assert (counters.abandoned, counters.in_flight, counters.completed) == (2, 0, 0)
+    async with sbtest.connected(rows) as connection:
+        for id in ids:
+            with suppress(SQLError):
+                await connection.execute(f"KILL {id}")
 
 
 async def test_a_load_goes_on_after_a_restart(kind: AnyEngine, restartable: PrivateServer) -> None:
