@@ -30,7 +30,7 @@ MOST_NAMED = 3
 QUEUES = frozenset((WaitClass.RUN_QUEUE, WaitClass.ON_THE_WAY, WaitClass.CLIENT))
 """Where connections are that wait for a processor: in the server, or of the load on a busy host."""
 LEAST_CAUSE = 0.3
-"""The part of a queue's change from which another wait may have caused it."""
+"""The part of a change from which it may be the cause: of a queue's, or of the whole if that is not sure."""
 FEWEST_TICKS, MOST_SLOTS = 3, 100
 """A tick in which the server was not sampled has no account: its time is in the next one."""
 
@@ -51,7 +51,10 @@ def time_changes(before: Sequence[Tick], after: Sequence[Tick]) -> tuple[Compari
     moved = {wait: one for wait, one in found.items() if abs(one.delta) > least}
     change = _change("", phi, *whole)
     direction = change.delta if _excludes_zero(change, WIDER) else 0.0
-    sure = {wait: one for wait, one in moved.items() if _excludes_zero(one, WIDER)}
+    least = 0.0 if direction else LEAST_CAUSE * abs(change.delta)
+    sure = {
+        wait: one for wait, one in moved.items() if abs(one.delta) >= least and _excludes_zero(one, WIDER)
+    }
     named = dict(sure)
     if direction and moved:
         most = max(moved, key=lambda wait: moved[wait].delta * direction)

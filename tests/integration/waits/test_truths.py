@@ -55,6 +55,13 @@ OPTIONS = (
 )
 ENOUGH_TICKS, ENOUGH_SAMPLES = 6, 16
 """The first tick is left out. A busy machine takes longer for it, so a run ends by what it has seen."""
+MORE_TICKS = {
+    WaitClass.METADATA_LOCK: 24,
+    WaitClass.CPU: 12,
+    WaitClass.ADMISSION: 12,
+    WaitClass.PAGE_WRITE: 12,
+}
+"""Causes of which single ticks differ much: a table is locked for over two ticks, a queue is uneven."""
 LONGEST_SECONDS = 30.0
 LARGE: dict[str, Any] = {"tables": 2, "table_size": 40_000, "rand_type": "uniform"}
 ONE_STATEMENT = """
@@ -227,7 +234,9 @@ class Accounts(NamedTuple):
     remote: list[Tick]
 
 
-async def accounts(spec: SessionSpec, during: AbstractAsyncContextManager[object]) -> Accounts:
+async def accounts(
+    spec: SessionSpec, during: AbstractAsyncContextManager[object], enough: int = ENOUGH_TICKS
+) -> Accounts:
     found = Accounts([], [])
     async with LoadRun(spec) as run:
         watcher = run.watcher
@@ -241,7 +250,7 @@ async def accounts(spec: SessionSpec, during: AbstractAsyncContextManager[object
                 found.local.append(message.tick)
                 seen = remote.collect()
                 found.remote.append(Tick(sums=account_sums(seen, message.load), missing=seen.missing))
-                if all(_is_enough(ticks[1:]) for ticks in found):
+                if all(_is_enough(ticks[1:], enough) for ticks in found):
                     run.request_stop()
 
         watcher.bus.listeners.append(take)
@@ -263,9 +272,9 @@ async def usual_accounts(truths: Truths) -> Accounts:
     return truths.usual
 
 
-def _is_enough(ticks: Sequence[Tick]) -> bool:
+def _is_enough(ticks: Sequence[Tick], enough: int = ENOUGH_TICKS) -> bool:
     known = [samples for tick in ticks if (samples := tick.sums.get("time.samples"))]
-    return len(known) >= ENOUGH_TICKS and sum(known) >= ENOUGH_SAMPLES
+    return len(known) >= enough and sum(known) >= ENOUGH_SAMPLES
 
 
 def shares(ticks: Iterable[Tick]) -> dict[str, float]:
@@ -342,7 +351,7 @@ async def test_a_known_cause_is_named_first(truths: Truths, cause: WaitClass) ->
     spec, during = CAUSES[cause](truths)
     is_queued = cause is WaitClass.ON_THE_WAY
     async with truths.behind_a_queue(spec) if is_queued else nullcontext(spec) as given:
-        found = await accounts(given, during)
+        found = await accounts(given, during, MORE_TICKS.get(cause, ENOUGH_TICKS))
     usual = await usual_accounts(truths)
     local, remote = shares(found.local), shares(found.remote)
     assert next(iter(local)) == cause, local

@@ -134,6 +134,28 @@ def test_two_equal_windows_have_a_cause_in_one_of_twenty_at_most(
     assert share(found, "because") <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / count), found
 
 
+def test_a_small_change_does_not_explain_a_large_one_that_is_not_sure() -> None:
+    """The client has no think time any more, and the processor's time is all over the place."""
+
+    def side(client_ms: float, cpu_ms: Sequence[float]) -> list[Tick]:
+        times = [
+            dict.fromkeys(WaitClass, 0.0) | {WaitClass.CLIENT: client_ms, WaitClass.CPU: ms} for ms in cpu_ms
+        ]
+        return [
+            Tick(
+                seconds=1.0,
+                sums={wait.key: 1e5 * ms for wait, ms in each.items()}
+                | {TIME + "completed": 100.0, TIME + "connections_us": 1e5 * sum(each.values())},
+            )
+            for each in times
+        ]
+
+    steady, uneven = [1.0, 1.1, 0.9, 1.0, 1.05, 0.95], [1.0, 12.0, 1.5, 0.5, 9.0, 1.0]
+    assert time_changes(side(0.5, steady), side(0.01, uneven)) == ()
+    found = because_text(time_changes(side(0.5, steady), side(0.01, steady)))
+    assert found.startswith("because: client −0.5 ms (")
+
+
 def test_why_there_is_no_cause_is_said() -> None:
     rng = random.Random(1)
     before, after = window(rng, 8, USUAL), window(rng, 6, USUAL)
