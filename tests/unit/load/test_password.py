@@ -27,16 +27,8 @@ from tuibench.mysql.connection import connect
 from tuibench.mysql.login import FirstLogin, first_logins
 from tuibench.workload.program import ProgramStep, Transaction
 
-ENGINES = [
-    pytest.param(AsyncioEngine, id="asyncio"),
-    pytest.param(
-        NativeEngine,
-        id="native",
-        marks=pytest.mark.skipif(
-            installation.native_module() is None, reason="tuibench-native is not installed"
-        ),
-    ),
-]
+IS_NATIVE_HERE = installation.native_module() is not None
+NEEDS_NATIVE = pytest.mark.skipif(not IS_NATIVE_HERE, reason="tuibench-native is not installed")
 NOTHING = Transaction(
     name="nothing", weight=1, explicit=False, steps=(ProgramStep(repeat=1, let={}, statements=(COMMIT,)),)
 )
@@ -94,10 +86,21 @@ def true_key(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return server_key_file(tmp_path_factory.mktemp("key"))
 
 
-@pytest.fixture(params=[True, False], ids=["local", "remote"])
+PLACES_AND_ENGINES = [
+    pytest.param("local", AsyncioEngine, id="local-asyncio"),
+    pytest.param("local", NativeEngine, id="local-native", marks=[NEEDS_NATIVE, pytest.mark.whole]),
+    pytest.param(
+        "remote", AsyncioEngine, id="remote-asyncio", marks=[pytest.mark.whole] if IS_NATIVE_HERE else []
+    ),
+    pytest.param("remote", NativeEngine, id="remote-native", marks=NEEDS_NATIVE),
+]
+"""Each place and each engine; `make test-all` has each engine in each place."""
+
+
+@pytest.fixture
 def place(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether the server seems to be on this host."""
-    monkeypatch.setattr(Target, "is_local", request.param)
+    monkeypatch.setattr(Target, "is_local", request.param == "local")
 
 
 async def drive(kind: Any, target: Target) -> TuibenchError | None:
@@ -114,8 +117,8 @@ async def ended(engine: Any) -> TuibenchError | None:
     return failure
 
 
+@pytest.mark.parametrize(("place", "kind"), PLACES_AND_ENGINES, indirect=["place"])
 @pytest.mark.usefixtures("place")
-@pytest.mark.parametrize("kind", ENGINES)
 @for_each("mode", get_args(SslMode))
 @for_each("account", ACCOUNTS)
 async def test_only_a_user_gives_the_password_away(
