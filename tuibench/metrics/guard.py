@@ -31,7 +31,7 @@ BROKEN_SAMPLES = 2
 LEVEL_SAMPLES, MOST_LEVEL_SAMPLES, MOST_SPREAD_SAMPLES = 15, 60, 240
 """Samples until the level is known, of the level, and of how far the load varies around it."""
 
-SPREADS = 5.0
+SPREADS = 5.5
 DEVIATION_OF_MEDIAN = 1.4826
 """The standard deviation of normal values by their median absolute deviation."""
 
