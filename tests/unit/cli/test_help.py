@@ -149,7 +149,7 @@ def test_help_is_in_our_own_words(tuibench: Program, command: str) -> None:
     sections = re.findall(r"^([A-Z].*):$", out, re.MULTILINE)
     known = [title for title in SECTION_ORDER if title in sections]
     assert sections == [*known, *(["Examples"] if command != "start" else [])]
-    assert "--compress" not in out
+    assert "--mysql-compression" not in out
 
 
 def test_a_default_follows_its_description(tuibench: Program) -> None:

@@ -22,7 +22,7 @@ from tuibench.mysql.statements import CaptureResponse, StatementProtocol, Transa
 FIRST, SECOND, THIRD = b"first packet", b"second packet", b"third packet"
 
 
-class Driver:
+class Driver(asyncio.BufferedProtocol):
     """The driver's protocol: it keeps what it is given, a few bytes at a time."""
 
     def __init__(self) -> None:

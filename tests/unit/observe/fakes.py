@@ -110,7 +110,7 @@ class FakeServer:
 
 
 class FakeConnection(Connection):
-    is_encrypted = False
+    is_encrypted = is_compressed = False
     tls = ""
     thread_id = 7
 
