@@ -47,7 +47,7 @@ async def traffic(server: PrivateServer, home: str, delay_seconds: float) -> Asy
     """The load of another program, through the proxy."""
     proxy = Proxy(server.target)
     async with proxy.listening() as port:
-        address = ["--host=127.0.0.1", f"--port={port}", "--ssl-mode=disabled"]
+        address = ["--host=127.0.0.1", f"--port={port}", "--ssl-mode=disabled", "--get-server-public-key"]
         words = [f"--{name.replace('_', '-')}={value}" for name, value in SIZE.items()]
         load = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "tuibench", "run", "oltp_read_write", *words, f"--threads={THREADS}"),
