@@ -145,8 +145,8 @@ fn frame_again(bytes: &mut [u8], random: &mut Random) {
 
 /// Reads bytes as one connection would, cut where `random` says; then the rows of each whole response.
 fn read(bytes: &[u8], of: &Recorded, random: &mut Random) {
-    let mut response = Response::new(of.without_eof);
-    response.begin(true);
+    let mut response = Response::new(of.without_eof, true);
+    response.begin(true, &[]);
     let mut rows = RowReader::new(of.is_binary, of.without_eof, &[]);
     let mut rest = bytes;
     while !rest.is_empty() {
@@ -159,7 +159,7 @@ fn read(bytes: &[u8], of: &Recorded, random: &mut Random) {
                 // Both outcomes are answers; what matters is that there is one.
                 drop(rows.read(response.kept()));
             }
-            response.begin(true);
+            response.begin(true, &[]);
         }
     }
 }
@@ -177,8 +177,8 @@ fn recorded_responses_are_read_to_their_end_however_they_are_cut() {
     let mut random = Random(SEED);
     for of in recorded() {
         for _ in 0..50 {
-            let mut response = Response::new(of.without_eof);
-            response.begin(true);
+            let mut response = Response::new(of.without_eof, true);
+            response.begin(true, &[]);
             let mut outcome = None;
             let mut rest = &of.bytes[..];
             while !rest.is_empty() {

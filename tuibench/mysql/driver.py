@@ -240,9 +240,9 @@ class DriverConnection(_Driver):  # type: ignore[misc]
         """Several statements are prepared with one write."""
         self._write_bytes(data)
 
-    def expect_response(self) -> None:
+    def expect_response(self, packets: int) -> None:
         """Packets are framed here; the driver counts on from the first packet of a response."""
-        self._next_seq_id = 1
+        self._next_seq_id = packets & 0xFF
 
     async def send_command(self, command: int, body: Any) -> None:
         """Bulk statements and LOAD DATA LOCAL are commands that the driver does not offer."""

@@ -20,6 +20,7 @@ Responses that the fast path (`statements`) recognises never get here.
 """
 
 import struct
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -48,6 +49,11 @@ def frame_payload(payload: bytes) -> bytes:
         piece = payload[start : start + MAX_PAYLOAD_BYTES]
         pieces += (_PACK_HEADER(len(piece) | (number & 0xFF) << 24), piece)
     return b"".join(pieces)
+
+
+def packet_count(packets: bytes) -> int:
+    """The number of packets that `frame_payload` made."""
+    return len(packets) // (MAX_PAYLOAD_BYTES + HEADER_BYTES) + 1
 
 
 def text_packet(sql: str, encoding: str) -> bytes:
@@ -101,16 +107,17 @@ async def prepare_statements(raw: Any, texts: Sequence[str]) -> list[PreparedHan
     """The result for each statement: prepared, or its error. Raises ConnectionLostError."""
     encoding = raw.statement_encoding
     try:
-        raw.write_bytes(b"".join(frame_payload(_PREPARE_COMMAND + text.encode(encoding)) for text in texts))
+        requests = [frame_payload(_PREPARE_COMMAND + text.encode(encoding)) for text in texts]
+        raw.write_bytes(b"".join(requests))
     except errors.DRIVER_ERRORS as error:
         raise errors.statement_error(error) from error
     with raw.read_limit(PREPARE_BYTES):
-        return [await _read_prepare_response(raw) for _ in texts]
+        return [await _read_prepare_response(raw, packet_count(request)) for request in requests]
 
 
-async def _read_prepare_response(raw: Any) -> PreparedHandle | SQLError:
+async def _read_prepare_response(raw: Any, packets: int) -> PreparedHandle | SQLError:
     """The answer to one: its head, then the definitions of placeholders and columns."""
-    raw.expect_response()
+    raw.expect_response(packets)
     try:
         head = await raw.read_packet()
         _, identity, columns, parameters = _head(head.get_all_data())
@@ -162,13 +169,15 @@ class ResponseParser:
     """Parses one response after the other: `feed` the received bytes until it returns the number of rows.
 
     Bytes after a response belong to the next one. `is_new` is True until bytes of the next one have arrived.
+    Packets are numbered in order, but not within compressed frames.
     """
 
-    __slots__ = ("_affected", "_are_alike", "_earlier", "_has_eof", "_in_rows", "_left", "_longest_eof",
-                 "_sequence", "_skip", "is_new")  # fmt: skip
+    __slots__ = ("_affected", "_are_alike", "_earlier", "_has_eof", "_in_rows", "_is_numbered", "_left",
+                 "_longest_eof", "_sequence", "_skip", "is_new")  # fmt: skip
 
-    def __init__(self, *, without_eof: bool) -> None:
+    def __init__(self, *, without_eof: bool, is_numbered: bool = True) -> None:
         self._has_eof = not without_eof
+        self._is_numbered = is_numbered
         self._longest_eof = MAX_PAYLOAD_BYTES - 1 if without_eof else MAX_EOF_BYTES
         self._left = b""
         self._begin()
@@ -191,6 +200,10 @@ class ResponseParser:
         else:
             self.is_new = False
         return affected
+
+    def follow(self, request: bytes) -> None:
+        """The next response follows these packets in number; without this call, a single one."""
+        self._sequence = packet_count(request) & 0xFF
 
     def _begin(self) -> None:
         """The next answer is a new one."""
@@ -230,7 +243,8 @@ class ResponseParser:
 
         An empty packet only ends one that is a multiple of the largest.
         """
-        if (size and data[body] != ERR) or (not size and not self._skip):
+        is_allowed = data[body] == ERR or not self._is_numbered if size else self._skip
+        if not is_allowed:
             raise ProtocolError("its packets are out of order")
 
     def _is_last(self, kind: int, size: int) -> bool:
@@ -385,12 +399,12 @@ class ResponseCache:
         self.affected = 0
 
 
-_shared_caches = {False: ResponseCache(), True: ResponseCache()}
+_shared_caches: dict[tuple[bool, bool], ResponseCache] = defaultdict(ResponseCache)
 
 
-def shared_cache(*, without_eof: bool) -> ResponseCache:
+def shared_cache(*, without_eof: bool, is_numbered: bool) -> ResponseCache:
     """What all connections share that agreed on this with their server: to them, bytes mean the same."""
-    return _shared_caches[without_eof]
+    return _shared_caches[without_eof, is_numbered]
 
 
 class CachingParser:
@@ -420,6 +434,11 @@ class CachingParser:
             return None
         self._begin()
         return memory.affected
+
+    def follow(self, request: bytes) -> None:
+        """As `Answer.follow`: the same bytes mean something else to others."""
+        self._answer.follow(request)
+        self.is_new = self._is_known = self._is_whole = False
 
     def _read(self, data: bytes) -> int | None:
         try:

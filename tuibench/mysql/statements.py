@@ -30,7 +30,7 @@ from typing import Any
 import msgspec
 
 from tuibench.errors import ConnectionLostError, ProtocolError, SQLError
-from tuibench.mysql.packets import CachingParser, ResponseParser, shared_cache
+from tuibench.mysql.packets import MAX_PAYLOAD_BYTES, CachingParser, ResponseParser, shared_cache
 from tuibench.mysql.transport import CompressedTransport, feed
 from tuibench.units import binary_size as data_text
 
@@ -209,9 +209,8 @@ class StatementProtocol(asyncio.Protocol):
         self._transport = raw.transport
         self._driver = raw.receiver
         self._answer: CachingParser | ResponseCapture
-        self._answer = self._plain = CachingParser(
-            ResponseParser(without_eof=raw.deprecates_eof), shared_cache(without_eof=raw.deprecates_eof)
-        )
+        manner = {"without_eof": raw.deprecates_eof, "is_numbered": not raw.is_compressed}
+        self._answer = self._plain = CachingParser(ResponseParser(**manner), shared_cache(**manner))
         self._descriptor = _socket_descriptor(raw.transport)
         self._script: TransactionLoop = _empty_loop()
         self._ended: asyncio.Future[AsyncCall | None] | None = None
@@ -317,6 +316,8 @@ class StatementProtocol(asyncio.Protocol):
 
         What does not go through at once is left to the transport, with all that follows.
         """
+        if len(packet) > MAX_PAYLOAD_BYTES:
+            self._plain.follow(packet)
         if self._descriptor >= 0:
             try:
                 written = os.write(self._descriptor, packet)

@@ -55,6 +55,8 @@ pub struct Response {
     earlier: Option<u64>,
     in_rows: bool,
     is_result: bool,
+    /// Whether the packets are numbered in order: within compressed frames they are not.
+    is_numbered: bool,
     sequence: u8,
     /// Packets to skip: columns, or the rest of a large row.
     skip: u64,
@@ -63,7 +65,7 @@ pub struct Response {
 }
 
 impl Response {
-    pub fn new(without_eof: bool) -> Self {
+    pub fn new(without_eof: bool, is_numbered: bool) -> Self {
         Self {
             without_eof,
             left: Vec::new(),
@@ -74,6 +76,7 @@ impl Response {
             earlier: None,
             in_rows: false,
             is_result: false,
+            is_numbered,
             sequence: 1,
             skip: 0,
             is_preparation: false,
@@ -88,13 +91,13 @@ impl Response {
 
     /// Begins the response to COM_STMT_PREPARE: the statement's number and its parameters.
     /// Its outcome is the number, below that of the parameters from bit 32 on.
-    pub fn begin_preparation(&mut self) {
-        self.begin(false);
+    pub fn begin_preparation(&mut self, request: &[u8]) {
+        self.begin(false, request);
         self.is_preparation = true;
     }
 
-    /// Begins a new response.
-    pub fn begin(&mut self, keeps: bool) {
+    /// Begins the response to a request, whose last packet its own packets follow in number.
+    pub fn begin(&mut self, keeps: bool, request: &[u8]) {
         self.keeps = keeps;
         self.kept.clear();
         self.kept.shrink_to(LARGE_BYTES);
@@ -103,7 +106,7 @@ impl Response {
         self.earlier = None;
         self.in_rows = false;
         self.is_result = false;
-        self.sequence = 1;
+        self.sequence = after(request);
         self.skip = 0;
         self.is_preparation = false;
     }
@@ -179,7 +182,7 @@ impl Response {
         if sequence != self.sequence || payload.is_empty() {
             // A packet out of sequence may be the final message of a server that disconnects; an empty packet only ends a large one.
             let is_allowed = match payload.first() {
-                Some(&kind) => kind == ERR,
+                Some(&kind) => kind == ERR || !self.is_numbered,
                 None => self.skip > 0,
             };
             if !is_allowed {
@@ -272,6 +275,16 @@ fn size_of(header: &[u8]) -> usize {
     usize::from(header[0]) | usize::from(header[1]) << 8 | usize::from(header[2]) << 16
 }
 
+/// The number after that of the last of these packets.
+fn after(mut packets: &[u8]) -> u8 {
+    let mut number = 0;
+    while let Some(header) = packets.get(..HEADER_BYTES) {
+        number = header[3];
+        packets = packets.get(HEADER_BYTES + size_of(header)..).unwrap_or_default();
+    }
+    number.wrapping_add(1)
+}
+
 /// The size of the packet that begins here.
 pub fn packet_size(data: &[u8]) -> Option<usize> {
     data.get(..HEADER_BYTES).map(size_of)
@@ -314,6 +327,7 @@ fn refusal(payload: &[u8]) -> Option<Outcome> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::packet::{write_command, COM_QUERY};
 
     fn packets(payloads: &[&[u8]]) -> Vec<u8> {
         let mut all = Vec::new();
@@ -345,8 +359,8 @@ mod tests {
     fn responses_are_parsed_however_they_are_cut() {
         for (bytes, outcome) in examples() {
             for cut in 1..=bytes.len() {
-                let mut response = Response::new(true);
-                response.begin(true);
+                let mut response = Response::new(true, true);
+                response.begin(true, &[]);
                 let told: Vec<Outcome> = bytes.chunks(cut).filter_map(|piece| response.feed(piece)).collect();
                 assert_eq!(told, std::slice::from_ref(&outcome), "cut every {cut} bytes");
                 assert!(!response.has_more());
@@ -359,17 +373,42 @@ mod tests {
     fn with_eofs_a_result_has_two() {
         let eof: &[u8] = &[0xfe, 0, 0, 2, 0];
         let bytes = packets(&[&[1], &[3, b'd', b'e', b'f'], eof, &[1, b'a'], eof]);
-        let mut response = Response::new(false);
+        let mut response = Response::new(false, true);
         assert_eq!(response.feed(&bytes), Some(Outcome::Done(1)));
     }
 
     #[test]
     fn bytes_after_a_response_are_kept_for_the_next() {
-        let mut response = Response::new(true);
+        let mut response = Response::new(true, true);
         let mut two = packets(&[OK_OF_3]);
         two.extend(packets(&[OK_OF_3]));
         assert_eq!(response.feed(&two), Some(Outcome::Done(3)));
         assert!(response.has_more());
+    }
+
+    #[test]
+    fn a_response_follows_the_last_packet_of_its_request() {
+        let mut request = Vec::new();
+        write_command(COM_QUERY, &vec![b'x'; 2 * WHOLE], &mut request);
+        let mut answer = packets(&[OK_OF_3]);
+        answer[3] = 3;
+        for (sequence, outcome) in [(3, Outcome::Done(3)), (1, Outcome::Broken(OUT_OF_ORDER))] {
+            answer[3] = sequence;
+            let mut response = Response::new(true, true);
+            response.begin(false, &request);
+            assert_eq!(response.feed(&answer), Some(outcome));
+        }
+        assert_eq!(Response::new(true, false).feed(&answer), Some(Outcome::Done(3)));
+    }
+
+    #[test]
+    fn a_row_of_several_packets_is_one_row() {
+        let row = vec![0xfe; WHOLE];
+        let rows: [&[u8]; 8] = [&[1], &[3, b'd', b'e', b'f'], &row, &row, &row[..9], &row, &[], END];
+        let bytes = packets(&rows);
+        let mut response = Response::new(true, true);
+        let told: Vec<Outcome> = bytes.chunks(1 << 20).filter_map(|piece| response.feed(piece)).collect();
+        assert_eq!(told, [Outcome::Done(2)]);
     }
 
     /// Every byte of valid responses is changed in many ways: none of the results makes the parser panic.
@@ -390,10 +429,10 @@ mod tests {
                     damaged[place] = random() as u8;
                 }
                 damaged.truncate(1 + random() as usize % damaged.len());
-                let mut response = Response::new(random() % 2 == 0);
+                let mut response = Response::new(random() % 2 == 0, true);
                 for piece in damaged.chunks(1 + random() as usize % 16) {
                     if response.feed(piece).is_some() {
-                        response.begin(random() % 2 == 0);
+                        response.begin(random() % 2 == 0, &[]);
                     }
                 }
             }

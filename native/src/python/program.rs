@@ -171,8 +171,8 @@ pub struct Reader {
 impl Reader {
     #[new]
     fn new(without_eof: bool, is_binary: bool, definitions: Vec<Vec<u8>>) -> Self {
-        let mut response = response::Response::new(without_eof);
-        response.begin(true);
+        let mut response = response::Response::new(without_eof, true);
+        response.begin(true, &[]);
         let rows = RowReader::new(is_binary, without_eof, &definitions);
         Self { response: Mutex::new(response), rows: Mutex::new(rows) }
     }
@@ -190,7 +190,7 @@ impl Reader {
             }
             Some(Outcome::Broken(message)) => (2014, message).into_pyobject(py)?.into_any().unbind(),
         };
-        response.begin(true);
+        response.begin(true, &[]);
         Ok(told)
     }
 

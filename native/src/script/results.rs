@@ -75,19 +75,33 @@ impl Rows {
     /// The next row.
     pub fn next(&mut self) -> Option<Cells<'_>> {
         let longest_eof = if self.without_eof { WHOLE - 1 } else { LONGEST_EOF };
-        let (payload, end) = packet(&self.bytes, self.place)?;
-        // A row of more than 16 MiB continues in the next packet: it is not read.
-        if payload.first() == Some(&ERR)
-            || (payload.first() == Some(&EOF) && payload.len() <= longest_eof)
-            || payload.len() == WHOLE
-        {
+        let (first, _) = packet(&self.bytes, self.place)?;
+        if first.first() == Some(&ERR) || (first.first() == Some(&EOF) && first.len() <= longest_eof) {
             self.place = self.bytes.len();
             return None;
         }
-        self.place = end;
+        let row = self.join()?;
+        let payload = &self.bytes[row];
         let cells = Cells { payload, place: 0, left: self.fields };
         // A row that is cut is none.
         (cells.clone().count() as u64 == self.fields).then_some(cells)
+    }
+
+    /// Where the payload of the next row is. If it has several packets, they are joined in their place.
+    fn join(&mut self) -> Option<std::ops::Range<usize>> {
+        let (start, mut end) = (self.place + HEADER_BYTES, self.place + HEADER_BYTES);
+        loop {
+            let (payload, after) = packet(&self.bytes, self.place)?;
+            let size = payload.len();
+            if end > start {
+                self.bytes.copy_within(after - size..after, end);
+            }
+            end += size;
+            self.place = after;
+            if size < WHOLE {
+                return Some(start..end);
+            }
+        }
     }
 }
 
@@ -143,6 +157,22 @@ mod tests {
             assert_eq!(next(), Some(vec![Some(b"".to_vec()), Some(b"bc".to_vec())]));
             assert_eq!((next(), next()), (None, None));
         }
+    }
+
+    #[test]
+    fn a_row_of_several_packets_is_read() {
+        let text = vec![b'x'; 2 * WHOLE];
+        let mut row = vec![0xfe];
+        row.extend_from_slice(&(text.len() as u64).to_le_bytes());
+        row.extend_from_slice(&text);
+        let mut payloads: Vec<&[u8]> = vec![&[1], COLUMN];
+        payloads.extend(row.chunks(WHOLE));
+        payloads.extend_from_slice(&[&[1, b'a'], END]);
+        let mut rows = Rows { bytes: packets(&payloads), ..Rows::default() };
+        rows.begin(true, true);
+        let mut next = || rows.next().map(|cells| cells.flatten().next().map(<[u8]>::to_vec));
+        assert!(next() == Some(Some(text)));
+        assert_eq!((next(), next()), (Some(Some(b"a".to_vec())), None));
     }
 
     #[test]

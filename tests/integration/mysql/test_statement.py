@@ -1,13 +1,21 @@
 """Statements of the load over the hot path, prepared and as text, whose rows nobody reads."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
 
+import msgspec
 import pytest
 
+from tests.integration.load.conformance.driving import driving
 from tests.integration.support import sbtest
+from tuibench import installation
 from tuibench.demo.server import PrivateServer
 from tuibench.errors import ConnectionLostError, SQLError
+from tuibench.load.native_engine import NativeEngine
+from tuibench.model.server import Target
 from tuibench.mysql.connection import Connection, TextStatement
+from tuibench.workload import library
 
 
 async def _numbers(connection: Connection, rows: int) -> None:
@@ -25,6 +33,66 @@ async def test_the_rows_of_a_result_are_counted_however_many_pieces_it_comes_in(
         statement = await connection.prepare("SELECT word FROM numbers WHERE id <= ?")
         for rows in (0, 0, 1, 1, 100, 100, 100, 1000, 1, 1000):
             assert await sbtest.run(connection, statement, (rows,)) == rows
+
+
+LARGE_BYTES = 0xFFFFFF + 5
+"""A statement or row of this size takes two packets."""
+
+
+@pytest.fixture(
+    params=[False, pytest.param(True, marks=pytest.mark.one_flavour)], ids=["plain", "compressed"]
+)
+async def roomy(server: PrivateServer, request: pytest.FixtureRequest) -> AsyncIterator[Target]:
+    """A server that takes and sends packets of 64 MiB."""
+    async with (
+        sbtest.connected(server.target) as connection,
+        sbtest.set_global(connection, "max_allowed_packet", str(1 << 26)),
+    ):
+        yield msgspec.structs.replace(server.target, compress=request.param)
+
+
+async def test_statements_and_rows_of_several_packets(roomy: Target) -> None:
+    large = "y" * LARGE_BYTES
+    async with sbtest.connected(roomy) as connection:
+        for _ in range(2):
+            assert await connection.query(f"SELECT LENGTH('{large}')") == ((LARGE_BYTES,),)
+            assert await connection.query("SELECT 1") == ((1,),)
+        prepared = await connection.prepare("SELECT LENGTH(?), ?")
+        for made in (prepared, TextStatement(connection, "SELECT LENGTH(?), ?")):
+            assert await sbtest.fetch(connection, made, (large, "x")) == [(LARGE_BYTES, "x")]
+            assert await sbtest.run(connection, made, (large, "x")) == 1
+        ((row,),) = await connection.query(f"SELECT REPEAT('z', {LARGE_BYTES})")
+        assert row == "z" * LARGE_BYTES
+        both = await connection.prepare("SELECT REPEAT('z', ?) UNION ALL SELECT ?")
+        assert await sbtest.run(connection, both, (LARGE_BYTES, 1)) == 2
+        with pytest.raises(SQLError):
+            await connection.query(f"SELECT nothing('{large}')")
+
+
+SCRIPT = """
+function thread_init() con = sysbench.sql.driver():connect() end
+function event()
+   local large = string.rep("y", SIZE)
+   assert(con:query_row("SELECT LENGTH('" .. large .. "')") == tostring(SIZE))
+   assert(con:query_row("SELECT REPEAT('z', SIZE)") == string.rep("z", SIZE))
+   local statement = con:prepare("SELECT LENGTH(?)")
+   local value = statement:bind_create(sysbench.sql.type.VARCHAR, SIZE)
+   statement:bind_param(value)
+   value:set(large)
+   statement:execute()
+   statement:close()
+end
+"""
+
+
+@pytest.mark.skipif(not installation.runs_scripts(), reason="the native engine is not built with Lua")
+async def test_the_native_engine_sends_and_reads_several_packets(roomy: Target, tmp_path: Path) -> None:
+    path = tmp_path / "large.lua"
+    path.write_text(SCRIPT.replace("SIZE", str(LARGE_BYTES)))
+    program = library.load_program(str(path), {"threads": 1})
+    async with driving(NativeEngine, roomy, program, limit=3) as drive:
+        await drive.until(lambda counters: counters.completed == 3)
+        assert not (await drive.ends()).errors
 
 
 async def test_an_error_leaves_the_statement_and_its_connection_usable(server: PrivateServer) -> None:

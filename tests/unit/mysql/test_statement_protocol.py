@@ -13,7 +13,7 @@ from asyncmy.errors import OperationalError, ProgrammingError
 
 from tests.unit.mysql.server_packets import err, ok, result, text_row
 from tuibench.errors import ConnectionLostError, SQLError
-from tuibench.mysql.packets import PreparedHandle, prepare_statements
+from tuibench.mysql.packets import MAX_PAYLOAD_BYTES, PreparedHandle, prepare_statements, text_packet
 from tuibench.mysql.statements import CaptureResponse, StatementProtocol, TransactionLoop
 
 # Scripts played over a connection, on a transport that only notes what is written.
@@ -75,6 +75,7 @@ class Raw:
     """A connection of the driver."""
 
     deprecates_eof = True
+    is_compressed = False
 
     def __init__(self, sock: socket.socket | None = None) -> None:
         self.transport = Transport(sock)
@@ -133,6 +134,25 @@ async def test_the_next_statement_leaves_with_the_last_byte_of_the_answer(raw: R
     protocol.data_received(ok(1))
     assert await task is None
     assert played.told == [3, 1]
+
+
+LARGE = text_packet("x" * (2 * MAX_PAYLOAD_BYTES), "utf8")
+
+
+@pytest.mark.parametrize("statement", [LARGE, CaptureResponse(LARGE)], ids=["counted", "captured"])
+@pytest.mark.parametrize("is_numbered", [True, False])
+async def test_the_answer_to_several_packets_follows_the_last_of_them(
+    raw: Raw, statement: Any, is_numbered: bool
+) -> None:
+    raw.is_compressed = not is_numbered
+    protocol, played = StatementProtocol(raw), Played(statement, FIRST, FIRST)
+    task = await begun(protocol, played.script())
+    answers = [ok(7, sequence=3), ok(2), ok(5, sequence=3 if is_numbered else 1)]
+    for answer in answers:
+        protocol.data_received(answer)
+    await task
+    captured = isinstance(statement, CaptureResponse)
+    assert played.told == [answers[0] if captured else 7, 2, 2014 if is_numbered else 5]
 
 
 @pytest.mark.parametrize(
@@ -430,8 +450,8 @@ class Wire:
     def write_bytes(self, data: bytes) -> None:
         self.sent += data
 
-    def expect_response(self) -> None:
-        self._next_packet = 1
+    def expect_response(self, packets: int) -> None:
+        self._next_packet = packets
 
     def read_limit(self, max_bytes: int) -> AbstractContextManager[None]:
         return nullcontext()

@@ -48,7 +48,8 @@ impl Connection {
         match self.calls.ends.get(self.calls.next) {
             Some(&(statement, end)) => {
                 self.calls.next += 1;
-                self.response.begin(self.forms.program.flat[statement].captures);
+                let captures = self.forms.program.flat[statement].captures;
+                self.response.begin(captures, &self.calls.bytes[start..end]);
                 if let Some(running) = &mut self.running {
                     running.statement = statement;
                     running.sent_ns = sys::now_ns();

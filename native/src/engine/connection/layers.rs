@@ -53,6 +53,10 @@ impl Layers {
         is_any.then(|| Box::new(Self { encryption, compression, output: Vec::new(), sent: 0 }))
     }
 
+    pub fn is_compressed(&self) -> bool {
+        self.compression.is_some()
+    }
+
     /// Gives the records back.
     pub fn give_back(self) {
         if let Some(encryption) = self.encryption {

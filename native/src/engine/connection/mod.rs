@@ -149,7 +149,8 @@ impl Connection {
         without_eof: bool,
         figures: Arc<Figures>,
     ) -> Self {
-        let mut response = Response::new(without_eof);
+        let is_compressed = layers.as_ref().map_or(false, |layers| layers.is_compressed());
+        let mut response = Response::new(without_eof, !is_compressed);
         let mut event = None;
         if let Some(scripted) = &mut stream.script {
             event = scripted.event.take().and_then(|event| event.downcast::<(Running, Vec<Timed>)>().ok());

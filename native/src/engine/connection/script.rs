@@ -181,8 +181,8 @@ impl Connection {
                 });
                 self.script_statement = name;
                 match name {
-                    Some(_) => self.response.begin(reads_rows),
-                    None => self.response.begin_preparation(),
+                    Some(_) => self.response.begin(reads_rows, &self.calls.bytes),
+                    None => self.response.begin_preparation(&self.calls.bytes),
                 }
                 if let Some(running) = &mut self.running {
                     running.sent_ns = sys::now_ns();
