@@ -177,6 +177,15 @@ def parse_tune(words: Arguments) -> commands.Command:
     return commands.StartTune(parse_tune_words(words))
 
 
+def parse_cpu_profile(words: Arguments) -> commands.Command:
+    """`stop`, a time, or nothing for the usual one."""
+    if len(words) > 1:
+        raise ValueError(f"it takes one time, not {len(words)}")
+    if not words:
+        return commands.RecordCpuProfile()
+    return commands.RecordCpuProfile(0.0 if words[0] == "stop" else parse_duration(words[0]))
+
+
 VERBS = (
     Verb("threads", "N", "run with N threads", one_argument(parse_int, commands.SetThreads)),
     Verb(
@@ -235,6 +244,12 @@ VERBS = (
     Verb("kill", "ID", "end the query of a server connection", one_argument(parse_int, commands.KillQuery)),
     Verb("undo", "", "take back the last change of load or settings", no_argument(commands.Undo)),
     Verb("run-sql", "SQL", "execute a statement while the load runs", free_text(commands.RunSql)),
+    Verb(
+        "cpu-profile",
+        "[TIME]|stop",
+        "record which functions of the server use the processor: 30s; a minute",
+        parse_cpu_profile,
+    ),
     Verb("crash", "", "kill the private server under load: what is lost?", no_argument(commands.CrashServer)),
     Verb("pause", "", "pause the load", no_argument(commands.Pause)),
     Verb("resume", "", "resume the load", no_argument(commands.Resume)),

@@ -18,6 +18,8 @@ from tuibench.record.reader import Run, load_run
 from tuibench.record.store import find_run
 
 FORMATS = (TEXT, "html", "folded", "speedscope")
+EDGE = 2.0
+"""Seconds by which the profile of a whole run may be shorter."""
 
 
 def flame(
@@ -35,9 +37,9 @@ def flame(
     ] = TEXT,
     run_dir: RunDir = "",
 ) -> None:
-    """Prints which functions of the server used the processor in a run with --cpu-profile. With --effect,
-    prints the functions whose share changed beyond the noise, with 95 % intervals, and draws both windows
-    into one flame graph.
+    """Prints which functions of the server used the processor in a run with --cpu-profile, or in windows that
+    the key C or ctl cpu-profile recorded. With --effect, prints the functions whose share changed beyond the
+    noise, with 95 % intervals, and draws both windows into one flame graph.
     """
     check_format(output, FORMATS)
     if effect and (start or end):
@@ -59,6 +61,10 @@ def flame(
     else:
         written = speedscope(windows)
     click.echo(written, nl=False)
+    recorded = [(first - begun, last - begun) for first, last in profile.spans()]
+    if len(recorded) > 1 or any(a > EDGE or b < found.summary.seconds - EDGE for a, b in recorded):
+        known = ", ".join(f"{max(first, 0.0):.0f}..{last:.0f}" for first, last in recorded)
+        info(f"tuibench: recorded seconds of the run: {known}")
     if gap := missing_symbols(profile):
         info(f"tuibench: {gap}")
 

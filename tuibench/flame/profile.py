@@ -1,10 +1,10 @@
-"""The CPU profile of a server's process: `perf record` during a run, and its stacks second by second.
+"""The CPU profile of a server's process: `perf record` in windows of a run, and its stacks second by second.
 
 perf samples with the kernel's software clock, which also works without hardware counters, as in most virtual
-machines. Its file is read by `perf script` after the load has ended, and removed. The record of the run keeps
-`cpu_profile.json.gz`: for each second of wall time the folded stacks with their numbers of samples. A folded
-stack is the thread's name and the functions from the outermost to the one that ran, with `;` between them, as
-Brendan Gregg's flamegraph.pl reads it; functions of the kernel end with `_[k]`.
+machines. Its files are read by `perf script` after the load has ended, and removed. The record of the run
+keeps `cpu_profile.json.gz`: for each recorded second of wall time the folded stacks with their numbers of
+samples. A folded stack is the thread's name and the functions from the outermost to the one that ran, with
+`;` between them, as Brendan Gregg's flamegraph.pl reads it; functions of the kernel end with `_[k]`.
 
 perf's times are those of the monotonic clock (`-k mono`), so that they can be placed in the run.
 """
@@ -28,7 +28,8 @@ from tuibench import sanitize
 from tuibench.errors import RunError
 
 PROFILE = "cpu_profile.json.gz"
-RAW = "cpu_profile.perf"
+RAW = "cpu_profile.{}.perf"
+"""The file of perf of a window, by its number."""
 HERTZ = 99
 """Not a round number: a load with a period of 10 ms is not met at one phase."""
 END_SECONDS, READ_SECONDS, START_SECONDS, START_PAUSE = 20.0, 120.0, 5.0, 0.05
@@ -51,8 +52,17 @@ class CpuProfile(msgspec.Struct, frozen=True, kw_only=True):
     unresolved: dict[str, float] = {}
 
     def window(self, start: float, end: float) -> list[dict[str, int]]:
-        """The whole seconds within a time; one without a sample is empty."""
-        return [self.seconds.get(second, {}) for second in range(-int(-start // 1), int(end // 1))]
+        """The whole recorded seconds within a time; one without a sample is empty."""
+        whole = range(-int(-start // 1), int(end // 1))
+        return [self.seconds[second] for second in whole if second in self.seconds]
+
+    def spans(self) -> list[tuple[int, int]]:
+        """The recorded times, from one second up to another."""
+        found: list[tuple[int, int]] = []
+        for second in sorted(self.seconds):
+            begun = found.pop()[0] if found and found[-1][1] == second else second
+            found.append((begun, second + 1))
+        return found
 
 
 def refusal(pid: int | None) -> tuple[str, str] | None:
@@ -80,17 +90,25 @@ def refusal(pid: int | None) -> tuple[str, str] | None:
 
 
 class Profiler:
-    """Runs perf on one process from `start` to `finish`; `folder` is that of the record."""
+    """Runs perf on one process, in one window after the other; `folder` is that of the record."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._perf: asyncio.subprocess.Process | None = None
+        self._begun = 0.0
+        self._windows: list[tuple[Path, float, float]] = []
+        self._wrong: list[str] = []
+
+    @property
+    def is_recording(self) -> bool:
+        return self._perf is not None and self._perf.returncode is None
 
     async def start(self, pid: int | None) -> None:
-        """Raises RunError with the reason, or with perf's own words, and the remedy."""
+        """Begin a window. Raises RunError with the reason, or with perf's own words, and the remedy."""
+        await self.stop()
         if (refused := refusal(pid)) is not None:
             raise RunError(*refused)
-        raw = self._folder / RAW
+        raw = self._folder / RAW.format(len(self._windows))
         command = [*f"perf record -q -e cpu-clock -F {HERTZ} -g -k mono -p {pid} -o".split(), str(raw)]
         perf = await asyncio.create_subprocess_exec(
             *command,
@@ -104,14 +122,15 @@ class Profiler:
                 await asyncio.sleep(START_PAUSE)
         if perf.returncode is not None:
             _, said = await perf.communicate()
+            raw.unlink(missing_ok=True)
             raise RunError(f"perf ended at once: {_words(said)}", f"by hand: {' '.join(command)}")
-        self._perf = perf
+        self._perf, self._begun = perf, time.time()
 
-    async def finish(self) -> str:
-        """End perf and keep the stacks; returns what is wrong with them, empty if nothing is."""
+    async def stop(self) -> None:
+        """End the window, if there is one."""
         perf, self._perf = self._perf, None
         if perf is None:
-            return ""
+            return
         with contextlib.suppress(ProcessLookupError):
             perf.send_signal(signal.SIGINT)
         said = b""
@@ -121,21 +140,40 @@ class Profiler:
         except TimeoutError:
             perf.kill()
             await perf.wait()
-        if not (self._folder / RAW).exists():
-            return f"no CPU profile: {_words(said)}"
+        raw = self._folder / RAW.format(len(self._windows))
+        self._windows.append((raw, self._begun, time.time()))
+        if not raw.exists():
+            self._wrong.append(f"no CPU profile: {_words(said)}")
+
+    async def finish(self) -> str:
+        """End perf and keep the stacks; returns what is wrong with them, empty if nothing is."""
+        await self.stop()
+        if not self._windows:
+            return ""
         try:
-            return await asyncio.to_thread(self._keep)
+            self._wrong.append(await asyncio.to_thread(self._keep))
         except (OSError, subprocess.SubprocessError) as error:
-            return f"the CPU profile could not be read: {error}; perf said: {_words(said)}"
+            self._wrong.append(f"the CPU profile could not be read: {error}")
+        self._windows.clear()
+        return "; ".join(text for text in self._wrong if text)
 
     def _keep(self) -> str:
-        raw = self._folder / RAW
         shift = time.time() - time.monotonic()
-        fields = "comm,tid,time,ip,sym,dso"
-        command = ("perf", "script", "-i", str(raw), "-F", fields, "--ns", "--no-inline")
-        done = subprocess.run(command, capture_output=True, timeout=READ_SECONDS, check=True)
-        raw.unlink()
-        found = folded(done.stdout.decode(errors="replace").splitlines(), shift)
+        lines: list[str] = []
+        recorded: set[int] = set()
+        for raw, begun, ended in self._windows:
+            if raw.exists():
+                fields = "comm,tid,time,ip,sym,dso"
+                command = ("perf", "script", "-i", str(raw), "-F", fields, "--ns", "--no-inline")
+                done = subprocess.run(command, capture_output=True, timeout=READ_SECONDS, check=True)
+                raw.unlink()
+                lines += [*done.stdout.decode(errors="replace").splitlines(), ""]
+                recorded.update(range(-int(-begun // 1), int(ended // 1)))
+        if not recorded and not lines:
+            return ""
+        found = folded(lines, shift)
+        seconds = {each: found.seconds.get(each, {}) for each in sorted(recorded | found.seconds.keys())}
+        found = msgspec.structs.replace(found, seconds=seconds)
         (self._folder / PROFILE).write_bytes(gzip.compress(msgspec.json.encode(found)))
         return missing_symbols(found)
 
@@ -208,7 +246,7 @@ def load_profile(folder: Path) -> CpuProfile:
     except FileNotFoundError:
         raise RunError(
             f"{folder.name} has no CPU profile",
-            "the option --cpu-profile records one; the run's events say why there is none",
+            "the option --cpu-profile or the key C records one; the run's events say why there is none",
         ) from None
     except (OSError, EOFError, msgspec.MsgspecError) as error:
         raise RunError(f"{folder / PROFILE}: {error}", "the file is damaged") from None

@@ -141,6 +141,12 @@ class WatchTime(msgspec.Struct, frozen=True, tag="time"):
     """Report who waits, by wait class, for a few seconds; repeat the command to continue."""
 
 
+class RecordCpuProfile(msgspec.Struct, frozen=True, tag="cpu profile"):
+    """Record the functions of the server that use the processor, for so many seconds from now; 0 ends it."""
+
+    seconds: float = 60.0
+
+
 class KillQuery(msgspec.Struct, frozen=True, tag="kill"):
     """Kill the current query of the server connection with this id; the connection stays open."""
 
@@ -201,6 +207,7 @@ Command = (
     | WatchActivity
     | WatchStatements
     | WatchTime
+    | RecordCpuProfile
     | KillQuery
     | RunSql
     | Undo

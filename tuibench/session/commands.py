@@ -15,6 +15,7 @@ from tuibench.model.command import (
     Command,
     KillQuery,
     Mark,
+    RecordCpuProfile,
     RunSql,
     SettingCommand,
     Stop,
@@ -37,6 +38,7 @@ from tuibench.session.interventions import Interventions
 from tuibench.session.laboratory import Laboratory
 from tuibench.session.lifecycle import Lifecycle
 from tuibench.session.load import LoadController
+from tuibench.session.profiling import CpuProfiling
 from tuibench.session.sampling import ActivityMonitor, StatementMonitor
 from tuibench.session.settings import Settings
 from tuibench.session.timeline import PlanRunner
@@ -51,6 +53,7 @@ class SessionCommands:
         activity_monitor: ActivityMonitor,
         statement_monitor: StatementMonitor,
         watch_time: Callable[[], None],
+        profiling: CpuProfiling,
         interventions: Interventions,
         lifecycle: Lifecycle,
         emit: Callable[[EventKind, str], object],
@@ -59,6 +62,7 @@ class SessionCommands:
         self._activity_monitor = activity_monitor
         self._statement_monitor = statement_monitor
         self._watch_time = watch_time
+        self._profiling = profiling
         self._interventions = interventions
         self._lifecycle = lifecycle
         self._emit = emit
@@ -79,6 +83,9 @@ class SessionCommands:
             case WatchTime():
                 self._watch_time()
                 return "reading who waits"
+            case RecordCpuProfile(seconds=seconds):
+                self._lifecycle.check_running()
+                return await self._profiling.record(seconds)
             case KillQuery(id=id):
                 return await self._kill(id)
             case RunSql(sql=sql):

@@ -28,8 +28,7 @@ from tuibench.ab.experiment import THREADS, AbTest, Resolution, ordered_resoluti
 from tuibench.clock import NS_PER_SECOND, Clock, ScheduledTick, SystemClock, ticks
 from tuibench.crash.experiment import CrashOnStage
 from tuibench.effects.tracker import EffectTracker
-from tuibench.errors import RunError, UsageError
-from tuibench.flame.profile import Profiler
+from tuibench.errors import UsageError
 from tuibench.load.fleet import Fleet
 from tuibench.load.native_engine import Chosen
 from tuibench.metrics.inference import ab_order
@@ -66,6 +65,7 @@ from tuibench.session.lifecycle import (
 )
 from tuibench.session.load import LoadController
 from tuibench.session.preflight import identify_server
+from tuibench.session.profiling import CpuProfiling
 from tuibench.session.run_summary import ServerReading, WatchTotals, build_watch_summary
 from tuibench.session.sampling import ActivityMonitor, Sampler, StatementMonitor, TickObservation
 from tuibench.session.settings import ProductionGuard, Settings
@@ -112,9 +112,9 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         self.activity_monitor: ActivityMonitor
         self.statement_monitor: StatementMonitor
         self.interventions: Interventions
+        self._profiling: CpuProfiling
         self._commands: SessionCommands
         self._identify = identify or partial(identify_server, spec.target, self.clock)
-        self._profiler = Profiler(Path(spec.run_directory))
         self._stack = AsyncExitStack()
         self._steps: list[ClosingStep] = []
         self._is_restored = self._is_closed = False
@@ -180,34 +180,31 @@ class Watcher(AbstractAsyncContextManager["Watcher"]):
         )
         self.bus.listeners.append(self.interventions.on_message)
         self.interventions.check_allowed()
+        self._profiling = CpuProfiling(
+            Path(self.spec.run_directory),
+            lambda: self.sampler.server_pid,
+            self.emit,
+            self.tasks.start,
+            self.clock,
+        )
         self._commands = SessionCommands(
             self.settings,
             self.activity_monitor,
             self.statement_monitor,
             self.sampler.watch_time,
+            self._profiling,
             self.interventions,
             self.lifecycle,
             self.emit,
         )
-        self._steps[1:1] = [self._finish_profile, self.interventions.close]
+        self._steps[1:1] = [self._profiling.close, self.interventions.close]
         self._steps[-1:-1] = [self.activity_monitor.close, self.statement_monitor.close, self.sampler.close]
 
     async def start_recording(self, program: Program | None = None) -> None:
         """Begins the record. Raises RunError if it cannot be written."""
         await self.bus.recording.open(self.server, program)
         if self.spec.plan.cpu_profile:
-            await self._start_profile()
-
-    async def _start_profile(self) -> None:
-        """The reason why there is no profile is an event: the run goes on without."""
-        try:
-            await self._profiler.start(self.sampler.server_pid)
-        except RunError as error:
-            self.emit(EventKind.WARNING, f"no CPU profile: {error.message}: {error.hint}")
-
-    async def _finish_profile(self) -> None:
-        if text := await self._profiler.finish():
-            self.emit(EventKind.WARNING, text)
+            await self._profiling.record_all()
 
     async def run(self) -> None:
         """Records and samples until the session is over, then restores the settings."""

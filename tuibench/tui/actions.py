@@ -20,6 +20,7 @@ from tuibench.model.command import (
     HoldPlan,
     Mark,
     Pause,
+    RecordCpuProfile,
     Resume,
     ResumePlan,
     StopAbTest,
@@ -227,6 +228,10 @@ ACTIONS = (
     UserAction(
         "crash", "K", "K", "crash", "Crash of the private server",
         applies=lambda view: view.can_crash, absent=f"{CRASH_REFUSAL}: tuibench demo", in_footer=False,
+    ),
+    UserAction(
+        "cpu_profile", "C", "C", "profile", "CPU profile of a minute", command=lambda _: RecordCpuProfile(),
+        in_footer=False,
     ),
     UserAction(
         "mark", "space", "space", "mark", "Mark on the time axis", command=lambda _: Mark(), rarity=2,

@@ -54,8 +54,10 @@ def test_the_text_of_perf_becomes_folded_stacks_by_second_of_wall_time() -> None
 
 def test_a_window_has_the_whole_seconds_within_it() -> None:
     found = CpuProfile(seconds={6000: {"a": 1}, 6002: {"b": 2}})
-    assert found.window(5999.5, 6003.2) == [{"a": 1}, {}, {"b": 2}]
+    assert found.window(5999.5, 6003.2) == [{"a": 1}, {"b": 2}]
     assert found.window(6000.1, 6001.9) == []
+    assert found.spans() == [(6000, 6001), (6002, 6003)]
+    assert CpuProfile(seconds={4: {}, 3: {"a": 1}, 9: {}}).spans() == [(3, 5), (9, 10)]
 
 
 def seconds_of(rng: random.Random, shares: dict[str, float], count: int) -> list[dict[str, int]]:

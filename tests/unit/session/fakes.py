@@ -213,6 +213,7 @@ class FakeControllable:
             cast(StatementMonitor, self.activity_monitor),
             nothing,
             nothing,
+            nothing,
             self.lifecycle,
             self.log.emit,
         )
