@@ -4,9 +4,6 @@
 BIN := .venv/bin
 ARGS ?=
 
-# Unit and screen tests are CPU-bound: one process per core.
-JOBS := $(shell getconf _NPROCESSORS_ONLN)
-PARALLEL := -n $(JOBS) --dist worksteal
 # The time of each step, and what to do if it fails.
 STEP := .ci/step
 
@@ -43,7 +40,7 @@ test:
 	@.ci/setup needs
 	@$(MAKE) --no-print-directory -j2 setup-test native
 	@$(MAKE) --no-print-directory style
-	@$(BIN)/python .ci/all_tests.py $(ONE_TEST) $(ARGS)
+	@$(BIN)/python .ci/all_tests.py all $(ONE_TEST) $(ARGS)
 
 # Everything: also the tests marked whole, TPC-C at full size, and the oldest dependencies.
 test-all: test faults test-lowest tpcc
@@ -82,8 +79,8 @@ native:
 	    else echo "cargo is not installed: skipping the native engine"; fi
 
 check: setup-test
-	@$(MAKE) --no-print-directory lint
-	@$(STEP) "unit tests" $(ONE_TEST) $(BIN)/pytest -q $(PARALLEL) -m "not whole" tests/unit $(ARGS)
+	@$(MAKE) --no-print-directory style
+	@$(BIN)/python .ci/all_tests.py unit $(ONE_TEST) $(ARGS)
 
 bench: setup-test
 	$(BIN)/python -m tests.bench $(ARGS)

@@ -1,9 +1,11 @@
-"""Runs all tests: those on real servers, which mostly wait, and beside them what only needs CPU time.
+"""Runs all tests, or the unit tests alone, with the type checks beside them.
 
-That is the type checks, and the unit and screen tests at a lower priority; their output is printed when they
-end. The tests are compiled before, once for all test processes. Where Python may not keep its bytecode beside
-the sources, it is kept in a temporary folder for all test processes and the programs they start.
-Usage: python .ci/all_tests.py ADVICE [PYTEST-ARGUMENTS...]; ADVICE says what to do about a failed test.
+The tests on real servers mostly wait: beside them run the unit and screen tests at a lower priority. What
+runs beside others is printed when it ends. The tests are compiled before, once for all test processes. Where
+Python may not keep its bytecode beside the sources, it is kept in a temporary folder for all test processes
+and the programs they start.
+Usage: python .ci/all_tests.py all|unit ADVICE [PYTEST-ARGUMENTS...]
+ADVICE says what to do about a failed test.
 """
 
 import contextlib
@@ -19,7 +21,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
-UNIT = ("--dist", "worksteal", "-m", "not whole", "tests/unit", "tests/tui")
+UNIT = ("--dist", "worksteal", "-m", "not whole", "tests/unit")
 SERVERS = (
     "--dist", "loadfile", "--no-loadscope-reorder", "-m", "not whole", "tests/integration", "tests/faults",
 )  # fmt: skip
@@ -32,36 +34,46 @@ UNUSED_FOLDERS = frozenset({"test", "tests", "idlelib", "ensurepip", "lib2to3", 
 
 
 def main() -> int:
-    advice, *arguments = sys.argv[1:]
+    what, advice, *arguments = sys.argv[1:]
     cores = os.cpu_count() or 2
-    unit = ["nice", "-n", "5", *step("unit and screen tests", advice), "-n", str(cores), *UNIT, *arguments]
-    # Servers and their clients take more than a core per worker for half of the time.
-    workers = str(min(cores + 1, MOST_SERVER_WORKERS))
     with shared_bytecode(), ExitStack() as stack:
         others = [stack.enter_context(in_background(TYPES))]
         try:
-            compile_tests()
-            others.append(stack.enter_context(in_background(unit)))
-            servers = subprocess.run(
-                [*step("tests on real servers", advice), "-n", workers, *SERVERS, *arguments], check=False
-            )
+            if what == "unit":
+                compile_tests("tests/unit")
+                command = [*step("unit tests", advice), "-n", str(cores), *UNIT, *arguments]
+            else:
+                compile_tests("tests")
+                unit = [
+                    *step("unit and screen tests", advice),
+                    "-n",
+                    str(cores),
+                    *UNIT,
+                    "tests/tui",
+                    *arguments,
+                ]
+                others.append(stack.enter_context(in_background(["nice", "-n", "5", *unit])))
+                # Servers and their clients take more than a core per worker for half of the time.
+                workers = str(min(cores + 1, MOST_SERVER_WORKERS))
+                command = [*step("tests on real servers", advice), "-n", workers, *SERVERS, *arguments]
+            tests = subprocess.run(command, check=False)
         except KeyboardInterrupt:
             for other in others:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(other.pid, signal.SIGINT)
             return 130
-    return next((each.returncode for each in (servers, *others) if each.returncode), 0)
+    return next((each.returncode for each in (tests, *others) if each.returncode), 0)
 
 
-def compile_tests() -> None:
+def compile_tests(folder: str) -> None:
     """Lets one process write the bytecode of a fresh clone's tests: five workers would do it five times.
 
     pytest has a bytecode of its own, with its assertions.
     """
     prefix = os.environ.get("PYTHONPYCACHEPREFIX", "")
-    if not any(Path(f"{prefix}{Path.cwd() / 'tests'}").rglob("*-pytest-*.pyc")):
+    if not any(Path(f"{prefix}{Path.cwd() / folder}").rglob("*-pytest-*.pyc")):
         subprocess.run(
-            [".venv/bin/pytest", "--collect-only", "-q", "tests"], stdout=subprocess.DEVNULL, check=False
+            [".venv/bin/pytest", "--collect-only", "-q", folder], stdout=subprocess.DEVNULL, check=False
         )
 
 

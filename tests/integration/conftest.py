@@ -48,11 +48,14 @@ from tuibench.model.server import Flavour, Target
 HERE = Path(__file__).parent
 
 LONGEST = (
-    "test_tune", "test_waiting", "test_watch", "test_server_failures", "test_web", "test_open_loop",
-    "test_probe", "test_run", "test_privileges", "test_chaos", "test_signals", "test_versions", "test_loads",
-    "test_stalls", "test_session_service", "test_slap", "test_secrets", "test_sweep", "test_server_process",
-    "test_viewers", "test_demo_command", "test_trial", "test_demo_server", "test_server_refuses",
-    "test_hostile_text", "test_prepare_fast", "test_mishaps", "test_check_sbtest", "test_doctor",
+    "test_truths", "test_chaos", "test_sweep", "test_watch", "test_scripts", "test_waiting", "test_tune",
+    "test_demo_server", "test_session_service", "test_stage", "test_server_failures", "test_privileges",
+    "test_server_process", "test_prepare_fast", "test_trial", "test_mishaps", "test_hostile_sessions",
+    "test_server_refuses", "test_versions", "test_demo_command", "test_hostile_text", "test_loads",
+    "test_connections", "test_signals", "test_bundle", "test_open_loop", "test_bad_input", "test_doctor",
+    "test_failover", "test_crash", "test_probe", "test_slap", "test_private_options", "test_run",
+    "test_stalls", "test_steered_load", "test_secrets", "test_web", "test_client_processes", "test_viewers",
+    "test_managed",
 )  # fmt: skip
 """Modules that take long begin first, so that no single one of them runs at the end."""
 

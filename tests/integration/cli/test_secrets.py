@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.support.commands import ours, reach, started, tuibench
+from tests.integration.support.commands import ours, reach, started_anew, tuibench
 from tests.integration.support.processes import until
 from tuibench.demo.server import PrivateServer
 
@@ -56,7 +56,7 @@ def test_a_run_in_the_foreground_shows_none(any_tables: PrivateServer, tuibench_
     target = any_tables.target
     given = {"MYSQL_PWD": target.password} if way == "environment" else {}
     words = [f"--password={target.password}"] if way == "option" else []
-    with started("run", *LOAD, "--time=60", *reach(target), *words, env=given) as process:
+    with started_anew("run", *LOAD, "--time=60", *reach(target), *words, env=given) as process:
         try:
             assert until(lambda: WORKER in ours(tuibench_home).values())
             for pid in (process.pid, *ours(tuibench_home)):

@@ -41,7 +41,7 @@ async def holder(tables: PrivateServer) -> AsyncIterator[int]:
 @pytest.mark.parametrize(
     "command",
     [
-        RUN,
+        pytest.param(RUN, marks=pytest.mark.one_flavour),
         pytest.param(("check", "oltp_read_write", *SIZE), marks=pytest.mark.whole),
         pytest.param(("cleanup", "oltp_read_write", *SIZE), marks=pytest.mark.one_flavour),
     ],

@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 import signal
-import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -13,7 +12,7 @@ pytest.importorskip("textual_serve")
 
 import aiohttp
 
-from tests.integration.support.commands import DEADLINE_SECONDS, finished, started, tuibench
+from tests.integration.support.commands import DEADLINE_SECONDS, Running, finished, started, tuibench
 from tuibench.demo.server import PrivateServer
 
 RUN = (
@@ -31,8 +30,7 @@ def session(any_tables: PrivateServer) -> Iterator[str]:
     assert tuibench("ctl", "stop", "--wait").code == 0
 
 
-def address_told(process: "subprocess.Popen[str]") -> str:
-    assert process.stderr is not None
+def address_told(process: Running) -> str:
     found = re.search(r"at (http://127\.0\.0\.1:\d+), (read-only|read-write)", process.stderr.readline())
     assert found
     return found[1]

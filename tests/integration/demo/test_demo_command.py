@@ -2,14 +2,13 @@
 
 import re
 import signal
-import subprocess
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.integration.support.commands import assert_nothing_left, finished, started, tuibench
+from tests.integration.support.commands import Running, assert_nothing_left, finished, started, tuibench
 from tests.integration.support.processes import first_interval_line, gone, until
 from tuibench.model.server import Flavour
 from tuibench.paths import PRIVATE_SERVER_PREFIX
@@ -30,8 +29,7 @@ def env(base: Path, server_binaries: Mapping[Flavour, object]) -> dict[str, str]
 class Demo:
     """A demo whose load runs, and all that must go with it."""
 
-    def __init__(self, process: "subprocess.Popen[str]", base: Path) -> None:
-        assert process.stdout is not None
+    def __init__(self, process: Running, base: Path) -> None:
         self.process = process
         self.first_line = first_interval_line(process.stdout)
         children = psutil.Process(process.pid).children(recursive=True)

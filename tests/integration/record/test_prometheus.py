@@ -6,13 +6,12 @@ import json
 import re
 import signal
 import socket
-import subprocess
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.integration.support.commands import DEADLINE_SECONDS, finished, ours, started, tuibench
+from tests.integration.support.commands import DEADLINE_SECONDS, Running, finished, ours, started, tuibench
 from tests.integration.support.processes import until
 from tuibench.demo.server import PrivateServer
 
@@ -37,8 +36,7 @@ def scraped(url: str) -> dict[str, float]:
     return {name: sum(one.value for one in samples if one.name == name) for name in COUNTED}
 
 
-def address_told(process: "subprocess.Popen[str]") -> str:
-    assert process.stderr is not None
+def address_told(process: Running) -> str:
     found = re.search(r"metrics at (http://127\.0\.0\.1:\d+/metrics)", process.stderr.readline())
     assert found
     return found[1]

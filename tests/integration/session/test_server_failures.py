@@ -5,7 +5,6 @@ import contextlib
 import re
 import resource
 import signal
-import subprocess
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import msgspec
 import pytest
 
 from tests.integration.support import sbtest
-from tests.integration.support.commands import ask, assert_nothing_left, finished, started, tuibench
+from tests.integration.support.commands import Running, ask, assert_nothing_left, finished, started, tuibench
 from tests.integration.support.session_process import FULL_SPEED_MS, Watcher, session_spec, watched
 from tests.ticks import known
 from tuibench import paths
@@ -56,6 +55,7 @@ async def make_tables(target: Target, rows: int = 500) -> None:
     await prepare_tables(target, sbtest.program(table_size=rows))
 
 
+@pytest.mark.one_flavour
 async def test_no_row_is_lost_to_deadlocks_and_lock_wait_timeouts(database: Target) -> None:
     await make_tables(database, rows=50)
     spec = session_spec(database, threads=16, delay_ms=FULL_SPEED_MS, table_size=50, rand_type="uniform")
@@ -145,9 +145,8 @@ async def test_a_run_without_a_screen_survives_a_restart(any_restartable: Privat
     assert summary.reconnects >= 4
 
 
-def shows(process: "subprocess.Popen[str]", figure: re.Pattern[str]) -> None:
+def shows(process: Running, figure: re.Pattern[str]) -> None:
     """Reads interval lines until one of them shows it."""
-    assert process.stdout is not None
     assert any(figure.search(line) for line in process.stdout), finished(process)
 
 

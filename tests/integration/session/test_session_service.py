@@ -74,6 +74,7 @@ async def watching(server: PrivateServer) -> AsyncIterator[Watcher]:
 # Settings
 
 
+@pytest.mark.one_flavour
 async def test_a_preset_is_confirmed_logged_and_in_force(tables: PrivateServer, watcher: Watcher) -> None:
     answer = await watcher.submit(ApplyPreset("unsafe"))
     assert (answer.ok, answer.text) == (True, "preset unsafe: flush_log 1 → 0, sync_binlog 1 → 0")

@@ -112,7 +112,6 @@ async def test_after_kill_9_in_the_middle_every_setting_is_as_before(
         await blocks_written(home, 1)
         assert await eventually(lambda: differs(tables.target, before))
         process.kill()
-        process.wait()
 
     async def is_restored() -> bool:
         return not await differs(tables.target, before)

@@ -7,13 +7,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import psutil
 
-from tests.integration.support.forked import forks
+from tests.integration.support.forked import Fork, forks
 from tests.integration.support.processes import gone, poll_pauses, until
 from tuibench.model.server import Target
 from tuibench.mysql.connection import connect
@@ -64,10 +65,64 @@ def tuibench(
         return Finished(code, out.read(), err.read())
 
 
-def started(
+class Running:
+    """The program, running in a fork: what the tests use of a Popen."""
+
+    def __init__(self, fork: Fork, out: int, err: int) -> None:
+        self.pid = fork.pid
+        self.stdout, self.stderr = open(out), open(err)  # noqa: SIM115
+        self._fork = fork
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._close()
+        self._fork.ended(DEADLINE_SECONDS)
+
+    def _close(self) -> None:
+        self.stdout.close()
+        self.stderr.close()
+
+    @property
+    def returncode(self) -> int | None:
+        return self._fork.ended()
+
+    def send_signal(self, number: int) -> None:
+        if self.returncode is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self._fork.kill()
+
+    def communicate(self, timeout: float = DEADLINE_SECONDS) -> tuple[str, str]:
+        """Its data and its talk up to its end."""
+        with ThreadPoolExecutor(2) as threads:
+            read = [threads.submit(stream.read) for stream in (self.stdout, self.stderr)]
+            if self._fork.ended(timeout) is None:
+                self.kill()
+                raise subprocess.TimeoutExpired("tuibench", timeout)
+            out, err = (each.result() for each in read)
+        self._close()
+        return out, err
+
+
+def started(*arguments: str, target: Target | None = None, env: Mapping[str, str] | None = None) -> Running:
+    """The program, running in a fork; its data and its talk come through pipes."""
+    out, err = os.pipe(), os.pipe()
+    with open(os.devnull) as nothing:
+        fork = forks().start(
+            words_for(arguments, target), environment(target, env), [nothing.fileno(), out[1], err[1]]
+        )
+    os.close(out[1])
+    os.close(err[1])
+    return Running(fork, out[0], err[0])
+
+
+def started_anew(
     *arguments: str, target: Target | None = None, env: Mapping[str, str] | None = None
 ) -> "subprocess.Popen[str]":
-    """The program, running; its data and its talk come through pipes."""
+    """The program in a process of its own from its start: /proc shows what it was given."""
     return subprocess.Popen(
         [sys.executable, "-m", "tuibench", *words_for(arguments, target)],
         stdin=subprocess.DEVNULL,
@@ -87,9 +142,8 @@ def environment(target: Target | None, env: Mapping[str, str] | None) -> dict[st
     return {**os.environ, **login, **(env or {})}
 
 
-def wait_for_output(process: "subprocess.Popen[str]", words: str) -> None:
+def wait_for_output(process: Running, words: str) -> None:
     """Reads the talk of a program up to a line with these words; its end fails, with all that was said."""
-    assert process.stderr is not None
     talk = ""
     while words not in talk:
         line = process.stderr.readline()
@@ -97,13 +151,14 @@ def wait_for_output(process: "subprocess.Popen[str]", words: str) -> None:
         talk += line
 
 
-def finished(process: "subprocess.Popen[str]", seconds: float = DEADLINE_SECONDS) -> Finished:
+def finished(process: "Running | subprocess.Popen[str]", seconds: float = DEADLINE_SECONDS) -> Finished:
     """Waits for the end of a program; kills one that hangs, which fails the test."""
     try:
         out, err = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         process.kill()
         raise
+    assert process.returncode is not None
     return Finished(process.returncode, out, err)
 
 

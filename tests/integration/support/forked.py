@@ -3,7 +3,7 @@
 `python -m tests.integration.support.forked SOCKET` imports the commands and waits for calls. For each it
 forks a reporter, and that one the program, with the arguments, environment, folder, umask and streams of the
 call. The reporter tells the program's pid, waits for it, and tells its exit code. What depends on the start
-itself, or on what /proc shows of the process, needs `started` in `commands.py`.
+itself, or on what /proc shows of the process, needs `started_anew` in `commands.py`.
 """
 
 import contextlib

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from tests.integration.support import sbtest
-from tests.integration.support.commands import Finished, ask, started
+from tests.integration.support.commands import ask, finished, started
 from tests.integration.workload import tpcc
 from tuibench.demo import binaries
 from tuibench.demo.server import PrivateServer
@@ -74,8 +74,7 @@ async def driven(target: Target, scale: Scale) -> list[str]:
     with tempfile.TemporaryDirectory() as home:
         process = started("run", "tpcc", *how, target=target, env={"TUIBENCH_HOME": home})
         quarrel = asyncio.create_task(quarrelled(target, scale.warehouses))
-        out, err = await asyncio.to_thread(process.communicate, timeout=scale.seconds + END_SECONDS)
-        ran = Finished(process.returncode, out, err)
+        ran = await asyncio.to_thread(finished, process, scale.seconds + END_SECONDS)
         quarrel.cancel()
         await asyncio.wait([quarrel])
     if ran.code:
