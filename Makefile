@@ -18,7 +18,7 @@ help:
 	@echo "make test-all     run make test, tests left out there, TPC-C at full size, and make test-lowest"
 	@echo "make test-lowest  run unit and screen tests with the oldest dependencies that are allowed"
 	@echo "make native       check format, lint and unit tests of the native engine, if cargo is installed (part of make test)"
-	@echo "make check        run lint, type checks, import contracts and unit tests"
+	@echo "make check        run lint, type checks, import contracts and most unit tests"
 	@echo "make dist         build wheel, sdist and bill of materials in dist/, twice, and compare"
 	@echo "make audit        check dependencies, licences and workflows"
 	@echo "make docs         build the documentation site in site/"

@@ -21,7 +21,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO
 
-UNIT = ("--dist", "worksteal", "-m", "not whole", "tests/unit")
+UNIT = ("--dist", "worksteal", "tests/unit", "-m")
 SERVERS = (
     "--dist", "loadfile", "--no-loadscope-reorder", "-m", "not whole", "tests/integration", "tests/faults",
 )  # fmt: skip
@@ -36,22 +36,16 @@ UNUSED_FOLDERS = frozenset({"test", "tests", "idlelib", "ensurepip", "lib2to3", 
 def main() -> int:
     what, advice, *arguments = sys.argv[1:]
     cores = os.cpu_count() or 2
+    unit: Sequence[str] = ("-n", str(cores), *UNIT)
     with shared_bytecode(), ExitStack() as stack:
         others = [stack.enter_context(in_background(TYPES))]
         try:
             if what == "unit":
                 compile_tests("tests/unit")
-                command = [*step("unit tests", advice), "-n", str(cores), *UNIT, *arguments]
+                command = [*step("unit tests", advice), *unit, "not whole and not long", *arguments]
             else:
                 compile_tests("tests")
-                unit = [
-                    *step("unit and screen tests", advice),
-                    "-n",
-                    str(cores),
-                    *UNIT,
-                    "tests/tui",
-                    *arguments,
-                ]
+                unit = (*step("unit and screen tests", advice), *unit, "not whole", "tests/tui", *arguments)
                 others.append(stack.enter_context(in_background(["nice", "-n", "5", *unit])))
                 # Servers and their clients take more than a core per worker for half of the time.
                 workers = str(min(cores + 1, MOST_SERVER_WORKERS))

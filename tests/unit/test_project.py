@@ -18,6 +18,7 @@ from tests.integration.conftest import LONGEST
 from tests.paths import ROOT
 from tests.schemas import FOLDER, SCHEMAS, text
 from tests.tables import for_each
+from tests.unit.conftest import LONG
 from tests.validation import check_valid_value
 from tuibench.cli import arguments
 from tuibench.cli.main import COMMANDS, LazyGroup, command_module
@@ -295,7 +296,7 @@ def test_every_reference_leads_somewhere(name: str) -> None:
     assert wanted <= schema.get("$defs", {}).keys()
 
 
-def test_modules_that_begin_first_are_there() -> None:
+def test_modules_that_begin_first_or_are_long_are_there() -> None:
     """A module of an old name would begin last."""
     there = {
         path.stem
@@ -303,3 +304,4 @@ def test_modules_that_begin_first_are_there() -> None:
         for path in ROOT.glob(f"tests/{folder}/**/test_*.py")
     }
     assert there.issuperset(LONGEST)
+    assert not [name for name in LONG if not (ROOT / "tests" / "unit" / f"{name}.py").exists()]
