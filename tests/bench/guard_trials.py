@@ -2,7 +2,7 @@
 
 A server has the load of another program; a session without load (`tuibench watch`) runs A/B tests of a
 setting whose value B is ruinous: the other program's load goes through a proxy, which delays each request
-while innodb_io_capacity has that value.
+while innodb_io_capacity has that value, or with `--halve` lets half of the requests pass that came before.
 
 The samples from the first harmed one on count, until the guard has broken; a sample is harmed if its queries
 per second are below 70 % of the median before, or its p95 is above 300 %: what the guard allows. It allows
@@ -42,8 +42,20 @@ SETTLE_SAMPLES = 40
 PUT_BACK = "is put back"
 
 
+class Harm:
+    """What the proxy does while the setting has its harmful value."""
+
+    def __init__(self, delay_seconds: float) -> None:
+        self.delay_seconds = delay_seconds
+        self.requests_per_second = 0.0
+
+    def do(self, proxy: Proxy, *, is_harmful: bool) -> None:
+        proxy.delay_seconds = self.delay_seconds * is_harmful
+        proxy.requests_per_second = self.requests_per_second * is_harmful
+
+
 @contextlib.asynccontextmanager
-async def traffic(server: PrivateServer, home: str, delay_seconds: float) -> AsyncIterator[None]:
+async def traffic(server: PrivateServer, home: str, harm: Harm) -> AsyncIterator[None]:
     """The load of another program, through the proxy."""
     proxy = Proxy(server.target)
     async with proxy.listening() as port:
@@ -62,7 +74,7 @@ async def traffic(server: PrivateServer, home: str, delay_seconds: float) -> Asy
         async def delay() -> None:
             while True:
                 ((value,),) = await connection.query(f"SELECT @@GLOBAL.{SETTING}")
-                proxy.delay_seconds = delay_seconds * (str(value) == HARMFUL)
+                harm.do(proxy, is_harmful=str(value) == HARMFUL)
                 await asyncio.sleep(LOOK_SECONDS)
 
         task = asyncio.create_task(delay())
@@ -107,7 +119,9 @@ async def trial(watcher: Watcher) -> str:
     return str(samples)
 
 
-async def bench(server: PrivateServer, home: str, trials: int, interval: float, delay_ms: float) -> None:
+async def bench(
+    server: PrivateServer, home: str, trials: int, interval: float, delay_ms: float, *, halves: bool
+) -> None:
     await prepare_tables(server.target, library.load_program("oltp_read_write", SIZE))
     spec = SessionSpec(
         session="guarded",
@@ -116,13 +130,19 @@ async def bench(server: PrivateServer, home: str, trials: int, interval: float, 
         run_directory=str(paths.runs_dir() / "guarded"),
         private_server=str(server.directory),
     )
-    async with traffic(server, home, delay_ms / 1000), watched(spec) as watcher:
+    harm, found = Harm(0.0 if halves else delay_ms / 1000), Counter[str]()
+    async with traffic(server, home, harm), watched(spec) as watcher:
         await watcher.ticks(SETTLE_SAMPLES)
-        found = Counter([await trial(watcher) for _ in range(trials)])
+        for _ in range(trials):
+            if halves:
+                before = [FIGURES["qps"].value(sample.tick) or 0 for sample in watcher.samples[-20:]]
+                harm.requests_per_second = median(before) / 2
+            found[await trial(watcher)] += 1
         await watcher.submit(Stop())
         await watcher.end()
     counts = ", ".join(f"{times} in {samples} samples" for samples, times in sorted(found.items()))
-    print(f"{server.binary}, {delay_ms:g} ms a request, samples of {interval:g} s, put back: {counts}")
+    cost = "half of the requests" if halves else f"{delay_ms:g} ms a request"
+    print(f"{server.binary}, {cost}, samples of {interval:g} s, put back: {counts}")
 
 
 async def main() -> None:
@@ -131,12 +151,15 @@ async def main() -> None:
     parser.add_argument("--trials", type=int, default=50)
     parser.add_argument("--interval", type=float, default=0.5, help="seconds of a sample [0.5]")
     parser.add_argument("--delay-ms", type=float, default=20.0, help="what value B adds to a request [20]")
+    parser.add_argument("--halve", action="store_true", help="value B halves the throughput instead")
     options = parser.parse_args()
     binary = binaries.inspect_binary(options.server) if options.server else None
     with tempfile.TemporaryDirectory() as home:
         os.environ["TUIBENCH_HOME"] = home
         async with await PrivateServer.start(binary) as server:
-            await bench(server, home, options.trials, options.interval, options.delay_ms)
+            await bench(
+                server, home, options.trials, options.interval, options.delay_ms, halves=options.halve
+            )
 
 
 if __name__ == "__main__":

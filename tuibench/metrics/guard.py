@@ -3,10 +3,15 @@
     p95<50ms    an absolute limit
     tps>80%     of the level before: what was measured while the original values held
 
-A sample breaks a limit of the level only if it is also outside of what the load does by itself: further from
-the median than `SPREADS` robust deviations, on a log scale. Two samples in a row break the guard, so that one
-slow second of a calm load does not. A level of few events a sample cannot be told from nothing: it has no
-limit.
+A sample breaks a limit of the level only if it is also outside of what the load does by itself: further
+from the median than `SPREADS` robust deviations, on a log scale. The deviations are those around the level
+of their own time, so that a level that has changed by itself widens nothing. Two samples in a row break the
+guard, so that one slow second of a calm load does not. A level of few events a sample cannot be told from
+nothing: it has no limit.
+
+The two aims conflict where a sample varies by about a tenth: a value that halves the level then looks like
+the load itself. Up to `WIDEST` the load is believed, so that no value is called harmful that is not; beyond
+it the server is protected.
 """
 
 import math
@@ -32,6 +37,9 @@ LEVEL_SAMPLES, MOST_LEVEL_SAMPLES, MOST_SPREAD_SAMPLES = 15, 60, 240
 """Samples until the level is known, of the level, and of how far the load varies around it."""
 
 SPREADS = 5.5
+WIDEST = {">": 0.6, "<": 5.0}
+"""The shares of the level to which a limit is widened at most, for a load that varies much."""
+
 DEVIATION_OF_MEDIAN = 1.4826
 """The standard deviation of normal values by their median absolute deviation."""
 
@@ -119,12 +127,23 @@ class Guard:
         known = self._levels[condition.text]
         if len(known) < LEVEL_SAMPLES:
             return ""
-        level = median(list(known)[-MOST_LEVEL_SAMPLES:])
-        deviation = DEVIATION_OF_MEDIAN * median(abs(math.log(one / level)) for one in known)
-        is_floor = condition.operator.startswith(">")
-        edge = level * math.exp((-SPREADS if is_floor else SPREADS) * deviation)
-        bound = condition.limit * level
-        bound = min(bound, edge) if is_floor else max(bound, edge)
-        if OPERATORS[condition.operator](value, bound):
+        level, deviation = _level_and_deviation(list(known))
+        by_itself, direction = math.exp(SPREADS * deviation), condition.operator[0]
+        if direction == ">":
+            share = min(condition.limit, max(1 / by_itself, WIDEST[direction]))
+        else:
+            share = max(condition.limit, min(by_itself, WIDEST[direction]))
+        if OPERATORS[condition.operator](value, share * level):
             return ""
         return f"{condition.text} is broken: {figure.text(value)}, {figure.text(level)} before"
+
+
+def _level_and_deviation(values: Sequence[float]) -> tuple[float, float]:
+    """The median of the last values, and the robust deviation of the logarithms around the medians of their
+    own time.
+    """
+    ends = range(len(values), LEVEL_SAMPLES - 1, -MOST_LEVEL_SAMPLES)
+    parts = [values[max(0, end - MOST_LEVEL_SAMPLES) : end] for end in ends]
+    medians = [median(part) for part in parts]
+    apart = [abs(math.log(one / centre)) for part, centre in zip(parts, medians, strict=True) for one in part]
+    return medians[0], DEVIATION_OF_MEDIAN * median(apart)

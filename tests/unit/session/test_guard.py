@@ -349,5 +349,24 @@ def test_a_load_that_swings_by_itself_has_a_wider_guard() -> None:
     assert guard.broken(measured_tick(1.0, 1.0, 40.0))
 
 
+def test_a_level_that_has_changed_by_itself_widens_nothing() -> None:
+    """As on a host that another program begins to use: the samples before are of another level."""
+    guard = Guard(parse_guard(("qps>70%",)))
+    for at, rate in enumerate([13_000.0] * 150 + [3_000.0, 3_100.0] * 45):
+        guard.learn(measured_tick(at + 1.0, 1.0, rate / 20, queries=rate))
+    assert guard.broken(measured_tick(1.0, 1.0, 95.0, queries=1900.0))
+    assert not guard.broken(measured_tick(1.0, 1.0, 140.0, queries=2800.0))
+
+
+def test_however_much_a_load_swings_its_guard_has_a_bound() -> None:
+    rng, guard = random.Random(6), Guard(parse_guard(("tps>80%", "p95<300%")))
+    for at in range(60):
+        tps, p95_ms = 400.0 * rng.lognormvariate(0, 0.6), 8.0 * rng.lognormvariate(0, 1.0)
+        guard.learn(measured_tick(at + 1.0, 1.0, tps, p95_ms=p95_ms))
+    assert not guard.broken(measured_tick(1.0, 1.0, 300.0, p95_ms=28.0))
+    assert guard.broken(measured_tick(1.0, 1.0, 200.0, p95_ms=8.0)).startswith("tps>80% is broken")
+    assert guard.broken(measured_tick(1.0, 1.0, 400.0, p95_ms=70.0)).startswith("p95<300% is broken")
+
+
 def swinging(rng: random.Random, at: float) -> Tick:
     return measured_tick(at + 1.0, 1.0, 400.0 * rng.lognormvariate(0, 0.25))
