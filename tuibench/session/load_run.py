@@ -453,15 +453,22 @@ class LoadRun(SessionRun):
             lifecycle.fail(self.load.failure)
         if self.program.script is None or lifecycle.outcome != "done":
             return
-        is_stuck, is_silent = totals.abandoned > 0 or totals.in_flight > 0, bool(self.load.unresponsive)
-        if is_silent or (is_stuck and not totals.completed and not totals.failed):
-            what = "a worker does not answer at the end" if is_silent else "no event ended during the run"
-            lifecycle.fail(
-                RunError(
-                    f"{self.program.script.path}: {what}",
-                    "an event may be an endless loop; a longer --time names its line after 20 s of computing",
-                )
-            )
+        is_begun = totals.failed > 0 or totals.abandoned > 0 or totals.in_flight > 0
+        if self.load.unresponsive or (is_begun and not totals.completed):
+            lifecycle.fail(self._no_event_ended())
+
+    def _no_event_ended(self) -> RunError:
+        """Why no event of a script was completed, or nothing is known of its last ones."""
+        totals = self.load.accounting.totals
+        failed, again = pluralize(totals.failed, "event"), pluralize(totals.retries, "time")
+        what = "no event ended during the run"
+        hint = "an event may be an endless loop; a longer --time names its line after 20 s of computing"
+        if self.load.unresponsive:
+            what = "a worker does not answer at the end"
+        elif totals.failed or totals.retries:
+            what = f"no event was completed: {failed} failed, and they were begun again {again}"
+            hint = "the report has the errors by code"
+        return RunError(f"{self.program.script.path}: {what}", hint)
 
     async def _read_last(self) -> None:
         questions = self.load.accounting.totals.questions

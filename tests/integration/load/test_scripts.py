@@ -385,6 +385,7 @@ async def test_the_profile_of_a_script_sends_what_the_script_sends(
     ("after", "body", "message"),
     [
         (0, "con:query('SELECT SLEEP(30)')", "mine.lua: no event ended during the run"),
+        (0, "error({errcode = 1})", "mine.lua: no event was completed: "),
         (0, "while true do end", "mine.lua:5: the script computes when the run ends without a statement"),
         (50, "while true do end", "mine.lua:5: the script computes when the run ends without a statement"),
         (50, "while true do con:query('DO 1') end", "and does not end; those that ended sent 1 on average"),
@@ -409,6 +410,19 @@ async def test_a_run_whose_events_fail_or_do_not_end_has_failed(
     ended = await asyncio.to_thread(tuibench, *line, target=database)
     assert ended.code == 1
     assert message in ended.err
+
+
+@pytest.mark.one_flavour
+async def test_a_run_whose_events_all_fail_has_failed_though_it_continues(
+    database: Target, tuibench_home: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "mine.lua"
+    file.write_text("""function thread_init() con = sysbench.sql.driver():connect() end
+        function event() con:query("SELECT nothing") end""")
+    line = ("run", str(file), "--threads=1", "--workers=1", "--events=20", "--time=30", "--on-error=continue")
+    ended = await asyncio.to_thread(tuibench, *line, target=database)
+    assert ended.code == 1
+    assert "mine.lua: no event was completed: 20 events failed" in ended.err
 
 
 REPORTING = """
