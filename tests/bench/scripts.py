@@ -1,8 +1,8 @@
 """`python -m tests.bench.scripts FOLDER`: public Lua scripts beside sysbench, on a private server.
 
-FOLDER has clones of the repositories of `CORPUS`, by their names. Each script prepares tables and runs so
-many events, by sysbench and by the native engine; what the server counts (Com_*) and the errors are compared.
-Prints a table in Markdown.
+FOLDER has clones of the repositories of `CORPUS`, by their names. SCRIPT@FUNCTION is a script whose events
+are that function alone. Each script prepares tables and runs so many events, by sysbench and by the native
+engine; what the server counts (Com_*) and the errors are compared. Prints a table in Markdown.
 """
 
 import argparse
@@ -38,8 +38,14 @@ DOLT, NANNE, GALERA, WINDMILLS = (
     "Tusamarco/sysbench/src/lua",
 )
 
+TPCC = "Percona-Lab/sysbench-tpcc/tpcc.lua"
+
 CORPUS = (
-    "Percona-Lab/sysbench-tpcc/tpcc.lua --tables=2 --scale=2 --use_fk=0",
+    f"{TPCC} --tables=2 --scale=2 --use_fk=0",
+    *(
+        f"{TPCC}@{transaction} --tables=1 --scale=1 --use_fk=0"
+        for transaction in ("new_order", "payment", "orderstatus", "delivery", "stocklevel")
+    ),
     *(
         f"{CALLAGHAN}/{line}"
         for line in (
@@ -215,9 +221,14 @@ async def main() -> None:
         )
         for line in CORPUS:
             name, *words = line.split()
-            path = options.folder / name
+            file, _, function = name.partition("@")
+            path = options.folder / file
             if options.only not in name:
                 continue
+            if function and path.is_file():
+                text = f"require('{path.stem}')\nfunction event() {function}() end\n"
+                path = path.with_name(f"{path.stem}_{function}_only.lua")
+                path.write_text(text)
             if not path.is_file():
                 print(f"| {name} | not here |", flush=True)
                 continue
