@@ -104,6 +104,8 @@ OLD_OPTIONS = frozenset(RENAMED_OPTIONS) - {
 
 TPCC_OPTIONS = {"--scale": "--warehouses", "--trx-level": "--isolation", "--use-fk": "--foreign-keys"}
 """Options of Percona's tpcc.lua."""
+TPCC_DEFAULTS = {"--warehouses": ("--scale=100", "prepare run"), "--foreign-keys": ("--use_fk=1", "prepare")}
+"""By our option: the default of tpcc.lua that the profile does not have, and the commands that read it."""
 TPCC_LEVELS = {"RR": "repeatable-read", "RC": "read-committed", "SER": "serializable"}
 
 TEST_MODES = {"complex": "", "simple": "oltp_point_select"}
@@ -270,6 +272,7 @@ def translate_options(
     _name_test(line)
     _apply_modes(line)
     _rename_options(line)
+    _note_other_defaults(line)
     _drop_run_options(line)
     if deviations is not None and (line.is_old or is_sysbenchs):
         deviations += line.deviations
@@ -411,6 +414,16 @@ def _mode_profile(mode: str, query: str) -> str:
 def _rename_options(line: Translation) -> None:
     pairs = zip(line.arguments, [*line.arguments, ""][1:], strict=True)
     line.arguments = [new for each, after in pairs if (new := _translate_option(each, after, line))]
+
+
+def _note_other_defaults(line: Translation) -> None:
+    """tpcc.lua and the profile have different defaults."""
+    if not line.test.endswith(".lua") or line.arguments[0] != TPCC:
+        return
+    for option, (default, commands) in TPCC_DEFAULTS.items():
+        if line.command in commands and not _has(line, option):
+            line.notes.append(f"tpcc.lua's own default is {default}: add it for the same here")
+            line.deviations.append(line.notes[-1])
 
 
 def _translate_option(argument: str, after: str, line: Translation) -> str:

@@ -451,13 +451,13 @@ class LoadRun(SessionRun):
         totals, lifecycle = self.load.accounting.totals, self.watcher.lifecycle
         if self.load.failure is not None and lifecycle.outcome == "done":
             lifecycle.fail(self.load.failure)
-        if self.program.script is None or lifecycle.outcome != "done":
+        if (of_load := self.program.script) is None or lifecycle.outcome != "done":
             return
         is_begun = totals.failed > 0 or totals.abandoned > 0 or totals.in_flight > 0
         if self.load.unresponsive or (is_begun and not totals.completed):
-            lifecycle.fail(self._no_event_ended())
+            lifecycle.fail(self._no_event_ended(of_load.path))
 
-    def _no_event_ended(self) -> RunError:
+    def _no_event_ended(self, path: str) -> RunError:
         """Why no event of a script was completed, or nothing is known of its last ones."""
         totals = self.load.accounting.totals
         failed, again = pluralize(totals.failed, "event"), pluralize(totals.retries, "time")
@@ -468,7 +468,7 @@ class LoadRun(SessionRun):
         elif totals.failed or totals.retries:
             what = f"no event was completed: {failed} failed, and they were begun again {again}"
             hint = "the report has the errors by code"
-        return RunError(f"{self.program.script.path}: {what}", hint)
+        return RunError(f"{path}: {what}", hint)
 
     async def _read_last(self) -> None:
         questions = self.load.accounting.totals.questions

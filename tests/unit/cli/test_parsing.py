@@ -219,12 +219,25 @@ def test_the_modes_apply_to_the_test_that_has_them(test: str, profile: str) -> N
     ("line", "notes", "deviations"),
     [
         (
-            "tpcc.lua --use-fk=0 --force-pk=1 --trx-level=RC run",
+            "tpcc.lua --scale=2 --use-fk=0 --force-pk=1 --trx-level=RC run",
             [
-                "read as: tuibench run tpcc --foreign-keys=0 --isolation=read-committed --report-interval=0",
+                "read as: tuibench run tpcc --warehouses=2 --foreign-keys=0 --isolation=read-committed "
+                "--report-interval=0",
                 "ignored: --force-pk=1",
             ],
             ["--force-pk is ignored"],
+        ),
+        (
+            "tpcc.lua prepare",
+            [
+                "tpcc.lua's own default is --scale=100: add it for the same here",
+                "tpcc.lua's own default is --use_fk=1: add it for the same here",
+                "read as: tuibench prepare tpcc",
+            ],
+            [
+                "tpcc.lua's own default is --scale=100: add it for the same here",
+                "tpcc.lua's own default is --use_fk=1: add it for the same here",
+            ],
         ),
         (
             "oltp_insert --db-driver=mysql --thread-stack-size=64K --report-interval=1 run",
