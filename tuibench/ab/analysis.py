@@ -71,17 +71,19 @@ switchback experiments", Management Science 69, 2023).
 
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import pairwise, starmap
 from operator import eq, mul
-from statistics import fmean, stdev
+from statistics import fmean, stdev, variance
+from types import MappingProxyType
 from typing import NamedTuple
 
 from tuibench.metrics import inference
-from tuibench.metrics.effect_detection import FEWEST_EVENTS
+from tuibench.metrics.effect_detection import FEWEST_EVENTS, window_figures
 from tuibench.metrics.inference import NEXT_TO_NOTHING, Interval
 from tuibench.model.effect import AbTestPair, Comparison, Verdict
+from tuibench.model.tick import Tick
 
 ALPHA = 0.05
 """The probability of any false statement in a trial, over all its figures and its whole duration."""
@@ -313,19 +315,55 @@ class Estimate(NamedTuple):
     margin: float
 
 
+MOST_DEGREES = 8.0
+"""Degrees of freedom that the noise before a change counts at most: with them, two equal values that differ
+in their noise by a factor of two are still told apart falsely in less than 5 % of the cases.
+"""
+
+
+class PairNoise(NamedTuple):
+    """The variance of a pair's difference as it was before the change, and its degrees of freedom."""
+
+    variance: float
+    degrees: float
+
+
+def noise_before(history: Sequence[Tick], apart: int, primary: str) -> dict[str, PairNoise]:
+    """That of each figure, as a logarithm, from the differences of ticks that are as far `apart` as the
+    beginnings of two windows. A window has one of them at least.
+    """
+    levels = [window_figures(tick, primary) for tick in history]
+    known = set.intersection(*map(set, levels)) if len(levels) > apart else set[str]()
+    found = {}
+    for figure in known:
+        values = [level[figure] for level in levels]
+        if min(values) > 0:
+            squares = [math.log(one / other) ** 2 for one, other in zip(values[apart:], values, strict=False)]
+            found[figure] = PairNoise(fmean(squares), min(len(squares) / apart, MOST_DEGREES))
+    return found
+
+
 def compare_pairs(
-    pairs: Sequence[AbTestPair], *, tolerance: float = 0.0, primary: str = "tps", looks: int = 0
+    pairs: Sequence[AbTestPair],
+    *,
+    tolerance: float = 0.0,
+    primary: str = "tps",
+    looks: int = 0,
+    noise: Mapping[str, PairNoise] = MappingProxyType({}),
 ) -> tuple[Comparison, ...]:
     """The comparison of every figure that all pairs have, at the planned end; empty with too few pairs.
 
     With several planned `looks`, at each of which the test may end, they share the error rate, and
-    Student's t is that of the pairs: it holds for smaller rates, too.
+    Student's t is that of the pairs: it holds for smaller rates, too. A few pairs say little of their own
+    `noise`; what is known of it from before counts, too, unless theirs is larger.
     """
     if len(pairs) < FEWEST_PAIRS:
         return ()
     if looks:
         levels = figure_levels(pairs, primary, ALPHA / looks)
-        found = (_at_a_look(figure, pairs, level, tolerance) for figure, level in levels.items())
+        found = (
+            _at_a_look(figure, pairs, level, tolerance, noise.get(figure)) for figure, level in levels.items()
+        )
     else:
         figures = figure_levels(pairs, primary)
         alpha = ALPHA / max(1, len(figures))
@@ -333,12 +371,18 @@ def compare_pairs(
     return tuple(one for one in found if _has_events(one.figure, pairs))
 
 
-def _at_a_look(figure: str, pairs: Sequence[AbTestPair], alpha: float, tolerance: float) -> Comparison:
+def _at_a_look(
+    figure: str, pairs: Sequence[AbTestPair], alpha: float, tolerance: float, noise: PairNoise | None = None
+) -> Comparison:
     seen = figure_pairs(pairs, figure)
-    observed = differences(seen)
-    error = stdev(observed) / math.sqrt(len(observed))
-    half = inference.two_sided(alpha, len(observed) - 1) * error
-    interval = PairScale.of(seen).interval(fmean(observed), half, alpha)
+    scale, observed = PairScale.of(seen), differences(seen)
+    own, degrees = variance(observed), len(observed) - 1.0
+    if noise is not None and not scale.is_bounded:
+        squares = noise.degrees * noise.variance + degrees * own
+        degrees += noise.degrees
+        own = max(own, squares / degrees)
+    half = inference.two_sided(alpha, degrees) * math.sqrt(own / len(observed))
+    interval = scale.interval(fmean(observed), half, alpha)
     return figure_comparison(figure, pairs, interval, interval.verdict(tolerance), tolerance)
 
 

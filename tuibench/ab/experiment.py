@@ -9,7 +9,14 @@ from typing import Any, ClassVar
 
 from msgspec.structs import replace
 
-from tuibench.ab.analysis import CERTAIN, compare_pairs, compare_so_far, pairs_needed, window_for
+from tuibench.ab.analysis import (
+    CERTAIN,
+    compare_pairs,
+    compare_so_far,
+    noise_before,
+    pairs_needed,
+    window_for,
+)
 from tuibench.ab.windows import FEWEST_SLOTS, ROUNDING_SECONDS, TrialWindow, TrialWindows
 from tuibench.effects.text import with_sentence
 from tuibench.errors import UsageError
@@ -31,7 +38,7 @@ from tuibench.model.message import NO_LOAD_REFUSAL
 from tuibench.model.plan import RunPlan
 from tuibench.model.schedule import checked_threads
 from tuibench.model.settings import SettingState
-from tuibench.model.tick import Sample, Tick
+from tuibench.model.tick import Sample, Tick, total_tick
 from tuibench.session.laboratory import Change, Experiment, ExperimentSession
 from tuibench.session.load import LoadController
 from tuibench.tuning import catalogue
@@ -317,7 +324,7 @@ class AbTest(Experiment):
         return False
 
 
-LOOKS = (4, 6, 10)
+LOOKS = (4, 5, 7, 10)
 """Cycles after which a doubtful effect may be decided."""
 
 LOOK_SECONDS, LOOK_SLOTS = 2.0, 2
@@ -335,9 +342,15 @@ class Resolution(AbTest):
     gives_way = True
     is_announced = False
 
-    def __init__(self, trial: AbTestPlan, *, before: Mapping[str, Sequence[Change]]) -> None:
+    def __init__(
+        self, trial: AbTestPlan, *, before: Mapping[str, Sequence[Change]], history: Sequence[Tick] = ()
+    ) -> None:
+        """`history` are the ticks before the change: they tell the noise."""
         super().__init__(trial, is_by_hand=True, before=before)
         self.first = self.first[-1:]
+        seconds = total_tick(history).seconds / len(history) if history else 1.0
+        apart = max(1, round(trial.window_seconds / seconds))
+        self._noise = noise_before(history, apart, trial.primary)
         self.comparisons: tuple[Comparison, ...] = ()
 
     @property
@@ -367,7 +380,11 @@ class Resolution(AbTest):
         if over in LOOKS:
             trial, pairs = self._trial, self._windows.pairs(self._until)
             self.comparisons = compare_pairs(
-                pairs, tolerance=trial.tolerance_percent / 100, primary=trial.primary, looks=len(LOOKS)
+                pairs,
+                tolerance=trial.tolerance_percent / 100,
+                primary=trial.primary,
+                looks=len(LOOKS),
+                noise=self._noise,
             )
             found = comparison_of(trial.primary, self.comparisons)
             if over == LOOKS[-1] or (found is not None and found.verdict is not Verdict.CANNOT_TELL):

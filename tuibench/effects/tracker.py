@@ -129,8 +129,10 @@ SLOTS_OF_PRIVATE = 6
 MEASURED_AGAIN = "measured again, as the load moved later"
 
 
-Resolver = Callable[[str, int], Resolution | None]
-"""What decides the doubtful effect of a change, the session's so many-th; None if that is impossible."""
+Resolver = Callable[[str, int, Sequence[Tick]], Resolution | None]
+"""What decides the doubtful effect of a change, the session's so many-th, with the ticks before it; None if
+that is impossible.
+"""
 
 
 class DoubtfulEffect(NamedTuple):
@@ -300,7 +302,7 @@ class EffectTracker:
         is_free = one.marker in self._own_changes and self.laboratory.present is None
         experiment = None
         if self._resolve is not None and is_free:
-            experiment = self._resolve(one.change, self._resolutions + 1)
+            experiment = self._resolve(one.change, self._resolutions + 1, self._watch.history)
         if experiment is None:
             return False
         self._resolutions += 1

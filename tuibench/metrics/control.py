@@ -13,9 +13,14 @@ every effect is (`attribution`). In a closed loop TPS follows by Little's law: w
 transactions after it would have taken C·exp(−δ) + O + Z instead of C + O + Z, where C and O are the means of
 the window after it, and Z is the time between transactions.
 
-Assumption: the change does not act on the other statements. It does if cheaper commits make more
-transactions share the processors. So there is a result only if the host has processors to spare, and if the
-others' time has not moved at the change by more than it does by itself.
+Assumption: the change does not act on the other statements, except that cheaper commits make more
+transactions share the processors. What that may have added to the others' time is known: Q, the growth of
+the time that a transaction waits for a processor, in the server's run queue and on the way (the account of
+the time, `waits`). So where the processors are full, the interval covers everything between two cases: the
+host has moved the others by all of their movement; or it has shortened the queues by as much as the others
+move by themselves, and the change has made them grow by Q and that much more. Without an account, there is no
+result then. In any case, there is none if the others' time has moved at the change by more than it does by
+itself, and the queues do not explain that.
 """
 
 import math
@@ -35,6 +40,7 @@ from tuibench.metrics.attribution import (
 from tuibench.metrics.figures import read
 from tuibench.metrics.inference import LEVEL, Interval, two_sided
 from tuibench.model.tick import RESPONSE, SERVICE, STATEMENT, Tick, total_tick
+from tuibench.waits.classes import TIME, WaitClass
 
 COMMIT = STATEMENT + "commit"
 MOST_SHARED = 1.2
@@ -46,6 +52,13 @@ FEWEST_BEFORE = 12
 
 FULL_PERCENT = 85.0
 """CPU usage of the server's host from which transactions wait for each other's processors."""
+
+QUEUES = (WaitClass.RUN_QUEUE, WaitClass.ON_THE_WAY)
+FEWEST_ACCOUNTS = 3
+"""Ticks with an account of the time on each side, from which the growth of the queues is known."""
+
+MOST_QUEUED = 0.9
+"""Of the others' time after the change, that may be the growth of the queues."""
 
 USUAL = 1.2
 """The others' movement at the change, as a multiple of the largest one before it, that may be the host's."""
@@ -97,15 +110,36 @@ def controlled(
     if len(known[0]) < FEWEST_BEFORE or len(known[2]) < FEWEST_AFTER or known != sides:
         return None
     cpu = read("cpu_total", total_tick(after))
+    queues = [queued_us(side) for side in (before[-len(after) :], after)]
+    grown_us = None
     if cpu is None or cpu >= FULL_PERCENT:
+        if queues[0] is None or queues[1] is None:
+            return None
+        grown_us = queues[1] - queues[0]
+    return relative_effect(known[0], known[1], known[2], gap, late, grown_us=grown_us)
+
+
+def queued_us(ticks: Sequence[Tick]) -> float | None:
+    """The mean time for which a transaction waits for a processor; None without an account of it."""
+    known = [tick for tick in ticks if TIME + "completed" in tick.sums]
+    completed = math.fsum(tick.sums[TIME + "completed"] for tick in known)
+    if len(known) < FEWEST_ACCOUNTS or not completed:
         return None
-    return relative_effect(known[0], known[1], known[2], gap, late)
+    return math.fsum(tick.sums.get(wait.key, 0.0) for tick in known for wait in QUEUES) / completed
 
 
 def relative_effect(
-    before: Sequence[Times], settling: Sequence[Times], after: Sequence[Times], gap: int, late: int
+    before: Sequence[Times],
+    settling: Sequence[Times],
+    after: Sequence[Times],
+    gap: int,
+    late: int,
+    *,
+    grown_us: float | None = None,
 ) -> Controlled | None:
-    """The same from the times of each tick, without a look at the processors."""
+    """The same from the times of each tick. Where the processors are full, a transaction's time in the
+    queues for them has grown by `grown_us`; None where they are not.
+    """
     commits, others = (
         [[math.log(one[place]) for one in side] for side in (before, settling, after)] for place in (0, 1)
     )
@@ -118,16 +152,25 @@ def relative_effect(
     own = attribute(others[0], others[2], gap, settling=others[1], late=late)
     if found.movement is not None or not math.isfinite(found.interval.low):
         return None
-    moved = fmean(others[2]) - fmean(others[0][-len(after) :])
-    is_usual = abs(moved) <= USUAL * swing(others[0], len(after), gap)
-    if not is_usual or not own.interval.low <= 0 <= own.interval.high:
-        return None
     now = Times(*(fmean(times) for times in zip(*after, strict=True)))
-    effects = [
-        math.log((now.commit * math.exp((part - shared.estimate) * moved - delta) + now.rest) / now.whole)
-        for part in shared
-        for delta in found.interval
-    ]
+    moved = fmean(others[2]) - fmean(others[0][-len(after) :])
+    usual = USUAL * swing(others[0], len(after), gap)
+    crowded = [0.0]
+    if grown_us is not None:
+        grown = -math.log1p(-min(grown_us / now.others, MOST_QUEUED))
+        crowded.append(grown - math.copysign(usual, found.interval.estimate))
+    is_usual = moved - max(crowded) <= usual and moved - min(crowded) >= -usual
+    if not is_usual or not own.interval.low - max(crowded) <= 0 <= own.interval.high - min(crowded):
+        return None
+
+    def effect(part: float, delta: float, crowd: float) -> float:
+        """That on TPS, if COMMIT shares this part of the host's movements, and the change has moved the
+        others by `crowd`.
+        """
+        commit = now.commit * math.exp((part - shared.estimate) * moved - part * crowd - delta)
+        return math.log((commit + now.others * math.exp(-crowd) + now.between) / now.whole)
+
+    effects = [effect(part, delta, crowd) for crowd in crowded for part in shared for delta in found.interval]
     return Controlled(Interval(effects[0], min(effects), max(effects)), moved)
 
 

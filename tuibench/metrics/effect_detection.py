@@ -325,6 +325,8 @@ class EffectDetector:
         self._calm: list[Tick] = []
         self._pending: PendingEffect | None = None
         self._watched: PendingEffect | None = None
+        self.history: list[Tick] = []
+        """The ticks before the last change, from the first settled one on."""
 
     def slot(self, slot: Tick) -> Effect | None:
         """Add a tick; returns the effect that it completes, if any."""
@@ -349,7 +351,8 @@ class EffectDetector:
         """
         effect = self._complete_early() or self._measured_again()
         if self._pending is None:
-            self._pending = PendingEffect(self._before(began_seconds))
+            self.history = self._before(began_seconds)
+            self._pending = PendingEffect(self.history)
         self._pending.add(marker, text, at_seconds, at_commit=at_commit)
         if len(self._pending.before) < FEWEST_SLOTS:
             self._pending = None

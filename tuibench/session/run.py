@@ -16,7 +16,7 @@ record are written. An error in tuibench itself makes the outcome "failed", as a
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -470,7 +470,7 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
             plan.interval_seconds, self._experiment_session, self._on_news, plan.figure, resolve
         )
 
-    def _resolution(self, change: str, number: int) -> Resolution | None:
+    def _resolution(self, change: str, number: int, history: Sequence[Tick]) -> Resolution | None:
         """What decides the effect of a change of settings; None if it is not between two values."""
         session, plan = self._experiment_session, self.spec.plan
         order = ab_order(change, session.settings.presets)
@@ -479,7 +479,8 @@ class SessionRun(AbstractAsyncContextManager[Any], ABC):
         subject, a, b = parse_ab(order)
         rate = session.load.rate if session.load is not None else 0.0
         trial = ordered_resolution(subject, a, b, plan, rate, number)
-        return Resolution(trial, before=present_values(trial, session.load, session.settings.states))
+        before = present_values(trial, session.load, session.settings.states)
+        return Resolution(trial, before=before, history=history)
 
     def _on_news(self, experiment: Experiment) -> None:
         if isinstance(experiment, TuneRun):

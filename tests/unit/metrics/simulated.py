@@ -10,9 +10,10 @@ from functools import partial
 from statistics import fmean
 from typing import NamedTuple
 
+from tests.ticks import measured_tick
 from tests.unit.metrics.noises import Noise, white
 from tuibench.ab import analysis
-from tuibench.ab.analysis import Pair, Progress, compare_pairs
+from tuibench.ab.analysis import Pair, Progress, compare_pairs, noise_before
 from tuibench.ab.experiment import LOOKS
 from tuibench.metrics import inference, steadiness
 from tuibench.metrics.attribution import Attribution, attribute
@@ -24,6 +25,9 @@ SETTLING = 1
 
 BUSY_HOST = 0.06
 """Noise of one second, as a standard deviation of logarithms."""
+
+CALM, LOOKED_AT = 40, 9
+"""Seconds before a change, and until its effect turns out to be doubtful."""
 
 WATCHED_WINDOW, FIXED_WINDOW = 4, 10
 FIXED_CYCLES = 5
@@ -132,9 +136,15 @@ def noise_with_power(noise: Noise, effect: float, power: float, cycles: int, rep
 
 
 def resolution(noise: Noise, rng: random.Random, *, size: float, effect: float = 0.0) -> Trial:
-    """The alternation that decides a doubtful effect: windows of 2 s, of which the second tick counts."""
+    """The alternation that decides a doubtful effect: windows of 2 s, of which the second tick counts; its
+    noise is known from `CALM` seconds before the change.
+    """
     orders = analysis.random_orders(LOOKS[-1], rng.getrandbits(32))
-    level = noise(rng, 4 * LOOKS[-1], size)
+    whole = noise(rng, CALM + LOOKED_AT + 4 * LOOKS[-1], size)
+    known = noise_before(
+        [measured_tick(at + 1.0, 1.0, 1e4 * math.exp(whole[at])) for at in range(CALM)], 2, "tps"
+    )
+    level = whole[CALM + LOOKED_AT :]
     pairs = []
     for place, pair in enumerate(windows(level, orders, 2, effect)):
         sides = ({"tps": value, "p95_ms": 10.0} for value in (pair.a, pair.b))
@@ -142,7 +152,8 @@ def resolution(noise: Noise, rng: random.Random, *, size: float, effect: float =
         order = "AB" if pair.a_first else "BA"
         pairs.append(AbTestPair(cycle=place, order=order, a=a, b=b, settling_seconds=2.0))
     for count in LOOKS:
-        verdict = compare_pairs(pairs[:count], tolerance=0.05, looks=len(LOOKS))[0].verdict
+        found = compare_pairs(pairs[:count], tolerance=0.05, looks=len(LOOKS), noise=known)
+        verdict = found[0].verdict
         if verdict is not Verdict.CANNOT_TELL:
             return Trial(verdict, 4 * count)
     return Trial(Verdict.CANNOT_TELL, 4 * LOOKS[-1])
@@ -211,18 +222,22 @@ def commit_change(
     follows: float = 1.0,
     own: float = 0.05,
     others_move: float = 0.0,
+    crowded: float | None = None,
     before: int = 40,
 ) -> tuple[bool, Controlled | None, float]:
     """A change that acts on commits: whether TPS alone gives a verdict, what COMMIT beside the other
     statements gives, and the true effect on TPS in the host's state after the change.
 
     COMMIT takes this share of a transaction, and `follows` is the part of the host's movements that it
-    shares; `own` is its own noise. The change also moves the others by `others_move`.
+    shares; `own` is its own noise. The change also moves the others by `others_move`, and all statements by
+    `crowded`, as more transactions share the processors. All movements of the others' time are then waits for
+    a processor, of which there is an account; None without one.
     """
     host = noise(rng, before + 1 + AFTER // 2, BUSY_HOST)
     old = share, 1 - share
     others = (1 - share) * math.exp(others_move)
-    new = math.exp(-effect) - others, others
+    crowd = math.exp(crowded or 0.0)
+    new = (math.exp(-effect) - others) * crowd**follows, others * crowd
     ticks = [
         Times(
             side[0] * math.exp(follows * level + rng.gauss(0, own)),
@@ -234,7 +249,10 @@ def commit_change(
     ]
     tps = [-math.log(one.whole) for one in ticks]
     plain = attribute(tps[:before], tps[before + 1 :], 1, tolerance=0.05).verdict
-    found = relative_effect(ticks[:before], (), ticks[before + 1 :], 1, 3)
+    sides = ticks[before - AFTER // 2 : before], ticks[before + 1 :]
+    theirs = [fmean(one.others for one in side) for side in sides]
+    grown_us = None if crowded is None else theirs[1] - theirs[0]
+    found = relative_effect(ticks[:before], (), ticks[before + 1 :], 1, 3, grown_us=grown_us)
     without, with_it = (
         sum(commit * math.exp(follows * level) + rest * math.exp(level) for level in host[before + 1 :])
         for commit, rest in (old, new)

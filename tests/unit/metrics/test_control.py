@@ -16,6 +16,7 @@ from tuibench.metrics.effect_detection import EffectDetector
 from tuibench.model.effect import Comparison, Verdict
 from tuibench.model.tick import SERVICE, Histogram, Tick
 from tuibench.tuning.catalogue import SETTINGS
+from tuibench.waits.classes import TIME, WaitClass
 
 THREADS = 8
 
@@ -60,8 +61,11 @@ def change(
     cpu: float = 60.0,
     has_rate: bool = False,
     has_commit: bool = True,
+    queued_ms: float | None = None,
 ) -> Comparison:
-    """What becomes of TPS, if COMMIT gets `gain` times as fast in a load that swings by 40 %."""
+    """What becomes of TPS, if COMMIT gets `gain` times as fast in a load that swings by 40 %. Of the others'
+    time, `queued_ms` more are a wait for a processor after it; None without an account of the time.
+    """
     watch, rng = EffectDetector(seconds, slots=6), random.Random(3)
     found, change_at = None, 40
     for place in range(change_at + 12):
@@ -73,6 +77,10 @@ def change(
         commit = 6.0 * host / (gain if is_after else 1.0) * math.exp(rng.gauss(0, 0.03))
         others = 4.0 * host * math.exp(moved * is_after)
         one = tick((place + 1) * seconds, seconds, commit, others, cpu)
+        if queued_ms is not None:
+            done, wait_us = one.sums["completed"], 1000 * (1.0 + queued_ms * is_after)
+            account = {TIME + "completed": done, WaitClass.RUN_QUEUE.key: wait_us * done}
+            one = replace(one, sums=one.sums | account)
         if has_rate:
             one = replace(one, hists={**one.hists, SERVICE: one.hist("response")})
         if not has_commit:
@@ -105,6 +113,36 @@ def test_it_is_not_used_where_its_assumption_fails(condition: dict[str, float]) 
     """Processors that are full, others that moved with the change, a rate, autocommit, and no effect."""
     found = change(1.0, **condition)  # type: ignore[arg-type]
     assert found.others_percent is None
+
+
+def test_on_a_full_host_the_interval_covers_what_the_queue_for_a_processor_explains() -> None:
+    """The load that is freed may take longer in its other statements, or the host may: both are in it."""
+    spare, full = change(1.0, gain=4.0), change(1.0, gain=4.0, cpu=97.0, queued_ms=0.0)
+    for found in (spare, full):
+        assert found.verdict is Verdict.HIGHER
+        assert found.percent_low is not None
+        assert found.percent_high is not None
+        assert found.percent_low <= 100 * (10 / 5.5 - 1) <= found.percent_high
+    assert (spare.percent_low or 0) > 2 * (full.percent_low or 0)
+    assert change(1.0, gain=4.0, cpu=97.0, moved=0.25, queued_ms=1.2).others_percent is None
+
+
+@pytest.mark.parametrize("repeats", [6, pytest.param(100, marks=pytest.mark.whole)])
+@pytest.mark.parametrize("crowded", [0.0, 0.25, 0.5])
+def test_a_size_is_right_where_the_change_fills_the_processors(crowded: float, repeats: int) -> None:
+    rng, by_chance = random.Random(6), 0.05 + 2 * math.sqrt(0.05 * 0.95 / repeats)
+    for noise in (SHARED["swing"], SHARED["others take half"]):
+        none, large = (
+            [
+                simulated.commit_change(noise, rng, effect=math.log(effect), crowded=crowd)
+                for _ in range(repeats)
+            ]
+            for effect, crowd in ((1.0, 0.0), (1.8, crowded))
+        )
+        every = [(found.interval, true) for _, found, true in (*none, *large) if found is not None]
+        known = [one is not None and not one.interval.low <= 0 <= one.interval.high for _, one, _ in none]
+        assert share(known) <= by_chance
+        assert share(not one.low <= true <= one.high for one, true in every) <= by_chance
 
 
 def test_settings_that_act_at_commit_are_settings_of_the_logs() -> None:

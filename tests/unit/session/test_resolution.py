@@ -3,6 +3,7 @@
 import asyncio
 import math
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from tuibench.model.effect import Effect, Verdict
 from tuibench.model.event import EventKind
 from tuibench.model.schedule import parse_ab
 from tuibench.model.settings import SettingState
+from tuibench.model.tick import Tick
 from tuibench.session.events import EventLog
 from tuibench.session.laboratory import ExperimentSession
 from tuibench.waits.changes import because_text
@@ -59,13 +61,14 @@ class PrivateServer:
         if event.kind is not EventKind.START or self.log.events:
             self.tracker.on_event(event)
 
-    def _resolve(self, change: str, number: int) -> Resolution | None:
+    def _resolve(self, change: str, number: int, history: Sequence[Tick]) -> Resolution | None:
         if not (order := ab_order(change, ())):
             return None
         trial = ordered_resolution(
             *parse_ab(order), replace(PLAN, interval_seconds=self.seconds), 0.0, number
         )
-        return Resolution(trial, before={SYNC: (ChangeSetting(SYNC, self.value),)})
+        before = {SYNC: (ChangeSetting(SYNC, self.value),)}
+        return Resolution(trial, before=before, history=history)
 
     @property
     def states(self) -> tuple[SettingState, ...]:
