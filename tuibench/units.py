@@ -96,6 +96,13 @@ def small_number(value: float | None) -> str:
     return f"{value:.3f}" if value < 0.0995 else f"{value:,.2f}"
 
 
+def microseconds(value: float | None) -> str:
+    """A time of a processor with three significant digits and its unit: 41.2 µs, 2.37 ms."""
+    if value is None or value >= 1000 * _ROUND_UP_SHARE:
+        return milliseconds(None if value is None else value / 1000)
+    return f"{value:.0f} µs" if value >= 99.95 else f"{value:.1f} µs" if value >= 9.995 else f"{value:.2f} µs"
+
+
 def signed(value: float, digits: int = 0) -> str:
     """A difference with its sign: +43, −31."""
     text = f"{value:+,.{digits}f}".replace("-", "−")

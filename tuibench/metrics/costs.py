@@ -139,10 +139,10 @@ def cost_rows(cost: OperationCost) -> list[tuple[str, str, str]]:
 
 
 def resource_text(resource: Resource, value: float | None) -> str:
-    """A value with its unit: 412 µs, 1.2 KiB, 0.98."""
+    """A value with its unit: 412 µs, 2.37 ms, 1.2 KiB, 0.98."""
     match resource.facts.unit:
         case ResourceUnit.MICROSECONDS:
-            return units.DASH if value is None else f"{units.small_number(value)} µs"
+            return units.microseconds(value)
         case ResourceUnit.BYTES:
             return units.binary_size(value)
         case ResourceUnit.COUNT:

@@ -41,6 +41,8 @@ PLACES = {wait: place for place, wait in enumerate(WaitClass)}
 
 NOW_POINTS = 10
 """Samples of the table without a cursor."""
+CHARTED_POINTS = 100
+"""Samples of the chart whose classes have a row, as about its columns."""
 LEAST_TIME = 0.005
 """Share of the time below which a class has no row."""
 SLOW_PACE = 4.0
@@ -98,7 +100,11 @@ def time_figure(view: View, width: int, height: int) -> list[TextLine]:
     lines: list[TextLine] = [
         (TextSpan("Connections", "strong"),),
         (TextSpan(units.decimal(active, 1) if known else DASH, "strong"), TextSpan(" active", "muted")),
-        (TextSpan(f"of {units.decimal(now.all_connections, 1)}" if known else "", "muted"),),
+        (
+            TextSpan(
+                f"of {units.decimal(now.all_connections, 1).removesuffix('.0')}" if known else "", "muted"
+            ),
+        ),
         (),
         (TextSpan(now.name, "muted"),),
     ]
@@ -151,11 +157,12 @@ def _merged(view: View, span: tuple[float, float]) -> TimeAccount | None:
 
 
 def _listed(view: View, windows: Sequence[Window]) -> list[WaitClass]:
-    """The classes that have a share worth a row in any of the windows."""
+    """The classes that have a share worth a row in any of the windows, or colour the chart."""
+    charted = Window("", whole_account(point.account for point in view.points[-CHARTED_POINTS:]))
     return [
         wait
         for wait in ROWS
-        if any(each.connections(wait) > LEAST_TIME * each.all_connections for each in windows)
+        if any(each.connections(wait) > LEAST_TIME * each.all_connections for each in (*windows, charted))
     ]
 
 

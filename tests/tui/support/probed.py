@@ -42,7 +42,7 @@ OVER = ProbeState(
     order=ORDER,
     steps=STEPS,
     ceiling=1024.0,
-    elapsed_seconds=71.0,
+    elapsed_seconds=_FOUND.seconds,
     fit=FIT,
     result=replace(_FOUND, lines=probe_lines(_FOUND)),
 )
