@@ -23,9 +23,7 @@ from tests.scripted_server import (
     DEPRECATE_EOF,
     PREPARE,
     QUERY,
-    VERSIONS,
     ScriptedServer,
-    greeting,
 )
 from tests.unit.mysql.server_packets import MORE_RESULTS, definition, err, number, ok, packet, result
 from tuibench import installation
@@ -377,11 +375,9 @@ def random_answer(random: Random, *, is_select: bool, is_binary: bool, without_e
 class FuzzServer(ScriptedServer):
     """Answers the marked statements at random: their order, and the round, decide."""
 
-    def __init__(self, round_number: int, *, without_eof: bool) -> None:
-        super().__init__(self._answer, version=VERSIONS["mysql"])
-        self.first = greeting(
-            VERSIONS["mysql"], CAPABILITIES if without_eof else CAPABILITIES & ~DEPRECATE_EOF
-        )
+    def __init__(self, round_number: int, *, without_eof: bool, encrypts: bool = False) -> None:
+        capabilities = CAPABILITIES if without_eof else CAPABILITIES & ~DEPRECATE_EOF
+        super().__init__(self._answer, capabilities=capabilities, encrypts=encrypts)
         self.asked: list[tuple[int, bytes]] = []
         self._round = round_number
         self._without_eof = without_eof
@@ -421,7 +417,10 @@ class FuzzServer(ScriptedServer):
         if isinstance(answer, Final):
             self._silent.add(writer)
             writer.write(answer.data)
-            writer.write_eof()
+            if self.encrypts:
+                writer.close()
+            else:
+                writer.write_eof()
             return
         await super()._send(writer, answer)
 
@@ -526,10 +525,11 @@ class Round:
             reconnect=random.choice((0, 0, 1, 2)),
         )
         self.users = random.choice((0, 0, 1, 3))
+        self.encrypts = random.random() < 0.3
 
     async def outcome(self, kind: EngineKind) -> Outcome:
         """What an engine makes of it."""
-        server = FuzzServer(self.number, without_eof=self.without_eof)
+        server = FuzzServer(self.number, without_eof=self.without_eof, encrypts=self.encrypts)
         return await outcome(kind, self.begin, server, self.users)
 
     async def difference(self) -> str:

@@ -6,17 +6,28 @@ iterator of them.
 """
 
 import asyncio
+import functools
+import ssl
 import struct
+import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import cast
 
+from tests.integration.support import certificates
 from tests.unit.mysql.server_packets import ok, packet, result
-from tuibench.model.server import Target
+from tuibench.model.server import SslMode, Target
+from tuibench.mysql.transport import feed
 
 QUERY, PREPARE, QUIT = 0x03, 0x16, 0x01
 DEPRECATE_EOF, PLUGIN_AUTH, SECURE, PROTOCOL_41, WITH_DATABASE = 1 << 24, 1 << 19, 1 << 15, 1 << 9, 8
 CAPABILITIES = DEPRECATE_EOF | PLUGIN_AUTH | SECURE | PROTOCOL_41 | WITH_DATABASE
 AUTOCOMMIT = 2
+SSL = 1 << 11
+SSL_REQUEST_BYTES = 32
+"""A login is longer."""
+
 DEADLINE_SECONDS = 60.0
 """No test with such a server takes longer, on a busy machine either: what it waits for does not come."""
 VERSIONS = {"mysql": "8.4.0", "mariadb": "5.5.5-11.4.2-MariaDB"}
@@ -48,16 +59,35 @@ def obliging(command: int, payload: bytes) -> Answer:
     return ok()
 
 
+@functools.cache
+def tls_of_server() -> ssl.SSLContext:
+    """What a server encrypts with; nobody knows its authority."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with tempfile.TemporaryDirectory() as folder:
+        files = certificates.make(Path(folder), "localhost")
+        context.load_cert_chain(files.cert, files.key)
+    return context
+
+
 class ScriptedServer:
-    """`heard` holds all commands, with their payloads; `logins` counts those that were let in.
+    """`heard` holds all commands, with their payloads; `logins` counts those that were let in. With
+    `encrypts`, it takes encrypted connections.
 
     `pause_seconds` lie between two pieces of an answer.
     """
 
-    def __init__(self, respond: Respond = obliging, *, version: str = VERSIONS["mysql"]) -> None:
+    def __init__(
+        self,
+        respond: Respond = obliging,
+        *,
+        version: str = VERSIONS["mysql"],
+        capabilities: int = CAPABILITIES,
+        encrypts: bool = False,
+    ) -> None:
         self.heard: list[tuple[int, bytes]] = []
-        self.first = greeting(version)
-        self.login_answers: Answer = ok(sequence=2)
+        self.encrypts = encrypts
+        self.first = greeting(version, capabilities | SSL * encrypts)
+        self.login_answers: Answer = ok(sequence=2 + encrypts)
         self.logins = 0
         self.respond = respond
         self.pause_seconds = 0.0
@@ -66,7 +96,8 @@ class ScriptedServer:
 
     @property
     def target(self) -> Target:
-        return Target(host="127.0.0.1", port=self.port, user="app", ssl_mode="disabled")
+        mode: SslMode = "required" if self.encrypts else "disabled"
+        return Target(host="127.0.0.1", port=self.port, user="app", ssl_mode=mode)
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator["ScriptedServer"]:
@@ -88,7 +119,7 @@ class ScriptedServer:
         self._tasks.add(task)
         try:
             await self._run_interactive(reader, writer)
-        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+        except (OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             return
         finally:
             writer.close()
@@ -96,7 +127,10 @@ class ScriptedServer:
 
     async def _run_interactive(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(self.first)
-        await _payload(reader)
+        login = await _payload(reader)
+        if len(login) == SSL_REQUEST_BYTES:
+            await _encrypt(reader, writer)
+            await _payload(reader)
         self.logins += 1
         await self._send(writer, self.login_answers)
         while True:
@@ -113,6 +147,18 @@ class ScriptedServer:
             writer.write(piece)
             await writer.drain()
             await asyncio.sleep(self.pause_seconds)
+
+
+async def _encrypt(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Shakes hands with a client, whose first words may be in the reader already."""
+    received: bytearray = reader._buffer  # type: ignore[attr-defined]
+    heard, plain = bytes(received), cast(asyncio.Transport, writer.transport)
+    received.clear()
+    shaking = asyncio.create_task(writer.start_tls(tls_of_server()))
+    for _ in ("the protocol is set", "it is told of its connection"):
+        await asyncio.sleep(0)
+    feed(plain.get_protocol(), heard)
+    await shaking
 
 
 async def _payload(reader: asyncio.StreamReader) -> bytes:
