@@ -21,14 +21,38 @@ class Flavour(StrEnum):
     MYSQL = "MySQL"
 
 
-class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
+class Transport(msgspec.Struct, frozen=True, kw_only=True):
+    """How the connections to a server travel. `tls` are their protocol and cipher, empty without TLS;
+    `is_compressed` is True if packets are compressed.
+    """
+
+    tls: str = ""
+    is_compressed: bool = False
+
+    @property
+    def transport_facts(self) -> list[tuple[str, str]]:
+        """What is not as on a plain connection: the name of each property, and its value."""
+        facts = [("encryption", self.tls), ("compression", "zlib" * self.is_compressed)]
+        return [(name, value) for name, value in facts if value]
+
+    @property
+    def transport_words(self) -> list[str]:
+        """The same in a list of facts."""
+        return ["compressed" if name == "compression" else value for name, value in self.transport_facts]
+
+    @property
+    def transport_fields(self) -> dict[str, Any]:
+        """These fields alone, for another struct that has them."""
+        return {name: getattr(self, name) for name in Transport.__struct_fields__}
+
+
+class ServerInfo(Transport, frozen=True, kw_only=True):
     """Flavour, version and identity. `version` is plain (10.11.19), `version_text` is the server's own
     string.
 
     `pid_file` and `socket` are used to find its process; `is_local` is True if it runs on this host.
     `identity` identifies the server instance across connections (host, port, data directory). `is_encrypted`
-    is True if connections to it use TLS, `tls` names protocol and cipher; `is_compressed` is True if their
-    packets are compressed.
+    is True if connections to it use TLS, which `tls` names.
     """
 
     flavour: Flavour
@@ -43,8 +67,6 @@ class ServerInfo(msgspec.Struct, frozen=True, kw_only=True):
     is_local: bool
     uptime_seconds: int | None
     is_encrypted: bool = False
-    is_compressed: bool = False
-    tls: str = ""
 
     @property
     def version_tuple(self) -> tuple[int, ...]:

@@ -18,6 +18,7 @@ from tuibench.model.effect import AbTestResult, CommitCost, Effect
 from tuibench.model.event import Event
 from tuibench.model.findings import Crash, HeadlineTotals, OperationCost, Steadiness
 from tuibench.model.probe import ProbeResult
+from tuibench.model.server import Transport
 from tuibench.model.tick import Latency, SlowTransaction
 from tuibench.model.tune import TuneResult
 
@@ -90,7 +91,7 @@ class Reconciliation(msgspec.Struct, frozen=True, kw_only=True):
     commits_server: int | None
 
 
-class ClientTotals(msgspec.Struct, frozen=True, kw_only=True):
+class ClientTotals(Transport, frozen=True, kw_only=True):
     """Cost of the load on the client. `cpu_share` is the busiest worker's share of one core (0 to 1).
 
     `engine` is the engine that ran the load, native or asyncio; `engine_reason` is the reason why it was not
@@ -105,15 +106,13 @@ class ClientTotals(msgspec.Struct, frozen=True, kw_only=True):
     limited: bool
     engine: str = ""
     engine_reason: str = ""
-    tls: str = ""
-    is_compressed: bool = False
     hosts: tuple[HostTotals, ...] = ()
 
 
 def engine_text(client: ClientTotals) -> str:
-    """The engine that ran the load, why not the native one, TLS and compression; empty if not recorded."""
+    """The engine that ran the load, why not the native one, and how it travelled; empty if not recorded."""
     engine = f"{client.engine} ({client.engine_reason})" if client.engine_reason else client.engine
-    return ", ".join(filter(None, (engine, client.tls, "compressed" * client.is_compressed)))
+    return ", ".join(filter(None, (engine, *client.transport_words)))
 
 
 class Fairness(msgspec.Struct, frozen=True, kw_only=True):

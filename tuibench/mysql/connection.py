@@ -26,7 +26,7 @@ from tuibench.errors import (
     ServerUnavailableError,
     SQLError,
 )
-from tuibench.model.server import Target
+from tuibench.model.server import Target, Transport
 from tuibench.mysql import errors, login, tls
 from tuibench.mysql.driver import (
     CLIENT,
@@ -212,9 +212,9 @@ class Connection:
         return bool(self.raw.is_compressed)
 
     @property
-    def tls(self) -> str:
-        """Protocol and cipher, empty without TLS."""
-        return self.login.tls
+    def transport(self) -> Transport:
+        """How it travels."""
+        return Transport(tls=self.login.tls, is_compressed=self.is_compressed)
 
     @property
     def version_text(self) -> str:

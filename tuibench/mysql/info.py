@@ -68,12 +68,7 @@ async def server_info(connection: Connection) -> ServerInfo:
     target, seconds = connection.target, uptime.get("Uptime", "")
     is_local = await is_on_this_host(target)
     info = build_server_info(target, variables, int(seconds) if seconds.isdigit() else None, is_local)
-    return replace(
-        info,
-        is_encrypted=connection.is_encrypted,
-        is_compressed=connection.is_compressed,
-        tls=connection.tls,
-    )
+    return replace(info, is_encrypted=connection.is_encrypted, **connection.transport.transport_fields)
 
 
 def build_server_info(

@@ -518,10 +518,7 @@ def _environment(run: Run) -> Iterator[Block | Section]:
         ("server", f"{server.flavour} {server.version_text}"),
         ("address", f"{server.where}, database {run.plan.target.database}"),
     ]
-    if server.is_encrypted:
-        rows.append(("encryption", server.tls or "TLS"))
-    if server.is_compressed:
-        rows.append(("compression", "zlib"))
+    rows += server.transport_facts
     if seen is None:
         yield properties(rows)
         return

@@ -513,9 +513,8 @@ DAY_SECONDS = 86_400
 def check_server(facts: Facts) -> Finding:
     info = facts.server.info
     up = "" if info.uptime_seconds is None else f", up {duration(info.uptime_seconds)}"
-    tls = f", {info.tls}" if info.tls else ""
-    zlib = ", compressed" if info.is_compressed else ""
-    return ok("server", f"{info.flavour} {info.version} at {info.where}{tls}{zlib}{up}")
+    where = ", ".join((info.where, *info.transport_words))
+    return ok("server", f"{info.flavour} {info.version} at {where}{up}")
 
 
 def check_data_set(facts: Facts) -> Finding:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from tuibench.errors import ConnectionLostError, SQLError, TuibenchError
-from tuibench.model.server import Target
+from tuibench.model.server import Target, Transport
 from tuibench.model.tick import Tick
 from tuibench.mysql.connection import Connection
 from tuibench.mysql.rows import Row
@@ -111,7 +111,7 @@ class FakeServer:
 
 class FakeConnection(Connection):
     is_encrypted = is_compressed = False
-    tls = ""
+    transport = Transport()
     thread_id = 7
 
     def __init__(self, server: FakeServer, target: Target) -> None:
