@@ -474,7 +474,8 @@ class ScenePlayer:
         if step.reveal == CRASH:
             if not (text := self._crash_text(view)):
                 return "The crash has not ended yet.", "unknown"
-            return f"{text}. {step.then}".strip(), "reveal"
+            lost, separator, more = text.partition(" · ")
+            return f"{lost}. {step.then} {separator.strip()} {more}".strip(), "reveal"
         effect = self._last_effect()
         one = effect.comparison(REVEALED[step.reveal]) if effect is not None and step.reveal else None
         if one is None:
