@@ -47,8 +47,8 @@ def main() -> int:
                 compile_tests("tests")
                 unit = (*step("unit and screen tests", advice), *unit, "not whole", "tests/tui", *arguments)
                 others.append(stack.enter_context(in_background(["nice", "-n", "5", *unit])))
-                # Servers and their clients take more than a core per worker for half of the time.
-                workers = str(min(cores + 1, MOST_SERVER_WORKERS))
+                # Servers and their clients take less than half a core per worker: they mostly wait.
+                workers = str(min(cores + 2, MOST_SERVER_WORKERS))
                 command = [*step("tests on real servers", advice), "-n", workers, *SERVERS, *arguments]
             tests = subprocess.run(command, check=False)
         except KeyboardInterrupt:
