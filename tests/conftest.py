@@ -13,14 +13,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 FOREIGN_VARIABLES = (
-    "MYSQL_PWD",
-    "MYSQL_HOST",
-    "MYSQL_TCP_PORT",
-    "MYSQL_UNIX_PORT",
-    "NO_COLOR",
-    "COLUMNS",
-    "LINES",
-)
+    "MYSQL_PWD", "MYSQL_HOST", "MYSQL_TCP_PORT", "MYSQL_UNIX_PORT", "NO_COLOR", "COLUMNS", "LINES",
+)  # fmt: skip
 KEPT_VARIABLES = ("TUIBENCH_TEST_MYSQLD",)
 ENDING = (signal.SIGINT, signal.SIGHUP)
 

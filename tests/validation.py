@@ -10,14 +10,9 @@ from typing import Any
 from tests.schemas import FOLDER
 
 TYPES: dict[str, tuple[type, ...]] = {
-    "null": (type(None),),
-    "boolean": (bool,),
-    "integer": (int,),
-    "number": (int, float),
-    "string": (str,),
-    "array": (list,),
-    "object": (dict,),
-}
+    "null": (type(None),), "boolean": (bool,), "integer": (int,), "number": (int, float),
+    "string": (str,), "array": (list,), "object": (dict,),
+}  # fmt: skip
 WORDS = frozenset(
     (
         *("$ref", "anyOf", "enum", "type", "properties", "required", "additionalProperties"),

@@ -172,16 +172,9 @@ async def refused_logins(admin: Connection) -> AsyncIterator[None]:
 
 
 FAULTS: tuple[Fault, ...] = (
-    connections_killed_singly,
-    all_connections_killed,
-    connections_taken_by_others,
-    read_only,
-    super_read_only,
-    privilege_revoked,
-    tables_dropped,
-    tables_locked,
-    password_changed,
-)
+    connections_killed_singly, all_connections_killed, connections_taken_by_others, read_only,
+    super_read_only, privilege_revoked, tables_dropped, tables_locked, password_changed,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -21,17 +21,8 @@ LONG_SECONDS = 10_000
 """The stranger works for as long as it is looked at."""
 
 POISONED = (
-    "text",
-    "profile",
-    "version_text",
-    "where",
-    "user",
-    "os",
-    "name",
-    "cpu_model",
-    "change",
-    "data_set",
-)
+    "text", "profile", "version_text", "where", "user", "os", "name", "cpu_model", "change", "data_set",
+)  # fmt: skip
 
 
 @asynccontextmanager

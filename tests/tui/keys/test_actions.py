@@ -100,13 +100,9 @@ def test_every_key_of_every_screen_is_tried() -> None:
 
 
 SHOWN = {
-    "↑ ↓": {"up", "down"},
-    "bksp": {"backspace"},
-    "← →": {"left", "right"},
-    "/": {"slash"},
-    ".": {"full_stop"},
-    "esc": {"escape"},
-}
+    "↑ ↓": {"up", "down"}, "bksp": {"backspace"}, "← →": {"left", "right"}, "/": {"slash"},
+    ".": {"full_stop"}, "esc": {"escape"},
+}  # fmt: skip
 
 
 def test_a_screen_names_keys_that_it_has() -> None:

@@ -96,15 +96,9 @@ def _effect(
 
 def _candidate(number: int) -> Candidate:
     return Candidate(
-        number=number,
-        setting=f"setting_{number}",
-        topic="",
-        value="1",
-        original="0",
-        change="",
-        meaning="",
-        risk="",
-    )
+        number=number, setting=f"setting_{number}", topic="", value="1", original="0", change="",
+        meaning="", risk="",
+    )  # fmt: skip
 
 
 def is_false(verdict: Verdict, effect: float) -> bool:
