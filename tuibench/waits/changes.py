@@ -29,6 +29,10 @@ LEAST_SHARE = 0.02
 MOST_NAMED = 3
 QUEUES = frozenset((WaitClass.RUN_QUEUE, WaitClass.ON_THE_WAY, WaitClass.CLIENT))
 """Where connections are that wait for a processor: in the server, or of the load on a busy host."""
+LAST = QUEUES | {WaitClass.OTHER}
+"""What comes after a wait with a name that moved the same way."""
+LOGS = (WaitClass.COMMIT, WaitClass.BINARY_LOG)
+"""Both are waits of the commit, and how it is divided between them is noisy: one is sure if their sum is."""
 LEAST_CAUSE = 0.3
 """The part of a change from which it may be the cause: of a queue's, or of the whole if that is not sure."""
 FEWEST_TICKS, MOST_SLOTS = 3, 100
@@ -55,6 +59,11 @@ def time_changes(before: Sequence[Tick], after: Sequence[Tick]) -> tuple[Compari
     sure = {
         wait: one for wait, one in moved.items() if abs(one.delta) >= least and _excludes_zero(one, WIDER)
     }
+    if all(log in moved for log in LOGS) and not any(log in sure for log in LOGS):
+        both = _change("", phi, *(_sum(series[log][side] for log in LOGS) for side in (0, 1)))
+        larger = max(LOGS, key=lambda log: abs(moved[log].delta))
+        if moved[larger].delta * both.delta > 0 and abs(both.delta) >= least and _excludes_zero(both, WIDER):
+            sure[larger] = moved[larger]
     named = dict(sure)
     if direction and moved:
         most = max(moved, key=lambda wait: moved[wait].delta * direction)
@@ -68,13 +77,13 @@ def _rank(
     wait: WaitClass, found: Mapping[WaitClass, Comparison], direction: float
 ) -> tuple[bool, bool, float]:
     """The cause first. What moves against the whole answers another change: connections that wait for a log
-    no longer wait for a processor instead. A queue that moves as the whole does follows a wait that moved
-    nearly as much.
+    no longer wait for a processor instead. A queue that moves as the whole does follows waits that together
+    moved nearly as much.
     """
     delta = found[wait].delta
-    rest = [abs(one.delta) for other, one in found.items() if other not in QUEUES and one.delta * delta > 0]
+    rest = sum(abs(one.delta) for other, one in found.items() if other not in LAST and one.delta * delta > 0)
     is_answer = delta * direction < 0 if direction else wait in QUEUES and len(found) > 1
-    follows = wait in QUEUES and bool(rest) and max(rest) >= LEAST_CAUSE * abs(delta)
+    follows = wait in LAST and rest >= LEAST_CAUSE * abs(delta) and rest > 0
     return is_answer, follows, -abs(delta)
 
 
@@ -148,4 +157,11 @@ def effect_reason(effect: Effect) -> str:
 
 
 def _class_of(one: Comparison) -> str:
-    return figure_named(one.figure).label.removesuffix("/trx")
+    label = figure_named(one.figure).label.removesuffix("/trx")
+    return f"commit ({label})" if label == WaitClass.BINARY_LOG.label else label
+
+
+def _sum(sides: Iterable[RatioSeries]) -> RatioSeries:
+    """Of series over the same transactions."""
+    first, second = sides
+    return RatioSeries([sum(parts) for parts in zip(first.above, second.above, strict=True)], first.below)

@@ -9,8 +9,9 @@ its next statement is the client's or on the way.
 
 What several connections wait for together is told by the one that does it. Those in a commit are divided as
 the writes and flushes of the two logs are: by the time of the files, which MySQL counts, or by the files on
-which commits are seen to be blocked. Those that wait for a latch, with hardly one that runs and could hold
-it, while the server's own threads write pages, wait for these; so do commits while nobody is seen in a log.
+which commits are seen to be blocked. Those that wait for a latch while a thread writes pages wait for that
+one if hardly any runs that could hold the latch, or if the buffer pool has no free pages; so do commits while
+nobody is seen in a log.
 
 Without the kernel's counts (a server on another host, or another user's container, or a pool of threads), a
 statement whose state names no wait counts as CPU, and a connection that the list calls asleep as waiting for
@@ -106,7 +107,9 @@ SELECT trx_mysql_thread_id, LOWER(trx_state), LOWER(trx_operation_state) FROM in
 WHERE trx_state = '{LOCK_WAIT}' OR trx_operation_state IN {QUEUED}
 """  # noqa: S608 (names of our own)
 
-READS_SQL = "SELECT COUNT FROM information_schema.INNODB_METRICS WHERE NAME = 'os_pending_reads'"
+METRIC_SQL = "SELECT COUNT FROM information_schema.INNODB_METRICS WHERE NAME = '{name}'"
+READS, FREE_WAITS = "os_pending_reads", "buffer_pool_wait_free"
+"""Reads under way, and how often a thread found no free page."""
 FILE_TIMES_SQL = f"""
 SELECT EVENT_NAME, SUM_TIMER_READ, SUM_TIMER_WRITE + SUM_TIMER_MISC
 FROM performance_schema.file_summary_by_event_name
@@ -257,7 +260,9 @@ class TimeSampler:
         self._files: dict[str, tuple[float, float]] = {}
         self._files_ns: int | None = None
         self._reading = self._reading_share = 0.0
-        self._is_written = False
+        self._is_written = self._is_page_awaited = False
+        self._free_waits: float | None = None
+        self._free_waits_ns = -NS_PER_SECOND * 10
         self.pause_seconds = EVERY_SECONDS
         self._flight_us = 0.0
         self._begun_ns = 0
@@ -488,9 +493,13 @@ class TimeSampler:
             if found:
                 self._logs = {log: FADING * self._logs.get(log, 0.0) + found[log] for log in LOGS.values()}
             if guessed and not self._innodb_gap:
-                rows = await self._connection.run(self._read_innodb_metric)
-                self._reading = float(rows[0][0]) if rows else 0.0
+                self._reading = await self._innodb_metric(READS) or 0.0
         self._reading_share = min(1.0, self._reading / guessed) if guessed else 0.0
+        is_old = now_ns - self._free_waits_ns > IDS_EVERY_SECONDS * NS_PER_SECOND
+        if is_old and not self._innodb_gap and any(wait is WaitClass.MUTEX for _, wait in named):
+            before, self._free_waits_ns = self._free_waits, now_ns
+            self._free_waits = await self._innodb_metric(FREE_WAITS)
+            self._is_page_awaited = None not in (before, self._free_waits) and before != self._free_waits
 
     async def _take_files(self, now_ns: int) -> None:
         """Times of the server's files since the last reading."""
@@ -504,14 +513,17 @@ class TimeSampler:
         self._reading = read_ps / PS_PER_SECOND / (now_ns - before_ns) * NS_PER_SECOND
 
     def _is_behind_writes(self, named: Sequence[tuple[Observed, WaitClass | None]], now_ns: int) -> bool:
-        """True if those that wait for a latch wait for the server's own threads, which write pages."""
+        """True if those that wait for a latch wait for a thread that writes pages: one of the load's that
+        makes itself a free page, or one of the server's own.
+        """
         shared = (WaitClass.MUTEX,) if self._is_log_seen else (WaitClass.MUTEX, WaitClass.COMMIT)
-        waiting = sum(wait in shared for _, wait in named)
-        running = sum(wait is WaitClass.CPU for _, wait in named)
-        if self._threads is None or not waiting or FEW * running > waiting:
+        counts = Counter(wait for _, wait in named)
+        waiting = sum(counts[wait] for wait in shared)
+        is_held = FEW * counts[WaitClass.CPU] > waiting and not self._is_page_awaited
+        if self._threads is None or not waiting or is_held:
             return False
         ours = {each.tid for each in self._known.values()}
-        return self._threads.writes_pages(ours, now_ns)
+        return counts[WaitClass.PAGE_WRITE] > 0 or self._threads.writes_pages(ours, now_ns)
 
     def _parts(self, wait: WaitClass, seen: Observed) -> Sequence[tuple[WaitClass, float]]:
         """A wait that others share is divided as theirs; the parts add up to 1."""
@@ -560,9 +572,13 @@ class TimeSampler:
             self._has_file_times = False
             return ()
 
-    async def _read_innodb_metric(self, connection: Connection) -> Sequence[Row]:
+    async def _innodb_metric(self, name: str) -> float | None:
+        rows = await self._connection.run(partial(self._read_innodb_metric, name=name))
+        return float(rows[0][0]) if rows else None
+
+    async def _read_innodb_metric(self, connection: Connection, name: str) -> Sequence[Row]:
         try:
-            return await connection.query(READS_SQL)
+            return await connection.query(METRIC_SQL.format(name=name))
         except ConnectionLostError:
             raise
         except SQLError:

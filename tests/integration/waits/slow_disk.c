@@ -1,5 +1,6 @@
-/* A disk that can be made slow: a flush is repeated, a page is flushed after it was written, a read reads much more.
-   Each is the work of the disk, so that the kernel shows what it shows of a slow one.
+/* A disk that can be made slow: a flush, a read or a write of a page comes with much more of the same on a file beside
+   it. That is direct I/O of large blocks, so that the kernel shows what it shows of a slow disk, and the processors have
+   little to do.
 
    SLOW_DISK is a folder. While it has a file "redo", "binlog", "reads" or "writes", the calls on files of that kind
    are slow. */
@@ -14,7 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MORE (4 << 20)
+#define MORE (8 << 20)
+
+static char more[MORE] __attribute__((aligned(4096)));
 
 static int is_slow(const char *kind) {
     char path[512];
@@ -34,20 +37,29 @@ static int is_of(int fd, const char *part) {
     return strstr(file ? file : name, part) != NULL;
 }
 
-static void repeat(int fd, int ms) {
-    int (*flush)(int) = (int (*)(int))dlsym(RTLD_NEXT, "fsync");
+/* Read or write a file of this name in the folder for so long. */
+static void busy(const char *name, int is_write, int ms) {
+    char path[512];
     struct timespec begun, now;
+    snprintf(path, sizeof path, "%s/%s", getenv("SLOW_DISK"), name);
+    int fd = open(path, O_RDWR | O_CREAT | O_DIRECT, 0600);
+    if (fd < 0) return;
+    ssize_t (*get)(int, void *, size_t, off_t) = (ssize_t (*)(int, void *, size_t, off_t))dlsym(RTLD_NEXT, "pread");
+    ssize_t (*put)(int, const void *, size_t, off_t) =
+        (ssize_t (*)(int, const void *, size_t, off_t))dlsym(RTLD_NEXT, "pwrite");
+    struct stat known;
+    if (fstat(fd, &known) == 0 && known.st_size < MORE) put(fd, more, MORE, 0);
     clock_gettime(CLOCK_MONOTONIC, &begun);
     do {
-        futimens(fd, NULL); /* without a change, there is nothing to flush */
-        flush(fd);
+        if ((is_write ? put(fd, more, MORE, 0) : get(fd, more, MORE, 0)) < 0) break;
         clock_gettime(CLOCK_MONOTONIC, &now);
     } while ((now.tv_sec - begun.tv_sec) * 1000 + (now.tv_nsec - begun.tv_nsec) / 1000000 < ms);
+    close(fd);
 }
 
 static void before_flush(int fd) {
-    if (is_slow("redo") && (is_of(fd, "ib_redo") || is_of(fd, "ib_logfile"))) repeat(fd, 20);
-    if (is_slow("binlog") && is_of(fd, "binlog")) repeat(fd, 20);
+    if (is_slow("redo") && (is_of(fd, "ib_redo") || is_of(fd, "ib_logfile"))) busy("#ib_redo1", 0, 20);
+    if (is_slow("binlog") && is_of(fd, "binlog")) busy("binlog.000001", 0, 20);
 }
 
 int fsync(int fd) {
@@ -62,13 +74,7 @@ int fdatasync(int fd) {
 
 static ssize_t slow_read(const char *name, int fd, void *buffer, size_t size, off_t at) {
     ssize_t (*real)(int, void *, size_t, off_t) = (ssize_t (*)(int, void *, size_t, off_t))dlsym(RTLD_NEXT, name);
-    if (is_slow("reads") && is_of(fd, ".ibd")) {
-        void *more;
-        if (posix_memalign(&more, 4096, MORE) == 0) {
-            real(fd, more, MORE, 0);
-            free(more);
-        }
-    }
+    if (is_slow("reads") && is_of(fd, ".ibd")) busy("more.ibd", 0, 1);
     return real(fd, buffer, size, at);
 }
 
@@ -80,7 +86,7 @@ static ssize_t slow_write(const char *name, int fd, const void *buffer, size_t s
     ssize_t (*real)(int, const void *, size_t, off_t) =
         (ssize_t (*)(int, const void *, size_t, off_t))dlsym(RTLD_NEXT, name);
     ssize_t written = real(fd, buffer, size, at);
-    if (is_slow("writes") && is_of(fd, ".ibd")) repeat(fd, 2);
+    if (is_slow("writes") && is_of(fd, ".ibd")) busy("more.ibd", 1, 1);
     return written;
 }
 

@@ -335,7 +335,7 @@ LOOKS_LIKE = {WaitClass.CPU: (WaitClass.ON_THE_WAY,)}
 """Without the threads, what waits for a processor before it reads its request is on the way."""
 
 
-MARKS = {WaitClass.PAGE_WRITE: pytest.mark.whole} | dict.fromkeys(
+MARKS = dict.fromkeys(
     (WaitClass.CPU, WaitClass.SLEEP, WaitClass.CLIENT, WaitClass.ON_THE_WAY), pytest.mark.one_flavour
 )
 """The last ones are told without the states of a flavour."""
@@ -367,7 +367,10 @@ def assert_sentence(usual: Sequence[Tick], found: Sequence[Tick], causes: set[Wa
     """The sentence on the difference to the usual load names one of the causes first."""
     sentence = because_text(time_changes(usual, found)).replace("probably ", "")
     named = {WaitClass.RUN_QUEUE, *causes} if WaitClass.CPU in causes else causes
-    assert sentence.startswith(tuple(f"because: {wait.label} " for wait in named)), sentence or shares(found)
+    starts = tuple(
+        f"because: {'commit (binary log)' if wait is WaitClass.BINARY_LOG else wait.label} " for wait in named
+    )
+    assert sentence.startswith(starts), sentence or shares(found)
 
 
 async def test_the_servers_know_the_names_of_the_states(truths: Truths) -> None:

@@ -134,25 +134,56 @@ def test_two_equal_windows_have_a_cause_in_one_of_twenty_at_most(
     assert share(found, "because") <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / count), found
 
 
+def side(*times: Mapping[WaitClass, float]) -> list[Tick]:
+    """Ticks of a second with 100 transactions, of which each class took so many milliseconds."""
+    return [
+        Tick(
+            seconds=1.0,
+            sums={wait.key: 1e5 * each.get(wait, 0.0) for wait in WaitClass}
+            | {TIME + "completed": 100.0, TIME + "connections_us": 1e5 * sum(each.values())},
+        )
+        for each in times
+    ]
+
+
+@for_each(
+    ("redo", "binary_log", "queue", "start"),
+    [
+        ((3.0, 0.2) * 3, (0.2, 3.0) * 3, 4.0, "because: probably commit"),
+        ((0.2,) * 6, (3.0,) * 6, 4.0, "because: commit (binary log) −2.9 ms"),
+        ((0.8,) * 6, (0.9,) * 6, 4.0, "because: commit (binary log) −0.8 ms"),
+        ((0.5,) * 6, (0.5,) * 6, 12.0, "because: run queue −12.0 ms"),
+    ],
+)
+def test_a_commit_that_waits_for_two_logs_is_named_before_the_queue_that_follows(
+    redo: Sequence[float], binary_log: Sequence[float], queue: float, start: str
+) -> None:
+    """Also if the division between the logs changes from tick to tick; and less steadily than the queue."""
+    before = side(
+        *(
+            {
+                WaitClass.CPU: 1.0,
+                WaitClass.RUN_QUEUE: 1.0 + queue,
+                WaitClass.COMMIT: a,
+                WaitClass.BINARY_LOG: b,
+            }
+            for a, b in zip(redo, binary_log, strict=True)
+        )
+    )
+    after = {WaitClass.CPU: 1.0, WaitClass.RUN_QUEUE: 1.0, WaitClass.COMMIT: 0.1, WaitClass.BINARY_LOG: 0.1}
+    found = because_text(time_changes(before, side(*[after] * 6)))
+    assert found.startswith(start), found
+
+
 def test_a_small_change_does_not_explain_a_large_one_that_is_not_sure() -> None:
     """The client has no think time any more, and the processor's time is all over the place."""
 
-    def side(client_ms: float, cpu_ms: Sequence[float]) -> list[Tick]:
-        times = [
-            dict.fromkeys(WaitClass, 0.0) | {WaitClass.CLIENT: client_ms, WaitClass.CPU: ms} for ms in cpu_ms
-        ]
-        return [
-            Tick(
-                seconds=1.0,
-                sums={wait.key: 1e5 * ms for wait, ms in each.items()}
-                | {TIME + "completed": 100.0, TIME + "connections_us": 1e5 * sum(each.values())},
-            )
-            for each in times
-        ]
+    def window(client_ms: float, cpu_ms: Sequence[float]) -> list[Tick]:
+        return side(*({WaitClass.CLIENT: client_ms, WaitClass.CPU: ms} for ms in cpu_ms))
 
     steady, uneven = [1.0, 1.1, 0.9, 1.0, 1.05, 0.95], [1.0, 12.0, 1.5, 0.5, 9.0, 1.0]
-    assert time_changes(side(0.5, steady), side(0.01, uneven)) == ()
-    found = because_text(time_changes(side(0.5, steady), side(0.01, steady)))
+    assert time_changes(window(0.5, steady), window(0.01, uneven)) == ()
+    found = because_text(time_changes(window(0.5, steady), window(0.01, steady)))
     assert found.startswith("because: client −0.5 ms (")
 
 

@@ -30,14 +30,22 @@ from tuibench.waits.classes import (
     wait_of,
 )
 from tuibench.waits.panel import SLOW_PACE
-from tuibench.waits.sampler import EVERY_SECONDS, FILE_CALLS, RAREST_SECONDS, TimeSampler, account_sums
+from tuibench.waits.sampler import (
+    EVERY_SECONDS,
+    FILE_CALLS,
+    FREE_WAITS,
+    RAREST_SECONDS,
+    TimeSampler,
+    account_sums,
+)
 
 MARIADB, MYSQL = Flavour.MARIADB, Flavour.MYSQL
 NANOSLEEP, READING = "hrtimer_nanosleep", "__iomap_dio_rw"
 DATA_FILE = "wait/io/file/innodb/innodb_data_file"
-SYNC = next(
-    number for number, name in FILE_CALLS.get(platform.machine(), {74: "sync"}).items() if name == "sync"
-)
+CALLS = {
+    name: number for number, name in FILE_CALLS.get(platform.machine(), {74: "sync", 18: "write"}).items()
+}
+SYNC, WRITE = CALLS["sync"], CALLS["write"]
 FUTEX, POLL = "futex_do_wait", "poll_schedule_timeout.constprop.0"
 
 
@@ -102,7 +110,7 @@ class Machine:
         self.rows: list[Row] = []
         self.own: Row = (OWN_ID, "Query", "Filling schema table", 0.0, 900)
         self.innodb: list[Row] | SQLError = []
-        self.readers = 0
+        self.readers = self.free_waits = 0
         self.files: list[Row] = []
         self.sent: list[str] = []
         self.query_seconds = 0.002
@@ -159,7 +167,7 @@ class Listed(Connection):
         self.statements += 1
         machine.clock.advance(machine.query_seconds)
         if "INNODB_METRICS" in sql:
-            return [(machine.readers,)]
+            return [(machine.free_waits if FREE_WAITS in sql else machine.readers,)]
         if "file_summary" in sql:
             return machine.files
         if "INNODB_TRX" in sql:
@@ -292,6 +300,26 @@ async def test_a_latch_that_nobody_could_hold_waits_for_the_pages_being_written(
     found = await sampled(machine, machine.sampler(), 0.25)
     assert (found.sums.get("time.page_write_us", 0.0) > 0) is is_page_write
     assert (found.sums.get("time.mutex_us", 0.0) > 0) is not is_page_write
+
+
+async def test_without_free_pages_a_latch_waits_for_the_thread_that_makes_one(machine: Machine) -> None:
+    """One of the load's threads writes a page, two run: they do not hold what the others wait for."""
+    machine.rows = [(id, "Execute", "Updating", 3.0, 100 + id) for id in range(11)]
+    for tid in range(100, 111):
+        machine.thread(tid, 0, 0, "S", FUTEX)
+    machine.thread(100, 0, 0, "D", "submit_bio_wait", WRITE, "sbtest1.ibd")
+    machine.thread(101, 0, 0, "R")
+    machine.thread(102, 0, 0, "R")
+    sampler = machine.sampler(MYSQL)
+    await sampler.begin()
+    waited = []
+    for machine.free_waits in (7, 7, 9):
+        machine.clock.advance(1.1)
+        await sampler.sample()
+        found = sampler.collect()
+        waited.append(found.sums.get("time.mutex_us", 0.0) / 1e6 / found.sums["time.seconds"])
+    assert waited[1:] == pytest.approx([8.0, 0.0], abs=0.2)
+    assert found.sums["time.page_write_us"] > 8e6 * found.sums["time.seconds"]
 
 
 def test_files_of_the_server_have_events() -> None:
