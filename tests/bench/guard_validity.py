@@ -1,7 +1,7 @@
 """`python -m tests.bench.guard_validity [RUN …]`: how often the guard trips by itself, and how soon it sees a
 value that halves the throughput.
 
-The noise is that of recorded runs (directories of `tuibench run … --record`), whose ticks are drawn in blocks
+The noise is that of recorded runs (their directories), whose ticks are drawn in blocks
 of 30 s, or simulated. Every other window of 4 s has the original values, as in an A/B test. A false trip is
 two samples in a row of the same load that break the guard; the latencies are judged with the rates if the run
 has them. For a value that halves, the counts of its window's ticks are halved.
