@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MORE (8 << 20)
+#define MORE (4 << 20)
 
 static char more[MORE] __attribute__((aligned(4096)));
 
