@@ -409,7 +409,7 @@ def test_the_cost_of_a_commit_is_shown_beside_the_value() -> None:
 def test_a_changed_value_is_set_beside_what_it_was() -> None:
     rows = text(durability_panel(initial_view(script.hello()), 118, 2)).splitlines()
     assert rows[0].endswith(
-        "about 1 s of commits lost in any crash                 0.003 fsyncs/trx (at 1: 1.04)"
+        "about 1 s of commits lost in any crash                 0.020 fsyncs/trx (at 1: 1.04)"
     )
     assert rows[1].endswith("0 syncs/trx (at 1: 0.97)")
 
