@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from tests.bench.compiled import compile_modules
 from tests.bench.rounds import Bench, Case, Round, Row, chance_of
 from tests.integration.support import certificates
 from tests.integration.support.certificates import Files
@@ -60,6 +61,7 @@ def _measure(options: argparse.Namespace, rounds: dict[Case, list[Round]], start
     words = files.server_options if files else ()
     server = asyncio.run(PrivateServer.start(binary, options=words))
     try:
+        compile_modules()
         program = library.load_program("oltp_read_write", {"tables": TABLES, "table_size": TABLE_SIZE})
         asyncio.run(prepare_tables(server.target, program))
         if not start:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import psutil
 
+from tests.bench.compiled import COMPILED
 from tests.bench.mix import Mix, compared, counters, handshakes, mix
 from tuibench.model.server import Target
 
@@ -248,7 +249,7 @@ def _run(command: list[str], environment: dict[str, str], driver: str, *, folder
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env={**os.environ, **environment},
+        env={**COMPILED, **environment},
         cwd=folder,
     ) as process:
         while process.poll() is None:

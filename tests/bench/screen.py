@@ -2,7 +2,7 @@
 
 Measured on a pseudo-terminal: the time to the first picture, from a key to its picture, bytes a second on the
 Live screen, and the viewer's share of a core. On a busy machine the times say little; beside each stands what
-it took of a processor, which says more. The viewer runs from compiled files, as an installed one does.
+it took of a processor, which says more.
 """
 
 import argparse
@@ -20,8 +20,9 @@ from typing import NamedTuple
 
 import psutil
 
+from tests.bench.compiled import COMPILED, compile_modules
+
 SIZES = ((120, 36), (80, 24))
-COMPILED = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 KEYS = ((b"3", b"COMMANDS"), (b"2", b"HEAT MAP"), (b"4", b"MEMORY"), (b"1", b"DURABILITY"))
 IDLE_SECONDS = 8.0
 """Until the other screens are made."""
@@ -132,7 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     session = _tuibench("demo", "--detach", f"--threads={options.threads}").split()[-1]
     try:
-        subprocess.run([sys.executable, "-m", "compileall", "-q", "tuibench"], env=COMPILED, check=True)
+        compile_modules()
         print(HEAD)
         for width, height in SIZES:
             print(measure(session, width, height))
