@@ -116,7 +116,7 @@ class ProbePrinter:
             case ProbeState():
                 if message.busy and not self._is_told_busy:
                     self._is_told_busy = True
-                    info(f"{timestamp(message.elapsed_seconds)} measured on a busy {message.busy}")
+                    info(f"{timestamp(message.elapsed_seconds)} measured on a busy host: {message.busy}")
                 for step in message.steps[self._printed :]:
                     info(f"{timestamp(message.elapsed_seconds)} {step_line(message.order, step)}")
                 self._printed = len(message.steps)

@@ -143,7 +143,7 @@ class Probe(Experiment):
             ceiling=self.ceiling,
             elapsed_seconds=progress.elapsed_seconds,
             knee=self._bracket.level if self._bracket else None,
-            busy=self._busy.text if self._busy.now else "",
+            busy=self._busy.text.partition(": ")[2] if self._busy.now else "",
             fit=self._fit,
             result=self.result,
         )

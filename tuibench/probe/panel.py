@@ -40,7 +40,7 @@ def probe_status(view: View, width: int, height: int) -> list[TextLine]:
     spent = (TextSpan(f"{seconds} of about {state.order.seconds:.0f} s", "muted"),)
     under_way = _join_fitting((title, _current_level(state), slo, spent), width)
     waits = f"waiting for {state.waiting}" if state.waiting else "setting the next level"
-    below: TextLine = (TextSpan(f"measured on a busy {state.busy}", "warn"),) if state.busy else ()
+    below: TextLine = (TextSpan(f"measured on a busy host: {state.busy}", "warn"),) if state.busy else ()
     return [
         pad_line(fit_line(line, width), width)
         for line in (under_way, join_parts((below, (TextSpan(waits, "muted"),)), GAP))

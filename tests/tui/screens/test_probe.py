@@ -83,3 +83,15 @@ async def test_it_fits_the_terminal(size: tuple[int, int]) -> None:
         await it.press("8")
         assert "knee" in it.shown("bend")
         assert it.shown("bend-axis").split()[:2] == ["threads", "1"]
+
+
+async def test_the_whole_answer_has_the_room_of_the_charts() -> None:
+    async with viewer(hello(OVER), LARGE) as it:
+        await it.press("8")
+        with_charts = it.shown("found")
+        await it.press("enter")
+        assert OVER.result is not None
+        assert all(f"{step.p95_ms:.3g} ms" in it.shown("found") for step in OVER.result.steps if step.p95_ms)
+        assert "more lines" not in it.shown("found")
+        await it.press("enter")
+        assert it.shown("found") == with_charts

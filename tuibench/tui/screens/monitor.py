@@ -257,9 +257,7 @@ class SaturationScreen(MainScreen):
 
     def action_whole(self) -> None:
         """Give the answer and the steps the room of the charts, or take it back."""
-        for name in ("#bend", "#bend-latency", "#bend-axis"):
-            chart = self.query_one(name)
-            chart.display = not chart.display
+        self.toggle_class("-whole")
 
 
 class TuneScreen(MainScreen):
