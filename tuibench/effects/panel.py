@@ -34,7 +34,7 @@ from tuibench.tui.steering import resolving_test
 from tuibench.tui.text import TextLine, TextSpan, join_parts, pad_line, shorten, wrap_text
 from tuibench.tui.view import View, change_markers, view_grid
 from tuibench.units import DASH, count, duration, hms
-from tuibench.waits.changes import because_text, effect_reason
+from tuibench.waits.changes import MOST_NAMED, because_text, effect_reason
 
 _NAME_WIDTH = 11
 _LEVELS_WIDTH = 20
@@ -131,6 +131,14 @@ def _ab_test_hint(change: str, view: View) -> str:
     return f"{action_key(ACTIONS_BY_NAME['ab_test'], view)}: A/B test"
 
 
+def _reason_lines(effect: Effect, width: int, height: int) -> list[TextLine]:
+    """Why it changed, with as many of the classes as the lines have room for."""
+    texts = [because_text(effect.because, most) for most in range(MOST_NAMED, 0, -1)]
+    wrapped = (_sentence(text or effect_reason(effect), "strong", width) for text in texts)
+    *fuller, shortest = wrapped
+    return next((lines for lines in fuller if len(lines) <= height), shortest)
+
+
 def effect_lines(effect: Effect, width: int, height: int, *, hint: str = "") -> list[TextLine]:
     """Card of one effect; the hint is shown where a difference cannot be attributed."""
     shown = effect.comparisons
@@ -138,11 +146,14 @@ def effect_lines(effect: Effect, width: int, height: int, *, hint: str = "") -> 
     if len(reasons) > height - 1 - len(shown):
         # On a small screen the reason takes the place of the last figure.
         shown, reasons = shown[: max(1, height - 2)], reasons[:1]
+    elif effect.because and not reasons:
+        # The last figure has a chart, too; what explains the first ones has none there.
+        shown = shown[: max(1, height - 2)]
     lines = [
         _effect_title(effect.markers, effect.change, width),
         *map(_effect_row, shown),
         *reasons,
-        *_sentence(effect_reason(effect), "strong", width),
+        *_reason_lines(effect, width, height - 1 - len(shown) - len(reasons)),
         _windows_line(effect),
         *_cost_rows(effect),
     ]

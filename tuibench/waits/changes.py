@@ -27,10 +27,10 @@ WIDER = 1.5
 LEAST_SHARE = 0.02
 """Of the time of a transaction, below which a change is not worth a word."""
 MOST_NAMED = 3
-QUEUES = frozenset((WaitClass.RUN_QUEUE, WaitClass.ON_THE_WAY, WaitClass.CLIENT))
-"""Where connections are that wait for a processor: in the server, or of the load on a busy host."""
-LAST = QUEUES | {WaitClass.OTHER}
-"""What comes after a wait with a name that moved the same way."""
+LAST = frozenset((WaitClass.RUN_QUEUE, WaitClass.ON_THE_WAY, WaitClass.CLIENT, WaitClass.OTHER))
+"""What comes after waits that moved the same way: where connections are that wait for a processor, in the
+server, or of the load on a busy host; and what has no name.
+"""
 LOGS = (WaitClass.COMMIT, WaitClass.BINARY_LOG)
 """Both are waits of the commit, and how it is divided between them is noisy: one is sure if their sum is."""
 LEAST_CAUSE = 0.3
@@ -82,7 +82,7 @@ def _rank(
     """
     delta = found[wait].delta
     rest = sum(abs(one.delta) for other, one in found.items() if other not in LAST and one.delta * delta > 0)
-    is_answer = delta * direction < 0 if direction else wait in QUEUES and len(found) > 1
+    is_answer = delta * direction < 0 if direction else wait in LAST and len(found) > 1
     follows = wait in LAST and rest >= LEAST_CAUSE * abs(delta) and rest > 0
     return is_answer, follows, -abs(delta)
 
@@ -135,11 +135,11 @@ def _excludes_zero(one: Comparison, wider: float = 1.0) -> bool:
     return wider * towards < abs(one.delta)
 
 
-def because_text(changes: Iterable[Comparison]) -> str:
+def because_text(changes: Iterable[Comparison], most: int = MOST_NAMED) -> str:
     """`because: commit −3.0 ms (−3.2..−2.8) of 5.1; run queue +0.4 ms`; empty without a change. The last
     number of the first class is its time before.
     """
-    named = list(changes)[:MOST_NAMED]
+    named = list(changes)[:most]
     if not named:
         return ""
     first, smallest = named[0], min(abs(one.delta) for one in named)

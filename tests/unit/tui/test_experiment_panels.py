@@ -75,10 +75,14 @@ def test_the_card_says_because_of_what() -> None:
     commit = Comparison(
         figure="time_commit_per_transaction", before=5.1, after=2.1, delta=-3.0, low=-3.2, high=-2.8
     )
-    because = msgspec.structs.replace(script.EFFECT, because=(commit,))
+    queue = msgspec.structs.replace(commit, figure="time_run_queue_per_transaction", delta=0.4)
+    because = msgspec.structs.replace(script.EFFECT, because=(commit, queue))
     view = next_view(initial_view(script.hello()), msgspec.structs.replace(script.EVENTS[-1], effect=because))
-    lines = text(effect_card(view, 65, 6)).splitlines()
-    assert "because: commit −3.0 ms (−3.2..−2.8) of 5.1" in [line.rstrip() for line in lines]
+    cause, both = "because: commit −3.0 ms (−3.2..−2.8) of 5.1", "; run queue +0.4 ms"
+    for width, height, line, told in ((65, 6, 4, cause + both), (50, 5, 4, cause), (50, 4, 3, cause)):
+        lines = text(effect_card(view, width, height)).splitlines()
+        assert lines[line].rstrip() == told, "on a small screen in the place of the last figure"
+        assert lines[line - 1].startswith("fsyncs" if height > 4 else "p95")
 
 
 def test_a_gain_and_a_loss_look_different() -> None:
