@@ -84,10 +84,19 @@ def prepare(
 async def make_tables(
     target: Target, program: Program, method: LoadOptions, *, create_database: bool = False
 ) -> None:
-    """Load the data set with a progress bar, and report the result."""
+    """Load the data set with a progress bar, and report the result; a script loads it itself."""
     from tuibench.load.tables import prepare_tables as load
     from tuibench.workload.datasets import build_data_set
 
+    if program.script is not None:
+        from tuibench.load.script_commands import run_command
+        from tuibench.load.tables import ensure_database
+        from tuibench.workload import script
+
+        await ensure_database(target)
+        if script.PREPARE in script.declared(program.script).commands:
+            await run_command(target, program, script.PREPARE, write=sys.stderr.write)
+        return
     counts = ("{task.completed:,.0f} of {task.total:,.0f} rows", "{task.fields[rate]:,.0f} rows/s")
     with progress_bar(f"loading {build_data_set(program).describe()}", *counts, rate=0.0) as update:
 
